@@ -1,0 +1,47 @@
+import type { Kysely } from 'kysely'
+
+import type { Schema } from './schema.ts'
+
+/** SQLite or PostgreSQL behind the same queries; which one it is matters to nobody but the store. */
+export interface Database extends AsyncDisposable {
+  readonly kysely: Kysely<Schema>
+  readonly engine: 'sqlite' | 'postgres'
+  /** Rejects when the database does not answer within the query timeout. */
+  ping(): Promise<void>
+}
+
+export type DatabaseLocation =
+  | { kind: 'sqlite'; file: string }
+  | { kind: 'postgres'; url: string; connectionsMax: number }
+
+export interface DatabaseOptions {
+  /** How long one query may take, waiting for a connection or a lock included. */
+  readonly queryTimeoutMs?: number
+  readonly now?: () => number
+  /** Hears of connections that broke while nobody used them; the pool replaces them by itself. */
+  readonly onIdleError?: (error: Error) => void
+  /** Another folder of migrations, for tests. */
+  readonly migrationsFolder?: string
+}
+
+/** The options of an engine, with every default in place. */
+export interface EngineOptions extends DatabaseOptions {
+  readonly queryTimeoutMs: number
+  readonly now: () => number
+}
+
+const QUERY_TIMEOUT_MS = 300
+
+/** Opens a database and brings its schema up to date. Only the driver that is used is loaded. */
+export async function openDatabase(
+  location: DatabaseLocation,
+  options: DatabaseOptions = {},
+): Promise<Database> {
+  const complete = { queryTimeoutMs: QUERY_TIMEOUT_MS, now: Date.now, ...options }
+  if (location.kind === 'sqlite') {
+    const { openSqlite } = await import('./sqlite.ts')
+    return await openSqlite(location.file, complete)
+  }
+  const { openPostgres } = await import('./postgres.ts')
+  return await openPostgres(location, complete)
+}

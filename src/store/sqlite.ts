@@ -1,0 +1,133 @@
+import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+import BetterSqlite from 'better-sqlite3'
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  type SqliteDatabase,
+  SqliteDialect,
+  SqliteDriver,
+  sql,
+} from 'kysely'
+
+import type { Database, EngineOptions } from './database.ts'
+import { type Migration, type MigrationSession, migrate } from './migrate.ts'
+import type { Schema } from './schema.ts'
+
+/** How long a start waits for another process that is just migrating the same file. */
+const MIGRATION_TIMEOUT_MS = 30_000
+
+/**
+ * One file, durable to the last acknowledged write, that several processes of a host may share.
+ * Its calls are synchronous, so the busy timeout is also the longest time that this process stands
+ * still while another one writes.
+ */
+export async function openSqlite(file: string, options: EngineOptions): Promise<Database> {
+  if (file !== ':memory:') createPrivately(file)
+  const connection = new BetterSqlite(file, { timeout: MIGRATION_TIMEOUT_MS })
+  try {
+    connection.pragma('journal_mode = WAL')
+    connection.pragma('synchronous = FULL')
+    connection.pragma('foreign_keys = ON')
+    await migrate(migrationSession(connection), options)
+    connection.pragma(`busy_timeout = ${options.queryTimeoutMs}`)
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+
+  const kysely = new Kysely<Schema>({
+    dialect: new WritingSqliteDialect({ database: withStatementCache(connection) }),
+  })
+  return {
+    kysely,
+    engine: 'sqlite',
+    ping: async () => void (await sql`select 1`.execute(kysely)),
+    async [Symbol.asyncDispose]() {
+      await kysely.destroy()
+      // Kysely closes what it has used, and nothing when no query was made.
+      connection.close()
+    },
+  }
+}
+
+/** The file holds password hashes, so it belongs to its owner alone from its first byte on. */
+function createPrivately(file: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  closeSync(openSync(file, 'a', 0o600))
+}
+
+function migrationSession(connection: BetterSqlite.Database): MigrationSession {
+  return {
+    async exclusively(work) {
+      connection.exec('begin immediate')
+      try {
+        await work()
+        connection.exec('commit')
+      } catch (error) {
+        if (connection.inTransaction) connection.exec('rollback')
+        throw error
+      }
+    },
+    async runScript(script) {
+      connection.exec(script)
+    },
+    async listApplied() {
+      const table = connection.prepare(
+        "select 1 from sqlite_master where type = 'table' and name = 'schema_migration'",
+      )
+      if (table.get() === undefined) return []
+      return connection.prepare<[], Migration>('select name, digest from schema_migration').all()
+    },
+    async record({ name, digest }, appliedAtMs) {
+      connection
+        .prepare('insert into schema_migration (name, digest, applied_at) values (?, ?, ?)')
+        .run(name, digest, appliedAtMs)
+    },
+  }
+}
+
+class WritingSqliteDialect extends SqliteDialect {
+  readonly #database: SqliteDatabase
+
+  constructor(config: { database: SqliteDatabase }) {
+    super(config)
+    this.#database = config.database
+  }
+
+  override createDriver(): Driver {
+    return new WritingSqliteDriver({ database: this.#database })
+  }
+}
+
+/**
+ * A transaction takes the write lock at its start. One that begins by reading and writes later is
+ * refused at once with SQLITE_BUSY_SNAPSHOT, without any waiting, when another process wrote
+ * between the two.
+ */
+class WritingSqliteDriver extends SqliteDriver {
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('begin immediate'))
+  }
+}
+
+const STATEMENTS_MAX = 500
+
+/** Preparing costs more than running for most of our queries, and their texts are few. */
+function withStatementCache(connection: BetterSqlite.Database): SqliteDatabase {
+  const statements = new Map<string, BetterSqlite.Statement<unknown[]>>()
+  return {
+    prepare(text) {
+      const known = statements.get(text)
+      if (known && !known.busy) return known
+      const statement = connection.prepare<unknown[]>(text)
+      if (statements.size >= STATEMENTS_MAX) statements.clear()
+      statements.set(text, statement)
+      return statement
+    },
+    close: () => void connection.close(),
+  }
+}
