@@ -1,0 +1,93 @@
+import { type ClientView, foreignName, kindSentence } from './client-view.ts'
+import { csrfField, refusalForm } from './forms.ts'
+import { type Html, html } from './html.ts'
+import { layout } from './layout.ts'
+import { type PersonView, rolesPhrase } from './person-view.ts'
+import { stylesheet } from './stylesheet.ts'
+
+export interface ConsentPage {
+  /** Where the approval is sent. */
+  readonly action: string
+  /** Where the refusal is sent. */
+  readonly deny: string
+  readonly csrf: string
+  readonly client: ClientView
+  readonly person: PersonView
+  /** The site that the access is bound to. */
+  readonly site?: { readonly name: string; readonly roles: readonly string[] } | undefined
+  /** Ends of the sentence "It can see …". */
+  readonly canSee: readonly string[]
+  /** Ends of the sentence "It can change …". */
+  readonly canChange: readonly string[]
+  /** Where a person goes who is somebody else. */
+  readonly signOutHref?: string | undefined
+}
+
+/** Asks the person to allow what the application wants, or to refuse it. */
+export function consentPage(page: ConsentPage): Html {
+  return layout({
+    title: 'Allow access?',
+    id: 'consent-page',
+    stylesheet: stylesheet.path,
+    body: html`<h1>Allow <bdi>${page.client.name}</bdi> to use your account?</h1>
+${warning(page.client)}
+${facts(page)}
+${abilities('see', page.canSee)}
+${abilities('change', page.canChange)}
+<form method="post" action="${page.action}">
+${csrfField(page.csrf)}
+<p>You will go back to ${foreignName(page.client.host)}.</p>
+<div class="actions">
+<button id="consent-approve" type="submit">Allow</button>
+<button id="consent-deny" type="submit" form="refusal" class="second">Don’t allow</button>
+</div>
+</form>
+${refusalForm({ action: page.deny, csrf: page.csrf })}
+<p class="small">You can remove this access at any time: open <strong>Connected apps</strong> in your
+account. It ends at once.</p>`,
+  })
+}
+
+/** Says what nobody checked, before anything that the application says about itself. */
+function warning({ kind, host }: ClientView): Html | undefined {
+  if (kind === 'self-declared') {
+    return html`<div class="notice warning" role="note">
+<p><strong>This application describes itself.</strong> Its name and details were not checked by us.
+Make sure that you trust ${foreignName(host)}.</p>
+</div>`
+  }
+  if (kind === 'loopback') {
+    return html`<div class="notice warning" role="note">
+<p><strong>This is a program on your own computer.</strong> Its name was not checked by us, and any
+program can use this name. Only continue if you just started it yourself.</p>
+</div>`
+  }
+  return undefined
+}
+
+function facts({ client, person, site, signOutHref }: ConsentPage): Html {
+  return html`<dl class="facts">
+<div><dt>Application</dt>
+<dd>${foreignName(client.name)}<br><span class="muted">${kindSentence(client)}</span></dd></div>
+${site && siteFact(site)}
+<div><dt>Account</dt>
+<dd>Signed in as <strong><bdi>${person.name}</bdi></strong><br>
+<span class="muted"><bdi>${person.email}</bdi></span>${
+    signOutHref !== undefined && html`<br><a href="${signOutHref}">Not you? Use another account</a>`
+  }</dd></div>
+</dl>`
+}
+
+function siteFact({ name, roles }: NonNullable<ConsentPage['site']>): Html {
+  return html`<div><dt>Site</dt>
+<dd><strong><bdi>${name}</bdi></strong><br><span class="muted">${rolesPhrase(roles)}</span></dd></div>`
+}
+
+function abilities(verb: 'see' | 'change', ends: readonly string[]): Html | undefined {
+  if (ends.length === 0) return undefined
+  return html`<section class="abilities" aria-labelledby="can-${verb}">
+<h2 id="can-${verb}">It can ${verb}</h2>
+<ul>
+${ends.map((end) => html`<li>${end}</li>\n`)}</ul>
+</section>`
+}

@@ -1,0 +1,45 @@
+import { type Html, html } from './html.ts'
+import { layout } from './layout.ts'
+import { stylesheet } from './stylesheet.ts'
+
+export interface ErrorPage {
+  /** The error code of the protocol, for the maker of the application. */
+  readonly code: string
+  readonly description: string
+  /** The number under which the log has the details. */
+  readonly errorId?: string | undefined
+  readonly title?: string | undefined
+}
+
+const again = 'If it happens again, send the lines below to the people who make the application.'
+const wait = `Wait a minute, then go back to the application and start again. ${again}`
+const repair =
+  'Only the people who make the application can repair this. Send them the lines below.'
+
+/** What the person can do, where it differs from starting again at once. */
+const adviceByCode: ReadonlyMap<string, string> = new Map([
+  ['access_denied', 'Nothing was shared. You can close this page or go back to the application.'],
+  ['invalid_client', repair],
+  ['invalid_redirect_uri', repair],
+  ['server_error', wait],
+  ['temporarily_unavailable', wait],
+])
+const usualAdvice = `Go back to the application and start again from there. ${again}`
+
+/** Says that it cannot go on, why, and what the person can do now. */
+export function errorPage({ code, description, errorId, title }: ErrorPage): Html {
+  const heading = title ?? 'Something went wrong'
+  return layout({
+    title: heading,
+    id: 'error-page',
+    stylesheet: stylesheet.path,
+    body: html`<h1>${heading}</h1>
+<p id="error-description">${description}</p>
+<h2>What you can do</h2>
+<p>${adviceByCode.get(code) ?? usualAdvice}</p>
+<dl class="facts">
+<div><dt>Error code</dt><dd><code id="error-code">${code}</code></dd></div>
+${errorId !== undefined && html`<div><dt>Error number</dt><dd><code id="error-id">${errorId}</code></dd></div>`}
+</dl>`,
+  })
+}

@@ -1,0 +1,43 @@
+import { type Html, html } from './html.ts'
+
+export interface Layout {
+  /** The title of the window; every page writes its own single h1 into `body`. */
+  readonly title: string
+  /** The id of `main`, by which tests and the conformance suite know the page. */
+  readonly id: string
+  /** The URL path of the stylesheet. */
+  readonly stylesheet: string
+  readonly body: Html
+  readonly siteName?: string | undefined
+}
+
+// A gatehouse. It is written twice because an icon in the tab cannot take the colour of the page.
+const shape = 'M3 21V4h3v2h2V4h3v4h2V4h3v2h2V4h3v17h-6v-4a3 3 0 0 0-6 0v4z'
+const icon = `data:image/svg+xml,${encodeURIComponent(
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path fill="#12796b" d="${shape}"/></svg>`,
+)}`
+
+/** The whole document around the body of a page. It needs no script and asks for one file only. */
+export function layout({ title, id, stylesheet, body, siteName = 'Gatehouse' }: Layout): Html {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} – ${siteName}</title>
+<link rel="icon" href="${icon}">
+<link rel="stylesheet" href="${stylesheet}">
+</head>
+<body>
+<header class="brand">
+<svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><path fill="currentColor" d="${shape}"/></svg>
+<span>${siteName}</span>
+</header>
+<main id="${id}">
+${body}
+</main>
+</body>
+</html>
+`
+}

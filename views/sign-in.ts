@@ -1,0 +1,51 @@
+import { type ClientView, foreignName } from './client-view.ts'
+import { csrfField, problemAlert, refusalForm } from './forms.ts'
+import { type Html, html } from './html.ts'
+import { layout } from './layout.ts'
+import { stylesheet } from './stylesheet.ts'
+
+export interface SignInPage {
+  /** Where the answer is sent. */
+  readonly action: string
+  readonly csrf: string
+  /** What the person typed before, or what the application suggests. */
+  readonly login?: string | undefined
+  /** Why the last answer was not accepted, as a sentence. */
+  readonly problem?: string | undefined
+  readonly client: ClientView
+  /** Where the refusal is sent. */
+  readonly deny: string
+}
+
+/** Asks who the person is. */
+export function signInPage(page: SignInPage): Html {
+  return layout({
+    title: page.problem ? 'Sign in: please try again' : 'Sign in',
+    id: 'login-page',
+    stylesheet: stylesheet.path,
+    body: html`<h1>Sign in</h1>
+<p>to continue to ${foreignName(page.client.name)}<br>
+<span class="muted"><bdi>${page.client.host}</bdi></span></p>
+${problemAlert('login-problem', page.problem)}
+${signInForm(page)}
+${refusalForm({ action: page.deny, csrf: page.csrf })}
+<p class="small">Only this page sees your password. The application never does.</p>`,
+  })
+}
+
+function signInForm({ action, csrf, login, problem }: SignInPage): Html {
+  // The login is a text field, because browsers refuse some addresses that are in real use.
+  const described = problem !== undefined && html` aria-describedby="login-problem"`
+  const focused = html` autofocus`
+  return html`<form method="post" action="${action}">
+${csrfField(csrf)}
+<label for="login">E-mail address</label>
+<input id="login" name="login" type="text" inputmode="email" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="320" required value="${login}"${described}${!login && focused}>
+<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password" maxlength="1024" required${described}${login && focused}>
+<div class="actions">
+<button id="login-submit" type="submit">Sign in</button>
+<button id="login-cancel" type="submit" form="refusal" class="second">Cancel and go back</button>
+</div>
+</form>`
+}

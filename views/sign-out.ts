@@ -1,0 +1,48 @@
+import { foreignName } from './client-view.ts'
+import { type Html, html } from './html.ts'
+import { layout } from './layout.ts'
+import { stylesheet } from './stylesheet.ts'
+
+export interface SignOutPage {
+  /** The engine's own form, `<form id="op.logoutForm" …>`; the buttons belong to it by its id. */
+  readonly form: Html
+  /** The application that asked for the sign-out. */
+  readonly client?: { readonly name: string } | undefined
+}
+
+/** Asks whether the person wants to sign out, because any page of the web can send somebody here. */
+export function signOutPage({ form, client }: SignOutPage): Html {
+  return layout({
+    title: 'Sign out?',
+    id: 'logout-page',
+    stylesheet: stylesheet.path,
+    body: html`<h1>Sign out?</h1>
+${client && html`<p>${foreignName(client.name)} asks you to sign out.</p>`}
+<p>You will be signed out here, in this browser. Applications that you connected keep their access
+until you remove them under <strong>Connected apps</strong> in your account.</p>
+${form}
+<div class="actions">
+<button id="logout-confirm" type="submit" form="op.logoutForm" name="logout" value="yes">Sign out</button>
+<button id="logout-cancel" type="submit" form="op.logoutForm" class="second">Stay signed in</button>
+</div>`,
+  })
+}
+
+export interface SignedOutPage {
+  /** The application that asked for the sign-out. */
+  readonly client?: { readonly name: string } | undefined
+  readonly homeHref: string
+}
+
+/** Confirms that the person is signed out. */
+export function signedOutPage({ client, homeHref }: SignedOutPage): Html {
+  return layout({
+    title: 'Signed out',
+    id: 'logout-success',
+    stylesheet: stylesheet.path,
+    body: html`<h1>You are signed out</h1>
+<p>You can close this page${client && html`, or go back to ${foreignName(client.name)}`}.</p>
+<p class="small">Is this a computer that others use? Close the browser too.</p>
+<p><a href="${homeHref}">Go to the start page</a></p>`,
+  })
+}

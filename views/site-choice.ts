@@ -1,0 +1,67 @@
+import { type ClientView, foreignName } from './client-view.ts'
+import { csrfField, problemAlert, refusalForm } from './forms.ts'
+import { type Html, html } from './html.ts'
+import { layout } from './layout.ts'
+import { type PersonView, rolesPhrase } from './person-view.ts'
+import { stylesheet } from './stylesheet.ts'
+
+export interface SiteChoicePage {
+  /** Where the answer is sent. */
+  readonly action: string
+  readonly csrf: string
+  readonly client: ClientView
+  readonly person: PersonView
+  readonly sites: readonly SiteChoice[]
+  /** Where the refusal is sent. */
+  readonly deny: string
+  /** The id of the site that the person chose before. */
+  readonly selected?: string | undefined
+  /** Why the last answer was not accepted, as a sentence. */
+  readonly problem?: string | undefined
+}
+
+export interface SiteChoice {
+  readonly id: string
+  readonly name: string
+  readonly roles: readonly string[]
+}
+
+/** Asks which of the person's sites the application may work with. */
+export function siteChoicePage(page: SiteChoicePage): Html {
+  return layout({
+    title: page.problem ? 'Choose a site: please try again' : 'Choose a site',
+    id: 'site-page',
+    stylesheet: stylesheet.path,
+    body: html`<h1>Choose a site</h1>
+<p>${foreignName(page.client.name)} will work with one of your sites, and reach none of the others.</p>
+${problemAlert('site-problem', page.problem)}
+${siteForm(page)}
+${refusalForm({ action: page.deny, csrf: page.csrf })}
+<p class="small">You are signed in as <bdi>${page.person.name}</bdi> (<bdi>${page.person.email}</bdi>).
+The next page says what the application will be able to do.</p>`,
+  })
+}
+
+function siteForm({ action, csrf, sites, selected, problem }: SiteChoicePage): Html {
+  // Nothing is chosen in advance, or the person would hand over a site by going on without reading.
+  const described = problem !== undefined && html` aria-describedby="site-problem"`
+  return html`<form method="post" action="${action}">
+${csrfField(csrf)}
+<fieldset${described}>
+<legend>Your sites</legend>
+${sites.map((site) => siteRadio(site, site.id === selected))}
+</fieldset>
+<div class="actions">
+<button id="site-submit" type="submit">Continue</button>
+<button id="site-cancel" type="submit" form="refusal" class="second">Cancel and go back</button>
+</div>
+</form>`
+}
+
+function siteRadio({ id, name, roles }: SiteChoice, selected: boolean): Html {
+  return html`<label class="choice">
+<input type="radio" name="site" value="${id}" required${selected && html` checked`}>
+<span><strong><bdi>${name}</bdi></strong> <span class="muted">${rolesPhrase(roles)}</span></span>
+</label>
+`
+}

@@ -1,0 +1,50 @@
+import { type Html, html } from './html.ts'
+import { layout } from './layout.ts'
+import { stylesheet } from './stylesheet.ts'
+
+export interface WelcomePage {
+  readonly baseUrl: string
+  readonly links: readonly {
+    readonly href: string
+    readonly label: string
+    readonly what: string
+  }[]
+  /** Accounts to try the service with; only a demo has them. */
+  readonly demoAccounts?: readonly DemoAccount[] | undefined
+}
+
+export interface DemoAccount {
+  readonly login: string
+  readonly password: string
+  readonly what: string
+}
+
+/** What a person sees who opens the address of the service itself. */
+export function welcomePage({ baseUrl, links, demoAccounts = [] }: WelcomePage): Html {
+  return layout({
+    title: 'Welcome',
+    id: 'welcome-page',
+    stylesheet: stylesheet.path,
+    body: html`<h1>Welcome</h1>
+<p>This service signs people in, and lets them connect applications to their account without giving
+their password away. You get here from an application: there is nothing to do on this page.</p>
+<p>Its address is <code>${baseUrl}</code></p>
+${
+  links.length > 0 &&
+  html`<h2>For people who build applications</h2>
+<ul class="links">
+${links.map(({ href, label, what }) => html`<li><a href="${href}">${label}</a> <span class="muted">${what}</span></li>\n`)}</ul>`
+}
+${demoAccounts.length > 0 && demo(demoAccounts)}`,
+  })
+}
+
+function demo(accounts: readonly DemoAccount[]): Html {
+  return html`<h2>Accounts of this demo</h2>
+<p class="small">They are invented, and everybody who can open this page knows their passwords.</p>
+<dl class="facts">
+${accounts.map(
+  ({ login, password, what }) => html`<div><dt>${what}</dt>
+<dd><code>${login}</code><br><span class="muted">password</span> <code>${password}</code></dd></div>\n`,
+)}</dl>`
+}
