@@ -1,0 +1,221 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+
+import { type InsertObject, sql, type Transaction } from 'kysely'
+
+import type { Database } from '../store/database.ts'
+import type { Schema } from '../store/schema.ts'
+import { type CampusRows, campusRows } from './rows.ts'
+import { type Campus, parseCampus } from './shape.ts'
+
+/**
+ * Brings a campus into the database, whole or not at all. It owns the files of a campus and the
+ * transaction; it does not hash passwords and it never changes a row that exists.
+ */
+
+const DEMO_MARKER = 'demo_campus'
+const FILES_MAX = 100
+const FILE_BYTES_MAX = 64 * 1024 * 1024
+/** Small enough for one statement of either database, in parameters and in time. */
+const ROWS_PER_STATEMENT = 200
+const HASHES_AT_ONCE = 8
+
+export interface CampusLoading {
+  readonly database: Database
+  readonly campus: Campus
+  readonly hashPassword: (password: string) => Promise<string>
+  readonly now: () => number
+  /** Leaves the mark by which `holdsDemoCampus` knows that these accounts are public. */
+  readonly demo?: boolean
+}
+
+/** How many rows of each table were written. */
+export type CampusSummary = { readonly [Table in keyof CampusRows]: number }
+
+export interface DemoAccount {
+  readonly login: string
+  readonly password: string
+  readonly what: string
+}
+
+/** Thrown when the database already holds a row of the campus; nothing was changed then. */
+export class RowsExist extends Error {
+  override name = 'RowsExist'
+}
+
+/** Reads every .json file of a folder as one campus; a list may be spread over several files. */
+export async function readCampusFolder(folder: string): Promise<Campus> {
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort()
+  if (files.length === 0) throw new Error(`${folder} holds no .json file of a campus`)
+  if (files.length > FILES_MAX) throw new Error(`${folder} holds more than ${FILES_MAX} files`)
+
+  const merged = new Map<string, unknown>()
+  for (const file of files) {
+    for (const [key, value] of Object.entries(await readCampusFile(join(folder, file)))) {
+      const before = merged.get(key)
+      merged.set(key, Array.isArray(before) && Array.isArray(value) ? [...before, ...value] : value)
+    }
+  }
+  return parseCampus(Object.fromEntries(merged))
+}
+
+async function readCampusFile(path: string): Promise<object> {
+  if ((await stat(path)).size > FILE_BYTES_MAX) throw new Error(`${path} is too large for a campus`)
+  const data = parseJson(await readFile(path, 'utf8'), path)
+  if (typeof data === 'object' && data !== null && !Array.isArray(data)) return data
+  throw new Error(`${path} must hold one JSON object with lists like "sites" and "people"`)
+}
+
+function parseJson(text: string, path: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new Error(`${path} is not JSON`, { cause })
+  }
+}
+
+/**
+ * Writes a campus in one transaction. Identifiers stay as they are, passwords and client secrets
+ * are kept as digests only. When any row exists already it throws `RowsExist` and changes nothing.
+ */
+export async function loadCampus(loading: CampusLoading): Promise<CampusSummary> {
+  const { database, campus, hashPassword } = loading
+  // Hashing is slow on purpose, so it is done before the transaction holds any lock.
+  const passwordHashes = await hashPasswords(campus, hashPassword)
+  const nowMs = loading.now()
+  const rows = campusRows(campus, { nowMs, passwordHashes })
+
+  await database.kysely.transaction().execute(async (transaction) => {
+    await insertCampus(transaction, rows)
+    if (loading.demo) await insertMarker(transaction, nowMs)
+  })
+  return countRows(rows)
+}
+
+async function hashPasswords(
+  { people }: Campus,
+  hashPassword: CampusLoading['hashPassword'],
+): Promise<Map<string, string>> {
+  const hashes = new Map<string, string>()
+  for (const some of chunks(people, HASHES_AT_ONCE)) {
+    await Promise.all(
+      some.map(async ({ id, password }) => {
+        if (password !== null) hashes.set(id, await hashPassword(password))
+      }),
+    )
+  }
+  return hashes
+}
+
+/** Parents come before their children, or the foreign keys refuse. */
+async function insertCampus(transaction: Transaction<Schema>, rows: CampusRows): Promise<void> {
+  const insert = async <T extends keyof CampusRows>(
+    table: T,
+    list: readonly InsertObject<Schema, T>[],
+  ) => {
+    for (const some of chunks(list, ROWS_PER_STATEMENT)) {
+      await insertNew(transaction, table, some)
+    }
+  }
+  await insert('site', rows.site)
+  await insert('person', rows.person)
+  await insert('site_feature', rows.site_feature)
+  await insert('site_role', rows.site_role)
+  await insert('course', rows.course)
+  await insert('lecture', rows.lecture)
+  await insert('course_lecturer', rows.course_lecturer)
+  await insert('watch_position', rows.watch_position)
+  await insert('digital_product', rows.digital_product)
+  await insert('consulting_service', rows.consulting_service)
+  await insert('event', rows.event)
+  await insert('customer_order', rows.customer_order)
+  await insert('course_purchase', rows.course_purchase)
+  await insert('digital_product_purchase', rows.digital_product_purchase)
+  await insert('consulting_service_purchase', rows.consulting_service_purchase)
+  await insert('event_registration', rows.event_registration)
+  await insert('notification', rows.notification)
+  await insert('notification_subscription', rows.notification_subscription)
+  await insert('oauth_application', rows.oauth_application)
+  await insert('oauth_application_redirect_uri', rows.oauth_application_redirect_uri)
+  await insert('oauth_application_post_logout_uri', rows.oauth_application_post_logout_uri)
+  await insert('oauth_application_scope', rows.oauth_application_scope)
+  await insert('client_secret', rows.client_secret)
+}
+
+/**
+ * Inserts and sees from the answer which rows were there before. Asking first would let another
+ * process in between, and the drivers' constraint errors differ.
+ */
+async function insertNew<T extends keyof CampusRows>(
+  transaction: Transaction<Schema>,
+  table: T,
+  rows: readonly InsertObject<Schema, T>[],
+): Promise<void> {
+  const key = Object.keys(rows[0] ?? {})[0] ?? 'id'
+  const inserted = await transaction
+    .insertInto(table)
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .returning(sql<string>`${sql.ref(key)}`.as('key'))
+    .execute()
+  if (inserted.length === rows.length) return
+
+  const written = new Set(inserted.map((row) => row.key))
+  const ids = rows.map((row) => String(Object.values(row)[0])).filter((id) => !written.has(id))
+  throw new RowsExist(
+    `The campus was not loaded, and nothing was changed: the table ${table} holds ` +
+      `${ids.slice(0, 5).join(', ')}${ids.length > 5 ? ` and ${ids.length - 5} more` : ''} already ` +
+      '(the same id, or another row with the same e-mail address, slug or number)',
+  )
+}
+
+async function insertMarker(transaction: Transaction<Schema>, nowMs: number): Promise<void> {
+  const value = JSON.stringify({ loadedAt: new Date(nowMs).toISOString() })
+  await transaction
+    .insertInto('setting')
+    .values({ name: DEMO_MARKER, value, updated_at: nowMs })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value, updated_at: nowMs }))
+    .execute()
+}
+
+function countRows(rows: CampusRows): CampusSummary {
+  const counts = Object.entries(rows).map(([table, list]) => [table, list.length])
+  return Object.fromEntries(counts) as CampusSummary
+}
+
+function chunks<T>(list: readonly T[], size: number): T[][] {
+  const count = Math.ceil(list.length / size)
+  return Array.from({ length: count }, (_, index) => list.slice(index * size, (index + 1) * size))
+}
+
+/** Whether nobody and nothing lives in the database yet: no person and no site. */
+export async function isEmpty({ kysely }: Database): Promise<boolean> {
+  const person = await kysely.selectFrom('person').select('id').limit(1).executeTakeFirst()
+  if (person !== undefined) return false
+  const site = await kysely.selectFrom('site').select('id').limit(1).executeTakeFirst()
+  return site === undefined
+}
+
+/** Whether the database was filled with the demo campus, whose passwords everybody knows. */
+export async function holdsDemoCampus({ kysely }: Database): Promise<boolean> {
+  const marker = await kysely
+    .selectFrom('setting')
+    .select('name')
+    .where('name', '=', DEMO_MARKER)
+    .executeTakeFirst()
+  return marker !== undefined
+}
+
+/** The accounts of a demo campus in words, for the start-up text and the welcome page. */
+export function demoAccounts({ people, sites }: Campus): DemoAccount[] {
+  const siteNames = new Map(sites.map((site) => [site.id, site.name]))
+  return people.flatMap(({ email, password, roles, disabledAt }) => {
+    if (password === null) return []
+    const bySite = Map.groupBy(roles, ({ site }) => siteNames.get(site) ?? site)
+    const places = [...bySite].map(
+      ([name, held]) => `${held.map(({ role }) => role).join(' and ')} at ${name}`,
+    )
+    const what = places.join(', ') || 'no role at any site'
+    return [{ login: email, password, what: disabledAt === null ? what : `${what}; disabled` }]
+  })
+}

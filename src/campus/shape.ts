@@ -1,0 +1,272 @@
+import { z } from 'zod'
+
+import { scopeNames } from '../scopes/catalogue.ts'
+import { isMoment } from './moment.ts'
+import { referenceProblems } from './references.ts'
+
+/**
+ * The shape of a campus: sites, people and everything that they made and bought, as data. It is
+ * what `config/demo` holds and what an operator imports. It owns forms and limits; whether the
+ * names in it lead anywhere is `references.ts`, and what becomes of it is `load.ts`.
+ *
+ * Every time is a moment of `moment.ts`. Every kind of row has an id with its own prefix, and rows
+ * name one another by these ids.
+ */
+
+const PROBLEMS_SHOWN_MAX = 200
+
+const id = (prefix: string) =>
+  z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,60}$`), `must be an id like ${prefix}_…`)
+const text = (lengthMax: number) => z.string().trim().min(1).max(lengthMax)
+const slug = z
+  .string()
+  .max(80)
+  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug like slow-bread')
+const word = z
+  .string()
+  .max(60)
+  .regex(/^[a-z][a-z0-9_]*$/, 'must be a word like course_updates')
+const clientId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{2,99}$/, 'must be a client id')
+const url = z.url({ protocol: /^https?$/ }).max(2000)
+const moment = z
+  .string()
+  .max(40)
+  .refine(isMoment, 'must be a moment like "30 days ago", "in 14 days at 18:00" or an instant')
+const count = (max: number) => z.int().min(0).max(max)
+const optional = <T extends z.ZodType>(type: T) => type.nullable().default(null)
+const list = <T extends z.ZodType>(type: T, lengthMax: number) =>
+  z.array(type).max(lengthMax).default([])
+
+const site = z.strictObject({
+  id: id('sit'),
+  slug,
+  name: text(120),
+  createdAt: moment,
+  features: list(z.strictObject({ feature: word, enabledAt: moment }), 20),
+})
+
+const role = z.strictObject({
+  site: id('sit'),
+  role: z.enum(['owner', 'admin', 'lecturer', 'student']),
+  grantedAt: moment,
+})
+
+const person = z.strictObject({
+  id: id('per'),
+  email: z.email().max(254),
+  name: text(120),
+  picture: optional(url),
+  password: optional(z.string().min(8).max(128)),
+  createdAt: moment,
+  disabledAt: optional(moment),
+  roles: list(role, 1000),
+})
+
+/** What everything that a site offers has in common. */
+const offer = {
+  site: id('sit'),
+  slug,
+  title: text(200),
+  summary: text(2000),
+  publishedAt: optional(moment),
+  createdAt: moment,
+}
+
+const lecture = z.strictObject({
+  id: id('lec'),
+  title: text(200),
+  durationSeconds: count(86_400),
+})
+
+const course = z.strictObject({
+  id: id('crs'),
+  ...offer,
+  lecturers: list(id('per'), 50),
+  lectures: list(lecture, 1000),
+})
+
+const digitalProduct = z.strictObject({ id: id('dig'), ...offer, fileName: text(200) })
+
+const consultingService = z.strictObject({
+  id: id('con'),
+  ...offer,
+  durationMinutes: count(1440),
+})
+
+const event = z.strictObject({
+  id: id('evt'),
+  ...offer,
+  location: optional(text(200)),
+  startsAt: moment,
+  durationMinutes: count(44_640),
+})
+
+const order = z.strictObject({
+  id: id('ord'),
+  site: id('sit'),
+  person: id('per'),
+  number: text(60),
+  couponCode: optional(text(60)),
+  invoiceNumber: optional(text(60)),
+  refundedAt: optional(moment),
+  totalCents: count(2_000_000_000),
+  currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency like EUR'),
+  placedAt: moment,
+})
+
+const bought = { id: id('pur'), person: id('per'), order: optional(id('ord')), purchasedAt: moment }
+
+const coursePurchase = z.strictObject({
+  ...bought,
+  course: id('crs'),
+  // Access for a lifetime is said as null, never by leaving the field out.
+  expiresAt: moment.nullable(),
+})
+
+const digitalProductPurchase = z.strictObject({ ...bought, digitalProduct: id('dig') })
+
+const consultingServicePurchase = z.strictObject({
+  ...bought,
+  consultingService: id('con'),
+  scheduledAt: optional(moment),
+})
+
+const eventRegistration = z.strictObject({
+  id: id('reg'),
+  person: id('per'),
+  event: id('evt'),
+  order: optional(id('ord')),
+  registeredAt: moment,
+  cancelledAt: optional(moment),
+})
+
+const watchPosition = z.strictObject({
+  person: id('per'),
+  lecture: id('lec'),
+  positionSeconds: count(86_400),
+  watchedAt: moment,
+})
+
+const notification = z.strictObject({
+  id: id('not'),
+  person: id('per'),
+  site: id('sit'),
+  topic: word,
+  title: text(200),
+  body: text(4000),
+  link: optional(url),
+  createdAt: moment,
+  readAt: optional(moment),
+})
+
+const notificationSubscription = z.strictObject({
+  id: id('sub'),
+  person: id('per'),
+  site: id('sit'),
+  topic: word,
+  channel: z.enum(['inbox', 'email']),
+  enabledAt: optional(moment),
+})
+
+const application = z
+  .strictObject({
+    clientId,
+    kind: z.enum(['site', 'resource_server']),
+    site: optional(id('sit')),
+    name: text(120),
+    authMethod: z.enum(['none', 'client_secret_post']),
+    applicationType: z.enum(['web', 'native']),
+    redirectUris: list(z.string().max(2000), 20),
+    postLogoutRedirectUris: list(z.string().max(2000), 20),
+    scopes: list(z.enum(scopeNames('member')), 10),
+    // 256 random bits are 43 characters; anything shorter would be guessable behind a plain digest.
+    secret: optional(
+      z.string().regex(/^[A-Za-z0-9_-]{43,128}$/, 'must be 43 to 128 of A-Za-z0-9_-'),
+    ),
+    createdBy: optional(id('per')),
+    createdAt: moment,
+  })
+  .superRefine((row, context) => {
+    const must = (holds: boolean, field: keyof typeof row, message: string) => {
+      if (!holds) context.addIssue({ code: 'custom', path: [field], message })
+    }
+    const isSite = row.kind === 'site'
+    const isConfidential = row.authMethod === 'client_secret_post'
+    must(isSite === (row.site !== null), 'site', 'belongs to kind "site", and only there')
+    must(
+      isSite === row.redirectUris.length > 0,
+      'redirectUris',
+      'belong to kind "site", only there',
+    )
+    must(isSite === row.scopes.length > 0, 'scopes', 'belong to kind "site", and only there')
+    must(isSite || isConfidential, 'authMethod', 'of a resource server is client_secret_post')
+    must(
+      isConfidential === (row.secret !== null),
+      'secret',
+      'belongs to client_secret_post, only there',
+    )
+    for (const field of ['redirectUris', 'postLogoutRedirectUris'] as const) {
+      for (const uri of row[field]) must(mayReturnTo(uri, row.applicationType), field, refusal(uri))
+    }
+  })
+
+const campus = z.strictObject({
+  sites: list(site, 1000),
+  people: list(person, 100_000),
+  courses: list(course, 10_000),
+  digitalProducts: list(digitalProduct, 10_000),
+  consultingServices: list(consultingService, 10_000),
+  events: list(event, 10_000),
+  orders: list(order, 500_000),
+  coursePurchases: list(coursePurchase, 500_000),
+  digitalProductPurchases: list(digitalProductPurchase, 500_000),
+  consultingServicePurchases: list(consultingServicePurchase, 500_000),
+  eventRegistrations: list(eventRegistration, 500_000),
+  watchPositions: list(watchPosition, 500_000),
+  notifications: list(notification, 500_000),
+  notificationSubscriptions: list(notificationSubscription, 500_000),
+  applications: list(application, 1000),
+})
+
+export type Campus = z.infer<typeof campus>
+
+/**
+ * Reads a campus, or throws with every problem and its path. Forms come first: only when all of
+ * them are right can names be followed, and then every broken one is listed. Reading a campus that
+ * was read before gives the same one.
+ */
+export function parseCampus(data: unknown): Campus {
+  const result = campus.safeParse(data)
+  if (!result.success) {
+    throw campusProblems(
+      result.error.issues.map(({ path, message }) => `${z.core.toDotPath(path)}: ${message}`),
+      result.error,
+    )
+  }
+  const problems = referenceProblems(result.data)
+  if (problems.length > 0) throw campusProblems(problems)
+  return result.data
+}
+
+function campusProblems(problems: readonly string[], cause?: unknown): Error {
+  const shown = problems.slice(0, PROBLEMS_SHOWN_MAX)
+  const hidden = problems.length - shown.length
+  const rest = hidden > 0 ? [`and ${hidden} more`] : []
+  return new Error(`The campus has problems:\n- ${[...shown, ...rest].join('\n- ')}`, { cause })
+}
+
+/**
+ * Plain http never leaves the machine (RFC 8252 §7.3), and a native application claims https only
+ * for a real host (§7.2). The engine says the same of native clients and less of web clients.
+ */
+function mayReturnTo(uri: string, applicationType: 'web' | 'native'): boolean {
+  const parsed = URL.parse(uri)
+  if (parsed === null || uri.includes('#') || parsed.username !== '') return false
+  const isLoopback = ['127.0.0.1', '[::1]', 'localhost'].includes(parsed.hostname)
+  if (parsed.protocol === 'http:') return isLoopback
+  return parsed.protocol === 'https:' && (applicationType === 'web' || !isLoopback)
+}
+
+function refusal(uri: string): string {
+  return `${JSON.stringify(uri)} must be https, or http to a loopback address, without a fragment`
+}
