@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto'
+
+import type { Context, Middleware } from 'koa'
+
+/** A document in its final bytes, with the validator that names exactly these bytes. */
+export interface RenderedDocument {
+  readonly body: Buffer
+  readonly etag: string
+  readonly contentType: string
+}
+
+export function renderDocument(text: string, contentType: string): RenderedDocument {
+  const body = Buffer.from(text)
+  const digest = createHash('sha256').update(body).digest('base64url')
+  return { body, contentType, etag: `"${digest}"` }
+}
+
+/** Answers with a public document, or with 304 when the caller already holds it (RFC 9110 §13.1.2). */
+export function sendDocument(
+  ctx: Context,
+  document: RenderedDocument,
+  maxAgeSeconds: number,
+): void {
+  ctx.status = 200
+  // The same for every origin: a cache may hand the answer that it got for one caller to another.
+  ctx.set('Access-Control-Allow-Origin', '*')
+  ctx.set('Access-Control-Expose-Headers', 'ETag')
+  ctx.set('Cache-Control', `public, max-age=${maxAgeSeconds}`)
+  ctx.set('ETag', document.etag)
+  if (isHeld(ctx.get('If-None-Match'), document.etag)) {
+    ctx.status = 304
+    ctx.body = null
+    return
+  }
+  ctx.type = document.contentType
+  ctx.body = document.body
+}
+
+// Koa's own `fresh` obeys `Cache-Control: no-cache` of the request, which fetch() adds to every
+// conditional one. It asks caches to come here, and here the validator decides.
+function isHeld(ifNoneMatch: string, etag: string): boolean {
+  const held = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+  return held.includes('*') || held.includes(etag)
+}
+
+/**
+ * Makes the JSON that a later middleware answers cacheable: the engine's two metadata documents and
+ * its key set. The engine knows GET only, so that a HEAD goes to it as a GET and comes back a HEAD.
+ */
+export function cacheableJson(maxAgeSeconds: number): Middleware {
+  return async (ctx, next) => {
+    const { method } = ctx
+    if (method === 'HEAD') ctx.method = 'GET'
+    try {
+      await next()
+    } finally {
+      ctx.method = method
+    }
+    if (ctx.status !== 200 || !isJsonValue(ctx.body)) return
+    const contentType = ctx.response.get('Content-Type') || 'application/json'
+    sendDocument(ctx, renderDocument(JSON.stringify(ctx.body), contentType), maxAgeSeconds)
+  }
+}
+
+// A stream or a Buffer is an object too, and is not ours to turn into JSON.
+function isJsonValue(body: unknown): body is object {
+  if (typeof body !== 'object' || body === null) return false
+  return Array.isArray(body) || Object.getPrototypeOf(body) === Object.prototype
+}

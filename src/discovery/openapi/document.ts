@@ -1,0 +1,80 @@
+import { paths } from '../../http/paths.ts'
+import { catalogue } from '../../scopes/catalogue.ts'
+import type { ServiceFacts } from '../facts.ts'
+import { sharedComponents } from './answers.ts'
+import { authorizationPaths } from './authorization-paths.ts'
+import { discoveryPaths } from './discovery-paths.ts'
+import { healthPaths } from './health-paths.ts'
+import { memberPaths } from './member-paths.ts'
+import { registrationPaths } from './registration-paths.ts'
+import type { Paths } from './shapes.ts'
+import { tokenPaths } from './token-paths.ts'
+import { toolPaths } from './tool-paths.ts'
+
+export interface OpenApiDocument {
+  readonly openapi: string
+  readonly info: object
+  readonly servers: readonly { readonly url: string }[]
+  readonly tags: readonly { readonly name: string; readonly description: string }[]
+  readonly paths: Paths
+  readonly components: object
+}
+
+const tags = [
+  { name: 'Discovery', description: 'Public documents, to be read first' },
+  { name: 'Registration', description: 'How a client gets its client_id' },
+  { name: 'Authorization', description: 'Where a browser is sent' },
+  { name: 'Tokens', description: 'The back channel of a client' },
+  { name: 'Member API', description: "A member's own data" },
+  { name: 'Tools', description: 'Tools for agents' },
+  { name: 'Health', description: 'For load balancers and orchestrators' },
+] as const
+
+/** The OpenAPI 3.1 description of every fixed address of the service. */
+export function openApiDocument(facts: ServiceFacts): OpenApiDocument {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: facts.serviceName,
+      summary: 'OAuth 2.0 and OpenID Connect authorization, Member API and tools',
+      description: `Read ${facts.baseUrl}${paths.authMd} for the walkthrough.`,
+      version: '1.0.0',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: facts.baseUrl }],
+    tags,
+    paths: {
+      ...discoveryPaths(),
+      ...registrationPaths(facts),
+      ...authorizationPaths(facts),
+      ...tokenPaths(facts),
+      ...memberPaths(),
+      ...toolPaths(),
+      ...healthPaths(),
+    },
+    components: { ...sharedComponents, securitySchemes: securitySchemes(facts) },
+  }
+}
+
+function securitySchemes({ baseUrl }: ServiceFacts) {
+  return {
+    oauth: {
+      type: 'oauth2',
+      description: 'Authorization code with PKCE (S256)',
+      flows: {
+        authorizationCode: {
+          authorizationUrl: `${baseUrl}${paths.authorization}`,
+          tokenUrl: `${baseUrl}${paths.token}`,
+          refreshUrl: `${baseUrl}${paths.token}`,
+          scopes: Object.fromEntries(catalogue.map(({ name, grants }) => [name, grants])),
+        },
+      },
+    },
+    bearer: { type: 'http', scheme: 'bearer', description: 'An access token of this service' },
+    clientSecretBasic: {
+      type: 'http',
+      scheme: 'basic',
+      description: 'Accepted for confidential clients beside client_secret in the form',
+    },
+  }
+}

@@ -1,0 +1,204 @@
+import { paths } from '../../http/paths.ts'
+import type { ServiceFacts } from '../facts.ts'
+import { faults, header, privateAnswer, refusal, shared } from './answers.ts'
+import {
+  closed,
+  form,
+  list,
+  type Operation,
+  open,
+  type Paths,
+  type Schema,
+  seconds,
+  text,
+  time,
+  uri,
+} from './shapes.ts'
+
+const tags = ['Tokens']
+
+/** How a client names itself in a form; HTTP Basic is accepted for confidential clients as well. */
+const clientFields = {
+  client_id: text,
+  client_secret: { type: 'string', description: 'confidential clients only', format: 'password' },
+} as const
+
+const claims = {
+  sub: text,
+  email: { type: 'string', format: 'email' },
+  name: text,
+  picture: uri,
+  org_id: { type: 'string', description: 'the site of the authorization' },
+  roles: { ...list(text), description: 'the roles that the person holds there now' },
+} as const
+
+const tokenAnswer = closed(
+  {
+    access_token: text,
+    token_type: { const: 'Bearer' },
+    expires_in: seconds,
+    refresh_token: text,
+    id_token: { type: 'string', description: 'JWT, ES256; never in the answer to a refresh' },
+    scope: text,
+  },
+  ['access_token', 'token_type', 'expires_in'],
+)
+
+const introspection: Schema = {
+  oneOf: [
+    closed({ active: { const: false } }, ['active']),
+    closed(
+      {
+        active: { const: true },
+        iss: uri,
+        sub: text,
+        aud: text,
+        client_id: text,
+        scope: text,
+        token_type: { const: 'Bearer' },
+        exp: time,
+        iat: time,
+        sid: text,
+        jti: text,
+        org_id: claims.org_id,
+        roles: claims.roles,
+      },
+      ['active', 'iss', 'sub', 'client_id', 'exp', 'iat'],
+    ),
+  ],
+}
+
+/** The back channel of a client: tokens, and what can be asked about and done with them. */
+export function tokenPaths(facts: ServiceFacts): Paths {
+  return {
+    [paths.token]: { post: issueTokens(facts) },
+    [paths.userinfo]: {
+      get: userinfo('getUserinfo', 'Who signed in'),
+      post: userinfo('postUserinfo', 'The same by POST (OpenID Connect Core §5.3.1)'),
+    },
+    [paths.introspection]: { post: introspect() },
+    [paths.revocation]: { post: revoke() },
+  }
+}
+
+function issueTokens({ baseUrl }: ServiceFacts): Operation {
+  const resource = {
+    ...uri,
+    description: 'RFC 8707; required with member scopes',
+    examples: [baseUrl],
+  }
+  const byCode = open(
+    {
+      grant_type: { const: 'authorization_code' },
+      code: text,
+      redirect_uri: uri,
+      code_verifier: { type: 'string', pattern: '^[A-Za-z0-9._~-]{43,128}$' },
+      resource,
+      ...clientFields,
+    },
+    ['grant_type', 'code', 'redirect_uri', 'code_verifier'],
+  )
+  const byRefresh = open(
+    {
+      grant_type: { const: 'refresh_token' },
+      refresh_token: text,
+      scope: { type: 'string', description: 'fewer scopes than were granted' },
+      resource: { ...resource, description: 'may be repeated' },
+      ...clientFields,
+    },
+    ['grant_type', 'refresh_token'],
+  )
+  return {
+    operationId: 'issueTokens',
+    summary: 'Exchanges a code, or refreshes',
+    tags,
+    security: [{}, { clientSecretBasic: [] }],
+    requestBody: { required: true, content: form({ oneOf: [byCode, byRefresh] }) },
+    responses: {
+      200: privateAnswer('The tokens.', tokenAnswer),
+      400: refusal('The request or the grant is refused.', {
+        errors: [
+          'invalid_request',
+          'invalid_grant',
+          'invalid_scope',
+          'invalid_target',
+          'invalid_client',
+          'invalid_client_metadata',
+          'unauthorized_client',
+          'unsupported_grant_type',
+        ],
+        headers: { 'Cache-Control': header('NoStore') },
+      }),
+      401: shared('InvalidClient'),
+      ...faults,
+    },
+  }
+}
+
+function userinfo(operationId: string, summary: string): Operation {
+  return {
+    operationId,
+    summary,
+    tags,
+    security: [{ bearer: [] }],
+    responses: {
+      200: privateAnswer('The claims that the granted scopes release.', closed(claims, ['sub'])),
+      400: refusal('The request is malformed.', { errors: ['invalid_request'] }),
+      401: shared('InvalidToken'),
+      403: shared('InsufficientScope'),
+      ...faults,
+    },
+  }
+}
+
+function tokenForm() {
+  return form(
+    open(
+      {
+        token: text,
+        token_type_hint: { enum: ['access_token', 'refresh_token'] },
+        ...clientFields,
+      },
+      ['token'],
+    ),
+  )
+}
+
+function introspect(): Operation {
+  return {
+    operationId: 'introspect',
+    summary: 'Says what a token is good for (RFC 7662)',
+    description:
+      'A registered resource server sees every token of this origin, a client its own; for all others a token is not active.',
+    tags,
+    security: [{}, { clientSecretBasic: [] }],
+    requestBody: { required: true, content: tokenForm() },
+    responses: {
+      200: privateAnswer('The token, or that it is not active.', introspection),
+      400: refusal('The request is malformed.', {
+        errors: ['invalid_request', 'invalid_client', 'unsupported_token_type'],
+      }),
+      401: shared('InvalidClient'),
+      ...faults,
+    },
+  }
+}
+
+function revoke(): Operation {
+  return {
+    operationId: 'revoke',
+    summary: 'Ends an access or refresh token (RFC 7009)',
+    description: 'The answer is the same for a token that is unknown, foreign or already revoked.',
+    tags,
+    security: [{}, { clientSecretBasic: [] }],
+    requestBody: { required: true, content: tokenForm() },
+    responses: {
+      200: { description: 'Done. The body is empty.' },
+      400: refusal('The request is malformed.', {
+        errors: ['invalid_request', 'invalid_client', 'unsupported_token_type'],
+      }),
+      401: shared('InvalidClient'),
+      ...faults,
+    },
+  }
+}

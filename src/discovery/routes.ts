@@ -1,0 +1,63 @@
+import Router from 'koa-router'
+
+import { paths } from '../http/paths.ts'
+import { authMd } from './auth-md.ts'
+import { type RenderedDocument, renderDocument, sendDocument } from './cacheable.ts'
+import type { ServiceFacts } from './facts.ts'
+import { openApiDocument } from './openapi/document.ts'
+import {
+  protectedResourceMetadata,
+  protectedResourcePath,
+  protectedResources,
+} from './protected-resource.ts'
+
+const json = 'application/json'
+const preflightMaxAgeSeconds = 3600
+
+/**
+ * GET and HEAD for the documents of this service: protected-resource metadata, /auth.md and
+ * /openapi.json. The authorization server's own metadata belongs to the engine.
+ */
+export function discoveryRoutes(facts: ServiceFacts): Router {
+  const router = new Router()
+
+  for (const [path, render] of documents(facts)) {
+    const document = once(render)
+
+    router.get(path, (ctx) => {
+      sendDocument(ctx, document(), facts.documentCacheSeconds)
+    })
+
+    // MCP clients in a browser send MCP-Protocol-Version with every request, which makes even the
+    // plain reading of a document a preflighted one.
+    router.options(path, (ctx) => {
+      ctx.set('Access-Control-Allow-Origin', '*')
+      ctx.set('Access-Control-Allow-Methods', 'GET, HEAD')
+      ctx.set('Access-Control-Allow-Headers', '*')
+      ctx.set('Access-Control-Max-Age', String(preflightMaxAgeSeconds))
+      ctx.status = 204
+    })
+  }
+
+  return router
+}
+
+function documents(facts: ServiceFacts): [path: string, render: () => RenderedDocument][] {
+  return [
+    ...protectedResources.map((resource): [string, () => RenderedDocument] => [
+      protectedResourcePath(resource),
+      () => renderDocument(JSON.stringify(protectedResourceMetadata(facts, resource)), json),
+    ]),
+    [paths.authMd, () => renderDocument(authMd(facts), 'text/markdown; charset=utf-8')],
+    [paths.openApi, () => renderDocument(JSON.stringify(openApiDocument(facts)), json)],
+  ]
+}
+
+/** The first request pays for rendering, and start-up does not. */
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
