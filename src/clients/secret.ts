@@ -1,0 +1,34 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+
+/**
+ * Client secrets. A secret is 256 random bits, so that a plain digest protects it as well as a slow
+ * hash would; only digests are stored, and a client may have two live ones while it rotates.
+ */
+export interface NewSecret {
+  /** Shown once, to the operator. */
+  readonly secret: string
+  readonly digest: string
+  /** Its last four characters, by which people tell two secrets apart. */
+  readonly hint: string
+}
+
+export function makeSecret(): NewSecret {
+  const secret = randomBytes(32).toString('base64url')
+  return { secret, digest: digestSecret(secret), hint: secret.slice(-4) }
+}
+
+/** SHA-256 in base64url. */
+export function digestSecret(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64url')
+}
+
+/** Whether the secret is one of those with these digests, in a time that does not tell how nearly. */
+export function matchesSecret(presented: string, digests: readonly string[]): boolean {
+  const digest = Buffer.from(digestSecret(presented))
+  let matches = false
+  for (const candidate of digests) {
+    const expected = Buffer.from(candidate)
+    if (expected.length === digest.length && timingSafeEqual(expected, digest)) matches = true
+  }
+  return matches
+}

@@ -1,0 +1,131 @@
+import { needsOperator } from '../scopes/policy.ts'
+import type { Database } from '../store/database.ts'
+import type { SiteRole } from '../store/schema.ts'
+import { MCP_CONNECTIONS } from './feature.ts'
+
+/**
+ * Whether a person may still use a client at a site. Tokens are opaque and say nothing by
+ * themselves, so this is asked at every use of one, with one query (design 15).
+ */
+export interface StandingQuestion {
+  readonly personId: string
+  readonly clientId: string
+  /** The site of the grant; undefined for a plain sign-in without a site. */
+  readonly siteId: string | undefined
+  readonly scopes: Iterable<string>
+}
+
+export type Standing =
+  | { readonly kind: 'good'; readonly person: PersonFacts; readonly roles: readonly SiteRole[] }
+  | { readonly kind: 'lost'; readonly reason: LostReason }
+
+export type LostReason =
+  | 'the account does not exist'
+  | 'the account is disabled'
+  | 'the person has no role at the site'
+  | 'the person does not operate the site any more'
+  | 'the client is disabled'
+  | 'the client was deleted'
+  | 'the site switched MCP connections off'
+
+export interface PersonFacts {
+  readonly id: string
+  readonly name: string
+  readonly email: string
+  readonly picture: string | undefined
+}
+
+/** What the database knows, before anything is concluded from it. */
+export interface StandingFacts {
+  readonly person: PersonFacts | undefined
+  readonly personDisabled: boolean
+  readonly roles: readonly SiteRole[]
+  readonly clientDisabled: boolean
+  readonly clientDeleted: boolean
+  /** Whether the client is a site's own, and that site has its beta feature off. */
+  readonly featureOff: boolean
+}
+
+const operatorRoles: ReadonlySet<SiteRole> = new Set(['owner', 'admin'])
+
+/** Whether these roles make the person an operator of the site (design 15). */
+export function operates(roles: readonly SiteRole[]): boolean {
+  return roles.some((role) => operatorRoles.has(role))
+}
+
+/** Concludes from the facts. Pure, so that every case stands in one table of its test. */
+export function judgeStanding(facts: StandingFacts, question: StandingQuestion): Standing {
+  const lost = (reason: LostReason): Standing => ({ kind: 'lost', reason })
+  if (!facts.person) return lost('the account does not exist')
+  if (facts.personDisabled) return lost('the account is disabled')
+  if (facts.clientDeleted) return lost('the client was deleted')
+  if (facts.clientDisabled) return lost('the client is disabled')
+  if (facts.featureOff) return lost('the site switched MCP connections off')
+  if (question.siteId !== undefined) {
+    if (facts.roles.length === 0) return lost('the person has no role at the site')
+    if (needsOperator(question.scopes) && !operates(facts.roles)) {
+      return lost('the person does not operate the site any more')
+    }
+  }
+  return { kind: 'good', person: facts.person, roles: facts.roles }
+}
+
+/** Asks the database and judges. One query. */
+export async function findStanding(
+  database: Database,
+  question: StandingQuestion,
+): Promise<Standing> {
+  return judgeStanding(await readFacts(database, question), question)
+}
+
+async function readFacts(
+  { kysely }: Database,
+  { personId, clientId, siteId }: StandingQuestion,
+): Promise<StandingFacts> {
+  const rows = await kysely
+    .selectFrom('person')
+    .leftJoin('site_role', (join) =>
+      join
+        .onRef('site_role.person_id', '=', 'person.id')
+        .on('site_role.site_id', '=', siteId ?? ''),
+    )
+    .leftJoin('oauth_application as app', (join) => join.on('app.client_id', '=', clientId))
+    .leftJoin('integration_override', (join) =>
+      join.on('integration_override.client_id', '=', clientId),
+    )
+    .leftJoin('site_feature', (join) =>
+      join
+        .onRef('site_feature.site_id', '=', 'app.site_id')
+        .on('site_feature.feature', '=', MCP_CONNECTIONS),
+    )
+    .select([
+      'person.id',
+      'person.name',
+      'person.email',
+      'person.picture',
+      'person.disabled_at',
+      'site_role.role',
+      'app.site_id as app_site_id',
+      'app.disabled_at as app_disabled_at',
+      'app.deleted_at as app_deleted_at',
+      'integration_override.disabled_at as integration_disabled_at',
+      'site_feature.enabled_at as feature_enabled_at',
+    ])
+    .where('person.id', '=', personId)
+    .execute()
+
+  const [row] = rows
+  return {
+    person: row && {
+      id: row.id,
+      name: row.name,
+      email: row.email,
+      picture: row.picture ?? undefined,
+    },
+    personDisabled: row?.disabled_at != null,
+    roles: rows.flatMap(({ role }) => role ?? []).sort(),
+    clientDisabled: row?.app_disabled_at != null || row?.integration_disabled_at != null,
+    clientDeleted: row?.app_deleted_at != null,
+    featureOff: row?.app_site_id != null && row.feature_enabled_at == null,
+  }
+}
