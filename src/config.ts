@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { z } from 'zod'
+
+import { type Environment, readEnvironment } from './environment.ts'
+
+/**
+ * The whole configuration: addresses and secrets from the environment (`environment.ts`), policy
+ * from `config/*.json`. It is read once, before anything is opened, and parts receive values of it,
+ * never the whole.
+ */
+export interface Config extends Environment {
+  readonly service: ServicePolicy
+  readonly integrations: readonly Integration[]
+  readonly demoFolder: string
+}
+
+export type ServicePolicy = z.infer<typeof servicePolicy>
+export type Integration = z.infer<typeof integration>
+
+const seconds = (max: number) => z.int().min(1).max(max)
+const DAY_SECONDS = 86_400
+
+const servicePolicy = z.strictObject({
+  name: z.string().min(1).max(60),
+  lifetimes: z.strictObject({
+    authorizationCodeSeconds: seconds(600),
+    accessTokenSeconds: seconds(DAY_SECONDS),
+    // The specification names this one: the id_token lives 10 minutes.
+    idTokenSeconds: z.literal(600),
+    refreshTokenSeconds: seconds(400 * DAY_SECONDS),
+    refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),
+    refreshRetrySeconds: seconds(60),
+    sessionSeconds: seconds(400 * DAY_SECONDS),
+    interactionSeconds: seconds(DAY_SECONDS),
+  }),
+  keys: z.strictObject({
+    publishLeadSeconds: seconds(DAY_SECONDS),
+    retiredKeepSeconds: z.int().min(600).max(DAY_SECONDS),
+    reloadSeconds: seconds(300),
+  }),
+  documents: z.strictObject({ cacheSeconds: seconds(DAY_SECONDS) }),
+  signIn: z.strictObject({
+    parallelHashesMax: z.int().min(1).max(4),
+    waitingHashesMax: z.int().min(1).max(1000),
+    failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
+    failuresPerAccountMax: z.int().min(1).max(100_000),
+    failuresPerAddressMax: z.int().min(1).max(100_000),
+    failureWindowSeconds: seconds(DAY_SECONDS),
+  }),
+  storage: z.strictObject({
+    answerWithinMs: z.int().min(50).max(450),
+    sweepSeconds: seconds(3600),
+    databaseConnectionsMax: z.int().min(1).max(100),
+  }),
+  loopbackHosts: z.array(z.enum(['127.0.0.1', '[::1]', 'localhost'])).min(1),
+  metadataDocuments: z.strictObject({
+    hosts: z.array(z.hostname()),
+    openRegistration: z.boolean(),
+  }),
+})
+
+const integration = z.strictObject({
+  client_name: z.string().min(1).max(100),
+  client_id: z.string().regex(/^[a-z0-9-]{3,64}$/),
+  redirect_uris: z.array(z.url({ protocol: /^https?$/ })).min(1),
+  token_endpoint_auth_method: z.enum(['none', 'client_secret_post']).default('none'),
+})
+
+/**
+ * Reads the environment and `config/*.json`, or throws one error that names every problem, so that
+ * an operator mends a configuration in one go.
+ *
+ * @param environment the process's variables; `main.ts` and the command line pass them
+ * @param folder where service.json, integrations.json and demo/ lie
+ */
+export function readConfig(environment: NodeJS.ProcessEnv, folder: string): Config {
+  const problems: string[] = []
+  const env = readEnvironment(environment, problems)
+  const service = readJson(join(folder, 'service.json'), servicePolicy, problems)
+  const integrations = readJson(join(folder, 'integrations.json'), z.array(integration), problems)
+  for (const repeated of repeatedIn(integrations ?? [])) {
+    problems.push(`integrations.json: ${repeated} is listed twice`)
+  }
+  if (problems.length > 0 || !env || !service || !integrations) {
+    throw new Error(`Gatehouse cannot start:\n- ${problems.join('\n- ')}`)
+  }
+  return Object.freeze({ ...env, service, integrations, demoFolder: join(folder, 'demo') })
+}
+
+function readJson<T>(file: string, shape: z.ZodType<T>, problems: string[]): T | undefined {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch {
+    problems.push(`${file} cannot be read`)
+    return undefined
+  }
+  return parseJson(text, shape, (problem) => problems.push(`${file}${problem}`))
+}
+
+function parseJson<T>(
+  text: string,
+  shape: z.ZodType<T>,
+  report: (problem: string) => void,
+): T | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    report(' is not JSON')
+    return undefined
+  }
+  const parsed = shape.safeParse(value)
+  if (parsed.success) return parsed.data
+  for (const { path, message } of parsed.error.issues) report(`: ${path.join('.')}: ${message}`)
+  return undefined
+}
+
+function repeatedIn(integrations: readonly Integration[]): string[] {
+  const names = integrations.flatMap(({ client_id, client_name }) => [client_id, client_name])
+  return names.filter((name, position) => names.indexOf(name) !== position)
+}

@@ -1,0 +1,95 @@
+import { errors } from 'oidc-provider'
+
+/**
+ * Every refusal that our own code raises, one named function each, made of the engine's error
+ * classes, so that an error raised in a hook of the engine and one raised in a route leave alike.
+ * `docs/errors.md` lists them with the errors that the engine raises by itself.
+ */
+
+/** Anything that the service answers on purpose; every other error is a fault. */
+export function isRefusal(error: unknown): error is errors.OIDCProviderError {
+  return error instanceof errors.OIDCProviderError && error.expose
+}
+
+/** Storage gave no answer in time. 503, never invalid_grant (specification, Errors 7; design 24). */
+export function storageUnavailable(cause: unknown): errors.OIDCProviderError {
+  const error = new errors.TemporarilyUnavailable(
+    'the service cannot reach its storage at the moment, try again',
+  )
+  error.cause = cause
+  // The engine's own status for this class is 400; 503 is what tells a client to come back.
+  error.status = error.statusCode = 503
+  return error
+}
+
+/** `resource` names nothing that this origin protects (RFC 8707 §2; design 3). */
+export function unknownResource(): errors.OIDCProviderError {
+  return new errors.InvalidTarget('the requested resource is not one of this service')
+}
+
+/** Member scopes need `resource` at the authorization endpoint (specification, Authentication 5). */
+export function resourceRequired(): errors.OIDCProviderError {
+  return new errors.InvalidTarget('resource is required when account scopes are requested')
+}
+
+/** Member tokens need `resource` again at the token endpoint (specification, Token). */
+export function resourceNotRepeated(): errors.OIDCProviderError {
+  return new errors.InvalidTarget('resource must be repeated at the token endpoint')
+}
+
+/** `resource` at the token endpoint was not part of the authorization (RFC 8707 §2.2). */
+export function resourceNotGranted(): errors.OIDCProviderError {
+  return new errors.InvalidTarget('the resource was not part of the authorization')
+}
+
+/** No requested scope is known (RFC 6749 §3.3). */
+export function noKnownScope(): errors.OIDCProviderError {
+  return new errors.InvalidScope('no known scope was requested', '')
+}
+
+/** A refresh asked for more than was granted (RFC 6749 §6). */
+export function scopeNotGranted(missing: readonly string[]): errors.OIDCProviderError {
+  return new errors.InvalidScope('the scope exceeds what was granted', missing.join(' '))
+}
+
+/** A required parameter is absent (RFC 6749 §5.2). */
+export function missingParameter(name: string): errors.OIDCProviderError {
+  return new errors.InvalidRequest(`missing required parameter '${name}'`)
+}
+
+/** A code or refresh token is of no use any more; why is for the log only (RFC 6749 §5.2). */
+export function invalidGrant(detail: string): errors.OIDCProviderError {
+  return new errors.InvalidGrant(detail)
+}
+
+/** The person may not authorize this client, or said no (design 15 and 16; RFC 6749 §4.1.2.1). */
+export function accessDenied(description: string): errors.OIDCProviderError {
+  return new errors.AccessDenied(description)
+}
+
+/** The client may not ask any more: it was disabled, or its site switched the feature off. */
+export function clientSwitchedOff(): errors.OIDCProviderError {
+  return new errors.UnauthorizedClient('this application has been switched off')
+}
+
+/** The interaction is over, expired, or belongs to another browser. */
+export function interactionGone(): errors.OIDCProviderError {
+  return new errors.SessionNotFound(
+    'this page has expired or belongs to another browser; go back to the application and start again',
+  )
+}
+
+/** A form came without the token that its page carried, or from another site. 403. */
+export function foreignForm(): errors.OIDCProviderError {
+  return withStatus(new errors.InvalidRequest('the form was not sent from its own page'), 403)
+}
+
+/** A request body is of the wrong kind. 415. */
+export function unsupportedBody(expected: string): errors.OIDCProviderError {
+  return withStatus(new errors.InvalidRequest(`the request body must be ${expected}`), 415)
+}
+
+function withStatus(error: errors.OIDCProviderError, status: number): errors.OIDCProviderError {
+  error.status = error.statusCode = status
+  return error
+}

@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto'
+
+import type { Context, Middleware } from 'koa'
+import type { Logger } from 'pino'
+
+/** What parts of the service add to the line of the request they work on. Never a token or code. */
+export interface LogFields {
+  client?: string | undefined
+  person?: string | undefined
+  error?: string | undefined
+  /** Why, in words that the caller does not see. */
+  detail?: string | undefined
+  cause?: unknown
+}
+
+/**
+ * One JSON line a request. The address is logged as the pattern that matched, because the real one
+ * may carry a code, a token or the id of an interaction; the query never appears.
+ *
+ * Each request has an id, which is in the `X-Request-Id` header and is the error id that a person or
+ * a client is given, so that what they quote leads to the line.
+ */
+export function requestLog(logger: Logger, now: () => number): Middleware {
+  return async (ctx, next) => {
+    const startedAt = now()
+    const id = randomBytes(9).toString('base64url')
+    ctx.state['requestId'] = id
+    ctx.state['log'] = {}
+    ctx.set('X-Request-Id', id)
+    ctx.res.once('close', () => {
+      const line = {
+        id,
+        method: ctx.method,
+        route: routeOf(ctx),
+        status: ctx.res.writableFinished ? ctx.res.statusCode : 499,
+        ms: Math.round(now() - startedAt),
+        ip: ctx.ip,
+        ...logFields(ctx),
+      }
+      logger[ctx.res.statusCode >= 500 ? 'error' : 'info'](line, 'request')
+    })
+    await next()
+  }
+}
+
+/** The fields that are added to the line of this request. */
+export function logFields(ctx: Context): LogFields {
+  ctx.state['log'] ??= {}
+  return ctx.state['log']
+}
+
+/** The id of this request, which is also the id of its error. */
+export function requestIdOf(ctx: Context): string {
+  return String(ctx.state['requestId'] ?? '')
+}
+
+function routeOf(ctx: Context): string {
+  const { oidc, _matchedRoute: matched } = ctx as {
+    oidc?: { route?: string }
+    _matchedRoute?: unknown
+  }
+  return oidc?.route ?? (typeof matched === 'string' ? matched : 'none')
+}

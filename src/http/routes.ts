@@ -1,0 +1,46 @@
+import Router from 'koa-router'
+
+import { stylesheet } from '../../views/stylesheet.ts'
+import { type WelcomePage, welcomePage } from '../../views/welcome.ts'
+import { paths } from './paths.ts'
+
+export interface HttpDependencies {
+  /** Rejects when a store does not answer in time. */
+  readonly checkStores: () => Promise<void>
+  readonly welcome: WelcomePage
+}
+
+/** GET /, the stylesheet, /healthz (the process is alive) and /readyz (its stores answer). */
+export function httpRoutes({ checkStores, welcome }: HttpDependencies): Router {
+  const router = new Router()
+
+  router.get('/', (ctx) => {
+    ctx.type = 'html'
+    ctx.body = welcomePage(welcome).toString()
+  })
+
+  router.get(stylesheet.path, (ctx) => {
+    // The address holds a digest of the content, so that it may be kept for ever.
+    ctx.set('Cache-Control', 'public, max-age=31536000, immutable')
+    ctx.type = 'css'
+    ctx.body = stylesheet.content
+  })
+
+  router.get(paths.health, (ctx) => {
+    ctx.set('Cache-Control', 'no-store')
+    ctx.body = { status: 'alive' }
+  })
+
+  router.get(paths.ready, async (ctx) => {
+    ctx.set('Cache-Control', 'no-store')
+    try {
+      await checkStores()
+      ctx.body = { status: 'ready' }
+    } catch {
+      ctx.status = 503
+      ctx.body = { status: 'unready' }
+    }
+  })
+
+  return router
+}
