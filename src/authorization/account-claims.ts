@@ -1,0 +1,77 @@
+import type { FindAccount, KoaContextWithOIDC } from 'oidc-provider'
+
+import type { Person } from '../accounts/account-store.ts'
+import { logFields } from '../http/request-log.ts'
+import type { Standing, StandingQuestion } from '../sites/standing.ts'
+import { siteOfGrant } from './site-of-grant.ts'
+
+/**
+ * The claims of a person (specification, UserInfo / id_token claims). With a token or code the
+ * person's standing is looked up at every use: where it was lost there is no account, which the
+ * engine answers with invalid_grant or invalid_token, and `roles` are those held now.
+ */
+export const claimsByScope = {
+  openid: ['sub'],
+  // design 15: org_id and roles come with `profile`, not with bare `openid`.
+  profile: ['name', 'picture', 'org_id', 'roles'],
+  email: ['email'],
+} as const
+
+export interface AccountDependencies {
+  readonly findPerson: (personId: string) => Promise<Person | undefined>
+  readonly findStanding: (question: StandingQuestion) => Promise<Standing>
+}
+
+/** A code or token, as far as standing is concerned. */
+export interface Holding {
+  readonly accountId?: string | undefined
+  readonly clientId?: string | undefined
+  readonly grantId?: string | undefined
+  readonly scope?: string | undefined
+}
+
+/** The question to ask about a code or token. */
+export function standingQuestion(holding: Holding): StandingQuestion {
+  return {
+    personId: holding.accountId ?? '',
+    clientId: holding.clientId ?? '',
+    siteId: siteOfGrant(holding.grantId),
+    scopes: holding.scope?.split(' ') ?? [],
+  }
+}
+
+/** The engine's `findAccount`. One query. */
+export function makeFindAccount({ findPerson, findStanding }: AccountDependencies): FindAccount {
+  return async (ctx, personId, token) => {
+    if (!token || !('grantId' in token)) {
+      const person = await findPerson(personId)
+      return person && accountOf({ sub: person.id, name: person.name, email: person.email })
+    }
+    const holding = token as Holding
+    const standing = await findStanding(standingQuestion({ ...holding, accountId: personId }))
+    if (standing.kind === 'lost') {
+      explain(ctx, standing.reason)
+      return undefined
+    }
+    const { person, roles } = standing
+    const siteId = siteOfGrant(holding.grantId)
+    return accountOf({
+      sub: person.id,
+      name: person.name,
+      email: person.email,
+      ...(person.picture !== undefined && { picture: person.picture }),
+      ...(siteId !== undefined && { org_id: siteId, roles: [...roles] }),
+    })
+  }
+}
+
+type Claims = { readonly sub: string } & Record<string, unknown>
+
+function accountOf(claims: Claims) {
+  return { accountId: claims.sub, claims: () => claims }
+}
+
+/** The caller learns that the token is of no use; the log says why. */
+function explain(ctx: KoaContextWithOIDC, reason: string): void {
+  logFields(ctx).detail = reason
+}

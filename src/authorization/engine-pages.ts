@@ -1,0 +1,47 @@
+import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
+
+import { trusted } from '../../views/html.ts'
+import { signedOutPage, signOutPage } from '../../views/sign-out.ts'
+import { isRefusal } from '../errors.ts'
+import { faultBody, sendErrorPage } from '../http/error-door.ts'
+
+/** Routes that a person's browser visits; everywhere else an error is JSON, whatever was accepted. */
+const pageRoutes: ReadonlySet<string> = new Set([
+  'authorization',
+  'resume',
+  'end_session',
+  'end_session_confirm',
+  'end_session_success',
+])
+
+/**
+ * The engine's errors. It would send HTML from the token endpoint to a client whose Accept names
+ * text/html; an OAuth endpoint answers with JSON (RFC 6749 §5.2).
+ */
+export function renderEngineError(ctx: KoaContextWithOIDC, out: ErrorOut, error: Error): void {
+  const body = isRefusal(error) ? out : faultBody(ctx)
+  if (!pageRoutes.has(ctx.oidc.route)) {
+    ctx.body = body
+    return
+  }
+  sendErrorPage(ctx, body)
+}
+
+/** The page on which a person confirms a sign-out that a client asked for (RP-Initiated Logout §3). */
+export function renderSignOut(ctx: KoaContextWithOIDC, form: string): void {
+  const { client } = ctx.oidc
+  ctx.type = 'html'
+  ctx.body = signOutPage({
+    form: trusted(form),
+    client: client && { name: client.clientName ?? client.clientId },
+  }).toString()
+}
+
+export function renderSignedOut(ctx: KoaContextWithOIDC): void {
+  const { client } = ctx.oidc
+  ctx.type = 'html'
+  ctx.body = signedOutPage({
+    client: client && { name: client.clientName ?? client.clientId },
+    homeHref: '/',
+  }).toString()
+}

@@ -1,0 +1,56 @@
+import type { EventEmitter } from 'node:events'
+
+import type { Context } from 'koa'
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { Logger } from 'pino'
+
+import { logFields } from '../http/request-log.ts'
+
+const errorEvents = [
+  'authorization.error',
+  'grant.error',
+  'userinfo.error',
+  'introspection.error',
+  'revocation.error',
+  'end_session.error',
+  'end_session_confirm.error',
+  'server_error',
+] as const
+
+/**
+ * Brings what the engine knows into the line of the request: which client, which person, and the
+ * reason of a refusal that the caller is not told. Never a token, a code, a secret or a parameter.
+ */
+export function logEngineEvents(provider: Provider, logger: Logger): void {
+  // The types list each event as an overload of its own, which a loop over events cannot satisfy.
+  const emitter: EventEmitter = provider
+  emitter.on('error', (error: unknown) => logger.error({ err: error }, 'fault'))
+  for (const event of errorEvents) {
+    emitter.on(event, (ctx: KoaContextWithOIDC, error: EngineError) => {
+      Object.assign(fieldsOf(ctx), {
+        error: error.error ?? 'server_error',
+        detail: error.error_detail ?? error.error_description ?? error.message,
+        ...(error.cause ? { cause: String(error.cause) } : {}),
+        ...(event === 'server_error' && { stack: error.stack }),
+      })
+    })
+  }
+  provider.on('grant.success', fieldsOf)
+  provider.on('authorization.success', fieldsOf)
+  provider.on('grant.revoked', (ctx) => {
+    Object.assign(fieldsOf(ctx), { revoked: true })
+  })
+}
+
+type EngineError = Error & {
+  readonly error?: string
+  readonly error_description?: string
+  readonly error_detail?: string
+}
+
+function fieldsOf(ctx: KoaContextWithOIDC) {
+  const fields = logFields(ctx as unknown as Context)
+  fields.client = ctx.oidc?.client?.clientId
+  fields.person = ctx.oidc?.account?.accountId
+  return fields
+}

@@ -1,0 +1,156 @@
+import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
+import type { Transaction } from 'kysely'
+import type { JWK } from 'oidc-provider'
+
+import type { Database } from '../store/database.ts'
+import type { Schema } from '../store/schema.ts'
+import type { SecretRoot } from './secret-root.ts'
+
+/**
+ * The ES256 signing keys. `next` is published and signs nothing yet, `current` signs, `retired` is
+ * still published until the last id_token that it signed has expired. A key is therefore known to
+ * every process and every relying party before its first use, and rotation needs no restart.
+ */
+export interface KeyRing {
+  /** Private keys in the order that the engine wants: the one that signs first. */
+  readonly keys: readonly JWK[]
+  /** Changes when the ring does. */
+  readonly version: string
+}
+
+export interface KeyPolicy {
+  /** How long a key must have been published before it may sign. */
+  readonly publishLeadSeconds: number
+  /** How long a key stays published after it signed last. */
+  readonly retiredKeepSeconds: number
+}
+
+export interface KeyDependencies {
+  readonly database: Database
+  readonly secretRoot: SecretRoot
+  readonly policy: KeyPolicy
+  readonly now: () => number
+}
+
+/** What the operator's key list shows; no private part. */
+export interface KeyRow {
+  readonly kid: string
+  readonly state: 'next' | 'current' | 'retired'
+  readonly createdAt: number
+}
+
+/** The ring as it stands in the database, made there when the database has none. */
+export async function loadKeyRing(dependencies: KeyDependencies): Promise<KeyRing> {
+  const found = await readRing(dependencies)
+  if (found.keys.length > 0) return found
+  await makeFirstKeys(dependencies)
+  return await readRing(dependencies)
+}
+
+/** Every key that still counts, the newest state first. */
+export async function listKeys({ database, policy, now }: KeyDependencies): Promise<KeyRow[]> {
+  const rows = await selectRing(database, now() - policy.retiredKeepSeconds * 1000)
+  return rows.map(({ kid, state, created_at }) => ({ kid, state, createdAt: created_at }))
+}
+
+/**
+ * Lets the next key sign, retires the current one and publishes a new next one, in one transaction.
+ *
+ * @returns the kid that signs from now on
+ * @throws when the next key has not been published for `publishLeadSeconds` yet, because a process
+ *   or a relying party might not know it; `force` is for a key that has leaked
+ */
+export async function rotateKeys(
+  dependencies: KeyDependencies,
+  { force = false }: { readonly force?: boolean } = {},
+): Promise<string> {
+  const { database, policy, now } = dependencies
+  const successor = await makeKey(dependencies)
+  return await database.kysely.transaction().execute(async (transaction) => {
+    const next = await transaction
+      .selectFrom('signing_key')
+      .select(['kid', 'created_at'])
+      .where('state', '=', 'next')
+      .executeTakeFirstOrThrow()
+    const waitMs = next.created_at + policy.publishLeadSeconds * 1000 - now()
+    if (waitMs > 0 && !force) {
+      throw new Error(
+        `the next key was published less than ${policy.publishLeadSeconds} s ago; ` +
+          `wait ${Math.ceil(waitMs / 1000)} s, or rotate with --force`,
+      )
+    }
+    await retire(transaction, now())
+    await transaction
+      .updateTable('signing_key')
+      .set({ state: 'current', current_at: now() })
+      .where('kid', '=', next.kid)
+      .execute()
+    await transaction.insertInto('signing_key').values(successor).execute()
+    await transaction
+      .deleteFrom('signing_key')
+      .where('retired_at', '<', now() - policy.retiredKeepSeconds * 1000)
+      .execute()
+    return next.kid
+  })
+}
+
+async function retire(transaction: Transaction<Schema>, at: number): Promise<void> {
+  await transaction
+    .updateTable('signing_key')
+    .set({ state: 'retired', retired_at: at })
+    .where('state', '=', 'current')
+    .execute()
+}
+
+async function readRing({ database, secretRoot, policy, now }: KeyDependencies): Promise<KeyRing> {
+  const rows = await selectRing(database, now() - policy.retiredKeepSeconds * 1000)
+  return {
+    keys: rows.map(({ kid, sealed_private }) =>
+      JSON.parse(secretRoot.open(sealed_private, label(kid))),
+    ),
+    version: rows.map(({ kid, state }) => `${kid}:${state}`).join(' '),
+  }
+}
+
+const signingOrder = { current: 0, next: 1, retired: 2 } as const
+
+async function selectRing({ kysely }: Database, retiredAfter: number) {
+  const rows = await kysely
+    .selectFrom('signing_key')
+    .select(['kid', 'state', 'sealed_private', 'created_at'])
+    .where((e) => e.or([e('retired_at', 'is', null), e('retired_at', '>', retiredAfter)]))
+    .orderBy('created_at', 'desc')
+    .orderBy('kid')
+    .execute()
+  return rows.sort((a, b) => signingOrder[a.state] - signingOrder[b.state])
+}
+
+/** Several processes may start on one empty database; the first to write decides, the others read. */
+async function makeFirstKeys(dependencies: KeyDependencies): Promise<void> {
+  const [current, next] = await Promise.all([makeKey(dependencies), makeKey(dependencies)])
+  await dependencies.database.kysely
+    .insertInto('signing_key')
+    .values([{ ...current, state: 'current', current_at: current.created_at }, next])
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+async function makeKey({ secretRoot, now }: KeyDependencies) {
+  const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
+  const bare = await exportJWK(publicKey)
+  // RFC 7638: the name of a key follows from the key, so that two processes never share one by chance.
+  const kid = await calculateJwkThumbprint(bare)
+  const known = { kid, alg: 'ES256', use: 'sig' }
+  const secret = JSON.stringify({ ...(await exportJWK(privateKey)), ...known })
+  return {
+    kid,
+    state: 'next' as const,
+    public_jwk: JSON.stringify({ ...bare, ...known }),
+    sealed_private: secretRoot.seal(secret, label(kid)),
+    created_at: now(),
+    current_at: null,
+    retired_at: null,
+  }
+}
+
+const label = (kid: string) => `signing key ${kid}`

@@ -1,0 +1,75 @@
+import type { ClientMetadata, Provider } from 'oidc-provider'
+
+import { type Client, type ClientState, scopesOf } from '../clients/client.ts'
+import { matchesSecret } from '../clients/secret.ts'
+import type { ClientOrigin } from '../scopes/policy.ts'
+
+/**
+ * How a client of ours is presented to the engine, and read back from it. Policy becomes metadata:
+ * above all `scope`, which the engine enforces at every authorization request (design 2).
+ */
+export const extraClientProperties = [
+  'x_origin',
+  'x_site_id',
+  'x_site_name',
+  'x_state',
+  'x_secret_digests',
+] as const
+
+export type EngineClient = InstanceType<Provider['Client']>
+
+/** What our hooks need to know of a client that the engine holds. */
+export interface ClientFacts {
+  readonly clientId: string
+  readonly name: string
+  readonly origin: ClientOrigin | 'resource_server'
+  readonly siteId: string | undefined
+  readonly siteName: string | undefined
+  readonly state: ClientState
+}
+
+export function presentClient(client: Client): ClientMetadata {
+  const introspectsOnly = client.origin === 'resource_server'
+  const scopes = scopesOf(client)
+  return {
+    client_id: client.clientId,
+    client_name: client.name,
+    application_type: client.applicationType,
+    redirect_uris: [...client.redirectUris],
+    post_logout_redirect_uris: [...client.postLogoutRedirectUris],
+    token_endpoint_auth_method: client.authMethod,
+    grant_types: introspectsOnly ? [] : ['authorization_code', 'refresh_token'],
+    response_types: introspectsOnly ? [] : ['code'],
+    ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+    // The engine wants a secret of a confidential client, and we know digests only: comparing is
+    // replaced below, and this constant is no secret of anybody.
+    ...(client.authMethod !== 'none' && { client_secret: 'compared-by-digest' }),
+    x_origin: client.origin,
+    x_site_id: client.siteId,
+    x_site_name: client.siteName,
+    x_state: client.state,
+    x_secret_digests: client.secretDigests.join(' '),
+  }
+}
+
+/** Makes the engine compare secrets with the digests of the one or two that are live. */
+export function compareSecretsByDigest(provider: Provider): void {
+  provider.Client.prototype.compareClientSecret = function compareClientSecret(
+    this: EngineClient,
+    presented: string,
+  ) {
+    return matchesSecret(presented, String(this['x_secret_digests'] ?? '').split(' '))
+  }
+}
+
+export function factsOf(client: EngineClient): ClientFacts {
+  const text = (name: string) => (typeof client[name] === 'string' ? client[name] : undefined)
+  return {
+    clientId: client.clientId,
+    name: client.clientName ?? client.clientId,
+    origin: (text('x_origin') ?? 'document') as ClientFacts['origin'],
+    siteId: text('x_site_id'),
+    siteName: text('x_site_name'),
+    state: (text('x_state') ?? 'active') as ClientState,
+  }
+}

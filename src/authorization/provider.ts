@@ -1,0 +1,244 @@
+import {
+  type AdapterFactory,
+  type Configuration,
+  type FindAccount,
+  type JWK,
+  type KoaContextWithOIDC,
+  Provider,
+} from 'oidc-provider'
+
+import { clientSwitchedOff, noKnownScope, resourceRequired, unknownResource } from '../errors.ts'
+import { paths } from '../http/paths.ts'
+import { findScope, scopeNames } from '../scopes/catalogue.ts'
+import { needsOperator, needsResource } from '../scopes/policy.ts'
+import { claimsByScope } from './account-claims.ts'
+import { renderEngineError, renderSignedOut, renderSignOut } from './engine-pages.ts'
+import { compareSecretsByDigest, extraClientProperties, factsOf } from './presented-client.ts'
+import { type ListHeldSites, promptPolicy } from './prompts.ts'
+import { findRememberedGrant } from './remembered-grant.ts'
+import type { Resources } from './resources.ts'
+import { mayRevokeToken, maySeeToken, type TokenJudge } from './token-policy.ts'
+
+export interface Lifetimes {
+  readonly authorizationCodeSeconds: number
+  readonly accessTokenSeconds: number
+  readonly idTokenSeconds: number
+  readonly refreshTokenSeconds: number
+  readonly refreshTokenAbsoluteSeconds: number
+  readonly refreshRetrySeconds: number
+  readonly sessionSeconds: number
+  readonly interactionSeconds: number
+}
+
+export interface ProviderDependencies {
+  readonly baseUrl: string
+  readonly adapter: AdapterFactory
+  /** Private ES256 keys, the one that signs first. */
+  readonly keys: readonly JWK[]
+  readonly cookieKeys: readonly string[]
+  readonly lifetimes: Lifetimes
+  readonly resources: Resources
+  readonly findAccount: FindAccount
+  readonly judgeToken: TokenJudge
+  readonly listHeldSites: ListHeldSites
+  readonly now: () => number
+}
+
+const DAY_SECONDS = 86_400
+
+/**
+ * The certified engine, configured. This file connects it with policy and holds none itself; every
+ * setting that is not obvious names the design decision or the trap that asks for it.
+ */
+export function createProvider(dependencies: ProviderDependencies): Provider {
+  const { baseUrl } = dependencies
+  const provider = new Provider(baseUrl, {
+    ...storageAndKeys(dependencies),
+    ...protocol(dependencies),
+    ...people(dependencies),
+    ttl: ttl(dependencies.lifetimes),
+    features: features(dependencies),
+    renderError: renderEngineError,
+  })
+  compareSecretsByDigest(provider)
+  // Host and X-Forwarded-* were replaced by `pinnedHost`; the engine reads the scheme from there.
+  provider.proxy = true
+  return provider
+}
+
+function storageAndKeys({
+  adapter,
+  keys,
+  cookieKeys,
+  baseUrl,
+}: ProviderDependencies): Configuration {
+  const secure = baseUrl.startsWith('https:')
+  const cookie = { httpOnly: true, sameSite: 'lax', signed: true, secure } as const
+  return {
+    adapter,
+    jwks: { keys: [...keys] },
+    cookies: {
+      keys: [...cookieKeys],
+      long: { ...cookie, path: '/' },
+      short: { ...cookie },
+      names: {
+        // RFC 6265bis §4.1.3.2: a browser accepts the prefix from this very host only.
+        session: secure ? '__Host-gatehouse' : 'gatehouse',
+        interaction: 'gatehouse_interaction',
+        resume: 'gatehouse_resume',
+      },
+    },
+  }
+}
+
+function protocol({ baseUrl }: ProviderDependencies): Configuration {
+  return {
+    clients: [],
+    routes: {
+      authorization: paths.authorization,
+      token: paths.token,
+      userinfo: paths.userinfo,
+      revocation: paths.revocation,
+      introspection: paths.introspection,
+      jwks: paths.jwks,
+      end_session: paths.endSession,
+    },
+    scopes: scopeNames(),
+    claims: { ...claimsByScope, acr: null, auth_time: null, iss: null },
+    acrValues: [PASSWORD_ACR],
+    conformIdTokenClaims: false,
+    subjectTypes: ['public'],
+    responseTypes: ['code'],
+    clientAuthMethods: ['none', 'client_secret_post'],
+    clientDefaults: {
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      id_token_signed_response_alg: 'ES256',
+      token_endpoint_auth_method: 'none',
+    },
+    enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
+    pkce: { required: () => true },
+    // design 19: `redirect_uri` is required at both endpoints even when one is registered.
+    allowOmittingSingleRegisteredRedirectUri: false,
+    extraClientMetadata: { properties: [...extraClientProperties] },
+    extraParams: { scope: checkRequest },
+    clientBasedCORS: (_ctx, _origin, client) => client.clientAuthMethod === 'none',
+    discovery: {
+      revocation_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
+      introspection_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
+      protected_resources: [baseUrl],
+      service_documentation: baseUrl + paths.authMd,
+      prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
+      ui_locales_supported: ['en'],
+    },
+  }
+}
+
+/** The one way in which people prove who they are, as `acr` in id_tokens. */
+export const PASSWORD_ACR = 'urn:gatehouse:password'
+
+/**
+ * The engine's last check of an authorization request, after the redirect address was found good,
+ * so that its errors go back to the client. Unknown scopes beside known ones are ignored, as OpenID
+ * Connect Core §3.1.2.1 asks; a request of nothing but unknown ones could only end in nothing.
+ */
+function checkRequest(
+  _ctx: KoaContextWithOIDC,
+  scope: unknown,
+  client: KoaContextWithOIDC['oidc']['client'],
+): void {
+  if (client && factsOf(client).state !== 'active') throw clientSwitchedOff()
+  if (
+    !String(scope ?? '')
+      .split(' ')
+      .some(findScope)
+  )
+    throw noKnownScope()
+}
+
+function people({
+  findAccount,
+  listHeldSites,
+  lifetimes,
+  now,
+}: ProviderDependencies): Configuration {
+  const grantSeconds = grantLifetime(lifetimes)
+  return {
+    findAccount,
+    loadExistingGrant: (ctx) => findRememberedGrant(ctx, listHeldSites, { grantSeconds, now }),
+    // Clients keep their refresh tokens when the person signs out of the browser.
+    expiresWithSession: () => false,
+    issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+    interactions: {
+      policy: promptPolicy(listHeldSites),
+      url: (_ctx, { uid, prompt }) => `/interaction/${uid}/${prompt.name}`,
+    },
+  }
+}
+
+function grantLifetime(lifetimes: Lifetimes): number {
+  return lifetimes.refreshTokenAbsoluteSeconds + 2 * DAY_SECONDS
+}
+
+function ttl(lifetimes: Lifetimes): Configuration['ttl'] {
+  return {
+    AuthorizationCode: lifetimes.authorizationCodeSeconds,
+    AccessToken: lifetimes.accessTokenSeconds,
+    IdToken: lifetimes.idTokenSeconds,
+    Session: lifetimes.sessionSeconds,
+    Interaction: lifetimes.interactionSeconds,
+    // The grant outlives its refresh tokens, or they would fail although they are alive (design 9).
+    Grant: grantLifetime(lifetimes),
+    // Sliding, and absolute from the first token of the family.
+    RefreshToken: (_ctx, token) =>
+      Math.max(
+        1,
+        Math.min(
+          lifetimes.refreshTokenSeconds,
+          lifetimes.refreshTokenAbsoluteSeconds - token.totalLifetime(),
+        ),
+      ),
+  }
+}
+
+function features({
+  resources,
+  lifetimes,
+  judgeToken,
+}: ProviderDependencies): Configuration['features'] {
+  return {
+    devInteractions: { enabled: false },
+    dPoP: { enabled: false },
+    pushedAuthorizationRequests: { enabled: false },
+    claimsParameter: { enabled: true },
+    userinfo: { enabled: true },
+    revocation: { enabled: true, allowedPolicy: mayRevokeToken },
+    introspection: { enabled: true, allowedPolicy: maySeeToken(judgeToken) },
+    rpInitiatedLogout: {
+      enabled: true,
+      logoutSource: renderSignOut,
+      postLogoutSuccessSource: renderSignedOut,
+    },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: (ctx, _client, oneOf) => {
+        if (oneOf) return resources.audience
+        const scopes = String(ctx.oidc.params?.['scope'] ?? '').split(' ')
+        if (needsResource(scopes)) throw resourceRequired()
+        return needsOperator(scopes) ? resources.audience : undefined
+      },
+      // A member code without `resource` was refused before this (engine-adapter.ts).
+      useGrantedResource: () => true,
+      getResourceServerInfo: (_ctx, resource, client) => {
+        if (resources.canonical(resource) === undefined) throw unknownResource()
+        return {
+          // Identity scopes stand here too, so that the answer's `scope` names all that was granted.
+          scope: client.scope ?? '',
+          audience: resources.audience,
+          accessTokenFormat: 'opaque',
+          accessTokenTTL: lifetimes.accessTokenSeconds,
+        }
+      },
+    },
+  }
+}

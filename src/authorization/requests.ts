@@ -1,0 +1,50 @@
+import { bodyParser } from '@koa/bodyparser'
+import Router from 'koa-router'
+
+import { unsupportedBody } from '../errors.ts'
+import { paths } from '../http/paths.ts'
+import type { Resources } from './resources.ts'
+
+// As long as the engine's own limit for request bodies.
+const FORM_BYTES_MAX = '56kb'
+
+/**
+ * What happens to an authorization request before the engine reads it.
+ *
+ * GET: every accepted spelling of `resource` becomes the one audience, so that the grant and all
+ * that is made of it know one resource (design 3).
+ *
+ * POST (OpenID Connect Core §3.1.2.1): 303 to GET with the same parameters. The engine's own POST
+ * would demand SameSite=None cookies (design 18).
+ */
+export function authorizationRequests(resources: Resources): Router {
+  const router = new Router()
+
+  router.get(paths.authorization, async (ctx, next) => {
+    const query = new URLSearchParams(ctx.querystring)
+    const asked = query.getAll('resource')
+    if (asked.length > 0) {
+      const canonical = asked.map((resource) => resources.canonical(resource) ?? resource)
+      query.delete('resource')
+      for (const resource of new Set(canonical)) query.append('resource', resource)
+      ctx.querystring = query.toString()
+    }
+    await next()
+  })
+
+  router.post(
+    paths.authorization,
+    bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX, encoding: 'utf-8' }),
+    (ctx) => {
+      if (!ctx.is('application/x-www-form-urlencoded')) {
+        throw unsupportedBody('application/x-www-form-urlencoded')
+      }
+      ctx.status = 303
+      ctx.redirect(`${paths.authorization}?${ctx.request.rawBody ?? ''}`)
+      ctx.status = 303
+      ctx.set('Cache-Control', 'no-store')
+    },
+  )
+
+  return router
+}

@@ -1,0 +1,81 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * What derives from the root secret: the keys that sign cookies, the keys of form tokens, and the
+ * sealing of private keys at rest. With several roots the first signs and seals, and all are
+ * accepted, so that a root can be replaced without signing anybody out.
+ */
+export interface SecretRoot {
+  /** Keys for signed cookies, the current one first. */
+  readonly cookieKeys: readonly string[]
+  /** Key of the tokens that forms carry. */
+  readonly formKey: Buffer
+  /** Encrypts with AES-256-GCM; `label` binds the result to its use. */
+  seal(plain: string, label: string): string
+  /** @throws when no root opens it: it was sealed under another secret, or was changed. */
+  open(sealed: string, label: string): string
+}
+
+export function makeSecretRoot(secrets: readonly string[]): SecretRoot {
+  const keysFor = (purpose: string) => secrets.map((secret) => derive(secret, purpose))
+  const sealingKeys = keysFor('sealing')
+  const [sealingKey] = sealingKeys
+  const [formKey] = keysFor('forms')
+  if (!sealingKey || !formKey) throw new Error('a secret root needs at least one secret')
+  return {
+    cookieKeys: keysFor('cookies').map((key) => key.toString('base64url')),
+    formKey,
+    seal: (plain, label) => seal(plain, label, sealingKey),
+    open: (sealed, label) => openWithAny(sealed, label, sealingKeys),
+  }
+}
+
+/**
+ * The secret of the embedded default: made once, readable by this user only, kept beside the
+ * database. Two processes that start at once agree on the one that was written first.
+ */
+export function readOrMakeSecret(dataDir: string): string {
+  const file = join(dataDir, 'secret')
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  try {
+    writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' })
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  }
+  return readFileSync(file, 'utf8').trim()
+}
+
+const IV_BYTES = 12
+const TAG_BYTES = 16
+
+function derive(secret: string, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', `gatehouse ${purpose}`, 32))
+}
+
+function seal(plain: string, label: string, key: Buffer): string {
+  const iv = randomBytes(IV_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(label))
+  const sealed = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
+  return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
+}
+
+function openWithAny(sealed: string, label: string, keys: readonly Buffer[]): string {
+  const bytes = Buffer.from(sealed, 'base64url')
+  for (const key of keys) {
+    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES))
+      .setAAD(Buffer.from(label))
+      .setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
+    try {
+      const plain = [decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]
+      return Buffer.concat(plain).toString('utf8')
+    } catch {
+      // Another root may have sealed it.
+    }
+  }
+  throw new Error(
+    `${label} was sealed with another secret: start with the SECRET that it was made with, ` +
+      'or list that one after the new one',
+  )
+}

@@ -1,0 +1,41 @@
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+
+import type { Standing } from '../sites/standing.ts'
+import type { Holding } from './account-claims.ts'
+import { type EngineClient, factsOf } from './presented-client.ts'
+import { siteOfGrant } from './site-of-grant.ts'
+
+type Token = InstanceType<Provider['AccessToken']> | InstanceType<Provider['RefreshToken']>
+
+/** Looks up whether the person may still use the client of a token. */
+export type TokenJudge = (token: Holding) => Promise<Standing>
+
+/**
+ * Who may introspect a token (RFC 7662 §2.1; design 13): a registered resource server every token of
+ * this origin, a client its own. For a token whose person, role or client is gone the answer is
+ * `active: false`, because it works nowhere any more.
+ */
+export function maySeeToken(judgeToken: TokenJudge) {
+  return async (_ctx: KoaContextWithOIDC, client: EngineClient, token: unknown) => {
+    const seen = token as Token
+    if (factsOf(client).origin !== 'resource_server' && seen.clientId !== client.clientId)
+      return false
+    const standing = await judgeToken(seen)
+    if (standing.kind === 'lost') return false
+    if (seen.scopes.has('profile')) {
+      // The engine copies `extra` into its answer. What it stored at issue would be out of date.
+      const siteId = siteOfGrant(seen.grantId)
+      Object.assign(seen, { extra: siteId && { org_id: siteId, roles: [...standing.roles] } })
+    }
+    return true
+  }
+}
+
+/** Who may revoke a token (RFC 7009 §2.1; design 14): the client it was issued to, nobody else. */
+export function mayRevokeToken(
+  _ctx: KoaContextWithOIDC,
+  client: EngineClient,
+  token: { clientId?: string | undefined },
+): boolean {
+  return token.clientId === client.clientId
+}

@@ -1,0 +1,29 @@
+import type { ClientView } from '../../views/client-view.ts'
+import type { ClientOrigin } from '../scopes/policy.ts'
+import type { PendingInteraction } from './pending.ts'
+
+const kindOf = {
+  integration: 'vendor',
+  site: 'operator-created',
+  document: 'self-declared',
+  loopback: 'loopback',
+} as const satisfies Record<ClientOrigin, ClientView['kind']>
+
+const loopbackHostnames: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost'])
+
+/** What the pages say about the application that asks. */
+export function clientView({ client, redirectUri }: PendingInteraction): ClientView {
+  return {
+    name: client.name,
+    kind: kindOf[client.origin],
+    host: hostOf(redirectUri),
+    siteName: client.siteName,
+  }
+}
+
+/** Where a redirect address leads, in words; an address on the person's own machine is said so. */
+function hostOf(redirectUri: string): string {
+  const url = new URL(redirectUri)
+  if (loopbackHostnames.has(url.hostname)) return `this computer (${url.hostname})`
+  return url.host === '' ? `an app on this device (${url.protocol.slice(0, -1)})` : url.host
+}

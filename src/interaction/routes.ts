@@ -1,0 +1,203 @@
+import { bodyParser } from '@koa/bodyparser'
+import type { Context } from 'koa'
+import Router from 'koa-router'
+
+import { consentPage } from '../../views/consent.ts'
+import type { Html } from '../../views/html.ts'
+import { signInPage } from '../../views/sign-in.ts'
+import { siteChoicePage } from '../../views/site-choice.ts'
+import type { Person } from '../accounts/account-store.ts'
+import type { SignIn, SignInService } from '../accounts/sign-in.ts'
+import { interactionGone } from '../errors.ts'
+import { logFields } from '../http/request-log.ts'
+import { contentSecurityPolicy, formTarget } from '../http/security-headers.ts'
+import { findScope } from '../scopes/catalogue.ts'
+import { clientView } from './client-view.ts'
+import { checkForm, formField, formToken } from './form-token.ts'
+import type { Interactions, PendingInteraction, PromptName } from './pending.ts'
+
+export interface InteractionDependencies {
+  readonly interactions: Interactions
+  readonly signIn: SignInService
+  readonly findPerson: (personId: string) => Promise<Person | undefined>
+  readonly formKey: Buffer
+}
+
+const FORM_BYTES_MAX = '16kb'
+
+/**
+ * /interaction/:uid/login, /select_account and /consent: the pages between an authorization request
+ * and its answer. Each prompt has its own address, and `POST …/cancel` refuses at any of them.
+ */
+export function interactionRoutes(dependencies: InteractionDependencies): Router {
+  const router = new Router({ prefix: '/interaction/:uid' })
+  const { interactions } = dependencies
+  const form = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
+
+  router.get('/login', async (ctx) => {
+    const pending = await findPending(ctx, 'login', dependencies)
+    sendPage(
+      ctx,
+      pending,
+      signInPage({ ...frameOf(pending, dependencies), login: pending.loginHint }),
+    )
+  })
+  router.post('/login', form, async (ctx) => {
+    const pending = await findSubmitted(ctx, 'login', dependencies)
+    await answerSignIn(ctx, pending, dependencies)
+  })
+
+  router.get('/select_account', async (ctx) => {
+    const pending = await findPending(ctx, 'select_account', dependencies)
+    if (pending.sites.length < 2) {
+      return goOn(ctx, await interactions.siteChosen(ctx, pending.sites[0]?.id))
+    }
+    await sendSiteChoice(ctx, pending, dependencies)
+  })
+  router.post('/select_account', form, async (ctx) => {
+    const pending = await findSubmitted(ctx, 'select_account', dependencies)
+    const site = pending.sites.find(({ id }) => id === formField(ctx, 'site'))
+    if (site) return goOn(ctx, await interactions.siteChosen(ctx, site.id))
+    ctx.status = 422
+    await sendSiteChoice(ctx, pending, dependencies)
+  })
+
+  router.get('/consent', async (ctx) => {
+    const pending = await findPending(ctx, 'consent', dependencies)
+    await sendConsent(ctx, pending, dependencies)
+  })
+  router.post('/consent', form, async (ctx) => {
+    await findSubmitted(ctx, 'consent', dependencies)
+    goOn(ctx, await interactions.consented(ctx))
+  })
+
+  for (const prompt of ['login', 'select_account', 'consent'] as const) {
+    router.post(`/${prompt}/cancel`, form, async (ctx) => {
+      await findSubmitted(ctx, prompt, dependencies)
+      goOn(ctx, await interactions.refused(ctx, 'the person refused the request'))
+    })
+  }
+  return router
+}
+
+/** The interaction of this browser, if it is the one in the address and waits for this prompt. */
+async function findPending(
+  ctx: Context,
+  prompt: PromptName,
+  { interactions }: InteractionDependencies,
+): Promise<PendingInteraction> {
+  const pending = await interactions.find(ctx)
+  if (pending.uid !== ctx['params'].uid || pending.prompt !== prompt) throw interactionGone()
+  return pending
+}
+
+/** As `findPending`, for a form that was sent: it must be the form of our own page. */
+async function findSubmitted(
+  ctx: Context,
+  prompt: PromptName,
+  dependencies: InteractionDependencies,
+): Promise<PendingInteraction> {
+  checkForm(ctx, String(ctx['params'].uid), dependencies.formKey)
+  return await findPending(ctx, prompt, dependencies)
+}
+
+async function answerSignIn(
+  ctx: Context,
+  pending: PendingInteraction,
+  dependencies: InteractionDependencies,
+): Promise<void> {
+  const login = formField(ctx, 'login')
+  const password = formField(ctx, 'password')
+  const outcome = await dependencies.signIn({ login, password, address: ctx.ip })
+  if (outcome.kind === 'signed-in') {
+    logFields(ctx).person = outcome.personId
+    return goOn(ctx, await dependencies.interactions.signedIn(ctx, outcome.personId))
+  }
+  const [status, problem] = explain(outcome)
+  ctx.status = status
+  logFields(ctx).detail = `sign-in ${outcome.kind}`
+  sendPage(ctx, pending, signInPage({ ...frameOf(pending, dependencies), login, problem }))
+}
+
+function explain(outcome: Exclude<SignIn, { kind: 'signed-in' }>): [number, string] {
+  switch (outcome.kind) {
+    case 'refused':
+      return [401, 'The e-mail address or the password is not right. Please try again.']
+    case 'limited':
+      return [
+        429,
+        `Too many attempts. Please wait ${Math.ceil(outcome.waitSeconds / 60)} minutes and try again.`,
+      ]
+    case 'busy':
+      return [503, 'Many people are signing in at the moment. Please try again in a few seconds.']
+  }
+}
+
+async function sendSiteChoice(
+  ctx: Context,
+  pending: PendingInteraction,
+  dependencies: InteractionDependencies,
+): Promise<void> {
+  const page = siteChoicePage({
+    ...frameOf(pending, dependencies),
+    person: await personOf(pending, dependencies),
+    sites: pending.sites,
+    problem: ctx.status === 422 ? 'Please choose one of your sites.' : undefined,
+  })
+  sendPage(ctx, pending, page)
+}
+
+async function sendConsent(
+  ctx: Context,
+  pending: PendingInteraction,
+  dependencies: InteractionDependencies,
+): Promise<void> {
+  const sentences = (write: boolean) =>
+    pending.scopes
+      .flatMap((name) => findScope(name) ?? [])
+      .filter(({ access }) => (access === 'write') === write)
+      .map(({ sentence }) => sentence)
+  const page = consentPage({
+    ...frameOf(pending, dependencies),
+    person: await personOf(pending, dependencies),
+    site: pending.sites[0],
+    canSee: sentences(false),
+    canChange: sentences(true),
+    signOutHref: pending.otherAccountHref,
+  })
+  sendPage(ctx, pending, page)
+}
+
+/** What every page of an interaction needs. */
+function frameOf(pending: PendingInteraction, { formKey }: InteractionDependencies) {
+  const action = `/interaction/${pending.uid}/${pending.prompt}`
+  return {
+    action,
+    deny: `${action}/cancel`,
+    csrf: formToken(pending.uid, formKey),
+    client: clientView(pending),
+  }
+}
+
+async function personOf(
+  { personId }: PendingInteraction,
+  { findPerson }: InteractionDependencies,
+): Promise<Person> {
+  const person = personId === undefined ? undefined : await findPerson(personId)
+  if (!person) throw interactionGone()
+  return person
+}
+
+function sendPage(ctx: Context, { redirectUri }: PendingInteraction, page: Html): void {
+  // ctx.body would turn a 404 into 200, and keeps every other status.
+  ctx.body = page.toString()
+  ctx.type = 'html'
+  ctx.set('Cache-Control', 'no-store')
+  ctx.set('Content-Security-Policy', contentSecurityPolicy([formTarget(redirectUri)]))
+}
+
+function goOn(ctx: Context, address: string): void {
+  ctx.redirect(address)
+  ctx.status = 303
+  ctx.set('Cache-Control', 'no-store')
+}
