@@ -1,0 +1,192 @@
+import type { Cluster, Redis } from 'ioredis'
+import Router from 'koa-router'
+import type { Provider } from 'oidc-provider'
+import type { Logger } from 'pino'
+
+import { makeAccountStore } from './accounts/account-store.ts'
+import { makeAttemptLimits } from './accounts/attempt-limits.ts'
+import { makePasswords } from './accounts/password.ts'
+import { makeSignIn } from './accounts/sign-in.ts'
+import { makeFindAccount, standingQuestion } from './authorization/account-claims.ts'
+import { engineAnswers } from './authorization/answers.ts'
+import { engineAdapter } from './authorization/engine-adapter.ts'
+import { logEngineEvents } from './authorization/events.ts'
+import { makeInteractions } from './authorization/interactions.ts'
+import type { KeyRing } from './authorization/keys.ts'
+import { presentClient } from './authorization/presented-client.ts'
+import { createProvider } from './authorization/provider.ts'
+import { registerRefreshGrant } from './authorization/refresh.ts'
+import { authorizationRequests } from './authorization/requests.ts'
+import { makeResources } from './authorization/resources.ts'
+import type { SecretRoot } from './authorization/secret-root.ts'
+import { storageGuard } from './authorization/storage-guard.ts'
+import { makeClientStore } from './clients/client-store.ts'
+import type { Config } from './config.ts'
+import { cacheableJson } from './discovery/cacheable.ts'
+import type { ServiceFacts } from './discovery/facts.ts'
+import { protectedResourcePath } from './discovery/protected-resource.ts'
+import { discoveryRoutes } from './discovery/routes.ts'
+import { canonicalPath } from './http/canonical-path.ts'
+import { errorDoor } from './http/error-door.ts'
+import { paths } from './http/paths.ts'
+import { pinnedHost } from './http/pinned-host.ts'
+import { requestLog } from './http/request-log.ts'
+import { httpRoutes } from './http/routes.ts'
+import { securityHeaders } from './http/security-headers.ts'
+import { interactionRoutes } from './interaction/routes.ts'
+import { listHeldSites } from './sites/site-choice.ts'
+import { findStanding, type StandingQuestion } from './sites/standing.ts'
+import type { Database } from './store/database.ts'
+import type { StateStore } from './store/state.ts'
+
+/** What is opened once and outlives a change of keys. */
+export interface Stores {
+  readonly database: Database
+  readonly state: StateStore
+  readonly redis: Redis | Cluster | undefined
+}
+
+export interface Parts extends Stores {
+  readonly config: Config
+  readonly secretRoot: SecretRoot
+  readonly logger: Logger
+  readonly demoAccounts: readonly { login: string; password: string; what: string }[]
+  readonly now: () => number
+}
+
+/**
+ * The composition root: the only module that knows every part. What has state of its own is made
+ * here once; the application around the engine is made again for each ring of signing keys, because
+ * the engine takes its keys at construction only. Making it costs about a millisecond.
+ */
+export function createService(parts: Parts): (ring: KeyRing) => Provider {
+  const { config, database, state, redis, now } = parts
+  const limits = makeAttemptLimits(config.service.signIn, redis)
+  const accounts = makeAccountStore(database)
+  const domain: Domain = {
+    clients: makeClientStore({ database, integrations: config.integrations, now }),
+    findPerson: storageGuard(accounts.findPerson),
+    findStanding: storageGuard((question: StandingQuestion) => findStanding(database, question)),
+    listHeldSites: storageGuard((personId: string) => listHeldSites(database, personId)),
+    signIn: storageGuard(
+      makeSignIn({ accounts, limits, passwords: makePasswords(config.service.signIn) }),
+    ),
+    async checkStores() {
+      await Promise.all([database.ping(), state.ping()])
+    },
+  }
+  return (ring) => createApp(parts, domain, ring)
+}
+
+interface Domain {
+  readonly clients: ReturnType<typeof makeClientStore>
+  readonly findPerson: ReturnType<typeof makeAccountStore>['findPerson']
+  readonly findStanding: (question: StandingQuestion) => ReturnType<typeof findStanding>
+  readonly listHeldSites: (personId: string) => ReturnType<typeof listHeldSites>
+  readonly signIn: ReturnType<typeof makeSignIn>
+  readonly checkStores: () => Promise<void>
+}
+
+/** One application: the engine, which is itself a Koa application, with our routes in front of it. */
+function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
+  const { config, secretRoot, logger, now } = parts
+  const { baseUrl } = config
+  const facts = factsOf(config)
+  const app = createEngine(parts, domain, ring)
+  const interactions = makeInteractions(app)
+
+  app.use(pinnedHost(baseUrl, config.trustProxy))
+  app.use(requestLog(logger, now))
+  app.use(securityHeaders(baseUrl))
+  app.use(errorDoor())
+  app.use(canonicalPath(Object.values(paths)))
+  app.use(engineAnswers({ resourceMetadataUrl: baseUrl + protectedResourcePath('origin') }))
+  app.use(
+    httpRoutes({
+      checkStores: domain.checkStores,
+      welcome: { baseUrl, links: welcomeLinks, demoAccounts: parts.demoAccounts },
+    }).routes(),
+  )
+  app.use(discoveryRoutes(facts).routes())
+  app.use(engineDocuments(facts.documentCacheSeconds).routes())
+  app.use(authorizationRequests(makeResources(baseUrl, protectedPaths)).routes())
+  app.use(
+    interactionRoutes({
+      interactions,
+      signIn: domain.signIn,
+      findPerson: domain.findPerson,
+      formKey: secretRoot.formKey,
+    }).routes(),
+  )
+  return app
+}
+
+const protectedPaths = [paths.mcp, paths.graphql]
+
+function createEngine(parts: Parts, domain: Domain, ring: KeyRing): Provider {
+  const { config, secretRoot, state, logger, now } = parts
+  const { lifetimes } = config.service
+  const resources = makeResources(config.baseUrl, protectedPaths)
+  const engine = createProvider({
+    baseUrl: config.baseUrl,
+    adapter: engineAdapter({ state, clients: domain.clients, resources, present: presentClient }),
+    keys: ring.keys,
+    cookieKeys: secretRoot.cookieKeys,
+    lifetimes,
+    resources,
+    findAccount: makeFindAccount(domain),
+    judgeToken: (token) => domain.findStanding(standingQuestion(token)),
+    listHeldSites: domain.listHeldSites,
+    now,
+  })
+  const refreshTokens = state.adapterFor('RefreshToken')
+  registerRefreshGrant({
+    provider: engine,
+    consumeOnce: storageGuard((id: string, seed: string) => refreshTokens.consumeOnce(id, seed)),
+    resources,
+    retrySeconds: lifetimes.refreshRetrySeconds,
+    accessTokenSeconds: lifetimes.accessTokenSeconds,
+    async findLoss(token) {
+      const standing = await domain.findStanding(standingQuestion(token))
+      return standing.kind === 'lost' ? standing.reason : undefined
+    },
+    now,
+  })
+  logEngineEvents(engine, logger)
+  return engine
+}
+
+/** Discovery and JWKS are the engine's; that they may be cached and read from any page is ours. */
+function engineDocuments(cacheSeconds: number): Router {
+  const router = new Router()
+  const documents = [paths.authorizationServer, paths.openidConfiguration, paths.jwks]
+  router.get(documents, cacheableJson(cacheSeconds))
+  return router
+}
+
+const welcomeLinks = [
+  {
+    href: paths.openidConfiguration,
+    label: 'OpenID configuration',
+    what: 'OpenID Connect Discovery',
+  },
+  { href: paths.authMd, label: 'auth.md', what: 'how to get and use a token, step by step' },
+  { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and answer' },
+]
+
+/** What the discovery documents say of this configuration. */
+function factsOf({ baseUrl, service, integrations }: Config): ServiceFacts {
+  const { lifetimes, metadataDocuments } = service
+  const { hosts, openRegistration } = metadataDocuments
+  const listed = hosts.length > 0 ? 'listed hosts' : 'off'
+  return {
+    baseUrl,
+    serviceName: service.name,
+    metadataDocuments: openRegistration ? 'open' : listed,
+    metadataDocumentHosts: hosts,
+    loopbackHosts: service.loopbackHosts,
+    integrations: integrations.map(({ client_name }) => ({ clientName: client_name })),
+    ttl: lifetimes,
+    documentCacheSeconds: service.documents.cacheSeconds,
+  }
+}

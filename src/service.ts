@@ -1,0 +1,199 @@
+import type { RequestListener } from 'node:http'
+import { join } from 'node:path'
+
+import type { Logger } from 'pino'
+
+import { makePasswords } from './accounts/password.ts'
+import { createService, type Stores } from './app.ts'
+import { type KeyDependencies, loadKeyRing } from './authorization/keys.ts'
+import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './authorization/secret-root.ts'
+import {
+  demoAccounts,
+  holdsDemoCampus,
+  isEmpty,
+  loadCampus,
+  RowsExist,
+  readCampusFolder,
+} from './campus/load.ts'
+import type { Config } from './config.ts'
+import { isLoopbackUrl } from './environment.ts'
+import { type Database, openDatabase } from './store/database.ts'
+import { openRedis } from './store/redis.ts'
+import { redisState } from './store/redis-state.ts'
+import { sqlState } from './store/sql-state.ts'
+
+/** A running service without its socket: stores are open, keys are loaded, timers run. */
+export interface Service extends AsyncDisposable {
+  /** The application with the keys of this moment; it changes when keys rotate. */
+  handler(): RequestListener
+  /** What a person reads at the start. */
+  welcome(startedInMs: number): string
+  readonly stores: Stores
+}
+
+export interface ServiceOptions {
+  readonly now?: () => number
+}
+
+/**
+ * Opens everything that the configuration names. What was opened is closed again, in reverse, when
+ * the service is disposed of or a later step fails.
+ */
+export async function openService(
+  config: Config,
+  logger: Logger,
+  { now = Date.now }: ServiceOptions = {},
+): Promise<Service> {
+  await using opening = new AsyncDisposableStack()
+  const secretRoot = openSecretRoot(config)
+  const stores = await openStores(config, opening, logger)
+  const accounts = await settleDemo(config, stores.database, now)
+  const makeApp = createService({
+    ...stores,
+    config,
+    secretRoot,
+    logger,
+    demoAccounts: accounts,
+    now,
+  })
+
+  const keys = keyDependencies(config, stores.database, secretRoot, now)
+  let ring = await loadKeyRing(keys)
+  let handler = makeApp(ring).callback()
+  opening.defer(
+    repeatedly(config.service.keys.reloadSeconds, logger, async () => {
+      const found = await loadKeyRing(keys)
+      if (found.version === ring.version) return
+      ring = found
+      handler = makeApp(ring).callback()
+      logger.info({ keys: ring.version }, 'signing keys changed')
+    }),
+  )
+  opening.defer(
+    repeatedly(config.service.storage.sweepSeconds, logger, async () => {
+      await stores.state.sweep()
+    }),
+  )
+
+  const open = opening.move()
+  return {
+    stores,
+    handler: () => handler,
+    welcome: (startedInMs) => welcomeText(config, accounts, startedInMs),
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  }
+}
+
+/** What the signing keys need; the command line rotates with the same. */
+export function keyDependencies(
+  ...[config, database, secretRoot, now]: [Config, Database, SecretRoot, () => number]
+): KeyDependencies {
+  return { database, secretRoot, policy: config.service.keys, now }
+}
+
+export function openSecretRoot(config: Config): SecretRoot {
+  return makeSecretRoot(config.secrets ?? [readOrMakeSecret(config.dataDir)])
+}
+
+export async function openConfiguredDatabase(config: Config, logger: Logger): Promise<Database> {
+  const { answerWithinMs, databaseConnectionsMax } = config.service.storage
+  const location = config.databaseUrl
+    ? ({
+        kind: 'postgres',
+        url: config.databaseUrl,
+        connectionsMax: databaseConnectionsMax,
+      } as const)
+    : ({ kind: 'sqlite', file: join(config.dataDir, 'gatehouse.db') } as const)
+  return await openDatabase(location, {
+    queryTimeoutMs: answerWithinMs,
+    onIdleError: (error) => logger.warn({ cause: error.message }, 'a database connection broke'),
+  })
+}
+
+async function openStores(
+  config: Config,
+  opening: AsyncDisposableStack,
+  logger: Logger,
+): Promise<Stores> {
+  const database = opening.use(await openConfiguredDatabase(config, logger))
+  if (!config.redis) return { database, state: opening.use(sqlState(database)), redis: undefined }
+  const redis = await openRedis(config.redis, {
+    commandTimeoutMs: config.service.storage.answerWithinMs,
+  })
+  opening.defer(() => redis.disconnect())
+  return { database, state: opening.use(redisState(redis)), redis }
+}
+
+/**
+ * Loads the demo campus where it belongs, and refuses to serve it where it does not: its passwords
+ * are public, so that a reachable service with it would be open to everybody.
+ */
+async function settleDemo(config: Config, database: Database, now: () => number) {
+  const embedded = config.databaseUrl === undefined
+  const expected = config.demoData === 'on' || (embedded && isLoopbackUrl(config.baseUrl))
+  if (await holdsDemoCampus(database)) {
+    if (config.demoData === 'off' || !expected) throw new Error(demoRefusal(config))
+  } else if (!expected || config.demoData === 'off' || !(await isEmpty(database))) {
+    return []
+  }
+  const campus = await readCampusFolder(config.demoFolder)
+  if (!(await holdsDemoCampus(database))) {
+    if (!embedded) return []
+    const passwords = makePasswords(config.service.signIn)
+    await loadDemo({ database, campus, hashPassword: passwords.hash, now, demo: true })
+  }
+  return demoAccounts(campus)
+}
+
+async function loadDemo(loading: Parameters<typeof loadCampus>[0]): Promise<void> {
+  try {
+    await loadCampus(loading)
+  } catch (error) {
+    // Another process of this host was faster.
+    if (!(error instanceof RowsExist)) throw error
+  }
+}
+
+function demoRefusal({ baseUrl, databaseUrl }: Config): string {
+  const where = databaseUrl ? 'the database of DATABASE_URL' : 'the embedded database'
+  return (
+    `Gatehouse cannot start: ${where} holds the demo campus, whose passwords are public, and ` +
+    `BASE_URL is ${baseUrl}. Set DEMO_DATA=on if that is what you want, or use an empty database.`
+  )
+}
+
+/** Runs a task every so often, never twice at once; the result stops it and waits for it. */
+function repeatedly(seconds: number, logger: Logger, task: () => Promise<void>) {
+  let running = Promise.resolve()
+  const run = async () => {
+    try {
+      await task()
+    } catch (error) {
+      logger.warn({ cause: String(error) }, 'a background task failed and will be tried again')
+    }
+  }
+  const timer = setInterval(() => {
+    running = running.then(run)
+  }, seconds * 1000)
+  timer.unref()
+  return async () => {
+    clearInterval(timer)
+    await running
+  }
+}
+
+function welcomeText(
+  { baseUrl }: Config,
+  accounts: readonly { login: string; password: string; what: string }[],
+  startedInMs: number,
+): string {
+  const lines = [
+    `Gatehouse serves ${baseUrl} (started in ${startedInMs} ms)`,
+    `  discovery   ${baseUrl}/.well-known/openid-configuration`,
+    `  walkthrough ${baseUrl}/auth.md`,
+    `  a token     npm run token`,
+  ]
+  if (accounts.length > 0) lines.push('Demo accounts (public passwords):')
+  for (const { login, password, what } of accounts) lines.push(`  ${login}  ${password}  ${what}`)
+  return `${lines.join('\n')}\n`
+}

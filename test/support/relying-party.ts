@@ -1,0 +1,63 @@
+import * as oidc from 'openid-client'
+
+import { type Answers, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
+import { notes, sam } from './service.ts'
+
+/** What a relying party asks for; by default the demo's public member application for Sam. */
+export interface Asking {
+  readonly clientId?: string
+  readonly clientSecret?: string
+  readonly redirectUri?: string
+  readonly scope?: string
+  /** False sends no `resource`. */
+  readonly resource?: string | false
+  readonly person?: Answers
+  readonly parameters?: Record<string, string>
+}
+
+export const MEMBER_SCOPE = 'openid profile email account:read'
+
+/** An independent, certified relying party (openid-client), which judges our server. */
+export async function signIn(url: string, asking: Asking = {}) {
+  const { redirectUri = notes.redirectUri, resource = url } = asking
+  const configuration = await discover(url, asking)
+  const pkceCodeVerifier = oidc.randomPKCECodeVerifier()
+  const expectedNonce = oidc.randomNonce()
+  const expectedState = oidc.randomState()
+  const start = oidc.buildAuthorizationUrl(configuration, {
+    redirect_uri: redirectUri,
+    scope: asking.scope ?? MEMBER_SCOPE,
+    ...(resource !== false && { resource }),
+    nonce: expectedNonce,
+    state: expectedState,
+    code_challenge: await oidc.calculatePKCECodeChallenge(pkceCodeVerifier),
+    code_challenge_method: 'S256',
+    ...asking.parameters,
+  })
+  const person = makeHeadlessPerson(asking.person ?? sam)
+  const callback = await person.authorize(start, redirectUri)
+  const exchange = async () =>
+    await oidc.authorizationCodeGrant(
+      configuration,
+      callback,
+      { pkceCodeVerifier, expectedNonce, expectedState },
+      resource !== false ? { resource } : {},
+    )
+  return { configuration, person, start, callback, pkceCodeVerifier, exchange }
+}
+
+/** As `signIn`, and exchanges the code. */
+export async function getTokens(url: string, asking: Asking = {}) {
+  const signedIn = await signIn(url, asking)
+  return { ...signedIn, tokens: await signedIn.exchange() }
+}
+
+export async function discover(url: string, { clientId, clientSecret }: Asking = {}) {
+  return await oidc.discovery(
+    new URL(url),
+    clientId ?? notes.clientId,
+    clientSecret,
+    clientSecret ? oidc.ClientSecretPost(clientSecret) : oidc.None(),
+    { execute: [oidc.allowInsecureRequests] },
+  )
+}

@@ -1,0 +1,80 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { pino } from 'pino'
+
+import { type Config, readConfig, type ServicePolicy } from '../../src/config.ts'
+import { openService, type Service } from '../../src/service.ts'
+
+export const configFolder = join(import.meta.dirname, '../../config')
+
+/** The demo accounts and clients that tests use; config/demo holds them. */
+export const sam = { login: 'sam@northlight.example', password: 'correct-horse-sam' }
+export const olivia = { login: 'olivia@northlight.example', password: 'correct-horse-olivia' }
+export const amir = { login: 'amir@northlight.example', password: 'correct-horse-amir' }
+export const marco = { login: 'marco@openkitchen.example', password: 'correct-horse-marco' }
+export const theo = { login: 'theo@northlight.example', password: 'correct-horse-theo' }
+export const notes = { clientId: 'northlight-notes', redirectUri: 'http://127.0.0.1:9/callback' }
+export const portal = {
+  clientId: 'northlight-portal',
+  clientSecret: 'demo-only-secret-of-the-northlight-student-portal-0001',
+  redirectUri: 'https://portal.example/callback',
+}
+export const resourceServer = {
+  clientId: 'demo-resource-server',
+  clientSecret: 'demo-only-secret-of-the-demo-resource-server-0002',
+}
+
+export interface RunningService extends AsyncDisposable {
+  readonly url: string
+  readonly config: Config
+  readonly service: Service
+  /** Every line that was logged, as it was written. */
+  readonly log: readonly string[]
+}
+
+export interface ServiceSetup {
+  /** Variables on top of an embedded database in a folder of its own. */
+  readonly environment?: Record<string, string>
+  readonly policy?: (policy: ServicePolicy) => ServicePolicy
+  readonly now?: () => number
+}
+
+/** A whole service on a port of its own, on the embedded database unless the variables say else. */
+export async function startService(setup: ServiceSetup = {}): Promise<RunningService> {
+  await using opening = new AsyncDisposableStack()
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-'))
+  opening.defer(() => rmSync(folder, { recursive: true, force: true }))
+
+  const read = readConfig(
+    { PORT: String(port), DATA_DIR: folder, ...setup.environment },
+    configFolder,
+  )
+  const config = setup.policy ? { ...read, service: setup.policy(read.service) } : read
+  const log: string[] = []
+  const logger = pino({ base: null }, { write: (line: string) => void log.push(line) })
+  const service = opening.use(
+    await openService(config, logger, setup.now ? { now: setup.now } : {}),
+  )
+  opening.defer(async () => {
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
+  })
+  server.on('request', (request, response) => service.handler()(request, response))
+  const open = opening.move()
+  return {
+    url: config.baseUrl,
+    config,
+    service,
+    log,
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  }
+}

@@ -1,0 +1,115 @@
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+
+import { expect } from 'chai'
+
+/**
+ * Which part may import which; a part that is not listed for another is a stranger to it. Domain
+ * folders know tables and rules, surfaces know HTTP and the domain and nothing of one another, and
+ * only the composition root knows everybody.
+ */
+const mayImport: Record<string, readonly string[]> = {
+  errors: [],
+  environment: [],
+  config: ['environment'],
+  store: [],
+  views: [],
+  scopes: [],
+  http: ['errors', 'views'],
+  accounts: ['errors', 'scopes', 'store'],
+  sites: ['errors', 'scopes', 'store'],
+  clients: ['errors', 'scopes', 'sites', 'store'],
+  member: ['errors', 'scopes', 'sites', 'store'],
+  campus: ['accounts', 'clients', 'scopes', 'store'],
+  'resource-server': ['errors', 'http', 'scopes'],
+  authorization: [
+    'accounts',
+    'clients',
+    'errors',
+    'http',
+    'resource-server',
+    'scopes',
+    'sites',
+    'store',
+    'views',
+  ],
+  interaction: ['accounts', 'errors', 'http', 'scopes', 'sites', 'views'],
+  discovery: ['http', 'scopes'],
+  graphql: ['errors', 'http', 'member', 'resource-server', 'scopes', 'store', 'views'],
+  mcp: ['errors', 'graphql', 'http', 'member', 'resource-server', 'scopes', 'sites', 'store'],
+  admin: ['accounts', 'clients', 'errors', 'http', 'scopes', 'sites', 'store', 'views'],
+  account: ['accounts', 'clients', 'errors', 'http', 'scopes', 'sites', 'store', 'views'],
+  app: ['*'],
+  service: ['*'],
+  main: ['config', 'service'],
+  cli: ['*'],
+}
+
+const root = join(import.meta.dirname, '..')
+const files = globSync('{src,views}/**/*.ts', { cwd: root })
+
+describe('tidy', () => {
+  for (const file of files) {
+    it(`${file} imports only what its part may`, () => {
+      const strangers = importsOf(file)
+        .map(partOf)
+        .filter((part) => part !== partOf(file) && !allows(partOf(file), part))
+      expect(strangers).to.deep.equal([])
+    })
+  }
+
+  it('writes every scope name in the catalogue and nowhere else', () => {
+    const literal = /'[a-z_]+:(read|write)'/
+    const elsewhere = files.filter((file) => literal.test(read(file)))
+    expect(elsewhere).to.deep.equal(['src/scopes/catalogue.ts'])
+  })
+
+  it('reads the environment of the process where it starts and nowhere else', () => {
+    const readers = files.filter((file) => read(file).includes('process.env'))
+    expect(
+      readers.filter((file) => file !== 'src/main.ts' && partOf(file) !== 'cli'),
+    ).to.deep.equal([])
+  })
+
+  it('never touches the private files of the engine', () => {
+    const reaching = files.filter((file) => /oidc-provider\/(lib|helpers)/.test(read(file)))
+    expect(reaching).to.deep.equal([])
+  })
+
+  it('has no drawer for things without a subject', () => {
+    const drawers = files.filter((file) =>
+      /\b(utils?|helpers?|common|misc|services|managers?)\b/.test(file),
+    )
+    expect(drawers).to.deep.equal([])
+  })
+
+  it('links only to what exists', () => {
+    const broken = globSync('**/*.md', { cwd: root, exclude: ['node_modules/**'] }).flatMap(
+      (file) =>
+        [...read(file).matchAll(/\]\((?!https?:|mailto:)([^)#\s]+)/g)]
+          .map(([, target]) => join(dirname(file), target ?? ''))
+          .filter((target) => !existsSync(join(root, target))),
+    )
+    expect(broken).to.deep.equal([])
+  })
+})
+
+function allows(importer: string, imported: string): boolean {
+  const parts = mayImport[importer] ?? []
+  return parts.includes('*') || parts.includes(imported)
+}
+
+function read(file: string): string {
+  return readFileSync(join(root, file), 'utf8')
+}
+
+function importsOf(file: string): string[] {
+  return [...read(file).matchAll(/from '(\.[^']+)'/g)].map(([, specifier]) =>
+    relative(root, join(root, dirname(file), specifier ?? '')),
+  )
+}
+
+/** src/clients/routes.ts belongs to the part "clients"; src/app.ts is a part by itself. */
+function partOf(file: string): string {
+  return file.replace(/^src\//, '').replace(/(\/.*|\.ts)$/, '')
+}
