@@ -49,6 +49,9 @@ export async function openPostgres(
   })
   // Without a listener, an idle connection that the server closes would end this process.
   pool.on('error', (error) => options.onIdleError?.(error))
+  // The same while a connection is in use and the pool does not listen, between two queries of a
+  // transaction for example. Whoever uses it learns of it from the next query.
+  pool.on('connect', (client) => client.on('error', () => {}))
 
   const kysely = new Kysely<Schema>({
     dialect: new PostgresDialect({ pool: withDeadlines(pool, queryTimeoutMs) }),

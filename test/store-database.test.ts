@@ -1,0 +1,381 @@
+import { cpSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+
+import { expect } from 'chai'
+import { sql } from 'kysely'
+
+import { type Database, type DatabaseLocation, openDatabase } from '../src/store/database.ts'
+import type { WorkerResult, WorkerTask } from './store-worker.ts'
+import { sqlitePlace, withDatabases } from './support/database.ts'
+import { type PostgresServer, startPostgres } from './support/postgres.ts'
+import { eventually, freePort, race, removeAtExit } from './support/programs.ts'
+import { requireProgram } from './support/skipped.ts'
+
+const ownMigrations = join(import.meta.dirname, '../src/store/migrations')
+const worker = join(import.meta.dirname, 'store-worker.ts')
+
+withDatabases('The database', (open, newPlace) => {
+  it('answers a ping', async () => {
+    await using database = await open()
+    await database.ping()
+  })
+
+  it('keeps one person for each address, whatever its case', async () => {
+    await using database = await open()
+    await insertPerson(database, 'per_1', 'ada@example.com')
+    const error = await rejection(insertPerson(database, 'per_2', 'Ada@Example.com'))
+    expect(error.message).to.match(/unique/i)
+  })
+
+  it('refuses a role that does not exist', async () => {
+    await using database = await open()
+    await insertPerson(database, 'per_1', 'ada@example.com')
+    await insertSite(database)
+    const error = await rejection(
+      sql`insert into site_role values ('per_1', 'sit_1', 'king', 1)`.execute(database.kysely),
+    )
+    expect(error.message).to.match(/check constraint/i)
+  })
+
+  it('refuses a row whose parent does not exist', async () => {
+    await using database = await open()
+    const row = { site_id: 'sit_none', feature: 'mcp_connections', enabled_at: 1 }
+    const insert = database.kysely.insertInto('site_feature').values(row).execute()
+    expect((await rejection(insert)).message).to.match(/foreign key/i)
+  })
+
+  it('removes with a site what has no meaning without it', async () => {
+    await using database = await open()
+    await insertSite(database)
+    const row = { site_id: 'sit_1', feature: 'mcp_connections', enabled_at: 1 }
+    await database.kysely.insertInto('site_feature').values(row).execute()
+    await database.kysely.deleteFrom('site').execute()
+    expect(await database.kysely.selectFrom('site_feature').selectAll().execute()).to.be.empty
+  })
+
+  it('has at most one current signing key', async () => {
+    await using database = await open()
+    const insert = (kid: string, state: 'current' | 'retired') =>
+      database.kysely
+        .insertInto('signing_key')
+        .values({ kid, state, public_jwk: '{}', sealed_private: '', created_at: 1 })
+        .execute()
+    await insert('a', 'retired')
+    await insert('b', 'retired')
+    await insert('c', 'current')
+    expect((await rejection(insert('d', 'current'))).message).to.match(/unique/i)
+  })
+
+  it('gives epoch milliseconds and counts as numbers', async () => {
+    await using database = await open()
+    await insertPerson(database, 'per_1', 'ada@example.com')
+    const row = await database.kysely
+      .selectFrom('person')
+      .select(({ fn }) => ['created_at', fn.countAll<number>().as('count')])
+      .groupBy('created_at')
+      .executeTakeFirstOrThrow()
+    expect(row).to.deep.equal({ created_at: 1_700_000_000_000, count: 1 })
+  })
+
+  it('has every column that the types know, and no other', async () => {
+    await using database = await open()
+    const tables = await database.kysely.introspection.getTables()
+    const nullable = tables
+      .flatMap(({ name, columns }) =>
+        columns.map((column) => `${name}.${column.name}${column.isNullable ? '?' : ''}`),
+      )
+      .sort()
+    expect(nullable).to.deep.equal(columnsOfTypes())
+  })
+
+  it('undoes a transaction that failed, and goes on', async () => {
+    await using database = await open()
+    const work = database.kysely.transaction().execute(async (transaction) => {
+      await transaction
+        .insertInto('setting')
+        .values({ name: 'a', value: '1', updated_at: 1 })
+        .execute()
+      throw new Error('changed my mind')
+    })
+    expect((await rejection(work)).message).to.equal('changed my mind')
+    expect(await database.kysely.selectFrom('setting').selectAll().execute()).to.be.empty
+  })
+
+  it('lets transactions of two connections both write after reading', async () => {
+    await using place = await newPlace()
+    await using one = await openDatabase(place.location)
+    await using two = await openDatabase(place.location)
+    for (const [name, database] of [
+      ['a', one],
+      ['b', two],
+    ] as const) {
+      await database.kysely.transaction().execute(async (transaction) => {
+        await transaction.selectFrom('setting').selectAll().execute()
+        await transaction
+          .insertInto('setting')
+          .values({ name, value: '1', updated_at: 1 })
+          .execute()
+      })
+    }
+    expect(await one.kysely.selectFrom('setting').selectAll().execute()).to.have.length(2)
+  })
+
+  it('gives up waiting for a lock within the query timeout, and works again after it', async () => {
+    await using place = await newPlace()
+    await using one = await openDatabase(place.location)
+    await using two = await openDatabase(place.location, { queryTimeoutMs: 100 })
+    const value = { name: 'a', value: '1', updated_at: 1 }
+    await one.kysely.transaction().execute(async (transaction) => {
+      await transaction.insertInto('setting').values(value).execute()
+      await within(400, rejection(two.kysely.insertInto('setting').values(value).execute()))
+    })
+    await two.kysely
+      .insertInto('setting')
+      .values({ ...value, name: 'b' })
+      .execute()
+  })
+
+  describe('migrates', () => {
+    it('once: a second start changes nothing', async () => {
+      await using place = await newPlace({ empty: true })
+      const first = await appliedAfterOpening(place.location, () => 1)
+      const second = await appliedAfterOpening(place.location, () => 2)
+      expect(first).to.deep.equal(second)
+      expect(first).to.have.nested.property('[0].applied_at', 1)
+    })
+
+    it('once when three processes start together', async function () {
+      this.timeout(20_000)
+      await using place = await newPlace({ empty: true })
+      const task: WorkerTask = { task: 'migrate', location: place.location }
+      const results = await race<WorkerResult>(worker, [task, task, task])
+      expect(results).to.deep.equal([{ outcomes: [] }, { outcomes: [] }, { outcomes: [] }])
+    })
+
+    it('refuses a file that was changed after it had been applied', async () => {
+      await using place = await newPlace()
+      await appliedAfterOpening(place.location, () => 1)
+      const folder = migrationsWith('0001-foundation.sql', 'create table other (id text);')
+      const opening = openDatabase(place.location, { migrationsFolder: folder })
+      expect((await rejection(opening)).message).to.match(/0001-foundation\.sql was changed/)
+    })
+
+    it('refuses a database that a newer version has used', async () => {
+      await using place = await newPlace()
+      const migrationsFolder = migrationsWith('0999-later.sql', 'create table later (id text);')
+      await (await openDatabase(place.location, { migrationsFolder }))[Symbol.asyncDispose]()
+      const error = await rejection(openDatabase(place.location))
+      expect(error.message).to.match(/0999-later\.sql.*newer version/)
+    })
+
+    it('leaves nothing of a file that fails', async () => {
+      await using place = await newPlace()
+      const migrationsFolder = migrationsWith(
+        '0999-broken.sql',
+        'create table half (id text);\ninsert into nowhere values (1);',
+      )
+      await rejection(openDatabase(place.location, { migrationsFolder }))
+      await using database = await openDatabase(place.location)
+      const tables = await database.kysely.introspection.getTables()
+      expect(tables.map(({ name }) => name)).not.to.include('half')
+    })
+  })
+})
+
+describe('The SQLite file', () => {
+  it('belongs to its owner alone', async () => {
+    await using place = await sqlitePlace()
+    if (place.location.kind !== 'sqlite') throw new Error('not a file')
+    const file = join(dirname(place.location.file), 'deep', 'data', 'gatehouse.sqlite')
+    await using _ = await openDatabase({ kind: 'sqlite', file })
+    expect(statSync(file).mode & 0o777).to.equal(0o600)
+    expect(statSync(dirname(file)).mode & 0o777).to.equal(0o700)
+  })
+
+  it('is durable to the last acknowledged write', async () => {
+    await using place = await sqlitePlace()
+    await using database = await openDatabase(place.location)
+    const pragma = async (name: string) =>
+      (await sql.raw<Record<string, unknown>>(`pragma ${name}`).execute(database.kysely)).rows[0]
+    expect(await pragma('synchronous')).to.deep.equal({ synchronous: 2 })
+    expect(await pragma('journal_mode')).to.deep.equal({ journal_mode: 'wal' })
+    expect(await pragma('foreign_keys')).to.deep.equal({ foreign_keys: 1 })
+  })
+
+  it('can be no file at all, for a test', async () => {
+    await using database = await openDatabase({ kind: 'sqlite', file: ':memory:' })
+    await insertSite(database)
+    expect(await database.kysely.selectFrom('site').select('id').execute()).to.have.length(1)
+  })
+})
+
+describe('A PostgreSQL server that fails', function () {
+  this.timeout(20_000)
+  let server: PostgresServer
+
+  before(async function () {
+    server = await startPostgres(requireProgram(this, 'postgres'))
+  })
+
+  after(async () => {
+    await server?.[Symbol.asyncDispose]()
+  })
+
+  async function openOne(): Promise<Database> {
+    const url = await server.createDatabase()
+    return await openDatabase({ kind: 'postgres', url, connectionsMax: 4 })
+  }
+
+  it('is refused within half a second while it is dead, and used again within one', async () => {
+    await using database = await openOne()
+    await database.ping()
+    await server.kill()
+    await within(500, rejection(database.ping()))
+    await within(500, Promise.all(Array.from({ length: 20 }, () => rejection(database.ping()))))
+    await server.restart()
+    await within(
+      1_000,
+      eventually(1_000, () => database.ping()),
+    )
+  })
+
+  it('is refused within half a second while it hangs, and used again within one', async () => {
+    await using database = await openOne()
+    await database.ping()
+    server.freeze()
+    try {
+      await within(500, rejection(database.ping()))
+      await within(500, Promise.all(Array.from({ length: 20 }, () => rejection(database.ping()))))
+    } finally {
+      server.thaw()
+    }
+    await within(
+      1_000,
+      eventually(1_000, () => database.ping()),
+    )
+    expect(await database.kysely.selectFrom('site').selectAll().execute()).to.be.empty
+  })
+
+  it('undoes the transaction during which it hung', async () => {
+    await using database = await openOne()
+    const work = database.kysely.transaction().execute(async (transaction) => {
+      await transaction
+        .insertInto('setting')
+        .values({ name: 'a', value: '1', updated_at: 1 })
+        .execute()
+      server.freeze()
+      await transaction.selectFrom('setting').selectAll().execute()
+    })
+    try {
+      await within(600, rejection(work))
+    } finally {
+      server.thaw()
+    }
+    await eventually(1_000, async () => {
+      await database.kysely
+        .insertInto('setting')
+        .values({ name: 'a', value: '2', updated_at: 2 })
+        .execute()
+    })
+    const rows = await database.kysely.selectFrom('setting').select('value').execute()
+    expect(rows).to.deep.equal([{ value: '2' }])
+  })
+
+  it('fails a transaction in the middle of which it dies, and not this process', async () => {
+    await using database = await openOne()
+    const work = database.kysely.transaction().execute(async (transaction) => {
+      await transaction.selectFrom('site').selectAll().execute()
+      await server.kill()
+      // Long enough for the end of the connection to arrive while no query is under way.
+      await eventually(1_000, async () => await rejection(database.ping()))
+      await transaction.selectFrom('site').selectAll().execute()
+    })
+    try {
+      expect((await rejection(work)).message).to.match(/connection/i)
+    } finally {
+      await server.restart()
+    }
+    await eventually(1_000, () => database.ping())
+  })
+
+  it('reports a connection that breaks while nobody uses it, and the process lives on', async () => {
+    const url = await server.createDatabase()
+    const errors: Error[] = []
+    await using database = await openDatabase(
+      { kind: 'postgres', url, connectionsMax: 4 },
+      { onIdleError: (error) => errors.push(error) },
+    )
+    await database.ping()
+    await server.restart()
+    await eventually(1_000, async () => expect(errors).not.to.be.empty)
+    await database.ping()
+  })
+
+  it('is named without its password when it cannot be reached at the start', async () => {
+    const port = await freePort()
+    const url = `postgres://gate:topsecret@127.0.0.1:${port}/none`
+    const error = await rejection(openDatabase({ kind: 'postgres', url, connectionsMax: 1 }))
+    expect(error.message).to.equal(`PostgreSQL at 127.0.0.1:${port} cannot be reached.`)
+    expect(String(error.cause)).not.to.include('topsecret')
+  })
+})
+
+async function insertPerson(database: Database, id: string, email: string): Promise<void> {
+  const row = {
+    id,
+    email,
+    email_canonical: email.toLowerCase(),
+    name: 'Ada',
+    created_at: 1_700_000_000_000,
+  }
+  await database.kysely.insertInto('person').values(row).execute()
+}
+
+async function insertSite(database: Database): Promise<void> {
+  const row = { id: 'sit_1', slug: 'pottery', name: 'Pottery', created_at: 1 }
+  await database.kysely.insertInto('site').values(row).execute()
+}
+
+async function appliedAfterOpening(location: DatabaseLocation, now: () => number) {
+  await using database = await openDatabase(location, { now })
+  return await database.kysely.selectFrom('schema_migration').selectAll().execute()
+}
+
+/** Our own migrations with one file more, or another one in the place of ours. */
+function migrationsWith(name: string, text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-migrations-'))
+  removeAtExit(folder)
+  cpSync(ownMigrations, folder, { recursive: true })
+  writeFileSync(join(folder, name), text)
+  return folder
+}
+
+/** `table.column`, with a question mark when it may be null, as src/store/schema.ts says. */
+function columnsOfTypes(): string[] {
+  const text = readFileSync(join(import.meta.dirname, '../src/store/schema.ts'), 'utf8')
+  const [, list = ''] = /export interface Schema \{\n(.*?)\n\}/s.exec(text) ?? []
+  return [...list.matchAll(/^ {2}(\w+): (\w+)$/gm)]
+    .flatMap(([, table, type]) => {
+      const [, body = ''] = new RegExp(`interface ${type} \\{\\n(.*?)\\n\\}`, 's').exec(text) ?? []
+      return [...body.matchAll(/^ {2}(\w+): (.*)$/gm)].map(
+        ([, column, kind]) => `${table}.${column}${kind?.endsWith('| null') ? '?' : ''}`,
+      )
+    })
+    .sort()
+}
+
+async function rejection(work: Promise<unknown>): Promise<Error> {
+  const outcome = await work.then(
+    () => new Error('it was not refused'),
+    (error: unknown) => ({ error }),
+  )
+  if (outcome instanceof Error) throw outcome
+  return outcome.error instanceof Error ? outcome.error : new Error(String(outcome.error))
+}
+
+async function within(limitMs: number, work: Promise<unknown>): Promise<void> {
+  const startedAtMs = performance.now()
+  await work
+  expect(performance.now() - startedAtMs).to.be.below(limitMs)
+}

@@ -1,0 +1,62 @@
+import { type DatabaseLocation, openDatabase } from '../src/store/database.ts'
+import { openRedis, type RedisLocation } from '../src/store/redis.ts'
+import { redisState } from '../src/store/redis-state.ts'
+import { sqlState } from '../src/store/sql-state.ts'
+import type { Consumption, StateStore } from '../src/store/state.ts'
+
+/** Where a child process finds the store that it is to race for. */
+export type WorkerPlace = DatabaseLocation | { kind: 'redis'; redis: RedisLocation }
+
+export type WorkerTask =
+  | { task: 'migrate'; location: DatabaseLocation; migrationsFolder?: string }
+  | { task: 'consume'; place: WorkerPlace; id: string; times: number }
+
+export type WorkerResult = { outcomes: (Consumption | undefined)[] } | { problem: string }
+
+// A long timeout, because these processes contend for two cores and not for an answer in time.
+const QUERY_TIMEOUT_MS = 10_000
+
+// The parent sends the task, hears that this process is prepared, and says "go" to all at once.
+process.on('message', (message: WorkerTask | 'go') => {
+  if (message === 'go') go.resolve()
+  else void answer(message)
+})
+
+const go = Promise.withResolvers<void>()
+
+async function answer(task: WorkerTask): Promise<void> {
+  const result = await run(task).catch((error: unknown) => ({ problem: String(error) }))
+  process.send?.(result, () => process.disconnect())
+}
+
+async function run(task: WorkerTask): Promise<WorkerResult> {
+  if (task.task === 'migrate') {
+    await prepared()
+    const { migrationsFolder } = task
+    await using _ = await openDatabase(
+      task.location,
+      migrationsFolder === undefined ? {} : { migrationsFolder },
+    )
+    return { outcomes: [] }
+  }
+  await using store = await openStore(task.place)
+  const codes = store.adapterFor('AuthorizationCode')
+  await codes.find(task.id)
+  await prepared()
+  const seeds = Array.from({ length: task.times }, (_, index) => `${process.pid}-${index}`)
+  return { outcomes: await Promise.all(seeds.map((seed) => codes.consumeOnce(task.id, seed))) }
+}
+
+async function prepared(): Promise<void> {
+  process.send?.('prepared')
+  await go.promise
+}
+
+async function openStore(place: WorkerPlace): Promise<StateStore> {
+  if (place.kind === 'redis') {
+    return redisState(await openRedis(place.redis, { commandTimeoutMs: QUERY_TIMEOUT_MS }))
+  }
+  const database = await openDatabase(place, { queryTimeoutMs: QUERY_TIMEOUT_MS })
+  const store = sqlState(database)
+  return { ...store, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+}

@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import {
+  type Database,
+  type DatabaseLocation,
+  type DatabaseOptions,
+  openDatabase,
+} from '../../src/store/database.ts'
+import { sharedPostgres } from './postgres.ts'
+import { removeAtExit } from './programs.ts'
+import { requireProgram } from './skipped.ts'
+
+export interface Place extends AsyncDisposable {
+  readonly location: DatabaseLocation
+}
+
+/** Where a new database can be opened; an empty one has no tables yet. */
+export type NewPlace = (options?: { empty?: boolean }) => Promise<Place>
+
+/** Opens a new database. */
+export type Open = (options?: DatabaseOptions) => Promise<Database>
+
+/** Runs a suite on SQLite and again on PostgreSQL, with a new database for each that it opens. */
+export function withDatabases(name: string, suite: (open: Open, newPlace: NewPlace) => void): void {
+  describe(`${name} on SQLite`, () => suite(opener(sqlitePlace), sqlitePlace))
+
+  describe(`${name} on PostgreSQL`, () => {
+    let file = ''
+    before(function () {
+      this.timeout(20_000)
+      file = requireProgram(this, 'postgres')
+    })
+    const newPlace: NewPlace = (options) => postgresPlace(file, options)
+    suite(opener(newPlace), newPlace)
+  })
+}
+
+function opener(newPlace: NewPlace): Open {
+  return async (options) => {
+    const place = await newPlace()
+    const database = await openDatabase(place.location, options)
+    return {
+      ...database,
+      async [Symbol.asyncDispose]() {
+        await database[Symbol.asyncDispose]()
+        await place[Symbol.asyncDispose]()
+      },
+    }
+  }
+}
+
+/** A SQLite file in a folder of its own, both gone with the place. */
+export async function sqlitePlace(): Promise<Place> {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-sqlite-'))
+  removeAtExit(folder)
+  return {
+    location: { kind: 'sqlite', file: join(folder, 'gatehouse.sqlite') },
+    async [Symbol.asyncDispose]() {
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A database on the shared server, which is gone with that server. */
+export async function postgresPlace(file: string, options?: { empty?: boolean }): Promise<Place> {
+  const server = await sharedPostgres(file)
+  const url = await server.createDatabase(options)
+  return {
+    location: { kind: 'postgres', url, connectionsMax: 4 },
+    async [Symbol.asyncDispose]() {},
+  }
+}

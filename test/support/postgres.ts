@@ -1,0 +1,118 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { chownSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+import pg from 'pg'
+
+import { openDatabase } from '../../src/store/database.ts'
+import {
+  companion,
+  eventually,
+  freePort,
+  type RunningProgram,
+  removeAtExit,
+  startProgram,
+} from './programs.ts'
+
+export interface PostgresServer extends AsyncDisposable {
+  /** The URL of a new database: a migrated one, unless an empty one is asked for. */
+  createDatabase(options?: { empty?: boolean }): Promise<string>
+  freeze(): void
+  thaw(): void
+  kill(): Promise<void>
+  restart(): Promise<void>
+}
+
+/** A PostgreSQL server of one's own on a free port. It never waits for a disk. */
+export async function startPostgres(file: string): Promise<PostgresServer> {
+  const owner = serverOwner()
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-postgres-'))
+  if (owner) chownSync(folder, owner.uid, owner.gid)
+  removeAtExit(folder)
+  await promisify(execFile)(
+    companion(file, 'initdb'),
+    ['-D', join(folder, 'data'), '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync'],
+    { cwd: folder, ...owner },
+  )
+
+  const port = await freePort()
+  const start = () =>
+    startProgram({
+      file,
+      arguments: [
+        ...['-D', join(folder, 'data'), '-k', folder, '-p', `${port}`, '-h', '127.0.0.1'],
+        ...['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', 'synchronous_commit=off'],
+        ...['-c', 'shared_buffers=16MB', '-c', 'max_connections=100', '-c', 'autovacuum=off'],
+      ],
+      cwd: folder,
+      readyWhen: /database system is ready to accept connections/,
+      ...(owner ? { owner } : {}),
+    })
+  let program: RunningProgram = await start()
+  const url = (name: string) => `postgres://postgres@127.0.0.1:${port}/${name}`
+  const createDatabase = databaseCreator(url)
+  return {
+    createDatabase,
+    freeze: () => program.freeze(),
+    thaw: () => program.thaw(),
+    kill: () => program.kill(),
+    async restart() {
+      await program.kill()
+      // The processes of the old server give its memory back a moment after it has ended.
+      program = await eventually(5_000, start)
+    },
+    async [Symbol.asyncDispose]() {
+      program.thaw()
+      await program.kill()
+      rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 })
+    },
+  }
+}
+
+/** PostgreSQL refuses to run as root, so there it runs as its own user. */
+function serverOwner(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const id = (kind: '-u' | '-g') => Number(execFileSync('id', [kind, 'postgres']).toString())
+  return { uid: id('-u'), gid: id('-g') }
+}
+
+function databaseCreator(url: (name: string) => string): PostgresServer['createDatabase'] {
+  let count = 0
+  let migrated: Promise<string> | undefined
+  const create = async (template: string) => {
+    count += 1
+    const name = `test_${count}`
+    const client = new pg.Client({ connectionString: url('postgres') })
+    await client.connect()
+    await client.query(`create database ${name} template ${template}`)
+    await client.end()
+    return name
+  }
+  const migrate = async () => {
+    const name = await create('template0')
+    const location = { kind: 'postgres', url: url(name), connectionsMax: 1 } as const
+    await (await openDatabase(location))[Symbol.asyncDispose]()
+    return name
+  }
+  return async ({ empty = false } = {}) => {
+    if (empty) return url(await create('template0'))
+    migrated ??= migrate()
+    return url(await create(await migrated))
+  }
+}
+
+let shared: Promise<PostgresServer> | undefined
+
+/** The server that the tests of a run share; each has its own databases in it. */
+export async function sharedPostgres(file: string): Promise<PostgresServer> {
+  shared ??= startPostgres(file)
+  return await shared
+}
+
+after(async () => {
+  const server = shared
+  shared = undefined
+  await (await server)?.[Symbol.asyncDispose]()
+})

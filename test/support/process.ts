@@ -1,0 +1,198 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+
+import type { ServicePolicy } from '../../src/config.ts'
+import { eventually, freePort, removeAtExit } from './programs.ts'
+import { configFolder } from './service.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+export interface Ended {
+  /** The exit code, or nothing when a signal ended it. */
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** A service in a process of its own, as an operator runs it. */
+export interface ServiceProcess extends AsyncDisposable {
+  /** Where this very process listens; its BASE_URL may be another address. */
+  readonly url: string
+  readonly pid: number
+  /** Ends it at once, as a power failure does. */
+  kill(): Promise<void>
+  /** Asks it to stop, and waits until it has. */
+  stop(signal?: NodeJS.Signals): Promise<Ended>
+  /** Resolves when it has ended, for whatever reason. */
+  ended(): Promise<Ended>
+}
+
+const START_TIMEOUT_MS = 15_000
+
+export type Variables = Readonly<Record<string, string>>
+
+/**
+ * Starts `node src/main.ts` on a free port, on an embedded database in a folder of its own unless
+ * the variables say else, and waits until it serves. It never outlives the tests.
+ */
+export async function startProcess(
+  variables: Variables = {},
+  command: readonly string[] = [process.execPath, 'src/main.ts'],
+): Promise<ServiceProcess> {
+  const folder = temporaryFolder()
+  const port = variables['PORT'] ?? String(await freePort())
+  const child = run(command, { LOG_LEVEL: 'warn', DATA_DIR: folder, ...variables, PORT: port })
+  const url = `http://127.0.0.1:${port}`
+  const ended = endOf(child)
+  try {
+    // A start that fails is not waited for, so that its reason is what the test shows.
+    await Promise.race([eventually(START_TIMEOUT_MS, () => answers(url)), ended.then(refuse)])
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
+  }
+  const end = async (signal: NodeJS.Signals) => {
+    child.kill(signal)
+    return await ended
+  }
+  return {
+    url,
+    pid: child.pid ?? 0,
+    ended: () => ended,
+    stop: (signal = 'SIGTERM') => end(signal),
+    kill: async () => void (await end('SIGKILL')),
+    async [Symbol.asyncDispose]() {
+      await end('SIGKILL')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Runs `node src/main.ts` where it is expected to refuse, and returns how it ended. */
+export async function runService(variables: Variables): Promise<Ended> {
+  return await runToEnd([process.execPath, 'src/main.ts'], variables)
+}
+
+/** Runs `npm run gatehouse -- …` without npm. */
+export async function runGatehouse(words: readonly string[], variables: Variables): Promise<Ended> {
+  return await runToEnd([process.execPath, 'src/cli/gatehouse.ts', ...words], variables)
+}
+
+const RUN_TIMEOUT_MS = 15_000
+
+async function runToEnd(command: readonly string[], variables: Variables): Promise<Ended> {
+  const child = run(command, variables)
+  const timer = setTimeout(() => child.kill('SIGKILL'), RUN_TIMEOUT_MS)
+  try {
+    return await endOf(child)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const running = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
+/** The variables are all that it is given, besides where programs are. */
+function run([file = '', ...words]: readonly string[], variables: Variables): ChildProcess {
+  const child = spawn(file, words, {
+    cwd: root,
+    // The same node for children of the child, such as a script that npm runs.
+    env: { PATH: `${dirname(process.execPath)}${delimiter}${programPath()}`, ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  running.add(child)
+  child.once('exit', () => running.delete(child))
+  return child
+}
+
+function programPath(): string {
+  // biome-ignore lint/style/noProcessEnv: where programs are is a fact of the machine, not of the service
+  return process.env['PATH'] ?? ''
+}
+
+async function endOf(child: ChildProcess): Promise<Ended> {
+  let [stdout, stderr] = ['', '']
+  child.stdout?.on('data', (chunk) => {
+    stdout += chunk
+  })
+  child.stderr?.on('data', (chunk) => {
+    stderr += chunk
+  })
+  const [code, signal] = await once(child, 'close')
+  return { code, signal, stdout, stderr }
+}
+
+async function answers(url: string): Promise<void> {
+  const { status } = await fetch(`${url}/healthz`)
+  if (status !== 200) throw new Error(`${url}/healthz answered ${status}`)
+}
+
+function refuse({ code, stderr }: Ended): never {
+  throw new Error(`the service ended with ${code}: ${stderr}`)
+}
+
+/** A folder that is gone when the tests are. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-process-'))
+  removeAtExit(folder)
+  return folder
+}
+
+/** A copy of the configuration with another policy, for CONFIG_DIR. */
+export function configWith(change: (policy: ServicePolicy) => ServicePolicy): string {
+  const folder = temporaryFolder()
+  cpSync(configFolder, folder, { recursive: true })
+  const file = join(folder, 'service.json')
+  writeFileSync(file, JSON.stringify(change(JSON.parse(readFileSync(file, 'utf8')))))
+  return folder
+}
+
+export interface Balancer extends AsyncDisposable {
+  /** The public address: BASE_URL of every process behind it. */
+  readonly url: string
+  /** Sends each next request to the next of these addresses. */
+  serve(addresses: readonly string[]): void
+  /** How many requests each address was sent. */
+  readonly sent: ReadonlyMap<string, number>
+}
+
+/** What stands in front of several processes: it gives no two requests in a row to the same one. */
+export async function startBalancer(): Promise<Balancer> {
+  let addresses: readonly string[] = []
+  let turn = 0
+  const sent = new Map<string, number>()
+  const server = createServer((incoming, outgoing) => {
+    const address = addresses[turn % addresses.length] ?? ''
+    turn += 1
+    sent.set(address, (sent.get(address) ?? 0) + 1)
+    const { method, headers, url } = incoming
+    const forwarded = request(`${address}${url}`, { method, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(outgoing)
+    })
+    forwarded.on('error', () => outgoing.destroy())
+    incoming.pipe(forwarded)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    sent,
+    serve(next) {
+      addresses = next
+    },
+    async [Symbol.asyncDispose]() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}

@@ -1,0 +1,90 @@
+import { makePasswords } from '../../src/accounts/password.ts'
+import { loadCampus, readCampusFolder } from '../../src/campus/load.ts'
+import { readConfig } from '../../src/config.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { postgresPlace } from './database.ts'
+import { type RedisServer, startRedis } from './redis.ts'
+import { configFolder, type RunningService, type ServiceSetup, startService } from './service.ts'
+import { requireProgram } from './skipped.ts'
+
+/** Starts a whole service with the demo campus in a new database of the storage. */
+export type Start = (setup?: ServiceSetup) => Promise<RunningService>
+
+/**
+ * Runs a suite on every storage that design section 3 names: the embedded database, PostgreSQL, and
+ * PostgreSQL with Redis for OAuth state.
+ */
+export function forEachStorage(name: string, suite: (start: Start) => void): void {
+  describe(`${name} on SQLite`, () => suite(startService))
+
+  describe(`${name} on PostgreSQL`, () => {
+    const postgres = { file: '' }
+    before(function () {
+      this.timeout(30_000)
+      postgres.file = requireProgram(this, 'postgres')
+    })
+    suite((setup) => startOnPostgres(postgres.file, setup))
+  })
+
+  describe(`${name} on PostgreSQL and Redis`, () => {
+    const postgres = { file: '' }
+    let redis: RedisServer | undefined
+    before(async function () {
+      this.timeout(30_000)
+      postgres.file = requireProgram(this, 'postgres')
+      redis = await startRedis(requireProgram(this, 'redis-server'))
+    })
+    after(async () => {
+      await redis?.[Symbol.asyncDispose]()
+    })
+    suite(async (setup) => {
+      if (!redis) throw new Error('Redis was not started')
+      return await startOnPostgres(postgres.file, setup, { REDIS_URL: redis.url })
+    })
+  })
+}
+
+const SECRET = 'only-for-tests-only-for-tests-only-for-tests'
+
+async function startOnPostgres(
+  file: string,
+  setup: ServiceSetup = {},
+  more: Record<string, string> = {},
+): Promise<RunningService> {
+  const environment = {
+    ...(await postgresWithDemo(file, setup.now)),
+    ...more,
+    ...setup.environment,
+  }
+  return await startService({ ...setup, environment })
+}
+
+/** A new database with the demo campus in it, as the variables with which a service uses it. */
+export async function postgresWithDemo(
+  file: string,
+  now: () => number = Date.now,
+): Promise<{ DATABASE_URL: string; DEMO_DATA: string; SECRET: string }> {
+  const { location } = await postgresPlace(file)
+  if (location.kind !== 'postgres') throw new Error('PostgreSQL was asked for')
+  await using database = await openDatabase(location)
+  await loadCampus({
+    database,
+    campus: await readCampusFolder(`${configFolder}/demo`),
+    hashPassword,
+    now,
+    demo: true,
+  })
+  // A reachable database gets no demo accounts by itself, and has no folder to keep a secret in.
+  return { DATABASE_URL: location.url, DEMO_DATA: 'on', SECRET }
+}
+
+const hashes = new Map<string, Promise<string>>()
+
+/** As the service hashes them, and once for all databases of a run, because it is slow on purpose. */
+function hashPassword(password: string): Promise<string> {
+  const known = hashes.get(password)
+  if (known) return known
+  const hash = makePasswords(readConfig({}, configFolder).service.signIn).hash(password)
+  hashes.set(password, hash)
+  return hash
+}
