@@ -1,7 +1,5 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 
 import { expect } from 'chai'
@@ -16,12 +14,9 @@ import { signedOutPage, signOutPage } from '../views/sign-out.ts'
 import { siteChoicePage } from '../views/site-choice.ts'
 import { stylesheet } from '../views/stylesheet.ts'
 import { welcomePage } from '../views/welcome.ts'
-import { findBrowser, openBrowser } from './support/browser.ts'
+import { openBrowser, overflows, violations } from './support/browser.ts'
+import { requireProgram } from './support/skipped.ts'
 
-const axeSource = readFileSync(
-  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
-  'utf8',
-)
 const policy = [
   "default-src 'none'",
   "style-src 'self'",
@@ -318,7 +313,7 @@ describe('pages in a browser', function () {
   let served: Served
 
   before(async function () {
-    if (findBrowser() === undefined) this.skip()
+    requireProgram(this, 'chromium')
     browser = await openBrowser()
     served = await serve()
   })
@@ -426,22 +421,6 @@ async function serve(): Promise<Served> {
       await once(server, 'close')
     },
   }
-}
-
-interface Axe {
-  run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>
-}
-
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axeSource)
-  return await page.evaluate(async () => {
-    const { violations } = await (globalThis as unknown as { axe: Axe }).axe.run()
-    return violations.map(({ id, nodes }) => `${id} ${nodes.map((node) => node.html).join(' ')}`)
-  })
-}
-
-async function overflows(page: Page): Promise<boolean> {
-  return await page.evaluate('document.documentElement.scrollWidth > innerWidth')
 }
 
 /** Goes round the page by Tab (a group of radio buttons is one stop) and says what was not met. */
