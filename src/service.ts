@@ -120,29 +120,30 @@ async function openStores(
   const redis = await openRedis(config.redis, {
     commandTimeoutMs: config.service.storage.answerWithinMs,
   })
-  opening.defer(() => redis.disconnect())
   return { database, state: opening.use(redisState(redis)), redis }
 }
 
 /**
  * Loads the demo campus where it belongs, and refuses to serve it where it does not: its passwords
- * are public, so that a reachable service with it would be open to everybody.
+ * are public, so that a service with it that others can reach would be open to everybody.
  */
 async function settleDemo(config: Config, database: Database, now: () => number) {
-  const embedded = config.databaseUrl === undefined
-  const expected = config.demoData === 'on' || (embedded && isLoopbackUrl(config.baseUrl))
+  const mayServe = mayServeDemo(config)
   if (await holdsDemoCampus(database)) {
-    if (config.demoData === 'off' || !expected) throw new Error(demoRefusal(config))
-  } else if (!expected || config.demoData === 'off' || !(await isEmpty(database))) {
-    return []
+    if (!mayServe) throw new Error(demoRefusal(config))
+    return demoAccounts(await readCampusFolder(config.demoFolder))
   }
+  // A database of the operator's own is never filled by a start; `import` does that when asked.
+  if (!mayServe || config.databaseUrl !== undefined || !(await isEmpty(database))) return []
   const campus = await readCampusFolder(config.demoFolder)
-  if (!(await holdsDemoCampus(database))) {
-    if (!embedded) return []
-    const passwords = makePasswords(config.service.signIn)
-    await loadDemo({ database, campus, hashPassword: passwords.hash, now, demo: true })
-  }
+  const passwords = makePasswords(config.service.signIn)
+  await loadDemo({ database, campus, hashPassword: passwords.hash, now, demo: true })
   return demoAccounts(campus)
+}
+
+function mayServeDemo({ demoData, databaseUrl, baseUrl }: Config): boolean {
+  if (demoData !== 'auto') return demoData === 'on'
+  return databaseUrl === undefined && isLoopbackUrl(baseUrl)
 }
 
 async function loadDemo(loading: Parameters<typeof loadCampus>[0]): Promise<void> {

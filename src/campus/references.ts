@@ -1,3 +1,4 @@
+import { canonicalEmail } from '../accounts/email.ts'
 import { isAfter } from './moment.ts'
 import type { Campus } from './shape.ts'
 
@@ -143,11 +144,6 @@ function repeatedWithin({ sites, people, courses, applications }: Campus): strin
       ),
     ),
   ]
-}
-
-/** E-mail addresses that differ in case only lead to the same account. */
-export function canonicalEmail(email: string): string {
-  return email.trim().toLowerCase()
 }
 
 /** A watch position has no name of its own. */

@@ -1,10 +1,7 @@
-import { createHash } from 'node:crypto'
-
+import { canonicalEmail } from '../accounts/email.ts'
+import { digestSecret, hintOf } from '../clients/secret.ts'
 import { resolveMoment } from './moment.ts'
-import { canonicalEmail } from './references.ts'
 import type { Campus } from './shape.ts'
-
-const HINT_CHARACTERS = 4
 
 interface Loading {
   readonly nowMs: number
@@ -236,13 +233,12 @@ function applicationRows({ applications }: Campus, time: Time) {
   }
 }
 
-/** A plain digest is enough, because a secret is long and random; the hint tells two apart. */
 function secretRow(clientId: string, secret: string, createdAtMs: number) {
   return {
     id: `sec_${clientId}`,
     client_id: clientId,
-    digest: createHash('sha256').update(secret).digest('base64url'),
-    hint: secret.slice(-HINT_CHARACTERS),
+    digest: digestSecret(secret),
+    hint: hintOf(secret),
     created_at: createdAtMs,
     expires_at: null,
   }

@@ -96,8 +96,13 @@ function formsOf(page: string): { id: string; action: string; csrf: string }[] {
 }
 
 function textOf(page: string): string {
-  const said = (id: string) => new RegExp(`id="${id}">([^<]*)<`).exec(page)?.[1] ?? ''
+  const said = (id: string) => plainText(new RegExp(`id="${id}">([^<]*)<`).exec(page)?.[1] ?? '')
   return `${said('error-code')}: ${said('error-description')}`
+}
+
+/** The pages escape with numeric references only. */
+function plainText(text: string): string {
+  return text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))
 }
 
 interface Cookie {

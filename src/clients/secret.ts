@@ -14,7 +14,13 @@ export interface NewSecret {
 
 export function makeSecret(): NewSecret {
   const secret = randomBytes(32).toString('base64url')
-  return { secret, digest: digestSecret(secret), hint: secret.slice(-4) }
+  return { secret, digest: digestSecret(secret), hint: hintOf(secret) }
+}
+
+const HINT_CHARACTERS = 4
+
+export function hintOf(secret: string): string {
+  return secret.slice(-HINT_CHARACTERS)
 }
 
 /** SHA-256 in base64url. */

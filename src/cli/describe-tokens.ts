@@ -1,0 +1,34 @@
+import { paths } from '../http/paths.ts'
+import { MEMBER_READ } from '../scopes/catalogue.ts'
+import type { Tokens } from './relying-party.ts'
+
+/** The tokens as text for a person, with a request that works when it is pasted. */
+export function describeTokens(tokens: Tokens): string {
+  const { base_url, access_token, refresh_token, claims, expires_in, scope } = tokens
+  const who = claims
+    ? `${claims['name'] ?? claims.sub} (${claims.sub}), id_token verified (ES256)`
+    : 'not told: the scope openid was not asked for'
+  return [
+    `signed in      ${who}`,
+    `scope          ${scope}`,
+    `access token   ${access_token}   (${expires_in} s)`,
+    `refresh token  ${refresh_token ?? 'none'}`,
+    '',
+    'Try it:',
+    requestFor(base_url, access_token, scope.split(' ')),
+    '',
+  ].join('\n')
+}
+
+function requestFor(baseUrl: string, accessToken: string, scopes: readonly string[]): string {
+  const header = `-H 'Authorization: Bearer ${accessToken}'`
+  if (!scopes.includes(MEMBER_READ)) return `curl ${baseUrl}${paths.userinfo} ${header}`
+  const query =
+    '{ viewer { name email schools { name roles } enrolledCourses(first: 5) { nodes { slug expireDate hasLifetimeAccess } } } }'
+  return [
+    `curl ${baseUrl}${paths.graphql} \\`,
+    `  ${header} \\`,
+    `  -H 'Content-Type: application/json' \\`,
+    `  -d '${JSON.stringify({ query })}'`,
+  ].join('\n')
+}

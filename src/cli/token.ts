@@ -1,0 +1,69 @@
+import { parseArgs } from 'node:util'
+
+import { isLoopbackUrl } from '../environment.ts'
+import { signInWithBrowser, signInWithoutBrowser } from './authorize.ts'
+import { describeTokens } from './describe-tokens.ts'
+import { openRelyingParty } from './relying-party.ts'
+
+const help = `npm run token -- [options]
+
+Walks the whole flow against a running service (discovery, PKCE, sign-in, site, consent, exchange),
+verifies the id_token, and prints the tokens with a request that works.
+
+  --base-url URL    the service (http://127.0.0.1:3000, or BASE_URL)
+  --client ID       client_id (northlight-notes, the demo's public member application)
+  --account LOGIN   demo account that signs in (sam@northlight.example)
+  --password TEXT   its password, when it is not a demo account
+  --scope NAMES     scopes, separated by spaces (openid profile email account:read account:write)
+  --browser         opens the pages for you to sign in, instead of signing in without a browser
+  --json            prints one JSON object and nothing else
+  --help            this text
+`
+
+const { values } = parseArgs({
+  options: {
+    'base-url': { type: 'string' },
+    client: { type: 'string', default: 'northlight-notes' },
+    account: { type: 'string', default: 'sam@northlight.example' },
+    password: { type: 'string' },
+    scope: { type: 'string' },
+    browser: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+if (values.help) process.stdout.write(help)
+else await run()
+
+async function run(): Promise<void> {
+  try {
+    const party = await openRelyingParty({
+      baseUrl: values['base-url'] ?? process.env['BASE_URL'] ?? 'http://127.0.0.1:3000',
+      clientId: values.client,
+      scope: values.scope,
+    })
+    const tokens = values.browser
+      ? await signInWithBrowser(party)
+      : await signInWithoutBrowser(party, await accountOf(party.baseUrl))
+    process.stdout.write(
+      values.json ? `${JSON.stringify(tokens, null, 2)}\n` : describeTokens(tokens),
+    )
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    process.exitCode = 1
+  }
+}
+
+/** The account's password; the demo's are public and stand in its data. */
+async function accountOf(baseUrl: string): Promise<{ login: string; password: string }> {
+  const { account: login, password } = values
+  if (password !== undefined) return { login, password }
+  if (!isLoopbackUrl(baseUrl))
+    throw new Error('--password is needed for a service that is not local')
+  const { readCampusFolder, demoAccounts } = await import('../campus/load.ts')
+  const folder = new URL('../../config/demo', import.meta.url).pathname
+  const known = demoAccounts(await readCampusFolder(folder)).find((row) => row.login === login)
+  if (known) return { login, password: known.password }
+  throw new Error(`${login} is not a demo account: give --password`)
+}
