@@ -14,10 +14,13 @@ export interface Config extends Environment {
   readonly service: ServicePolicy
   readonly integrations: readonly Integration[]
   readonly demoFolder: string
+  /** Present while the conformance profile is on. */
+  readonly conformance: ConformanceSettings | undefined
 }
 
 export type ServicePolicy = z.infer<typeof servicePolicy>
 export type Integration = z.infer<typeof integration>
+export type ConformanceSettings = z.infer<typeof conformanceSettings>
 
 const seconds = (max: number) => z.int().min(1).max(max)
 const DAY_SECONDS = 86_400
@@ -68,16 +71,36 @@ const integration = z.strictObject({
   token_endpoint_auth_method: z.enum(['none', 'client_secret_post']).default('none'),
 })
 
+const conformanceSettings = z.strictObject({
+  suiteBaseUrl: z.url({ protocol: /^https$/ }),
+  alias: z.string().regex(/^[a-zA-Z0-9_-]+$/),
+  clients: z.array(
+    z.strictObject({
+      client_id: z.string().min(1),
+      // The suite signs with it, which takes 32 bytes.
+      client_secret: z.string().min(32),
+      token_endpoint_auth_method: z.enum(['client_secret_basic', 'client_secret_post']),
+    }),
+  ),
+  claims: z.record(z.string(), z.unknown()),
+})
+
 /**
  * Reads the environment and `config/*.json`, or throws one error that names every problem, so that
  * an operator mends a configuration in one go.
  *
  * @param environment the process's variables; `main.ts` and the command line pass them
- * @param folder where service.json, integrations.json and demo/ lie
+ * @param defaultFolder where service.json, integrations.json and demo/ lie, unless CONFIG_DIR names
+ *   another place
  */
-export function readConfig(environment: NodeJS.ProcessEnv, folder: string): Config {
+export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string): Config {
   const problems: string[] = []
+  const folder = environment['CONFIG_DIR']?.trim() || defaultFolder
   const env = readEnvironment(environment, problems)
+  const conformance =
+    env && env.conformanceProfile !== 'off'
+      ? readJson(join(folder, 'conformance.json'), conformanceSettings, problems)
+      : undefined
   const service = readJson(join(folder, 'service.json'), servicePolicy, problems)
   const integrations = readJson(join(folder, 'integrations.json'), z.array(integration), problems)
   for (const repeated of repeatedIn(integrations ?? [])) {
@@ -86,7 +109,8 @@ export function readConfig(environment: NodeJS.ProcessEnv, folder: string): Conf
   if (problems.length > 0 || !env || !service || !integrations) {
     throw new Error(`Gatehouse cannot start:\n- ${problems.join('\n- ')}`)
   }
-  return Object.freeze({ ...env, service, integrations, demoFolder: join(folder, 'demo') })
+  const demoFolder = join(folder, 'demo')
+  return Object.freeze({ ...env, service, integrations, demoFolder, conformance })
 }
 
 function readJson<T>(file: string, shape: z.ZodType<T>, problems: string[]): T | undefined {

@@ -40,6 +40,16 @@ export const environmentTable = [
     'auto',
     'auto: the demo campus is loaded into an empty embedded database on a loopback address; on: demo accounts are accepted anywhere; off: never.',
   ],
+  [
+    'CONFIG_DIR',
+    './config',
+    'Folder of service.json, integrations.json and demo/; the default is the one of this installation.',
+  ],
+  [
+    'CONFORMANCE_PROFILE',
+    'off',
+    'on: the clients of config/conformance.json, and what the OpenID conformance suite wants of them; refused beside production settings. forced: also there.',
+  ],
   ['LOG_LEVEL', 'info', 'fatal, error, warn, info, debug or silent.'],
 ] as const
 
@@ -59,6 +69,8 @@ export interface Environment {
   readonly secrets: readonly string[] | undefined
   readonly trustProxy: boolean
   readonly demoData: DemoData
+  /** Whether the clients of the OpenID conformance suite are served (design 26). */
+  readonly conformanceProfile: 'off' | 'on' | 'forced'
   readonly logLevel: LogLevel
 }
 
@@ -93,13 +105,30 @@ export function readEnvironment(
     trustProxy:
       readOneOf('TRUST_PROXY', read('TRUST_PROXY') ?? 'no', ['yes', 'no'], problems) === 'yes',
     demoData: readOneOf('DEMO_DATA', read('DEMO_DATA') ?? 'auto', ['auto', 'on', 'off'], problems),
+    conformanceProfile: readOneOf(
+      'CONFORMANCE_PROFILE',
+      read('CONFORMANCE_PROFILE') ?? 'off',
+      ['off', 'on', 'forced'],
+      problems,
+    ),
     logLevel: readOneOf('LOG_LEVEL', read('LOG_LEVEL') ?? 'info', logLevels, problems),
   }
-  if (!environment.secrets && problems.length === before) {
-    const reason = whySecretIsNeeded(environment)
-    if (reason) problems.push(`SECRET or SECRET_FILE must be set, because ${reason}`)
-  }
+  if (problems.length === before) checkTogether(environment, problems)
   return problems.length > before ? undefined : environment
+}
+
+/** What each value allows by itself, and not beside the others. */
+function checkTogether(environment: Environment, problems: string[]): void {
+  const reason = environment.secrets ? undefined : whySecretIsNeeded(environment)
+  if (reason) problems.push(`SECRET or SECRET_FILE must be set, because ${reason}`)
+  const { baseUrl, databaseUrl, redis, conformanceProfile } = environment
+  const production = databaseUrl !== undefined || redis !== undefined || !isLoopbackUrl(baseUrl)
+  if (conformanceProfile === 'on' && production) {
+    problems.push(
+      'CONFORMANCE_PROFILE=on weakens what a production service promises; ' +
+        'CONFORMANCE_PROFILE=forced says that you want it all the same',
+    )
+  }
 }
 
 /** The text of config/example.env. */

@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 
 import { makePasswords } from './accounts/password.ts'
 import { createService, type Stores } from './app.ts'
+import { makeConformanceProfile } from './authorization/conformance-profile.ts'
 import { type KeyDependencies, loadKeyRing } from './authorization/keys.ts'
 import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './authorization/secret-root.ts'
 import {
@@ -48,7 +49,10 @@ export async function openService(
   const secretRoot = openSecretRoot(config)
   const stores = await openStores(config, opening, logger)
   const accounts = await settleDemo(config, stores.database, now)
+  const conformance = config.conformance && (await makeConformanceProfile(config.conformance))
+  if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
   const makeApp = createService({
+    conformance,
     ...stores,
     config,
     secretRoot,

@@ -3,6 +3,7 @@ import type { FindAccount, KoaContextWithOIDC } from 'oidc-provider'
 import type { Person } from '../accounts/account-store.ts'
 import { logFields } from '../http/request-log.ts'
 import type { Standing, StandingQuestion } from '../sites/standing.ts'
+import type { ConformanceProfile } from './conformance-profile.ts'
 import { siteOfGrant } from './site-of-grant.ts'
 
 /**
@@ -20,6 +21,7 @@ export const claimsByScope = {
 export interface AccountDependencies {
   readonly findPerson: (personId: string) => Promise<Person | undefined>
   readonly findStanding: (question: StandingQuestion) => Promise<Standing>
+  readonly conformance: ConformanceProfile | undefined
 }
 
 /** A code or token, as far as standing is concerned. */
@@ -41,7 +43,11 @@ export function standingQuestion(holding: Holding): StandingQuestion {
 }
 
 /** The engine's `findAccount`. One query. */
-export function makeFindAccount({ findPerson, findStanding }: AccountDependencies): FindAccount {
+export function makeFindAccount({
+  findPerson,
+  findStanding,
+  conformance,
+}: AccountDependencies): FindAccount {
   return async (ctx, personId, token) => {
     if (!token || !('grantId' in token)) {
       const person = await findPerson(personId)
@@ -55,13 +61,16 @@ export function makeFindAccount({ findPerson, findStanding }: AccountDependencie
     }
     const { person, roles } = standing
     const siteId = siteOfGrant(holding.grantId)
-    return accountOf({
+    const claims = {
       sub: person.id,
       name: person.name,
       email: person.email,
       ...(person.picture !== undefined && { picture: person.picture }),
       ...(siteId !== undefined && { org_id: siteId, roles: [...roles] }),
-    })
+    }
+    return conformance?.covers(holding.clientId)
+      ? conformanceAccount(claims, conformance.claims)
+      : accountOf(claims)
   }
 }
 
@@ -69,6 +78,15 @@ type Claims = { readonly sub: string } & Record<string, unknown>
 
 function accountOf(claims: Claims) {
   return { accountId: claims.sub, claims: () => claims }
+}
+
+/** The suite warns of profile claims in an id_token, and wants every standard claim at UserInfo. */
+function conformanceAccount(claims: Claims, standard: Readonly<Record<string, unknown>>) {
+  return {
+    accountId: claims.sub,
+    claims: (use: string) =>
+      use === 'id_token' ? { sub: claims.sub } : { ...standard, ...claims },
+  }
 }
 
 /** The caller learns that the token is of no use; the log says why. */

@@ -12,6 +12,7 @@ import { paths } from '../http/paths.ts'
 import { findScope, scopeNames } from '../scopes/catalogue.ts'
 import { needsOperator, needsResource } from '../scopes/policy.ts'
 import { claimsByScope } from './account-claims.ts'
+import { type ConformanceProfile, overlay } from './conformance-profile.ts'
 import { renderEngineError, renderSignedOut, renderSignOut } from './engine-pages.ts'
 import { compareSecretsByDigest, extraClientProperties, factsOf } from './presented-client.ts'
 import { type ListHeldSites, promptPolicy } from './prompts.ts'
@@ -41,6 +42,7 @@ export interface ProviderDependencies {
   readonly findAccount: FindAccount
   readonly judgeToken: TokenJudge
   readonly listHeldSites: ListHeldSites
+  readonly conformance: ConformanceProfile | undefined
   readonly now: () => number
 }
 
@@ -51,15 +53,19 @@ const DAY_SECONDS = 86_400
  * setting that is not obvious names the design decision or the trap that asks for it.
  */
 export function createProvider(dependencies: ProviderDependencies): Provider {
-  const { baseUrl } = dependencies
-  const provider = new Provider(baseUrl, {
+  const { baseUrl, conformance } = dependencies
+  const configuration: Configuration = {
     ...storageAndKeys(dependencies),
     ...protocol(dependencies),
     ...people(dependencies),
     ttl: ttl(dependencies.lifetimes),
     features: features(dependencies),
     renderError: renderEngineError,
-  })
+  }
+  const provider = new Provider(
+    baseUrl,
+    conformance ? overlay(configuration, conformance) : configuration,
+  )
   compareSecretsByDigest(provider)
   // Host and X-Forwarded-* were replaced by `pinnedHost`; the engine reads the scheme from there.
   provider.proxy = true

@@ -3,6 +3,7 @@ import Router from 'koa-router'
 
 import { unsupportedBody } from '../errors.ts'
 import { paths } from '../http/paths.ts'
+import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
 import type { Resources } from './resources.ts'
 
 // As long as the engine's own limit for request bodies.
@@ -17,7 +18,10 @@ const FORM_BYTES_MAX = '56kb'
  * POST (OpenID Connect Core §3.1.2.1): 303 to GET with the same parameters. The engine's own POST
  * would demand SameSite=None cookies (design 18).
  */
-export function authorizationRequests(resources: Resources): Router {
+export function authorizationRequests(
+  resources: Resources,
+  conformance: ConformanceProfile | undefined,
+): Router {
   const router = new Router()
 
   router.get(paths.authorization, async (ctx, next) => {
@@ -28,6 +32,9 @@ export function authorizationRequests(resources: Resources): Router {
       query.delete('resource')
       for (const resource of new Set(canonical)) query.append('resource', resource)
       ctx.querystring = query.toString()
+    }
+    if (conformance && !conformance.covers(query.get('client_id') ?? undefined)) {
+      ctx.querystring = withoutConformanceScopes(query)
     }
     await next()
   })
@@ -47,4 +54,15 @@ export function authorizationRequests(resources: Resources): Router {
   )
 
   return router
+}
+
+/** To any other client the suite's scopes are as unknown as they are without the profile. */
+function withoutConformanceScopes(query: URLSearchParams): string {
+  const scopes = query.getAll('scope')
+  query.delete('scope')
+  for (const scope of scopes) {
+    const known = scope.split(' ').filter((name) => !conformanceScopes.includes(name))
+    query.append('scope', known.join(' '))
+  }
+  return query.toString()
 }

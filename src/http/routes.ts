@@ -8,10 +8,12 @@ export interface HttpDependencies {
   /** Rejects when a store does not answer in time. */
   readonly checkStores: () => Promise<void>
   readonly welcome: WelcomePage
+  /** Whether the conformance profile is on, which nobody should overlook (design 26). */
+  readonly conformance: boolean
 }
 
 /** GET /, the stylesheet, /healthz (the process is alive) and /readyz (its stores answer). */
-export function httpRoutes({ checkStores, welcome }: HttpDependencies): Router {
+export function httpRoutes({ checkStores, welcome, conformance }: HttpDependencies): Router {
   const router = new Router()
 
   router.get('/', (ctx) => {
@@ -28,7 +30,7 @@ export function httpRoutes({ checkStores, welcome }: HttpDependencies): Router {
 
   router.get(paths.health, (ctx) => {
     ctx.set('Cache-Control', 'no-store')
-    ctx.body = { status: 'alive' }
+    ctx.body = { status: 'alive', ...(conformance && { conformance_profile: 'on' }) }
   })
 
   router.get(paths.ready, async (ctx) => {
