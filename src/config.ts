@@ -25,6 +25,14 @@ export type ConformanceSettings = z.infer<typeof conformanceSettings>
 const seconds = (max: number) => z.int().min(1).max(max)
 const DAY_SECONDS = 86_400
 
+/** As the Origin header spells it: scheme, host and port, no slash behind. */
+const browserOrigin = z
+  .string()
+  .refine(
+    (value) => URL.parse(value)?.origin === value,
+    'must be an origin like https://app.example',
+  )
+
 const servicePolicy = z.strictObject({
   name: z.string().min(1).max(60),
   lifetimes: z.strictObject({
@@ -37,6 +45,8 @@ const servicePolicy = z.strictObject({
     refreshRetrySeconds: seconds(60),
     sessionSeconds: seconds(400 * DAY_SECONDS),
     interactionSeconds: seconds(DAY_SECONDS),
+    // Of /admin and /account; when it is over, the browser session signs in again unseen.
+    pageSessionSeconds: seconds(30 * DAY_SECONDS),
   }),
   keys: z.strictObject({
     publishLeadSeconds: seconds(DAY_SECONDS),
@@ -55,7 +65,35 @@ const servicePolicy = z.strictObject({
   storage: z.strictObject({
     answerWithinMs: z.int().min(50).max(450),
     sweepSeconds: seconds(3600),
+    // How often counted calls and refusals are written down.
+    usageFlushSeconds: seconds(60),
     databaseConnectionsMax: z.int().min(1).max(100),
+  }),
+  memberApi: z.strictObject({
+    bodyBytesMax: z.int().min(1000).max(1_000_000),
+    documentTokensMax: z.int().min(500).max(10_000),
+    depthMax: z.int().min(6).max(20),
+    nestingMax: z.int().min(20).max(200),
+    fieldsMax: z.int().min(100).max(1000),
+    aliasesMax: z.int().min(1).max(100),
+    directivesMax: z.int().min(1).max(100),
+    costMax: z.int().min(1000).max(100_000),
+    cachedDocumentsMax: z.int().min(1).max(10_000),
+    cachedDocumentCharactersMax: z.int().min(1).max(20_000),
+    cachedCharactersMax: z.int().min(1).max(10_000_000),
+  }),
+  mcp: z.strictObject({
+    // Origins of browser clients; `*` admits all. Loopback ones need no row on a loopback address.
+    allowedOrigins: z.array(z.union([z.literal('*'), browserOrigin])),
+    bodyBytesMax: z.int().min(1000).max(4_000_000),
+    requestsPerAddressMax: z.int().min(1).max(1_000_000),
+    requestsPerCallerMax: z.int().min(1).max(1_000_000),
+    windowSeconds: seconds(3600),
+  }),
+  registration: z.strictObject({
+    registrationsPerAddressMax: z.int().min(1).max(100_000),
+    registrationWindowSeconds: seconds(DAY_SECONDS),
+    idleClientSeconds: seconds(400 * DAY_SECONDS),
   }),
   loopbackHosts: z.array(z.enum(['127.0.0.1', '[::1]', 'localhost'])).min(1),
   metadataDocuments: z.strictObject({

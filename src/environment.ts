@@ -113,13 +113,14 @@ export function readEnvironment(
     ),
     logLevel: readOneOf('LOG_LEVEL', read('LOG_LEVEL') ?? 'info', logLevels, problems),
   }
-  if (problems.length === before) checkTogether(environment, problems)
+  const secretGiven = Boolean(read('SECRET') ?? read('SECRET_FILE'))
+  checkTogether(environment, secretGiven, problems)
   return problems.length > before ? undefined : environment
 }
 
 /** What each value allows by itself, and not beside the others. */
-function checkTogether(environment: Environment, problems: string[]): void {
-  const reason = environment.secrets ? undefined : whySecretIsNeeded(environment)
+function checkTogether(environment: Environment, secretGiven: boolean, problems: string[]): void {
+  const reason = secretGiven ? undefined : whySecretIsNeeded(environment)
   if (reason) problems.push(`SECRET or SECRET_FILE must be set, because ${reason}`)
   const { baseUrl, databaseUrl, redis, conformanceProfile } = environment
   const production = databaseUrl !== undefined || redis !== undefined || !isLoopbackUrl(baseUrl)
@@ -167,7 +168,9 @@ function readBaseUrl(value: string, problems: string[]): string {
     return bare
   }
   const hint = url && /^https?:$/.test(url.protocol) ? ` (did you mean ${url.origin}?)` : ''
-  problems.push(`BASE_URL must be scheme, host and port only, not ${JSON.stringify(value)}${hint}`)
+  // Before an @ there may be a password.
+  const shown = value.includes('@') ? '' : `, not ${JSON.stringify(value)}`
+  problems.push(`BASE_URL must be scheme, host and port only${shown}${hint}`)
   return 'http://127.0.0.1'
 }
 
@@ -202,7 +205,7 @@ function readSecrets(
 ): readonly string[] | undefined {
   if (secret && file) problems.push('SECRET and SECRET_FILE exclude each other')
   const text = file ? readSecretFile(file, problems) : secret
-  if (!text) return undefined
+  if (text === undefined) return undefined
   const secrets = text.split(/\s+/).filter(Boolean)
   if (secrets.length > 0 && secrets.every(({ length }) => length >= SECRET_LENGTH_MIN))
     return secrets
@@ -214,7 +217,8 @@ function readSecretFile(file: string, problems: string[]): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim()
   } catch {
-    problems.push(`SECRET_FILE ${file} cannot be read`)
+    // The value is not repeated: a secret is put there by mistake now and then.
+    problems.push('SECRET_FILE names a file that cannot be read')
     return undefined
   }
 }

@@ -84,9 +84,68 @@ export function foreignForm(): errors.OIDCProviderError {
   return withStatus(new errors.InvalidRequest('the form was not sent from its own page'), 403)
 }
 
+/** The page belongs to the operators of a site, and the person is none (design 15). 403. */
+export function notAnOperator(): errors.OIDCProviderError {
+  return withStatus(
+    new errors.AccessDenied('this page is for owners and admins of the site only'),
+    403,
+  )
+}
+
+/** What the address names does not exist, or not at this site. 404. */
+export function nothingHere(): errors.OIDCProviderError {
+  return withStatus(
+    new errors.CustomOIDCProviderError('not_found', 'there is nothing at this address'),
+    404,
+  )
+}
+
+/** The browser came back from the sign-in with something that this service did not send it for. */
+export function signInIncomplete(detail: string): errors.OIDCProviderError {
+  const error = new errors.InvalidRequest(
+    'the sign-in could not be completed; open the page again, and allow cookies for it',
+  )
+  error.error_detail = detail
+  return error
+}
+
 /** A request body is of the wrong kind. 415. */
 export function unsupportedBody(expected: string): errors.OIDCProviderError {
   return withStatus(new errors.InvalidRequest(`the request body must be ${expected}`), 415)
+}
+
+/** A request body is larger than the endpoint reads. 413. */
+export function bodyTooLarge(bytesMax: number): errors.OIDCProviderError {
+  return withStatus(
+    new errors.InvalidRequest(`the request body is larger than ${bytesMax} bytes`),
+    413,
+  )
+}
+
+/** The endpoint knows no such method; the route sets `Allow`. 405. */
+export function methodNotAllowed(allowed: string): errors.OIDCProviderError {
+  return withStatus(new errors.InvalidRequest(`only ${allowed} is answered here`), 405)
+}
+
+/** One address asked too often; the route sets `Retry-After`. 429. */
+export function tooManyRequests(): errors.OIDCProviderError {
+  return withStatus(
+    new errors.CustomOIDCProviderError(
+      'too_many_requests',
+      'too many requests, try again after the time that Retry-After says',
+    ),
+    429,
+  )
+}
+
+/** A registration that describes no client which may exist (specification, Errors 2; RFC 7591 §3.2.2). */
+export function invalidClientMetadata(description: string): errors.OIDCProviderError {
+  return new errors.CustomOIDCProviderError('invalid_client_metadata', description)
+}
+
+/** A callback that needs a registered integration (specification, Errors 2; RFC 7591 §3.2.2). */
+export function unregisteredRedirectUri(description: string): errors.OIDCProviderError {
+  return new errors.CustomOIDCProviderError('invalid_redirect_uri', description)
 }
 
 function withStatus(error: errors.OIDCProviderError, status: number): errors.OIDCProviderError {

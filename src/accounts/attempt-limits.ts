@@ -1,17 +1,13 @@
 import { createHash } from 'node:crypto'
-import { isIPv6 } from 'node:net'
 
 import type { Cluster, Redis } from 'ioredis'
-import {
-  type RateLimiterAbstract,
-  RateLimiterMemory,
-  RateLimiterRedis,
-} from 'rate-limiter-flexible'
+
+import { consume, makeLimiter, networkOf } from '../store/rate-limits.ts'
 
 /**
  * Bounds failed sign-ins: of one account from one address, of one account from everywhere, and from
  * one address for all accounts. An attempt is counted before the password is checked, so that
- * parallel guesses cannot slip past, and given back when it succeeds.
+ * parallel guesses cannot slip past, and given back when it succeeds or nothing was checked.
  *
  * With Redis all processes count together, and each counts by itself while Redis is out of reach.
  */
@@ -19,6 +15,8 @@ export interface AttemptLimits {
   /** Seconds to wait when a limit is reached; undefined when the attempt may go on. */
   begin(attempt: Attempt): Promise<number | undefined>
   succeeded(attempt: Attempt): Promise<void>
+  /** No password was checked: the attempt is not counted. */
+  unchecked(attempt: Attempt): Promise<void>
 }
 
 export interface Attempt {
@@ -63,47 +61,9 @@ export function makeAttemptLimits(
         limits[2].limiter.reward(addressKey(attempt), 1),
       ])
     },
-  }
-}
-
-/** Rotating through the addresses of one IPv6 network must not help, so that a /64 is one address. */
-export function networkOf(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')
-  if (!isIPv6(plain)) return plain
-  const { hostname } = new URL(`http://[${plain}]`)
-  return expand(hostname.slice(1, -1)).slice(0, 4).join(':')
-}
-
-function expand(ipv6: string): string[] {
-  const [head = '', tail] = ipv6.split('::')
-  const before = head.split(':').filter(Boolean)
-  const after = tail?.split(':').filter(Boolean) ?? []
-  return [...before, ...Array<string>(8 - before.length - after.length).fill('0'), ...after]
-}
-
-interface LimiterOptions {
-  readonly keyPrefix: string
-  readonly points: number
-  readonly duration: number
-}
-
-function makeLimiter(
-  options: LimiterOptions,
-  redis: Redis | Cluster | undefined,
-): RateLimiterAbstract {
-  const inMemory = new RateLimiterMemory(options)
-  return redis
-    ? new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: inMemory })
-    : inMemory
-}
-
-async function consume(limiter: RateLimiterAbstract, key: string): Promise<number | undefined> {
-  try {
-    await limiter.consume(key)
-    return undefined
-  } catch (refusal) {
-    if (refusal instanceof Error) throw refusal
-    return Math.ceil((refusal as { msBeforeNext: number }).msBeforeNext / 1000)
+    async unchecked(attempt) {
+      await Promise.all(limits.map(({ keyOf, limiter }) => limiter.reward(keyOf(attempt), 1)))
+    },
   }
 }
 

@@ -4,5 +4,6 @@
  * dots) would let one address stand for another person's.
  */
 export function canonicalEmail(typed: string): string {
-  return typed.trim().normalize('NFC').toLowerCase()
+  // Lower case may take a letter apart from its mark (J̌), so that it is composed afterwards.
+  return typed.trim().toLowerCase().normalize('NFC')
 }

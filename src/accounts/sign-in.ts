@@ -46,6 +46,7 @@ export function makeSignIn(dependencies: SignInDependencies): SignInService {
 
     const outcome = await check(login, password, dependencies)
     if (outcome.kind === 'signed-in') await limits.succeeded(attempt)
+    if (outcome.kind === 'busy') await limits.unchecked(attempt)
     return outcome
   }
 }

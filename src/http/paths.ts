@@ -12,6 +12,7 @@ export const paths = {
   registration: '/api/oauth/register',
   endSession: '/oauth/logout',
   graphql: '/member/graphql',
+  memberSchema: '/member/schema.graphql',
   mcp: '/mcp',
   protectedResource: '/.well-known/oauth-protected-resource',
   authorizationServer: '/.well-known/oauth-authorization-server',

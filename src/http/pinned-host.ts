@@ -17,6 +17,7 @@ export function pinnedHost(baseUrl: string, trustProxy: boolean): Middleware {
     const { headers } = ctx.req
     ctx.state['presentedHost'] = headers.host
     headers.host = host
+    ctx.url = ctx.originalUrl = ctx.request.originalUrl = pathOf(ctx.originalUrl)
     delete headers['x-forwarded-host']
     headers['x-forwarded-proto'] = protocol.slice(0, -1)
     const caller = trustProxy && ctx.get('x-forwarded-for').split(',').at(-1)?.trim()
@@ -24,4 +25,9 @@ export function pinnedHost(baseUrl: string, trustProxy: boolean): Middleware {
     else delete headers['x-forwarded-for']
     await next()
   }
+}
+
+function pathOf(target: string): string {
+  const path = target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
+  return path.startsWith('/') ? path : `/${path}`
 }

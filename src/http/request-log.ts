@@ -7,6 +7,8 @@ import type { Logger } from 'pino'
 export interface LogFields {
   client?: string | undefined
   person?: string | undefined
+  /** The tool that was called at the tool endpoint. */
+  tool?: string | undefined
   error?: string | undefined
   /** Why, in words that the caller does not see. */
   detail?: string | undefined
@@ -20,7 +22,11 @@ export interface LogFields {
  * Each request has an id, which is in the `X-Request-Id` header and is the error id that a person or
  * a client is given, so that what they quote leads to the line.
  */
-export function requestLog(logger: Logger, now: () => number): Middleware {
+export function requestLog(
+  logger: Logger,
+  now: () => number,
+  hear: (line: LoggedRequest) => void = () => {},
+): Middleware {
   return async (ctx, next) => {
     const startedAt = now()
     const id = randomBytes(9).toString('base64url')
@@ -35,12 +41,25 @@ export function requestLog(logger: Logger, now: () => number): Middleware {
         status: ctx.res.writableFinished ? ctx.res.statusCode : 499,
         ms: Math.round(now() - startedAt),
         ip: ctx.ip,
-        ...logFields(ctx),
+        ...printable(logFields(ctx)),
       }
       logger[ctx.res.statusCode >= 500 ? 'error' : 'info'](line, 'request')
+      hear(line)
     })
     await next()
   }
+}
+
+/** The line of a request, for whoever else wants to know how it ended. */
+export interface LoggedRequest extends Pick<LogFields, 'client' | 'error' | 'detail'> {
+  readonly id: string
+  readonly route: string
+}
+
+/** An error has no property that JSON would print, and its stack is what the line is read for. */
+function printable({ cause, ...fields }: LogFields): LogFields {
+  if (cause === undefined) return fields
+  return { ...fields, cause: cause instanceof Error ? cause.stack : cause }
 }
 
 /** The fields that are added to the line of this request. */

@@ -13,6 +13,8 @@ export interface StandingQuestion {
   /** The site of the grant; undefined for a plain sign-in without a site. */
   readonly siteId: string | undefined
   readonly scopes: Iterable<string>
+  /** The grant of a code or token, whose connection must not have been removed. */
+  readonly grantId?: string | undefined
 }
 
 export type Standing =
@@ -27,6 +29,7 @@ export type LostReason =
   | 'the client is disabled'
   | 'the client was deleted'
   | 'the site switched MCP connections off'
+  | 'the connection was removed'
 
 export interface PersonFacts {
   readonly id: string
@@ -44,6 +47,8 @@ export interface StandingFacts {
   readonly clientDeleted: boolean
   /** Whether the client is a site's own, and that site has its beta feature off. */
   readonly featureOff: boolean
+  /** Whether the grant has no connection any more (connections/connection-store.ts). */
+  readonly connectionEnded: boolean
 }
 
 const operatorRoles: ReadonlySet<SiteRole> = new Set(['owner', 'admin'])
@@ -61,6 +66,7 @@ export function judgeStanding(facts: StandingFacts, question: StandingQuestion):
   if (facts.clientDeleted) return lost('the client was deleted')
   if (facts.clientDisabled) return lost('the client is disabled')
   if (facts.featureOff) return lost('the site switched MCP connections off')
+  if (facts.connectionEnded) return lost('the connection was removed')
   if (question.siteId !== undefined) {
     if (facts.roles.length === 0) return lost('the person has no role at the site')
     if (needsOperator(question.scopes) && !operates(facts.roles)) {
@@ -80,7 +86,7 @@ export async function findStanding(
 
 async function readFacts(
   { kysely }: Database,
-  { personId, clientId, siteId }: StandingQuestion,
+  { personId, clientId, siteId, grantId }: StandingQuestion,
 ): Promise<StandingFacts> {
   const rows = await kysely
     .selectFrom('person')
@@ -98,6 +104,8 @@ async function readFacts(
         .onRef('site_feature.site_id', '=', 'app.site_id')
         .on('site_feature.feature', '=', MCP_CONNECTIONS),
     )
+    .leftJoin('document_client', (join) => join.on('document_client.client_id', '=', clientId))
+    .leftJoin('connection', (join) => join.on('connection.grant_id', '=', grantId ?? ''))
     .select([
       'person.id',
       'person.name',
@@ -110,6 +118,8 @@ async function readFacts(
       'app.deleted_at as app_deleted_at',
       'integration_override.disabled_at as integration_disabled_at',
       'site_feature.enabled_at as feature_enabled_at',
+      'document_client.review as document_review',
+      'connection.grant_id as connection_id',
     ])
     .where('person.id', '=', personId)
     .execute()
@@ -124,8 +134,12 @@ async function readFacts(
     },
     personDisabled: row?.disabled_at != null,
     roles: rows.flatMap(({ role }) => role ?? []).sort(),
-    clientDisabled: row?.app_disabled_at != null || row?.integration_disabled_at != null,
+    clientDisabled:
+      row?.app_disabled_at != null ||
+      row?.integration_disabled_at != null ||
+      row?.document_review === 'blocked',
     clientDeleted: row?.app_deleted_at != null,
     featureOff: row?.app_site_id != null && row.feature_enabled_at == null,
+    connectionEnded: grantId !== undefined && row?.connection_id == null,
   }
 }

@@ -110,6 +110,31 @@ async function acquire(pool: pg.Pool, timeoutMs: number): Promise<pg.PoolClient>
   }
 }
 
+/**
+ * feature_not_supported: a table was changed, by the migration of a newer version for example, after
+ * this connection had prepared a query on it. The query is sent again without a name, and the
+ * connection is replaced by one that prepares everything anew.
+ */
+function isStalePlan(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '0A000'
+}
+
+const PREPARED_MAX = 500
+const preparedNames = new Map<string, string>()
+
+/**
+ * The name under which a connection prepares a query once: planning a join of five tables takes the
+ * server several times as long as running it. Texts are few, except those of lists, whose length
+ * varies; the first ones get a name, and any further ones are sent as they are.
+ */
+function preparedName(text: string): string | undefined {
+  const known = preparedNames.get(text)
+  if (known !== undefined || preparedNames.size >= PREPARED_MAX) return known
+  const name = `gatehouse_${preparedNames.size}`
+  preparedNames.set(text, name)
+  return name
+}
+
 /** The least time that a first query is given after a long wait for its connection. */
 const FIRST_QUERY_TIMEOUT_MIN_MS = 50
 
@@ -123,18 +148,33 @@ function guarded(client: pg.PoolClient, deadlineMs: number): PostgresPoolClient 
     if (broken !== undefined) throw broken
     const limit = firstTimeoutMs === undefined ? {} : { query_timeout: firstTimeoutMs }
     firstTimeoutMs = undefined
-    try {
-      return await client.query({ text, values: [...values], ...limit })
-    } catch (error) {
-      // Only an answer of the server says that the connection is still in step with it.
-      if (!(error instanceof pg.DatabaseError)) broken = error
-      throw error
-    }
+    return await send(client, { text, values: [...values], ...limit }, (error) => {
+      broken = error
+    })
   }
   return {
     // Kysely's second form, for cursors, is never used without its `cursor` option.
     query: query as unknown as PostgresPoolClient['query'],
     release: (destroy) => client.release(broken !== undefined || destroy === true),
+  }
+}
+
+/** Sends a query under its name; `onBroken` hears when the connection must not be used again. */
+async function send(
+  client: pg.PoolClient,
+  query: pg.QueryConfig,
+  onBroken: (error: unknown) => void,
+) {
+  const name = preparedName(query.text)
+  try {
+    return await client.query(name === undefined ? query : { ...query, name })
+  } catch (error) {
+    const stale = isStalePlan(error)
+    // Only an answer of the server says that the connection is still in step with it.
+    if (stale || !(error instanceof pg.DatabaseError)) onBroken(error)
+    if (!stale) throw error
+    // It did nothing, so that it may be sent again; only in a transaction that is refused.
+    return await client.query(query)
   }
 }
 

@@ -1,3 +1,6 @@
+import type { ConnectionTables } from './connection-tables.ts'
+import type { DocumentTables } from './document-tables.ts'
+
 /**
  * The tables as TypeScript sees them: one interface per table, column names as in the database.
  * `migrations/*.sql` is the truth, and the store's tests compare the two. Every `*_at` is epoch
@@ -268,7 +271,7 @@ interface SchemaMigrationTable {
   applied_at: number
 }
 
-export interface Schema {
+export interface Schema extends ConnectionTables, DocumentTables {
   person: PersonTable
   site: SiteTable
   site_role: SiteRoleTable

@@ -1,0 +1,38 @@
+import { timingSafeEqual } from 'node:crypto'
+
+import type { Context } from 'koa'
+
+import { foreignForm } from '../errors.ts'
+
+/**
+ * Refuses a form that did not come from its own page (RFC 6749 §10.12): a browser says where it came
+ * from, and the form carries the token that its page was given.
+ *
+ * @throws foreignForm
+ */
+export function checkFormToken(ctx: Context, token: string): void {
+  const site = ctx.get('sec-fetch-site')
+  if (site !== '' && site !== 'same-origin' && site !== 'none') throw foreignForm()
+  const expected = Buffer.from(token)
+  const presented = Buffer.from(formField(ctx, 'csrf'))
+  if (presented.length !== expected.length || !timingSafeEqual(presented, expected)) {
+    throw foreignForm()
+  }
+}
+
+/** One field of the form that was sent; empty when it is absent or sent twice. */
+export function formField(ctx: Context, name: string): string {
+  const value = fieldOf(ctx, name)
+  return typeof value === 'string' ? value : ''
+}
+
+/** Every value of a field that may be sent several times, as checkboxes are. */
+export function formFields(ctx: Context, name: string): string[] {
+  return [fieldOf(ctx, name) ?? []].flat().filter((value) => typeof value === 'string')
+}
+
+function fieldOf(ctx: Context, name: string): unknown {
+  const body: unknown = (ctx.request as { body?: unknown }).body
+  if (typeof body !== 'object' || body === null || !Object.hasOwn(body, name)) return undefined
+  return (body as Record<string, unknown>)[name]
+}

@@ -1,0 +1,87 @@
+import type { Kysely } from 'kysely'
+
+import type { Database } from '../store/database.ts'
+import type { Schema, SiteRole } from '../store/schema.ts'
+import { MCP_CONNECTIONS } from './feature.ts'
+
+/** A site as its operators' pages need it. */
+export interface AdminSite {
+  readonly id: string
+  readonly slug: string
+  readonly name: string
+  /** When MCP connections was switched on; undefined while it is off. */
+  readonly connectionsOnSince: number | undefined
+  /** The roles of the person who asks. */
+  readonly roles: readonly SiteRole[]
+}
+
+/** The site of a slug, with the roles that the person holds there, if any. */
+export async function findAdminSite(
+  { kysely }: Database,
+  slug: string,
+  personId: string,
+): Promise<AdminSite | undefined> {
+  const rows = await kysely
+    .selectFrom('site')
+    .leftJoin('site_feature as f', (join) =>
+      join.onRef('f.site_id', '=', 'site.id').on('f.feature', '=', MCP_CONNECTIONS),
+    )
+    .leftJoin('site_role as r', (join) =>
+      join.onRef('r.site_id', '=', 'site.id').on('r.person_id', '=', personId),
+    )
+    .select(['site.id', 'site.slug', 'site.name', 'f.enabled_at', 'r.role'])
+    .where('site.slug', '=', slug)
+    .execute()
+  const [row] = rows
+  return (
+    row && {
+      id: row.id,
+      slug: row.slug,
+      name: row.name,
+      connectionsOnSince: row.enabled_at ?? undefined,
+      roles: rows.flatMap(({ role }) => role ?? []),
+    }
+  )
+}
+
+/** The sites that a person operates, by name. */
+export async function listOperatedSites(
+  { kysely }: Database,
+  personId: string,
+): Promise<{ id: string; slug: string; name: string }[]> {
+  return await kysely
+    .selectFrom('site')
+    .select(['id', 'slug', 'name'])
+    .where('id', 'in', (q) =>
+      q
+        .selectFrom('site_role')
+        .select('site_id')
+        .where('person_id', '=', personId)
+        .where('role', 'in', ['owner', 'admin']),
+    )
+    .orderBy('name')
+    .orderBy('slug')
+    .execute()
+}
+
+/** Switches the beta feature; says whether that changed anything. */
+export async function switchConnections(
+  kysely: Kysely<Schema>,
+  siteId: string,
+  onAt: number | undefined,
+): Promise<boolean> {
+  if (onAt === undefined) {
+    const { numDeletedRows } = await kysely
+      .deleteFrom('site_feature')
+      .where('site_id', '=', siteId)
+      .where('feature', '=', MCP_CONNECTIONS)
+      .executeTakeFirstOrThrow()
+    return numDeletedRows > 0n
+  }
+  const { numInsertedOrUpdatedRows } = await kysely
+    .insertInto('site_feature')
+    .values({ site_id: siteId, feature: MCP_CONNECTIONS, enabled_at: onAt })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirstOrThrow()
+  return (numInsertedOrUpdatedRows ?? 0n) > 0n
+}
