@@ -1,0 +1,46 @@
+/**
+ * From which hosts and origins the tool endpoint may be spoken to. A page of a stranger that rebinds
+ * its name to a loopback address sends its own name as Host and Origin (MCP, Streamable HTTP:
+ * security warning), and is refused for either.
+ */
+export interface Admission {
+  admitsHost(host: string | undefined): boolean
+  admitsOrigin(origin: string): boolean
+}
+
+export interface AdmissionPolicy {
+  readonly baseUrl: string
+  /** Whether an address can only be reached from the machine itself. */
+  readonly isLoopback: (url: string) => boolean
+  /** Further origins of browser clients, or `*` for all. */
+  readonly allowedOrigins: readonly string[]
+}
+
+/**
+ * The host of {base_url} and its origin are admitted, and what the configuration lists. A service on
+ * a loopback address also admits every name of the machine itself at any port, for clients that run
+ * beside it. `*` admits pages of every origin, as design 28 has it for the other endpoints: no
+ * browser adds a credential by itself here, and the host is checked all the same.
+ */
+export function makeAdmission({ baseUrl, isLoopback, allowedOrigins }: AdmissionPolicy): Admission {
+  const base = new URL(baseUrl)
+  const atHome = isLoopback(baseUrl)
+  const listed = new Set(allowedOrigins)
+  return {
+    admitsHost(host = '') {
+      const url = isHost(host) ? URL.parse(`${base.protocol}//${host}`) : null
+      return url !== null && (url.host === base.host || (atHome && isLoopback(url.href)))
+    },
+    admitsOrigin(origin) {
+      const url = URL.parse(origin)
+      if (!url || url.origin !== origin) return listed.has('*')
+      if (origin === base.origin || listed.has('*') || listed.has(origin)) return true
+      return atHome && /^https?:$/.test(url.protocol) && isLoopback(origin)
+    },
+  }
+}
+
+/** A name or address and a port, and nothing by which a URL could be led elsewhere: `evil@host`. */
+function isHost(host: string): boolean {
+  return /^(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:\d{1,5})?$/i.test(host)
+}

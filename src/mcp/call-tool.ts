@@ -1,0 +1,37 @@
+import type { CallToolResult } from '@modelcontextprotocol/server'
+
+import { type Tool, type ToolCall, ToolProblem } from './tool.ts'
+
+/** The largest answer of one call, as text; the same content goes out twice. */
+const ANSWER_LENGTH_MAX = 1_000_000
+
+/**
+ * Runs a tool. What the caller can mend is an answer marked as an error, which a model reads and acts
+ * upon (MCP, tools: error handling); refusals and faults are thrown to the front door.
+ */
+export async function callTool(
+  tool: Tool,
+  values: unknown,
+  call: ToolCall,
+): Promise<CallToolResult> {
+  try {
+    return answerOf(await tool.run(values, call))
+  } catch (error) {
+    if (!(error instanceof ToolProblem)) throw error
+    return { isError: true, content: [{ type: 'text', text: error.message }] }
+  }
+}
+
+/** The text copy is for clients of revisions that know no structured content. */
+function answerOf(answer: object): CallToolResult {
+  const text = JSON.stringify(answer)
+  if (text.length > ANSWER_LENGTH_MAX) {
+    throw new ToolProblem(
+      `The answer has more than ${ANSWER_LENGTH_MAX} characters. Ask for fewer with \`first\`.`,
+    )
+  }
+  return {
+    structuredContent: answer as CallToolResult['structuredContent'],
+    content: [{ type: 'text', text }],
+  }
+}

@@ -1,0 +1,55 @@
+import type { Tool as ToolDescription } from '@modelcontextprotocol/server'
+
+import type { BearerToken } from '../resource-server/verdict.ts'
+import { memberTools } from './member-tools.ts'
+import { offerTools } from './operator-offers.ts'
+import { peopleTools } from './operator-people.ts'
+import { schoolTools } from './operator-school.ts'
+import { publicTools } from './public-tools.ts'
+import { describeTool, isOpen, scopesOf, type Tool } from './tool.ts'
+
+/** Every tool of the service, in the order in which a list shows them. Nothing else lists them. */
+export const toolCatalogue: readonly Tool[] = [
+  ...publicTools,
+  ...memberTools,
+  ...schoolTools,
+  ...offerTools,
+  ...peopleTools,
+]
+
+const byName = new Map(toolCatalogue.map((tool) => [tool.name, tool]))
+
+/** The tool of that name, or nothing. */
+export function findTool(name: unknown): Tool | undefined {
+  return typeof name === 'string' ? byName.get(name) : undefined
+}
+
+const describedByName = new Map(toolCatalogue.map((tool) => [tool.name, describeTool(tool)]))
+const listsByScopes = new Map<string, ToolDescription[]>()
+const LISTS_KEPT_MAX = 500
+const usedScopes = new Set(toolCatalogue.flatMap(({ access }) => scopesOf(access)))
+
+/**
+ * The tools that a caller's token opens, in the order of the catalogue: "only the tools the caller's
+ * granted scopes permit" (MCP 2026-07-28, tools). Kept by the scopes that matter to any tool, because
+ * callers of one application all have the same.
+ */
+export function listTools(caller: BearerToken | undefined): ToolDescription[] {
+  const key = keyOf(caller)
+  const kept = listsByScopes.get(key)
+  if (kept) return kept
+  const list = toolCatalogue
+    .filter(({ access }) => access.kind === 'token' || isOpen(access, caller))
+    .flatMap(({ name }) => describedByName.get(name) ?? [])
+  if (listsByScopes.size >= LISTS_KEPT_MAX) listsByScopes.clear()
+  listsByScopes.set(key, list)
+  return list
+}
+
+function keyOf(caller: BearerToken | undefined): string {
+  if (!caller) return 'anonymous'
+  return [...caller.scopes]
+    .filter((scope) => usedScopes.has(scope))
+    .sort()
+    .join(' ')
+}

@@ -1,0 +1,232 @@
+import { z } from 'zod'
+
+import { readScope } from '../scopes/catalogue.ts'
+import {
+  findCourse,
+  findDigitalProduct,
+  findEvent,
+  findLecture,
+  listCourses,
+  listDigitalProducts,
+  listEvents,
+  listLectures,
+  type OperatorCourse,
+  type OperatorDigitalProduct,
+  type OperatorEvent,
+  type OperatorLecture,
+} from '../sites/operator-offers.ts'
+import { operatorTool, siteOf } from './operator.ts'
+import {
+  count,
+  idArgument,
+  isoMoment,
+  isoMomentOrNull,
+  moment,
+  pageAnswer,
+  pageArguments,
+  pageOf,
+  pageRequest,
+  slugArgument,
+} from './shapes.ts'
+import { type Tool, ToolProblem } from './tool.ts'
+
+const draft = moment.nullable().describe('Null for a draft.')
+
+const course = z.strictObject({
+  id: z.string(),
+  slug: z.string(),
+  title: z.string(),
+  summary: z.string(),
+  publishedAt: draft,
+  createdAt: moment,
+  lectureCount: count,
+  buyerCount: count,
+})
+
+const courseTools = [
+  operatorTool({
+    name: 'list_site_courses',
+    title: 'Courses of the site',
+    description: "Lists the courses of the token's site by slug, drafts included.",
+    scope: readScope('courses'),
+    input: z.strictObject(pageArguments),
+    output: pageOf(course),
+    run: async (wanted, call) => {
+      const page = pageRequest('courses', wanted)
+      const courses = await call.parts.read((db) => listCourses(db, siteOf(call), page))
+      return pageAnswer('courses', courses, courseOf)
+    },
+  }),
+  operatorTool({
+    name: 'get_site_course',
+    title: 'A course of the site',
+    description: "Returns one course of the token's site, published or not.",
+    scope: readScope('courses'),
+    input: z.strictObject({ slug: slugArgument('the course') }),
+    output: course,
+    run: async ({ slug }, call) => {
+      const row = await call.parts.read((db) => findCourse(db, siteOf(call), slug))
+      if (!row) throw new ToolProblem(`The site has no course ${slug}.`)
+      return courseOf(row)
+    },
+  }),
+]
+
+const lecture = {
+  id: z.string(),
+  position: z.int().describe('Its place in the course.'),
+  title: z.string(),
+  durationSeconds: count,
+}
+
+const curriculumTools = [
+  operatorTool({
+    name: 'list_site_lectures',
+    title: 'Curriculum of a course',
+    description: "Lists the lectures of one course of the token's site, in their order.",
+    scope: readScope('curriculum'),
+    input: z.strictObject({ course: slugArgument('the course'), ...pageArguments }),
+    output: pageOf(z.strictObject(lecture)),
+    run: async ({ course: courseSlug, ...wanted }, call) => {
+      const page = pageRequest('lectures', wanted)
+      const lectures = await call.parts.read((db) =>
+        listLectures(db, { siteId: siteOf(call), courseSlug }, page),
+      )
+      if (!lectures) throw new ToolProblem(`The site has no course ${courseSlug}.`)
+      return pageAnswer('lectures', lectures, lectureOf)
+    },
+  }),
+  operatorTool({
+    name: 'get_site_lecture',
+    title: 'A lecture of the site',
+    description: "Returns one lecture of the token's site and the slug of its course.",
+    scope: readScope('curriculum'),
+    input: z.strictObject({ id: idArgument('the lecture') }),
+    output: z.strictObject({ ...lecture, courseSlug: z.string() }),
+    run: async ({ id }, call) => {
+      const row = await call.parts.read((db) => findLecture(db, siteOf(call), id))
+      if (!row) throw new ToolProblem(`The site has no lecture ${id}.`)
+      return { ...lectureOf(row), courseSlug: row.courseSlug }
+    },
+  }),
+]
+
+const digitalProduct = z.strictObject({
+  id: z.string(),
+  slug: z.string(),
+  title: z.string(),
+  summary: z.string(),
+  fileName: z.string(),
+  publishedAt: draft,
+  createdAt: moment,
+  buyerCount: count,
+})
+
+const digitalProductTools = [
+  operatorTool({
+    name: 'list_site_digital_products',
+    title: 'Digital products of the site',
+    description: "Lists the digital products of the token's site by slug, drafts included.",
+    scope: readScope('digital_products'),
+    input: z.strictObject(pageArguments),
+    output: pageOf(digitalProduct),
+    run: async (wanted, call) => {
+      const page = pageRequest('digital_products', wanted)
+      const products = await call.parts.read((db) => listDigitalProducts(db, siteOf(call), page))
+      return pageAnswer('digital_products', products, digitalProductOf)
+    },
+  }),
+  operatorTool({
+    name: 'get_site_digital_product',
+    title: 'A digital product of the site',
+    description: "Returns one digital product of the token's site, published or not.",
+    scope: readScope('digital_products'),
+    input: z.strictObject({ slug: slugArgument('the digital product') }),
+    output: digitalProduct,
+    run: async ({ slug }, call) => {
+      const row = await call.parts.read((db) => findDigitalProduct(db, siteOf(call), slug))
+      if (!row) throw new ToolProblem(`The site has no digital product ${slug}.`)
+      return digitalProductOf(row)
+    },
+  }),
+]
+
+const event = z.strictObject({
+  id: z.string(),
+  slug: z.string(),
+  title: z.string(),
+  summary: z.string(),
+  location: z.string().nullable().describe('Null while no place is settled.'),
+  startsAt: moment,
+  endsAt: moment,
+  publishedAt: draft,
+  createdAt: moment,
+  registrationCount: count.describe('Registrations that were not cancelled.'),
+})
+
+const eventTools = [
+  operatorTool({
+    name: 'list_site_events',
+    title: 'Events of the site',
+    description: "Lists the events of the token's site by their start, drafts included.",
+    scope: readScope('events'),
+    input: z.strictObject(pageArguments),
+    output: pageOf(event),
+    run: async (wanted, call) => {
+      const page = pageRequest('events', wanted)
+      const events = await call.parts.read((db) => listEvents(db, siteOf(call), page))
+      return pageAnswer('events', events, eventOf)
+    },
+  }),
+  operatorTool({
+    name: 'get_site_event',
+    title: 'An event of the site',
+    description: "Returns one event of the token's site with the number of its registrations.",
+    scope: readScope('events'),
+    input: z.strictObject({ slug: slugArgument('the event') }),
+    output: event,
+    run: async ({ slug }, call) => {
+      const row = await call.parts.read((db) => findEvent(db, siteOf(call), slug))
+      if (!row) throw new ToolProblem(`The site has no event ${slug}.`)
+      return eventOf(row)
+    },
+  }),
+]
+
+/** What the site offers. */
+export const offerTools: readonly Tool[] = [
+  ...courseTools,
+  ...curriculumTools,
+  ...digitalProductTools,
+  ...eventTools,
+]
+
+function courseOf({ publishedAt, createdAt, ...course }: OperatorCourse) {
+  return {
+    ...course,
+    publishedAt: isoMomentOrNull(publishedAt),
+    createdAt: isoMoment(createdAt),
+  }
+}
+
+function lectureOf({ id, position, title, durationSeconds }: OperatorLecture) {
+  return { id, position, title, durationSeconds }
+}
+
+function digitalProductOf({ publishedAt, createdAt, ...product }: OperatorDigitalProduct) {
+  return {
+    ...product,
+    publishedAt: isoMomentOrNull(publishedAt),
+    createdAt: isoMoment(createdAt),
+  }
+}
+
+function eventOf({ startsAt, endsAt, publishedAt, createdAt, ...event }: OperatorEvent) {
+  return {
+    ...event,
+    startsAt: isoMoment(startsAt),
+    endsAt: isoMoment(endsAt),
+    publishedAt: isoMomentOrNull(publishedAt),
+    createdAt: isoMoment(createdAt),
+  }
+}

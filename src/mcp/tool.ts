@@ -1,0 +1,161 @@
+import type { Tool as ToolDescription } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+
+import type { ExecuteMember } from '../graphql/member-api.ts'
+import { type BearerToken, demandScopes, type Verdict } from '../resource-server/verdict.ts'
+import type { Database } from '../store/database.ts'
+
+/** A JSON Schema (2020-12), as a client reads it. */
+export type JsonSchema = { readonly [keyword: string]: unknown }
+
+/** Who may call a tool. */
+export type Access =
+  | { readonly kind: 'public' }
+  /** Any valid token; `asked` is what a caller without one is told to ask for. */
+  | { readonly kind: 'token'; readonly asked: readonly string[] }
+  /** A token with every one of these scopes. */
+  | { readonly kind: 'scopes'; readonly needed: readonly string[] }
+
+/** One row of the catalogue. */
+export interface Tool {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly access: Access
+  readonly effect: Effect
+  readonly inputSchema: JsonSchema
+  readonly outputSchema: JsonSchema
+  /**
+   * Checks the arguments and does the work.
+   *
+   * @throws ToolProblem when the caller can do better; every other error is a refusal or a fault
+   */
+  readonly run: (values: unknown, call: ToolCall) => Promise<object>
+}
+
+/** Nothing here destroys: what a change does can be done again, and be undone by another change. */
+export type Effect = 'reads' | 'changes'
+
+/** What a running tool may use. */
+export interface ToolCall {
+  /** Who calls; undefined when nobody signed in. */
+  readonly caller: BearerToken | undefined
+  readonly parts: ToolParts
+}
+
+/** What the composition root gives to the tools. */
+export interface ToolParts {
+  readonly service: { readonly name: string; readonly version: string; readonly baseUrl: string }
+  /** The text of /auth.md. */
+  readonly authGuide: () => string
+  /** Asks the database; fails with `temporarily_unavailable` when it does not answer (design 24). */
+  readonly read: <Result>(question: (database: Database) => Promise<Result>) => Promise<Result>
+  /** Runs a fixed document of the Member API for the caller, in process. */
+  readonly executeMember: ExecuteMember
+  readonly now: () => number
+}
+
+/** Something that the caller can mend, told as the result of the call and not as a failure of it. */
+export class ToolProblem extends Error {}
+
+/** What a tool is made of; its schemas are derived, so that what is checked is what is told. */
+interface Definition<Input extends z.ZodType, Output extends z.ZodType>
+  extends Pick<Tool, 'name' | 'title' | 'description' | 'access' | 'effect'> {
+  readonly input: Input
+  readonly output: Output
+  readonly run: (values: z.output<Input>, call: ToolCall) => Promise<z.input<Output>>
+}
+
+/** Makes a row of the catalogue. */
+export function defineTool<Input extends z.ZodType, Output extends z.ZodObject>(
+  definition: Definition<Input, Output>,
+): Tool {
+  const { input, output, run, ...described } = definition
+  return {
+    ...described,
+    inputSchema: inputSchemaOf(input),
+    outputSchema: jsonSchemaOf(output, 'output'),
+    run: async (values, call) => await run(parseArguments(input, values), call),
+  }
+}
+
+/** The schema of the arguments that a tool takes: absent ones have their default. */
+export function inputSchemaOf(input: z.ZodType): JsonSchema {
+  return jsonSchemaOf(input, 'input')
+}
+
+/**
+ * The arguments of a call, checked.
+ *
+ * @throws ToolProblem with a sentence that names each argument to correct
+ */
+export function parseArguments<Input extends z.ZodType>(
+  input: Input,
+  values: unknown,
+): z.output<Input> {
+  const parsed = input.safeParse(values ?? {})
+  if (parsed.success) return parsed.data
+  const faults = parsed.error.issues
+    .map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message))
+    .join('; ')
+  throw new ToolProblem(`The arguments do not fit. ${faults.slice(0, FAULTS_LENGTH_MAX)}`)
+}
+
+/** An argument's own name is repeated in what is wrong with it, and may be as long as the body. */
+const FAULTS_LENGTH_MAX = 500
+
+/** What a tool's row is to a client: the four hints are always said, because their defaults warn. */
+export function describeTool({
+  name,
+  title,
+  description,
+  effect,
+  ...schemas
+}: Tool): ToolDescription {
+  return {
+    name,
+    title,
+    description,
+    // Arguments and answers are objects, which the SDK's type wants to read in the schema itself.
+    inputSchema: schemas.inputSchema as ToolDescription['inputSchema'],
+    outputSchema: schemas.outputSchema as ToolDescription['inputSchema'],
+    annotations: {
+      title,
+      readOnlyHint: effect === 'reads',
+      destructiveHint: false,
+      idempotentHint: true,
+      openWorldHint: false,
+    },
+  }
+}
+
+/** The scopes that a caller is told to ask for. */
+export function scopesOf(access: Access): readonly string[] {
+  switch (access.kind) {
+    case 'public':
+      return []
+    case 'token':
+      return access.asked
+    case 'scopes':
+      return access.needed
+  }
+}
+
+/** Whether a caller may use a tool; a scope includes no other, as the catalogue reads. */
+export function isOpen(access: Access, caller: BearerToken | undefined): boolean {
+  return access.kind === 'public' || judgeCall(access, verdictOn(caller)).kind === 'granted'
+}
+
+/** The verdict on a call of a tool, of the verdict on the caller's token. */
+export function judgeCall(access: Access, verdict: Verdict): Verdict {
+  return access.kind === 'scopes' ? demandScopes(verdict, access.needed) : verdict
+}
+
+function verdictOn(caller: BearerToken | undefined): Verdict {
+  return caller ? { kind: 'granted', token: caller } : { kind: 'anonymous' }
+}
+
+function jsonSchemaOf(type: z.ZodType, io: 'input' | 'output'): JsonSchema {
+  const { $schema: _dialect, ...schema } = z.toJSONSchema(type, { io })
+  return schema
+}

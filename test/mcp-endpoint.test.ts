@@ -1,0 +1,523 @@
+import { once } from 'node:events'
+import { request as httpRequest } from 'node:http'
+import type { Socket } from 'node:net'
+
+import { expect } from 'chai'
+
+import { paths } from '../src/http/paths.ts'
+import { makeAdmission } from '../src/mcp/admission.ts'
+import { type Exchange, makeToolServer } from '../src/mcp/server.ts'
+import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
+import { revokeAt } from './support/endpoints.ts'
+import {
+  callTool,
+  eras,
+  messageOf,
+  postRaw,
+  postWithHeaders,
+  readTool,
+  send,
+  type ToolAnswer,
+  toolNames,
+} from './support/mcp.ts'
+import { memberToken, readMember, readOnly, readWrite } from './support/member-api.ts'
+import { startPostgres } from './support/postgres.ts'
+import { eventually } from './support/programs.ts'
+import { getTokens } from './support/relying-party.ts'
+import { startService } from './support/service.ts'
+import { sharedService } from './support/shared-service.ts'
+import { requireProgram } from './support/skipped.ts'
+
+const json = { 'content-type': 'application/json' }
+
+/** The challenge of the tool endpoint, to the byte. */
+function challenge(url: string, [error, description, scope]: readonly string[]): string {
+  const scopes = scope === undefined ? '' : ` scope="${scope}",`
+  const metadata = `resource_metadata="${url}${paths.protectedResource}/mcp"`
+  return `Bearer error="${error}", error_description="${description}",${scopes} ${metadata}`
+}
+
+const REFUSED =
+  'the access token is malformed, expired, revoked, or was not issued for this service'
+
+function expectInvalidToken(answer: ToolAnswer, url: string): void {
+  expect(answer.status).to.equal(401)
+  expect(answer.headers.get('www-authenticate')).to.equal(
+    challenge(url, ['invalid_token', REFUSED]),
+  )
+  expect(answer.body).to.deep.equal({ error: 'invalid_token', error_description: REFUSED })
+  expect(answer.headers.get('cache-control')).to.equal('no-store')
+}
+
+describe('the tool endpoint', () => {
+  const running = sharedService()
+
+  for (const era of eras) {
+    describe(`in revision ${era}`, () => {
+      it('serves a request without a token as anonymous, with public tools only [Errors 5]', async () => {
+        const { url } = running()
+        expect(await toolNames(url, undefined, era)).to.deep.equal([
+          'get_service_info',
+          'get_auth_guide',
+          'list_public_courses',
+          'get_public_course',
+          'sign_in',
+        ])
+        const info = await readTool<{ issuer: string }>(url, 'get_service_info', { era })
+        expect(info.issuer).to.equal(url)
+      })
+
+      it('answers an anonymous call of a member tool with 401 and the scope it needs', async () => {
+        const { url } = running()
+        const answer = await callTool(url, 'get_viewer', { era })
+        expect(answer.status).to.equal(401)
+        expect(answer.headers.get('www-authenticate')).to.equal(
+          challenge(url, ['invalid_token', 'an access token is required', MEMBER_READ]),
+        )
+      })
+
+      it('answers an anonymous call of sign_in with a challenge for the identity scopes', async () => {
+        const { url } = running()
+        const answer = await callTool(url, 'sign_in', { era })
+        expect(answer.status).to.equal(401)
+        expect(answer.headers.get('www-authenticate')).to.equal(
+          challenge(url, ['invalid_token', 'an access token is required', 'openid profile email']),
+        )
+      })
+
+      it('answers 403 insufficient_scope to a valid token that lacks the scope [Errors 4]', async () => {
+        const { url } = running()
+        const token = await memberToken(url, readOnly)
+        const answer = await callTool(url, 'mark_all_notifications_read', { era, token })
+        expect(answer.status).to.equal(403)
+        expect(answer.headers.get('www-authenticate')).to.equal(
+          challenge(url, [
+            'insufficient_scope',
+            `this needs the scope ${MEMBER_WRITE}`,
+            MEMBER_WRITE,
+          ]),
+        )
+        expect(answer.body.error).to.equal('insufficient_scope')
+      })
+
+      it('answers 401 invalid_token to every method with a malformed token [Errors 4]', async () => {
+        const { url } = running()
+        expectInvalidToken(await send(url, 'tools/list', { era, token: 'nonsense' }), url)
+      })
+
+      it('lists with a lifetime of zero, for this caller only', async () => {
+        const { url } = running()
+        const { body, headers } = await send(url, 'tools/list', { era })
+        expect(headers.get('cache-control')).to.equal('no-store')
+        expect(headers.get('vary')?.toLowerCase()).to.include('authorization')
+        if (era === '2026-07-28') {
+          expect(body.result).to.include({ ttlMs: 0, cacheScope: 'private' })
+        }
+      })
+
+      it('answers -32602 for a tool that does not exist', async () => {
+        const { body } = await callTool(running().url, 'no_such_tool', { era })
+        expect(body.error.code).to.equal(-32602)
+      })
+    })
+  }
+
+  it('changes nothing when a mutation comes with account:read only', async () => {
+    await using fresh = await startService()
+    const { url } = fresh
+    const token = await memberToken(url, readOnly)
+    const unread = '{ unreadNotificationCount }'
+    const before = await readMember({ url, token }, unread)
+    expect(before).to.not.deep.equal({ unreadNotificationCount: 0 })
+    expect((await callTool(url, 'mark_all_notifications_read', { token })).status).to.equal(403)
+    expect(await readMember({ url, token }, unread)).to.deep.equal(before)
+    const allowed = await memberToken(url, readWrite)
+    await readTool(url, 'mark_all_notifications_read', { token: allowed })
+    expect(await readMember({ url, token }, unread)).to.deep.equal({ unreadNotificationCount: 0 })
+  })
+
+  it('answers 401 invalid_token to a truncated token and to a revoked one [Errors 4]', async () => {
+    const { url } = running()
+    const token = await memberToken(url)
+    await readTool(url, 'get_viewer', { token })
+    expectInvalidToken(await callTool(url, 'get_viewer', { token: token.slice(0, -1) }), url)
+    await revokeAt(url, token)
+    expectInvalidToken(await callTool(url, 'get_viewer', { token }), url)
+  })
+
+  it('answers 401 invalid_token to a token of another origin, also for a public tool', async () => {
+    await using elsewhere = await startService()
+    const { url } = running()
+    const foreign = await memberToken(elsewhere.url)
+    expectInvalidToken(await callTool(url, 'get_service_info', { token: foreign }), url)
+  })
+
+  it('answers 401 invalid_token to a token that is bound to no resource', async () => {
+    const { url } = running()
+    const { tokens } = await getTokens(url, { scope: 'openid profile', resource: false })
+    expectInvalidToken(await callTool(url, 'sign_in', { token: tokens.access_token }), url)
+  })
+
+  it('reads the token from the Authorization header and from nowhere else [RFC 6750 2]', async () => {
+    const { url } = running()
+    const token = await memberToken(url)
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'get_viewer' } }
+    const inQuery = await fetch(`${url}${paths.mcp}?access_token=${token}`, {
+      method: 'POST',
+      headers: json,
+      body: JSON.stringify(call),
+    })
+    expect(inQuery.status).to.equal(401)
+    const inBody = await postRaw(url, JSON.stringify({ ...call, access_token: token }))
+    expect(inBody.status).to.equal(401)
+    const twice = await postWithHeaders(url, {
+      ...json,
+      authorization: [`Bearer ${token}`, `Bearer ${token}`],
+    })
+    expectInvalidToken(twice, url)
+    expectInvalidToken(await postRaw(url, '{}', { authorization: 'Basic c2FtOnNhbQ==' }), url)
+  })
+
+  it('judges the token before the method, so that a probe by GET is challenged too', async () => {
+    const { url } = running()
+    for (const method of ['GET', 'HEAD', 'DELETE', 'PUT']) {
+      const bad = await fetch(url + paths.mcp, { method, headers: { authorization: 'Bearer x' } })
+      expect(bad.status, method).to.equal(401)
+      const none = await fetch(url + paths.mcp, { method })
+      expect(none.status, method).to.equal(405)
+      expect(none.headers.get('allow')).to.equal('POST, OPTIONS')
+    }
+  })
+
+  it('serves the same token at /mcp and at /member/graphql', async () => {
+    const { url } = running()
+    const token = await memberToken(url)
+    const viewer = await readTool(url, 'get_viewer', { token })
+    const query = '{ viewer { id name email schools { id slug name roles } } }'
+    expect(await readMember({ url, token }, query)).to.deep.equal({ viewer })
+  })
+})
+
+describe('the front door of the tool endpoint', () => {
+  const running = sharedService()
+
+  it('refuses a batch, whatever is in it', async () => {
+    const { url } = running()
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'get_viewer' } }
+    for (const batch of [[], [call], [{ jsonrpc: '2.0', id: 1, method: 'ping' }, call]]) {
+      const { status, body } = await postRaw(url, JSON.stringify(batch))
+      expect(status).to.equal(400)
+      expect(body.error.code).to.equal(-32600)
+    }
+  })
+
+  it('opens no scoped tool to anybody by an unusual spelling of the message', async () => {
+    const { url } = running()
+    const spellings = [
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_viewer","name":"get_service_info","name":"get_viewer"}}',
+      '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":{"name":"get_viewer"}}',
+      '{"jsonrpc":"2.0","id":1,"method":"tools\\u002fcall","params":{"name":"get\\u005fviewer"}}',
+      '{"jsonrpc":"2.0","method":"tools/call","params":{"name":"get_viewer"}}',
+    ]
+    for (const spelling of spellings) {
+      expect((await postRaw(url, spelling)).status, spelling).to.equal(401)
+    }
+    for (const name of [['get_viewer'], { toString: 'get_viewer' }, 'GET_VIEWER', 'get_viewer ']) {
+      const { body } = await send(url, 'tools/call', { params: { name } })
+      expect(body.error, JSON.stringify(name)).to.have.property('code')
+      expect(body).to.not.have.property('result')
+    }
+  })
+
+  it('refuses a header that names another tool than the body [2026-07-28]', async () => {
+    const { url } = running()
+    const { status, body } = await callTool(url, 'get_service_info', {
+      era: '2026-07-28',
+      headers: { 'mcp-name': 'get_auth_guide' },
+    })
+    expect(status).to.equal(400)
+    expect(body.error.code).to.equal(-32020)
+  })
+
+  it('refuses a foreign Host and a foreign Origin with 403', async () => {
+    const { url } = running()
+    const { port } = new URL(url)
+    for (const host of [
+      'evil.example',
+      `evil.example:${port}`,
+      'x@127.0.0.1',
+      '127.0.0.1.nip.io',
+    ]) {
+      const answer = await postWithHeaders(url, { ...json, host })
+      expect(answer.status, host).to.equal(403)
+      expect(answer.headers.get('access-control-allow-origin')).to.equal(null)
+    }
+    for (const origin of ['https://evil.example', 'null', `http://127.0.0.1.nip.io:${port}`]) {
+      const answer = await postWithHeaders(url, { ...json, host: new URL(url).host, origin })
+      expect(answer.status, origin).to.equal(403)
+      expect(answer.headers.get('access-control-allow-origin')).to.equal(null)
+    }
+    const token = await memberToken(url)
+    const withToken = await send(url, 'ping', {
+      token,
+      headers: { origin: 'https://evil.example' },
+    })
+    expect(withToken.status).to.equal(403)
+  })
+
+  it('lets a page of an admitted origin call it, without credentials [design 28]', async () => {
+    const { url } = running()
+    const origin = 'http://localhost:6274'
+    const preflight = await fetch(url + paths.mcp, {
+      method: 'OPTIONS',
+      headers: {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization,content-type,mcp-protocol-version',
+      },
+    })
+    expect(preflight.status).to.equal(204)
+    expect(preflight.headers.get('access-control-allow-origin')).to.be.oneOf([origin, '*'])
+    expect(preflight.headers.get('access-control-allow-methods')).to.include('POST')
+    expect(preflight.headers.get('access-control-allow-headers')?.toLowerCase()).to.include(
+      'mcp-protocol-version',
+    )
+    expect(preflight.headers.get('access-control-allow-credentials')).to.equal(null)
+
+    const refused = await callTool(url, 'get_viewer', { headers: { origin } })
+    expect(refused.status).to.equal(401)
+    expect(refused.headers.get('access-control-allow-origin')).to.be.oneOf([origin, '*'])
+    expect(refused.headers.get('access-control-expose-headers')).to.include('WWW-Authenticate')
+    expect(refused.headers.get('access-control-allow-credentials')).to.equal(null)
+  })
+
+  it('answers OPTIONS that is no preflight with the methods that it has', async () => {
+    const answer = await fetch(running().url + paths.mcp, { method: 'OPTIONS' })
+    expect(answer.status).to.equal(204)
+    expect(answer.headers.get('allow')).to.equal('POST, OPTIONS')
+  })
+
+  it('reads JSON in UTF-8 of at most 256 KiB, and nothing else', async () => {
+    const { url, config } = running()
+    expect(config.service.mcp.bodyBytesMax).to.equal(256 * 1024)
+    const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    expect((await postRaw(url, ping, { 'content-type': 'text/plain' })).status).to.equal(415)
+    expect((await postRaw(url, ping, { 'content-encoding': 'gzip' })).status).to.equal(415)
+    expect((await postRaw(url, `${ping}${' '.repeat(256 * 1024)}`)).status).to.equal(413)
+    expect((await postRaw(url, ping.padEnd(256 * 1024))).status).to.equal(200)
+    const notUtf8 = new Uint8Array([...new TextEncoder().encode('"'), 0xff, 0x22])
+    for (const body of ['{', '', notUtf8]) {
+      const answer = await postRaw(url, body)
+      expect(answer.status).to.equal(400)
+      expect(answer.body.error.code).to.equal(-32700)
+    }
+    for (const body of ['null', '5', '"x"', '{}', '{"jsonrpc":"1.0","id":1,"method":"ping"}']) {
+      const answer = await postRaw(url, body)
+      expect(answer.status, body).to.equal(400)
+      expect(answer.body.error.code, body).to.be.oneOf([-32600, -32700])
+    }
+  })
+
+  it('survives arguments that are nested as deep as the body is long', async () => {
+    const { url } = running()
+    const depth = 120_000
+    const nested = `${'['.repeat(depth)}${']'.repeat(depth)}`
+    const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_service_info","arguments":{"x":${nested}}}}`
+    const { status, body } = await postRaw(url, call)
+    expect(status).to.be.oneOf([200, 400])
+    expect(body.error ?? body.result.isError).to.not.equal(undefined)
+    expect((await send(url, 'ping')).status).to.equal(200)
+  })
+
+  it('keeps no session, and knows none', async () => {
+    const { url } = running()
+    const { status, headers } = await send(url, 'initialize', {
+      params: {
+        protocolVersion: '2025-11-25',
+        capabilities: {},
+        clientInfo: { name: 'test', version: '1.0.0' },
+      },
+    })
+    expect(status).to.equal(200)
+    expect(headers.get('mcp-session-id')).to.equal(null)
+    const answer = await send(url, 'tools/list', { headers: { 'mcp-session-id': 'of-old' } })
+    expect(answer.status).to.equal(200)
+  })
+
+  it('answers JSON whatever the caller accepts', async () => {
+    const { headers } = await send(running().url, 'ping', { headers: { accept: '*/*' } })
+    expect(headers.get('content-type')).to.match(/^application\/json/)
+  })
+})
+
+describe('the limits of the tool endpoint', () => {
+  it('answers 429 with Retry-After when one address asks too often', async () => {
+    await using service = await startService({
+      policy: (policy) => ({ ...policy, mcp: { ...policy.mcp, requestsPerAddressMax: 3 } }),
+    })
+    const statuses = []
+    for (let asked = 0; asked < 4; asked += 1)
+      statuses.push((await send(service.url, 'ping')).status)
+    expect(statuses).to.deep.equal([200, 200, 200, 429])
+    const { headers, body } = await send(service.url, 'ping')
+    expect(Number(headers.get('retry-after'))).to.be.within(1, 60)
+    expect(headers.get('www-authenticate')).to.equal(null)
+    expect(body.error).to.equal('too_many_requests')
+  })
+
+  it('counts a caller by person and client, so that a second token is no second allowance', async () => {
+    await using service = await startService({
+      policy: (policy) => ({ ...policy, mcp: { ...policy.mcp, requestsPerCallerMax: 2 } }),
+    })
+    const { url } = service
+    const [first, second] = [await memberToken(url), await memberToken(url)]
+    expect((await send(url, 'ping', { token: first })).status).to.equal(200)
+    expect((await send(url, 'ping', { token: second })).status).to.equal(200)
+    expect((await send(url, 'ping', { token: first })).status).to.equal(429)
+    expect((await send(url, 'ping', { token: second })).status).to.equal(429)
+    expect((await send(url, 'ping')).status).to.equal(200)
+  })
+})
+
+describe('admission of hosts and origins', () => {
+  const isLoopback = (url: string) => ['127.0.0.1', 'localhost'].includes(new URL(url).hostname)
+  const home = 'https://id.campus.example'
+
+  it('admits the host and the origin of {base_url} and no other', () => {
+    const { admitsHost, admitsOrigin } = makeAdmission({
+      baseUrl: home,
+      isLoopback,
+      allowedOrigins: [],
+    })
+    const hosts = ['id.campus.example', 'ID.campus.example', 'id.campus.example:443']
+    for (const host of hosts) expect(admitsHost(host), host).to.equal(true)
+    const foreign = [
+      '',
+      undefined,
+      'localhost',
+      '127.0.0.1:3000',
+      'campus.example',
+      'id.campus.example:444',
+    ]
+    for (const host of foreign) expect(admitsHost(host), String(host)).to.equal(false)
+    expect(admitsOrigin(home)).to.equal(true)
+    for (const origin of [
+      `${home}/`,
+      'http://id.campus.example',
+      'http://localhost:6274',
+      'null',
+    ]) {
+      expect(admitsOrigin(origin), origin).to.equal(false)
+    }
+  })
+
+  it('admits the origins of the configuration, and all of them with *', () => {
+    const inspector = 'http://localhost:6274'
+    const listed = makeAdmission({ baseUrl: home, isLoopback, allowedOrigins: [inspector] })
+    expect(listed.admitsOrigin(inspector)).to.equal(true)
+    expect(listed.admitsOrigin('http://localhost:6275')).to.equal(false)
+    const all = makeAdmission({ baseUrl: home, isLoopback, allowedOrigins: ['*'] })
+    expect(all.admitsOrigin('https://anywhere.example')).to.equal(true)
+    expect(all.admitsOrigin('null')).to.equal(true)
+    expect(all.admitsHost('evil.example')).to.equal(false)
+  })
+})
+
+describe('the tool endpoint while storage is out of reach', () => {
+  it('answers 503 temporarily_unavailable without WWW-Authenticate, and the client retries [Errors 7]', async function () {
+    this.timeout(60_000)
+    await using postgres = await startPostgres(requireProgram(this, 'postgres'))
+    await using service = await startService({
+      environment: {
+        DATABASE_URL: await postgres.createDatabase(),
+        DEMO_DATA: 'on',
+        SECRET: 'only-for-tests-only-for-tests-only-for-tests',
+      },
+    })
+    const { url } = service
+    postgres.freeze()
+    for (const era of eras) {
+      const startedAt = performance.now()
+      const withToken = await callTool(url, 'get_viewer', { era, token: 'some-token' })
+      expect(performance.now() - startedAt).to.be.lessThan(500)
+      expectUnavailable(withToken)
+      // No verdict is needed for a public tool; its own question finds no answer.
+      const values = { site: 'northlight' }
+      expectUnavailable(await callTool(url, 'list_public_courses', { values, era }))
+      expect((await callTool(url, 'get_service_info', { era })).status).to.equal(200)
+      expect((await callTool(url, 'get_viewer', { era })).status).to.equal(401)
+    }
+    postgres.thaw()
+    await eventually(5000, async () => {
+      expect((await send(url, 'ping', { token: 'some-token' })).status).to.equal(401)
+    })
+  })
+})
+
+function expectUnavailable({ status, headers, body }: ToolAnswer): void {
+  expect(status).to.equal(503)
+  expect(body.error).to.equal('temporarily_unavailable')
+  expect(headers.get('www-authenticate')).to.equal(null)
+  expect(Number(headers.get('retry-after'))).to.be.at.least(1)
+  expect(headers.get('cache-control')).to.equal('no-store')
+}
+
+describe('cancelling a call', () => {
+  for (const era of eras) {
+    it(`ends the work on it when the caller hangs up [${era}]`, async () => {
+      const asked = Promise.withResolvers<void>()
+      const tools = makeToolServer({
+        service: { name: 'Test', version: '1.0.0', baseUrl: 'http://127.0.0.1' },
+        authGuide: () => '',
+        // A question that is never answered.
+        read: async () => {
+          asked.resolve()
+          return await new Promise<never>(() => {})
+        },
+        executeMember: async () => ({}),
+        now: Date.now,
+      })
+      const { message, headers } = messageOf('tools/call', era, {
+        name: 'list_public_courses',
+        arguments: { site: 'northlight' },
+      })
+      const hangUp = new AbortController()
+      const request = new Request('http://127.0.0.1/mcp', {
+        method: 'POST',
+        headers: { ...headers, accept: 'application/json, text/event-stream' },
+        body: JSON.stringify(message),
+        signal: hangUp.signal,
+      })
+      const exchange: Exchange = { caller: undefined }
+      const answering = tools.answer(request, message, exchange).then(
+        ({ status }) => status,
+        () => 'rejected',
+      )
+      await asked.promise
+      hangUp.abort()
+      expect(await answering).to.be.oneOf([499, 'rejected'])
+    })
+  }
+
+  it('of a caller who goes away in the middle of a message is no fault of the service', async () => {
+    await using service = await startService()
+    const { url } = service
+    const request = httpRequest(url + paths.mcp, { method: 'POST', headers: json })
+    const closed = new Promise((resolve) => request.once('close', resolve))
+    request.on('error', () => {})
+    request.write('{"jsonrpc":"2.0","id":1,')
+    const [socket] = (await once(request, 'socket')) as [Socket]
+    if (socket.connecting) await once(socket, 'connect')
+    request.destroy()
+    await closed
+    await eventually(2000, async () => {
+      const lines = service.log.map((line) => JSON.parse(line))
+      expect(lines.filter(({ route }) => route === paths.mcp)).to.have.length(1)
+    })
+    const [line] = service.log
+      .map((text) => JSON.parse(text))
+      .filter(({ route }) => route === paths.mcp)
+    expect(line).to.include({ status: 499 })
+    expect(line.level, JSON.stringify(line)).to.equal(30)
+  })
+})
