@@ -22,6 +22,8 @@ export interface AccountDependencies {
   readonly findPerson: (personId: string) => Promise<Person | undefined>
   readonly findStanding: (question: StandingQuestion) => Promise<Standing>
   readonly conformance: ConformanceProfile | undefined
+  /** Hears of each use of an access token. */
+  readonly countUse: (grantId: string) => void
 }
 
 /** A code or token, as far as standing is concerned. */
@@ -39,6 +41,7 @@ export function standingQuestion(holding: Holding): StandingQuestion {
     clientId: holding.clientId ?? '',
     siteId: siteOfGrant(holding.grantId),
     scopes: holding.scope?.split(' ') ?? [],
+    grantId: holding.grantId,
   }
 }
 
@@ -47,18 +50,17 @@ export function makeFindAccount({
   findPerson,
   findStanding,
   conformance,
+  countUse,
 }: AccountDependencies): FindAccount {
   return async (ctx, personId, token) => {
-    if (!token || !('grantId' in token)) {
-      const person = await findPerson(personId)
-      return person && accountOf({ sub: person.id, name: person.name, email: person.email })
-    }
+    if (!token || !('grantId' in token)) return await sessionAccount(personId, findPerson)
     const holding = token as Holding
     const standing = await findStanding(standingQuestion({ ...holding, accountId: personId }))
     if (standing.kind === 'lost') {
       explain(ctx, standing.reason)
       return undefined
     }
+    if (token.kind === 'AccessToken' && holding.grantId !== undefined) countUse(holding.grantId)
     const { person, roles } = standing
     const siteId = siteOfGrant(holding.grantId)
     const claims = {
@@ -72,6 +74,14 @@ export function makeFindAccount({
       ? conformanceAccount(claims, conformance.claims)
       : accountOf(claims)
   }
+}
+
+/** Whose session it is, with what tells whether it began before a sign-out everywhere. */
+async function sessionAccount(personId: string, findPerson: AccountDependencies['findPerson']) {
+  const person = await findPerson(personId)
+  if (!person) return undefined
+  const { id, name, email, signedOutAt } = person
+  return { ...accountOf({ sub: id, name, email }), signedOutAt }
 }
 
 type Claims = { readonly sub: string } & Record<string, unknown>

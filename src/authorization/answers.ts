@@ -19,16 +19,34 @@ export function engineAnswers({ resourceMetadataUrl }: AnswerDependencies): Midd
     await next()
     const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
     if (!oidc) return
+    settleSignedToken(ctx, oidc)
     settleFailure(ctx)
     if (oidc.route === 'userinfo') pointToMetadata(ctx, resourceMetadataUrl)
     if (oidc.route === 'introspection') demandAuthentication(ctx, oidc)
-    if (oidc.route === 'authorization' || oidc.route === 'resume') admitFormTarget(ctx, oidc)
+    admitFormTarget(ctx, oidc)
   }
+}
+
+/**
+ * The engine answers 400 to whatever looks like a JWT. Our tokens are opaque, so that it is a token
+ * which is unknown here: inactive (RFC 7662 §2.2), and revoked already (RFC 7009 §2.2; design 14). A
+ * resource server that passes on what a stranger sent it must not take that for a fault.
+ */
+function settleSignedToken(ctx: Context, { route }: KoaContextWithOIDC['oidc']): void {
+  if (errorOf(ctx.body) !== 'unsupported_token_type') return
+  ctx.status = 200
+  // What the body is follows from the new one.
+  ctx.remove('Content-Type')
+  ctx.body = route === 'introspection' ? { active: false } : ''
 }
 
 function settleFailure(ctx: Context): void {
   const error = errorOf(ctx.body)
-  if (error) logFields(ctx).error = error
+  if (error) {
+    logFields(ctx).error = error
+    // The engine says so at the token endpoint only (RFC 6749 §5.2).
+    ctx.set('Cache-Control', 'no-store')
+  }
   if (error === 'server_error') ctx.body = faultBody(ctx)
   if (ctx.status !== 503) return
   ctx.set('Retry-After', RETRY_AFTER_SECONDS)
@@ -58,17 +76,30 @@ function demandAuthentication(ctx: Context, oidc: KoaContextWithOIDC['oidc']): v
 }
 
 /**
- * The engine's self-submitting page (response_mode=form_post) posts to the client's address, which
- * the policy of our own pages forbids. The hash of its script, which the engine added, is kept.
+ * The engine's self-submitting page (response_mode=form_post) posts to the client's address, and the
+ * form on the sign-out page is redirected there, both of which the policy of our own pages forbids.
+ * The hash of a script, which the engine added, is kept.
  */
 function admitFormTarget(ctx: Context, oidc: KoaContextWithOIDC['oidc']): void {
-  const redirectUri = oidc.params?.['redirect_uri']
-  if (ctx.type !== 'text/html' || !oidc.redirectUriCheckPerformed) return
-  if (typeof redirectUri !== 'string') return
+  const address = ctx.type === 'text/html' ? checkedAddress(ctx, oidc) : undefined
+  if (typeof address !== 'string') return
   const policy = ctx.response.get('Content-Security-Policy')
-  const target = formTarget(redirectUri)
   ctx.set(
     'Content-Security-Policy',
-    policy.replace("form-action 'self'", `form-action 'self' ${target}`),
+    policy.replace("form-action 'self'", `form-action 'self' ${formTarget(address)}`),
   )
+}
+
+/** Where the page leads to, once the engine has found that the client registered it. */
+function checkedAddress(ctx: Context, oidc: KoaContextWithOIDC['oidc']): unknown {
+  switch (oidc.route) {
+    case 'authorization':
+    case 'resume':
+      return oidc.redirectUriCheckPerformed ? oidc.params?.['redirect_uri'] : undefined
+    case 'end_session':
+      // The engine has removed an address that belongs to no client.
+      return ctx.status === 200 ? oidc.params?.['post_logout_redirect_uri'] : undefined
+    default:
+      return undefined
+  }
 }

@@ -8,17 +8,22 @@ import {
 } from 'oidc-provider'
 
 import type { Client } from '../clients/client.ts'
-import type { ClientStore } from '../clients/client-store.ts'
+import type { ClientFinder } from '../clients/find-client.ts'
+import type { ConnectionStore } from '../connections/connection-store.ts'
 import { resourceNotGranted, resourceNotRepeated, unknownResource } from '../errors.ts'
+import { findScope } from '../scopes/catalogue.ts'
 import { needsResource } from '../scopes/policy.ts'
 import type { StateStore } from '../store/state.ts'
+import { mayFetchDocument } from './document-resolution.ts'
 import type { Resources } from './resources.ts'
+import { siteOfGrant } from './site-of-grant.ts'
 import { storageGuard } from './storage-guard.ts'
 
 export interface EngineAdapterDependencies {
   readonly state: StateStore
-  readonly clients: ClientStore
+  readonly clients: ClientFinder
   readonly resources: Resources
+  readonly connections: Pick<ConnectionStore, 'keep' | 'has' | 'end'>
   /** How a client is presented to the engine. */
   readonly present: (client: Client) => ClientMetadata
 }
@@ -39,6 +44,8 @@ export function engineAdapter(dependencies: EngineAdapterDependencies): AdapterF
         return guarded({ ...bound(adapter), find: (id) => findAccessToken(adapter, id, resources) })
       case 'AuthorizationCode':
         return guarded({ ...bound(adapter), find: (id) => findCode(adapter, id, resources) })
+      case 'Grant':
+        return guarded(grantAdapter(adapter, dependencies))
       default:
         return guarded(bound(adapter))
     }
@@ -98,6 +105,61 @@ function settleResource(
   }
 }
 
+/**
+ * Grants with their connections beside them (connections/connection-store.ts). A grant whose
+ * connection was ended is found no more where a person is being asked: continuing it would bring its
+ * old tokens back to life. Where a token is used, standing asks for the connection already.
+ */
+function grantAdapter(
+  adapter: Adapter,
+  { connections, clients }: EngineAdapterDependencies,
+): Adapter {
+  return {
+    ...bound(adapter),
+    async upsert(id, payload, ttlSeconds) {
+      await adapter.upsert(id, payload, ttlSeconds)
+      const client = await clients.find(payload.clientId ?? '')
+      await connections.keep({
+        grantId: id,
+        personId: payload.accountId ?? '',
+        clientId: payload.clientId ?? '',
+        clientName: client?.name ?? payload.clientId ?? '',
+        clientOrigin: client?.origin ?? 'unknown',
+        siteId: siteOfGrant(id),
+        scopes: scopesGranted(payload),
+        expiresAtMs: (payload.exp ?? 0) * 1000,
+      })
+    },
+    async find(id) {
+      if (asksPerson() && !(await connections.has(id))) return undefined
+      return await adapter.find(id)
+    },
+    async destroy(id) {
+      await connections.end({ grantId: id })
+      await adapter.destroy(id)
+    },
+  }
+}
+
+/** Whether the running request is a step of an authorization, and not the use of a token. */
+function asksPerson(): boolean {
+  const { ctx } = Provider
+  return (
+    /^(authorization|resume)$/.test(ctx?.oidc?.route ?? '') ||
+    (ctx?.path.startsWith('/interaction/') ?? false)
+  )
+}
+
+/** Every scope of a grant that the catalogue knows, whichever resource it is for. */
+function scopesGranted(payload: AdapterPayload): string[] {
+  const { openid, resources } = payload as {
+    openid?: { scope?: string }
+    resources?: Record<string, string>
+  }
+  const named = [openid?.scope ?? '', ...Object.values(resources ?? {})].join(' ').split(' ')
+  return [...new Set(named)].filter((name) => findScope(name))
+}
+
 /** Clients as the engine wants them. It never writes one: registration is a route of ours. */
 function clientAdapter({ clients, present }: EngineAdapterDependencies): Adapter {
   const unused = async () => {
@@ -105,7 +167,7 @@ function clientAdapter({ clients, present }: EngineAdapterDependencies): Adapter
   }
   return {
     async find(clientId) {
-      const client = await clients.find(clientId)
+      const client = await clients.find(clientId, mayFetchDocument())
       // A deleted client keeps authenticating at the token endpoint, where its refresh tokens have
       // to be answered with invalid_grant; nobody is sent to an address that it once registered.
       if (!client || (client.state === 'deleted' && sendsPeople())) return undefined

@@ -4,7 +4,7 @@ import type { Context } from 'koa'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 
-import { logFields } from '../http/request-log.ts'
+import { logFields, requestIdOf } from '../http/request-log.ts'
 
 const errorEvents = [
   'authorization.error',
@@ -24,7 +24,11 @@ const errorEvents = [
 export function logEngineEvents(provider: Provider, logger: Logger): void {
   // The types list each event as an overload of its own, which a loop over events cannot satisfy.
   const emitter: EventEmitter = provider
-  emitter.on('error', (error: unknown) => logger.error({ err: error }, 'fault'))
+  emitter.on('error', (error: unknown, ctx?: Context) => {
+    // The line of the request says it; only what happens outside of one needs a line of its own.
+    if (ctx && !ctx.res.closed) logFields(ctx).cause ??= error
+    else logger.error({ err: error, id: ctx && requestIdOf(ctx) }, 'fault')
+  })
   for (const event of errorEvents) {
     emitter.on(event, (ctx: KoaContextWithOIDC, error: EngineError) => {
       Object.assign(fieldsOf(ctx), {

@@ -5,6 +5,7 @@ import { interactionGone } from '../errors.ts'
 import { paths } from '../http/paths.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import type { HeldSite } from '../sites/site-choice.ts'
+import { claimsByScope } from './account-claims.ts'
 import { type ClientFacts, factsOf } from './presented-client.ts'
 import { PASSWORD_ACR } from './provider.ts'
 import { newGrantId } from './site-of-grant.ts'
@@ -51,18 +52,39 @@ async function describe(details: Details, provider: Provider) {
     redirectUri: String(params['redirect_uri']),
     personId: session?.accountId,
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
-    scopes: String(params['scope'] ?? '')
-      .split(' ')
-      .filter(findScope),
+    scopes: scopesToShow(params),
     sites: sitesOf(prompt.details),
     otherAccountHref: `${paths.authorization}?${sameRequest(params)}`,
   }
 }
 
-function askingClient({ name, origin, siteName }: ClientFacts) {
+/**
+ * The scopes that the request names, and those whose claims it asks for one by one with the `claims`
+ * parameter (OpenID Connect Core §5.5): the person is told of both in the same words.
+ */
+function scopesToShow(params: Record<string, unknown>): string[] {
+  const named = String(params['scope'] ?? '').split(' ')
+  const claims = typeof params['claims'] === 'string' ? claimsIn(params['claims']) : []
+  const implied = Object.entries(claimsByScope)
+    .filter(([, released]) => released.some((claim) => claims.includes(claim)))
+    .map(([scope]) => scope)
+  return [...new Set([...named, ...implied])].filter(findScope)
+}
+
+/** The engine has parsed the parameter already, and refused one that is not as it must be. */
+function claimsIn(parameter: string): string[] {
+  return Object.values(JSON.parse(parameter) as object).flatMap((asked) => Object.keys(asked ?? {}))
+}
+
+function askingClient({ clientId, name, origin, siteName, document }: ClientFacts) {
   // A resource server has no redirect addresses and never gets this far.
   if (origin === 'resource_server') throw interactionGone()
-  return { name, origin, siteName }
+  return {
+    name,
+    origin,
+    siteName,
+    ...(document && { describedAt: new URL(clientId).host, reviewed: document.reviewed }),
+  }
 }
 
 /** The policy (prompts.ts) put the sites here when it asked; they come from our own store. */
@@ -85,6 +107,8 @@ interface ConsentDetails {
   readonly missingOIDCScope?: string[]
   readonly missingOIDCClaims?: string[]
   readonly missingResourceScopes?: Record<string, string[]>
+  /** Of the metadata document that the person was asked about (prompts.ts). */
+  readonly fingerprint?: string
 }
 
 /**
@@ -106,10 +130,11 @@ async function continuedGrant(details: Details, provider: Provider) {
   const known = details.grantId ? await provider.Grant.find(details.grantId) : undefined
   if (known) return known
   const [site] = sitesOf(details.prompt.details)
+  const { fingerprint } = details.prompt.details as ConsentDetails
   const properties = {
     accountId: details.session?.accountId,
     clientId: String(details.params['client_id']),
-    jti: newGrantId(site?.id),
+    jti: newGrantId(site?.id, fingerprint),
   }
   return new provider.Grant(properties)
 }

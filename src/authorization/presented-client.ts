@@ -1,8 +1,13 @@
 import type { ClientMetadata, Provider } from 'oidc-provider'
 
-import { type Client, type ClientState, scopesOf } from '../clients/client.ts'
+import {
+  type AnyOrigin,
+  type Client,
+  type ClientState,
+  type DocumentStanding,
+  scopesOf,
+} from '../clients/client.ts'
 import { matchesSecret } from '../clients/secret.ts'
-import type { ClientOrigin } from '../scopes/policy.ts'
 
 /**
  * How a client of ours is presented to the engine, and read back from it. Policy becomes metadata:
@@ -14,6 +19,8 @@ export const extraClientProperties = [
   'x_site_name',
   'x_state',
   'x_secret_digests',
+  'x_reviewed',
+  'x_fingerprint',
 ] as const
 
 export type EngineClient = InstanceType<Provider['Client']>
@@ -22,10 +29,12 @@ export type EngineClient = InstanceType<Provider['Client']>
 export interface ClientFacts {
   readonly clientId: string
   readonly name: string
-  readonly origin: ClientOrigin | 'resource_server'
+  readonly origin: AnyOrigin
   readonly siteId: string | undefined
   readonly siteName: string | undefined
   readonly state: ClientState
+  /** Of a client of a metadata document only. */
+  readonly document: DocumentStanding | undefined
 }
 
 export function presentClient(client: Client): ClientMetadata {
@@ -38,7 +47,7 @@ export function presentClient(client: Client): ClientMetadata {
     redirect_uris: [...client.redirectUris],
     post_logout_redirect_uris: [...client.postLogoutRedirectUris],
     token_endpoint_auth_method: client.authMethod,
-    grant_types: introspectsOnly ? [] : ['authorization_code', 'refresh_token'],
+    grant_types: grantTypesOf(client),
     response_types: introspectsOnly ? [] : ['code'],
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
     // The engine wants a secret of a confidential client, and we know digests only: comparing is
@@ -49,7 +58,17 @@ export function presentClient(client: Client): ClientMetadata {
     x_site_name: client.siteName,
     x_state: client.state,
     x_secret_digests: client.secretDigests.join(' '),
+    x_reviewed: client.document?.reviewed,
+    x_fingerprint: client.document?.fingerprint,
   }
+}
+
+/** This service's own pages learn who the person is once, and refresh nothing. */
+function grantTypesOf({ origin, grantTypes }: Client): string[] {
+  if (origin === 'resource_server') return []
+  return origin === 'first_party'
+    ? ['authorization_code']
+    : [...(grantTypes ?? ['authorization_code', 'refresh_token'])]
 }
 
 /** Makes the engine compare secrets with the digests of the one or two that are live. */
@@ -71,5 +90,11 @@ export function factsOf(client: EngineClient): ClientFacts {
     siteId: text('x_site_id'),
     siteName: text('x_site_name'),
     state: (text('x_state') ?? 'active') as ClientState,
+    document: documentOf(client),
   }
+}
+
+function documentOf({ x_fingerprint: fingerprint, x_reviewed: reviewed }: EngineClient) {
+  if (typeof fingerprint !== 'string') return undefined
+  return { fingerprint, reviewed: reviewed === true }
 }

@@ -23,6 +23,17 @@ export function promptPolicy(listHeldSites: ListHeldSites) {
       Boolean(oidc.session?.accountId && !oidc.account),
     ),
   )
+  policy.get('login')?.checks.add(
+    // The session knows whole seconds, so one that began in the very second of the sign-out is over.
+    new Check('signed_out_everywhere', 'the person signed out everywhere', ({ oidc }) => {
+      const signedOutAt = oidc.account?.['signedOutAt']
+      const beganAt = oidc.session?.loginTs
+      return (
+        typeof signedOutAt === 'number' &&
+        (beganAt === undefined || beganAt <= Math.floor(signedOutAt / 1000))
+      )
+    }),
+  )
 
   policy.add(
     new Prompt(
@@ -42,18 +53,31 @@ export function promptPolicy(listHeldSites: ListHeldSites) {
   const consent = policy.get('consent')
   consent?.checks.remove('native_client_prompt')
   consent?.checks.add(
-    new Check('unverified_client', 'consent is not remembered for this client', ({ oidc }) => {
-      const origin = oidc.client && factsOf(oidc.client).origin
-      return (origin === 'loopback' || origin === 'document') && !oidc.result?.consent
-    }),
+    new Check(
+      'unverified_client',
+      'consent is not remembered for this client',
+      ({ oidc }) => !oidc.result?.consent && couldBeAnybody(oidc),
+    ),
   )
   if (consent) {
     consent.details = async (ctx) => {
       const [site] = sitesOf(await siteDecision(ctx, listHeldSites))
-      return { site }
+      // The document as it is asked about, so that the consent is for this one and no later one.
+      return {
+        site,
+        fingerprint: ctx.oidc.client && factsOf(ctx.oidc.client).document?.fingerprint,
+      }
     }
   }
   return policy
+}
+
+/** Loopback clients, documents that nobody reviewed, and reviewed ones on the person's own computer. */
+function couldBeAnybody({ client, params }: KoaContextWithOIDC['oidc']): boolean {
+  if (!client) return false
+  const { origin, document } = factsOf(client)
+  if (origin !== 'document') return origin === 'loopback'
+  return !document?.reviewed || String(params?.['redirect_uri']).startsWith('http:')
 }
 
 /** The sites that a page has to show; the one alone when there is nothing to choose. */

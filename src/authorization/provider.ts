@@ -13,6 +13,7 @@ import { findScope, scopeNames } from '../scopes/catalogue.ts'
 import { needsOperator, needsResource } from '../scopes/policy.ts'
 import { claimsByScope } from './account-claims.ts'
 import { type ConformanceProfile, overlay } from './conformance-profile.ts'
+import { type DocumentResolution, documentFeature, documentFetch } from './document-resolution.ts'
 import { renderEngineError, renderSignedOut, renderSignOut } from './engine-pages.ts'
 import { compareSecretsByDigest, extraClientProperties, factsOf } from './presented-client.ts'
 import { type ListHeldSites, promptPolicy } from './prompts.ts'
@@ -42,6 +43,7 @@ export interface ProviderDependencies {
   readonly findAccount: FindAccount
   readonly judgeToken: TokenJudge
   readonly listHeldSites: ListHeldSites
+  readonly documentResolution: DocumentResolution
   readonly conformance: ConformanceProfile | undefined
   readonly now: () => number
 }
@@ -61,6 +63,7 @@ export function createProvider(dependencies: ProviderDependencies): Provider {
     ttl: ttl(dependencies.lifetimes),
     features: features(dependencies),
     renderError: renderEngineError,
+    fetch: documentFetch(dependencies.documentResolution),
   }
   const provider = new Provider(
     baseUrl,
@@ -132,6 +135,7 @@ function protocol({ baseUrl }: ProviderDependencies): Configuration {
     discovery: {
       revocation_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
       introspection_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
+      registration_endpoint: baseUrl + paths.registration,
       protected_resources: [baseUrl],
       service_documentation: baseUrl + paths.authMd,
       prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
@@ -211,8 +215,10 @@ function features({
   resources,
   lifetimes,
   judgeToken,
+  documentResolution,
 }: ProviderDependencies): Configuration['features'] {
   return {
+    clientIdMetadataDocument: documentFeature(documentResolution),
     devInteractions: { enabled: false },
     dPoP: { enabled: false },
     pushedAuthorizationRequests: { enabled: false },

@@ -66,11 +66,13 @@ async function answerRefresh(
 
   const seed = await consume(ctx, { token, presented, grant }, dependencies)
   const family = { client, token, grant, scopes }
-  const next = successorOf(family, derive(seed, `refresh ${presented}`), dependencies)
+  const next = successorOf(family, successorId(seed, presented), dependencies)
   const accessJti = derive(seed, `access ${scopes.join(' ')} ${presented}`)
   const access = accessTokenOf(family, accessJti, dependencies)
   ctx.oidc.entity('AccessToken', access)
-  const [refresh_token, access_token] = await Promise.all([next.save(), access.save()])
+  const access_token = await access.save()
+  // The last write: a successor in the store says that the answer was complete (`wasAnswered`).
+  const refresh_token = await next.save()
   ctx.body = {
     access_token,
     expires_in: dependencies.accessTokenSeconds,
@@ -100,14 +102,21 @@ function checkResource(ctx: KoaContextWithOIDC, token: RefreshToken, resources: 
   if (asked.length > 0 && !token.resource) throw resourceNotGranted()
 }
 
-/** RFC 6749 §6: the same scopes or fewer; a later refresh may ask for all of them again. */
+/**
+ * RFC 6749 §6: the same scopes or fewer; a later refresh may ask for all of them again. A scope that
+ * the client may not request any more, because an operator withdrew it, is granted no longer either
+ * (design 2).
+ */
 function narrowScopes(ctx: KoaContextWithOIDC, token: RefreshToken): string[] {
+  const allowed = ctx.oidc.client?.scope?.split(' ') ?? []
+  const granted = [...token.scopes].filter((scope) => allowed.includes(scope))
+  if (granted.length === 0) throw invalidGrant('the client may request none of its scopes any more')
   const asked = ctx.oidc.params?.['scope']
-  if (typeof asked !== 'string') return [...token.scopes]
+  if (typeof asked !== 'string') return granted
   const scopes = asked.split(' ').filter(Boolean)
-  const missing = scopes.filter((scope) => !token.scopes.has(scope))
+  const missing = scopes.filter((scope) => !granted.includes(scope))
   if (missing.length > 0) throw scopeNotGranted(missing)
-  return [...token.scopes].filter((scope) => scopes.includes(scope))
+  return granted.filter((scope) => scopes.includes(scope))
 }
 
 async function findGrant(token: RefreshToken, provider: Provider): Promise<Grant> {
@@ -136,13 +145,29 @@ async function consume(
   const consumption = await consumeOnce(presented, randomBytes(32).toString('base64url'))
   if (!consumption) throw invalidGrant('the refresh token is unknown')
   if (consumption.first) provider.emit('refresh_token.consumed', token)
-  else if (now() - consumption.consumedAtMs > retrySeconds * 1000) {
+  else if (
+    now() - consumption.consumedAtMs > retrySeconds * 1000 &&
+    (await wasAnswered(consumption.seed, presented, provider))
+  ) {
     // RFC 9700 §4.14.2: a replaced token that comes back means that one of two holders is a thief.
     await endGrant(grant, provider)
     provider.emit('grant.revoked', ctx, grant.jti)
     throw invalidGrant('the refresh token was used before: the grant has been ended')
   }
   return consumption.seed
+}
+
+/**
+ * Whether anybody can have been given the successor. A first use that failed after it was marked,
+ * because storage went away in between, was answered with 503: its client still holds the old token
+ * only, and must not lose the grant for coming back after an outage that lasted longer than the
+ * retry window. A successor outlives the token that it replaced, so that it cannot have expired.
+ */
+async function wasAnswered(seed: string, presented: string, provider: Provider): Promise<boolean> {
+  const successor = await provider.RefreshToken.find(successorId(seed, presented), {
+    ignoreExpiration: true,
+  })
+  return successor !== undefined
 }
 
 async function endGrant(grant: Grant, provider: Provider): Promise<void> {
@@ -209,6 +234,10 @@ function accessTokenOf(
 
 function gtyOf(gty: string | undefined): string {
   return gty?.endsWith('refresh_token') ? gty : `${gty ?? ''} refresh_token`.trim()
+}
+
+function successorId(seed: string, presented: string): string {
+  return derive(seed, `refresh ${presented}`)
 }
 
 /** 256 bits that follow from the seed and what is presented, in the form of the engine's own tokens. */

@@ -1,7 +1,9 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
+import { OPENID } from '../scopes/catalogue.ts'
+import { factsOf } from './presented-client.ts'
 import { type ListHeldSites, siteDecision } from './prompts.ts'
-import { siteOfGrant } from './site-of-grant.ts'
+import { fingerprintOfGrant, siteOfGrant } from './site-of-grant.ts'
 
 type Grant = InstanceType<Provider['Grant']>
 
@@ -23,13 +25,37 @@ export async function findRememberedGrant(
   const { oidc } = ctx
   const grantId =
     oidc.result?.consent?.grantId ?? oidc.session?.grantIdFor(oidc.client?.clientId ?? '')
-  if (!grantId) return undefined
+  if (oidc.client && factsOf(oidc.client).origin === 'first_party') {
+    return await ownGrant(ctx, grantId)
+  }
+  if (!grantId || isOfAnotherDocument(grantId, oidc)) return undefined
   const decision = await siteDecision(ctx, listHeldSites)
   if (decision.kind === 'choose' || decision.kind === 'refused') return undefined
   if (decision.kind === 'bound' && decision.site.id !== siteOfGrant(grantId)) return undefined
   const grant = await oidc.provider.Grant.find(grantId)
   if (grant) await prolong(grant, lifetime)
   return grant
+}
+
+/**
+ * The grant of this service's own pages (first-party/own-client.ts). They only ask who the person is,
+ * so there is nothing to consent to; `openid` is all that it holds.
+ */
+async function ownGrant({ oidc }: KoaContextWithOIDC, grantId: string | undefined) {
+  const known = grantId ? await oidc.provider.Grant.find(grantId) : undefined
+  if (known) return known
+  const grant = new oidc.provider.Grant({
+    accountId: oidc.account?.accountId,
+    clientId: oidc.client?.clientId,
+  })
+  grant.addOIDCScope(OPENID)
+  await grant.save()
+  return grant
+}
+
+/** A metadata document that changed its name or its redirect addresses inherits no consent. */
+function isOfAnotherDocument(grantId: string, { client }: KoaContextWithOIDC['oidc']): boolean {
+  return fingerprintOfGrant(grantId) !== (client && factsOf(client).document?.fingerprint)
 }
 
 const DAY_SECONDS = 86_400

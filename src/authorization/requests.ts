@@ -10,13 +10,13 @@ import type { Resources } from './resources.ts'
 const FORM_BYTES_MAX = '56kb'
 
 /**
- * What happens to an authorization request before the engine reads it.
+ * What happens to the requests that a browser brings before the engine reads them.
  *
  * GET: every accepted spelling of `resource` becomes the one audience, so that the grant and all
  * that is made of it know one resource (design 3).
  *
- * POST (OpenID Connect Core §3.1.2.1): 303 to GET with the same parameters. The engine's own POST
- * would demand SameSite=None cookies (design 18).
+ * POST (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): 303 to GET with the same parameters.
+ * The engine's own POST would demand SameSite=None cookies (design 18).
  */
 export function authorizationRequests(
   resources: Resources,
@@ -39,19 +39,17 @@ export function authorizationRequests(
     await next()
   })
 
-  router.post(
-    paths.authorization,
-    bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX, encoding: 'utf-8' }),
-    (ctx) => {
+  const form = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX, encoding: 'utf-8' })
+  for (const path of [paths.authorization, paths.endSession]) {
+    router.post(path, form, (ctx) => {
       if (!ctx.is('application/x-www-form-urlencoded')) {
         throw unsupportedBody('application/x-www-form-urlencoded')
       }
-      ctx.status = 303
-      ctx.redirect(`${paths.authorization}?${ctx.request.rawBody ?? ''}`)
+      ctx.redirect(`${path}?${ctx.request.rawBody ?? ''}`)
       ctx.status = 303
       ctx.set('Cache-Control', 'no-store')
-    },
-  )
+    })
+  }
 
   return router
 }

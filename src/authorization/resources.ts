@@ -1,7 +1,9 @@
 /**
  * Resource indicators (RFC 8707). Every accepted spelling denotes one audience, {base_url}: the
  * origin with or without a slash, and the two protected resources on it, which clients name because
- * their metadata documents do (design 3 and 5).
+ * their metadata documents do (design 3 and 5). Scheme and host may be in any case and the default
+ * port may be named (RFC 3986 §6.2.2.1 and §6.2.3); every other character is compared, because a URL
+ * parser would also take `http:host`, tabs, or a host in hexadecimal for the same address.
  */
 export interface Resources {
   /** The audience of every bound token. */
@@ -11,16 +13,18 @@ export interface Resources {
 }
 
 export function makeResources(baseUrl: string, protectedPaths: readonly string[]): Resources {
-  const accepted = new Set([baseUrl, ...protectedPaths.map((path) => baseUrl + path)])
+  const { host, hostname, port, protocol } = new URL(baseUrl)
+  const defaultPort = protocol === 'https:' ? ':443' : ':80'
+  const origins = new Set([host, ...(port === '' ? [hostname + defaultPort] : [])])
+  const paths = new Set(['', '/', ...protectedPaths])
   return {
     audience: baseUrl,
     canonical(resource) {
-      const url = URL.parse(resource)
-      // RFC 8707 §2: an absolute URI without a fragment. Nothing else may be hidden in it either.
-      if (!url || url.username || url.password || url.search || url.hash) return undefined
-      if (/[?#@\\\s]/.test(resource) || resource.includes('/.')) return undefined
-      const spelled = url.origin + url.pathname.replace(/\/$/, '')
-      return accepted.has(spelled) ? baseUrl : undefined
+      const [, scheme = '', authority = '', path = ''] =
+        /^([a-z]+:)\/\/([!-.0-~]+)(.*)$/is.exec(resource) ?? []
+      const known =
+        scheme.toLowerCase() === protocol && origins.has(authority.toLowerCase()) && paths.has(path)
+      return known ? baseUrl : undefined
     },
   }
 }

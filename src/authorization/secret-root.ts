@@ -12,6 +12,8 @@ export interface SecretRoot {
   readonly cookieKeys: readonly string[]
   /** Key of the tokens that forms carry. */
   readonly formKey: Buffer
+  /** Keys that sign the cursors of pages, the current one first. */
+  readonly cursorKeys: readonly Buffer[]
   /** Encrypts with AES-256-GCM; `label` binds the result to its use. */
   seal(plain: string, label: string): string
   /** @throws when no root opens it: it was sealed under another secret, or was changed. */
@@ -27,6 +29,7 @@ export function makeSecretRoot(secrets: readonly string[]): SecretRoot {
   return {
     cookieKeys: keysFor('cookies').map((key) => key.toString('base64url')),
     formKey,
+    cursorKeys: keysFor('cursors'),
     seal: (plain, label) => seal(plain, label, sealingKey),
     open: (sealed, label) => openWithAny(sealed, label, sealingKeys),
   }

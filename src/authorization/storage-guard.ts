@@ -18,9 +18,24 @@ export function storageGuard<Arguments extends unknown[], Result>(
     try {
       return await call(...values)
     } catch (error) {
-      if (isRefusal(error)) throw error
+      // A TypeError is a mistake in the code, which no second try of a client would mend.
+      if (isRefusal(error) || error instanceof TypeError) throw error
       if (state) state[storageFailed] = error
       throw storageUnavailable(error)
     }
   }
+}
+
+/**
+ * The same objects with every call of theirs guarded, however deep it stands.
+ *
+ * @param calls objects of asynchronous functions and of further such objects, and nothing else
+ */
+export function guardEvery<Calls extends object>(calls: Calls): Calls {
+  const guarded = Object.entries(calls).map(([name, value]) => [
+    name,
+    typeof value === 'function' ? storageGuard(value) : guardEvery(value),
+  ])
+  // The names and the signatures are those of `calls`, which a type cannot follow through a loop.
+  return Object.fromEntries(guarded) as Calls
 }

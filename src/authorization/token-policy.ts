@@ -16,10 +16,9 @@ export type TokenJudge = (token: Holding) => Promise<Standing>
  * `active: false`, because it works nowhere any more.
  */
 export function maySeeToken(judgeToken: TokenJudge) {
-  return async (_ctx: KoaContextWithOIDC, client: EngineClient, token: unknown) => {
+  return async (ctx: KoaContextWithOIDC, client: EngineClient, token: unknown) => {
     const seen = token as Token
-    if (factsOf(client).origin !== 'resource_server' && seen.clientId !== client.clientId)
-      return false
+    if (!(await concerns(ctx, client, seen))) return false
     const standing = await judgeToken(seen)
     if (standing.kind === 'lost') return false
     if (seen.scopes.has('profile')) {
@@ -29,6 +28,17 @@ export function maySeeToken(judgeToken: TokenJudge) {
     }
     return true
   }
+}
+
+async function concerns(
+  { oidc }: KoaContextWithOIDC,
+  client: EngineClient,
+  { clientId }: Token,
+): Promise<boolean> {
+  if (clientId === client.clientId) return true
+  if (factsOf(client).origin !== 'resource_server') return false
+  // The engine reads the token's client afterwards, and fails when there is none any more.
+  return (await oidc.provider.Client.find(clientId ?? '')) !== undefined
 }
 
 /** Who may revoke a token (RFC 7009 §2.1; design 14): the client it was issued to, nobody else. */

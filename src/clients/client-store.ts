@@ -22,8 +22,9 @@ export interface ClientStoreDependencies {
   readonly now: () => number
 }
 
-// A client_id longer than this is nobody's, and is not worth a query.
-const CLIENT_ID_LENGTH_MAX = 200
+// Any other client_id is nobody's, and is not worth a query (RFC 6749 appendix A.1; PostgreSQL would
+// fail at a NUL).
+const clientIdForm = /^[\x20-\x7e]{1,200}$/
 
 export function makeClientStore({
   database,
@@ -33,7 +34,7 @@ export function makeClientStore({
   const vendors = new Map(integrations.map((row) => [row.client_id, row]))
   return {
     async find(clientId) {
-      if (clientId.length > CLIENT_ID_LENGTH_MAX) return undefined
+      if (!clientIdForm.test(clientId)) return undefined
       const vendor = vendors.get(clientId)
       if (vendor) return await readIntegration(database, vendor, now())
       const [application, lists] = await Promise.all([

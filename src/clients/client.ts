@@ -1,3 +1,4 @@
+import { OPENID } from '../scopes/catalogue.ts'
 import { type ClientOrigin, decideScopes } from '../scopes/policy.ts'
 import type { ApplicationType, ClientAuthMethod } from '../store/schema.ts'
 
@@ -7,7 +8,7 @@ import type { ApplicationType, ClientAuthMethod } from '../store/schema.ts'
  */
 export interface Client {
   readonly clientId: string
-  readonly origin: ClientOrigin | 'resource_server'
+  readonly origin: AnyOrigin
   readonly name: string
   /** The site that a site's own client is bound to. */
   readonly siteId: string | undefined
@@ -16,18 +17,37 @@ export interface Client {
   readonly postLogoutRedirectUris: readonly string[]
   readonly authMethod: ClientAuthMethod
   readonly applicationType: ApplicationType
+  /** Those that a client chose for itself; otherwise all that are served. */
+  readonly grantTypes?: readonly string[] | undefined
   /** SHA-256 digests of the secrets that are valid now, at most two. */
   readonly secretDigests: readonly string[]
   /** What the operator chose; undefined where the origin alone decides. */
   readonly chosenScopes: readonly string[] | undefined
   readonly state: ClientState
+  /** What only a client of a metadata document has. */
+  readonly document?: DocumentStanding | undefined
 }
+
+export interface DocumentStanding {
+  /** Whether an operator approved the document as it is now (specification, Authentication 8). */
+  readonly reviewed: boolean
+  /** Names the name and the redirect addresses that a consent is for. */
+  readonly fingerprint: string
+}
+
+/** The four origins of policy, and two that it does not concern: nobody can become one of these. */
+export type AnyOrigin = ClientOrigin | 'resource_server' | 'first_party'
 
 /** `off` refuses new authorizations, existing ones end; a `deleted` client exists only to be told so. */
 export type ClientState = 'active' | 'off' | 'deleted'
 
 /** The scopes a client may request, by the policy of its origin. */
-export function scopesOf({ origin, chosenScopes }: Client): string[] {
+export function scopesOf({ origin, chosenScopes, document }: Client): string[] {
   if (origin === 'resource_server') return []
-  return decideScopes({ origin, ...(chosenScopes && { chosen: chosenScopes }) })
+  if (origin === 'first_party') return [OPENID]
+  return decideScopes({
+    origin,
+    ...(chosenScopes && { chosen: chosenScopes }),
+    reviewed: document?.reviewed === true,
+  })
 }

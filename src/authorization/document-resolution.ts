@@ -1,0 +1,51 @@
+import { type Configuration, Provider } from 'oidc-provider'
+
+import type { DocumentClients } from '../clients/document-clients.ts'
+import { presentClient } from './presented-client.ts'
+import { storageGuard } from './storage-guard.ts'
+
+/**
+ * How the engine's Client ID Metadata Documents and our copies of them work together.
+ *
+ * The client store answers first, with the copy (engine-adapter.ts). Only at the authorization
+ * endpoint, and only when the copy is not fresh, the engine fetches: that way round, because it is
+ * the engine that guards a request against server-side request forgery, on the very socket, and
+ * gives it its time limit. What it is handed as the document is the client as our store would
+ * present it, so that nothing of the document itself reaches the engine, and neither a scope nor one
+ * of our own properties can be forged in it.
+ */
+export interface DocumentResolution {
+  /** False keeps the feature off, and out of the discovery documents. */
+  readonly enabled: boolean
+  readonly documents: DocumentClients
+  /** Sends a request; it is the platform's own except in tests. */
+  readonly fetch: typeof fetch
+}
+
+/** Whether the running request may wait for a document: an authorization may, a token may not. */
+export function mayFetchDocument(): boolean {
+  return Provider.ctx?.oidc?.route === 'authorization'
+}
+
+/** The engine's feature, which is advertised exactly when it is on. */
+export function documentFeature({ enabled, documents }: DocumentResolution) {
+  const admits = storageGuard(documents.admits)
+  return {
+    enabled,
+    ack: 'draft-02',
+    allowFetch: async (_ctx: unknown, clientId: string) =>
+      mayFetchDocument() && (await admits(clientId)),
+    allowClient: async (_ctx: unknown, { clientId }: { clientId: string }) =>
+      await admits(clientId),
+    // The engine keeps nothing: a copy of its own would not know of a review.
+    cacheDuration: { min: 0, max: 0 },
+  } satisfies NonNullable<Configuration['features']>['clientIdMetadataDocument']
+}
+
+/** The engine's `fetch`. Its options carry the guard and the time limit, and go through untouched. */
+export function documentFetch({ documents, fetch }: DocumentResolution): Configuration['fetch'] {
+  return async (input, options) => {
+    const client = await documents.resolve(String(input), async () => await fetch(input, options))
+    return Response.json(presentClient(client))
+  }
+}

@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto'
+
+import type { Database } from '../store/database.ts'
+
+/** A request of a client that was refused, with the reason that the client was not told. */
+export interface Refusal {
+  readonly clientId: string
+  readonly occurredAt: number
+  readonly route: string
+  readonly error: string
+  readonly reason: string | undefined
+  readonly requestId: string
+}
+
+/**
+ * The last refusals of each OAuth application, for its operator. They gather in memory and are
+ * written every few seconds, so that no request waits for them; each client keeps a few, so that
+ * somebody who provokes refusals by the million fills nothing.
+ */
+export interface ClientRefusals {
+  /** Never waits, never fails. */
+  note(refusal: Refusal): void
+  flush(): Promise<void>
+  list(clientId: string): Promise<Refusal[]>
+}
+
+export const REFUSALS_PER_CLIENT = 50
+const CLIENTS_WAITING_MAX = 500
+const REASON_LENGTH_MAX = 300
+
+export function makeClientRefusals({ kysely }: Database): ClientRefusals {
+  let waiting = new Map<string, Refusal[]>()
+
+  const write = async (clientId: string, refusals: readonly Refusal[]) => {
+    await kysely.transaction().execute(async (trx) => {
+      const application = await trx
+        .selectFrom('oauth_application')
+        .select('client_id')
+        .where('client_id', '=', clientId)
+        .executeTakeFirst()
+      if (!application) return
+      await trx.insertInto('client_refusal').values(refusals.map(rowOf)).execute()
+      await trx
+        .deleteFrom('client_refusal')
+        .where('client_id', '=', clientId)
+        .where('id', 'not in', (q) =>
+          q
+            .selectFrom('client_refusal')
+            .select('id')
+            .where('client_id', '=', clientId)
+            .orderBy('occurred_at', 'desc')
+            .orderBy('id', 'desc')
+            .limit(REFUSALS_PER_CLIENT),
+        )
+        .execute()
+    })
+  }
+
+  return {
+    note(refusal) {
+      const known = waiting.get(refusal.clientId) ?? []
+      if (known.length === 0 && waiting.size >= CLIENTS_WAITING_MAX) return
+      waiting.set(refusal.clientId, [...known, refusal].slice(-REFUSALS_PER_CLIENT))
+    },
+
+    async flush() {
+      const taken = waiting
+      waiting = new Map()
+      // What cannot be written is dropped: it is a convenience, and the log has it too.
+      for (const [clientId, refusals] of taken) await write(clientId, refusals)
+    },
+
+    async list(clientId) {
+      const rows = await kysely
+        .selectFrom('client_refusal')
+        .selectAll()
+        .where('client_id', '=', clientId)
+        .orderBy('occurred_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(REFUSALS_PER_CLIENT)
+        .execute()
+      return rows.map((row) => ({
+        clientId: row.client_id,
+        occurredAt: row.occurred_at,
+        route: row.route,
+        error: row.error,
+        reason: row.reason ?? undefined,
+        requestId: row.request_id,
+      }))
+    },
+  }
+}
+
+function rowOf(refusal: Refusal) {
+  return {
+    id: randomUUID(),
+    client_id: refusal.clientId,
+    occurred_at: refusal.occurredAt,
+    route: refusal.route,
+    error: refusal.error,
+    reason: refusal.reason?.slice(0, REASON_LENGTH_MAX) ?? null,
+    request_id: refusal.requestId,
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * Bounds what strangers can make this process fetch: whoever opens an authorization request chooses
+ * the address. What exceeds a bound is refused and not queued, since a queue would be the next thing
+ * to fill. Each process counts by itself.
+ */
+export interface FetchGovernor {
+  /** Counts a fetch and returns how to end it; nothing when there were too many. */
+  begin(host: string): (() => void) | undefined
+}
+
+export interface FetchBounds {
+  readonly runningMax: number
+  readonly runningPerHostMax: number
+  readonly perMinuteMax: number
+  readonly perMinuteAndHostMax: number
+}
+
+const MINUTE_MS = 60_000
+
+export const fetchBounds: FetchBounds = {
+  runningMax: 16,
+  runningPerHostMax: 4,
+  perMinuteMax: 120,
+  perMinuteAndHostMax: 30,
+}
+
+interface Fetch {
+  readonly host: string
+  readonly startedAtMs: number
+  running: boolean
+}
+
+export function makeFetchGovernor(now: () => number, bounds: FetchBounds): FetchGovernor {
+  // A minute has perMinuteMax entries at most, beside those that are still running.
+  let recent: Fetch[] = []
+  const fits = (fetches: readonly Fetch[], running: number, perMinute: number) =>
+    fetches.length < perMinute && fetches.filter((fetch) => fetch.running).length < running
+
+  return {
+    begin(host) {
+      const minuteAgoMs = now() - MINUTE_MS
+      recent = recent.filter(({ startedAtMs, running }) => running || startedAtMs > minuteAgoMs)
+      const ofHost = recent.filter((fetch) => fetch.host === host)
+      if (!fits(recent, bounds.runningMax, bounds.perMinuteMax)) return undefined
+      if (!fits(ofHost, bounds.runningPerHostMax, bounds.perMinuteAndHostMax)) return undefined
+      const fetch: Fetch = { host, startedAtMs: now(), running: true }
+      recent.push(fetch)
+      return () => {
+        fetch.running = false
+      }
+    },
+  }
+}

@@ -1,0 +1,84 @@
+import type { Cluster, Redis } from 'ioredis'
+
+import type { Database } from '../store/database.ts'
+import { consume, makeLimiter, networkOf } from '../store/rate-limits.ts'
+import type { StateStore } from '../store/state.ts'
+import type { Client } from './client.ts'
+import { type IntegrationRow, makeClientStore } from './client-store.ts'
+import { type DocumentClients, makeDocumentClients } from './document-clients.ts'
+import {
+  isLoopbackClientId,
+  type LoopbackClients,
+  makeLoopbackClients,
+} from './loopback-clients.ts'
+import type { DocumentPolicy } from './metadata-document.ts'
+
+/** Finds a client of whatever origin. */
+export interface ClientFinder {
+  /** @param fresh wants no client of a metadata document that it is time to fetch again */
+  find(clientId: string, fresh?: boolean): Promise<Client | undefined>
+}
+
+/** Every way in which a client comes to be. */
+export interface Clients extends ClientFinder {
+  readonly loopback: LoopbackClients
+  readonly documents: DocumentClients
+  /** Whether clients of this origin are admitted at all, which a configuration can take back. */
+  admitsOrigin(clientId: string): boolean
+  /** Counts a registration from an address; seconds to wait when there were too many. */
+  countRegistration(address: string): Promise<number | undefined>
+}
+
+export interface RegistrationLimits {
+  readonly registrationsPerAddressMax: number
+  readonly registrationWindowSeconds: number
+  readonly idleClientSeconds: number
+}
+
+export interface ClientsDependencies {
+  readonly database: Database
+  readonly state: StateStore
+  readonly redis: Redis | Cluster | undefined
+  readonly integrations: readonly IntegrationRow[]
+  readonly loopbackHosts: readonly string[]
+  readonly metadataDocuments: DocumentPolicy
+  readonly registration: RegistrationLimits
+  readonly tokensLiveSeconds: number
+  readonly now: () => number
+}
+
+/**
+ * Puts the sources of clients together. The forms of the ids exclude each other, so that a client of
+ * one origin cannot take the place of another: an address is a document's, `loopback_` and 128 random
+ * bits is a self-registered one, and every other id is known beforehand.
+ */
+export function makeClients(dependencies: ClientsDependencies): Clients {
+  const { state, redis, registration, metadataDocuments: policy } = dependencies
+  const known = makeClientStore(dependencies)
+  const documents = makeDocumentClients({ ...dependencies, policy })
+  const loopback = makeLoopbackClients({
+    ...dependencies,
+    records: state.adapterFor('Client'),
+    idleSeconds: registration.idleClientSeconds,
+  })
+  const limiter = makeLimiter(
+    {
+      keyPrefix: 'gatehouse:registrations',
+      points: registration.registrationsPerAddressMax,
+      duration: registration.registrationWindowSeconds,
+    },
+    redis,
+  )
+  return {
+    documents,
+    loopback,
+    admitsOrigin: (clientId) =>
+      !clientId.startsWith('https://') || documents.admitsAddress(clientId),
+    countRegistration: async (address) => await consume(limiter, networkOf(address)),
+    async find(clientId, fresh = false) {
+      if (clientId.startsWith('https://')) return await documents.find(clientId, fresh)
+      if (isLoopbackClientId(clientId)) return await loopback.find(clientId)
+      return await known.find(clientId)
+    },
+  }
+}

@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto'
+
+import { z } from 'zod'
+
+import type { StateAdapter } from '../store/state.ts'
+import type { Client } from './client.ts'
+import { isLoopbackRedirect } from './redirect-uri.ts'
+import { type GrantType, grantTypesServed, type LoopbackRegistration } from './registration.ts'
+
+/**
+ * Self-registered clients on the person's own computer. They live in the state store, which forgets
+ * them by itself when nobody used them for a while (design 8), in whatever kind of store it is.
+ */
+export interface LoopbackClients {
+  /** Uses the client, so that it lives on; nothing when it is unknown or was forgotten. */
+  find(clientId: string): Promise<Client | undefined>
+  register(registration: LoopbackRegistration): Promise<RegisteredClient>
+}
+
+export interface RegisteredClient extends LoopbackRegistration {
+  readonly clientId: string
+  readonly issuedAtSeconds: number
+}
+
+export interface LoopbackClientDependencies {
+  /** The records of the model `Client`. */
+  readonly records: Pick<StateAdapter, 'find' | 'upsert'>
+  readonly loopbackHosts: readonly string[]
+  /** After how long without use a client is forgotten. */
+  readonly idleSeconds: number
+  readonly now: () => number
+}
+
+const ID_PREFIX = 'loopback_'
+const DAY_MS = 86_400_000
+
+/** Whether an id can be that of a loopback client. */
+export function isLoopbackClientId(clientId: string): boolean {
+  return /^loopback_[\w-]{22}$/.test(clientId)
+}
+
+const record = z.object({
+  name: z.string().optional(),
+  redirectUris: z.array(z.string()),
+  grantTypes: z.array(z.enum(grantTypesServed)),
+  usedAtMs: z.number(),
+})
+
+type LoopbackRecord = z.infer<typeof record>
+
+export function makeLoopbackClients({
+  records,
+  loopbackHosts,
+  idleSeconds,
+  now,
+}: LoopbackClientDependencies): LoopbackClients {
+  // The engine's type of a record lists its own models; ours goes into it as one member.
+  const keep = async (clientId: string, kept: LoopbackRecord) =>
+    await records.upsert(clientId, { extra: { ...kept } }, idleSeconds)
+
+  return {
+    async find(clientId) {
+      const stored = await records.find(clientId)
+      const parsed = record.safeParse(stored?.extra)
+      if (!parsed.success) return undefined
+      // A use a day moves the end on; a write at each use would buy nothing more.
+      const usedAtMs = now()
+      if (usedAtMs - parsed.data.usedAtMs > DAY_MS) {
+        await keep(clientId, { ...parsed.data, usedAtMs })
+      }
+      return clientOf(clientId, parsed.data, loopbackHosts)
+    },
+    async register(registration) {
+      const { name, redirectUris, grantTypes } = registration
+      const clientId = ID_PREFIX + randomBytes(16).toString('base64url')
+      await keep(clientId, {
+        ...(name !== undefined && { name }),
+        redirectUris: [...redirectUris],
+        grantTypes: [...grantTypes],
+        usedAtMs: now(),
+      })
+      return { ...registration, clientId, issuedAtSeconds: Math.floor(now() / 1000) }
+    },
+  }
+}
+
+function clientOf(
+  clientId: string,
+  { name, redirectUris, grantTypes }: LoopbackRecord,
+  loopbackHosts: readonly string[],
+): Client | undefined {
+  // An operator who switches localhost off means the clients that are registered already, too.
+  const admitted = redirectUris.filter((uri) => isLoopbackRedirect(uri, loopbackHosts))
+  if (admitted.length === 0) return undefined
+  return {
+    clientId,
+    origin: 'loopback',
+    name: name ?? 'Unnamed program',
+    siteId: undefined,
+    siteName: undefined,
+    redirectUris: admitted,
+    postLogoutRedirectUris: [],
+    authMethod: 'none',
+    // Only a native client may vary the port of a loopback address (RFC 8252 §7.3).
+    applicationType: 'native',
+    grantTypes: grantTypes satisfies GrantType[],
+    secretDigests: [],
+    chosenScopes: undefined,
+    state: 'active',
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * Which redirect addresses a client that nobody created by hand may have. It owns the forms; who may
+ * register what is decided by `registration.ts` and `metadata-document.ts`.
+ */
+
+const URI_LENGTH_MAX = 512
+
+/** `http://<host>[:<port>]/<path>`, in the letters of RFC 3986 §3.3 and nothing else. */
+const loopbackForm =
+  /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::([1-9]\d{0,4}))?(\/(?:[\w.~!$&'()*+,;=:@/-]|%[\dA-Fa-f]{2})*)$/
+
+/**
+ * Whether this is an address on the person's own computer (RFC 8252 §7.3) in the one spelling that
+ * is accepted (specification, Client registration 3). Decimal, hexadecimal, shortened and
+ * IPv4-mapped hosts, userinfo, query, fragment, port 0 and dot segments are other spellings, and no
+ * two parsers agree on them.
+ *
+ * The port may be absent: it is chosen anew at each authorization anyway, and VS Code and the
+ * metadata document of Claude Code name none.
+ *
+ * @param hosts those of 127.0.0.1, [::1] and localhost that count (design 7)
+ */
+export function isLoopbackRedirect(uri: string, hosts: readonly string[]): boolean {
+  if (uri.length > URI_LENGTH_MAX) return false
+  const [, host = '', port = '1', path] = loopbackForm.exec(uri) ?? []
+  // The parser resolves dot segments, also the encoded ones, so that a path with one comes out changed.
+  return hosts.includes(host) && Number(port) <= 65_535 && URL.parse(uri)?.pathname === path
+}
+
+/**
+ * Whether an address lies on the host of a metadata document: https, the same host and port, and the
+ * canonical spelling, which has no userinfo, no fragment and nothing that a parser would change
+ * (specification, Client registration 5).
+ */
+export function isUnderHost(uri: string, document: URL): boolean {
+  if (uri.length > URI_LENGTH_MAX || uri.includes('#')) return false
+  const url = URL.parse(uri)
+  return (
+    url?.protocol === 'https:' &&
+    url.href === uri &&
+    url.host === document.host &&
+    url.username === '' &&
+    url.password === ''
+  )
+}
+
+/** Whether an address is meant to be http or https, in whatever spelling. */
+export function isWebAddress(uri: string): boolean {
+  const protocol = URL.parse(uri)?.protocol
+  return protocol === 'http:' || protocol === 'https:' || /^\s*https?:/i.test(uri)
+}

@@ -1,0 +1,609 @@
+import { createServer } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+
+import { expect } from 'chai'
+import * as oidc from 'openid-client'
+
+import { makeDocumentReviews } from '../src/clients/document-review.ts'
+import { paths } from '../src/http/paths.ts'
+import { type DocumentHost, documentAnswer, startDocumentHost } from './support/document-host.ts'
+import { getTokens, signIn } from './support/relying-party.ts'
+import {
+  olivia,
+  type RunningService,
+  resourceServer,
+  type ServiceSetup,
+  sam,
+  startService,
+} from './support/service.ts'
+import { requireProgram } from './support/skipped.ts'
+
+const clientId = 'https://client.example/app/client.json'
+const redirectUri = 'https://client.example/callback'
+const document = { client_id: clientId, client_name: 'A client', redirect_uris: [redirectUri] }
+const identity = {
+  clientId,
+  redirectUri,
+  scope: 'openid profile',
+  resource: false,
+  person: sam,
+} as const
+const operator = { clientId, redirectUri, person: olivia } as const
+const HOUR_MS = 3_600_000
+
+describe('Client ID Metadata Documents', () => {
+  let openssl = ''
+  before(function () {
+    openssl = requireProgram(this, 'openssl')
+  })
+
+  /** A service that admits documents of client.example, and their host. */
+  async function start(setup: ServiceSetup & { open?: boolean; off?: boolean } = {}) {
+    const opening = new AsyncDisposableStack()
+    const host = opening.use(await startDocumentHost(openssl))
+    host.serve(document)
+    const clock = { ms: Date.now() }
+    const service = opening.use(
+      await startService({
+        ...setup,
+        fetch: host.fetch,
+        now: () => clock.ms,
+        policy: (policy) => ({
+          ...policy,
+          metadataDocuments: {
+            hosts: setup.off || setup.open ? [] : ['client.example'],
+            openRegistration: setup.open === true,
+          },
+        }),
+      }),
+    )
+    const { kysely } = service.service.stores.database
+    const owner = await kysely
+      .selectFrom('person')
+      .select('id')
+      .where('email', '=', olivia.login)
+      .executeTakeFirstOrThrow()
+    const reviews = makeDocumentReviews(service.service.stores.database)
+    const review = async (decision: 'approved' | 'blocked') =>
+      await reviews.reviewDocumentClient(clientId, decision, {
+        personId: owner.id,
+        requestId: 'request',
+        now: clock.ms,
+      })
+    return {
+      service,
+      host,
+      reviews,
+      review,
+      ownerId: owner.id,
+      later(ms: number) {
+        clock.ms += ms
+      },
+      [Symbol.asyncDispose]: () => opening.disposeAsync(),
+    }
+  }
+
+  it('are neither advertised nor fetched unless a host is listed or registration is open', async () => {
+    await using test = await start({ off: true })
+    expect(await advertised(test.service)).to.deep.equal([undefined, undefined])
+    expect(await refusal(signIn(test.service.url, identity))).to.include('invalid_client')
+    expect(test.host.requests).to.deep.equal([])
+  })
+
+  it('are advertised in both discovery documents when a host is listed', async () => {
+    await using test = await start()
+    expect(await advertised(test.service)).to.deep.equal([true, true])
+  })
+
+  it('make a client that goes through the whole flow with identity and read scopes (Authentication 8)', async () => {
+    await using test = await start()
+    const scope = 'openid profile courses:read orders:read'
+    const { tokens, configuration } = await getTokens(test.service.url, { ...operator, scope })
+    expect(tokens.scope?.split(' ')).to.have.members(scope.split(' '))
+    expect(tokens.claims()?.aud).to.equal(clientId)
+    await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
+    expect(test.host.requests).to.deep.equal(['client.example/app/client.json'])
+  })
+
+  it('are given invalid_scope for write and account scopes while nobody reviewed them (Client registration 5)', async () => {
+    await using test = await start()
+    for (const scope of ['openid courses:write', 'openid account:read', 'openid account:write']) {
+      const { exchange } = await signIn(test.service.url, { ...operator, scope })
+      expect(await refusal(exchange()), scope).to.include('invalid_scope')
+    }
+  })
+
+  it('cannot say of themselves what only the service may say', async () => {
+    await using test = await start()
+    test.host.serve({
+      ...document,
+      scope: 'openid account:read courses:write',
+      x_origin: 'integration',
+      x_state: 'active',
+      x_reviewed: true,
+      x_site_id: 'sit_northlight',
+      x_fingerprint: 'forged',
+      application_type: 'native',
+      token_endpoint_auth_method: 'none',
+    })
+    for (const scope of ['openid courses:write', 'openid account:read']) {
+      const { exchange } = await signIn(test.service.url, { ...operator, scope })
+      expect(await refusal(exchange()), scope).to.include('invalid_scope')
+    }
+  })
+
+  it('may have loopback addresses, whose port varies', async () => {
+    await using test = await start()
+    test.host.serve({ ...document, redirect_uris: ['http://127.0.0.1/callback'] })
+    const { tokens } = await getTokens(test.service.url, {
+      ...identity,
+      redirectUri: 'http://127.0.0.1:50123/callback',
+    })
+    expect(tokens.access_token).to.be.a('string')
+  })
+
+  it('are rejected when their redirect addresses lie elsewhere', async () => {
+    await using test = await start()
+    test.host.serve({ ...document, redirect_uris: [redirectUri, 'https://evil.example/callback'] })
+    const error = await refusal(
+      signIn(test.service.url, { ...identity, redirectUri: 'https://evil.example/callback' }),
+    )
+    expect(error).to.include('invalid_redirect_uri')
+  })
+
+  it('are rejected from a host that is not listed, without a request to it', async () => {
+    await using test = await start()
+    for (const other of [
+      'https://other.example/app/client.json',
+      'https://sub.client.example/app/client.json',
+      'https://client.example:8443/app/client.json',
+      'https://client.example/app/client.json?a=1',
+      'http://client.example/app/client.json',
+      'https://127.0.0.1/app/client.json',
+    ]) {
+      const asking = { ...identity, clientId: other }
+      expect(await refusal(signIn(test.service.url, asking)), other).to.include('invalid_client')
+    }
+    expect(test.host.requests).to.deep.equal([])
+  })
+
+  it('are admitted from any host where registration is open', async () => {
+    await using test = await start({ open: true })
+    const other = 'https://other.example/client.json'
+    const callback = 'https://other.example/callback'
+    test.host.serve({ ...document, client_id: other, redirect_uris: [callback] })
+    const asking = { ...identity, clientId: other, redirectUri: callback }
+    expect((await getTokens(test.service.url, asking)).tokens.access_token).to.be.a('string')
+  })
+
+  describe('reviewed by an operator', () => {
+    it('may have write scopes at the next request, and never account scopes', async () => {
+      await using test = await start()
+      await getTokens(test.service.url, identity)
+      const scope = 'openid courses:write'
+      const before = await signIn(test.service.url, { ...operator, scope })
+      expect(await refusal(before.exchange())).to.include('invalid_scope')
+      expect(await test.review('approved')).to.equal(true)
+      const { tokens } = await getTokens(test.service.url, { ...operator, scope })
+      expect(tokens.scope).to.include('courses:write')
+      const member = await signIn(test.service.url, { ...operator, scope: 'openid account:read' })
+      expect(await refusal(member.exchange())).to.include('invalid_scope')
+    })
+
+    it('lose everything at once when they are blocked', async () => {
+      await using test = await start()
+      const { url } = test.service
+      const { tokens, configuration } = await getTokens(url, identity)
+      expect(await userinfoStatus(url, tokens.access_token)).to.equal(200)
+      await test.review('blocked')
+      expect(await userinfoStatus(url, tokens.access_token)).to.equal(401)
+      expect(await introspect(url, tokens.access_token)).to.deep.equal({ active: false })
+      const refresh = oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
+      expect(await refusal(refresh)).to.include('invalid_grant')
+      expect(await refusal(signIn(url, identity))).to.include('invalid_client')
+      test.later(48 * HOUR_MS)
+      expect(await refusal(signIn(url, identity))).to.include('invalid_client')
+      expect(test.host.requests).to.have.length(1)
+      await test.review('approved')
+      expect((await getTokens(url, identity)).tokens.access_token).to.be.a('string')
+    })
+
+    it('are listed with what was decided, by whom, and in the audit trail', async () => {
+      await using test = await start()
+      await getTokens(test.service.url, identity)
+      const list = async () =>
+        await test.reviews.listDocumentClients({ first: 10, after: undefined })
+      expect((await list()).rows[0]).to.include({
+        clientId,
+        name: 'A client',
+        standing: 'unreviewed',
+      })
+      await test.review('approved')
+      const page = await list()
+      expect(page).to.include({ totalCount: 1, hasNextPage: false })
+      expect(page.rows[0]).to.include({ standing: 'approved' })
+      expect(page.rows[0]?.reviewerName).to.match(/Olivia/)
+      const [event] = await test.service.service.stores.database.kysely
+        .selectFrom('audit_event')
+        .selectAll()
+        .where('subject_id', '=', clientId)
+        .execute()
+      expect(event).to.include({
+        action: 'document_client.approved',
+        actor_person_id: test.ownerId,
+        before: '{"standing":"unreviewed"}',
+      })
+    })
+
+    it('are unreviewed again when their name or redirect addresses change', async () => {
+      await using test = await start()
+      await getTokens(test.service.url, identity)
+      await test.review('approved')
+      test.host.serve({ ...document, client_name: 'Another client' })
+      test.later(HOUR_MS)
+      const { exchange } = await signIn(test.service.url, {
+        ...operator,
+        scope: 'openid courses:write',
+      })
+      expect(await refusal(exchange())).to.include('invalid_scope')
+      const { rows } = await test.reviews.listDocumentClients({ first: 1, after: undefined })
+      expect(rows[0]).to.include({ standing: 'changed', name: 'Another client' })
+    })
+
+    it('cannot be reviewed before anybody used them', async () => {
+      await using test = await start()
+      expect(await test.review('approved')).to.equal(false)
+    })
+  })
+
+  describe('and consent', () => {
+    it('ask each time while nobody reviewed them (design 17)', async () => {
+      await using test = await start()
+      const { person, start: request } = await signIn(test.service.url, identity)
+      expect(await nextStop(person, request)).to.match(/\/consent$/)
+    })
+
+    it('show where they lead and who describes them, with a warning until they are reviewed (design 17)', async () => {
+      await using test = await start()
+      const local = 'http://127.0.0.1:4711/callback'
+      test.host.serve({ ...document, redirect_uris: [local] })
+      const asking = { ...identity, redirectUri: local }
+      const { person, start: request } = await signIn(test.service.url, asking)
+      const read = async () => {
+        const location = new URL(await nextStop(person, request), test.service.url)
+        return await (await person.open(location)).text()
+      }
+      const before = await read()
+      expect(before).to.include('this computer (127.0.0.1)').and.include('client.example')
+      expect(before).to.include('role="note"').and.include('describes itself')
+      await test.review('approved')
+      const after = await read()
+      expect(after).to.include('An application of client.example, reviewed by an operator.')
+      expect(after).not.to.include('role="note"')
+    })
+
+    it('are remembered when reviewed (design 17)', async () => {
+      await using test = await start()
+      await getTokens(test.service.url, identity)
+      await test.review('approved')
+      const { person, start: request } = await signIn(test.service.url, identity)
+      expect(await nextStop(person, request)).to.match(
+        /^https:\/\/client\.example\/callback\?code=/,
+      )
+    })
+
+    it('ask each time on a loopback address, reviewed or not (RFC 8252 §8.6)', async () => {
+      await using test = await start()
+      const local = 'http://127.0.0.1:4711/callback'
+      test.host.serve({ ...document, redirect_uris: [redirectUri, local] })
+      await getTokens(test.service.url, identity)
+      await test.review('approved')
+      const asking = { ...identity, redirectUri: local }
+      const { person, start: request } = await signIn(test.service.url, asking)
+      expect(await nextStop(person, request)).to.match(/\/consent$/)
+    })
+
+    for (const [title, change] of [
+      ['another name', { client_name: 'Another client' }],
+      [
+        'another redirect address',
+        { redirect_uris: [redirectUri, 'https://client.example/second'] },
+      ],
+    ] as const) {
+      it(`are not inherited by a document with ${title}, even after a new review (peers: case 99)`, async () => {
+        await using test = await start()
+        await getTokens(test.service.url, identity)
+        await test.review('approved')
+        const { person, start: request } = await signIn(test.service.url, identity)
+        expect(await nextStop(person, request)).to.include('code=')
+        test.host.serve({ ...document, ...change })
+        test.later(HOUR_MS)
+        expect(await nextStop(person, request)).to.match(/\/consent$/)
+        await test.review('approved')
+        expect(await nextStop(person, request)).to.match(/\/consent$/)
+        const renewed = await person.authorize(request, redirectUri)
+        expect(renewed.searchParams.has('code')).to.equal(true)
+        expect(await nextStop(person, request)).to.include('code=')
+      })
+    }
+  })
+
+  describe('are fetched', () => {
+    it('once, however many authorizations begin at the same time, and again when they are old', async () => {
+      await using test = await start()
+      const begin = () => fetch(authorizationRequest(test.service.url), { redirect: 'manual' })
+      const answers = await Promise.all(Array.from({ length: 20 }, begin))
+      expect(answers.map(({ status }) => status)).to.deep.equal(Array(20).fill(303))
+      expect(test.host.requests).to.have.length(1)
+      test.later(59_000)
+      await begin()
+      expect(test.host.requests).to.have.length(1)
+      test.later(2_000)
+      await begin()
+      expect(test.host.requests).to.have.length(2)
+    })
+
+    it('less often when their host allows it', async () => {
+      await using test = await start()
+      test.host.serve(documentAnswer(document, { 'cache-control': 'max-age=7200' }))
+      await getTokens(test.service.url, identity)
+      test.later(1.9 * HOUR_MS)
+      await getTokens(test.service.url, identity)
+      expect(test.host.requests).to.have.length(1)
+    })
+
+    it('by the authorization endpoint only: token, introspection and UserInfo use the copy', async () => {
+      await using test = await start()
+      const { url } = test.service
+      const { exchange } = await signIn(url, identity)
+      test.host.serve(() => {
+        // Never answers, so that whoever asked would wait.
+      })
+      test.later(48 * HOUR_MS)
+      const startedAtMs = performance.now()
+      const tokens = await exchange()
+      expect(await userinfoStatus(url, tokens.access_token)).to.equal(200)
+      expect(await introspect(url, tokens.access_token)).to.include({ active: true })
+      expect(performance.now() - startedAtMs).to.be.below(1500)
+      expect(test.host.requests).to.have.length(1)
+    })
+
+    it('from nobody when an unknown address comes to the token endpoint', async () => {
+      await using test = await start({ open: true })
+      const response = await fetch(test.service.url + paths.token, {
+        method: 'POST',
+        body: new URLSearchParams({
+          client_id: 'https://other.example/client.json',
+          grant_type: 'authorization_code',
+          code: 'a',
+          redirect_uri: 'https://other.example/callback',
+          code_verifier: 'a'.repeat(43),
+        }),
+      })
+      expect(response.status).to.be.within(400, 401)
+      expect(test.host.requests).to.deep.equal([])
+    })
+  })
+
+  describe('whose host is down', () => {
+    it('are used as they were for a week, and asked for again every ten seconds', async () => {
+      await using test = await start()
+      await getTokens(test.service.url, identity)
+      test.host.goDown()
+      test.later(48 * HOUR_MS)
+      expect((await getTokens(test.service.url, identity)).tokens.access_token).to.be.a('string')
+      test.later(6 * 24 * HOUR_MS)
+      expect(await refusal(signIn(test.service.url, identity))).to.include('invalid_client')
+    })
+
+    it('are used as they were when it answers with an error or asks for a sign-in', async () => {
+      await using test = await start()
+      await getTokens(test.service.url, identity)
+      for (const status of [500, 503, 429, 403, 302]) {
+        test.later(HOUR_MS)
+        test.host.serve((_request, response) => response.writeHead(status).end())
+        const { tokens } = await getTokens(test.service.url, identity)
+        expect(tokens.access_token, String(status)).to.be.a('string')
+      }
+    })
+
+    it('are rejected when it says that they are gone, or are no valid document any more', async () => {
+      await using test = await start()
+      await getTokens(test.service.url, identity)
+      for (const status of [404, 410]) {
+        test.later(HOUR_MS)
+        test.host.serve((_request, response) => response.writeHead(status).end())
+        expect(await refusal(signIn(test.service.url, identity))).to.include('invalid_client')
+      }
+      test.later(HOUR_MS)
+      test.host.serve({ ...document, redirect_uris: ['https://evil.example/'] })
+      expect(await refusal(signIn(test.service.url, identity))).to.include('invalid_client')
+      test.later(HOUR_MS)
+      test.host.serve(document)
+      expect((await getTokens(test.service.url, identity)).tokens.access_token).to.be.a('string')
+    })
+  })
+
+  describe('of a hostile host (peers: case 97)', () => {
+    const json = { 'content-type': 'application/json' }
+    const text = JSON.stringify(document)
+    const hostile: [string, Parameters<DocumentHost['serve']>[0]][] = [
+      [
+        'that redirects',
+        (_request, response) =>
+          response.writeHead(302, { location: 'https://other.example/client.json' }).end(),
+      ],
+      [
+        'that sends one byte a second',
+        async (_request, response) => {
+          response.writeHead(200, json)
+          for (const byte of text) {
+            if (response.destroyed) return
+            response.write(byte)
+            await delay(1000)
+          }
+        },
+      ],
+      [
+        'that never answers',
+        () => {
+          // The connection stays open.
+        },
+      ],
+      ['that sends more than 5 KB', { ...document, filler: 'x'.repeat(5121) }],
+      [
+        'that sends a small archive of a large document',
+        (_request, response) => {
+          response.writeHead(200, { ...json, 'content-encoding': 'gzip' })
+          response.end(gzipSync(JSON.stringify({ ...document, filler: 'x'.repeat(5_000_000) })))
+        },
+      ],
+      ['that sends HTML', documentAnswer(document, { 'content-type': 'text/html' })],
+      [
+        'that sends no UTF-8',
+        (_request, response) =>
+          response
+            .writeHead(200, json)
+            .end(Buffer.from(text.replace('A client', '\xe9'), 'latin1')),
+      ],
+      ['that sends no JSON', (_request, response) => response.writeHead(200, json).end('{')],
+      ['that answers for another client_id', { ...document, client_id: `${clientId}x` }],
+      ['that sends a secret', { ...document, client_secret: 'secret' }],
+    ]
+    for (const [title, answer] of hostile) {
+      it(`${title} are rejected in bounded time, and asked for once`, async () => {
+        await using test = await start()
+        test.host.serve(answer)
+        const startedAtMs = performance.now()
+        for (let attempt = 0; attempt < 3; attempt += 1) {
+          const response = await fetch(authorizationRequest(test.service.url), {
+            redirect: 'manual',
+            headers: { accept: 'text/html' },
+          })
+          const page = await response.text()
+          expect([response.status, response.headers.get('location')]).to.deep.equal([400, null])
+          expect(page).to.include('invalid_client')
+        }
+        expect(performance.now() - startedAtMs).to.be.below(4500)
+        expect(test.host.requests).to.have.length(1)
+        const { rows } = await test.reviews.listDocumentClients({ first: 1, after: undefined })
+        expect(rows).to.deep.equal([])
+        test.later(11_000)
+        test.host.serve(document)
+        expect((await getTokens(test.service.url, identity)).tokens.access_token).to.be.a('string')
+      })
+    }
+
+    it('are asked for 30 times a minute at most, whatever addresses a stranger makes up', async () => {
+      await using test = await start({ open: true })
+      test.host.serve((_request, response) => response.writeHead(404).end())
+      for (let number = 0; number < 40; number += 1) {
+        const address = authorizationRequest(test.service.url)
+        address.searchParams.set('client_id', `https://client.example/${number}`)
+        expect((await fetch(address, { redirect: 'manual' })).status).to.equal(400)
+      }
+      expect(test.host.requests).to.have.length(30)
+    })
+  })
+
+  it('are never fetched from a loopback address: the guard of the engine stands (class SSRF)', async () => {
+    let requests = 0
+    let connections = 0
+    const inside = createServer((_request, response) => {
+      requests += 1
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(document))
+    })
+    inside.on('connection', () => {
+      connections += 1
+    })
+    await new Promise<void>((resolve) => inside.listen(0, '127.0.0.1', resolve))
+    const address = inside.address()
+    const port = typeof address === 'object' ? address?.port : undefined
+    let failure: unknown
+    await using service = await startService({
+      policy: (policy) => ({
+        ...policy,
+        metadataDocuments: { hosts: ['client.example'], openRegistration: false },
+      }),
+      // As if the name resolved to this machine; everything else is as the engine asked for it.
+      fetch: async (_input, init) => {
+        try {
+          return await fetch(`http://127.0.0.1:${port}/client.json`, init)
+        } catch (error) {
+          failure = error
+          throw error
+        }
+      },
+    })
+    expect(await refusal(signIn(service.url, identity))).to.include('invalid_client')
+    expect(requests).to.equal(0)
+    expect(connections).to.equal(1)
+    expect(failure)
+      .to.have.nested.property('cause.message')
+      .that.matches(/special-use IP address/)
+    inside.close()
+    inside.closeAllConnections()
+  })
+})
+
+async function advertised({ url }: RunningService): Promise<unknown[]> {
+  const read = async (path: string) => (await (await fetch(url + path)).json()) as object
+  const documents = await Promise.all(
+    [paths.authorizationServer, paths.openidConfiguration].map(read),
+  )
+  return documents.map((each) => Reflect.get(each, 'client_id_metadata_document_supported'))
+}
+
+/** The authorization request of a browser that nobody is signed in with. */
+function authorizationRequest(url: string): URL {
+  const address = new URL(url + paths.authorization)
+  address.search = new URLSearchParams({
+    client_id: clientId,
+    redirect_uri: redirectUri,
+    response_type: 'code',
+    scope: 'openid',
+    code_challenge: 'a'.repeat(43),
+    code_challenge_method: 'S256',
+  }).toString()
+  return address
+}
+
+/** Where the same person's browser is sent when the request is opened again. */
+async function nextStop(
+  person: Awaited<ReturnType<typeof signIn>>['person'],
+  request: URL,
+): Promise<string> {
+  const response = await person.open(request)
+  return response.headers.get('location') ?? (await response.text())
+}
+
+async function userinfoStatus(url: string, token: string): Promise<number> {
+  const response = await fetch(url + paths.userinfo, {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  return response.status
+}
+
+async function introspect(url: string, token: string): Promise<unknown> {
+  const response = await fetch(url + paths.introspection, {
+    method: 'POST',
+    body: new URLSearchParams({
+      token,
+      client_id: resourceServer.clientId,
+      client_secret: resourceServer.clientSecret,
+    }),
+  })
+  return await response.json()
+}
+
+/** Name and words of what was refused, by a page or by an OAuth error. */
+async function refusal(work: Promise<unknown>): Promise<string> {
+  return await work.then(
+    () => 'nothing was refused',
+    (error: unknown) => {
+      const code: unknown = Reflect.get(Object(error), 'error')
+      return `${typeof code === 'string' ? code : ''} ${String(error)}`
+    },
+  )
+}

@@ -1,0 +1,202 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+
+import { isLoopbackRedirect, isUnderHost, isWebAddress } from '../src/clients/redirect-uri.ts'
+
+const hosts = ['127.0.0.1', '[::1]', 'localhost']
+
+describe('loopback redirect addresses', () => {
+  const accepted = [
+    'http://127.0.0.1:49152/callback',
+    'http://127.0.0.1:1/callback',
+    'http://127.0.0.1:65535/',
+    'http://127.0.0.1:33418/',
+    'http://127.0.0.1/',
+    'http://127.0.0.1/callback',
+    'http://localhost:3334/oauth/callback',
+    'http://localhost:8080/a/b/c-d_e.f~g',
+    'http://[::1]:8976/callback/%C3%A9',
+  ]
+  for (const uri of accepted) {
+    it(`accepts ${uri} (Client registration 3, design 7)`, () => {
+      expect(isLoopbackRedirect(uri, hosts)).to.equal(true)
+    })
+  }
+
+  const refused: [string, string][] = [
+    ['https://127.0.0.1:8000/callback', 'https'],
+    ['HTTP://127.0.0.1:8000/callback', 'a scheme in capitals'],
+    ['http://127.0.0.1:8000', 'no path'],
+    ['http://127.0.0.1:0/callback', 'port 0'],
+    ['http://127.0.0.1:00080/callback', 'a port with leading zeros'],
+    ['http://127.0.0.1:65536/callback', 'a port that does not exist'],
+    ['http://127.0.0.1:8000x/callback', 'a port that is no number'],
+    ['http://127.0.0.1:/callback', 'an empty port'],
+    ['http://2130706433:8000/callback', 'a decimal host'],
+    ['http://0x7f000001:8000/callback', 'a hexadecimal host'],
+    ['http://0177.0.0.1:8000/callback', 'an octal host'],
+    ['http://127.1:8000/callback', 'a shortened host'],
+    ['http://127.0.0.2:8000/callback', 'another address of the loopback network'],
+    ['http://0.0.0.0:8000/callback', 'the unspecified address'],
+    ['http://[::ffff:127.0.0.1]:8000/callback', 'an IPv4-mapped host'],
+    ['http://[0:0:0:0:0:0:0:1]:8000/callback', 'a long spelling of ::1'],
+    ['http://[::]:8000/callback', 'the unspecified IPv6 address'],
+    ['http://LOCALHOST:8000/callback', 'a host in capitals'],
+    ['http://localhost.:8000/callback', 'a host with a full stop'],
+    ['http://localhost.evil.example:8000/callback', 'a host that begins with localhost'],
+    ['http://127.0.0.1.evil.example:8000/callback', 'a host that begins with 127.0.0.1'],
+    ['http://127.0.0.1:8000@evil.example/callback', 'userinfo that looks like the host'],
+    ['http://user@127.0.0.1:8000/callback', 'userinfo'],
+    ['http://user:pass@127.0.0.1:8000/callback', 'userinfo with a password'],
+    ['http://127.0.0.1:8000\\@evil.example/callback', 'a backslash'],
+    ['http://127.0.0.1:8000/callback#fragment', 'a fragment'],
+    ['http://127.0.0.1:8000/callback#', 'an empty fragment'],
+    ['http://127.0.0.1:8000/callback?next=1', 'a query'],
+    ['http://127.0.0.1:8000/a/../callback', 'a dot segment'],
+    ['http://127.0.0.1:8000/a/%2e%2E/callback', 'an encoded dot segment'],
+    ['http://127.0.0.1:8000/%zz', 'a broken encoding'],
+    ['http://127.0.0.1:8000/call back', 'a space'],
+    ['http://127.0.0.1:8000/callback\n', 'a line break at the end'],
+    ['\thttp://127.0.0.1:8000/callback', 'a tab in front'],
+    ['ht\ntp://127.0.0.1:8000/callback', 'a line break in the scheme'],
+    ['http://１２７.0.0.1:8000/callback', 'full-width digits'],
+    ['http://localhoſt:8000/callback', 'a letter that is folded to s'],
+    ['http:/127.0.0.1:8000/callback', 'one slash'],
+    ['http:127.0.0.1:8000/callback', 'no slashes'],
+    ['http:///127.0.0.1:8000/callback', 'three slashes'],
+    [`http://127.0.0.1:8000/${'a'.repeat(600)}`, 'more than 512 characters'],
+    ['cursor://anysphere.cursor-mcp/oauth/callback', 'a scheme of its own'],
+    ['', 'nothing'],
+  ]
+  for (const [uri, why] of refused) {
+    it(`refuses ${why}`, () => {
+      expect(isLoopbackRedirect(uri, hosts)).to.equal(false)
+    })
+  }
+
+  it('accepts localhost only where it is switched on (design 7)', () => {
+    expect(isLoopbackRedirect('http://localhost:80/cb', ['127.0.0.1', '[::1]'])).to.equal(false)
+    expect(isLoopbackRedirect('http://127.0.0.1:80/cb', ['127.0.0.1', '[::1]'])).to.equal(true)
+  })
+
+  it('accepts no address that a browser would open anywhere but on the computer itself', () => {
+    const piece = fc.constantFrom(
+      ...[
+        'http',
+        'https',
+        ':',
+        '/',
+        '//',
+        '\\',
+        '@',
+        '#',
+        '?',
+        '.',
+        '..',
+        '%2e',
+        '%00',
+        '\t',
+        '\n',
+      ],
+      ...[
+        '127.0.0.1',
+        'localhost',
+        '[::1]',
+        '[',
+        ']',
+        'evil.example',
+        '0',
+        '80',
+        '65535',
+        'cb',
+        ' ',
+      ],
+    )
+    const uris = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join('')),
+      fc.array(piece, { maxLength: 8 }).map((pieces) => `http://127.0.0.1${pieces.join('')}`),
+      fc.webUrl({ withFragments: true, withQueryParameters: true }),
+    )
+    fc.assert(
+      fc.property(uris, (uri) => {
+        if (!isLoopbackRedirect(uri, hosts)) return true
+        const url = new URL(uri)
+        return (
+          url.protocol === 'http:' &&
+          hosts.includes(url.hostname) &&
+          url.username + url.password + url.search + url.hash === '' &&
+          url.href === uri.replace(/:80(?=\/)/, '') &&
+          url.port !== '0'
+        )
+      }),
+      { numRuns: 5000 },
+    )
+  })
+
+  it('accepts every host, port and path of the listed form', () => {
+    const path = fc.stringMatching(/^(\/[a-z0-9_~-]{1,8}){1,4}$/)
+    const port = fc.integer({ min: 1, max: 65_535 })
+    fc.assert(
+      fc.property(fc.constantFrom(...hosts), port, path, (host, number, rest) =>
+        isLoopbackRedirect(`http://${host}:${number}${rest}`, hosts),
+      ),
+    )
+  })
+})
+
+describe('redirect addresses under the host of a document', () => {
+  const document = new URL('https://client.example/app/client.json')
+
+  it('accepts any path and query of the host (Client registration 5)', () => {
+    for (const uri of [
+      'https://client.example/callback',
+      'https://client.example/',
+      'https://client.example/a?b=c',
+    ]) {
+      expect(isUnderHost(uri, document), uri).to.equal(true)
+    }
+  })
+
+  it('refuses every other host, port, scheme and spelling', () => {
+    for (const uri of [
+      'https://sub.client.example/callback',
+      'https://client.example.evil.example/callback',
+      'https://evil.example/client.example',
+      'https://client.example@evil.example/callback',
+      'https://user@client.example/callback',
+      'https://client.example:8443/callback',
+      'https://client.example:443/callback',
+      'http://client.example/callback',
+      'https://CLIENT.example/callback',
+      'https://client.example/a/../callback',
+      'https://client.example/callback#',
+      'https://client.example/callback#fragment',
+      'https://client.example',
+      'https:client.example/callback',
+      'https://client.example\\callback',
+      'https://client.example./callback',
+      ' https://client.example/callback',
+      'javascript://client.example/%0aalert(1)',
+    ]) {
+      expect(isUnderHost(uri, document), uri).to.equal(false)
+    }
+  })
+})
+
+describe('web addresses', () => {
+  it('are recognised in every spelling that a parser takes for one', () => {
+    for (const uri of [
+      'https://a.example/',
+      'HTTP://a',
+      'ht\ntps://a',
+      ' http://a',
+      'http:\\\\a',
+    ]) {
+      expect(isWebAddress(uri), uri).to.equal(true)
+    }
+    for (const uri of ['cursor://a', 'urn:a', 'javascript:alert(1)', '/callback', '']) {
+      expect(isWebAddress(uri), uri).to.equal(false)
+    }
+  })
+})
