@@ -4,15 +4,17 @@ import { type Html, html } from './html.ts'
 export interface ClientView {
   readonly name: string
   /** How the application came to be known, which decides how much of it was checked. */
-  readonly kind: 'vendor' | 'operator-created' | 'self-declared' | 'loopback'
+  readonly kind: 'vendor' | 'operator-created' | 'self-declared' | 'reviewed' | 'loopback' | 'own'
   /** Where the person goes back to: `app.example.com`, or `this computer (127.0.0.1)`. */
   readonly host: string
   /** The site whose team created the application, for the kind `operator-created`. */
   readonly siteName?: string | undefined
+  /** Where an application describes itself, for the kinds `self-declared` and `reviewed`. */
+  readonly describedAt?: string | undefined
 }
 
 /** The kind of an application in one plain sentence. */
-export function kindSentence({ kind, siteName }: ClientView): string {
+export function kindSentence({ kind, siteName, describedAt }: ClientView): string {
   switch (kind) {
     case 'vendor':
       return 'A partner of this platform. We checked its name and its address.'
@@ -20,8 +22,12 @@ export function kindSentence({ kind, siteName }: ClientView): string {
       return `An application set up by the team of ${siteName ?? 'a site'}.`
     case 'self-declared':
       return 'An application that we have not checked.'
+    case 'reviewed':
+      return `An application of ${describedAt ?? 'another service'}, reviewed by an operator.`
     case 'loopback':
       return 'A program on your own computer.'
+    case 'own':
+      return 'The pages of this service itself.'
   }
 }
 

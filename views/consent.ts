@@ -49,11 +49,11 @@ account. It ends at once.</p>`,
 }
 
 /** Says what nobody checked, before anything that the application says about itself. */
-function warning({ kind, host }: ClientView): Html | undefined {
+function warning({ kind, host, describedAt }: ClientView): Html | undefined {
   if (kind === 'self-declared') {
     return html`<div class="notice warning" role="note">
 <p><strong>This application describes itself.</strong> Its name and details were not checked by us.
-Make sure that you trust ${foreignName(host)}.</p>
+Make sure that you trust ${foreignName(describedAt ?? host)}.</p>
 </div>`
   }
   if (kind === 'loopback') {

@@ -8,6 +8,8 @@ export interface Layout {
   /** The URL path of the stylesheet. */
   readonly stylesheet: string
   readonly body: Html
+  /** What stands between the header and the page: the navigation of an area. */
+  readonly navigation?: Html | undefined
   readonly siteName?: string | undefined
 }
 
@@ -18,7 +20,8 @@ const icon = `data:image/svg+xml,${encodeURIComponent(
 )}`
 
 /** The whole document around the body of a page. It needs no script and asks for one file only. */
-export function layout({ title, id, stylesheet, body, siteName = 'Gatehouse' }: Layout): Html {
+export function layout(page: Layout): Html {
+  const { title, id, stylesheet, body, navigation, siteName = 'Gatehouse' } = page
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -34,6 +37,7 @@ export function layout({ title, id, stylesheet, body, siteName = 'Gatehouse' }: 
 <svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><path fill="currentColor" d="${shape}"/></svg>
 <span>${siteName}</span>
 </header>
+${navigation}
 <main id="${id}">
 ${body}
 </main>

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-const content = readFileSync(join(import.meta.dirname, 'style.css'))
+const content = Buffer.concat(
+  ['style.css', 'area.css'].map((file) => readFileSync(join(import.meta.dirname, file))),
+)
 const digest = createHash('sha256').update(content).digest('hex')
 
 /**

@@ -1,0 +1,226 @@
+import Router from 'koa-router'
+
+import { applicationFormPage } from '../../views/admin-application-form.ts'
+import { applicationPage, applicationsPage } from '../../views/admin-applications.ts'
+import {
+  type CheckedEntry,
+  checkEntry,
+  choosableScopes,
+  type TypedEntry,
+} from '../clients/application-form.ts'
+import type { Application } from '../clients/application-lists.ts'
+import { LIVE_SECRETS_MAX } from '../clients/application-secrets.ts'
+import { APPLICATIONS_PER_SITE_MAX } from '../clients/application-store.ts'
+import { nothingHere } from '../errors.ts'
+import { pages } from '../first-party/addresses.ts'
+import { doneSentence } from '../first-party/done.ts'
+import { type PageContext, seeOther, sendPage } from '../first-party/gate.ts'
+import { listRequest, pagerOf } from '../first-party/paging.ts'
+import { formField, formFields } from '../http/form.ts'
+import type { AdminDependencies } from './dependencies.ts'
+import type { Entrance, Operator } from './entrance.ts'
+
+export const APPLICATIONS = `${pages.admin}/:site/applications`
+export const APPLICATION = `${APPLICATIONS}/:client`
+
+/** The OAuth applications of a site: the list, one of them, and the form that makes or changes it. */
+export function applicationRoutes(entrance: Entrance, dependencies: AdminDependencies): Router {
+  const router = new Router()
+  const { listApplications } = dependencies
+
+  router.get(
+    APPLICATIONS,
+    entrance.whereOn.page(async (ctx, { area, site, address }) => {
+      const { rows, next } = await listApplications(site.id, listRequest(ctx))
+      const page = applicationsPage({
+        area,
+        siteName: site.name,
+        applications: rows.map(({ clientId, name, authMethod, disabled }) => ({
+          name,
+          clientId,
+          confidential: authMethod !== 'none',
+          disabled,
+          href: address('applications', clientId),
+        })),
+        newHref: address('applications', 'new'),
+        pager: pagerOf(ctx, next),
+        done: doneSentence(ctx, { deleted: 'The application was deleted.' }),
+      })
+      sendPage(ctx, page)
+    }),
+  )
+  creationRoutes(router, entrance, dependencies)
+
+  router.get(
+    APPLICATION,
+    entrance.whereOn.page(async (ctx, operator) => {
+      const app = await findAsked(ctx, operator, dependencies)
+      await showApplication(ctx, { app, operator }, dependencies)
+    }),
+  )
+  editRoutes(router, entrance, dependencies)
+  return router
+}
+
+/** The application that the address names, at this site. */
+export async function findAsked(
+  ctx: PageContext,
+  { site }: Operator,
+  { findApplication }: Pick<AdminDependencies, 'findApplication'>,
+): Promise<Application> {
+  const app = await findApplication(site.id, ctx.params['client'] ?? '')
+  if (!app) throw nothingHere()
+  return app
+}
+
+const nothingTyped: TypedEntry = { name: '', redirectUris: '', authMethod: '', scopes: [] }
+
+function creationRoutes(
+  router: Router,
+  entrance: Entrance,
+  { applications, newSecrets, loopbackHosts }: AdminDependencies,
+): void {
+  router.get(
+    `${APPLICATIONS}/new`,
+    entrance.whereOn.page(async (ctx, operator) => {
+      sendForm(ctx, { operator, app: undefined, typed: nothingTyped })
+    }),
+  )
+  router.post(
+    APPLICATIONS,
+    entrance.whereOn.form(async (ctx, operator) => {
+      const typed = typedEntry(ctx)
+      const checked = checkEntry(typed, loopbackHosts)
+      if (checked.kind === 'bad') {
+        return sendForm(ctx, { operator, app: undefined, typed, problems: checked.problems })
+      }
+      const { site, actor, visitor, address } = operator
+      const created = await applications.create(site.id, checked.application, actor)
+      if (!created) {
+        const problem = `A site may have ${APPLICATIONS_PER_SITE_MAX} applications. Delete one first.`
+        return sendForm(ctx, { operator, app: undefined, typed, problem })
+      }
+      const { clientId, secret } = created
+      if (secret !== undefined) await newSecrets.keep(visitor, clientId, secret)
+      seeOther(ctx, `${address('applications', clientId)}?done=created`)
+    }),
+  )
+}
+
+function editRoutes(router: Router, entrance: Entrance, dependencies: AdminDependencies): void {
+  const { applications, loopbackHosts, forgetGrants } = dependencies
+  router.get(
+    `${APPLICATION}/edit`,
+    entrance.whereOn.page(async (ctx, operator) => {
+      const app = await findAsked(ctx, operator, dependencies)
+      const typed = { ...app, redirectUris: app.redirectUris.join('\n') }
+      sendForm(ctx, { operator, app, typed })
+    }),
+  )
+  router.post(
+    `${APPLICATION}/edit`,
+    entrance.whereOn.form(async (ctx, operator) => {
+      const app = await findAsked(ctx, operator, dependencies)
+      // What a client is does not change: a public one would have no secret, a confidential one two.
+      const typed = { ...typedEntry(ctx), authMethod: app.authMethod }
+      const checked = checkEntry(typed, loopbackHosts)
+      if (checked.kind === 'bad') {
+        return sendForm(ctx, { operator, app, typed, problems: checked.problems })
+      }
+      await forgetGrants(await applications.update(app, checked.application, operator.actor))
+      seeOther(ctx, `${operator.address('applications', app.clientId)}?done=saved`)
+    }),
+  )
+}
+
+function typedEntry(ctx: PageContext): TypedEntry {
+  return {
+    name: formField(ctx, 'name'),
+    redirectUris: formField(ctx, 'redirect_uris'),
+    authMethod: formField(ctx, 'auth_method'),
+    scopes: formFields(ctx, 'scope'),
+  }
+}
+
+interface Form {
+  readonly operator: Operator
+  readonly app: Application | undefined
+  readonly typed: TypedEntry
+  readonly problems?: Extract<CheckedEntry, { kind: 'bad' }>['problems']
+  readonly problem?: string
+}
+
+function sendForm(ctx: PageContext, { operator, app, typed, problems, problem }: Form): void {
+  const { area, address } = operator
+  if (problems || problem) ctx.status = 422
+  const known = app && address('applications', app.clientId)
+  const page = applicationFormPage({
+    area,
+    editing: app?.name,
+    action: known ? `${known}/edit` : address('applications'),
+    cancelHref: known ?? address('applications'),
+    typed,
+    choices: choosableScopes.map(({ name }) => ({ name, ability: abilityOf(name) })),
+    problems: problems ?? {},
+    problem,
+  })
+  sendPage(ctx, page)
+}
+
+/** What a scope lets an application do, in the words that the member reads. */
+function abilityOf(name: string): string {
+  const scope = choosableScopes.find((choice) => choice.name === name)
+  return scope ? `can ${scope.access === 'write' ? 'change' : 'see'} ${scope.sentence}` : name
+}
+
+interface Shown {
+  readonly app: Application
+  readonly operator: Operator
+}
+
+async function showApplication(
+  ctx: PageContext,
+  { app, operator }: Shown,
+  { newSecrets, connections, discoveryHref }: AdminDependencies,
+): Promise<void> {
+  const { area, visitor, address } = operator
+  const at = (...segments: string[]) => address('applications', app.clientId, ...segments)
+  const page = applicationPage({
+    area,
+    application: {
+      ...app,
+      confidential: app.authMethod !== 'none',
+      scopes: app.scopes.map((name) => ({ name, ability: abilityOf(name) })),
+    },
+    secrets: app.secrets.map(({ id, hint, createdAt }) => ({
+      hint,
+      createdAt,
+      removeHref: app.secrets.length > 1 ? at('secrets', id, 'remove') : undefined,
+    })),
+    mayAddSecret: app.secrets.length < LIVE_SECRETS_MAX,
+    newSecret: await newSecrets.take(visitor, app.clientId),
+    people: await connections.countPeople(app.clientId),
+    hrefs: {
+      edit: at('edit'),
+      people: at('people'),
+      refusals: at('refusals'),
+      addSecret: at('secrets'),
+      remove: at('delete'),
+      disable: at('disable'),
+      enable: at('enable'),
+    },
+    discoveryHref,
+    done: doneSentence(ctx, doneSentences),
+  })
+  sendPage(ctx, page)
+}
+
+const doneSentences = {
+  created: 'The application was created. Give its client_id to its maker.',
+  saved: 'The changes were saved. They hold from now on.',
+  disabled: 'The application was disabled. Its tokens are refused.',
+  enabled: 'The application was enabled.',
+  'secret-added': 'A new secret was made. The other one works until you remove it.',
+  'secret-removed': 'The secret was removed.',
+  'two-secrets': 'Two secrets live already. Remove one before you make another.',
+}

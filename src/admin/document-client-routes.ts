@@ -1,0 +1,73 @@
+import Router from 'koa-router'
+
+import {
+  documentClientsPage,
+  reviewDocumentClientPage,
+} from '../../views/admin-document-clients.ts'
+import type { DocumentReviews } from '../clients/document-review.ts'
+import { nothingHere } from '../errors.ts'
+import { pages } from '../first-party/addresses.ts'
+import { doneSentence } from '../first-party/done.ts'
+import { seeOther, sendPage } from '../first-party/gate.ts'
+import { listRequest, pagerOf } from '../first-party/paging.ts'
+import { formField } from '../http/form.ts'
+import type { Entrance } from './entrance.ts'
+
+const CLIENTS = `${pages.admin}/:site/self-declared-clients`
+
+/** What operators decide about clients that describe themselves (specification, Authentication 8). */
+export function documentClientRoutes(entrance: Entrance, reviews: DocumentReviews): Router {
+  const router = new Router()
+
+  router.get(
+    CLIENTS,
+    entrance.page(async (ctx, { area, address }) => {
+      const { pageSize: first, after } = listRequest(ctx)
+      const { rows, last, hasNextPage } = await reviews.listDocumentClients({ first, after })
+      const reviewHref = (review: string, client: string) =>
+        `${address('self-declared-clients', review)}?${new URLSearchParams({ client })}`
+      const page = documentClientsPage({
+        area,
+        clients: rows.map((client) => ({
+          ...client,
+          approveHref: reviewHref('approved', client.clientId),
+          blockHref: reviewHref('blocked', client.clientId),
+        })),
+        pager: pagerOf(ctx, hasNextPage ? last : undefined),
+        done: doneSentence(ctx, {
+          approved: 'The client was approved.',
+          blocked: 'The client was blocked. Its tokens are refused.',
+        }),
+      })
+      sendPage(ctx, page)
+    }),
+  )
+
+  for (const review of ['approved', 'blocked'] as const) {
+    router.get(
+      `${CLIENTS}/${review}`,
+      entrance.page(async (ctx, { area, address }) => {
+        const clientId = new URLSearchParams(ctx.querystring).get('client') ?? ''
+        if (clientId === '') throw nothingHere()
+        const page = reviewDocumentClientPage({
+          area,
+          clientId,
+          review,
+          action: ctx.path,
+          hidden: [{ name: 'client', value: clientId }],
+          cancelHref: address('self-declared-clients'),
+        })
+        sendPage(ctx, page)
+      }),
+    )
+    router.post(
+      `${CLIENTS}/${review}`,
+      entrance.form(async (ctx, { actor, address }) => {
+        const clientId = formField(ctx, 'client')
+        if (!(await reviews.reviewDocumentClient(clientId, review, actor))) throw nothingHere()
+        seeOther(ctx, `${address('self-declared-clients')}?done=${review}`)
+      }),
+    )
+  }
+  return router
+}

@@ -1,0 +1,43 @@
+import type { Visitor } from '../first-party/session.ts'
+import type { StateAdapter } from '../store/state.ts'
+
+/**
+ * A secret on its way to the one page that shows it. Between the form that made it and that page it
+ * lies sealed in the state store for a moment, so that loading the page again neither shows it twice
+ * nor makes another one.
+ */
+export interface NewSecrets {
+  keep(visitor: Visitor, clientId: string, secret: string): Promise<void>
+  /** The secret, the first time that this visitor asks for it. */
+  take(visitor: Visitor, clientId: string): Promise<string | undefined>
+}
+
+export interface NewSecretDependencies {
+  /** Records of the model `NewSecret`. */
+  readonly records: Pick<StateAdapter, 'upsert' | 'find' | 'destroy' | 'consumeOnce'>
+  readonly seal: (plain: string) => string
+  readonly open: (sealed: string) => string
+  /** The digest of an id; an id holds what only the visitor's browser may know. */
+  readonly digest: (text: string) => string
+}
+
+const KEPT_SECONDS = 120
+
+export function makeNewSecrets(dependencies: NewSecretDependencies): NewSecrets {
+  const { records, seal, open, digest } = dependencies
+  const recordId = ({ sessionId }: Visitor, clientId: string) => digest(`${sessionId} ${clientId}`)
+  return {
+    async keep(visitor, clientId, secret) {
+      await records.upsert(recordId(visitor, clientId), { sealed: seal(secret) }, KEPT_SECONDS)
+    },
+
+    async take(visitor, clientId) {
+      const id = recordId(visitor, clientId)
+      const record = await records.find(id)
+      if (!record) return undefined
+      const consumption = await records.consumeOnce(id, '')
+      await records.destroy(id)
+      return consumption?.first ? open(String(record['sealed'])) : undefined
+    },
+  }
+}

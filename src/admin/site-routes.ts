@@ -1,0 +1,108 @@
+import Router from 'koa-router'
+
+import { auditPage } from '../../views/admin-audit.ts'
+import { adminHomePage, adminSitesPage, betaPage, switchOffPage } from '../../views/admin-home.ts'
+import { notAnOperator } from '../errors.ts'
+import { pages } from '../first-party/addresses.ts'
+import { doneSentence } from '../first-party/done.ts'
+import { seeOther, sendPage } from '../first-party/gate.ts'
+import { listRequest, pagerOf } from '../first-party/paging.ts'
+import type { AdminDependencies } from './dependencies.ts'
+import type { Entrance } from './entrance.ts'
+
+const SITE = `${pages.admin}/:site`
+
+/** The way to a site, its overview, its beta features and its audit trail. */
+export function siteRoutes(entrance: Entrance, dependencies: AdminDependencies): Router {
+  const router = new Router()
+  const { gate, listSites, listChanges, documents } = dependencies
+
+  router.get(
+    pages.admin,
+    gate.page(async (ctx, { person, csrf }) => {
+      const sites = await listSites(person.id)
+      const [only, second] = sites
+      if (!only) throw notAnOperator()
+      if (!second) return seeOther(ctx, `${pages.admin}/${only.slug}`)
+      const links = [{ href: pages.account, label: 'Your account', current: false }]
+      const page = adminSitesPage({
+        area: { name: 'Administration', links, person, csrf },
+        sites: sites.map(({ name, slug }) => ({ name, href: `${pages.admin}/${slug}` })),
+      })
+      sendPage(ctx, page)
+    }),
+  )
+
+  router.get(
+    SITE,
+    entrance.page(async (ctx, { area, site, address }) => {
+      const on = site.connectionsOnSince !== undefined
+      const page = adminHomePage({
+        area,
+        siteName: site.name,
+        betaHref: address('beta'),
+        applicationsHref: on ? address('applications') : undefined,
+        documentClientsHref: documents && address('self-declared-clients'),
+        auditHref: address('audit'),
+      })
+      sendPage(ctx, page)
+    }),
+  )
+
+  router.get(
+    `${SITE}/audit`,
+    entrance.page(async (ctx, { area, site }) => {
+      const { rows, next } = await listChanges(site.id, listRequest(ctx))
+      const page = auditPage({
+        area,
+        siteName: site.name,
+        entries: rows,
+        pager: pagerOf(ctx, next),
+      })
+      sendPage(ctx, page)
+    }),
+  )
+  betaRoutes(router, entrance, dependencies)
+  return router
+}
+
+function betaRoutes(
+  router: Router,
+  entrance: Entrance,
+  { switchConnections }: AdminDependencies,
+): void {
+  router.get(
+    `${SITE}/beta`,
+    entrance.page(async (ctx, { area, site, address }) => {
+      const page = betaPage({
+        area,
+        siteName: site.name,
+        onSince: site.connectionsOnSince,
+        switchOnAction: address('beta', 'on'),
+        switchOffHref: address('beta', 'off'),
+        applicationsHref: address('applications'),
+        done: doneSentence(ctx, {
+          on: 'MCP connections is on. You find OAuth applications in the navigation now.',
+          off: 'MCP connections is off. Every application of the site has stopped.',
+        }),
+      })
+      sendPage(ctx, page)
+    }),
+  )
+  router.get(
+    `${SITE}/beta/off`,
+    entrance.page(async (ctx, { area, site, address }) => {
+      const [action, cancelHref] = [address('beta', 'off'), address('beta')]
+      sendPage(ctx, switchOffPage({ area, siteName: site.name, action, cancelHref }))
+    }),
+  )
+  for (const word of ['on', 'off'] as const) {
+    router.post(
+      `${SITE}/beta/${word}`,
+      entrance.form(async (ctx, { site, actor, address }) => {
+        await switchConnections(site.id, word === 'on', actor)
+        seeOther(ctx, `${address('beta')}?done=${word}`)
+      }),
+    )
+  }
+}

@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto'
+
+import type { Kysely } from 'kysely'
+
+import { isAfter, type PlaceInList } from '../sites/page.ts'
+import type { Database } from '../store/database.ts'
+import type { Schema } from '../store/schema.ts'
+
+/** Who changes something, in which request, when. */
+export interface Actor {
+  readonly personId: string
+  readonly requestId: string
+  readonly now: number
+}
+
+/** A change as the audit trail keeps it. Never a secret, a digest or a token. */
+export interface Change {
+  readonly action: string
+  readonly subject: { readonly kind: string; readonly id: string }
+  readonly siteId: string | undefined
+  readonly before?: Record<string, unknown> | undefined
+  readonly after?: Record<string, unknown> | undefined
+}
+
+export interface AuditEntry {
+  readonly occurredAt: number
+  /** The name of the person, as it is now; undefined when there is no such person any more. */
+  readonly actorName: string | undefined
+  readonly action: string
+  readonly subjectKind: string
+  readonly subjectId: string
+  readonly before: string | undefined
+  readonly after: string | undefined
+  readonly requestId: string | undefined
+}
+
+/** Writes a change down, in the transaction that makes it: neither is there without the other. */
+export async function recordChange(
+  kysely: Kysely<Schema>,
+  actor: Actor,
+  change: Change,
+): Promise<void> {
+  await kysely
+    .insertInto('audit_event')
+    .values({
+      id: randomUUID(),
+      occurred_at: actor.now,
+      actor_person_id: actor.personId,
+      action: change.action,
+      subject_kind: change.subject.kind,
+      subject_id: change.subject.id,
+      site_id: change.siteId ?? null,
+      before: change.before ? JSON.stringify(change.before) : null,
+      after: change.after ? JSON.stringify(change.after) : null,
+      request_id: actor.requestId,
+    })
+    .execute()
+}
+
+/** The changes at a site and the reviews for all sites, the newest first. */
+export async function listChanges(
+  { kysely }: Database,
+  siteId: string,
+  { pageSize, after }: { readonly pageSize: number; readonly after: PlaceInList | undefined },
+): Promise<{ rows: AuditEntry[]; next: PlaceInList | undefined }> {
+  const found = await kysely
+    .selectFrom('audit_event as e')
+    .leftJoin('person', 'person.id', 'e.actor_person_id')
+    .selectAll('e')
+    .select('person.name as actor_name')
+    .where((eb) =>
+      eb.or([
+        eb('e.site_id', '=', siteId),
+        // Metadata documents are reviewed for the whole service, so every operator may know by whom.
+        eb('e.subject_kind', '=', 'document_client'),
+      ]),
+    )
+    .where(isAfter({ by: 'e.occurred_at', id: 'e.id', direction: 'desc' }, after))
+    .orderBy('e.occurred_at', 'desc')
+    .orderBy('e.id', 'desc')
+    .limit(pageSize + 1)
+    .execute()
+  const rows = found.slice(0, pageSize)
+  const last = rows.at(-1)
+  return {
+    rows: rows.map((row) => ({
+      occurredAt: row.occurred_at,
+      actorName: row.actor_name ?? undefined,
+      action: row.action,
+      subjectKind: row.subject_kind,
+      subjectId: row.subject_id,
+      before: row.before ?? undefined,
+      after: row.after ?? undefined,
+      requestId: row.request_id ?? undefined,
+    })),
+    next: last && found.length > pageSize ? [last.occurred_at, last.id] : undefined,
+  }
+}

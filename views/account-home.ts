@@ -1,0 +1,50 @@
+import { type AreaView, areaPage } from './area.ts'
+import { type Html, html } from './html.ts'
+import { rolesPhrase } from './person-view.ts'
+
+export interface AccountHomePage {
+  readonly area: AreaView
+  readonly person: { readonly name: string; readonly email: string }
+  readonly sites: readonly AccountSite[]
+  readonly appsHref: string
+  readonly signOutEverywhereHref: string
+}
+
+export interface AccountSite {
+  readonly name: string
+  readonly roles: readonly string[]
+  /** Where the person administers it; undefined for everybody but owners and admins. */
+  readonly adminHref: string | undefined
+}
+
+/** Who the person is here, and where. */
+export function accountHomePage(page: AccountHomePage): Html {
+  return areaPage({
+    title: 'Your account',
+    id: 'account-page',
+    area: page.area,
+    body: html`<h1>Your account</h1>
+<dl class="facts">
+<div><dt>Name</dt><dd><bdi>${page.person.name}</bdi></dd></div>
+<div><dt>E-mail</dt><dd><bdi>${page.person.email}</bdi></dd></div>
+</dl>
+<h2>Your sites</h2>
+${page.sites.length === 0 && html`<p>You have no role at any site at the moment.</p>`}
+<ul class="cards">
+${page.sites.map(site)}</ul>
+<h2>Applications</h2>
+<p>See which applications may use your account, and remove those that you do not need any more.</p>
+<p><a class="button second" href="${page.appsHref}">Connected apps</a></p>
+<h2>Other browsers</h2>
+<p>Did you sign in on a computer that is not yours?</p>
+<p><a class="button second" href="${page.signOutEverywhereHref}">Sign out everywhere</a></p>`,
+  })
+}
+
+function site({ name, roles, adminHref }: AccountSite): Html {
+  return html`<li class="card"><strong><bdi>${name}</bdi></strong><br>
+<span class="muted">${rolesPhrase(roles)}</span>${
+    adminHref !== undefined && html`<br><a href="${adminHref}">Administer <bdi>${name}</bdi></a>`
+  }</li>
+`
+}

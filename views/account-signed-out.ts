@@ -1,0 +1,46 @@
+import { type AreaView, areaConfirmPage } from './area.ts'
+import { type Html, html } from './html.ts'
+import { layout } from './layout.ts'
+import { stylesheet } from './stylesheet.ts'
+
+/** Asks before every session of the person ends. */
+export function signOutEverywherePage(page: {
+  readonly area: AreaView
+  readonly action: string
+  readonly cancelHref: string
+}): Html {
+  return areaConfirmPage({
+    ...page,
+    title: 'Sign out everywhere?',
+    id: 'sign-out-everywhere-page',
+    question: html`Sign out everywhere?`,
+    consequences: html`<p>You will be signed out in every browser, in this one too, and will need your
+password to sign in again. Applications that you connected keep their access until you remove them
+under <strong>Connected apps</strong>.</p>`,
+    confirm: 'Sign out everywhere',
+  })
+}
+
+/** Confirms that every session has ended. */
+export function signedOutEverywherePage({ againHref }: { readonly againHref: string }): Html {
+  return layout({
+    title: 'Signed out everywhere',
+    id: 'signed-out-everywhere-page',
+    stylesheet: stylesheet.path,
+    body: html`<h1>You are signed out everywhere</h1>
+<p>If you think that somebody knows your password, ask the team of your site to change it.</p>
+<p><a href="${againHref}">Sign in again</a></p>`,
+  })
+}
+
+/** The person went back from the sign-in. */
+export function signInCancelledPage({ againHref }: { readonly againHref: string }): Html {
+  return layout({
+    title: 'Not signed in',
+    id: 'not-signed-in-page',
+    stylesheet: stylesheet.path,
+    body: html`<h1>You are not signed in</h1>
+<p>The page that you wanted to open is for signed-in people only.</p>
+<p><a href="${againHref}">Sign in</a></p>`,
+  })
+}

@@ -1,0 +1,130 @@
+import { type AreaView, areaPage } from './area.ts'
+import { csrfField, problemAlert } from './forms.ts'
+import { type Html, html } from './html.ts'
+
+export interface ApplicationFormPage {
+  readonly area: AreaView
+  /** Undefined for a new application. */
+  readonly editing: string | undefined
+  readonly action: string
+  readonly cancelHref: string
+  readonly typed: {
+    readonly name: string
+    readonly redirectUris: string
+    readonly authMethod: string
+    readonly scopes: readonly string[]
+  }
+  readonly choices: readonly { readonly name: string; readonly ability: string }[]
+  readonly problems: {
+    readonly name?: string | undefined
+    readonly redirectUris?: readonly string[] | undefined
+    readonly authMethod?: string | undefined
+    readonly scopes?: string | undefined
+  }
+  /** What is wrong with the whole, and with no field in particular. */
+  readonly problem?: string | undefined
+}
+
+/** The form of an application, new or known. */
+export function applicationFormPage(page: ApplicationFormPage): Html {
+  const { area, editing, problems } = page
+  const heading = editing === undefined ? 'New application' : `Edit ${editing}`
+  const wrong = page.problem !== undefined || Object.keys(problems).length > 0
+  return areaPage({
+    title: wrong ? `${heading}: please correct` : heading,
+    id: 'application-form-page',
+    area,
+    body: html`<h1><bdi>${heading}</bdi></h1>
+${problemAlert('form-problem', page.problem ?? (wrong ? 'Please correct what is marked below. Nothing was saved.' : undefined))}
+<form method="post" action="${page.action}">
+${csrfField(area.csrf)}
+${nameField(page)}
+${redirectField(page)}
+${editing === undefined && kindField(page)}
+${scopeField(page)}
+<div class="actions">
+<button id="save" type="submit">${editing === undefined ? 'Create application' : 'Save'}</button>
+<a id="cancel" class="button second" href="${page.cancelHref}">Cancel</a>
+</div>
+</form>`,
+  })
+}
+
+function nameField({ typed, problems }: ApplicationFormPage): Html {
+  return html`<label for="name">Name</label>
+<p class="hint" id="name-hint">Members read it when they are asked for access.</p>
+${fieldProblem('name-problem', problems.name)}
+<input id="name" name="name" type="text" maxlength="200" autocomplete="off" required value="${typed.name}"${described('name', problems.name)}>`
+}
+
+function redirectField({ typed, problems }: ApplicationFormPage): Html {
+  const wrong = problems.redirectUris
+  return html`<label for="redirect-uris">Redirect addresses</label>
+<p class="hint" id="redirect-uris-hint">One a line, exactly as the application sends them. <code>https://</code>
+addresses, <code>http://127.0.0.1/…</code> for a program on a computer, or a scheme like
+<code>com.example.app:/</code> for an app on a device.</p>
+${
+  wrong &&
+  html`<ul class="field-problem" id="redirect-uris-problem">
+${wrong.map((problem) => html`<li>${problem}</li>\n`)}</ul>`
+}
+<textarea id="redirect-uris" name="redirect_uris" rows="4" required spellcheck="false" autocapitalize="none"${described('redirect-uris', wrong)}>
+${typed.redirectUris}</textarea>`
+}
+
+const kinds = [
+  {
+    value: 'none',
+    label: 'Public',
+    what: 'runs on the devices of its users (an app, a browser page, a command-line tool, an MCP client) and cannot keep a secret',
+  },
+  {
+    value: 'client_secret_post',
+    label: 'Confidential',
+    what: 'runs on a server of its own and keeps a secret there',
+  },
+]
+
+function kindField({ typed, problems }: ApplicationFormPage): Html {
+  return html`<fieldset${problems.authMethod !== undefined && html` aria-describedby="kind-problem"`}>
+<legend>Kind</legend>
+<p class="hint">It cannot be changed later.</p>
+${fieldProblem('kind-problem', problems.authMethod)}
+${kinds.map(
+  ({ value, label, what }) => html`<label class="choice">
+<input type="radio" name="auth_method" value="${value}" required${typed.authMethod === value && html` checked`}>
+<span><strong>${label}</strong> <span class="muted">${what}</span></span>
+</label>
+`,
+)}</fieldset>`
+}
+
+function scopeField({ typed, choices, problems, editing }: ApplicationFormPage): Html {
+  return html`<fieldset${problems.scopes !== undefined && html` aria-describedby="scopes-problem"`}>
+<legend>What it may request</legend>
+<p class="hint">Every application may also ask who the member is (<code>openid</code>,
+<code>profile</code>, <code>email</code>). Each member is asked before anything is shared.${
+    editing !== undefined &&
+    ' When you take one away, the connections that have it end at once and members connect again.'
+  }</p>
+${fieldProblem('scopes-problem', problems.scopes)}
+${choices.map(
+  ({ name, ability }) => html`<label class="choice">
+<input type="checkbox" name="scope" value="${name}"${typed.scopes.includes(name) && html` checked`}>
+<span><strong>${ability}</strong> <span class="muted"><code>${name}</code></span></span>
+</label>
+`,
+)}</fieldset>`
+}
+
+function fieldProblem(id: string, problem: string | undefined): Html | undefined {
+  return problem === undefined
+    ? undefined
+    : html`<p class="field-problem" id="${id}">${problem}</p>`
+}
+
+function described(field: string, problem: unknown): Html {
+  return problem === undefined
+    ? html` aria-describedby="${field}-hint"`
+    : html` aria-invalid="true" aria-describedby="${field}-hint ${field}-problem"`
+}

@@ -1,0 +1,168 @@
+import { type AreaView, areaConfirmPage, areaPage, doneNotice, type Pager, pager } from './area.ts'
+import { foreignName } from './client-view.ts'
+import { type ConnectionView, connectionFacts } from './connection-view.ts'
+import { type Html, html } from './html.ts'
+import { moment } from './moment.ts'
+
+export interface ApplicationPeoplePage {
+  readonly area: AreaView
+  readonly name: string
+  readonly people: readonly (ConnectionView & {
+    readonly name: string
+    readonly email: string
+    readonly removeHref: string
+  })[]
+  readonly removeAllHref: string
+  readonly backHref: string
+  readonly pager: Pager
+  readonly done: string | undefined
+}
+
+/** Who connected an application. */
+export function applicationPeoplePage(page: ApplicationPeoplePage): Html {
+  const { area, name, people } = page
+  return areaPage({
+    title: `Who connected ${name}`,
+    id: 'people-page',
+    area,
+    body: html`<p class="small"><a href="${page.backHref}"><bdi>${name}</bdi></a></p>
+<h1>Who connected <bdi>${name}</bdi></h1>
+${doneNotice(page.done)}
+${
+  people.length === 0
+    ? html`<p id="no-people">Nobody has connected it.</p>`
+    : html`<p><a id="remove-all" class="button second" href="${page.removeAllHref}">End all connections…</a></p>`
+}
+<ul class="cards">
+${people.map(
+  (person) => html`<li class="card">
+<h2>${foreignName(person.name)}</h2>
+<p class="muted"><bdi>${person.email}</bdi></p>
+<dl class="facts">${connectionFacts(person)}</dl>
+<p><a class="button second" href="${person.removeHref}">End<span class="hidden"> the connection of <bdi>${person.name}</bdi></span>…</a></p>
+</li>
+`,
+)}</ul>
+${pager(page.pager)}`,
+  })
+}
+
+export interface RefusalsPage {
+  readonly area: AreaView
+  readonly name: string
+  readonly backHref: string
+  readonly refusals: readonly {
+    readonly occurredAt: number
+    readonly route: string
+    readonly error: string
+    readonly reason: string | undefined
+    readonly requestId: string
+  }[]
+  readonly kept: number
+}
+
+/** What was refused to an application, with the reason that it was not told. */
+export function refusalsPage({ area, name, backHref, refusals, kept }: RefusalsPage): Html {
+  return areaPage({
+    title: `Refusals of ${name}`,
+    id: 'refusals-page',
+    area,
+    body: html`<p class="small"><a href="${backHref}"><bdi>${name}</bdi></a></p>
+<h1>Refusals</h1>
+<p>What this service refused to <bdi>${name}</bdi>: the last ${kept}, a few seconds after they happen. The
+reason is for you; the application is told the error only.</p>
+${refusals.length === 0 && html`<p id="no-refusals">Nothing was refused yet.</p>`}
+<ul class="cards">
+${refusals.map(
+  ({ occurredAt, route, error, reason, requestId }) => html`<li class="card refusal">
+<strong><code>${error}</code></strong> <span class="muted">at ${route}</span><br>
+${reason !== undefined && html`${reason}<br>`}
+<span class="small">${moment(occurredAt)}, error number <code>${requestId}</code></span>
+</li>
+`,
+)}</ul>`,
+  })
+}
+
+export interface ApplicationConfirmPage {
+  readonly area: AreaView
+  readonly name: string
+  readonly people: number
+  readonly action: string
+  readonly cancelHref: string
+}
+
+export function disableApplicationPage({ name, people, ...page }: ApplicationConfirmPage): Html {
+  return areaConfirmPage({
+    ...page,
+    title: 'Disable this application?',
+    id: 'disable-page',
+    question: html`Disable <bdi>${name}</bdi>?`,
+    consequences: html`<p>It stops at once for ${everybody(people)}: its tokens are refused, and nobody can
+connect it. Its settings and connections are kept. When you enable it again, connections that nobody
+removed meanwhile may be used again.</p>`,
+    confirm: 'Disable',
+  })
+}
+
+export function deleteApplicationPage({ name, people, ...page }: ApplicationConfirmPage): Html {
+  return areaConfirmPage({
+    ...page,
+    title: 'Delete this application?',
+    id: 'delete-page',
+    question: html`Delete <bdi>${name}</bdi>?`,
+    consequences: html`<p>It stops at once for ${everybody(people)}, every connection ends, and its
+<code>client_id</code> is never used again. This cannot be taken back; to stop it for a while, disable
+it.</p>`,
+    confirm: 'Delete for good',
+  })
+}
+
+export function endAllConnectionsPage({ name, people, ...page }: ApplicationConfirmPage): Html {
+  return areaConfirmPage({
+    ...page,
+    title: 'End all connections?',
+    id: 'end-all-page',
+    question: html`End all connections of <bdi>${name}</bdi>?`,
+    consequences: html`<p>Its tokens stop at once for ${everybody(people)}. Everybody may connect it
+again.</p>`,
+    confirm: 'End all connections',
+  })
+}
+
+export function endConnectionPage({
+  name,
+  personName,
+  ...page
+}: Omit<ApplicationConfirmPage, 'people'> & { readonly personName: string }): Html {
+  return areaConfirmPage({
+    ...page,
+    title: 'End this connection?',
+    id: 'end-connection-page',
+    question: html`End the connection of <bdi>${personName}</bdi>?`,
+    consequences: html`<p>${foreignName(name)} loses its access to the account of <bdi>${personName}</bdi> at
+once. The person may connect it again.</p>`,
+    confirm: 'End connection',
+  })
+}
+
+export function removeSecretPage({
+  name,
+  hint,
+  ...page
+}: Omit<ApplicationConfirmPage, 'people'> & { readonly hint: string }): Html {
+  return areaConfirmPage({
+    ...page,
+    title: 'Remove this secret?',
+    id: 'remove-secret-page',
+    question: html`Remove the secret that ends with <code>${hint}</code>?`,
+    consequences: html`<p>${foreignName(name)} cannot use it any more from now on. Tokens that it has are not
+touched.</p>`,
+    confirm: 'Remove secret',
+  })
+}
+
+function everybody(people: number): string {
+  if (people === 0) return 'everybody (nobody has connected it yet)'
+  return people === 1 ? 'the one person who connected it' : `the ${people} people who connected it`
+}

@@ -1,0 +1,170 @@
+import { type AreaView, areaPage, doneNotice, type Pager, pager } from './area.ts'
+import { foreignName } from './client-view.ts'
+import { csrfField } from './forms.ts'
+import { type Html, html } from './html.ts'
+import { moment } from './moment.ts'
+
+export interface ApplicationsPage {
+  readonly area: AreaView
+  readonly siteName: string
+  readonly applications: readonly {
+    readonly name: string
+    readonly clientId: string
+    readonly confidential: boolean
+    readonly disabled: boolean
+    readonly href: string
+  }[]
+  readonly newHref: string
+  readonly pager: Pager
+  readonly done: string | undefined
+}
+
+/** The OAuth applications of a site. */
+export function applicationsPage(page: ApplicationsPage): Html {
+  return areaPage({
+    title: 'OAuth applications',
+    id: 'applications-page',
+    area: page.area,
+    body: html`<h1>OAuth applications</h1>
+${doneNotice(page.done)}
+<p>Each member of <bdi>${page.siteName}</bdi> decides alone whether to connect one of these.</p>
+<p><a id="new-application" class="button" href="${page.newHref}">New application</a></p>
+${page.applications.length === 0 && html`<p id="no-applications">There is no application yet.</p>`}
+<ul class="cards">
+${page.applications.map(
+  ({ name, clientId, confidential, disabled, href }) => html`<li class="card">
+<a href="${href}">${foreignName(name)}</a>${disabled && html` <span class="tag">disabled</span>`}<br>
+<span class="muted">${confidential ? 'confidential' : 'public'}, client_id</span> <code>${clientId}</code>
+</li>
+`,
+)}</ul>
+${pager(page.pager)}`,
+  })
+}
+
+export interface ApplicationPage {
+  readonly area: AreaView
+  readonly application: {
+    readonly clientId: string
+    readonly name: string
+    readonly confidential: boolean
+    readonly redirectUris: readonly string[]
+    readonly scopes: readonly { readonly name: string; readonly ability: string }[]
+    readonly createdAt: number
+    readonly createdBy: string | undefined
+    readonly disabledAt: number | undefined
+  }
+  readonly secrets: readonly SecretView[]
+  /** False while two secrets live already. */
+  readonly mayAddSecret: boolean
+  /** A secret that was just made; it is never shown again. */
+  readonly newSecret: string | undefined
+  readonly people: number
+  readonly hrefs: {
+    readonly edit: string
+    readonly people: string
+    readonly refusals: string
+    readonly addSecret: string
+    readonly remove: string
+    /** Asks first when it disables; enabling needs no question. */
+    readonly disable: string
+    readonly enable: string
+  }
+  readonly discoveryHref: string
+  readonly done: string | undefined
+}
+
+export interface SecretView {
+  readonly hint: string
+  readonly createdAt: number
+  /** Undefined for the only one, which cannot be removed. */
+  readonly removeHref: string | undefined
+}
+
+/** One application: what its maker needs, and what can be done with it. */
+export function applicationPage(page: ApplicationPage): Html {
+  const { application, area, newSecret } = page
+  return areaPage({
+    title: application.name,
+    id: 'application-page',
+    area,
+    body: html`<h1><bdi>${application.name}</bdi>${application.disabledAt !== undefined && html` <span class="tag">disabled</span>`}</h1>
+${doneNotice(page.done)}
+${newSecret !== undefined && secretNotice(newSecret)}
+${facts(page)}
+${application.confidential && secretSection(page)}
+<h2>Use</h2>
+<ul class="links">
+<li><a id="people" href="${page.hrefs.people}">Who connected it</a> <span class="muted">${peoplePhrase(page.people)}</span></li>
+<li><a id="refusals" href="${page.hrefs.refusals}">Refusals</a> <span class="muted">what was refused last, and why</span></li>
+</ul>
+${changes(page)}`,
+  })
+}
+
+function secretNotice(secret: string): Html {
+  return html`<div class="notice warning" role="status">
+<p><strong>Copy the secret now.</strong> It is shown this once and cannot be read again.</p>
+<p><code id="new-secret">${secret}</code></p>
+</div>`
+}
+
+function facts({ application, discoveryHref, hrefs }: ApplicationPage): Html {
+  const { redirectUris, scopes, createdBy } = application
+  return html`<h2>For the maker of the application</h2>
+<dl class="facts">
+<div><dt>client_id</dt><dd><code id="client-id">${application.clientId}</code></dd></div>
+<div><dt>Kind</dt><dd>${
+    application.confidential
+      ? html`confidential: it keeps a secret (<code>client_secret_post</code>)`
+      : html`public: it keeps no secret (<code>none</code>)`
+  }</dd></div>
+<div><dt>Discovery</dt><dd><a href="${discoveryHref}">${discoveryHref}</a></dd></div>
+<div><dt>Redirects to</dt><dd><ul class="plain">
+${redirectUris.map((uri) => html`<li><code>${uri}</code></li>\n`)}</ul></dd></div>
+<div><dt>May request</dt><dd><ul class="plain">
+<li>identity: <code>openid</code>, <code>profile</code>, <code>email</code></li>
+${scopes.map(({ name, ability }) => html`<li><code>${name}</code>: ${ability}</li>\n`)}</ul></dd></div>
+<div><dt>Created</dt><dd>${moment(application.createdAt)}${createdBy !== undefined && html` by <bdi>${createdBy}</bdi>`}</dd></div>
+</dl>
+<p><a id="edit" class="button second" href="${hrefs.edit}">Edit</a></p>`
+}
+
+function secretSection({ secrets, mayAddSecret, hrefs, area }: ApplicationPage): Html {
+  return html`<h2>Secrets</h2>
+<p>Two may live at once: make a new one, change the application over, then remove the old one.</p>
+<ul class="cards">
+${secrets.map(
+  ({ hint, createdAt, removeHref }) => html`<li class="card">
+<span>ends with <code>${hint}</code></span><br><span class="muted">made ${moment(createdAt)}</span>${
+    removeHref !== undefined &&
+    html`<br><a class="remove-secret" href="${removeHref}">Remove<span class="hidden"> the secret that ends with ${hint}</span>…</a>`
+  }</li>
+`,
+)}</ul>
+${
+  mayAddSecret &&
+  html`<form method="post" action="${hrefs.addSecret}">
+${csrfField(area.csrf)}
+<div class="actions"><button id="add-secret" type="submit" class="second">Make a new secret</button></div>
+</form>`
+}`
+}
+
+function changes({ application, hrefs, area }: ApplicationPage): Html {
+  return html`<h2>Stop it</h2>
+${
+  application.disabledAt === undefined
+    ? html`<p><a id="disable" class="button second" href="${hrefs.disable}">Disable…</a></p>`
+    : html`<p>Disabled since ${moment(application.disabledAt)}.</p>
+<form method="post" action="${hrefs.enable}">
+${csrfField(area.csrf)}
+<div class="actions"><button id="enable" type="submit">Enable again</button></div>
+</form>`
+}
+<p><a id="delete" class="button second" href="${hrefs.remove}">Delete…</a></p>`
+}
+
+function peoplePhrase(people: number): string {
+  return people === 1 ? '1 person' : `${people} people`
+}

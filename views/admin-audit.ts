@@ -1,0 +1,67 @@
+import { type AreaView, areaPage, type Pager, pager } from './area.ts'
+import { type Html, html } from './html.ts'
+import { moment } from './moment.ts'
+
+export interface AuditPage {
+  readonly area: AreaView
+  readonly siteName: string
+  readonly entries: readonly AuditEntryView[]
+  readonly pager: Pager
+}
+
+export interface AuditEntryView {
+  readonly occurredAt: number
+  readonly actorName: string | undefined
+  readonly action: string
+  readonly subjectId: string
+  readonly before: string | undefined
+  readonly after: string | undefined
+}
+
+/** What each action is called; one that is not listed is shown as it is stored. */
+const words: ReadonlyMap<string, string> = new Map([
+  ['feature.on', 'switched MCP connections on'],
+  ['feature.off', 'switched MCP connections off'],
+  ['application.create', 'created the application'],
+  ['application.update', 'changed the application'],
+  ['application.disable', 'disabled the application'],
+  ['application.enable', 'enabled the application'],
+  ['application.delete', 'deleted the application'],
+  ['secret.add', 'made a secret for the application'],
+  ['secret.remove', 'removed a secret of the application'],
+  ['connection.remove', 'removed the own connection with the application'],
+  ['connection.revoke', 'ended the connection of a person with the application'],
+  ['connections.revoke_all', 'ended all connections of the application'],
+  ['document_client.approved', 'approved the self-declared client'],
+  ['document_client.blocked', 'blocked the self-declared client'],
+])
+
+/** Who changed what, the newest first. */
+export function auditPage({ area, siteName, entries, pager: paging }: AuditPage): Html {
+  return areaPage({
+    title: 'Audit trail',
+    id: 'audit-page',
+    area,
+    body: html`<h1>Audit trail</h1>
+<p>What was changed at <bdi>${siteName}</bdi>, the newest first.</p>
+${entries.length === 0 && html`<p>Nothing was changed yet.</p>`}
+<ul class="cards">
+${entries.map(entry)}</ul>
+${pager(paging)}`,
+  })
+}
+
+function entry({ occurredAt, actorName, action, subjectId, before, after }: AuditEntryView): Html {
+  return html`<li class="card">
+<strong><bdi>${actorName ?? 'Somebody'}</bdi></strong> ${words.get(action) ?? action} <code>${subjectId}</code><br>
+<span class="small">${moment(occurredAt)}</span>
+${
+  (before !== undefined || after !== undefined) &&
+  html`<dl class="facts">
+${before !== undefined && html`<div><dt>Before</dt><dd><code>${before}</code></dd></div>`}
+${after !== undefined && html`<div><dt>After</dt><dd><code>${after}</code></dd></div>`}
+</dl>`
+}
+</li>
+`
+}

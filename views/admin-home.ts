@@ -1,0 +1,130 @@
+import { type AreaView, areaConfirmPage, areaPage, doneNotice } from './area.ts'
+import { csrfField } from './forms.ts'
+import { type Html, html } from './html.ts'
+import { moment } from './moment.ts'
+
+/** Which site to administer. */
+export function adminSitesPage({
+  area,
+  sites,
+}: {
+  readonly area: AreaView
+  readonly sites: readonly { readonly name: string; readonly href: string }[]
+}): Html {
+  return areaPage({
+    title: 'Your sites',
+    id: 'admin-sites-page',
+    area,
+    body: html`<h1>Which site?</h1>
+<ul class="cards">
+${sites.map(({ name, href }) => html`<li class="card"><a href="${href}"><bdi>${name}</bdi></a></li>\n`)}</ul>`,
+  })
+}
+
+export interface AdminHomePage {
+  readonly area: AreaView
+  readonly siteName: string
+  readonly betaHref: string
+  /** Undefined while MCP connections is off. */
+  readonly applicationsHref: string | undefined
+  /** Undefined while the service knows no metadata documents. */
+  readonly documentClientsHref: string | undefined
+  readonly auditHref: string
+}
+
+/** Where an operator begins. */
+export function adminHomePage(page: AdminHomePage): Html {
+  const { area, siteName, applicationsHref, documentClientsHref } = page
+  return areaPage({
+    title: `Administer ${siteName}`,
+    id: 'admin-page',
+    area,
+    body: html`<h1><bdi>${siteName}</bdi></h1>
+<h2>Developers</h2>
+<ul class="links">
+${
+  applicationsHref !== undefined &&
+  link({
+    href: applicationsHref,
+    label: 'OAuth applications',
+    what: 'applications with which your members may use their own data',
+  })
+}${
+  documentClientsHref !== undefined &&
+  link({
+    href: documentClientsHref,
+    label: 'Self-declared clients',
+    what: 'applications that describe themselves, and what you decided about them',
+  })
+}${link({
+  href: page.betaHref,
+  label: 'Beta features',
+  what: `MCP connections: ${applicationsHref === undefined ? 'off' : 'on'}`,
+})}</ul>
+<h2>Security</h2>
+<ul class="links">
+${link({ href: page.auditHref, label: 'Audit trail', what: 'who changed what, and when' })}</ul>`,
+  })
+}
+
+function link({ href, label, what }: { href: string; label: string; what: string }): Html {
+  return html`<li><a href="${href}">${label}</a> <span class="muted">${what}</span></li>
+`
+}
+
+export interface BetaPage {
+  readonly area: AreaView
+  readonly siteName: string
+  readonly onSince: number | undefined
+  readonly switchOnAction: string
+  readonly switchOffHref: string
+  readonly applicationsHref: string
+  readonly done: string | undefined
+}
+
+/** The switch of the beta feature, with what it does. */
+export function betaPage(page: BetaPage): Html {
+  const on = page.onSince !== undefined
+  return areaPage({
+    title: 'Beta features',
+    id: 'beta-page',
+    area: page.area,
+    body: html`<h1>Beta features</h1>
+${doneNotice(page.done)}
+<section class="card" aria-labelledby="mcp-connections">
+<h2 id="mcp-connections">MCP connections</h2>
+<p id="beta-state"><strong>${on ? 'On' : 'Off'}</strong>${page.onSince !== undefined && html` since ${moment(page.onSince)}`}</p>
+<p>Lets applications act for your members. You create an application under <strong>OAuth
+applications</strong>, choose what it may do, and give its maker the <code>client_id</code>. Each
+member of <bdi>${page.siteName}</bdi>, students included, then decides alone whether to connect it, and
+it reaches only the data of that person at your site.</p>
+${
+  on
+    ? html`<p><a href="${page.applicationsHref}">OAuth applications</a></p>
+<p><a id="switch-off" class="button second" href="${page.switchOffHref}">Switch off…</a></p>`
+    : html`<form method="post" action="${page.switchOnAction}">
+${csrfField(page.area.csrf)}
+<div class="actions"><button id="switch-on" type="submit">Switch MCP connections on</button></div>
+</form>`
+}
+</section>`,
+  })
+}
+
+export function switchOffPage(page: {
+  readonly area: AreaView
+  readonly siteName: string
+  readonly action: string
+  readonly cancelHref: string
+}): Html {
+  return areaConfirmPage({
+    ...page,
+    title: 'Switch MCP connections off?',
+    id: 'switch-off-page',
+    question: html`Switch MCP connections off?`,
+    consequences: html`<p>Every OAuth application of <bdi>${page.siteName}</bdi> stops at once: its tokens
+are refused, and nobody can connect it. Applications and connections are kept. When you switch it on
+again, connections that nobody removed meanwhile may be used again.</p>`,
+    confirm: 'Switch off',
+  })
+}

@@ -1,0 +1,105 @@
+import { csrfField } from './forms.ts'
+import { type Html, html } from './html.ts'
+import { layout } from './layout.ts'
+import type { PersonView } from './person-view.ts'
+import { stylesheet } from './stylesheet.ts'
+
+/** What surrounds every page for a signed-in person. */
+export interface AreaView {
+  /** What the area is, for people who cannot see where they are: "Your account". */
+  readonly name: string
+  readonly links: readonly AreaLink[]
+  readonly person: PersonView
+  /** The token that the form which signs out carries, and every other form of the page. */
+  readonly csrf: string
+}
+
+export interface AreaLink {
+  readonly href: string
+  readonly label: string
+  readonly current: boolean
+}
+
+export interface AreaPage {
+  readonly title: string
+  readonly id: string
+  readonly area: AreaView
+  readonly body: Html
+}
+
+/** Where the sign-out of an area is sent. */
+const SIGN_OUT_ACTION = '/sign-out'
+
+/** A page of an area, with its navigation and the way out. */
+export function areaPage({ title, id, area, body }: AreaPage): Html {
+  return layout({
+    title,
+    id,
+    stylesheet: stylesheet.path,
+    navigation: html`<nav class="area" aria-label="${area.name}">
+<ul>
+${area.links.map(areaLink)}</ul>
+<form method="post" action="${SIGN_OUT_ACTION}">
+${csrfField(area.csrf)}
+<span class="muted"><bdi>${area.person.name}</bdi></span>
+<button id="sign-out" type="submit" class="second">Sign out</button>
+</form>
+</nav>`,
+    body,
+  })
+}
+
+function areaLink({ href, label, current }: AreaLink): Html {
+  return html`<li><a href="${href}"${current && html` aria-current="page"`}><bdi>${label}</bdi></a></li>
+`
+}
+
+export interface AreaConfirmPage {
+  readonly title: string
+  readonly id: string
+  readonly area: AreaView
+  readonly question: Html
+  /** What will happen, in paragraphs or a list. */
+  readonly consequences: Html
+  readonly action: string
+  readonly hidden?: readonly { readonly name: string; readonly value: string }[] | undefined
+  readonly confirm: string
+  readonly cancelHref: string
+}
+
+/** Asks once before something that cannot be taken back, and says what will happen. */
+export function areaConfirmPage(page: AreaConfirmPage): Html {
+  return areaPage({
+    ...page,
+    body: html`<h1>${page.question}</h1>
+${page.consequences}
+<form method="post" action="${page.action}">
+${csrfField(page.area.csrf)}
+${page.hidden?.map(({ name, value }) => html`<input type="hidden" name="${name}" value="${value}">\n`)}
+<div class="actions">
+<button id="confirm" type="submit" class="danger">${page.confirm}</button>
+<a id="cancel" class="button second" href="${page.cancelHref}">Cancel</a>
+</div>
+</form>`,
+  })
+}
+
+/** A link to the rest of a list, and back to its beginning. */
+export interface Pager {
+  readonly nextHref: string | undefined
+  readonly firstHref: string | undefined
+}
+
+export function pager({ nextHref, firstHref }: Pager): Html | undefined {
+  if (nextHref === undefined && firstHref === undefined) return undefined
+  return html`<nav class="pager" aria-label="Pages">
+${firstHref !== undefined && html`<a id="first-page" href="${firstHref}">Back to the beginning</a>`}
+${nextHref !== undefined && html`<a id="next-page" href="${nextHref}">Show more</a>`}
+</nav>`
+}
+
+/** Says that something was done, at the top of the page that shows it. */
+export function doneNotice(sentence: string | undefined): Html | undefined {
+  if (sentence === undefined) return undefined
+  return html`<p class="notice done" id="done" role="status">${sentence}</p>`
+}

@@ -1,0 +1,39 @@
+import { type Html, html } from './html.ts'
+import { layout } from './layout.ts'
+import { stylesheet } from './stylesheet.ts'
+
+export interface MemberApiPage {
+  /** The full address of the endpoint. */
+  readonly endpoint: string
+  readonly readScope: string
+  readonly writeScope: string
+  /** Where the schema and the documents of the service are. */
+  readonly links: readonly {
+    readonly href: string
+    readonly label: string
+    readonly what: string
+  }[]
+}
+
+/** What a person sees who opens the address of the Member API in a browser. */
+export function memberApiPage({ endpoint, readScope, writeScope, links }: MemberApiPage): Html {
+  const query =
+    '{"query":"{ viewer { name enrolledCourses(first: 5) { nodes { slug expireDate } } } }"}'
+  return layout({
+    title: 'Member API',
+    id: 'member-api-page',
+    stylesheet: stylesheet.path,
+    body: html`<h1>Member API</h1>
+<p>This address is for programs. With the access token of a member it answers GraphQL queries about
+what that person has at one site: courses, other purchases and notifications.</p>
+<pre><code>curl ${endpoint} \\
+  -H 'Authorization: Bearer ACCESS_TOKEN' \\
+  -H 'Content-Type: application/json' \\
+  -d '${query}'</code></pre>
+<p>Queries need the scope <code>${readScope}</code>, mutations <code>${writeScope}</code>. There is no
+anonymous mode: an operator of the site creates the application and hands its
+<code>client_id</code> over.</p>
+<ul class="links">
+${links.map(({ href, label, what }) => html`<li><a href="${href}">${label}</a> <span class="muted">${what}</span></li>\n`)}</ul>`,
+  })
+}
