@@ -3,12 +3,16 @@ import Router from 'koa-router'
 import type { Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 
+import packageJson from '../package.json' with { type: 'json' }
 import { makeAccountStore } from './accounts/account-store.ts'
 import { makeAttemptLimits } from './accounts/attempt-limits.ts'
 import { makePasswords } from './accounts/password.ts'
 import { makeSignIn } from './accounts/sign-in.ts'
+import { noteRefusal, type PageRecords, usePages } from './app-pages.ts'
 import { makeFindAccount, standingQuestion } from './authorization/account-claims.ts'
 import { engineAnswers } from './authorization/answers.ts'
+import { bearerTokens } from './authorization/bearer-tokens.ts'
+import type { ConformanceProfile } from './authorization/conformance-profile.ts'
 import { engineAdapter } from './authorization/engine-adapter.ts'
 import { logEngineEvents } from './authorization/events.ts'
 import { makeInteractions } from './authorization/interactions.ts'
@@ -19,13 +23,21 @@ import { registerRefreshGrant } from './authorization/refresh.ts'
 import { authorizationRequests } from './authorization/requests.ts'
 import { makeResources } from './authorization/resources.ts'
 import type { SecretRoot } from './authorization/secret-root.ts'
-import { storageGuard } from './authorization/storage-guard.ts'
-import { makeClientStore } from './clients/client-store.ts'
+import { guardEvery, storageGuard } from './authorization/storage-guard.ts'
+import type { TokenJudge } from './authorization/token-policy.ts'
+import { type Clients, makeClients } from './clients/find-client.ts'
+import { registrationRoutes } from './clients/routes.ts'
 import type { Config } from './config.ts'
+import { makeConnectionStore } from './connections/connection-store.ts'
+import { authMd } from './discovery/auth-md.ts'
 import { cacheableJson } from './discovery/cacheable.ts'
 import type { ServiceFacts } from './discovery/facts.ts'
 import { protectedResourcePath } from './discovery/protected-resource.ts'
 import { discoveryRoutes } from './discovery/routes.ts'
+import { isLoopbackUrl } from './environment.ts'
+import { withOwnClient } from './first-party/own-client.ts'
+import { type MemberApi, makeMemberApi } from './graphql/member-api.ts'
+import { memberRoutes } from './graphql/routes.ts'
 import { canonicalPath } from './http/canonical-path.ts'
 import { errorDoor } from './http/error-door.ts'
 import { paths } from './http/paths.ts'
@@ -34,6 +46,10 @@ import { requestLog } from './http/request-log.ts'
 import { httpRoutes } from './http/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import { interactionRoutes } from './interaction/routes.ts'
+import { makeToolEndpoint } from './mcp/endpoint.ts'
+import { makeCursors } from './member/connection.ts'
+import { makeMemberData } from './member/member-data.ts'
+import { makeVerifyBearer } from './resource-server/verdict.ts'
 import { listHeldSites } from './sites/site-choice.ts'
 import { findStanding, type StandingQuestion } from './sites/standing.ts'
 import type { Database } from './store/database.ts'
@@ -50,8 +66,12 @@ export interface Parts extends Stores {
   readonly config: Config
   readonly secretRoot: SecretRoot
   readonly logger: Logger
+  readonly conformance: ConformanceProfile | undefined
+  readonly records: PageRecords
   readonly demoAccounts: readonly { login: string; password: string; what: string }[]
   readonly now: () => number
+  /** Sends the requests for metadata documents. */
+  readonly fetch: typeof fetch
 }
 
 /**
@@ -60,17 +80,38 @@ export interface Parts extends Stores {
  * the engine takes its keys at construction only. Making it costs about a millisecond.
  */
 export function createService(parts: Parts): (ring: KeyRing) => Provider {
-  const { config, database, state, redis, now } = parts
+  const { config, database, state, redis, secretRoot, now } = parts
   const limits = makeAttemptLimits(config.service.signIn, redis)
   const accounts = makeAccountStore(database)
+  const clients = withOwnClient(makeClients({ ...parts, ...clientPolicy(config) }), {
+    baseUrl: config.baseUrl,
+    serviceName: config.service.name,
+  })
+  const memberApi = makeMemberApi({
+    data: guardEvery(makeMemberData(database, now)),
+    cursors: makeCursors(secretRoot.cursorKeys),
+    limits: config.service.memberApi,
+  })
   const domain: Domain = {
-    clients: makeClientStore({ database, integrations: config.integrations, now }),
+    clients,
     findPerson: storageGuard(accounts.findPerson),
-    findStanding: storageGuard((question: StandingQuestion) => findStanding(database, question)),
+    findStanding: storageGuard((question: StandingQuestion) =>
+      clients.admitsOrigin(question.clientId)
+        ? findStanding(database, question)
+        : Promise.resolve({ kind: 'lost', reason: 'the client is disabled' } as const),
+    ),
     listHeldSites: storageGuard((personId: string) => listHeldSites(database, personId)),
     signIn: storageGuard(
       makeSignIn({ accounts, limits, passwords: makePasswords(config.service.signIn) }),
     ),
+    memberApi,
+    toolEndpoint: makeToolEndpoint({
+      ...toolSettings(config),
+      redis,
+      read: (question) => storageGuard(() => question(database))(),
+      executeMember: memberApi.executeMember,
+      now,
+    }),
     async checkStores() {
       await Promise.all([database.ping(), state.ping()])
     },
@@ -79,11 +120,13 @@ export function createService(parts: Parts): (ring: KeyRing) => Provider {
 }
 
 interface Domain {
-  readonly clients: ReturnType<typeof makeClientStore>
+  readonly clients: Clients
   readonly findPerson: ReturnType<typeof makeAccountStore>['findPerson']
   readonly findStanding: (question: StandingQuestion) => ReturnType<typeof findStanding>
   readonly listHeldSites: (personId: string) => ReturnType<typeof listHeldSites>
   readonly signIn: ReturnType<typeof makeSignIn>
+  readonly memberApi: MemberApi
+  readonly toolEndpoint: ReturnType<typeof makeToolEndpoint>
   readonly checkStores: () => Promise<void>
 }
 
@@ -94,9 +137,10 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
   const facts = factsOf(config)
   const app = createEngine(parts, domain, ring)
   const interactions = makeInteractions(app)
+  const verifyBearer = makeVerifyBearer(bearerTokens(app, makeJudge(parts, domain)), baseUrl)
 
   app.use(pinnedHost(baseUrl, config.trustProxy))
-  app.use(requestLog(logger, now))
+  app.use(requestLog(logger, now, noteRefusal(parts.records, now)))
   app.use(securityHeaders(baseUrl))
   app.use(errorDoor())
   app.use(canonicalPath(Object.values(paths)))
@@ -104,12 +148,31 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
   app.use(
     httpRoutes({
       checkStores: domain.checkStores,
+      conformance: parts.conformance !== undefined,
       welcome: { baseUrl, links: welcomeLinks, demoAccounts: parts.demoAccounts },
     }).routes(),
   )
   app.use(discoveryRoutes(facts).routes())
   app.use(engineDocuments(facts.documentCacheSeconds).routes())
-  app.use(authorizationRequests(makeResources(baseUrl, protectedPaths)).routes())
+  app.use(
+    registrationRoutes({
+      policy: { ...config, loopbackHosts: config.service.loopbackHosts },
+      register: storageGuard(domain.clients.loopback.register),
+      findClient: storageGuard(domain.clients.find),
+      countRegistration: domain.clients.countRegistration,
+    }).routes(),
+  )
+  app.use(authorizationRequests(makeResources(baseUrl, protectedPaths), parts.conformance).routes())
+  app.use(
+    memberRoutes({
+      api: domain.memberApi,
+      verifyBearer,
+      resourceMetadataUrl: baseUrl + protectedResourcePath('origin'),
+      baseUrl,
+      schemaCacheSeconds: config.service.documents.cacheSeconds,
+    }).routes(),
+  )
+  app.use(domain.toolEndpoint(verifyBearer).routes())
   app.use(
     interactionRoutes({
       interactions,
@@ -118,6 +181,7 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
       formKey: secretRoot.formKey,
     }).routes(),
   )
+  usePages(app, parts, ring)
   return app
 }
 
@@ -129,14 +193,30 @@ function createEngine(parts: Parts, domain: Domain, ring: KeyRing): Provider {
   const resources = makeResources(config.baseUrl, protectedPaths)
   const engine = createProvider({
     baseUrl: config.baseUrl,
-    adapter: engineAdapter({ state, clients: domain.clients, resources, present: presentClient }),
+    adapter: engineAdapter({
+      state,
+      clients: domain.clients,
+      resources,
+      connections: guardEvery(makeConnectionStore(parts.database, now)),
+      present: presentClient,
+    }),
     keys: ring.keys,
     cookieKeys: secretRoot.cookieKeys,
     lifetimes,
     resources,
-    findAccount: makeFindAccount(domain),
-    judgeToken: (token) => domain.findStanding(standingQuestion(token)),
+    findAccount: makeFindAccount({
+      ...domain,
+      conformance: parts.conformance,
+      countUse: parts.records.usage.count,
+    }),
+    judgeToken: makeJudge(parts, domain),
     listHeldSites: domain.listHeldSites,
+    documentResolution: {
+      enabled: admitsDocuments(config.service),
+      documents: domain.clients.documents,
+      fetch: parts.fetch,
+    },
+    conformance: parts.conformance,
     now,
   })
   const refreshTokens = state.adapterFor('RefreshToken')
@@ -156,6 +236,15 @@ function createEngine(parts: Parts, domain: Domain, ring: KeyRing): Provider {
   return engine
 }
 
+/** Standing at a use of a token. The use is counted, except where the token is of no use any more. */
+function makeJudge({ records }: Parts, { findStanding }: Domain): TokenJudge {
+  return async (token) => {
+    const standing = await findStanding(standingQuestion(token))
+    if (standing.kind === 'good' && token.grantId) records.usage.count(token.grantId)
+    return standing
+  }
+}
+
 /** Discovery and JWKS are the engine's; that they may be cached and read from any page is ours. */
 function engineDocuments(cacheSeconds: number): Router {
   const router = new Router()
@@ -173,6 +262,29 @@ const welcomeLinks = [
   { href: paths.authMd, label: 'auth.md', what: 'how to get and use a token, step by step' },
   { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and answer' },
 ]
+
+/** What the tool endpoint is told of a configuration. */
+function toolSettings(config: Config) {
+  const { baseUrl, service } = config
+  return {
+    service: { name: service.name, version: packageJson.version, baseUrl },
+    authGuide: () => authMd(factsOf(config)),
+    policy: service.mcp,
+    isLoopback: isLoopbackUrl,
+    resourceMetadataUrl: baseUrl + protectedResourcePath('mcp'),
+  }
+}
+
+/** What the clients of a configuration are made of. */
+function clientPolicy({ service, integrations }: Config) {
+  const { loopbackHosts, metadataDocuments, registration, lifetimes } = service
+  const tokensLiveSeconds = lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds
+  return { integrations, loopbackHosts, metadataDocuments, registration, tokensLiveSeconds }
+}
+
+function admitsDocuments({ metadataDocuments }: Config['service']): boolean {
+  return metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
+}
 
 /** What the discovery documents say of this configuration. */
 function factsOf({ baseUrl, service, integrations }: Config): ServiceFacts {

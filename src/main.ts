@@ -1,11 +1,14 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 
 import { type Logger, pino } from 'pino'
 
 import { readConfig } from './config.ts'
 import { openService } from './service.ts'
+
+/** How long running requests have to finish once the process was asked to stop. */
+const DRAIN_MS = 10_000
 
 const started = performance.now()
 const config = await readOrExit()
@@ -23,21 +26,35 @@ try {
 
 async function serve(log: Logger): Promise<void> {
   await using service = await openService(config, log)
-  const server = createServer((request, response) => current(request, response))
-  const current: RequestListener = (request, response) => service.handler()(request, response)
+  const running = new Set<ServerResponse>()
+  const server = createServer((request, response) => {
+    running.add(response)
+    response.once('close', () => running.delete(response))
+    service.handler()(request, response)
+  })
   limitConnections(server)
-  server.listen(config.port, config.host)
-  await once(server, 'listening')
+  await listen(server)
   if (process.stdout.isTTY || config.logLevel !== 'silent') {
     process.stderr.write(service.welcome(Math.round(performance.now() - started)))
   }
   await stopSignal()
-  await drain(server)
+  await drain(server, running)
   log.flush()
 }
 
+async function listen(server: Server): Promise<void> {
+  const { port, host } = config
+  try {
+    server.listen(port, host)
+    await once(server, 'listening')
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error
+    throw new Error(`Port ${port} of ${host} is taken by another program.`, { cause: error })
+  }
+}
+
 /** Bounds what one connection may take; the engine and our routes bound bodies themselves. */
-function limitConnections(server: ReturnType<typeof createServer>): void {
+function limitConnections(server: Server): void {
   server.requestTimeout = 30_000
   server.headersTimeout = 15_000
   server.keepAliveTimeout = 65_000
@@ -48,13 +65,18 @@ async function stopSignal(): Promise<void> {
   await Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')])
 }
 
-const DRAIN_MS = 10_000
-
-/** Takes no more work, lets what runs finish, and cuts what is still open after ten seconds. */
-async function drain(server: ReturnType<typeof createServer>): Promise<void> {
+/**
+ * Takes no more work, lets what runs finish, and cuts what is still open after ten seconds. Each
+ * running answer says that its connection ends with it, or a client would keep the connection, and
+ * thereby this process, for as long as connections are kept.
+ */
+async function drain(server: Server, running: ReadonlySet<ServerResponse>): Promise<void> {
   const closed = once(server, 'close')
   server.close()
-  server.closeIdleConnections()
+  server.keepAliveTimeout = 1
+  for (const response of running) {
+    if (!response.headersSent) response.setHeader('Connection', 'close')
+  }
   const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
   await closed
   clearTimeout(cut)

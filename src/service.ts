@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 
 import { makePasswords } from './accounts/password.ts'
 import { createService, type Stores } from './app.ts'
+import { makePageRecords } from './app-pages.ts'
 import { makeConformanceProfile } from './authorization/conformance-profile.ts'
 import { type KeyDependencies, loadKeyRing } from './authorization/keys.ts'
 import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './authorization/secret-root.ts'
@@ -34,6 +35,8 @@ export interface Service extends AsyncDisposable {
 
 export interface ServiceOptions {
   readonly now?: () => number
+  /** Sends the requests for metadata documents; tests reach hosts of their own by it. */
+  readonly fetch?: typeof fetch
 }
 
 /**
@@ -43,7 +46,7 @@ export interface ServiceOptions {
 export async function openService(
   config: Config,
   logger: Logger,
-  { now = Date.now }: ServiceOptions = {},
+  { now = Date.now, fetch = globalThis.fetch }: ServiceOptions = {},
 ): Promise<Service> {
   await using opening = new AsyncDisposableStack()
   const secretRoot = openSecretRoot(config)
@@ -51,7 +54,11 @@ export async function openService(
   const accounts = await settleDemo(config, stores.database, now)
   const conformance = config.conformance && (await makeConformanceProfile(config.conformance))
   if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
+  const records = makePageRecords(stores.database, now)
+  opening.defer(records.flush)
+  opening.defer(repeatedly(config.service.storage.usageFlushSeconds, logger, records.flush))
   const makeApp = createService({
+    records,
     conformance,
     ...stores,
     config,
@@ -59,6 +66,7 @@ export async function openService(
     logger,
     demoAccounts: accounts,
     now,
+    fetch,
   })
 
   const keys = keyDependencies(config, stores.database, secretRoot, now)
@@ -76,6 +84,7 @@ export async function openService(
   opening.defer(
     repeatedly(config.service.storage.sweepSeconds, logger, async () => {
       await stores.state.sweep()
+      await records.prune()
     }),
   )
 

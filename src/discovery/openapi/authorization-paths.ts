@@ -4,6 +4,7 @@ import type { ServiceFacts } from '../facts.ts'
 import { errorSchema, header } from './answers.ts'
 import {
   type Answer,
+  type Content,
   closed,
   form,
   json,
@@ -80,10 +81,14 @@ const signOutFields: readonly Field[] = [
   { name: 'ui_locales', description: 'OpenID Connect', schema: text },
 ]
 
+/** What a redirect says to a person whose browser does not follow it. */
+const redirection: Content = { ...page, 'text/plain': { schema: text } }
+
 const onwards: Answer = {
   description:
     'To the pages of sign-in and consent, or to `redirect_uri` with `code`, `state` and `iss` (RFC 9207), or with `error`.',
   headers: { Location: header('Location'), 'Cache-Control': header('NoStore') },
+  content: redirection,
 }
 
 /** A browser gets a page, and a program that asks for JSON the shape of RFC 6749. */
@@ -103,6 +108,12 @@ const faults: Operation['responses'] = {
     headers: waiting,
     content: errorContent,
   },
+}
+
+/** What is wrong with a body before anything in it is looked at. */
+const formFaults: Operation['responses'] = {
+  413: { description: 'The body is larger than the service reads.', content: errorContent },
+  415: { description: 'The body is of another media type.', content: errorContent },
 }
 
 /** The two addresses to which a browser is sent. */
@@ -141,21 +152,11 @@ function authorizeByForm(fields: readonly Field[]): Operation {
     security,
     requestBody: { required: true, content: form(formOf(fields)) },
     responses: {
-      303: {
-        description: 'To the same address as GET with the same parameters.',
-        headers: { Location: header('Location') },
-      },
-      400: errorPage,
+      303: { ...onwards, description: 'To the same address as GET with the same parameters.' },
+      ...formFaults,
       ...faults,
     },
   }
-}
-
-const signOutResponses: Operation['responses'] = {
-  200: { description: 'A page that asks for confirmation.', content: page },
-  303: { description: 'To `post_logout_redirect_uri`.', headers: { Location: header('Location') } },
-  400: errorPage,
-  ...faults,
 }
 
 function signOut(): Operation {
@@ -165,7 +166,14 @@ function signOut(): Operation {
     tags,
     security,
     parameters: inQuery(signOutFields),
-    responses: signOutResponses,
+    responses: {
+      200: {
+        description: 'A page that asks for confirmation; it goes on to `post_logout_redirect_uri`.',
+        content: page,
+      },
+      400: errorPage,
+      ...faults,
+    },
   }
 }
 
@@ -176,7 +184,11 @@ function signOutByForm(): Operation {
     tags,
     security,
     requestBody: { required: false, content: form(formOf(signOutFields)) },
-    responses: signOutResponses,
+    responses: {
+      303: { ...onwards, description: 'To the same address as GET with the same parameters.' },
+      ...formFaults,
+      ...faults,
+    },
   }
 }
 

@@ -1,6 +1,6 @@
 import { paths } from '../../http/paths.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../../scopes/catalogue.ts'
-import { errorSchema, faults, shared } from './answers.ts'
+import { errorSchema, faults, header, refusal, shared } from './answers.ts'
 import {
   type Answer,
   closed,
@@ -48,7 +48,24 @@ const result = closed(
 
 /** POST only, and one operation at a time (GraphQL over HTTP). */
 export function memberPaths(): Paths {
-  return { [paths.graphql]: { post: query() } }
+  return { [paths.graphql]: { post: query() }, [paths.memberSchema]: { get: schema() } }
+}
+
+function schema(): Operation {
+  return {
+    operationId: 'getMemberSchema',
+    summary: 'The schema of the Member API, with descriptions',
+    tags: ['Member API'],
+    security: [],
+    responses: {
+      200: {
+        description: 'The GraphQL schema definition.',
+        headers: { 'Cache-Control': header('MaxAge') },
+        content: { 'text/plain': { schema: text } },
+      },
+      429: faults[429],
+    },
+  }
 }
 
 function query(): Operation {
@@ -70,7 +87,7 @@ function query(): Operation {
       },
       401: shared('InvalidToken'),
       403: shared('InsufficientScope'),
-      406: graphqlAnswer('None of the media types asked for is offered.'),
+      406: refusal('None of the media types asked for is offered.'),
       413: shared('TooLarge'),
       415: shared('UnsupportedMediaType'),
       ...faults,

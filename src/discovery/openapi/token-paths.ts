@@ -143,7 +143,10 @@ function userinfo(operationId: string, summary: string): Operation {
     security: [{ bearer: [] }],
     responses: {
       200: privateAnswer('The claims that the granted scopes release.', closed(claims, ['sub'])),
-      400: refusal('The request is malformed.', { errors: ['invalid_request'] }),
+      400: refusal('The request is malformed.', {
+        errors: ['invalid_request'],
+        headers: { 'WWW-Authenticate': header('Challenge') },
+      }),
       401: shared('InvalidToken'),
       403: shared('InsufficientScope'),
       ...faults,
@@ -176,7 +179,7 @@ function introspect(): Operation {
     responses: {
       200: privateAnswer('The token, or that it is not active.', introspection),
       400: refusal('The request is malformed.', {
-        errors: ['invalid_request', 'invalid_client', 'unsupported_token_type'],
+        errors: ['invalid_request', 'invalid_client'],
       }),
       401: shared('InvalidClient'),
       ...faults,
@@ -195,7 +198,7 @@ function revoke(): Operation {
     responses: {
       200: { description: 'Done. The body is empty.' },
       400: refusal('The request is malformed.', {
-        errors: ['invalid_request', 'invalid_client', 'unsupported_token_type'],
+        errors: ['invalid_request', 'invalid_client'],
       }),
       401: shared('InvalidClient'),
       ...faults,

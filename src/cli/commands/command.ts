@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto'
+
+import { pino } from 'pino'
+
+import type { Config } from '../../config.ts'
+import { openConfiguredDatabase } from '../../service.ts'
+import type { Database } from '../../store/database.ts'
+
+/** What every command needs: the configured database, and a row in the audit trail. */
+
+/** A command that has a report to print although it ends with an error. */
+export class CommandRefused extends Error {
+  override readonly name = 'CommandRefused'
+  readonly report: string
+
+  constructor(report: string, message: string) {
+    super(message)
+    this.report = report
+  }
+}
+
+/** Opens the database that the service of this configuration would use, and closes it again. */
+export async function withDatabase<Result>(
+  config: Config,
+  work: (database: Database) => Promise<Result>,
+): Promise<Result> {
+  await using database = await openConfiguredDatabase(config, pino({ level: 'silent' }))
+  return await work(database)
+}
+
+export interface AuditedAction {
+  readonly action: string
+  readonly subjectKind: string
+  readonly subjectId: string
+  readonly after: object
+}
+
+/** Writes what an operator did at the command line into the audit trail; it has no actor there. */
+export async function recordAction({ kysely }: Database, action: AuditedAction): Promise<void> {
+  await kysely
+    .insertInto('audit_event')
+    .values({
+      id: `aud_${randomUUID()}`,
+      occurred_at: Date.now(),
+      actor_person_id: null,
+      action: action.action,
+      subject_kind: action.subjectKind,
+      subject_id: action.subjectId,
+      site_id: null,
+      before: null,
+      after: JSON.stringify(action.after),
+      request_id: null,
+    })
+    .execute()
+}

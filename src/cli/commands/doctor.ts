@@ -1,0 +1,173 @@
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { sql } from 'kysely'
+
+import { type KeyDependencies, listKeys, loadKeyRing } from '../../authorization/keys.ts'
+import { holdsDemoCampus } from '../../campus/load.ts'
+import type { Config } from '../../config.ts'
+import { isLoopbackUrl } from '../../environment.ts'
+import { keyDependencies, openSecretRoot } from '../../service.ts'
+import type { Database } from '../../store/database.ts'
+import { openRedis, type RedisClient } from '../../store/redis.ts'
+import { CommandRefused, withDatabase } from './command.ts'
+
+/** What one look found: how it is, or what is wrong, in a sentence. */
+interface Finding {
+  readonly kind: 'ok' | 'note' | 'wrong'
+  readonly sentence: string
+}
+
+const ok = (sentence: string): Finding => ({ kind: 'ok', sentence })
+const note = (sentence: string): Finding => ({ kind: 'note', sentence })
+const wrong = (sentence: string): Finding => ({ kind: 'wrong', sentence })
+
+/**
+ * `doctor`: looks at everything that a service needs, one thing after the other, so that one that
+ * is broken hides none of the others. It makes neither a database nor keys.
+ *
+ * @throws {CommandRefused} with the report, when anything is wrong
+ */
+export async function diagnose(read: () => Config): Promise<string> {
+  const config = read()
+  const findings = [
+    ok(`The configuration is complete; the issuer is ${config.baseUrl}.`),
+    ...(await lookAtDatabase(config)),
+    ...(await lookAtRedis(config)),
+    ...lookAtSecretFile(config),
+  ]
+  const report = findings.map(({ kind, sentence }) => `${kind.padEnd(5)}  ${sentence}`).join('\n')
+  const count = findings.filter(({ kind }) => kind === 'wrong').length
+  if (count === 0) return report
+  throw new CommandRefused(
+    report,
+    count === 1 ? 'One thing is wrong.' : `${count} things are wrong.`,
+  )
+}
+
+async function lookAtDatabase(config: Config): Promise<Finding[]> {
+  if (!config.databaseUrl && !existsSync(join(config.dataDir, 'gatehouse.db'))) {
+    return [note(`There is no database in ${config.dataDir} yet; the first start makes it.`)]
+  }
+  try {
+    return await withDatabase(config, async (database) => [
+      ok(`The database (${database.engine}) answers, and its schema is up to date.`),
+      ...(await lookAtDatabaseClock(database)),
+      ...(await lookAtKeys(config, database)),
+      ...(await lookAtDemo(config, database)),
+    ])
+  } catch (error) {
+    return [wrong(`The database does not answer: ${sentenceOf(error)}`)]
+  }
+}
+
+async function lookAtDatabaseClock({ engine, kysely }: Database): Promise<Finding[]> {
+  // The embedded database has no clock of its own.
+  if (engine === 'sqlite') return []
+  const before = Date.now()
+  const { rows } = await sql<{ ms: number }>`
+    select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms`.execute(kysely)
+  return [compareClocks('the database', rows[0]?.ms ?? 0, before)]
+}
+
+/** Processes whose clocks differ disagree about what has expired. */
+const CLOCK_DIFFERENCE_MAX_MS = 2_000
+
+function compareClocks(other: string, theirsMs: number, beforeMs: number): Finding {
+  const difference = Math.round(theirsMs - (beforeMs + Date.now()) / 2)
+  if (Math.abs(difference) <= CLOCK_DIFFERENCE_MAX_MS) {
+    return ok(`The clocks of this machine and of ${other} agree.`)
+  }
+  return wrong(
+    `The clocks of this machine and of ${other} differ by ${Math.abs(difference)} ms; ` +
+      'synchronise them, or tokens expire too early or too late.',
+  )
+}
+
+async function lookAtKeys(config: Config, database: Database): Promise<Finding[]> {
+  try {
+    const keys = keyDependencies(config, database, openSecretRoot(config), Date.now)
+    return [await judgeKeys(keys)]
+  } catch (error) {
+    return [wrong(`The signing keys cannot be used: ${sentenceOf(error)}`)]
+  }
+}
+
+async function judgeKeys(keys: KeyDependencies): Promise<Finding> {
+  const rows = await listKeys(keys)
+  if (rows.length === 0) return note('There are no signing keys yet; the first start makes them.')
+  const count = (state: string) => rows.filter((row) => row.state === state).length
+  if (count('current') !== 1 || count('next') !== 1) {
+    return wrong(
+      `There must be one key that signs and one next key, but there are ${count('current')} and ` +
+        `${count('next')}.`,
+    )
+  }
+  await loadKeyRing(keys)
+  return ok(`The signing keys open with this secret; ${rows[0]?.kid} signs.`)
+}
+
+async function lookAtDemo(config: Config, database: Database): Promise<Finding[]> {
+  if (!(await holdsDemoCampus(database))) return []
+  const local = isLoopbackUrl(config.baseUrl)
+  if (config.demoData === 'on' || (config.demoData === 'auto' && local && !config.databaseUrl)) {
+    return [note('The database holds the demo campus, whose passwords are public.')]
+  }
+  return [
+    wrong(
+      'The database holds the demo campus, whose passwords are public, so that the service will ' +
+        'not start; use an empty database, or set DEMO_DATA=on.',
+    ),
+  ]
+}
+
+/** A person is waiting. */
+const REDIS_READY_TIMEOUT_MS = 2_000
+
+async function lookAtRedis(config: Config): Promise<Finding[]> {
+  if (!config.redis) return []
+  let redis: RedisClient | undefined
+  try {
+    redis = await openRedis(config.redis, {
+      commandTimeoutMs: config.service.storage.answerWithinMs,
+      readyTimeoutMs: REDIS_READY_TIMEOUT_MS,
+    })
+    await redis.ping()
+    return [ok('Redis answers.'), await lookAtRedisClock(redis), await lookAtEviction(redis)]
+  } catch (error) {
+    return [wrong(`Redis does not answer: ${sentenceOf(error)}`)]
+  } finally {
+    redis?.disconnect()
+  }
+}
+
+async function lookAtRedisClock(redis: RedisClient): Promise<Finding> {
+  const before = Date.now()
+  const [seconds = 0, microseconds = 0] = await redis.time()
+  return compareClocks('Redis', Number(seconds) * 1000 + Number(microseconds) / 1000, before)
+}
+
+/** Redis must refuse writes when it is full, and not forget people's sessions and tokens. */
+async function lookAtEviction(redis: RedisClient): Promise<Finding> {
+  const memory = await redis.info('memory')
+  const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1] ?? 'unknown'
+  const limited = !/^maxmemory:0\s*$/m.test(memory)
+  if (!limited || policy === 'noeviction') return ok('Redis keeps what it is given.')
+  return wrong(
+    `Redis forgets tokens and sessions when its memory is full (maxmemory-policy ${policy}); ` +
+      'set it to noeviction.',
+  )
+}
+
+function lookAtSecretFile({ secrets, dataDir }: Config): Finding[] {
+  const file = join(dataDir, 'secret')
+  if (secrets || !existsSync(file)) return []
+  const readableByOthers = (statSync(file).mode & 0o077) !== 0
+  return readableByOthers
+    ? [wrong(`Other users of this machine can read ${file}; run chmod 600 ${file}.`)]
+    : [ok(`${file} is readable by its owner only.`)]
+}
+
+function sentenceOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,34 @@
+import { makePasswords } from '../../accounts/password.ts'
+import { loadCampus, readCampusFolder } from '../../campus/load.ts'
+import type { Config } from '../../config.ts'
+import { recordAction, withDatabase } from './command.ts'
+
+/**
+ * `import <folder>`: loads a campus into the configured database, whole or not at all. It is never
+ * marked as the demo campus, because what an operator imports is the operator's own.
+ */
+export async function importCampus(config: Config, folder: string): Promise<string> {
+  const campus = await readFolder(folder)
+  return await withDatabase(config, async (database) => {
+    const { hash: hashPassword } = makePasswords(config.service.signIn)
+    const summary = await loadCampus({ database, campus, hashPassword, now: Date.now })
+    const written = Object.entries(summary).filter(([, count]) => count > 0)
+    await recordAction(database, {
+      action: 'campus.imported',
+      subjectKind: 'campus',
+      subjectId: folder,
+      after: Object.fromEntries(written),
+    })
+    const counts = written.map(([table, count]) => `${count} ${table.replaceAll('_', ' ')}`)
+    return `Imported ${folder}: ${counts.join(', ')}.`
+  })
+}
+
+async function readFolder(folder: string) {
+  try {
+    return await readCampusFolder(folder)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error
+    throw new Error(`${folder} cannot be read`, { cause: error })
+  }
+}

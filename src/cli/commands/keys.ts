@@ -1,0 +1,52 @@
+import { type KeyRow, listKeys, loadKeyRing, rotateKeys } from '../../authorization/keys.ts'
+import type { Config } from '../../config.ts'
+import { keyDependencies, openSecretRoot } from '../../service.ts'
+import type { Database } from '../../store/database.ts'
+import { recordAction, withDatabase } from './command.ts'
+
+/** `keys list`: one line a key, and no private part of any. */
+export async function listSigningKeys(config: Config): Promise<string> {
+  return await withDatabase(config, async (database) => {
+    const rows = await listKeys(dependenciesOf(config, database))
+    if (rows.length === 0) return 'There are no signing keys yet; the first start makes them.'
+    return rows.map(lineOf).join('\n')
+  })
+}
+
+/** `keys rotate`: what `authorization/keys.ts` does, written into the audit trail. */
+export async function rotateSigningKeys(
+  config: Config,
+  { force }: { readonly force: boolean },
+): Promise<string> {
+  return await withDatabase(config, async (database) => {
+    const dependencies = dependenciesOf(config, database)
+    // It also shows that the secret is the right one before anything is changed.
+    await loadKeyRing(dependencies)
+    const kid = await rotateKeys(dependencies, { force })
+    await recordAction(database, {
+      action: 'signing_key.rotated',
+      subjectKind: 'signing_key',
+      subjectId: kid,
+      after: { forced: force },
+    })
+    const { reloadSeconds, retiredKeepSeconds } = config.service.keys
+    return (
+      `${kid} signs from now on; running processes follow within ${reloadSeconds} s. ` +
+      `The key before it stays published for ${retiredKeepSeconds} s.`
+    )
+  })
+}
+
+function dependenciesOf(config: Config, database: Database) {
+  return keyDependencies(config, database, openSecretRoot(config), Date.now)
+}
+
+const meanings = {
+  current: 'signs',
+  next: 'is published and signs after the next rotation',
+  retired: 'signs no more and is still published',
+} as const satisfies Record<KeyRow['state'], string>
+
+function lineOf({ kid, state, createdAt }: KeyRow): string {
+  return `${kid}  ${state.padEnd(7)}  made ${new Date(createdAt).toISOString()}, ${meanings[state]}`
+}

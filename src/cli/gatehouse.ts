@@ -1,0 +1,78 @@
+import { join } from 'node:path'
+
+import { type Config, readConfig } from '../config.ts'
+import { renderExampleEnv } from '../environment.ts'
+import { CommandRefused } from './commands/command.ts'
+import { diagnose } from './commands/doctor.ts'
+import { importCampus } from './commands/import.ts'
+import { listSigningKeys, rotateSigningKeys } from './commands/keys.ts'
+
+const help = `npm run gatehouse -- <command>
+
+It works on the database that the environment names (DATA_DIR or DATABASE_URL), like the service.
+
+  keys list             signing keys: which one signs, which come next, which have retired
+  keys rotate           lets the next key sign; running processes follow within seconds
+    --force             although the next key was published only just now (a key has leaked)
+  import <folder>       loads sites, people, courses, purchases and OAuth applications from the
+                        .json files of a folder (config/demo shows the format), all or nothing
+  doctor                checks configuration, storage, keys and clock, and says what is wrong
+  example-env           prints every environment variable with its default and its meaning
+  help                  this text
+
+It ends with 0 when all is well, 1 when something is wrong, 2 when the command is not one of these.
+`
+
+async function main(words: readonly string[]): Promise<void> {
+  const command = commandOf(words)
+  if (!command) {
+    process.stderr.write(`There is no such command: ${words.join(' ')}\n\n${help}`)
+    process.exitCode = 2
+    return
+  }
+  try {
+    process.stdout.write(`${await command()}\n`)
+  } catch (error) {
+    if (error instanceof CommandRefused) process.stdout.write(`${error.report}\n`)
+    process.stderr.write(`${inWords(error)}\n`)
+    process.exitCode = 1
+  }
+}
+
+type Command = () => Promise<string>
+
+/** Each command gives the text to print, or throws; its words are matched whole. */
+const commands: Readonly<Record<string, Command>> = {
+  '': async () => help.trimEnd(),
+  help: async () => help.trimEnd(),
+  '--help': async () => help.trimEnd(),
+  doctor: async () => await diagnose(read),
+  'example-env': async () => renderExampleEnv().trimEnd(),
+  'keys list': async () => await listSigningKeys(read()),
+  'keys rotate': async () => await rotateSigningKeys(read(), { force: false }),
+  'keys rotate --force': async () => await rotateSigningKeys(read(), { force: true }),
+}
+
+function commandOf(words: readonly string[]): Command | undefined {
+  const [first, folder] = words
+  if (first === 'import' && folder !== undefined && words.length === 2) {
+    return async () => await importCampus(read(), folder)
+  }
+  const name = words.join(' ')
+  return Object.hasOwn(commands, name) ? commands[name] : undefined
+}
+
+function read(): Config {
+  return readConfig(process.env, join(import.meta.dirname, '../../config'))
+}
+
+/** The sentence of an error; a stack would say nothing to an operator. */
+function inWords(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { cause, message } = error
+  // What the system said, such as ECONNREFUSED, which the sentence does not repeat.
+  const code = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : ''
+  return message + code
+}
+
+await main(process.argv.slice(2))
