@@ -55,18 +55,20 @@ function pagesWith(text: string): Record<string, Html> {
       problem: text,
     }),
     ...Object.fromEntries(
-      (['vendor', 'operator-created', 'self-declared', 'loopback'] as const).map((kind) => [
-        `consent-${kind}`,
-        consentPage({
-          ...form,
-          client: { ...stranger, kind },
-          person: somebody,
-          site,
-          canSee: [text],
-          canChange: [text],
-          signOutHref: `/out?${text}`,
-        }),
-      ]),
+      (['vendor', 'operator-created', 'self-declared', 'reviewed', 'loopback'] as const).map(
+        (kind) => [
+          `consent-${kind}`,
+          consentPage({
+            ...form,
+            client: { ...stranger, kind },
+            person: somebody,
+            site,
+            canSee: [text],
+            canChange: [text],
+            signOutHref: `/out?${text}`,
+          }),
+        ],
+      ),
     ),
     error: errorPage({ code: text, description: text, errorId: text, title: text }),
     'sign-out': signOutPage({ form: engineForm, client: stranger }),
@@ -269,9 +271,9 @@ describe('pages', () => {
       const words = ['Course Companion', 'app.companion.example', 'Harbour School', person.email]
       for (const word of [...words, ...canSee, ...canChange]) expect(markup).to.include(word)
     }
-    const kinds = new Set(['vendor', 'operator-created', 'self-declared', 'loopback'])
+    const kinds = new Set(['vendor', 'operator-created', 'self-declared', 'reviewed', 'loopback'])
     const sentences = [...kinds].map((kind) => kindSentence({ ...client, kind } as ClientView))
-    expect(new Set(sentences)).to.have.length(4)
+    expect(new Set(sentences)).to.have.length(5)
   })
 
   it('warns of applications that nobody checked, and of no others (design 17)', () => {

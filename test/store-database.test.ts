@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, globSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
@@ -351,11 +351,13 @@ function migrationsWith(name: string, text: string): string {
   return folder
 }
 
-/** `table.column`, with a question mark when it may be null, as src/store/schema.ts says. */
+/** `table.column`, with a question mark when it may be null, as the files of types say. */
 function columnsOfTypes(): string[] {
-  const text = readFileSync(join(import.meta.dirname, '../src/store/schema.ts'), 'utf8')
-  const [, list = ''] = /export interface Schema \{\n(.*?)\n\}/s.exec(text) ?? []
-  return [...list.matchAll(/^ {2}(\w+): (\w+)$/gm)]
+  const files = globSync('../src/store/{schema,*-tables}.ts', { cwd: import.meta.dirname })
+  const text = files.map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('\n')
+  const lists = text.matchAll(/export interface (?:Schema|\w+Tables)\b[^{]*\{\n(.*?)\n\}/gs)
+  return [...lists]
+    .flatMap(([, list = '']) => [...list.matchAll(/^ {2}(\w+): (\w+)$/gm)])
     .flatMap(([, table, type]) => {
       const [, body = ''] = new RegExp(`interface ${type} \\{\\n(.*?)\\n\\}`, 's').exec(text) ?? []
       return [...body.matchAll(/^ {2}(\w+): (.*)$/gm)].map(

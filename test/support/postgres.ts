@@ -25,8 +25,14 @@ export interface PostgresServer extends AsyncDisposable {
   restart(): Promise<void>
 }
 
-/** A PostgreSQL server of one's own on a free port. It never waits for a disk. */
-export async function startPostgres(file: string): Promise<PostgresServer> {
+/**
+ * A PostgreSQL server of one's own on a free port. It never waits for a disk, and it forgets the
+ * last moment when it is killed, unless the settings say else.
+ */
+export async function startPostgres(
+  file: string,
+  settings: readonly string[] = [],
+): Promise<PostgresServer> {
   const owner = serverOwner()
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-postgres-'))
   if (owner) chownSync(folder, owner.uid, owner.gid)
@@ -45,6 +51,7 @@ export async function startPostgres(file: string): Promise<PostgresServer> {
         ...['-D', join(folder, 'data'), '-k', folder, '-p', `${port}`, '-h', '127.0.0.1'],
         ...['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', 'synchronous_commit=off'],
         ...['-c', 'shared_buffers=16MB', '-c', 'max_connections=100', '-c', 'autovacuum=off'],
+        ...settings.flatMap((setting) => ['-c', setting]),
       ],
       cwd: folder,
       readyWhen: /database system is ready to accept connections/,

@@ -196,3 +196,21 @@ export async function startBalancer(): Promise<Balancer> {
     },
   }
 }
+
+/** Two processes that are one service: the same storage, secret and issuer. */
+export interface Pair extends AsyncDisposable {
+  /** The one whose own address is BASE_URL, unless the variables name another. */
+  readonly first: ServiceProcess
+  readonly second: ServiceProcess
+}
+
+export async function startPair(shared: Variables): Promise<Pair> {
+  await using opening = new AsyncDisposableStack()
+  const PORT = String(await freePort())
+  const first = opening.use(
+    await startProcess({ BASE_URL: `http://127.0.0.1:${PORT}`, ...shared, PORT }),
+  )
+  const second = opening.use(await startProcess({ BASE_URL: first.url, ...shared }))
+  const open = opening.move()
+  return { first, second, [Symbol.asyncDispose]: () => open.disposeAsync() }
+}

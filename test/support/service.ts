@@ -42,6 +42,8 @@ export interface ServiceSetup {
   readonly environment?: Record<string, string>
   readonly policy?: (policy: ServicePolicy) => ServicePolicy
   readonly now?: () => number
+  /** Sends the requests for metadata documents. */
+  readonly fetch?: typeof fetch
 }
 
 /** A whole service on a port of its own, on the embedded database unless the variables say else. */
@@ -61,7 +63,10 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
   const log: string[] = []
   const logger = pino({ base: null }, { write: (line: string) => void log.push(line) })
   const service = opening.use(
-    await openService(config, logger, setup.now ? { now: setup.now } : {}),
+    await openService(config, logger, {
+      ...(setup.now && { now: setup.now }),
+      ...(setup.fetch && { fetch: setup.fetch }),
+    }),
   )
   opening.defer(async () => {
     server.close()

@@ -83,7 +83,7 @@ const hashes = new Map<string, Promise<string>>()
 /** As the service hashes them, and once for all databases of a run, because it is slow on purpose. */
 function hashPassword(password: string): Promise<string> {
   const known = hashes.get(password)
-  if (known) return known
+  if (known !== undefined) return known
   const hash = makePasswords(readConfig({}, configFolder).service.signIn).hash(password)
   hashes.set(password, hash)
   return hash

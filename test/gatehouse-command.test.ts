@@ -1,0 +1,156 @@
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { expect } from 'chai'
+
+import { holdsDemoCampus } from '../src/campus/load.ts'
+import { openDatabase } from '../src/store/database.ts'
+import { type Ended, runGatehouse, startProcess, temporaryFolder } from './support/process.ts'
+import { freePort } from './support/programs.ts'
+import { startRedis } from './support/redis.ts'
+import { getTokens } from './support/relying-party.ts'
+import { configFolder } from './support/service.ts'
+import { requireProgram } from './support/skipped.ts'
+import { postgresWithDemo } from './support/storages.ts'
+
+const SECRET = 'the-secret-of-these-tests-is-long-enough-to-be-one'
+const demoFolder = join(configFolder, 'demo')
+
+describe('the gatehouse command', () => {
+  describe('help', () => {
+    it('says what every command does, also when none is given', async () => {
+      for (const words of [['help'], ['--help'], []]) {
+        const { code, stdout, stderr } = await runGatehouse(words, {})
+        expect([code, stderr]).to.deep.equal([0, ''])
+        for (const name of ['keys list', 'keys rotate', '--force', 'import <folder>', 'doctor']) {
+          expect(stdout).to.include(name)
+        }
+      }
+    })
+
+    it('answers anything that is no command with itself and exit code 2', async () => {
+      for (const words of [['keys'], ['keys', 'rotate', '--now'], ['import'], ['constructor']]) {
+        const { code, stdout, stderr } = await runGatehouse(words, {})
+        expect([code, stdout]).to.deep.equal([2, ''])
+        expect(stderr).to.include(`There is no such command: ${words.join(' ')}\n`)
+      }
+    })
+
+    it('says the problems of the configuration as a start does, with exit code 1', async () => {
+      const ended = await runGatehouse(['keys', 'list'], { PORT: 'x', DATABASE_URL: 'mysql://x/y' })
+      expect(ended.code).to.equal(1)
+      expect(ended.stderr).to.include('PORT must be a number')
+      expect(ended.stderr).to.include('DATABASE_URL must be a postgres:// URL')
+    })
+  })
+
+  describe('import', () => {
+    it('loads a campus that people sign in to at once, and never marks it as the demo', async () => {
+      const variables = { DATA_DIR: temporaryFolder(), DEMO_DATA: 'off' }
+      await using service = await startProcess(variables)
+      const { code, stdout, stderr } = await runGatehouse(['import', demoFolder], variables)
+      expect([code, stderr]).to.deep.equal([0, ''])
+      expect(stdout).to.match(/^Imported .*: 2 site, .* 8 person, .*\.\n$/)
+      expect((await getTokens(service.url)).tokens.claims()?.sub).to.equal('per_sam')
+
+      const file = join(variables.DATA_DIR, 'gatehouse.db')
+      await using database = await openDatabase({ kind: 'sqlite', file })
+      expect(await holdsDemoCampus(database)).to.equal(false)
+      const trail = await database.kysely.selectFrom('audit_event').selectAll().execute()
+      expect(trail.map(({ action }) => action)).to.deep.equal(['campus.imported'])
+      expect(JSON.parse(trail[0]?.after ?? '')).to.include({ site: 2, person: 8 })
+    })
+
+    it('changes nothing when a row is there already, or the folder is no campus', async () => {
+      const variables = { DATA_DIR: temporaryFolder() }
+      expect((await runGatehouse(['import', demoFolder], variables)).code).to.equal(0)
+      const again = await runGatehouse(['import', demoFolder], variables)
+      expect(again.code).to.equal(1)
+      expect(again.stderr).to.match(/^The campus was not loaded, and nothing was changed/)
+
+      const empty = await runGatehouse(['import', temporaryFolder()], variables)
+      expect([empty.code, empty.stderr.includes('holds no .json file')]).to.deep.equal([1, true])
+      const absent = await runGatehouse(['import', '/nowhere'], variables)
+      expect([absent.code, absent.stderr]).to.deep.equal([1, '/nowhere cannot be read (ENOENT)\n'])
+    })
+
+    it('names every problem of a campus', async () => {
+      const folder = temporaryFolder()
+      writeFileSync(join(folder, 'a.json'), JSON.stringify({ sites: [{ id: 1 }], people: 'none' }))
+      const { code, stderr } = await runGatehouse(['import', folder], {
+        DATA_DIR: temporaryFolder(),
+      })
+      expect(code).to.equal(1)
+      expect(stderr).to.match(/^The campus has problems:\n/)
+      expect(stderr).to.include('- sites[0].id').and.include('- people')
+    })
+  })
+
+  describe('doctor', () => {
+    const problems = ({ stdout }: Ended) =>
+      stdout.split('\n').filter((line) => line.startsWith('wrong'))
+
+    it('finds nothing wrong with an embedded service, and makes nothing before there is one', async () => {
+      const DATA_DIR = temporaryFolder()
+      const before = await runGatehouse(['doctor'], { DATA_DIR })
+      expect(before.code).to.equal(0)
+      expect(before.stdout).to.include('There is no database in')
+      await using _service = await startProcess({ DATA_DIR })
+      const after = await runGatehouse(['doctor'], { DATA_DIR })
+      expect([after.code, after.stderr, problems(after)]).to.deep.equal([0, '', []])
+      expect(after.stdout).to.include('The signing keys open with this secret')
+      expect(after.stdout).to.include('holds the demo campus, whose passwords are public')
+    })
+
+    it('finds a readable secret, a wrong secret, and a demo campus that others could reach', async () => {
+      const DATA_DIR = temporaryFolder()
+      await using _service = await startProcess({ DATA_DIR })
+      chmodSync(join(DATA_DIR, 'secret'), 0o644)
+      const readable = await runGatehouse(['doctor'], { DATA_DIR })
+      expect(readable.code).to.equal(1)
+      expect(readable.stderr).to.equal('One thing is wrong.\n')
+      expect(problems(readable)[0]).to.include('Other users of this machine can read')
+
+      const reachable = await runGatehouse(['doctor'], {
+        ...{ DATA_DIR, SECRET, BASE_URL: 'https://id.example' },
+      })
+      expect(reachable.code).to.equal(1)
+      expect(problems(reachable)).to.have.length(2)
+      expect(problems(reachable)[0]).to.include('was sealed with another secret')
+      expect(problems(reachable)[1]).to.include('the service will not start')
+    })
+
+    it('finds stores that do not answer, one not hiding the other', async () => {
+      const port = await freePort()
+      const ended = await runGatehouse(['doctor'], {
+        ...{ SECRET, DATABASE_URL: `postgres://127.0.0.1:${port}/x` },
+        REDIS_URL: `redis://127.0.0.1:${port}`,
+      })
+      expect([ended.code, ended.stderr]).to.deep.equal([1, '2 things are wrong.\n'])
+      expect(problems(ended)).to.deep.equal([
+        `wrong  The database does not answer: PostgreSQL at 127.0.0.1:${port} cannot be reached.`,
+        `wrong  Redis does not answer: Redis at 127.0.0.1:${port} is not ready.`,
+      ])
+    })
+
+    it('looks at the clocks of PostgreSQL and Redis, and finds a Redis that forgets', async function () {
+      this.timeout(30_000)
+      await using redis = await startRedis(requireProgram(this, 'redis-server'))
+      const variables = {
+        ...(await postgresWithDemo(requireProgram(this, 'postgres'))),
+        REDIS_URL: redis.url,
+      }
+      const well = await runGatehouse(['doctor'], variables)
+      expect([well.code, problems(well)]).to.deep.equal([0, []])
+      expect(well.stdout).to.include('The clocks of this machine and of the database agree.')
+      expect(well.stdout).to.include('The clocks of this machine and of Redis agree.')
+      expect(well.stdout).to.include('There are no signing keys yet')
+
+      await redis.ask('CONFIG', 'SET', 'maxmemory', '100mb')
+      await redis.ask('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
+      const forgetful = await runGatehouse(['doctor'], variables)
+      expect(forgetful.code).to.equal(1)
+      expect(problems(forgetful)[0]).to.include('maxmemory-policy allkeys-lru')
+    })
+  })
+})

@@ -1,0 +1,284 @@
+import { expect } from 'chai'
+import { getIntrospectionQuery } from 'graphql'
+import { auditServer } from 'graphql-http'
+import { sql } from 'kysely'
+
+import { makePrepareDocument } from '../src/graphql/documents.ts'
+import { makeMemberSchema } from '../src/graphql/schema.ts'
+import { paths } from '../src/http/paths.ts'
+import {
+  askMember,
+  type MemberAddress,
+  memberToken,
+  readOnly,
+  readWrite,
+} from './support/member-api.ts'
+import { responseValidator } from './support/openapi.ts'
+import { type RunningService, startService } from './support/service.ts'
+
+const responseJson = 'application/graphql-response+json'
+
+describe('POST /member/graphql', () => {
+  let running: RunningService
+  let token = ''
+  before(async () => {
+    running = await startService()
+    token = await memberToken(running.url, readWrite)
+  })
+  after(async () => await running[Symbol.asyncDispose]())
+
+  const address = (headers: Record<string, string> = {}): MemberAddress => ({
+    url: running.url,
+    token,
+    headers,
+  })
+  const ask = async (query: string, variables?: Record<string, unknown>) =>
+    await askMember(address(), { query, variables })
+
+  it('passes every audit of GraphQL over HTTP: no MUST and no SHOULD fails [design 21]', async () => {
+    const results = await auditServer({
+      url: running.url + paths.graphql,
+      fetchFn: async (url: string, init?: RequestInit) => {
+        const headers = new Headers(init?.headers)
+        headers.set('authorization', `Bearer ${token}`)
+        return await fetch(url, { ...init, headers })
+      },
+    })
+    expect(results).to.have.length.above(50)
+    const failed = results.filter(
+      ({ status, name }) => status === 'error' || (status === 'warn' && /SHOULD|MUST/.test(name)),
+    )
+    expect(failed.map(({ id, name }) => `${id} ${name}`)).to.deep.equal([])
+  })
+
+  it('takes a body that is exactly as large as the limit, and 413 beyond it', async () => {
+    const { bodyBytesMax } = running.config.service.memberApi
+    const body = (bytes: number) => {
+      const start = '{"query":"{ viewer { id } }"'
+      return `${start}${' '.repeat(bytes - start.length - 1)}}`
+    }
+    expect((await askMember(address(), body(bodyBytesMax))).status).to.equal(200)
+    const tooLarge = await askMember(address(), body(bodyBytesMax + 1))
+    expect(tooLarge.status).to.equal(413)
+    expect(tooLarge.body.error).to.equal('invalid_request')
+  })
+
+  it('answers no batch', async () => {
+    const query = '{ viewer { id } }'
+    const answer = await askMember(address(), [{ query }, { query }])
+    expect(answer.status).to.equal(400)
+    expect(answer.body.data).to.equal(undefined)
+  })
+
+  it('answers 415 for a body that is not JSON, and says what it takes', async () => {
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/graphql']) {
+      const answer = await askMember(address({ 'content-type': type }), '{ viewer { id } }')
+      expect(answer.status, type).to.equal(415)
+      expect(answer.body.error_description, type).to.include('application/json')
+    }
+  })
+
+  it('answers 406 when neither of its media types is accepted', async () => {
+    const answer = await askMember(address({ accept: 'image/png' }), { query: '{ __typename }' })
+    expect(answer.status).to.equal(406)
+    expect(answer.body.error).to.equal('invalid_request')
+  })
+
+  it('is not kept by any cache, and no page can send a cookie along', async () => {
+    const { headers } = await ask('{ viewer { id } }')
+    expect(headers.get('cache-control')).to.equal('no-store')
+    expect(headers.get('access-control-allow-credentials')).to.equal(null)
+  })
+
+  it('lets a page of any origin call it, and read its challenge [design 28]', async () => {
+    const preflight = await fetch(running.url + paths.graphql, {
+      method: 'OPTIONS',
+      headers: {
+        origin: 'https://app.example',
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization,content-type',
+      },
+    })
+    expect(preflight.status).to.equal(204)
+    expect(preflight.headers.get('access-control-allow-origin')).to.equal('*')
+    expect(preflight.headers.get('access-control-allow-headers')).to.match(/authorization/i)
+    const origin = { origin: 'https://app.example' }
+    const refused = await askMember(
+      { url: running.url, token: 'none', headers: origin },
+      { query: '{ viewer { id } }' },
+    )
+    expect(refused.headers.get('access-control-allow-origin')).to.equal('*')
+    expect(refused.headers.get('access-control-expose-headers')).to.include('WWW-Authenticate')
+  })
+
+  it('explains itself to a browser, and links the schema', async () => {
+    const response = await fetch(running.url + paths.graphql, {
+      headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' },
+    })
+    expect(response.status).to.equal(200)
+    expect(response.headers.get('content-type')).to.match(/^text\/html/)
+    const page = await response.text()
+    expect(page).to.include(running.url + paths.graphql)
+    for (const path of [paths.memberSchema, paths.authMd, paths.openApi]) {
+      expect(page).to.include(`href="${path}"`)
+      expect((await fetch(running.url + path)).status, path).to.equal(200)
+    }
+  })
+
+  it('answers 405 with Allow to anything but POST, also with a query in the address', async () => {
+    for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH']) {
+      const response = await fetch(`${running.url}${paths.graphql}?query={__typename}`, {
+        method,
+        headers: { authorization: `Bearer ${token}`, accept: 'application/json' },
+      })
+      expect(response.status, method).to.equal(405)
+      expect(response.headers.get('allow'), method).to.equal('POST')
+    }
+  })
+
+  it('answers introspection', async () => {
+    const { body } = await ask(getIntrospectionQuery())
+    expect(body.errors).to.equal(undefined)
+    expect(JSON.stringify(body.data)).to.include('lastWatchedLecture')
+  })
+
+  it('answers what openapi.json says that it answers', async () => {
+    const described = await (await fetch(running.url + paths.openApi)).json()
+    const problems = responseValidator(described as object)
+    const query = '{ viewer { id } }'
+    const answers = [
+      await ask(query),
+      await ask('{ viewer { nothing } }'),
+      await ask('{ viewer { enrolledCourses(first: 0) { totalCount } } }'),
+      await askMember(address({ accept: responseJson }), { query: '{' }),
+      await ask(`{ viewer { ${'id '.repeat(400)} } }`),
+      await askMember(address(), '{'),
+      await askMember({ url: running.url }, { query }),
+      await askMember(
+        { url: running.url, token: await memberToken(running.url, readOnly) },
+        { query: 'mutation { markAllNotificationsRead { markedCount } }' },
+      ),
+      await askMember(address({ accept: 'image/png' }), { query }),
+      await askMember(address(), ' '.repeat(200_000)),
+      await askMember(address({ 'content-type': 'text/plain' }), { query }),
+    ]
+    expect(answers.map(({ status }) => status)).to.deep.equal([
+      ...[200, 200, 200, 400, 400, 400, 401, 403, 406, 413, 415],
+    ])
+    for (const { status, body, text } of answers) {
+      expect(problems(paths.graphql, 'POST', status, body), text).to.deep.equal([])
+    }
+  })
+
+  describe('limits', () => {
+    const fields = (count: number) => Array.from({ length: count }, () => 'id').join(' ')
+    const aliases = (count: number) =>
+      Array.from({ length: count }, (_, place) => `a${place}: id`).join(' ')
+    const deep = (levels: number) =>
+      `{ __type(name: "Query") ${'{ ofType '.repeat(levels)}{ name }${' }'.repeat(levels)} }`
+
+    const beyond: Record<string, string> = {
+      tokens: `{ viewer { ${'# nothing\n'.repeat(10)} ${'... @skip(if: true) { id } '.repeat(300)} } }`,
+      fields: `{ viewer { ${fields(300)} } }`,
+      aliases: `{ viewer { ${aliases(31)} } }`,
+      directives: `{ viewer { ${'id @skip(if: false) '.repeat(31)} } }`,
+      'levels of depth': deep(22),
+      'levels of brackets': `{ viewer { enrolledCourses(first: ${'['.repeat(100)}`,
+      cost: '{ viewer { enrolledCourses(first: 100) { nodes { ...c ...c ...c ...c } edges { node { ...c ...c ...c ...c ...c ...c } } } } } fragment c on EnrolledCourse { id slug title summary purchasedAt expireDate hasLifetimeAccess lastWatchedLecture { lectureId title positionSeconds } }',
+    }
+    for (const [limit, query] of Object.entries(beyond)) {
+      it(`refuses a document beyond the limit of ${limit} with 400, and names it`, async () => {
+        for (const accept of ['application/json', responseJson]) {
+          const { status, headers, body } = await askMember(address({ accept }), { query })
+          expect(status).to.equal(400)
+          expect(headers.get('content-type')).to.equal(`${accept}; charset=utf-8`)
+          expect(body.data).to.equal(undefined)
+          expect(body.errors?.[0]?.extensions).to.include({ code: 'LIMIT_EXCEEDED', limit })
+          expect(body.errors?.[0]?.message).to.match(new RegExp(`limit of \\d+ ${limit}$`))
+        }
+      })
+    }
+
+    it('counts a page as large as its variable says', async () => {
+      const query = `query ($first: Int) {
+        viewer { enrolledCourses(first: $first) { edges { node { ...c } } nodes { ...c } } }
+        notifications(first: $first) { nodes { id topic title body } }
+      }
+      fragment c on EnrolledCourse { ${fields(60)} }`
+      expect((await ask(query, { first: 2 })).status).to.equal(200)
+      expect((await ask(query, { first: 100 })).status).to.equal(400)
+    })
+
+    it('accepts what stands just within the limits', async () => {
+      for (const query of [`{ viewer { ${fields(299)} } }`, `{ viewer { ${aliases(30)} } }`]) {
+        expect((await ask(query)).body.errors, query.slice(0, 30)).to.equal(undefined)
+      }
+    })
+
+    it('stays well for everybody after fragments that contain each other', async () => {
+      const cycle = '{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }'
+      expect((await ask(cycle)).body.errors?.[0]?.message).to.include('itself')
+      const doubling = Array.from(
+        { length: 60 },
+        (_, place) => `fragment f${place} on Query { ...f${place + 1} ...f${place + 1} } `,
+      ).join('')
+      const exploding = `{ ...f0 } ${doubling} fragment f60 on Query { viewer { id } }`
+      expect((await ask(exploding)).body.errors?.[0]?.extensions).to.include({ limit: 'cost' })
+      expect((await ask('{ viewer { id } }')).status).to.equal(200)
+    })
+  })
+
+  it('parses and validates a document once, and keeps only valid ones', async () => {
+    const prepare = makePrepareDocument(makeMemberSchema(), {
+      ...running.config.service.memberApi,
+      cachedDocumentsMax: 2,
+      cachedDocumentCharactersMax: 40,
+    })
+    const first = prepare('{ viewer { id } }')
+    expect(prepare('{ viewer { id } }')).to.equal(first)
+    prepare('{ viewer { name } }')
+    prepare('{ viewer { id } }')
+    prepare('{ viewer { email } }')
+    // The one that was used least recently has gone, and the other is still there.
+    expect(prepare('{ viewer { id } }')).to.equal(first)
+    const long = `{ viewer { id } } # ${'x'.repeat(40)}`
+    expect(prepare(long)).not.to.equal(prepare(long))
+    expect(prepare('{ nothing }')).not.to.equal(prepare('{ nothing }'))
+  })
+
+  it('says of a fault its error id and nothing else, and logs the cause under that id', async () => {
+    await using broken = await startService()
+    const broke = await memberToken(broken.url, readOnly)
+    const { kysely } = broken.service.stores.database
+    // A moment that no date can hold, which storage gives and the schema cannot print.
+    await kysely.updateTable('course_purchase').set({ purchased_at: 9e15 }).execute()
+    const answer = await askMember(
+      { url: broken.url, token: broke },
+      { query: '{ viewer { id enrolledCourses { nodes { slug purchasedAt } } } }' },
+    )
+    expect(answer.status).to.equal(200)
+    const id = answer.headers.get('x-request-id')
+    expect(answer.body.errors?.[0]?.message).to.equal(`internal error, error id ${id}`)
+    expect(answer.text).not.to.match(/RangeError|Invalid time|at .*\.ts|select /)
+    expect(
+      broken.log.some((line) => line.includes(`"${id}"`) && /Invalid time/.test(line)),
+    ).to.equal(true)
+  })
+
+  it('answers 503 and no challenge when storage fails in the middle of an answer [design 24]', async () => {
+    await using broken = await startService()
+    const broke = await memberToken(broken.url, readOnly)
+    await sql`alter table course_purchase rename to elsewhere`.execute(
+      broken.service.stores.database.kysely,
+    )
+    const answer = await askMember(
+      { url: broken.url, token: broke },
+      { query: '{ viewer { id enrolledCourses { nodes { slug } } } }' },
+    )
+    expect(answer.status).to.equal(503)
+    expect(answer.body.error).to.equal('temporarily_unavailable')
+    expect(answer.headers.get('retry-after')).to.equal('1')
+    expect(answer.headers.get('www-authenticate')).to.equal(null)
+    expect(answer.text).not.to.match(/course_purchase|elsewhere/)
+  })
+})

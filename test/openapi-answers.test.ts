@@ -1,0 +1,377 @@
+import { expect } from 'chai'
+
+import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
+import { protectedResourcePath, protectedResources } from '../src/discovery/protected-resource.ts'
+import { paths } from '../src/http/paths.ts'
+import { responseValidator } from './support/openapi.ts'
+import {
+  type Answer,
+  answerOf,
+  ask,
+  authorizationUrl,
+  codeVerifier,
+  encode,
+  exchange,
+  type Fields,
+  getCode,
+  introspect,
+  obtain,
+  postForm,
+  refresh,
+  revoke,
+  userinfo,
+} from './support/requests.ts'
+import { notes, portal, resourceServer, sam, startService } from './support/service.ts'
+import { sharedService } from './support/shared-service.ts'
+
+/** An answer of the service, and which operation of the document gave it. */
+type Observed = readonly [path: string, method: 'GET' | 'POST', answer: Answer]
+
+const asPortal = {
+  client_id: portal.clientId,
+  redirect_uri: portal.redirectUri,
+  client_secret: portal.clientSecret,
+}
+const asResourceServer = {
+  client_id: resourceServer.clientId,
+  client_secret: resourceServer.clientSecret,
+}
+
+describe('openapi.json, against real answers', () => {
+  const service = sharedService()
+
+  /** One test for each answer: what the document promises of it, and nothing else, is there. */
+  function describes(title: string, status: number, observe: (url: string) => Promise<Observed>) {
+    it(`${title}: ${status}`, async () => {
+      const { url } = service()
+      const [path, method, answer] = await observe(url)
+      expect(answer.status).to.equal(status)
+      const document = (await (await fetch(url + paths.openApi)).json()) as object
+      expect(responseValidator(document)(path, method, status, answer.body)).to.deep.equal([])
+      expect(differences(document, [path, method, answer])).to.deep.equal([])
+    })
+  }
+
+  const get = async (url: string, path: string, headers: Record<string, string> = {}) =>
+    [path, 'GET', await answerOf(await fetch(url + path, { headers }))] as const
+  const post = async (url: string, path: string, fields: Fields) =>
+    [path, 'POST', await postForm(url + path, fields)] as const
+
+  describe('discovery', () => {
+    const documents = [
+      paths.openidConfiguration,
+      paths.authorizationServer,
+      paths.jwks,
+      paths.openApi,
+      paths.authMd,
+      ...protectedResources.map(protectedResourcePath),
+    ]
+    for (const path of documents) {
+      describes(`GET ${path}`, 200, (url) => get(url, path))
+      describes(`GET ${path}, held already`, 304, (url) => get(url, path, { 'if-none-match': '*' }))
+    }
+  })
+
+  describe('health', () => {
+    describes('GET /healthz', 200, (url) => get(url, paths.health))
+    describes('GET /readyz', 200, (url) => get(url, paths.ready))
+  })
+
+  describe('POST /api/oauth/register', () => {
+    const registered = async (url: string, body: string, type = 'application/json') =>
+      [
+        paths.registration,
+        'POST',
+        await answerOf(
+          await fetch(url + paths.registration, {
+            method: 'POST',
+            body,
+            headers: { 'content-type': type },
+          }),
+        ),
+      ] as const
+    const register = (url: string, record: object) => registered(url, JSON.stringify(record))
+    describes('a known platform', 201, (url) => register(url, { client_name: 'Claude' }))
+    describes('a local client', 201, (url) =>
+      register(url, { client_name: 'mine', redirect_uris: ['http://127.0.0.1:51234/callback'] }),
+    )
+    describes('an unknown name', 400, (url) => register(url, { client_name: 'nobody' }))
+    describes('a fixed callback', 400, (url) =>
+      register(url, { client_name: 'mine', redirect_uris: ['https://elsewhere.example/callback'] }),
+    )
+    describes('nothing', 400, (url) => register(url, {}))
+    describes('a list', 400, (url) => register(url, []))
+    describes('half of a document', 400, (url) => registered(url, '{'))
+    describes('a form', 415, (url) => registered(url, 'x=y', 'application/x-www-form-urlencoded'))
+    describes('too much', 413, (url) => register(url, { client_name: 'x'.repeat(200_000) }))
+  })
+
+  describe('GET and POST /oauth/authorize', () => {
+    const authorized = async (url: string, fields: Fields): Promise<Observed> => [
+      paths.authorization,
+      'GET',
+      await ask(url, fields),
+    ]
+    describes('to the sign-in page', 303, (url) => authorized(url, {}))
+    describes('back with an error', 303, (url) => authorized(url, { prompt: 'none' }))
+    describes('with an unknown client', 400, (url) => authorized(url, { client_id: 'nobody' }))
+    describes('with an unknown client, for a program', 400, async (url) => {
+      const address = authorizationUrl(url, { client_id: 'nobody' })
+      const headers = { accept: 'application/json' }
+      return [paths.authorization, 'GET', await answerOf(await fetch(address, { headers }))]
+    })
+    describes('with a foreign redirect_uri', 400, (url) =>
+      authorized(url, { redirect_uri: 'https://elsewhere.example' }),
+    )
+    describes('answered by a form', 200, async (url) => {
+      const person = makeHeadlessPerson(sam)
+      await person.authorize(authorizationUrl(url), notes.redirectUri)
+      const address = authorizationUrl(url, { response_mode: 'form_post', prompt: 'none' })
+      return [paths.authorization, 'GET', await answerOf(await person.open(address))]
+    })
+    describes('refused by a form', 400, (url) =>
+      authorized(url, { response_mode: 'form_post', prompt: 'none' }),
+    )
+    describes('by POST', 303, (url) => post(url, paths.authorization, { response_type: 'code' }))
+    describes('by POST of something else', 415, async (url) => [
+      paths.authorization,
+      'POST',
+      await postJson(url + paths.authorization),
+    ])
+    describes('by POST of too much', 413, (url) =>
+      post(url, paths.authorization, { state: 'x'.repeat(100_000) }),
+    )
+  })
+
+  describe('POST /api/oauth/token', () => {
+    const token = async (answer: Promise<Answer>): Promise<Observed> => [
+      paths.token,
+      'POST',
+      await answer,
+    ]
+    const wrong = (url: string, fields: Fields) => token(exchange(url, 'nonsense', fields))
+    describes('a code of a public client', 200, async (url) =>
+      token(exchange(url, await getCode(url))),
+    )
+    describes('a code of a confidential client', 200, async (url) =>
+      token(exchange(url, await getCode(url, asPortal), asPortal)),
+    )
+    describes('a code without openid', 200, async (url) =>
+      token(exchange(url, await getCode(url, { scope: 'account:read' }))),
+    )
+    describes('a refresh', 200, async (url) =>
+      token(refresh(url, (await obtain(url)).refresh_token)),
+    )
+    describes('a refresh of fewer scopes', 200, async (url) =>
+      token(refresh(url, (await obtain(url)).refresh_token, { scope: 'openid' })),
+    )
+    describes('invalid_grant', 400, (url) => wrong(url, {}))
+    describes('invalid_request', 400, (url) => wrong(url, { code: undefined }))
+    describes('invalid_request, no client', 400, (url) => wrong(url, { client_id: undefined }))
+    describes('unsupported_grant_type', 400, (url) => wrong(url, { grant_type: 'password' }))
+    describes('unauthorized_client', 400, (url) =>
+      wrong(url, { ...asResourceServer, redirect_uri: undefined }),
+    )
+    describes('invalid_target', 400, async (url) =>
+      token(exchange(url, await getCode(url), { resource: undefined })),
+    )
+    describes('invalid_target of a refresh', 400, async (url) =>
+      token(
+        refresh(url, (await obtain(url)).refresh_token, { resource: 'https://elsewhere.example' }),
+      ),
+    )
+    describes('invalid_scope', 400, async (url) =>
+      token(refresh(url, (await obtain(url)).refresh_token, { scope: 'account:write' })),
+    )
+    describes('invalid_client, unknown', 401, (url) => wrong(url, { client_id: 'nobody' }))
+    describes('invalid_client, wrong secret', 401, (url) =>
+      wrong(url, { ...asPortal, client_secret: 'x' }),
+    )
+    describes('invalid_client by HTTP Basic', 401, (url) =>
+      token(
+        postForm(
+          url + paths.token,
+          { grant_type: 'authorization_code', code: 'x', code_verifier: codeVerifier },
+          { authorization: `Basic ${btoa('nobody:x')}` },
+        ),
+      ),
+    )
+    describes('a malformed HTTP Basic', 400, (url) =>
+      token(postForm(url + paths.token, { grant_type: 'x' }, { authorization: 'Basic ?' })),
+    )
+    describes('a confidential client in a browser', 400, (url) =>
+      token(
+        postForm(
+          url + paths.token,
+          { grant_type: 'refresh_token', refresh_token: 'x', ...asPortal },
+          { origin: 'https://spa.example' },
+        ),
+      ),
+    )
+    describes('JSON', 400, (url) => token(postJson(url + paths.token)))
+    describes('too much', 400, (url) => wrong(url, { code: 'x'.repeat(100_000) }))
+  })
+
+  describe('/api/oauth/userinfo', () => {
+    const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+    const posted = async (answer: Promise<Answer>): Promise<Observed> => [
+      paths.userinfo,
+      'POST',
+      await answer,
+    ]
+    for (const scope of ['openid', 'openid email', 'openid profile email']) {
+      describes(`GET with ${scope}`, 200, async (url) => {
+        const { access_token } = await obtain(url, { authorization: { scope } })
+        return [paths.userinfo, 'GET', await userinfo(url, access_token)]
+      })
+    }
+    describes('POST', 200, async (url) =>
+      posted(postForm(url + paths.userinfo, {}, bearer((await obtain(url)).access_token))),
+    )
+    describes('without a token', 401, (url) => get(url, paths.userinfo))
+    describes('with nonsense', 401, (url) => get(url, paths.userinfo, bearer('nonsense')))
+    describes('with a malformed header', 400, (url) =>
+      get(url, paths.userinfo, { authorization: 'Bearer a b' }),
+    )
+    describes('without openid', 403, async (url) => {
+      const { access_token } = await obtain(url, { authorization: { scope: 'account:read' } })
+      return [paths.userinfo, 'GET', await userinfo(url, access_token)]
+    })
+    describes('POST without a token', 401, (url) => post(url, paths.userinfo, {}))
+  })
+
+  describe('POST /api/oauth/introspect', () => {
+    const seen = async (answer: Promise<Answer>): Promise<Observed> => [
+      paths.introspection,
+      'POST',
+      await answer,
+    ]
+    describes('an access token', 200, async (url) =>
+      seen(introspect(url, (await obtain(url)).access_token)),
+    )
+    describes('a refresh token', 200, async (url) =>
+      seen(introspect(url, (await obtain(url)).refresh_token)),
+    )
+    describes('a token without a site', 200, async (url) => {
+      const scope = 'openid account:read'
+      return seen(introspect(url, (await obtain(url, { authorization: { scope } })).access_token))
+    })
+    describes('nonsense', 200, (url) => seen(introspect(url, 'nonsense')))
+    describes('a signed token, as nobody here issues', 200, async (url) =>
+      seen(introspect(url, (await obtain(url)).id_token ?? '')),
+    )
+    describes('no token', 400, (url) => post(url, paths.introspection, asResourceServer))
+    describes('no client', 401, (url) => post(url, paths.introspection, { token: 'x' }))
+    describes('a wrong secret', 401, (url) => seen(introspect(url, 'x', { client_secret: 'x' })))
+  })
+
+  describe('POST /api/oauth/revoke', () => {
+    const done = async (answer: Promise<Answer>): Promise<Observed> => [
+      paths.revocation,
+      'POST',
+      await answer,
+    ]
+    describes('a token', 200, async (url) => done(revoke(url, (await obtain(url)).access_token)))
+    describes('nonsense', 200, (url) => done(revoke(url, 'nonsense')))
+    describes('a signed token, as nobody here issues', 200, async (url) =>
+      done(revoke(url, (await obtain(url)).id_token ?? '')),
+    )
+    describes('no token', 400, (url) => post(url, paths.revocation, { client_id: notes.clientId }))
+    describes('no client', 400, (url) => post(url, paths.revocation, { token: 'x' }))
+    describes('an unknown client', 401, (url) => done(revoke(url, 'x', { client_id: 'nobody' })))
+  })
+
+  describe('GET and POST /oauth/logout', () => {
+    describes('a question', 200, async (url) => {
+      const person = makeHeadlessPerson(sam)
+      await person.authorize(authorizationUrl(url), notes.redirectUri)
+      const answer = await person.open(new URL(paths.endSession, url))
+      return [paths.endSession, 'GET', await answerOf(answer)]
+    })
+    describes('nobody signed in', 200, (url) => get(url, paths.endSession))
+    describes('an unknown client', 400, async (url) => {
+      const query = encode({ client_id: 'nobody' })
+      const answer = await fetch(`${url}${paths.endSession}?${query}`)
+      return [paths.endSession, 'GET', await answerOf(answer)]
+    })
+    describes('by POST', 303, (url) => post(url, paths.endSession, { state: 'x' }))
+    describes('by POST of something else', 415, async (url) => [
+      paths.endSession,
+      'POST',
+      await postJson(url + paths.endSession),
+    ])
+    describes('by POST of too much', 413, (url) =>
+      post(url, paths.endSession, { state: 'x'.repeat(100_000) }),
+    )
+  })
+})
+
+describe('openapi.json, against a fault', () => {
+  it('describes what is said of a fault, whose cause only the log tells', async () => {
+    await using service = await startService()
+    const { url } = service
+    const adapter = service.service.stores.state.adapterFor('AuthorizationCode')
+    const code = await getCode(url)
+    const stored = await adapter.find(code)
+    // A record that no version of the service writes.
+    await adapter.destroy(code)
+    await adapter.upsert(code, { ...stored, scope: 42 as unknown as string }, 60)
+    const answer = await exchange(url, code)
+    expect(answer.status).to.equal(500)
+    expect(answer.body).to.include({ error: 'server_error' })
+    const document = (await (await fetch(url + paths.openApi)).json()) as object
+    const found = responseValidator(document)(paths.token, 'POST', 500, answer.body)
+    expect(found).to.deep.equal([])
+    const { error_description: said } = answer.body as { error_description: string }
+    const id = answer.headers.get('x-request-id') ?? '-'
+    expect(said).to.include(id)
+    expect(service.log.join('')).to.include(id)
+  })
+})
+
+async function postJson(address: string): Promise<Answer> {
+  const headers = { 'content-type': 'application/json' }
+  return await answerOf(await fetch(address, { method: 'POST', body: '{}', headers }))
+}
+
+interface Described {
+  readonly $ref?: string
+  readonly required?: boolean
+  readonly content?: Record<string, unknown>
+  readonly headers?: Record<string, Described>
+}
+
+/** What the media type and the headers of an answer lack of what is described. */
+function differences(document: object, [path, method, { status, headers }]: Observed): string[] {
+  const described = at(document, ['paths', path, method.toLowerCase(), 'responses', `${status}`])
+  const mediaType = headers.get('content-type')?.split(';')[0] ?? 'none'
+  const mediaTypes = Object.keys(described.content ?? {})
+  const missing = Object.entries(described.headers ?? {})
+    .filter(([, header]) => resolve(document, header).required === true)
+    .map(([name]) => name)
+    .filter((name) => !headers.has(name))
+  const unsaid = ['location', 'retry-after', 'www-authenticate']
+    .filter((name) => headers.has(name))
+    .filter((name) => !lowerCase(described.headers).includes(name))
+  return [
+    ...(described.content && !mediaTypes.includes(mediaType) ? [`it is ${mediaType}`] : []),
+    ...missing.map((name) => `it lacks ${name}`),
+    ...unsaid.map((name) => `it has ${name}`),
+  ]
+}
+
+function lowerCase(headers: Record<string, unknown> = {}): string[] {
+  return Object.keys(headers).map((name) => name.toLowerCase())
+}
+
+function at(document: object, place: readonly string[]): Described {
+  const found = place.reduce<unknown>(
+    (node, key) => (node as Record<string, unknown> | undefined)?.[key],
+    document,
+  )
+  return resolve(document, (found ?? {}) as Described)
+}
+
+function resolve(document: object, node: Described): Described {
+  return node.$ref === undefined ? node : at(document, node.$ref.split('/').slice(1))
+}

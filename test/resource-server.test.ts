@@ -1,0 +1,363 @@
+import { createHash } from 'node:crypto'
+import { request } from 'node:http'
+
+import { expect } from 'chai'
+import { sql } from 'kysely'
+import { tokenRevocation } from 'openid-client'
+
+import { paths } from '../src/http/paths.ts'
+import { challengeHeader } from '../src/resource-server/challenge.ts'
+import {
+  type BearerTokens,
+  demandScopes,
+  makeVerifyBearer,
+  type StoredToken,
+  TOKEN_REFUSED,
+} from '../src/resource-server/verdict.ts'
+import { askMember, memberToken, readOnly } from './support/member-api.ts'
+import { discover, getTokens } from './support/relying-party.ts'
+import { notes, type RunningService, startService } from './support/service.ts'
+
+const origin = 'https://gatehouse.example'
+
+const stored: StoredToken = {
+  personId: 'per_sam',
+  clientId: 'app',
+  grantId: 'sit~g',
+  siteId: 'sit',
+  scopes: new Set(['a', 'b']),
+  audience: origin,
+  expired: false,
+}
+
+const person = { id: 'per_sam', name: 'Sam', email: 'sam@example', picture: undefined }
+
+/** Storage in which everything is as it should be, but for what a case says. */
+function storage(changes: Partial<BearerTokens> = {}): BearerTokens & { calls: string[] } {
+  const calls: string[] = []
+  const counted = <Arguments extends unknown[], Result>(
+    name: string,
+    call: (...values: Arguments) => Promise<Result>,
+  ) => {
+    return (...values: Arguments) => {
+      calls.push(name)
+      return call(...values)
+    }
+  }
+  return {
+    calls,
+    findToken: counted('token', changes.findToken ?? (async () => stored)),
+    findGrant: counted(
+      'grant',
+      changes.findGrant ?? (async () => ({ personId: 'per_sam', clientId: 'app' })),
+    ),
+    findStanding: counted(
+      'standing',
+      changes.findStanding ?? (async () => ({ kind: 'good', person, roles: ['student'] }) as const),
+    ),
+  }
+}
+
+async function reasonOf(changes: Partial<BearerTokens>, header = 'Bearer abc'): Promise<string> {
+  const verdict = await makeVerifyBearer(storage(changes), origin)([header])
+  if (verdict.kind !== 'invalid') throw new Error(`the verdict is ${verdict.kind}`)
+  expect(verdict.description).to.equal(TOKEN_REFUSED)
+  return verdict.reason
+}
+
+describe('bearer verdicts', () => {
+  it('grants a token of this origin with the roles that the person holds now', async () => {
+    const verdict = await makeVerifyBearer(storage(), origin)(['bearer  abc'])
+    expect(verdict).to.deep.equal({
+      kind: 'granted',
+      token: {
+        personId: 'per_sam',
+        clientId: 'app',
+        siteId: 'sit',
+        scopes: new Set(['a', 'b']),
+        person,
+        roles: ['student'],
+      },
+    })
+  })
+
+  it('calls a request without an Authorization header anonymous, and asks no storage', async () => {
+    const tokens = storage()
+    expect(await makeVerifyBearer(tokens, origin)([])).to.deep.equal({ kind: 'anonymous' })
+    expect(tokens.calls).to.deep.equal([])
+  })
+
+  it('asks the token first, and then its grant and the standing at the same time', async () => {
+    const open = Promise.withResolvers<undefined>()
+    const tokens = storage({ findGrant: () => open.promise })
+    const verdict = makeVerifyBearer(tokens, origin)(['Bearer abc'])
+    await new Promise(setImmediate)
+    // The grant has not been answered, and the standing was asked all the same.
+    expect(tokens.calls).to.deep.equal(['token', 'grant', 'standing'])
+    open.resolve(undefined)
+    await verdict
+  })
+
+  it('tells the faults of a token apart in its reason, and not in what the caller is told', async () => {
+    const reasons = [
+      await reasonOf({}, ''),
+      await reasonOf({ findToken: async () => undefined }),
+      await reasonOf({ findToken: async () => ({ ...stored, expired: true }) }),
+      await reasonOf({ findToken: async () => ({ ...stored, audience: 'https://else.example' }) }),
+      await reasonOf({ findGrant: async () => undefined }),
+      await reasonOf({ findGrant: async () => ({ personId: 'per_else', clientId: 'app' }) }),
+      await reasonOf({
+        findStanding: async () => ({ kind: 'lost', reason: 'the client is disabled' }),
+      }),
+    ]
+    expect(new Set(reasons).size).to.equal(reasons.length)
+  })
+
+  it('takes neither an unbound token nor one bound to several origins', async () => {
+    for (const audience of [undefined, [origin], [origin, 'https://else.example'], `${origin}/`]) {
+      const findToken = async () => ({ ...stored, audience })
+      expect(await reasonOf({ findToken })).to.equal('the token was issued for another origin')
+    }
+  })
+
+  for (const header of [
+    '',
+    'Bearer',
+    'Bearer ',
+    'Bearer a b',
+    'Bearer a,b',
+    'Bearer "abc"',
+    'Bearer ä',
+    'Basic YWJj',
+    'DPoP abc',
+    'abc',
+    `Bearer ${'a'.repeat(257)}`,
+  ]) {
+    it(`answers invalid, and asks no storage, for the header ${JSON.stringify(header.slice(0, 20))}`, async () => {
+      const tokens = storage()
+      const verdict = await makeVerifyBearer(tokens, origin)([header])
+      expect(verdict.kind).to.equal('invalid')
+      expect(tokens.calls).to.deep.equal([])
+    })
+  }
+
+  it('answers invalid for two Authorization headers, even when both are good', async () => {
+    const verdict = await makeVerifyBearer(storage(), origin)(['Bearer abc', 'Bearer abc'])
+    expect(verdict.kind).to.equal('invalid')
+  })
+
+  it('reaches no verdict when any of the three questions fails [Errors 7]', async () => {
+    const fail = async () => {
+      throw new Error('no answer')
+    }
+    for (const changes of [{ findToken: fail }, { findGrant: fail }, { findStanding: fail }]) {
+      const verdict = await makeVerifyBearer(storage(changes), origin)(['Bearer abc'])
+      expect(verdict.kind).to.equal('unavailable')
+    }
+  })
+
+  it('names every scope that is needed when one is missing', async () => {
+    const verdict = await makeVerifyBearer(storage(), origin)(['Bearer abc'])
+    expect(demandScopes(verdict, ['a', 'b']).kind).to.equal('granted')
+    expect(demandScopes(verdict, ['a', 'c'])).to.include({ kind: 'insufficient' })
+    expect(demandScopes(verdict, ['a', 'c']))
+      .to.have.property('needed')
+      .that.eql(['a', 'c'])
+    expect(demandScopes({ kind: 'anonymous' }, ['a']).kind).to.equal('anonymous')
+  })
+})
+
+describe('challenges', () => {
+  it('are spelled as RFC 6750 §3 and RFC 9728 §5.1 say, in one order', () => {
+    const challenge = {
+      error: 'insufficient_scope',
+      description: 'this needs more',
+      scopes: ['a', 'b'],
+      resourceMetadataUrl: 'https://gatehouse.example/prm',
+    } as const
+    expect(challengeHeader(challenge)).to.equal(
+      'Bearer error="insufficient_scope", error_description="this needs more", scope="a b", resource_metadata="https://gatehouse.example/prm"',
+    )
+    expect(challengeHeader({ ...challenge, scopes: [] })).not.to.include('scope=')
+  })
+
+  it('cannot be broken by a quotation mark, a backslash or a line break', () => {
+    for (const description of ['a"b', 'a\\b', 'a\r\nb', 'ä']) {
+      const challenge = { description, error: 'invalid_token', resourceMetadataUrl: '' } as const
+      expect(() => challengeHeader(challenge)).to.throw('RFC 6750')
+    }
+  })
+})
+
+describe('a token at the Member API', () => {
+  let running: RunningService
+  before(async () => {
+    running = await startService()
+  })
+  after(async () => await running[Symbol.asyncDispose]())
+
+  const query = { query: '{ viewer { id } }' }
+  const ask = async (token: string) => await askMember({ url: running.url, token }, query)
+
+  const invalidToken = (description: string) =>
+    `Bearer error="invalid_token", error_description="${description}", ` +
+    `scope="account:read", resource_metadata="${running.url}${paths.protectedResource}"`
+
+  async function expectInvalid(answer: Awaited<ReturnType<typeof askMember>>) {
+    expect(answer.status).to.equal(401)
+    expect(answer.headers.get('www-authenticate')).to.equal(invalidToken(TOKEN_REFUSED))
+    expect(answer.body).to.deep.equal({ error: 'invalid_token', error_description: TOKEN_REFUSED })
+    expect(answer.headers.get('cache-control')).to.equal('no-store')
+  }
+
+  /** The reason in the last line that a request left. */
+  function detailOf(): string | undefined {
+    return JSON.parse(running.log.at(-1) ?? '{}').detail
+  }
+
+  it('without a token returns 401 invalid_token with a challenge [Errors 5]', async () => {
+    const answer = await askMember({ url: running.url }, query)
+    expect(answer.status).to.equal(401)
+    expect(answer.headers.get('www-authenticate')).to.equal(
+      invalidToken('an access token is required'),
+    )
+    expect(answer.body.error).to.equal('invalid_token')
+  })
+
+  it('returns 401 invalid_token for an invalid or malformed token [Errors 4]', async () => {
+    const token = await memberToken(running.url)
+    await expectInvalid(await ask(token.slice(0, -1)))
+    expect(detailOf()).to.equal('the token is unknown: never issued, expired, or revoked')
+    await expectInvalid(await ask(`${token} x`))
+    expect(detailOf()).to.equal('the Authorization header is no Bearer token')
+    const basic = { authorization: `Basic ${token}` }
+    await expectInvalid(await askMember({ url: running.url, headers: basic }, query))
+  })
+
+  it('points from the challenge to a document whose resource is this origin [Errors 6]', async () => {
+    const { headers } = await ask('x')
+    const address = /resource_metadata="([^"]+)"/.exec(headers.get('www-authenticate') ?? '')?.[1]
+    const document = (await (await fetch(address ?? '')).json()) as { resource: string }
+    expect(document.resource).to.equal(running.url)
+  })
+
+  it('returns 401 invalid_token for a token that was issued for a different origin [Errors 6]', async () => {
+    const token = await memberToken(running.url)
+    const { kysely } = running.service.stores.database
+    const rows = await kysely
+      .selectFrom('oauth_state')
+      .selectAll()
+      .where('model', '=', 'AccessToken')
+      .execute()
+    const id = createHash('sha256').update(token).digest('base64url')
+    const row = rows.find((one) => one.id === id)
+    const payload = JSON.stringify({
+      ...JSON.parse(row?.payload ?? ''),
+      aud: 'https://else.example',
+    })
+    await kysely
+      .updateTable('oauth_state')
+      .set({ payload })
+      .where('model', '=', 'AccessToken')
+      .where('id', '=', id)
+      .execute()
+    await expectInvalid(await ask(token))
+    expect(detailOf()).to.equal('the token was issued for another origin')
+  })
+
+  it('returns 401 for the token of a plain sign-in, which is bound to no origin', async () => {
+    const { tokens } = await getTokens(running.url, { scope: 'openid', resource: false })
+    await expectInvalid(await ask(tokens.access_token))
+  })
+
+  it('returns 401 as soon as the token was revoked', async () => {
+    const { tokens } = await getTokens(running.url, { scope: readOnly })
+    expect((await ask(tokens.access_token)).status).to.equal(200)
+    await tokenRevocation(await discover(running.url), tokens.access_token)
+    await expectInvalid(await ask(tokens.access_token))
+  })
+
+  it('returns 401 when the grant of the token has ended', async () => {
+    const token = await memberToken(running.url, readOnly)
+    const { kysely } = running.service.stores.database
+    await kysely.deleteFrom('oauth_state').where('model', '=', 'Grant').execute()
+    await expectInvalid(await ask(token))
+    expect(detailOf()).to.equal('the grant of the token has ended')
+  })
+
+  it('returns 401 while the client is disabled, and says so in the log only', async () => {
+    const token = await memberToken(running.url, readOnly)
+    const disable = async (disabledAt: number | null) =>
+      await running.service.stores.database.kysely
+        .updateTable('oauth_application')
+        .set({ disabled_at: disabledAt })
+        .where('client_id', '=', notes.clientId)
+        .execute()
+    await disable(1)
+    await expectInvalid(await ask(token))
+    expect(detailOf()).to.equal('the client is disabled')
+    await disable(null)
+    expect((await ask(token)).status).to.equal(200)
+  })
+
+  it('takes no token from the query or from the body [RFC 6750 §2]', async () => {
+    const token = await memberToken(running.url)
+    const inQuery = await fetch(`${running.url}${paths.graphql}?access_token=${token}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...query, access_token: token }),
+    })
+    expect(inQuery.status).to.equal(401)
+    const inForm = await fetch(running.url + paths.graphql, {
+      method: 'POST',
+      body: new URLSearchParams({ access_token: token, query: query.query }),
+    })
+    expect(inForm.status).to.equal(401)
+    expect(running.log.join('')).not.to.include(token)
+  })
+
+  it('returns 401 for two Authorization headers', async () => {
+    const token = await memberToken(running.url)
+    const { promise, resolve } = Promise.withResolvers<number | undefined>()
+    const sending = request(
+      running.url + paths.graphql,
+      {
+        method: 'POST',
+        headers: [
+          ...['Host', new URL(running.url).host, 'Content-Type', 'application/json'],
+          ...['Authorization', `Bearer ${token}`, 'Authorization', `Bearer ${token}`],
+        ],
+      },
+      (response) => resolve(response.resume().statusCode),
+    )
+    sending.end(JSON.stringify(query))
+    expect(await promise).to.equal(401)
+    expect(detailOf()).to.equal('there are several Authorization headers')
+  })
+
+  it('returns 403 insufficient_scope for a valid token lacking a required scope [Errors 4]', async () => {
+    const { tokens } = await getTokens(running.url, { scope: 'openid', resource: running.url })
+    const answer = await ask(tokens.access_token)
+    expect(answer.status).to.equal(403)
+    expect(answer.headers.get('www-authenticate')).to.equal(
+      'Bearer error="insufficient_scope", error_description="this needs the scope account:read", ' +
+        `scope="account:read", resource_metadata="${running.url}${paths.protectedResource}"`,
+    )
+    expect(answer.body.error).to.equal('insufficient_scope')
+  })
+
+  it('is not asked about when storage does not answer: 503, and no challenge [Errors 7]', async () => {
+    await using broken = await startService()
+    const token = await memberToken(broken.url)
+    // The state table is gone, as far as a query can tell.
+    await sql`alter table oauth_state rename to elsewhere`.execute(
+      broken.service.stores.database.kysely,
+    )
+    const answer = await askMember({ url: broken.url, token }, query)
+    expect(answer.status).to.equal(503)
+    expect(answer.body.error).to.equal('temporarily_unavailable')
+    expect(answer.headers.get('www-authenticate')).to.equal(null)
+    expect(answer.headers.get('retry-after')).to.equal('1')
+    expect(answer.text).not.to.match(/oauth_state|sql/i)
+  })
+})

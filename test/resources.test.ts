@@ -1,0 +1,138 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+
+import { makeResources } from '../src/authorization/resources.ts'
+import { paths } from '../src/http/paths.ts'
+
+const protectedPaths = [paths.mcp, paths.graphql]
+
+/** Every spelling that design 3 lists, of each kind of base address. */
+const tables = [
+  {
+    base: 'https://id.campus.example',
+    origins: [
+      'https://id.campus.example',
+      'HTTPS://ID.Campus.EXAMPLE',
+      'https://id.campus.example:443',
+      'Https://Id.campus.example:443',
+    ],
+  },
+  {
+    base: 'https://id.campus.example:8443',
+    origins: ['https://id.campus.example:8443', 'HTTPS://ID.CAMPUS.EXAMPLE:8443'],
+  },
+  { base: 'http://127.0.0.1:3000', origins: ['http://127.0.0.1:3000', 'HTTP://127.0.0.1:3000'] },
+  { base: 'http://localhost', origins: ['http://localhost', 'http://LOCALHOST:80'] },
+  { base: 'http://[::1]:3000', origins: ['http://[::1]:3000'] },
+]
+const suffixes = ['', '/', '/mcp', '/member/graphql']
+
+describe('resources: these spellings denote the origin (design 3)', () => {
+  for (const { base, origins } of tables) {
+    const { audience, canonical } = makeResources(base, protectedPaths)
+
+    for (const resource of origins.flatMap((origin) => suffixes.map((path) => origin + path))) {
+      it(`${resource} is ${base}`, () => {
+        expect(canonical(resource)).to.equal(base)
+      })
+    }
+
+    it(`${base} is its own audience`, () => {
+      expect(audience).to.equal(base)
+    })
+  }
+})
+
+describe('resources: nothing else does', () => {
+  const base = 'https://id.campus.example'
+  const { canonical } = makeResources(base, protectedPaths)
+  const foreign = [
+    '',
+    'id.campus.example',
+    '//id.campus.example',
+    'http://id.campus.example',
+    'https://id.campus.example:8443',
+    'https://id.campus.example:0443',
+    'https://id.campus.example.',
+    'https://id.campus.example.evil.example',
+    'https://evil.example/https://id.campus.example',
+    'https://evil.example#https://id.campus.example',
+    'https://id.campus.example@evil.example',
+    'https://user@id.campus.example',
+    'https://user:pw@id.campus.example',
+    `${base}#`,
+    `${base}#fragment`,
+    `${base}?`,
+    `${base}/?x=1`,
+    `${base}//`,
+    `${base}/mcp/`,
+    `${base}/MCP`,
+    `${base}/mcp/more`,
+    `${base}/member`,
+    `${base}/member/graphql/`,
+    `${base}/%6dcp`,
+    `${base}/./mcp`,
+    `${base}/x/../mcp`,
+    `${base}\\mcp`,
+    'https:id.campus.example',
+    'https:/id.campus.example',
+    'https:///id.campus.example',
+    'https:\\\\id.campus.example',
+    'https://id.campus.ex%61mple',
+    'https://id。campus。example',
+    'https://ｉd.campus.example',
+    ` ${base}`,
+    `${base} `,
+    `\u0001${base}`,
+    `${base}\u0000`,
+    'https://id.cam\npus.example',
+    'https://id.cam\tpus.example',
+    `${base}/mcp\n`,
+    `${base} ${base}`,
+    'urn:gatehouse',
+    'javascript:alert(1)',
+    '__proto__',
+  ]
+  for (const resource of foreign) {
+    it(`${JSON.stringify(resource)} is foreign`, () => {
+      expect(canonical(resource)).to.equal(undefined)
+    })
+  }
+
+  it('letters that only fold to the same ones are foreign', () => {
+    const kelvin = makeResources('https://kiosk.example', protectedPaths)
+    expect(kelvin.canonical('https://KIOSK.example')).to.equal('https://kiosk.example')
+    expect(kelvin.canonical('https://\u212aiosk.example')).to.equal(undefined)
+    expect(kelvin.canonical('https://kio\u017fk.example')).to.equal(undefined)
+  })
+
+  it('an address in other numbers is foreign', () => {
+    const local = makeResources('http://127.0.0.1:3000', protectedPaths)
+    for (const host of ['127.1', '0x7f.0.0.1', '2130706433', 'localhost', '[::ffff:127.0.0.1]']) {
+      expect(local.canonical(`http://${host}:3000`), host).to.equal(undefined)
+    }
+  })
+
+  it('whatever is sent: it never throws, and accepts the listed spellings alone', () => {
+    const listed = new Set(suffixes.flatMap((path) => [base + path, `${base}:443${path}`]))
+    const part = fc.constantFrom(
+      ...['https:', 'http:', '//', '/', ':443', 'id.campus.example', 'evil.example', '@', '#', '?'],
+      ...['mcp', 'member/graphql', '.', '..', '%2e', '\\', '\t', ' ', '\0', 'ID.CAMPUS.EXAMPLE'],
+    )
+    const anything = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.webUrl(),
+      fc.array(part, { maxLength: 8 }).map((parts) => parts.join('')),
+      fc.tuple(fc.constantFrom(...listed), fc.string({ maxLength: 2 })).map((two) => two.join('')),
+    )
+    fc.assert(
+      fc.property(anything, (resource) => {
+        const found = canonical(resource)
+        const [, origin = '', path = ''] = /^(https:\/\/[^/]*)(.*)$/is.exec(resource) ?? []
+        const expected = listed.has(origin.toLowerCase() + path) ? base : undefined
+        expect(found).to.equal(expected)
+      }),
+      { numRuns: 20_000 },
+    )
+  })
+})

@@ -1,0 +1,181 @@
+import { request as httpRequest } from 'node:http'
+
+import type { Answers } from '../../src/cli/headless-person.ts'
+import { paths } from '../../src/http/paths.ts'
+import { getTokens } from './relying-party.ts'
+import { olivia } from './service.ts'
+
+/** Messages of either generation of the protocol (design 23). */
+export const eras = ['2026-07-28', '2025-11-25'] as const
+export type Era = (typeof eras)[number]
+
+export interface ToolAnswer {
+  readonly status: number
+  readonly headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: the body is whatever the service sent
+  readonly body: any
+}
+
+export interface Sending {
+  /** The parameters of the message. */
+  readonly params?: Record<string, unknown>
+  readonly token?: string | undefined
+  readonly era?: Era
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Sends bytes to the tool endpoint, whatever they are. */
+export async function postRaw(
+  url: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<ToolAnswer> {
+  const response = await fetch(url + paths.mcp, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body,
+  })
+  return await answerOf(response)
+}
+
+/** Sends one JSON-RPC request as a client of its generation would. */
+export async function send(
+  url: string,
+  method: string,
+  { params = {}, token, era = '2025-11-25', headers = {} }: Sending = {},
+): Promise<ToolAnswer> {
+  const { message, headers: own } = messageOf(method, era, params)
+  return await postRaw(url, JSON.stringify(message), {
+    accept: 'application/json, text/event-stream',
+    ...own,
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    ...headers,
+  })
+}
+
+/** A JSON-RPC request and the headers that go with it in its generation. */
+export function messageOf(method: string, era: Era, params: Record<string, unknown>) {
+  const modern = era === '2026-07-28'
+  const name = params['name']
+  const headers: Record<string, string> = {
+    'content-type': 'application/json',
+    'mcp-protocol-version': era,
+    ...(modern && { 'mcp-method': method }),
+    ...(modern && typeof name === 'string' && { 'mcp-name': name }),
+  }
+  const message = {
+    jsonrpc: '2.0',
+    id: 1,
+    method,
+    params: modern ? { ...params, _meta: envelope } : params,
+  }
+  return { message, headers }
+}
+
+const envelope = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
+}
+
+/** A call of a tool. */
+export interface Calling extends Omit<Sending, 'params'> {
+  readonly values?: Record<string, unknown>
+}
+
+/** Calls a tool. */
+export async function callTool(
+  url: string,
+  name: string,
+  { values = {}, ...sending }: Calling = {},
+): Promise<ToolAnswer> {
+  return await send(url, 'tools/call', { ...sending, params: { name, arguments: values } })
+}
+
+/** What a call of a tool found; a call that failed fails the test. */
+export async function readTool<Found>(
+  url: string,
+  name: string,
+  calling: Calling = {},
+): Promise<Found> {
+  const { status, body } = await callTool(url, name, calling)
+  const { structuredContent, isError } = body.result ?? {}
+  if (status !== 200 || isError || !structuredContent) {
+    throw new Error(`${name} failed: ${status} ${JSON.stringify(body)}`)
+  }
+  return structuredContent
+}
+
+/** The sentence of a call that the caller has to mend. */
+export async function problemOf(url: string, name: string, calling: Calling = {}): Promise<string> {
+  const { status, body } = await callTool(url, name, calling)
+  if (status !== 200 || body.result?.isError !== true) {
+    throw new Error(`${name} did not complain: ${status} ${JSON.stringify(body)}`)
+  }
+  return body.result.content[0].text
+}
+
+/** The names of the tools that a token opens. */
+export async function toolNames(url: string, token?: string, era?: Era): Promise<string[]> {
+  const { body } = await send(url, 'tools/list', { token, ...(era && { era }) })
+  return body.result.tools.map(({ name }: { name: string }) => name)
+}
+
+/** One request with exactly these headers; fetch would not send a Host of the caller's. */
+export async function postWithHeaders(
+  url: string,
+  headers: Readonly<Record<string, string | string[]>>,
+  method = 'POST',
+): Promise<ToolAnswer> {
+  const { promise, resolve, reject } = Promise.withResolvers<ToolAnswer>()
+  const request = httpRequest(url + paths.mcp, { method, headers }, (response) => {
+    const chunks: Buffer[] = []
+    response.on('data', (chunk: Buffer) => chunks.push(chunk))
+    response.on('end', () => {
+      const text = Buffer.concat(chunks).toString()
+      resolve({
+        status: response.statusCode ?? 0,
+        headers: new Headers(response.headers as Record<string, string>),
+        body: parse(text),
+      })
+    })
+  })
+  request.on('error', reject)
+  request.end(method === 'POST' ? JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }) : '')
+  return await promise
+}
+
+/** An operator's token by a client that registered itself on a loopback address. */
+export async function operatorToken(
+  url: string,
+  scope: string,
+  person: Answers = olivia,
+): Promise<string> {
+  const redirectUri = 'http://127.0.0.1:9/operator'
+  const response = await fetch(url + paths.registration, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      client_name: 'Operator tools',
+      redirect_uris: [redirectUri],
+      token_endpoint_auth_method: 'none',
+    }),
+  })
+  const { client_id: clientId } = (await response.json()) as { client_id: string }
+  const asked = `openid ${scope}`
+  const { tokens } = await getTokens(url, { clientId, redirectUri, scope: asked, person })
+  return tokens.access_token
+}
+
+async function answerOf(response: Response): Promise<ToolAnswer> {
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, body: parse(text) }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

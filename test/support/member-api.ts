@@ -1,0 +1,157 @@
+import { join } from 'node:path'
+
+import { loadCampus, readCampusFolder } from '../../src/campus/load.ts'
+import type { Answers } from '../../src/cli/headless-person.ts'
+import { makeMemberApi } from '../../src/graphql/member-api.ts'
+import type { MemberCaller } from '../../src/graphql/resolvers.ts'
+import { paths } from '../../src/http/paths.ts'
+import { makeCursors } from '../../src/member/connection.ts'
+import { makeMemberData } from '../../src/member/member-data.ts'
+import { MEMBER_READ, MEMBER_WRITE } from '../../src/scopes/catalogue.ts'
+import type { Database } from '../../src/store/database.ts'
+import { getTokens } from './relying-party.ts'
+import { configFolder, notes, type RunningService, sam } from './service.ts'
+
+export interface MemberAnswer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The parsed body; null when there is none. */
+  readonly body: MemberBody
+}
+
+/** Either a GraphQL result or an OAuth error, and a test says which it expects. */
+export interface MemberBody {
+  readonly data?: Record<string, unknown> | null
+  readonly errors?: readonly {
+    readonly message: string
+    readonly path?: readonly (string | number)[]
+    readonly extensions?: Record<string, unknown>
+  }[]
+  readonly error?: string
+  readonly error_description?: string
+}
+
+export interface MemberAddress {
+  readonly url: string
+  readonly token?: string | undefined
+  readonly headers?: Record<string, string>
+}
+
+/** Sends one request to the Member API, as any GraphQL client would. */
+export async function askMember(
+  { url, token, headers }: MemberAddress,
+  body: unknown,
+): Promise<MemberAnswer> {
+  const response = await fetch(url + paths.graphql, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+  const text = await response.text()
+  const isJson = /json/.test(response.headers.get('content-type') ?? '')
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: isJson ? JSON.parse(text) : null,
+  }
+}
+
+/** The data of a query that has to succeed. */
+export async function readMember<Data>(
+  address: MemberAddress,
+  query: string,
+  variables?: Record<string, unknown>,
+): Promise<Data> {
+  const { body } = await askMember(address, { query, variables })
+  if (!body.data || body.errors) throw new Error(`no data: ${JSON.stringify(body)}`)
+  return body.data as Data
+}
+
+export const readOnly: string = `openid ${MEMBER_READ}`
+export const readWrite: string = `openid ${MEMBER_READ} ${MEMBER_WRITE}`
+
+/** A member's access token through the whole flow; at Northlight unless another client is named. */
+export async function memberToken(
+  url: string,
+  scope: string = readWrite,
+  who: { person?: Answers; clientId?: string } = {},
+): Promise<string> {
+  const { person = sam, clientId = notes.clientId } = who
+  const { tokens } = await getTokens(url, { scope, person, clientId })
+  return tokens.access_token
+}
+
+/** Lets the second site of the demo have a member application too. */
+export async function addKitchenClient({ service }: RunningService): Promise<string> {
+  const { kysely } = service.stores.database
+  const clientId = 'kitchen-notes'
+  await kysely
+    .insertInto('oauth_application')
+    .values({
+      client_id: clientId,
+      kind: 'site',
+      site_id: 'sit_open_kitchen',
+      name: 'Kitchen Notes',
+      auth_method: 'none',
+      application_type: 'native',
+      created_by: null,
+      created_at: 1,
+      disabled_at: null,
+      deleted_at: null,
+    })
+    .execute()
+  await kysely
+    .insertInto('oauth_application_redirect_uri')
+    .values({ client_id: clientId, uri: 'http://127.0.0.1/callback', position: 0 })
+    .execute()
+  await kysely
+    .insertInto('oauth_application_scope')
+    .values([MEMBER_READ, MEMBER_WRITE].map((scope) => ({ client_id: clientId, scope })))
+    .execute()
+  return clientId
+}
+
+/** The demo campus in an empty database, with passwords that nobody can use. */
+export async function withCampus<D extends Database>(database: D): Promise<D> {
+  const campus = await readCampusFolder(join(configFolder, 'demo'))
+  await loadCampus({ database, campus, hashPassword: async () => 'none', now: () => CAMPUS_NOW })
+  return database
+}
+
+const CAMPUS_NOW = Date.UTC(2026, 0, 15, 12)
+
+const wideLimits = {
+  bodyBytesMax: 100_000,
+  documentTokensMax: 2000,
+  depthMax: 10,
+  nestingMax: 50,
+  fieldsMax: 300,
+  aliasesMax: 30,
+  directivesMax: 30,
+  costMax: 10_000,
+  cachedDocumentsMax: 500,
+  cachedDocumentCharactersMax: 4000,
+  cachedCharactersMax: 200_000,
+}
+
+/** The Member API without HTTP over a database of the test's own. */
+export function memberApiOver(database: Database, now: () => number = Date.now) {
+  return makeMemberApi({
+    data: makeMemberData(database, now),
+    cursors: makeCursors([Buffer.alloc(32, 1)]),
+    limits: wideLimits,
+  })
+}
+
+export const samAtNorthlight: MemberCaller = {
+  personId: 'per_sam',
+  siteId: 'sit_northlight',
+  name: 'Sam Student',
+  email: 'sam@northlight.example',
+}

@@ -1,0 +1,16 @@
+import { type RunningService, type ServiceSetup, startService } from './service.ts'
+
+/** One service for all tests of a block, which change nothing that another of them reads. */
+export function sharedService(setup?: ServiceSetup): () => RunningService {
+  let running: RunningService | undefined
+  before(async () => {
+    running = await startService(setup)
+  })
+  after(async () => {
+    await running?.[Symbol.asyncDispose]()
+  })
+  return () => {
+    if (!running) throw new Error('the service runs only while tests of its block do')
+    return running
+  }
+}

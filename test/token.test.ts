@@ -1,0 +1,746 @@
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+
+import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
+import { paths } from '../src/http/paths.ts'
+import { MEMBER_SCOPE } from './support/relying-party.ts'
+import {
+  type Answer,
+  authorizationUrl,
+  authorize,
+  codeVerifier,
+  errorOf,
+  exchange,
+  type Fields,
+  getCode,
+  introspect,
+  obtain,
+  postForm,
+  refresh,
+  revoke,
+  type Tokens,
+  userinfo,
+} from './support/requests.ts'
+import { notes, olivia, portal, type RunningService, sam, startService } from './support/service.ts'
+import { sharedService } from './support/shared-service.ts'
+import { forEachStorage } from './support/storages.ts'
+
+const operator = {
+  client_id: 'integration-claude',
+  redirect_uri: 'https://claude.ai/api/mcp/auth_callback',
+  scope: 'openid profile courses:read courses:write',
+}
+
+const asPortal = {
+  client_id: portal.clientId,
+  redirect_uri: portal.redirectUri,
+  client_secret: portal.clientSecret,
+}
+
+describe('POST /api/oauth/token', () => {
+  const service = sharedService()
+  const token = async (fields: Fields, headers?: Record<string, string>) =>
+    await postForm(service().url + paths.token, fields, headers)
+
+  describe('answers a refusal with its status and error code (RFC 6749 §5.2)', () => {
+    const basic = (secret: string) => ({
+      authorization: `Basic ${Buffer.from(`${portal.clientId}:${secret}`).toString('base64')}`,
+    })
+    const byCode = {
+      grant_type: 'authorization_code',
+      code: 'no-such-code',
+      redirect_uri: notes.redirectUri,
+      code_verifier: codeVerifier,
+      client_id: notes.clientId,
+    }
+    const refusals: readonly (readonly [
+      title: string,
+      fields: Fields,
+      expected: [number, string],
+      headers?: Record<string, string>,
+    ])[] = [
+      ['no client at all', { ...byCode, client_id: undefined }, [400, 'invalid_request']],
+      ['an unknown client', { ...byCode, client_id: 'nobody' }, [401, 'invalid_client']],
+      ['no secret', { ...byCode, client_id: portal.clientId }, [401, 'invalid_client']],
+      ['a wrong secret', { ...byCode, ...asPortal, client_secret: 'x' }, [401, 'invalid_client']],
+      ['an empty secret', { ...byCode, ...asPortal, client_secret: '' }, [401, 'invalid_client']],
+      ['a secret of a public client', { ...byCode, client_secret: 'x' }, [401, 'invalid_client']],
+      [
+        'the stand-in for secrets',
+        { ...byCode, ...asPortal, client_secret: 'compared-by-digest' },
+        [401, 'invalid_client'],
+      ],
+      [
+        'a wrong secret by HTTP Basic',
+        { ...byCode, client_id: undefined },
+        [401, 'invalid_client'],
+        basic('x'),
+      ],
+      [
+        'two ways to authenticate',
+        { ...byCode, ...asPortal },
+        [400, 'invalid_request'],
+        basic(portal.clientSecret),
+      ],
+      ['an unknown code', byCode, [400, 'invalid_grant']],
+      ['no code', { ...byCode, code: undefined }, [400, 'invalid_request']],
+      ['no redirect_uri', { ...byCode, redirect_uri: undefined }, [400, 'invalid_request']],
+      ['two codes', { ...byCode, code: ['a', 'b'] }, [400, 'invalid_request']],
+      ['no grant_type', { ...byCode, grant_type: undefined }, [400, 'invalid_request']],
+      ['nothing', {}, [400, 'invalid_request']],
+      [
+        'no refresh token',
+        { grant_type: 'refresh_token', client_id: notes.clientId },
+        [400, 'invalid_request'],
+      ],
+      [
+        'an unknown refresh token',
+        { grant_type: 'refresh_token', refresh_token: 'x', client_id: notes.clientId },
+        [400, 'invalid_grant'],
+      ],
+      [
+        'two refresh tokens',
+        { grant_type: 'refresh_token', refresh_token: ['x', 'y'], client_id: notes.clientId },
+        [400, 'invalid_request'],
+      ],
+      // design 25
+      [
+        'password',
+        { grant_type: 'password', client_id: notes.clientId, username: 'x', password: 'y' },
+        [400, 'unsupported_grant_type'],
+      ],
+      [
+        'client_credentials',
+        { grant_type: 'client_credentials', ...asPortal },
+        [400, 'unsupported_grant_type'],
+      ],
+      [
+        'implicit',
+        { grant_type: 'implicit', client_id: notes.clientId },
+        [400, 'unsupported_grant_type'],
+      ],
+      ...['device_code', 'token-exchange', 'jwt-bearer', 'saml2-bearer'].map(
+        (name): readonly [string, Fields, [number, string]] => [
+          name,
+          {
+            grant_type: `urn:ietf:params:oauth:grant-type:${name}`,
+            client_id: notes.clientId,
+            assertion: 'e30.e30.',
+            subject_token: 'x',
+            device_code: 'x',
+          },
+          [400, 'unsupported_grant_type'],
+        ],
+      ),
+    ]
+    for (const [title, fields, expected, headers] of refusals) {
+      it(`${title}: ${expected.join(' ')}`, async () => {
+        const answer = await token(fields, headers)
+        expect(errorOf(answer)).to.deep.equal(expected)
+        expect(answer.body).to.have.property('error_description').that.is.a('string').and.not.empty
+        expect(answer.headers.get('cache-control')).to.equal('no-store')
+        expect(answer.headers.get('content-type')).to.match(/^application\/json/)
+      })
+    }
+
+    const withCode: readonly (readonly [
+      title: string,
+      fields: Fields,
+      expected: [number, string],
+    ])[] = [
+      ['a wrong verifier', { code_verifier: `${codeVerifier}x` }, [400, 'invalid_grant']],
+      ['a short verifier', { code_verifier: 'x' }, [400, 'invalid_request']],
+      ['no verifier', { code_verifier: undefined }, [400, 'invalid_grant']],
+      [
+        'another port of the redirect_uri',
+        { redirect_uri: 'http://127.0.0.1:10/callback' },
+        [400, 'invalid_grant'],
+      ],
+      [
+        'another registered redirect_uri',
+        { redirect_uri: 'https://notes.example/callback' },
+        [400, 'invalid_grant'],
+      ],
+      ['no redirect_uri [design 19]', { redirect_uri: undefined }, [400, 'invalid_request']],
+      ['the code of another client', asPortal, [400, 'invalid_grant']],
+    ]
+    for (const [title, fields, expected] of withCode) {
+      it(`${title}: ${expected.join(' ')}`, async () => {
+        const { url } = service()
+        const answer = await exchange(url, await getCode(url), fields)
+        expect(errorOf(answer)).to.deep.equal(expected)
+      })
+    }
+
+    it('challenges for HTTP Basic only a client that tried it', async () => {
+      const tried = await token({ ...byCode, client_id: undefined }, basic('x'))
+      expect(tried.headers.get('www-authenticate')).to.match(/^Basic realm=/)
+      const posted = await token({ ...byCode, ...asPortal, client_secret: 'x' })
+      expect(posted.headers.get('www-authenticate')).to.equal(null)
+    })
+
+    for (const accept of ['text/html', 'text/html,application/json;q=0.9', '*/*']) {
+      it(`stays JSON for Accept: ${accept}`, async () => {
+        const answer = await token({ ...byCode, client_id: 'nobody' }, { accept })
+        expect(errorOf(answer)).to.deep.equal([401, 'invalid_client'])
+      })
+    }
+
+    it('takes a form and nothing else', async () => {
+      const answer = await fetch(service().url + paths.token, {
+        method: 'POST',
+        body: JSON.stringify(byCode),
+        headers: { 'content-type': 'application/json' },
+      })
+      expect(answer.status).to.equal(400)
+      expect(await answer.json()).to.include({ error: 'invalid_request' })
+    })
+
+    it('says of a body that is too large that it is, as JSON', async () => {
+      const answer = await token({ ...byCode, code: 'x'.repeat(100_000) })
+      expect(answer.status).to.be.within(400, 413)
+      expect(errorOf(answer)[1]).to.equal('invalid_request')
+    })
+  })
+
+  it('gives a bearer token, its lifetime and all that was granted [design 4]', async () => {
+    const { url } = service()
+    const answer = await exchange(url, await getCode(url))
+    expect(answer.status).to.equal(200)
+    expect(answer.headers.get('cache-control')).to.equal('no-store')
+    expect(answer.body).to.have.all.keys(
+      ...['access_token', 'expires_in', 'id_token', 'refresh_token', 'scope', 'token_type'],
+    )
+    expect(answer.body).to.include({ expires_in: 3600, scope: MEMBER_SCOPE, token_type: 'Bearer' })
+  })
+
+  it('gives no id_token without openid (Authentication 7)', async () => {
+    const tokens = await obtain(service().url, { authorization: { scope: 'account:read' } })
+    expect(tokens).not.to.have.property('id_token')
+    expect(tokens.scope).to.equal('account:read')
+  })
+
+  it('gives opaque access tokens [design 12]', async () => {
+    const tokens = await obtain(service().url)
+    for (const value of [tokens.access_token, tokens.refresh_token]) {
+      expect(value).to.match(/^[\w-]{43,}$/)
+    }
+  })
+
+  it('accepts HTTP Basic of a confidential client [design 20]', async () => {
+    const { url } = service()
+    const code = await getCode(url, asPortal)
+    const secret = Buffer.from(`${portal.clientId}:${portal.clientSecret}`).toString('base64')
+    const answer = await token(
+      {
+        grant_type: 'authorization_code',
+        code,
+        redirect_uri: portal.redirectUri,
+        code_verifier: codeVerifier,
+        resource: url,
+      },
+      { authorization: `Basic ${secret}` },
+    )
+    expect(answer.status).to.equal(200)
+  })
+
+  it('lets a library probe with HTTP Basic first, which uses no code up', async () => {
+    const { url } = service()
+    const code = await getCode(url)
+    const probe = {
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: notes.redirectUri,
+      code_verifier: codeVerifier,
+      resource: url,
+    }
+    const tried = await token(probe, { authorization: `Basic ${btoa(`${notes.clientId}:`)}` })
+    expect(tried.status).to.be.within(400, 401)
+    expect((await token({ ...probe, client_id: notes.clientId })).status).to.equal(200)
+  })
+
+  it('writes no code, verifier, secret or token into the log', async () => {
+    const { url, log } = service()
+    const code = await getCode(url, asPortal)
+    const tokens = (await exchange(url, code, asPortal)).body as Tokens
+    const next = (await refresh(url, tokens.refresh_token, asPortal)).body as Tokens
+    await exchange(url, code, { ...asPortal, client_secret: 'a-wrong-secret-of-this-test' })
+    await exchange(url, code, asPortal)
+    const lines = log.join('\n')
+    expect(lines).to.include('"route":"token"')
+    for (const secret of [
+      code,
+      codeVerifier,
+      portal.clientSecret,
+      'a-wrong-secret-of-this-test',
+      tokens.access_token,
+      tokens.refresh_token,
+      tokens.id_token ?? '-',
+      next.access_token,
+      next.refresh_token,
+    ]) {
+      expect(lines).not.to.include(secret)
+    }
+  })
+
+  it('answers GET with 404, and one spelling of its address only', async () => {
+    const { url } = service()
+    expect((await fetch(url + paths.token)).status).to.equal(404)
+    for (const path of ['/API/OAuth/Token', `${paths.token}/`]) {
+      expect((await postForm(url + path, {})).status).to.equal(404)
+    }
+  })
+
+  describe('does not use a code up for a wrong resource [design 3]', () => {
+    for (const [title, resource] of [
+      ['none', undefined],
+      ['a foreign one', 'https://elsewhere.example'],
+      ['an empty one', ''],
+    ] as const) {
+      it(`${title}: invalid_target, and the right request succeeds afterwards`, async () => {
+        const { url } = service()
+        const code = await getCode(url)
+        expect(errorOf(await exchange(url, code, { resource }))).to.deep.equal([
+          400,
+          'invalid_target',
+        ])
+        const answer = await exchange(url, code)
+        expect(answer.status).to.equal(200)
+        const { access_token } = answer.body as Tokens
+        expect((await introspect(url, access_token)).body).to.include({ aud: url })
+      })
+    }
+
+    it('one that was not part of the authorization', async () => {
+      const { url } = service()
+      const fields = { ...operator, scope: 'openid profile', resource: undefined }
+      const code = await getCode(url, fields, olivia)
+      const { client_id, redirect_uri } = operator
+      const bound = await exchange(url, code, { client_id, redirect_uri })
+      expect(errorOf(bound)).to.deep.equal([400, 'invalid_target'])
+      const plain = await exchange(url, code, { client_id, redirect_uri, resource: undefined })
+      expect(plain.status).to.equal(200)
+    })
+  })
+
+  describe('exchanges a code once [design 11]', () => {
+    it('and ends the grant when it comes back', async () => {
+      const { url } = service()
+      const code = await getCode(url)
+      const tokens = (await exchange(url, code)).body as Tokens
+      expect(errorOf(await exchange(url, code))).to.deep.equal([400, 'invalid_grant'])
+      expect((await userinfo(url, tokens.access_token)).status).to.equal(401)
+      expect(errorOf(await refresh(url, tokens.refresh_token))).to.deep.equal([
+        400,
+        'invalid_grant',
+      ])
+    })
+
+    it('and another client cannot end a grant with a code that it saw', async () => {
+      const { url } = service()
+      const code = await getCode(url)
+      const tokens = (await exchange(url, code)).body as Tokens
+      expect(errorOf(await exchange(url, code, asPortal))).to.deep.equal([400, 'invalid_grant'])
+      expect((await userinfo(url, tokens.access_token)).status).to.equal(200)
+    })
+  })
+
+  describe('refreshes', () => {
+    it('to fewer scopes, and to all of them again', async () => {
+      const { url } = service()
+      const tokens = await obtain(url)
+      const fewer = (await refresh(url, tokens.refresh_token, { scope: 'account:read' }))
+        .body as Tokens
+      expect(fewer.scope).to.equal('account:read')
+      expect((await introspect(url, fewer.access_token)).body).to.include({ scope: 'account:read' })
+      expect((await userinfo(url, fewer.access_token)).status).to.equal(403)
+      const full = (await refresh(url, fewer.refresh_token)).body as Tokens
+      expect(full.scope).to.equal(MEMBER_SCOPE)
+    })
+
+    it('never to more: invalid_scope, and the token is still good', async () => {
+      const { url } = service()
+      const tokens = await obtain(url)
+      for (const scope of ['account:write', `${MEMBER_SCOPE} account:write`, 'courses:read', 'x']) {
+        const answer = await refresh(url, tokens.refresh_token, { scope })
+        expect(errorOf(answer)).to.deep.equal([400, 'invalid_scope'])
+      }
+      expect((await refresh(url, tokens.refresh_token)).status).to.equal(200)
+    })
+
+    it('gives a retry the same answer again [design 10]', async () => {
+      const { url } = service()
+      const tokens = await obtain(url)
+      const first = await refresh(url, tokens.refresh_token)
+      const second = await refresh(url, tokens.refresh_token)
+      expect(first.status).to.equal(200)
+      expect(second.body).to.deep.equal(first.body)
+      expect((await userinfo(url, (second.body as Tokens).access_token)).status).to.equal(200)
+    })
+
+    it('for the client that the token was issued to, and for nobody else (RFC 6749 §6)', async () => {
+      const { url } = service()
+      const tokens = await obtain(url)
+      const foreign = await refresh(url, tokens.refresh_token, asPortal)
+      expect(errorOf(foreign)).to.deep.equal([400, 'invalid_grant'])
+      const unauthenticated = await refresh(url, tokens.refresh_token, { client_id: 'nobody' })
+      expect(errorOf(unauthenticated)).to.deep.equal([401, 'invalid_client'])
+      expect((await refresh(url, tokens.refresh_token)).status).to.equal(200)
+    })
+
+    it('for a confidential client that authenticates, and not without its secret', async () => {
+      const { url } = service()
+      const tokens = await obtain(url, { authorization: asPortal, token: asPortal })
+      const { client_id } = asPortal
+      const bare = await refresh(url, tokens.refresh_token, { client_id })
+      expect(errorOf(bare)).to.deep.equal([401, 'invalid_client'])
+      expect((await refresh(url, tokens.refresh_token, asPortal)).status).to.equal(200)
+    })
+
+    it('with any spelling of the resource; a foreign one burns nothing [design 3]', async () => {
+      const { url } = service()
+      let { refresh_token: current } = await obtain(url)
+      const foreign = await refresh(url, current, { resource: 'https://elsewhere.example' })
+      expect(errorOf(foreign)).to.deep.equal([400, 'invalid_target'])
+      for (const resource of [url, `${url}/`, `${url}/mcp`, [url, `${url}/member/graphql`]]) {
+        const answer = await refresh(url, current, { resource })
+        expect(answer.status).to.equal(200)
+        const next = answer.body as Tokens
+        expect((await introspect(url, next.access_token)).body).to.include({ aud: url })
+        current = next.refresh_token
+      }
+    })
+
+    it('takes no access token for a refresh token', async () => {
+      const { url } = service()
+      const tokens = await obtain(url)
+      const answer = await refresh(url, tokens.access_token)
+      expect(errorOf(answer)).to.deep.equal([400, 'invalid_grant'])
+    })
+  })
+
+  it('keeps the lifetimes of design 9', async () => {
+    const { url, service: running } = service()
+    const { state } = running.stores
+    const code = await getCode(url)
+    const lifetime = async (model: string, id: string) => {
+      const found = await state.adapterFor(model).find(id)
+      return Number(found?.exp) - Number(found?.iat)
+    }
+    expect(await lifetime('AuthorizationCode', code)).to.equal(60)
+    const tokens = (await exchange(url, code)).body as Tokens
+    expect(await lifetime('AccessToken', tokens.access_token)).to.equal(3600)
+    expect(await lifetime('RefreshToken', tokens.refresh_token)).to.equal(30 * 86_400)
+    const { grantId } = (await state.adapterFor('RefreshToken').find(tokens.refresh_token)) ?? {}
+    expect(await lifetime('Grant', String(grantId))).to.be.greaterThan(90 * 86_400)
+
+    const person = makeHeadlessPerson(sam)
+    await person.authorize(authorizationUrl(url), notes.redirectUri)
+    const asked = await person.open(authorizationUrl(url, { prompt: 'consent' }))
+    const [, uid = ''] = /^\/interaction\/([^/]+)/.exec(asked.headers.get('location') ?? '') ?? []
+    expect(await lifetime('Interaction', uid)).to.equal(3600)
+    const [, session = ''] = /(?:^|, )gatehouse=([^;]+)/.exec(
+      asked.headers.getSetCookie().join(', '),
+    ) ?? ['', '']
+    expect(await lifetime('Session', session)).to.equal(14 * 86_400)
+  })
+
+  it('lets no family of refresh tokens grow older than 90 days [design 9]', async () => {
+    const { url, service: running } = service()
+    const adapter = running.stores.state.adapterFor('RefreshToken')
+    const tokens = await obtain(url)
+    const stored = await adapter.find(tokens.refresh_token)
+    const day = 86_400
+    await adapter.destroy(tokens.refresh_token)
+    const iiat = Number(stored?.iat) - 80 * day
+    await adapter.upsert(tokens.refresh_token, { ...stored, iiat }, 30 * day)
+    const next = (await refresh(url, tokens.refresh_token)).body as Tokens
+    const successor = await adapter.find(next.refresh_token)
+    expect(Number(successor?.exp) - Number(successor?.iat)).to.be.within(10 * day - 5, 10 * day)
+    expect(successor?.['iiat']).to.equal(iiat)
+  })
+
+  for (const path of ['/agent/auth', '/agent/identity']) {
+    it(`has no ${path} [design 25]`, async () => {
+      for (const method of ['GET', 'POST']) {
+        expect((await fetch(service().url + path, { method })).status).to.equal(404)
+      }
+    })
+  }
+
+  describe('lets browser applications in [design 28]', () => {
+    const origin = 'https://spa.example'
+
+    it('answers a public client from any origin, without credentials', async () => {
+      const { url } = service()
+      const answer = await token(
+        {
+          grant_type: 'authorization_code',
+          code: await getCode(url),
+          redirect_uri: notes.redirectUri,
+          client_id: notes.clientId,
+          code_verifier: codeVerifier,
+          resource: url,
+        },
+        { origin },
+      )
+      expect(answer.status).to.equal(200)
+      expectOpen(answer, origin)
+    })
+
+    it('lets it read a refusal too', async () => {
+      const refused = await token(
+        { grant_type: 'refresh_token', client_id: notes.clientId },
+        { origin },
+      )
+      expect(refused.status).to.equal(400)
+      expectOpen(refused, origin)
+    })
+
+    it('lets it read that its client is unknown', async () => {
+      const refused = await token({ grant_type: 'refresh_token', client_id: 'nobody' }, { origin })
+      expect(refused.status).to.equal(401)
+      expectOpen(refused, origin)
+    })
+
+    for (const path of [paths.token, paths.revocation, paths.userinfo]) {
+      it(`answers the preflight of ${path}`, async () => {
+        const answer = await fetch(service().url + path, {
+          method: 'OPTIONS',
+          headers: {
+            origin,
+            'access-control-request-method': path === paths.userinfo ? 'GET' : 'POST',
+            'access-control-request-headers': 'authorization, content-type',
+          },
+        })
+        expect(answer.status).to.be.within(200, 204)
+        expect(answer.headers.get('access-control-allow-origin')).to.be.oneOf(['*', origin])
+        expect(answer.headers.get('access-control-allow-headers')).to.match(/authorization/i)
+        expect(answer.headers.get('access-control-allow-credentials')).to.equal(null)
+      })
+    }
+
+    it('serves no confidential client in a page: its secret would be in every browser', async () => {
+      const answer = await token(
+        { grant_type: 'refresh_token', refresh_token: 'x', ...asPortal },
+        { origin },
+      )
+      expect(answer.status).to.equal(400)
+      expect(answer.headers.get('access-control-allow-origin')).to.equal(null)
+    })
+
+    it('opens revocation and UserInfo alike', async () => {
+      const { url } = service()
+      const tokens = await obtain(url)
+      const claims = await fetch(url + paths.userinfo, {
+        headers: { origin, authorization: `Bearer ${tokens.access_token}` },
+      })
+      expect(claims.status).to.equal(200)
+      expectOpen(claims, origin)
+      const refused = await fetch(url + paths.userinfo, {
+        headers: { origin, authorization: 'Bearer nonsense' },
+      })
+      expect(refused.status).to.equal(401)
+      expectOpen(refused, origin)
+      expect(refused.headers.get('access-control-expose-headers')).to.match(/www-authenticate/i)
+      const revoked = await postForm(
+        url + paths.revocation,
+        { token: tokens.access_token, client_id: notes.clientId },
+        { origin },
+      )
+      expect(revoked.status).to.equal(200)
+      expectOpen(revoked, origin)
+    })
+  })
+})
+
+forEachStorage('POST /api/oauth/token, many at once', (start) => {
+  it('exchanges a code for one of many parallel requests [design 11]', async () => {
+    await using service = await start()
+    const code = await getCode(service.url)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => exchange(service.url, code)))
+    expect(answers.filter(({ status }) => status === 200)).to.have.lengthOf(1)
+    const refused = answers.filter(({ status }) => status !== 200).map(errorOf)
+    expect(refused).to.deep.equal(Array.from({ length: 19 }, () => [400, 'invalid_grant']))
+  })
+
+  it('makes one family of any number of parallel uses of a refresh token [design 10]', async () => {
+    await using service = await start()
+    const tokens = await obtain(service.url)
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => refresh(service.url, tokens.refresh_token)),
+    )
+    expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([200]))
+    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).to.equal(1)
+  })
+})
+
+describe('POST /api/oauth/token, after something changed', () => {
+  it('ends the whole grant for a refresh token that comes back after the retry window [design 10]', async () => {
+    let laterMs = 0
+    await using service = await startService({ now: () => Date.now() + laterMs })
+    const { url } = service
+    const tokens = await obtain(url)
+    const next = (await refresh(url, tokens.refresh_token)).body as Tokens
+    laterMs = 11_000
+    const late = await refresh(url, tokens.refresh_token)
+    expect(errorOf(late)).to.deep.equal([400, 'invalid_grant'])
+    expect((await userinfo(url, next.access_token)).status).to.equal(401)
+    const ended = await refresh(url, next.refresh_token)
+    expect(errorOf(ended)).to.deep.equal([400, 'invalid_grant'])
+  })
+
+  it('gives a retry no answer when the token was revoked in between', async () => {
+    await using service = await startService()
+    const tokens = await obtain(service.url)
+    const next = (await refresh(service.url, tokens.refresh_token)).body as Tokens
+    await revoke(service.url, next.refresh_token)
+    const retried = await refresh(service.url, tokens.refresh_token)
+    expect(errorOf(retried)).to.deep.equal([400, 'invalid_grant'])
+  })
+
+  it('puts the roles of this moment into the id_token [design 15]', async () => {
+    await using service = await startService()
+    const code = await getCode(service.url)
+    await service.service.stores.database.kysely
+      .updateTable('site_role')
+      .set({ role: 'lecturer' })
+      .where('person_id', '=', 'per_sam')
+      .execute()
+    const { id_token } = (await exchange(service.url, code)).body as Tokens
+    expect(decodeJwt(id_token ?? '')['roles']).to.deep.equal(['lecturer'])
+  })
+
+  for (const [title, change] of losses()) {
+    it(`${title}: the next refresh is invalid_grant, and live tokens stop [design 15]`, async () => {
+      await using service = await startService()
+      const { url } = service
+      const tokens = await obtain(url)
+      const confidential = await obtain(url, { authorization: asPortal, token: asPortal })
+      const code = await getCode(url)
+      await change(service)
+      expect(errorOf(await refresh(url, tokens.refresh_token))).to.deep.equal([
+        400,
+        'invalid_grant',
+      ])
+      expect(errorOf(await exchange(url, code))).to.deep.equal([400, 'invalid_grant'])
+      const claims = await userinfo(url, tokens.access_token)
+      expect(errorOf(claims)).to.deep.equal([401, 'invalid_token'])
+      expect((await introspect(url, tokens.access_token)).body).to.deep.equal({ active: false })
+      const refused = await refresh(url, confidential.refresh_token, asPortal)
+      expect(errorOf(refused)).to.deep.equal([400, 'invalid_grant'])
+      expect((await revoke(url, tokens.access_token)).status).to.equal(200)
+    })
+  }
+
+  it('ends operator tokens when the person operates the site no longer [design 15]', async () => {
+    await using service = await startService()
+    const { url } = service
+    const { client_id, redirect_uri } = operator
+    const token = { client_id, redirect_uri }
+    const tokens = await obtain(url, { authorization: operator, token, person: olivia })
+    await service.service.stores.database.kysely
+      .updateTable('site_role')
+      .set({ role: 'student' })
+      .where('person_id', '=', 'per_olivia')
+      .execute()
+    const refused = await refresh(url, tokens.refresh_token, { client_id })
+    expect(errorOf(refused)).to.deep.equal([400, 'invalid_grant'])
+    expect((await userinfo(url, tokens.access_token)).status).to.equal(401)
+  })
+
+  it('ends the tokens of a vendor platform that was switched off [design 15]', async () => {
+    await using service = await startService()
+    const { url } = service
+    const { client_id, redirect_uri } = operator
+    const token = { client_id, redirect_uri }
+    const tokens = await obtain(url, { authorization: operator, token, person: olivia })
+    await service.service.stores.database.kysely
+      .insertInto('integration_override')
+      .values({ client_id, disabled_at: 1, note: null, updated_at: 1 })
+      .execute()
+    const refused = await refresh(url, tokens.refresh_token, { client_id })
+    expect(errorOf(refused)).to.deep.equal([400, 'invalid_grant'])
+    expect((await userinfo(url, tokens.access_token)).status).to.equal(401)
+  })
+
+  it('withdraws a scope that the operator took from the client: refused at the authorization endpoint, absent from the next refresh [design 2]', async () => {
+    await using service = await startService()
+    const { url } = service
+    const scope = 'openid account:read account:write'
+    const tokens = await obtain(url, { authorization: { scope } })
+    const narrow = await obtain(url, { authorization: { scope: 'account:write' } })
+    await service.service.stores.database.kysely
+      .deleteFrom('oauth_application_scope')
+      .where('client_id', '=', notes.clientId)
+      .where('scope', '=', 'account:write')
+      .execute()
+    expect((await authorize(url, { scope })).get('error')).to.equal('invalid_scope')
+    const asked = await refresh(url, tokens.refresh_token, { scope })
+    expect(errorOf(asked)).to.deep.equal([400, 'invalid_scope'])
+    const next = (await refresh(url, tokens.refresh_token)).body as Tokens
+    expect(next.scope).to.equal('openid account:read')
+    expect((await introspect(url, next.access_token)).body).to.include({ scope: next.scope })
+    const nothing = await refresh(url, narrow.refresh_token)
+    expect(errorOf(nothing)).to.deep.equal([400, 'invalid_grant'])
+  })
+})
+
+type Change = (service: RunningService) => Promise<unknown>
+
+/** Everything by which a person loses what a client may do for them at a site. */
+function losses(): readonly (readonly [title: string, change: Change])[] {
+  const applications = [notes.clientId, portal.clientId]
+  const database = ({ service }: RunningService) => service.stores.database.kysely
+  return [
+    [
+      'losing the last role at the site',
+      (service) =>
+        database(service).deleteFrom('site_role').where('person_id', '=', 'per_sam').execute(),
+    ],
+    [
+      'a disabled account',
+      (service) =>
+        database(service)
+          .updateTable('person')
+          .set({ disabled_at: 1 })
+          .where('id', '=', 'per_sam')
+          .execute(),
+    ],
+    [
+      'a removed account',
+      (service) => database(service).deleteFrom('person').where('id', '=', 'per_sam').execute(),
+    ],
+    [
+      'a disabled client',
+      (service) =>
+        database(service)
+          .updateTable('oauth_application')
+          .set({ disabled_at: 1 })
+          .where('client_id', 'in', applications)
+          .execute(),
+    ],
+    [
+      'a deleted client',
+      (service) =>
+        database(service)
+          .updateTable('oauth_application')
+          .set({ deleted_at: 1 })
+          .where('client_id', 'in', applications)
+          .execute(),
+    ],
+    [
+      'the beta feature switched off',
+      (service) =>
+        database(service)
+          .deleteFrom('site_feature')
+          .where('site_id', '=', 'sit_northlight')
+          .execute(),
+    ],
+  ]
+}
+
+function expectOpen({ headers }: Pick<Answer, 'headers'>, origin: string): void {
+  expect(headers.get('access-control-allow-origin')).to.be.oneOf(['*', origin])
+  expect(headers.get('access-control-allow-credentials')).to.equal(null)
+}
