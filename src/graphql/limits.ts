@@ -1,0 +1,118 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  GraphQLError,
+  Kind,
+  type SelectionNode,
+  type SelectionSetNode,
+  visit,
+} from 'graphql'
+
+/** How large a document may be before anything is done with it; the units are in the names. */
+export interface DocumentLimits {
+  readonly documentTokensMax: number
+  readonly depthMax: number
+  readonly nestingMax: number
+  readonly fieldsMax: number
+  readonly aliasesMax: number
+  readonly directivesMax: number
+}
+
+/** A refusal that names the limit, and by how much it may be approached. */
+export function limitExceeded(limit: string, max: number): GraphQLError {
+  return new GraphQLError(`the document exceeds the limit of ${max} ${limit}`, {
+    extensions: { code: 'LIMIT_EXCEEDED', limit, max },
+  })
+}
+
+/** The standard introspection query is deeper than any query for data; graphql-js bounds its lists. */
+const INTROSPECTION_DEPTH_MAX = 20
+
+/**
+ * Checks a document before it is validated, because validation compares fields with one another and
+ * takes time that grows with the square of their number.
+ */
+export function findExceededLimit(
+  document: DocumentNode,
+  limits: DocumentLimits,
+): GraphQLError | undefined {
+  const counts = countParts(document)
+  if (counts.fields > limits.fieldsMax) return limitExceeded('fields', limits.fieldsMax)
+  if (counts.aliases > limits.aliasesMax) return limitExceeded('aliases', limits.aliasesMax)
+  if (counts.directives > limits.directivesMax) {
+    return limitExceeded('directives', limits.directivesMax)
+  }
+  const depth = makeDepth(document)
+  for (const definition of document.definitions) {
+    if (definition.kind !== Kind.OPERATION_DEFINITION) continue
+    if (depth(definition.selectionSet) > limits.depthMax) {
+      return limitExceeded('levels of depth', limits.depthMax)
+    }
+  }
+  return undefined
+}
+
+function countParts(document: DocumentNode) {
+  const counts = { fields: 0, aliases: 0, directives: 0 }
+  visit(document, {
+    Field({ alias }) {
+      counts.fields += 1
+      if (alias) counts.aliases += 1
+    },
+    Directive() {
+      counts.directives += 1
+    },
+  })
+  return counts
+}
+
+/** The fragments of a document by name. */
+export function fragmentsOf(document: DocumentNode): Map<string, FragmentDefinitionNode> {
+  return new Map(
+    document.definitions.flatMap((definition) =>
+      definition.kind === Kind.FRAGMENT_DEFINITION ? [[definition.name.value, definition]] : [],
+    ),
+  )
+}
+
+/**
+ * Depth with fragments followed, each of them once. A fragment that spreads itself has no depth
+ * here; validation refuses it a moment later.
+ */
+function makeDepth(document: DocumentNode): (selections: SelectionSetNode) => number {
+  const fragments = fragmentsOf(document)
+  const known = new Map<string, number>()
+
+  const depthOf = ({ selections }: SelectionSetNode): number =>
+    selections.reduce((deepest, selection) => Math.max(deepest, depthBelow(selection)), 0)
+
+  const depthBelow = (selection: SelectionNode): number => {
+    switch (selection.kind) {
+      case Kind.FIELD:
+        return depthOfField(selection)
+      case Kind.INLINE_FRAGMENT:
+        return depthOf(selection.selectionSet)
+      case Kind.FRAGMENT_SPREAD:
+        return depthOfFragment(selection.name.value)
+    }
+  }
+
+  const depthOfField = ({ name, selectionSet }: FieldNode): number => {
+    const depth = 1 + (selectionSet ? depthOf(selectionSet) : 0)
+    const introspects = name.value.startsWith('__')
+    return introspects && depth <= INTROSPECTION_DEPTH_MAX ? 1 : depth
+  }
+
+  const depthOfFragment = (name: string): number => {
+    const before = known.get(name)
+    if (before !== undefined) return before
+    known.set(name, 0)
+    const fragment = fragments.get(name)
+    const depth = fragment ? depthOf(fragment.selectionSet) : 0
+    known.set(name, depth)
+    return depth
+  }
+
+  return depthOf
+}

@@ -1,0 +1,160 @@
+import type { CursorScope, Cursors, Membership, PagedList, PageKey } from '../member/connection.ts'
+import type { MemberData } from '../member/member-data.ts'
+import type { Notification, NotificationSubscription } from '../member/notifications.ts'
+import type { EnrolledCourse, WatchedLecture } from '../member/purchases.ts'
+import { notFound } from './errors.ts'
+import { type PageArguments, pageRequest } from './page-arguments.ts'
+
+/** Who asks: the person and the site of the token. */
+export interface MemberCaller extends Membership {
+  readonly name: string
+  readonly email: string
+}
+
+/** What the resolvers of one request share. A type, because graphql-http takes records only. */
+export type MemberContext = {
+  readonly caller: MemberCaller
+  readonly data: MemberData
+  readonly cursors: Cursors
+  readonly lastWatched: (courseId: string) => Promise<WatchedLecture | undefined>
+}
+
+type Resolver<Source, Arguments = object> = (
+  source: Source,
+  args: Arguments,
+  context: MemberContext,
+) => unknown
+
+interface NotificationArguments extends PageArguments {
+  readonly unreadOnly?: boolean | null
+}
+
+interface SubscriptionArguments {
+  readonly id: string
+  readonly enabled: boolean
+}
+
+const query = {
+  viewer: (_source, _args, { caller }) => caller,
+  notifications: async (_source, args: NotificationArguments, context) => {
+    const { data } = context
+    const list = args.unreadOnly ? data.unreadNotifications : data.notifications
+    return await connection({ list, name: 'notifications', args, context })
+  },
+  unreadNotificationCount: (_source, _args, { data, caller }) =>
+    data.unreadNotifications.count(caller),
+  notificationSubscriptions: (_source, _args, { data, caller }) => data.listSubscriptions(caller),
+} satisfies Record<string, Resolver<undefined>>
+
+const mutation = {
+  markNotificationRead: async (_source, { id }: { id: string }, { data, caller }) => {
+    const notification = isPossibleId(id) ? await data.markRead(caller, id) : undefined
+    if (!notification) throw notFound('notification')
+    return { notification }
+  },
+  markAllNotificationsRead: async (_source, _args, { data, caller }) => ({
+    markedCount: await data.markAllRead(caller),
+  }),
+  updateNotificationSubscription: async (
+    _source,
+    { id, enabled }: SubscriptionArguments,
+    { data, caller },
+  ) => {
+    const change = { id, enabled }
+    const notificationSubscription = isPossibleId(id)
+      ? await data.updateSubscription(caller, change)
+      : undefined
+    if (!notificationSubscription) throw notFound('notification subscription')
+    return { notificationSubscription }
+  },
+} satisfies Record<string, Resolver<undefined, never>>
+
+const viewer = {
+  id: ({ personId }) => personId,
+  schools: ({ personId }, _args, { data }) => data.listSchools(personId),
+  enrolledCourses: (_source, args: PageArguments, context) =>
+    connection({ list: context.data.enrolledCourses, name: 'enrolledCourses', args, context }),
+  digitalProducts: (_source, args: PageArguments, context) =>
+    connection({ list: context.data.digitalProducts, name: 'digitalProducts', args, context }),
+  consultingServices: (_source, args: PageArguments, context) =>
+    connection({
+      list: context.data.consultingServices,
+      name: 'consultingServices',
+      args,
+      context,
+    }),
+  eventRegistrations: (_source, args: PageArguments, context) =>
+    connection({
+      list: context.data.eventRegistrations,
+      name: 'eventRegistrations',
+      args,
+      context,
+    }),
+} satisfies Record<string, Resolver<MemberCaller>>
+
+const enrolledCourse = {
+  expireDate: ({ expiresAt }) => expiresAt,
+  hasLifetimeAccess: ({ expiresAt }) => expiresAt === null,
+  lastWatchedLecture: ({ courseId }, _args, { lastWatched }) => lastWatched(courseId),
+} satisfies Record<string, Resolver<EnrolledCourse>>
+
+const notificationSubscription = {
+  channel: ({ channel }) => channel.toUpperCase(),
+  enabled: ({ enabledAt }) => enabledAt !== null,
+} satisfies Record<string, Resolver<NotificationSubscription>>
+
+/** Counted when the rest of the payload was done, and only when it is asked for. */
+const afterChange = {
+  unreadNotificationCount: (_source, _args, { data, caller }) =>
+    data.unreadNotifications.count(caller),
+} satisfies Record<string, Resolver<{ readonly notification?: Notification }>>
+
+/**
+ * The fields of `schema.graphql` that are not simply a property of what is above them. Nothing here
+ * decides who may ask: the caller is the only person and site that any of them can reach.
+ */
+export const resolvers = {
+  Query: query,
+  Mutation: mutation,
+  Viewer: viewer,
+  EnrolledCourse: enrolledCourse,
+  NotificationSubscription: notificationSubscription,
+  MarkNotificationReadPayload: afterChange,
+  MarkAllNotificationsReadPayload: afterChange,
+}
+
+const ID_LENGTH_MAX = 200
+
+/** PostgreSQL fails on a NUL in a text, where it should find nothing. */
+function isPossibleId(id: string): boolean {
+  return id.length <= ID_LENGTH_MAX && !id.includes('\0')
+}
+
+interface Asked<Item> {
+  readonly list: PagedList<Item>
+  /** The name of the list, to which its cursors are bound. */
+  readonly name: string
+  readonly args: PageArguments
+  readonly context: MemberContext
+}
+
+async function connection<Item>({ list, name, args, context }: Asked<Item>) {
+  const { caller, cursors } = context
+  const { personId, siteId } = caller
+  const scope: CursorScope = { personId, siteId, list: name }
+  const request = pageRequest(args, cursors, scope)
+  const { placed, hasNextPage } = await list.page(caller, request)
+  const sealed = (at: { key: PageKey } | undefined) => () =>
+    at ? cursors.seal(at.key, scope) : null
+  return {
+    nodes: placed.map(({ item }) => item),
+    edges: placed.map((place) => ({ cursor: sealed(place), node: place.item })),
+    pageInfo: {
+      hasNextPage,
+      hasPreviousPage: request.after !== undefined,
+      startCursor: sealed(placed[0]),
+      endCursor: sealed(placed.at(-1)),
+    },
+    totalCount: () => list.count(caller),
+  }
+}
