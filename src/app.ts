@@ -24,7 +24,7 @@ import { authorizationRequests } from './authorization/requests.ts'
 import { makeResources } from './authorization/resources.ts'
 import type { SecretRoot } from './authorization/secret-root.ts'
 import { guardEvery, storageGuard } from './authorization/storage-guard.ts'
-import type { TokenJudge } from './authorization/token-policy.ts'
+import { makeJudge } from './authorization/token-policy.ts'
 import { type Clients, makeClients } from './clients/find-client.ts'
 import { registrationRoutes } from './clients/routes.ts'
 import type { Config } from './config.ts'
@@ -137,7 +137,10 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
   const facts = factsOf(config)
   const app = createEngine(parts, domain, ring)
   const interactions = makeInteractions(app)
-  const verifyBearer = makeVerifyBearer(bearerTokens(app, makeJudge(parts, domain)), baseUrl)
+  const verifyBearer = makeVerifyBearer(
+    bearerTokens(app, makeJudge(domain.findStanding, parts.records.usage.count)),
+    baseUrl,
+  )
 
   app.use(pinnedHost(baseUrl, config.trustProxy))
   app.use(requestLog(logger, now, noteRefusal(parts.records, now)))
@@ -209,7 +212,7 @@ function createEngine(parts: Parts, domain: Domain, ring: KeyRing): Provider {
       conformance: parts.conformance,
       countUse: parts.records.usage.count,
     }),
-    judgeToken: makeJudge(parts, domain),
+    judgeToken: makeJudge(domain.findStanding, parts.records.usage.count),
     listHeldSites: domain.listHeldSites,
     documentResolution: {
       enabled: admitsDocuments(config.service),
@@ -234,15 +237,6 @@ function createEngine(parts: Parts, domain: Domain, ring: KeyRing): Provider {
   })
   logEngineEvents(engine, logger)
   return engine
-}
-
-/** Standing at a use of a token. The use is counted, except where the token is of no use any more. */
-function makeJudge({ records }: Parts, { findStanding }: Domain): TokenJudge {
-  return async (token) => {
-    const standing = await findStanding(standingQuestion(token))
-    if (standing.kind === 'good' && token.grantId) records.usage.count(token.grantId)
-    return standing
-  }
 }
 
 /** Discovery and JWKS are the engine's; that they may be cached and read from any page is ours. */

@@ -4,9 +4,11 @@ import type { Socket } from 'node:net'
 
 import { expect } from 'chai'
 
+import { readConfig } from '../src/config.ts'
 import { paths } from '../src/http/paths.ts'
 import { makeAdmission } from '../src/mcp/admission.ts'
 import { type Exchange, makeToolServer } from '../src/mcp/server.ts'
+import type { BearerToken } from '../src/resource-server/verdict.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
 import { revokeAt } from './support/endpoints.ts'
 import {
@@ -21,10 +23,13 @@ import {
   toolNames,
 } from './support/mcp.ts'
 import { memberToken, readMember, readOnly, readWrite } from './support/member-api.ts'
+import { responseValidator } from './support/openapi.ts'
 import { startPostgres } from './support/postgres.ts'
+import { configWith } from './support/process.ts'
 import { eventually } from './support/programs.ts'
+import { startRedis } from './support/redis.ts'
 import { getTokens } from './support/relying-party.ts'
-import { startService } from './support/service.ts'
+import { configFolder, notes, sam, startService } from './support/service.ts'
 import { sharedService } from './support/shared-service.ts'
 import { requireProgram } from './support/skipped.ts'
 
@@ -189,6 +194,52 @@ describe('the tool endpoint', () => {
     }
   })
 
+  it('logs who called which tool and why a call was refused, and never a token', async () => {
+    await using service = await startService()
+    const { url } = service
+    const token = await memberToken(url)
+    await readTool(url, 'get_viewer', { token })
+    const truncated = token.slice(0, -1)
+    await callTool(url, 'get_viewer', { token: truncated })
+    const lines = service.log
+      .map((line) => JSON.parse(line))
+      .filter(({ route }) => route === paths.mcp)
+    expect(lines[0]).to.include({ tool: 'get_viewer', person: 'per_sam', client: notes.clientId })
+    expect(lines[1]).to.include({ status: 401, error: 'invalid_token' })
+    expect(lines[1].detail).to.include('unknown')
+    expect(service.log.join('')).to.not.include(truncated)
+  })
+
+  it('answers what openapi.json says of it', async () => {
+    await using service = await startService({
+      policy: (policy) => ({ ...policy, mcp: { ...policy.mcp, requestsPerAddressMax: 10 } }),
+    })
+    const { url } = service
+    const document = (await (await fetch(url + paths.openApi)).json()) as object
+    const differences = responseValidator(document)
+    const token = await memberToken(url, readOnly)
+    const answers = [
+      await callTool(url, 'get_service_info'),
+      await callTool(url, 'no_such_tool'),
+      await postRaw(url, '{"jsonrpc":"2.0","method":"notifications/initialized"}'),
+      await postRaw(url, '[]'),
+      await callTool(url, 'get_viewer'),
+      await callTool(url, 'mark_all_notifications_read', { token }),
+      await send(url, 'ping', { headers: { origin: 'https://evil.example' } }),
+      await send(url, 'no/such/method', { era: '2026-07-28' }),
+      await postRaw(url, 'x'.repeat(300_000)),
+      await postRaw(url, '', { 'content-type': 'text/plain' }),
+      await send(url, 'ping'),
+      await send(url, 'ping'),
+    ]
+    expect(answers.map(({ status }) => status)).to.deep.equal([
+      ...[200, 200, 202, 400, 401, 403, 403, 404, 413, 415, 200, 429],
+    ])
+    for (const { status, body } of answers) {
+      expect(differences(paths.mcp, 'post', status, body)).to.deep.equal([])
+    }
+  })
+
   it('serves the same token at /mcp and at /member/graphql', async () => {
     const { url } = running()
     const token = await memberToken(url)
@@ -344,6 +395,27 @@ describe('the front door of the tool endpoint', () => {
     expect(answer.status).to.equal(200)
   })
 
+  it('speaks the revisions of design 23, and answers an older client with one of them', async () => {
+    const { url } = running()
+    const negotiate = async (protocolVersion: string) => {
+      const clientInfo = { name: 'test', version: '1.0.0' }
+      const { body } = await send(url, 'initialize', {
+        params: { protocolVersion, capabilities: {}, clientInfo },
+      })
+      return body.result.protocolVersion
+    }
+    for (const version of ['2025-11-25', '2025-06-18', '2025-03-26']) {
+      expect(await negotiate(version)).to.equal(version)
+    }
+    for (const version of ['2024-11-05', '2099-01-01']) {
+      expect(await negotiate(version)).to.equal('2025-11-25')
+    }
+    const discovered = await send(url, 'server/discover', { era: '2026-07-28' })
+    expect(discovered.body.result.supportedVersions).to.include('2026-07-28')
+    const old = await send(url, 'ping', { headers: { 'mcp-protocol-version': '2024-11-05' } })
+    expect(old.status).to.equal(400)
+  })
+
   it('answers JSON whatever the caller accepts', async () => {
     const { headers } = await send(running().url, 'ping', { headers: { accept: '*/*' } })
     expect(headers.get('content-type')).to.match(/^application\/json/)
@@ -423,6 +495,24 @@ describe('admission of hosts and origins', () => {
   })
 })
 
+describe('the configuration of the tool endpoint', () => {
+  const readWith = (...allowedOrigins: string[]) =>
+    readConfig(
+      {
+        CONFIG_DIR: configWith((policy) => ({ ...policy, mcp: { ...policy.mcp, allowedOrigins } })),
+      },
+      configFolder,
+    ).service.mcp.allowedOrigins
+
+  it('takes origins as a browser spells them, and says what is wrong with any other', () => {
+    const origins = ['*', 'https://inspector.example', 'http://localhost:6274']
+    expect(readWith(...origins)).to.deep.equal(origins)
+    for (const origin of ['https://inspector.example/', 'inspector.example', 'null', '']) {
+      expect(() => readWith(origin), origin).to.throw(/mcp\.allowedOrigins/)
+    }
+  })
+})
+
 describe('the tool endpoint while storage is out of reach', () => {
   it('answers 503 temporarily_unavailable without WWW-Authenticate, and the client retries [Errors 7]', async function () {
     this.timeout(60_000)
@@ -454,6 +544,34 @@ describe('the tool endpoint while storage is out of reach', () => {
   })
 })
 
+describe('the tool endpoint while Redis is out of reach', () => {
+  it('answers in time: 503 with a token, and anonymous callers as ever [design 24]', async function () {
+    this.timeout(60_000)
+    await using redis = await startRedis(requireProgram(this, 'redis-server'))
+    await using service = await startService({
+      environment: {
+        REDIS_URL: redis.url,
+        SECRET: 'only-for-tests-only-for-tests-only-for-tests',
+      },
+    })
+    const { url } = service
+    redis.freeze()
+    for (const era of eras) {
+      const startedAt = performance.now()
+      expectUnavailable(await callTool(url, 'get_viewer', { era, token: 'some-token' }))
+      const answeredAt = performance.now()
+      expect(answeredAt - startedAt).to.be.lessThan(500)
+      const values = { site: 'northlight' }
+      await readTool(url, 'list_public_courses', { era, values })
+      expect(performance.now() - answeredAt).to.be.lessThan(500)
+    }
+    redis.thaw()
+    await eventually(5000, async () => {
+      expect((await send(url, 'ping', { token: 'some-token' })).status).to.equal(401)
+    })
+  })
+})
+
 function expectUnavailable({ status, headers, body }: ToolAnswer): void {
   expect(status).to.equal(503)
   expect(body.error).to.equal('temporarily_unavailable')
@@ -462,21 +580,56 @@ function expectUnavailable({ status, headers, body }: ToolAnswer): void {
   expect(headers.get('cache-control')).to.equal('no-store')
 }
 
+describe('the handler behind the front door', () => {
+  it('asks for the scope again, so that no way around the door opens a tool', async () => {
+    for (const era of eras) {
+      const exchange: Exchange = { caller: withoutScope }
+      const { message, headers } = messageOf('tools/call', era, { name: 'get_viewer' })
+      const body = JSON.stringify(message)
+      const accept = 'application/json, text/event-stream'
+      const answer = await toolServer().answer(
+        new Request('http://127.0.0.1/mcp', {
+          method: 'POST',
+          headers: { ...headers, accept },
+          body,
+        }),
+        message,
+        exchange,
+      )
+      expect(await answer.text()).to.not.include('"result"')
+      expect(exchange.failure).to.be.instanceOf(Error)
+    }
+  })
+})
+
+const withoutScope: BearerToken = {
+  personId: 'per_sam',
+  clientId: notes.clientId,
+  siteId: 'sit_northlight',
+  scopes: new Set(['openid']),
+  person: { id: 'per_sam', name: 'Sam', email: sam.login, picture: undefined },
+  roles: ['student'],
+}
+
+/** The tools without HTTP; a question to the database is never answered. */
+function toolServer(onQuestion = () => {}) {
+  return makeToolServer({
+    service: { name: 'Test', version: '1.0.0', baseUrl: 'http://127.0.0.1' },
+    authGuide: () => '',
+    read: async () => {
+      onQuestion()
+      return await new Promise<never>(() => {})
+    },
+    executeMember: async () => ({ data: { viewer: {} } }),
+    now: Date.now,
+  })
+}
+
 describe('cancelling a call', () => {
   for (const era of eras) {
     it(`ends the work on it when the caller hangs up [${era}]`, async () => {
       const asked = Promise.withResolvers<void>()
-      const tools = makeToolServer({
-        service: { name: 'Test', version: '1.0.0', baseUrl: 'http://127.0.0.1' },
-        authGuide: () => '',
-        // A question that is never answered.
-        read: async () => {
-          asked.resolve()
-          return await new Promise<never>(() => {})
-        },
-        executeMember: async () => ({}),
-        now: Date.now,
-      })
+      const tools = toolServer(asked.resolve)
       const { message, headers } = messageOf('tools/call', era, {
         name: 'list_public_courses',
         arguments: { site: 'northlight' },

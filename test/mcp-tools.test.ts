@@ -110,7 +110,7 @@ describe('the tools', () => {
       expect(tool.name).to.match(/^[a-z][a-z_]{2,63}$/)
       expect(tool.title).to.have.length.within(3, 60)
       expect(tool.description).to.match(/\.$/)
-      for (const schema of [tool.inputSchema, tool.outputSchema]) {
+      for (const schema of Object.values(tool.schemas())) {
         expect(schema).to.include({ type: 'object', additionalProperties: false })
         expect(() => ajv.compile(schema)).to.not.throw()
       }
@@ -146,7 +146,7 @@ forEachStorage('every tool', (start) => {
         const { body } = await callTool(url, tool.name, { values, token, era })
         const { structuredContent, content, isError } = body.result ?? {}
         expect(isError, `${tool.name}: ${JSON.stringify(body)}`).to.not.equal(true)
-        const validate = ajv.compile(tool.outputSchema)
+        const validate = ajv.compile(tool.schemas().output)
         expect(
           validate(structuredContent),
           `${tool.name}: ${ajv.errorsText(validate.errors)}`,
@@ -371,22 +371,34 @@ describe('what belongs to others', () => {
   })
 
   it('tells an operator of a person at two sites only what belongs to this one', async () => {
-    const { url } = running()
+    await using service = await startService()
+    const { url } = service
+    await service.service.stores.database.kysely
+      .insertInto('course_purchase')
+      .values({
+        id: 'pur_elsewhere',
+        person_id: 'per_marco',
+        course_id: 'crs_knife',
+        order_id: null,
+        purchased_at: 1,
+        expires_at: null,
+      })
+      .execute()
     const here = await operatorToken(url, operatorScopes.join(' '), olivia)
     const values = { id: 'per_marco' }
     const member = await readTool<Values>(url, 'get_site_member', { values, token: here })
     expect(member['roles']).to.deep.equal(['student'])
-    const student = await readTool<{ enrolments: { courseSlug: string }[] }>(
-      url,
-      'get_site_student',
-      { values, token: here },
-    )
+    const student = await readTool<{
+      enrolments: { courseSlug: string }[]
+      enrolledCourseCount: number
+    }>(url, 'get_site_student', { values, token: here })
     const courses = await readTool<Page>(url, 'list_site_courses', {
       values: { first: 100 },
       token: here,
     })
     const slugs = courses.nodes.map((node) => (node as { slug: string }).slug)
     for (const { courseSlug } of student.enrolments) expect(slugs).to.include(courseSlug)
+    expect(student.enrolledCourseCount).to.equal(student.enrolments.length)
     expect(await problemOf(url, 'get_site_lecturer', { values, token: here })).to.include('no')
   })
 
@@ -448,6 +460,20 @@ describe('what belongs to others', () => {
     expect(body.result.structuredContent.summary).to.equal(summary)
     expect(headers.get('content-type')).to.match(/^application\/json/)
     expect(headers.get('x-content-type-options')).to.equal('nosniff')
+  })
+
+  it('is bounded in one answer: a page of very long texts is to be asked for in parts', async () => {
+    await using service = await startService()
+    const { url } = service
+    const { kysely } = service.service.stores.database
+    await kysely
+      .updateTable('course')
+      .set({ summary: 'x'.repeat(400_000) })
+      .execute()
+    const site = 'northlight'
+    const said = await problemOf(url, 'list_public_courses', { values: { site } })
+    expect(said).to.include('first').and.to.have.length.below(200)
+    await readTool(url, 'list_public_courses', { values: { site, first: 2 } })
   })
 
   it('hides drafts and courses of the future from the public', async () => {

@@ -3,7 +3,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import { type Tool, type ToolCall, ToolProblem } from './tool.ts'
 
 /** The largest answer of one call, as text; the same content goes out twice. */
-const ANSWER_LENGTH_MAX = 1_000_000
+export const ANSWER_LENGTH_MAX = 1_000_000
 
 /**
  * Runs a tool. What the caller can mend is an answer marked as an error, which a model reads and acts

@@ -6,7 +6,7 @@ import { offerTools } from './operator-offers.ts'
 import { peopleTools } from './operator-people.ts'
 import { schoolTools } from './operator-school.ts'
 import { publicTools } from './public-tools.ts'
-import { describeTool, isOpen, scopesOf, type Tool } from './tool.ts'
+import { describeTool, isOpen, once, scopesOf, type Tool } from './tool.ts'
 
 /** Every tool of the service, in the order in which a list shows them. Nothing else lists them. */
 export const toolCatalogue: readonly Tool[] = [
@@ -24,7 +24,9 @@ export function findTool(name: unknown): Tool | undefined {
   return typeof name === 'string' ? byName.get(name) : undefined
 }
 
-const describedByName = new Map(toolCatalogue.map((tool) => [tool.name, describeTool(tool)]))
+const describedByName = once(
+  () => new Map(toolCatalogue.map((tool) => [tool.name, describeTool(tool)])),
+)
 const listsByScopes = new Map<string, ToolDescription[]>()
 const LISTS_KEPT_MAX = 500
 const usedScopes = new Set(toolCatalogue.flatMap(({ access }) => scopesOf(access)))
@@ -40,7 +42,7 @@ export function listTools(caller: BearerToken | undefined): ToolDescription[] {
   if (kept) return kept
   const list = toolCatalogue
     .filter(({ access }) => access.kind === 'token' || isOpen(access, caller))
-    .flatMap(({ name }) => describedByName.get(name) ?? [])
+    .flatMap(({ name }) => describedByName().get(name) ?? [])
   if (listsByScopes.size >= LISTS_KEPT_MAX) listsByScopes.clear()
   listsByScopes.set(key, list)
   return list

@@ -6,7 +6,7 @@ import { type AdmissionPolicy, makeAdmission } from './admission.ts'
 import { makeRequestLimits, type RequestLimitPolicy } from './request-limits.ts'
 import { toolRoutes } from './routes.ts'
 import { makeToolServer } from './server.ts'
-import type { ToolParts } from './tool.ts'
+import { once, type ToolParts } from './tool.ts'
 
 export interface ToolEndpointSettings extends ToolParts {
   readonly policy: RequestLimitPolicy &
@@ -31,7 +31,7 @@ export function makeToolEndpoint(
     allowedOrigins: policy.allowedOrigins,
   })
   const limits = makeRequestLimits(policy, redis)
-  const tools = makeToolServer(settings)
+  const tools = makeToolServer({ ...settings, authGuide: once(settings.authGuide) })
   const { bodyBytesMax } = policy
   return (verifyBearer) =>
     toolRoutes({

@@ -18,7 +18,7 @@ import {
 } from 'graphql'
 
 import { schemaText } from '../graphql/schema.ts'
-import type { JsonSchema } from './tool.ts'
+import { type JsonSchema, once } from './tool.ts'
 
 /**
  * The answer of a fixed GraphQL document as a JSON Schema, derived from the published schema: what a
@@ -27,18 +27,18 @@ import type { JsonSchema } from './tool.ts'
  */
 export function answerSchema(document: string, pick: readonly string[]): JsonSchema {
   const parsed = parse(document)
-  const [fault] = validate(memberSchema, parsed)
+  const [fault] = validate(memberSchema(), parsed)
   if (fault) throw new Error(`the document of a tool does not fit the schema: ${fault.message}`)
   const { root, selections } = operationOf(parsed)
   return { ...pick.reduce(propertyOf, objectSchema(root, selections)) }
 }
 
-const memberSchema = buildSchema(schemaText)
+const memberSchema = once(() => buildSchema(schemaText))
 
 function operationOf({ definitions }: DocumentNode) {
   const [operation] = definitions
   if (operation?.kind !== Kind.OPERATION_DEFINITION) throw new Error('a tool needs one operation')
-  const root = memberSchema.getRootType(operation.operation)
+  const root = memberSchema().getRootType(operation.operation)
   if (!root) throw new Error('the schema has no such operation')
   return { root, selections: operation.selectionSet }
 }

@@ -5,7 +5,7 @@ import { MEMBER_READ, MEMBER_WRITE } from '../scopes/catalogue.ts'
 import { answerSchema } from './graphql-shape.ts'
 import { callerOf } from './public-tools.ts'
 import { idArgument, pageArguments } from './shapes.ts'
-import { type Effect, inputSchemaOf, parseArguments, type Tool, ToolProblem } from './tool.ts'
+import { type Effect, inputSchemaOf, once, parseArguments, type Tool, ToolProblem } from './tool.ts'
 
 /**
  * The tools over the signed-in member's own data. Each runs one fixed document of the Member API in
@@ -31,8 +31,7 @@ function memberTool({ input, document, pick, ...described }: MemberDefinition): 
       kind: 'scopes',
       needed: [described.effect === 'reads' ? MEMBER_READ : MEMBER_WRITE],
     },
-    inputSchema: inputSchemaOf(input),
-    outputSchema: answerSchema(document, pick),
+    schemas: once(() => ({ input: inputSchemaOf(input), output: answerSchema(document, pick) })),
     async run(values, call) {
       const variables = parseArguments(input, values)
       const caller = memberCaller(callerOf(call))

@@ -11,6 +11,7 @@ import {
   type PublicSite,
   type PublishedCourse,
 } from '../sites/public-courses.ts'
+import { protocolVersions } from './protocol-versions.ts'
 import {
   count,
   isoMoment,
@@ -22,9 +23,6 @@ import {
   slugArgument,
 } from './shapes.ts'
 import { defineTool, type Tool, type ToolCall, ToolProblem } from './tool.ts'
-
-/** The revisions of the protocol that the endpoint speaks, the newest first (design 23). */
-export const PROTOCOL_VERSIONS = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'] as const
 
 const everybody = { kind: 'public' } as const
 
@@ -59,7 +57,7 @@ const getServiceInfo = defineTool({
       protectedResourceMetadata: baseUrl + paths.protectedResource + paths.mcp,
       openApi: baseUrl + paths.openApi,
       memberApi: baseUrl + paths.graphql,
-      protocolVersions: [...PROTOCOL_VERSIONS],
+      protocolVersions: [...protocolVersions],
     }
   },
 })

@@ -4,7 +4,6 @@ import {
   type McpRequestContext,
   ProtocolError,
   ProtocolErrorCode,
-  preloadSchemas,
   Server,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
@@ -12,6 +11,7 @@ import {
 import type { BearerToken } from '../resource-server/verdict.ts'
 import { callTool } from './call-tool.ts'
 import { findTool, listTools } from './catalogue.ts'
+import { protocolVersions } from './protocol-versions.ts'
 import { isOpen, type ToolParts } from './tool.ts'
 
 /** One request on its way through the SDK: who sent it, and what went wrong inside. */
@@ -37,7 +37,6 @@ const SUBSCRIPTIONS_MAX = 64
  * The SDK decides nothing about tokens: whoever calls has been judged by the front door.
  */
 export function makeToolServer(parts: ToolParts): ToolServer {
-  preloadSchemas()
   const exchanges = new WeakMap<Request, Exchange>()
   const makeServer = ({ requestInfo }: McpRequestContext) =>
     serverFor(requestInfo && exchanges.get(requestInfo), parts)
@@ -64,6 +63,7 @@ function serverFor(exchange: Exchange | undefined, parts: ToolParts): Server {
     { name: 'gatehouse', title: name, version, websiteUrl: baseUrl },
     {
       instructions: instructionsOf(parts),
+      supportedProtocolVersions: [...protocolVersions],
       capabilities: { tools: { listChanged: false } },
       // What is listed depends on the token, so that nobody may keep it for another request.
       cacheHints: { 'tools/list': { ttlMs: 0, cacheScope: 'private' } },

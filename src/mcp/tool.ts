@@ -23,8 +23,8 @@ export interface Tool {
   readonly description: string
   readonly access: Access
   readonly effect: Effect
-  readonly inputSchema: JsonSchema
-  readonly outputSchema: JsonSchema
+  /** What it takes and answers. Made when somebody asks, because a start should not wait for it. */
+  readonly schemas: () => { readonly input: JsonSchema; readonly output: JsonSchema }
   /**
    * Checks the arguments and does the work.
    *
@@ -73,8 +73,7 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodObject>(
   const { input, output, run, ...described } = definition
   return {
     ...described,
-    inputSchema: inputSchemaOf(input),
-    outputSchema: jsonSchemaOf(output, 'output'),
+    schemas: once(() => ({ input: inputSchemaOf(input), output: jsonSchemaOf(output, 'output') })),
     run: async (values, call) => await run(parseArguments(input, values), call),
   }
 }
@@ -105,20 +104,15 @@ export function parseArguments<Input extends z.ZodType>(
 const FAULTS_LENGTH_MAX = 500
 
 /** What a tool's row is to a client: the four hints are always said, because their defaults warn. */
-export function describeTool({
-  name,
-  title,
-  description,
-  effect,
-  ...schemas
-}: Tool): ToolDescription {
+export function describeTool({ name, title, description, effect, schemas }: Tool): ToolDescription {
+  const { input, output } = schemas()
   return {
     name,
     title,
     description,
     // Arguments and answers are objects, which the SDK's type wants to read in the schema itself.
-    inputSchema: schemas.inputSchema as ToolDescription['inputSchema'],
-    outputSchema: schemas.outputSchema as ToolDescription['inputSchema'],
+    inputSchema: input as ToolDescription['inputSchema'],
+    outputSchema: output as ToolDescription['inputSchema'],
     annotations: {
       title,
       readOnlyHint: effect === 'reads',
@@ -153,6 +147,15 @@ export function judgeCall(access: Access, verdict: Verdict): Verdict {
 
 function verdictOn(caller: BearerToken | undefined): Verdict {
   return caller ? { kind: 'granted', token: caller } : { kind: 'anonymous' }
+}
+
+/** Makes a value when it is asked for the first time. */
+export function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
 }
 
 function jsonSchemaOf(type: z.ZodType, io: 'input' | 'output'): JsonSchema {

@@ -70,6 +70,17 @@ export function findScope(name: string): Scope | undefined {
   return byName.get(name)
 }
 
+/**
+ * The name of the scope that lets an operator read an area of the site.
+ *
+ * @throws Error when the catalogue has no such row, so that a slip shows when the process starts
+ */
+export function readScope(area: string): string {
+  const scope = byName.get(`${area}:read`)
+  if (scope?.audience !== 'operator') throw new Error(`there is no scope to read ${area}`)
+  return scope.name
+}
+
 /** The names of all scopes, or of one audience, in the order of the catalogue. */
 export function scopeNames(audience?: Audience): string[] {
   return catalogue

@@ -1,4 +1,5 @@
-import { needsOperator } from '../scopes/policy.ts'
+import { needsOperator, needsResource } from '../scopes/policy.ts'
+import { compiled, type Valued } from '../store/compiled.ts'
 import type { Database } from '../store/database.ts'
 import type { SiteRole } from '../store/schema.ts'
 import { MCP_CONNECTIONS } from './feature.ts'
@@ -67,11 +68,11 @@ export function judgeStanding(facts: StandingFacts, question: StandingQuestion):
   if (facts.clientDisabled) return lost('the client is disabled')
   if (facts.featureOff) return lost('the site switched MCP connections off')
   if (facts.connectionEnded) return lost('the connection was removed')
-  if (question.siteId !== undefined) {
-    if (facts.roles.length === 0) return lost('the person has no role at the site')
-    if (needsOperator(question.scopes) && !operates(facts.roles)) {
-      return lost('the person does not operate the site any more')
-    }
+  // Only a plain sign-in is at no site: without one there is nothing to read or to operate.
+  const atSite = question.siteId !== undefined || needsResource(question.scopes)
+  if (atSite && facts.roles.length === 0) return lost('the person has no role at the site')
+  if (needsOperator(question.scopes) && !operates(facts.roles)) {
+    return lost('the person does not operate the site any more')
   }
   return { kind: 'good', person: facts.person, roles: facts.roles }
 }
@@ -88,41 +89,14 @@ async function readFacts(
   { kysely }: Database,
   { personId, clientId, siteId, grantId }: StandingQuestion,
 ): Promise<StandingFacts> {
-  const rows = await kysely
-    .selectFrom('person')
-    .leftJoin('site_role', (join) =>
-      join
-        .onRef('site_role.person_id', '=', 'person.id')
-        .on('site_role.site_id', '=', siteId ?? ''),
-    )
-    .leftJoin('oauth_application as app', (join) => join.on('app.client_id', '=', clientId))
-    .leftJoin('integration_override', (join) =>
-      join.on('integration_override.client_id', '=', clientId),
-    )
-    .leftJoin('site_feature', (join) =>
-      join
-        .onRef('site_feature.site_id', '=', 'app.site_id')
-        .on('site_feature.feature', '=', MCP_CONNECTIONS),
-    )
-    .leftJoin('document_client', (join) => join.on('document_client.client_id', '=', clientId))
-    .leftJoin('connection', (join) => join.on('connection.grant_id', '=', grantId ?? ''))
-    .select([
-      'person.id',
-      'person.name',
-      'person.email',
-      'person.picture',
-      'person.disabled_at',
-      'site_role.role',
-      'app.site_id as app_site_id',
-      'app.disabled_at as app_disabled_at',
-      'app.deleted_at as app_deleted_at',
-      'integration_override.disabled_at as integration_disabled_at',
-      'site_feature.enabled_at as feature_enabled_at',
-      'document_client.review as document_review',
-      'connection.grant_id as connection_id',
-    ])
-    .where('person.id', '=', personId)
-    .execute()
+  const ask = questions.get(kysely) ?? makeQuestion(kysely)
+  questions.set(kysely, ask)
+  const { rows } = await ask({
+    personId,
+    clientId,
+    siteId: siteId ?? '',
+    grantId: grantId ?? '',
+  })
 
   const [row] = rows
   return {
@@ -142,4 +116,57 @@ async function readFacts(
     featureOff: row?.app_site_id != null && row.feature_enabled_at == null,
     connectionEnded: grantId !== undefined && row?.connection_id == null,
   }
+}
+
+// Every use of a token asks this, so that it is compiled once for each database that is open.
+const questions = new WeakMap<object, ReturnType<typeof makeQuestion>>()
+
+interface Asked {
+  readonly personId: string
+  readonly clientId: string
+  readonly siteId: string
+  readonly grantId: string
+}
+
+function makeQuestion(kysely: Database['kysely']) {
+  return compiled(kysely, (value: Valued<Asked>) =>
+    kysely
+      .selectFrom('person')
+      .leftJoin('site_role', (join) =>
+        join
+          .onRef('site_role.person_id', '=', 'person.id')
+          .on('site_role.site_id', '=', value('siteId')),
+      )
+      .leftJoin('oauth_application as app', (join) =>
+        join.on('app.client_id', '=', value('clientId')),
+      )
+      .leftJoin('integration_override', (join) =>
+        join.on('integration_override.client_id', '=', value('clientId')),
+      )
+      .leftJoin('site_feature', (join) =>
+        join
+          .onRef('site_feature.site_id', '=', 'app.site_id')
+          .on('site_feature.feature', '=', MCP_CONNECTIONS),
+      )
+      .leftJoin('document_client', (join) =>
+        join.on('document_client.client_id', '=', value('clientId')),
+      )
+      .leftJoin('connection', (join) => join.on('connection.grant_id', '=', value('grantId')))
+      .select([
+        'person.id',
+        'person.name',
+        'person.email',
+        'person.picture',
+        'person.disabled_at',
+        'site_role.role',
+        'app.site_id as app_site_id',
+        'app.disabled_at as app_disabled_at',
+        'app.deleted_at as app_deleted_at',
+        'integration_override.disabled_at as integration_disabled_at',
+        'site_feature.enabled_at as feature_enabled_at',
+        'document_client.review as document_review',
+        'connection.grant_id as connection_id',
+      ])
+      .where('person.id', '=', value('personId')),
+  )
 }

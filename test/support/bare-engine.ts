@@ -162,7 +162,12 @@ function features(url: string): Configuration['features'] {
   return {
     devInteractions: { enabled: false },
     revocation: { enabled: true },
-    introspection: { enabled: true },
+    introspection: {
+      enabled: true,
+      // The engine's own default, which would print a notice.
+      allowedPolicy: (_ctx, client, token) =>
+        client.clientAuthMethod !== 'none' || token.clientId === client.clientId,
+    },
     registration: { enabled: true },
     resourceIndicators: {
       enabled: true,

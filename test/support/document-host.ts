@@ -10,7 +10,7 @@ import { connect, type TLSSocket } from 'node:tls'
 import { promisify } from 'node:util'
 
 /** The names under which the host answers; nothing resolves them but its own `fetch`. */
-export const documentHosts = ['client.example', 'other.example', 'third.example'] as const
+const documentHosts = ['client.example', 'other.example', 'third.example'] as const
 
 /** An https host for metadata documents, with a certificate of its own. */
 export interface DocumentHost extends AsyncDisposable {

@@ -1,8 +1,16 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
 import type { ServicePolicy } from '../../src/config.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/graphql/page-arguments.ts'
+import { ANSWER_LENGTH_MAX } from '../../src/mcp/call-tool.ts'
+import { toolCatalogue } from '../../src/mcp/catalogue.ts'
 import type { Access, JsonSchema, Tool } from '../../src/mcp/tool.ts'
 
-/** The generated part of docs/tools.md begins here; what stands above it is written by hand. */
+/**
+ * The generated part of docs/tools.md begins here; what stands above it is written by hand.
+ * `node test/support/tools-document.ts` writes it again.
+ */
 export const GENERATED_FROM = '## Limits'
 
 /** The numbers and the catalogue as people read them. */
@@ -30,7 +38,7 @@ function renderLimits(limits: ServicePolicy['mcp']): string {
     `| requests of one person by one client at one site, in ${windowSeconds} seconds | ${requestsPerCallerMax} | 429 |`,
     `| requests of one address, in ${windowSeconds} seconds | ${requestsPerAddressMax} | 429 |`,
     `| elements of one page (\`first\`) | ${PAGE_SIZE_MAX}; ${PAGE_SIZE_DEFAULT} when it is not given | an answer marked as an error |`,
-    '| characters of one answer | 1000000 | an answer marked as an error |',
+    `| characters of one answer | ${ANSWER_LENGTH_MAX} | an answer marked as an error |`,
   ].join('\n')
 }
 
@@ -38,8 +46,8 @@ function renderTool(tool: Tool): string {
   return [
     `### ${tool.name}`,
     `${tool.description} Needs ${accessWords(tool.access)}.`,
-    renderArguments(tool.inputSchema),
-    `Answers ${answerWords(tool.outputSchema)}.`,
+    renderArguments(tool.schemas().input),
+    `Answers ${answerWords(tool.schemas().output)}.`,
   ].join('\n\n')
 }
 
@@ -94,4 +102,12 @@ function namesOf(members: Record<string, unknown>): string {
   return Object.keys(members)
     .map((name) => `\`${name}\``)
     .join(', ')
+}
+
+if (import.meta.main) {
+  const root = join(import.meta.dirname, '../..')
+  const file = join(root, 'docs/tools.md')
+  const { mcp } = JSON.parse(readFileSync(join(root, 'config/service.json'), 'utf8'))
+  const [byHand = ''] = readFileSync(file, 'utf8').split(GENERATED_FROM)
+  writeFileSync(file, byHand + renderTools(toolCatalogue, mcp))
 }

@@ -1,0 +1,223 @@
+import { createHash } from 'node:crypto'
+import type { RequestListener } from 'node:http'
+
+import type { Provider } from 'oidc-provider'
+
+import { accountRoutes } from './account/routes.ts'
+import { makeAccountStore } from './accounts/account-store.ts'
+import type { AdminDependencies } from './admin/dependencies.ts'
+import { makeNewSecrets } from './admin/new-secret.ts'
+import { adminRoutes } from './admin/routes.ts'
+import { listChanges, recordChange } from './audit/audit-log.ts'
+import type { KeyRing } from './authorization/keys.ts'
+import type { SecretRoot } from './authorization/secret-root.ts'
+import { guardEvery, storageGuard } from './authorization/storage-guard.ts'
+import { findApplication, listApplications } from './clients/application-lists.ts'
+import { type ClientRefusals, makeClientRefusals } from './clients/application-refusals.ts'
+import { makeApplicationSecrets } from './clients/application-secrets.ts'
+import { makeApplicationStore } from './clients/application-store.ts'
+import { makeDocumentReviews } from './clients/document-review.ts'
+import type { Config } from './config.ts'
+import { makeConnectionLists } from './connections/connection-lists.ts'
+import { makeConnectionStore } from './connections/connection-store.ts'
+import { makeForgetGrants } from './connections/forget-grants.ts'
+import { removeApp } from './connections/remove-app.ts'
+import { type ConnectionUsage, makeConnectionUsage } from './connections/usage.ts'
+import { type Gate, makeGate } from './first-party/gate.ts'
+import { makeOwnRequest } from './first-party/own-request.ts'
+import { makeSessions, type Sessions } from './first-party/session.ts'
+import { paths } from './http/paths.ts'
+import type { LoggedRequest } from './http/request-log.ts'
+import { findAdminSite, listOperatedSites, switchConnections } from './sites/site-admin.ts'
+import { listHeldSites } from './sites/site-choice.ts'
+import type { Database } from './store/database.ts'
+import type { StateStore } from './store/state.ts'
+
+/** The half of the composition root that makes /admin and /account; `app.ts` makes the rest. */
+export interface PageParts {
+  readonly config: Config
+  readonly secretRoot: SecretRoot
+  readonly database: Database
+  readonly state: StateStore
+  readonly records: PageRecords
+  readonly now: () => number
+}
+
+/** What requests leave behind for the pages, written later and not while a request waits. */
+export interface PageRecords {
+  readonly usage: ConnectionUsage
+  readonly refusals: ClientRefusals
+  /** Called every few seconds and when the service stops. */
+  flush(): Promise<void>
+  /** Called every now and then: removes what expired. */
+  prune(): Promise<void>
+}
+
+export function makePageRecords(database: Database, now: () => number): PageRecords {
+  const usage = makeConnectionUsage(database, now)
+  const refusals = makeClientRefusals(database)
+  const connections = makeConnectionStore(database, now)
+  return {
+    usage,
+    refusals,
+    async flush() {
+      await usage.flush()
+      await refusals.flush()
+    },
+    prune: connections.prune,
+  }
+}
+
+/** Remembers a request that was refused to a client, for the operator who created it. */
+export function noteRefusal({ refusals }: PageRecords, now: () => number) {
+  return ({ id, route, client, error, detail }: LoggedRequest): void => {
+    if (client === undefined || error === undefined) return
+    refusals.note({
+      clientId: client,
+      occurredAt: now(),
+      route,
+      error,
+      reason: detail,
+      requestId: id,
+    })
+  }
+}
+
+/** Puts the pages in front of the engine. */
+export function usePages(app: Provider, parts: PageParts, ring: KeyRing): void {
+  const sessions = sessionsOf(parts)
+  const gate = gateOf(app, { ...parts, sessions }, ring)
+  app.use(gate.followLogout())
+  app.use(gate.routes().routes())
+  app.use(accountOf(parts, { gate, sessions }).routes())
+  for (const router of adminRoutes(adminOf(parts, gate))) app.use(router.routes())
+}
+
+function sessionsOf({ config, secretRoot, database, state, now }: PageParts): Sessions {
+  return makeSessions({
+    records: guarded(state, 'AreaSession'),
+    findPerson: storageGuard(makeAccountStore(database).findPerson),
+    formKey: secretRoot.formKey,
+    sessionSeconds: config.service.lifetimes.pageSessionSeconds,
+    secure: config.baseUrl.startsWith('https:'),
+    now,
+  })
+}
+
+function gateOf(app: Provider, parts: PageParts & { sessions: Sessions }, ring: KeyRing): Gate {
+  const { config, secretRoot, sessions, now } = parts
+  let listener: RequestListener | undefined
+  const label = 'a sign-in to the pages'
+  return makeGate({
+    baseUrl: config.baseUrl,
+    keys: ring.keys,
+    ownRequest: makeOwnRequest(() => {
+      listener ??= app.callback()
+      return listener
+    }),
+    sessions,
+    seal: (plain) => secretRoot.seal(plain, label),
+    open: (sealed) => secretRoot.open(sealed, label),
+    now,
+  })
+}
+
+function accountOf(
+  { database, state, now }: PageParts,
+  { gate, sessions }: { gate: Gate; sessions: Sessions },
+) {
+  const accounts = makeAccountStore(database)
+  const forgetGrants = storageGuard(makeForgetGrants(state))
+  const remove = storageGuard(async (...[line, actor]: RemoveAppArguments) =>
+    removeApp(database, line, actor),
+  )
+  return accountRoutes({
+    gate,
+    lists: guardEvery(makeConnectionLists(database, now)),
+    listHeldSites: storageGuard((personId: string) => listHeldSites(database, personId)),
+    slugsOf: storageGuard((personId: string) => listOperatedSites(database, personId)),
+    async removeApp(line, actor) {
+      const ended = await remove(line, actor)
+      await forgetGrants(ended)
+      return ended.length > 0
+    },
+    signOutEverywhere: storageGuard(async (ctx, { person }) => {
+      await accounts.signOutEverywhere(person.id, now())
+      await sessions.end(ctx)
+    }),
+    now,
+  })
+}
+
+type RemoveAppArguments = [
+  line: Parameters<typeof removeApp>[1],
+  actor: Parameters<typeof removeApp>[2],
+]
+
+function adminOf(parts: PageParts, gate: Gate): AdminDependencies {
+  const { config, secretRoot, database, state, records, now } = parts
+  const { kysely } = database
+  const { hosts, openRegistration } = config.service.metadataDocuments
+  const label = 'a new client secret'
+  return {
+    gate,
+    now,
+    discoveryHref: config.baseUrl + paths.openidConfiguration,
+    loopbackHosts: config.service.loopbackHosts,
+    applications: guardEvery(makeApplicationStore(database)),
+    secrets: guardEvery(makeApplicationSecrets(database)),
+    newSecrets: makeNewSecrets({
+      records: guarded(state, 'NewSecret'),
+      seal: (plain) => secretRoot.seal(plain, label),
+      open: (sealed) => secretRoot.open(sealed, label),
+      digest: (text) => createHash('sha256').update(text).digest('base64url'),
+    }),
+    connections: guardEvery(makeConnectionLists(database, now)),
+    forgetGrants: storageGuard(makeForgetGrants(state)),
+    documents:
+      openRegistration || hosts.length > 0 ? guardEvery(makeDocumentReviews(database)) : undefined,
+    ...guardEvery<SiteReads>({
+      findSite: async (slug, personId) => await findAdminSite(database, slug, personId),
+      listSites: async (personId) => await listOperatedSites(database, personId),
+      listChanges: async (siteId, request) => await listChanges(database, siteId, request),
+      findApplication: async (siteId, id) => await findApplication(kysely, siteId, id),
+      listApplications: async (siteId, request) => await listApplications(kysely, siteId, request),
+      listRefusals: async (clientId) => await records.refusals.list(clientId),
+      async switchConnections(siteId, on, actor) {
+        await kysely.transaction().execute(async (trx) => {
+          const changed = await switchConnections(trx, siteId, on ? actor.now : undefined)
+          if (!changed) return
+          await recordChange(trx, actor, {
+            action: on ? 'feature.on' : 'feature.off',
+            subject: { kind: 'site', id: siteId },
+            siteId,
+            before: { mcpConnections: !on },
+            after: { mcpConnections: on },
+          })
+        })
+      },
+    }),
+  }
+}
+
+type SiteReads = Pick<
+  AdminDependencies,
+  | 'findSite'
+  | 'listSites'
+  | 'listChanges'
+  | 'findApplication'
+  | 'listApplications'
+  | 'listRefusals'
+  | 'switchConnections'
+>
+
+/** The records of a model of ours, with 503 when their store does not answer (design 24). */
+function guarded(state: StateStore, model: string) {
+  const adapter = state.adapterFor(model)
+  return {
+    upsert: storageGuard(adapter.upsert.bind(adapter)),
+    find: storageGuard(adapter.find.bind(adapter)),
+    destroy: storageGuard(adapter.destroy.bind(adapter)),
+    consumeOnce: storageGuard(adapter.consumeOnce.bind(adapter)),
+  }
+}

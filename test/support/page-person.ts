@@ -1,0 +1,85 @@
+import { type Answers, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
+
+/** What a person sees after every redirect was followed. */
+export interface Seen {
+  readonly status: number
+  /** Path and query of the page. */
+  readonly path: string
+  readonly text: string
+}
+
+/** A person with a browser of their own who uses /account and /admin, and signs in when asked. */
+export interface PagePerson {
+  visit(path: string): Promise<Seen>
+  /** Sends the form of the page that has this action, with what was typed. */
+  send(page: Seen, action: string, typed?: Record<string, string | string[]>): Promise<Seen>
+  /** Sends any form at all, without the token of a page. */
+  post(path: string, fields: Record<string, string>): Promise<Seen>
+  /** One request without following a redirect. */
+  open(path: string, init?: RequestInit): Promise<Response>
+}
+
+const REDIRECTS_MAX = 10
+
+export function makePagePerson(url: string, answers: Answers): PagePerson {
+  const browser = makeHeadlessPerson(answers)
+
+  const follow = async (path: string, first: RequestInit = {}): Promise<Seen> => {
+    let [address, init] = [new URL(path, url), first]
+    for (let step = 0; step < REDIRECTS_MAX; step += 1) {
+      const response = await browser.open(address, init)
+      const location = response.headers.get('location')
+      if (!location) {
+        const { pathname, search } = address
+        return { status: response.status, path: pathname + search, text: await response.text() }
+      }
+      const target = new URL(location, address)
+      address = target.pathname.startsWith('/oauth/authorize')
+        ? await browser.authorize(target, `${url}/signed-in`)
+        : target
+      init = {}
+    }
+    throw new Error(`${path} redirects for ever`)
+  }
+
+  return {
+    visit: async (path) => await follow(path),
+    async send(page, action, typed = {}) {
+      const body = new URLSearchParams()
+      for (const [name, value] of Object.entries({ ...hiddenOf(page, action), ...typed })) {
+        for (const single of [value].flat()) body.append(name, single)
+      }
+      return await follow(action, { method: 'POST', body })
+    },
+    post: async (path, fields) =>
+      await follow(path, { method: 'POST', body: new URLSearchParams(fields) }),
+    open: async (path, init) => await browser.open(new URL(path, url), init),
+  }
+}
+
+/** The address of the link with this id. */
+export function linkOf(page: Seen, id: string): string {
+  const tag = new RegExp(`<a[^>]*id="${id}"[^>]*>`).exec(page.text)?.[0] ?? ''
+  return decode(/href="([^"]*)"/.exec(tag)?.[1] ?? '')
+}
+
+/** The text of the element with this id. */
+export function textOf(page: Seen, id: string): string {
+  return decode(new RegExp(`id="${id}"[^>]*>([^<]*)<`).exec(page.text)?.[1] ?? '')
+}
+
+function formOf({ text, path }: Seen, action: string): string {
+  const forms = [...text.matchAll(/<form.*?<\/form>/gs)].map(([form]) => form)
+  const form = forms.find((candidate) => decode(candidate).includes(`action="${action}"`))
+  if (form === undefined) throw new Error(`${path} has no form for ${action}`)
+  return form
+}
+
+function hiddenOf(page: Seen, action: string): Record<string, string> {
+  const fields = formOf(page, action).matchAll(/type="hidden" name="([^"]+)" value="([^"]*)"/g)
+  return Object.fromEntries([...fields].map(([, name, value]) => [name, decode(value ?? '')]))
+}
+
+function decode(text: string): string {
+  return text.replace(/&#(\d+);/g, (_all, code) => String.fromCharCode(Number(code)))
+}
