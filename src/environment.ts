@@ -203,7 +203,10 @@ function readSecrets(
   file: string | undefined,
   problems: string[],
 ): readonly string[] | undefined {
-  if (secret && file) problems.push('SECRET and SECRET_FILE exclude each other')
+  if (secret && file) {
+    problems.push('SECRET and SECRET_FILE exclude each other')
+    return undefined
+  }
   const text = file ? readSecretFile(file, problems) : secret
   if (text === undefined) return undefined
   const secrets = text.split(/\s+/).filter(Boolean)

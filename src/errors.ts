@@ -87,7 +87,10 @@ export function foreignForm(): errors.OIDCProviderError {
 /** The page belongs to the operators of a site, and the person is none (design 15). 403. */
 export function notAnOperator(): errors.OIDCProviderError {
   return withStatus(
-    new errors.AccessDenied('this page is for owners and admins of the site only'),
+    new errors.CustomOIDCProviderError(
+      'forbidden',
+      'this page is for the owners and admins of the site only',
+    ),
     403,
   )
 }

@@ -13,11 +13,11 @@ import {
   olivia,
   type RunningService,
   resourceServer,
-  type ServiceSetup,
   sam,
   startService,
 } from './support/service.ts'
 import { requireProgram } from './support/skipped.ts'
+import { forEachStorage, type Start } from './support/storages.ts'
 
 const clientId = 'https://client.example/app/client.json'
 const redirectUri = 'https://client.example/callback'
@@ -32,6 +32,14 @@ const identity = {
 const operator = { clientId, redirectUri, person: olivia } as const
 const HOUR_MS = 3_600_000
 
+interface Setup {
+  /** Admits documents of any host. */
+  readonly open?: boolean
+  /** Admits no documents. */
+  readonly off?: boolean
+  readonly begin?: Start
+}
+
 describe('Client ID Metadata Documents', () => {
   let openssl = ''
   before(function () {
@@ -39,14 +47,13 @@ describe('Client ID Metadata Documents', () => {
   })
 
   /** A service that admits documents of client.example, and their host. */
-  async function start(setup: ServiceSetup & { open?: boolean; off?: boolean } = {}) {
+  async function start(setup: Setup = {}) {
     const opening = new AsyncDisposableStack()
     const host = opening.use(await startDocumentHost(openssl))
     host.serve(document)
     const clock = { ms: Date.now() }
     const service = opening.use(
-      await startService({
-        ...setup,
+      await (setup.begin ?? startService)({
         fetch: host.fetch,
         now: () => clock.ms,
         policy: (policy) => ({
@@ -133,6 +140,15 @@ describe('Client ID Metadata Documents', () => {
     }
   })
 
+  it('may be as large as 5 KB, most of it addresses', async () => {
+    await using test = await start()
+    const addresses = Array.from({ length: 19 }, (_, n) => `${redirectUri}/${'a'.repeat(217)}${n}`)
+    const large = { ...document, redirect_uris: [redirectUri, ...addresses] }
+    expect(JSON.stringify(large).length).to.be.within(4900, 5120)
+    test.host.serve(large)
+    expect((await getTokens(test.service.url, identity)).tokens.access_token).to.be.a('string')
+  })
+
   it('may have loopback addresses, whose port varies', async () => {
     await using test = await start()
     test.host.serve({ ...document, redirect_uris: ['http://127.0.0.1/callback'] })
@@ -175,6 +191,23 @@ describe('Client ID Metadata Documents', () => {
     test.host.serve({ ...document, client_id: other, redirect_uris: [callback] })
     const asking = { ...identity, clientId: other, redirectUri: callback }
     expect((await getTokens(test.service.url, asking)).tokens.access_token).to.be.a('string')
+  })
+
+  forEachStorage('that are kept, reviewed and blocked', (begin) => {
+    it('have the scopes of their standing, and lose what they hold with it', async () => {
+      await using test = await start({ begin })
+      const { url } = test.service
+      await getTokens(url, { ...operator, scope: 'openid courses:read' })
+      await test.review('approved')
+      test.later(HOUR_MS)
+      const { tokens } = await getTokens(url, { ...operator, scope: 'openid courses:write' })
+      expect(await introspect(url, tokens.access_token)).to.include({ active: true })
+      await test.review('blocked')
+      expect(await introspect(url, tokens.access_token)).to.deep.equal({ active: false })
+      const { rows } = await test.reviews.listDocumentClients({ first: 1, after: undefined })
+      expect(rows[0]).to.include({ clientId, standing: 'blocked' })
+      expect(test.host.requests).to.have.length(2)
+    })
   })
 
   describe('reviewed by an operator', () => {
@@ -510,6 +543,7 @@ describe('Client ID Metadata Documents', () => {
   it('are never fetched from a loopback address: the guard of the engine stands (class SSRF)', async () => {
     let requests = 0
     let connections = 0
+    await using opening = new AsyncDisposableStack()
     const inside = createServer((_request, response) => {
       requests += 1
       response.setHeader('content-type', 'application/json').end(JSON.stringify(document))
@@ -518,6 +552,10 @@ describe('Client ID Metadata Documents', () => {
       connections += 1
     })
     await new Promise<void>((resolve) => inside.listen(0, '127.0.0.1', resolve))
+    opening.defer(() => {
+      inside.close()
+      inside.closeAllConnections()
+    })
     const address = inside.address()
     const port = typeof address === 'object' ? address?.port : undefined
     let failure: unknown
@@ -542,8 +580,6 @@ describe('Client ID Metadata Documents', () => {
     expect(failure)
       .to.have.nested.property('cause.message')
       .that.matches(/special-use IP address/)
-    inside.close()
-    inside.closeAllConnections()
   })
 })
 

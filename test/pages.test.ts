@@ -9,6 +9,7 @@ import { type ClientView, kindSentence } from '../views/client-view.ts'
 import { consentPage } from '../views/consent.ts'
 import { errorPage } from '../views/error.ts'
 import { type Html, html, trusted } from '../views/html.ts'
+import { memberApiPage } from '../views/member-api.ts'
 import { signInPage } from '../views/sign-in.ts'
 import { signedOutPage, signOutPage } from '../views/sign-out.ts'
 import { siteChoicePage } from '../views/site-choice.ts'
@@ -71,6 +72,12 @@ function pagesWith(text: string): Record<string, Html> {
       ),
     ),
     error: errorPage({ code: text, description: text, errorId: text, title: text }),
+    'member-api': memberApiPage({
+      endpoint: text,
+      readScope: text,
+      writeScope: text,
+      links: [{ href: `/docs?${text}`, label: text, what: text }],
+    }),
     'sign-out': signOutPage({ form: engineForm, client: stranger }),
     'signed-out': signedOutPage({ client: stranger, homeHref: `/?${text}` }),
     welcome: welcomePage({
@@ -129,6 +136,12 @@ const pages: Record<string, Html> = {
     description:
       'The application asked us to send you to an address that is not registered for it.',
     errorId: 'err_9f2c61d0a4',
+  }),
+  'member-api': memberApiPage({
+    endpoint: 'https://accounts.example.com/member/graphql',
+    readScope: 'account:read',
+    writeScope: 'account:write',
+    links: [{ href: '/auth.md', label: 'auth.md', what: 'how to get an access token' }],
   }),
   'sign-out': signOutPage({ form: engineForm, client }),
   'signed-out': signedOutPage({ client, homeHref: '/' }),
@@ -198,6 +211,9 @@ describe('pages', () => {
       const ids = [...markup.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id)
       expect(ids).to.deep.equal([...new Set(ids)])
     })
+
+    // The page of the Member API is for people who write programs.
+    if (name === 'member-api') continue
 
     it(`${name} speaks no protocol to the person`, () => {
       const words = page

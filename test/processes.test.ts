@@ -19,7 +19,7 @@ import {
   startBalancer,
   startProcess,
 } from './support/process.ts'
-import { startRedis } from './support/redis.ts'
+import { startRedis, startRedisCluster } from './support/redis.ts'
 import { getTokens } from './support/relying-party.ts'
 import { notes, sam } from './support/service.ts'
 import { requireProgram } from './support/skipped.ts'
@@ -159,6 +159,27 @@ describe('several processes on one PostgreSQL and one Redis', () => {
     for (let i = 0; i < FAILURES_MAX; i += 1) statuses.push(await guess(i % 2 ? second : first))
     expect(statuses).to.deep.equal(Array(FAILURES_MAX).fill(401))
     for (const process of [first, second]) expect(await guess(process)).to.equal(429)
+  })
+})
+
+describe('a process on a Redis Cluster', () => {
+  it('serves the whole flow, and revocation ends it', async function () {
+    this.timeout(30_000)
+    await using cluster = await startRedisCluster(requireProgram(this, 'redis-server'))
+    await using service = await startProcess({
+      SECRET: 'the-secret-of-these-tests-is-long-enough-to-be-one',
+      REDIS_CLUSTER_NODES: cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(','),
+    })
+    const { configuration, tokens } = await getTokens(service.url)
+    const refreshed = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
+    expect((await introspectAt(service.url, refreshed.access_token)).body.active).to.equal(true)
+    await oidc.tokenRevocation(configuration, refreshed.refresh_token ?? '')
+    for (const { access_token } of [tokens, refreshed]) {
+      expect((await userinfoAt(service.url, access_token)).status).to.equal(401)
+    }
+    // The state is where it was asked for: sessions and tokens are spread over the nodes.
+    const sizes = await Promise.all(cluster.nodes.map((node) => node.ask('DBSIZE')))
+    expect(sizes.filter((size) => Number(size) > 0)).to.have.length.greaterThan(1)
   })
 })
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 
+import type { ServicePolicy } from '../src/config.ts'
 import { type Answer, exchangeAt, introspectAt, refreshAt } from './support/endpoints.ts'
 import {
   configWith,
@@ -15,6 +16,11 @@ import { requireProgram } from './support/skipped.ts'
 import { postgresWithDemo } from './support/storages.ts'
 
 const PARALLEL = 50
+
+/** The longest time limit that there is: these tests contend for few cores, not for a quick answer. */
+function patient(policy: ServicePolicy): ServicePolicy {
+  return { ...policy, storage: { ...policy.storage, answerWithinMs: 450 } }
+}
 
 /** As many at the same time, half of them at each process. */
 async function inParallel(
@@ -40,9 +46,9 @@ function races(storageOf: (test: Mocha.Context) => Promise<Variables>): void {
   before(async function () {
     this.timeout(60_000)
     const storage = await storageOf(this)
-    pair = await startPair(storage)
+    pair = await startPair({ ...storage, CONFIG_DIR: configWith(patient) })
     const CONFIG_DIR = configWith((policy) => ({
-      ...policy,
+      ...patient(policy),
       lifetimes: { ...policy.lifetimes, refreshRetrySeconds: 1 },
     }))
     impatient = await startPair({ ...storage, CONFIG_DIR })

@@ -379,7 +379,7 @@ describe('registration: refusals', () => {
     })
   }
 
-  it('matches no name that only looks like that of a platform (peers: false vendor match)', async () => {
+  it('matches no name that only looks like that of a platform (class identifier)', async () => {
     for (const client_name of ['claude', 'CLAUDE', 'Сlaude', 'Ｃlaude', 'Claude.', 'ChatGPТ']) {
       const { body } = await post(service().url, { client_name })
       expect(body['error'], client_name).to.equal('invalid_client_metadata')
@@ -588,7 +588,7 @@ describe('a registered loopback client', () => {
     expect(tokens.refresh_token).to.equal(undefined)
   })
 
-  it('is asked for consent each time, because any program could claim to be it (design 17)', async () => {
+  it('is asked for consent each time, because any program could claim to be it (design 17, class silent re-consent)', async () => {
     const clientId = await register()
     const redirectUri = real.claudeCode.redirect_uris[0]
     const asking = { clientId, redirectUri, scope: 'openid', resource: false, person: sam } as const
@@ -598,7 +598,7 @@ describe('a registered loopback client', () => {
     expect(again.headers.get('location')).to.match(/^\/interaction\/[^/]+\/consent$|\/consent$/)
   })
 
-  it('cannot be sent to another path or host than it registered', async () => {
+  it('cannot be sent to another path or host than it registered (class open redirect)', async () => {
     const clientId = await register()
     for (const redirect of [
       'http://localhost:54212/other',
@@ -623,6 +623,66 @@ describe('a registered loopback client', () => {
         null,
       ])
     }
+  })
+})
+
+describe('registration: what a body cannot bring about', () => {
+  const service = sharedService()
+
+  it('a secret for a public client (class token handling)', async () => {
+    const { url } = service()
+    const { body } = await post(url, {
+      ...real.codex,
+      token_endpoint_auth_method: 'client_secret_basic',
+      client_secret: 'chosen-by-the-client',
+    })
+    expect(body).to.include({ token_endpoint_auth_method: 'none' })
+    expect(body).not.to.have.any.keys('client_secret', 'client_secret_expires_at')
+    const response = await fetch(url + paths.token, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'refresh_token',
+        refresh_token: 'a',
+        client_id: String(body['client_id']),
+        client_secret: 'chosen-by-the-client',
+      }),
+    })
+    const refused = (await response.json()) as Body
+    expect([response.status, refused['error']]).to.deep.equal([401, 'invalid_client'])
+  })
+
+  it('the id, origin, site or standing of another client (class client privilege)', async () => {
+    const { url } = service()
+    const { body } = await post(url, {
+      ...real.codex,
+      client_id: 'integration-claude',
+      origin: 'site',
+      x_origin: 'site',
+      x_site_id: 'sit_northlight',
+      x_reviewed: true,
+      scope: 'openid account:read account:write',
+    })
+    expect(body['client_id']).to.match(/^loopback_/)
+    expect(body['scope']).to.equal('openid')
+    const { exchange } = await signIn(url, {
+      clientId: String(body['client_id']),
+      redirectUri: real.codex.redirect_uris[0],
+      scope: 'openid account:read',
+    })
+    expect(await rejection(exchange())).to.include({ error: 'invalid_scope' })
+  })
+
+  it('markup in a page (class XSS)', async () => {
+    const { url } = service()
+    const name = `<img src=x onerror="alert('1')">&"'`
+    const { body } = await post(url, { ...real.codex, client_name: name })
+    const redirectUri = real.codex.redirect_uris[0]
+    const asking = { clientId: String(body['client_id']), redirectUri, scope: 'openid' } as const
+    const { person, start } = await signIn(url, { ...asking, resource: false })
+    const location = (await person.open(start)).headers.get('location') ?? ''
+    const page = await (await person.open(new URL(location, url))).text()
+    expect(page).to.include('id="consent-page"').and.include('&#60;img src=x')
+    expect(page).not.to.include('<img')
   })
 })
 

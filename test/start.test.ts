@@ -58,7 +58,7 @@ const refusals: readonly [Variables, readonly string[]][] = [
     [
       'BASE_URL must be scheme, host and port only, not "id.example"',
       'REDIS_CLUSTER_NODES must be host:port, separated by commas',
-      'SECRET_FILE /nowhere/secret cannot be read',
+      'SECRET_FILE names a file that cannot be read',
     ],
   ],
   [
@@ -96,7 +96,7 @@ const refusals: readonly [Variables, readonly string[]][] = [
 describe('starting', () => {
   describe('refuses a configuration in sentences, with exit code 1', () => {
     for (const [variables, sentences] of refusals) {
-      it(Object.keys(variables).join(', '), async () => {
+      it(`${Object.keys(variables).join(', ')}: ${sentences[0]}`, async () => {
         const DATA_DIR = temporaryFolder()
         const { code, stdout, stderr } = await runService({ DATA_DIR, ...variables })
         expect([code, stdout]).to.deep.equal([1, ''])
@@ -146,7 +146,8 @@ describe('starting', () => {
     expect(reachable.stderr).to.include('the embedded database holds the demo campus')
   })
 
-  it('says which store it cannot reach, without the password in its address', async () => {
+  it('says which store it cannot reach, without the password in its address', async function () {
+    this.timeout(30_000)
     const port = await freePort()
     const variables = { SECRET, PORT: String(await freePort()) }
     const DATABASE_URL = `postgres://user:pa55word@127.0.0.1:${port}/x`

@@ -242,6 +242,11 @@ describe('traps: a token whose client is gone is inactive (design 13, 15)', () =
       const answer = await introspect(own.url, accessToken)
       expect([answer.status, jsonOf(answer)]).to.deep.equal([200, { active: false }])
       expect((await userinfo(own.url, accessToken)).status).to.equal(401)
+      const asked = await send(own.url, {
+        ...{ method: 'POST', path: paths.graphql, body: '{"query":"{viewer{id}}"}' },
+        headers: [...bearer(accessToken), 'Content-Type', 'application/json'],
+      })
+      expect(asked.status, 'Member API').to.equal(401)
       expect((await refresh(own.url, refreshToken)).status).to.be.oneOf([400, 401])
     })
   }

@@ -43,9 +43,18 @@ export function documentFeature({ enabled, documents }: DocumentResolution) {
 }
 
 /** The engine's `fetch`. Its options carry the guard and the time limit, and go through untouched. */
-export function documentFetch({ documents, fetch }: DocumentResolution): Configuration['fetch'] {
-  return async (input, options) => {
-    const client = await documents.resolve(String(input), async () => await fetch(input, options))
-    return Response.json(presentClient(client))
+export function documentRequests({
+  documents,
+  fetch,
+}: DocumentResolution): Pick<Configuration, 'fetch' | 'fetchResponseBodyLimits'> {
+  return {
+    async fetch(input, options) {
+      const client = await documents.resolve(String(input), async () => await fetch(input, options))
+      return Response.json(presentClient(client))
+    },
+    // The bound of a document is ours (document-fetch.ts); a client says more than its document.
+    fetchResponseBodyLimits: { 'client_id metadata document': PRESENTED_BYTES_MAX },
   }
 }
+
+const PRESENTED_BYTES_MAX = 65_536

@@ -14,6 +14,7 @@ import { resourceNotGranted, resourceNotRepeated, unknownResource } from '../err
 import { findScope } from '../scopes/catalogue.ts'
 import { needsResource } from '../scopes/policy.ts'
 import type { StateStore } from '../store/state.ts'
+import { oncePerRequest } from './client-once.ts'
 import { mayFetchDocument } from './document-resolution.ts'
 import type { Resources } from './resources.ts'
 import { siteOfGrant } from './site-of-grant.ts'
@@ -34,7 +35,8 @@ export interface EngineAdapterDependencies {
  * answer is 503 instead of a failure. It reads the running request through the documented
  * `Provider.ctx` only.
  */
-export function engineAdapter(dependencies: EngineAdapterDependencies): AdapterFactory {
+export function engineAdapter(asked: EngineAdapterDependencies): AdapterFactory {
+  const dependencies = { ...asked, clients: oncePerRequest(asked.clients) }
   const { state, resources } = dependencies
   return (model) => {
     if (model === 'Client') return guarded(clientAdapter(dependencies))
@@ -43,7 +45,7 @@ export function engineAdapter(dependencies: EngineAdapterDependencies): AdapterF
       case 'AccessToken':
         return guarded({ ...bound(adapter), find: (id) => findAccessToken(adapter, id, resources) })
       case 'AuthorizationCode':
-        return guarded({ ...bound(adapter), find: (id) => findCode(adapter, id, resources) })
+        return guarded({ ...bound(adapter), find: (id) => findCode(adapter, id, dependencies) })
       case 'Grant':
         return guarded(grantAdapter(adapter, dependencies))
       default:
@@ -77,12 +79,18 @@ async function findAccessToken(adapter: Adapter, id: string, { audience }: Resou
 
 /**
  * Checks `resource` before the engine uses the code up (design 3). The engine would do so after,
- * and the client's corrected second try would then look like a replay and end the whole grant.
+ * and the client's corrected second try would then look like a replay and end the whole grant. The
+ * code of a connection that the person removed meanwhile is nobody's any more.
  */
-async function findCode(adapter: Adapter, id: string, resources: Resources) {
+async function findCode(
+  adapter: Adapter,
+  id: string,
+  { resources, connections }: EngineAdapterDependencies,
+) {
   const stored = await adapter.find(id)
   const oidc = Provider.ctx?.oidc
   if (!stored || stored['consumed'] || oidc?.route !== 'token') return stored
+  if (!(await connections.has(stored.grantId ?? ''))) return undefined
   if (oidc.client?.clientId === stored.clientId) settleResource(oidc, stored, resources)
   return stored
 }
@@ -117,8 +125,11 @@ function grantAdapter(
   return {
     ...bound(adapter),
     async upsert(id, payload, ttlSeconds) {
+      const [known, client] = await Promise.all([
+        adapter.find(id),
+        clients.find(payload.clientId ?? ''),
+      ])
       await adapter.upsert(id, payload, ttlSeconds)
-      const client = await clients.find(payload.clientId ?? '')
       await connections.keep({
         grantId: id,
         personId: payload.accountId ?? '',
@@ -128,6 +139,7 @@ function grantAdapter(
         siteId: siteOfGrant(id),
         scopes: scopesGranted(payload),
         expiresAtMs: (payload.exp ?? 0) * 1000,
+        isNew: known === undefined,
       })
     },
     async find(id) {

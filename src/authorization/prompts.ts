@@ -6,6 +6,8 @@ import { decideSite, type HeldSite, type SiteDecision } from '../sites/site-choi
 import { factsOf } from './presented-client.ts'
 import { siteOfGrant } from './site-of-grant.ts'
 
+const LOGIN_REQUIRED = 'login_required'
+
 /**
  * What a person is asked, and when: to sign in, to choose a site, to consent. The names are the
  * standard prompt names, so that a client may send `prompt=select_account` to change the site.
@@ -19,20 +21,29 @@ export function promptPolicy(listHeldSites: ListHeldSites) {
   policy.get('login')?.checks.add(
     // A session outlives an account that was disabled or removed; without this check the engine
     // would go on with a session that belongs to nobody.
-    new Check('account_gone', 'the account does not exist any more', ({ oidc }) =>
-      Boolean(oidc.session?.accountId && !oidc.account),
+    new Check(
+      'account_gone',
+      'the account does not exist any more',
+      // OpenID Connect Core §3.1.2.6, for prompt=none; without it the engine says interaction_required.
+      LOGIN_REQUIRED,
+      ({ oidc }) => Boolean(oidc.session?.accountId && !oidc.account),
     ),
   )
   policy.get('login')?.checks.add(
     // The session knows whole seconds, so one that began in the very second of the sign-out is over.
-    new Check('signed_out_everywhere', 'the person signed out everywhere', ({ oidc }) => {
-      const signedOutAt = oidc.account?.['signedOutAt']
-      const beganAt = oidc.session?.loginTs
-      return (
-        typeof signedOutAt === 'number' &&
-        (beganAt === undefined || beganAt <= Math.floor(signedOutAt / 1000))
-      )
-    }),
+    new Check(
+      'signed_out_everywhere',
+      'the person signed out everywhere',
+      LOGIN_REQUIRED,
+      ({ oidc }) => {
+        const signedOutAt = oidc.account?.['signedOutAt']
+        const beganAt = oidc.session?.loginTs
+        return (
+          typeof signedOutAt === 'number' &&
+          (beganAt === undefined || beganAt <= Math.floor(signedOutAt / 1000))
+        )
+      },
+    ),
   )
 
   policy.add(

@@ -13,7 +13,11 @@ import { findScope, scopeNames } from '../scopes/catalogue.ts'
 import { needsOperator, needsResource } from '../scopes/policy.ts'
 import { claimsByScope } from './account-claims.ts'
 import { type ConformanceProfile, overlay } from './conformance-profile.ts'
-import { type DocumentResolution, documentFeature, documentFetch } from './document-resolution.ts'
+import {
+  type DocumentResolution,
+  documentFeature,
+  documentRequests,
+} from './document-resolution.ts'
 import { renderEngineError, renderSignedOut, renderSignOut } from './engine-pages.ts'
 import { compareSecretsByDigest, extraClientProperties, factsOf } from './presented-client.ts'
 import { type ListHeldSites, promptPolicy } from './prompts.ts'
@@ -63,7 +67,7 @@ export function createProvider(dependencies: ProviderDependencies): Provider {
     ttl: ttl(dependencies.lifetimes),
     features: features(dependencies),
     renderError: renderEngineError,
-    fetch: documentFetch(dependencies.documentResolution),
+    ...documentRequests(dependencies.documentResolution),
   }
   const provider = new Provider(
     baseUrl,

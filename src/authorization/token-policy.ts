@@ -1,7 +1,7 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
-import type { Standing } from '../sites/standing.ts'
-import type { Holding } from './account-claims.ts'
+import type { Standing, StandingQuestion } from '../sites/standing.ts'
+import { type Holding, standingQuestion } from './account-claims.ts'
 import { type EngineClient, factsOf } from './presented-client.ts'
 import { siteOfGrant } from './site-of-grant.ts'
 
@@ -9,6 +9,18 @@ type Token = InstanceType<Provider['AccessToken']> | InstanceType<Provider['Refr
 
 /** Looks up whether the person may still use the client of a token. */
 export type TokenJudge = (token: Holding) => Promise<Standing>
+
+/** Standing at a use of a token. The use is counted, except where the token is of no use any more. */
+export function makeJudge(
+  findStanding: (question: StandingQuestion) => Promise<Standing>,
+  countUse: (grantId: string) => void,
+): TokenJudge {
+  return async (token) => {
+    const standing = await findStanding(standingQuestion(token))
+    if (standing.kind === 'good' && token.grantId) countUse(token.grantId)
+    return standing
+  }
+}
 
 /**
  * Who may introspect a token (RFC 7662 §2.1; design 13): a registered resource server every token of

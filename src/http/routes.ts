@@ -1,8 +1,9 @@
 import Router from 'koa-router'
 
-import { stylesheet } from '../../views/stylesheet.ts'
+import { areaStylesheet, stylesheet } from '../../views/stylesheet.ts'
 import { type WelcomePage, welcomePage } from '../../views/welcome.ts'
 import { paths } from './paths.ts'
+import { logFields } from './request-log.ts'
 
 export interface HttpDependencies {
   /** Rejects when a store does not answer in time. */
@@ -21,12 +22,14 @@ export function httpRoutes({ checkStores, welcome, conformance }: HttpDependenci
     ctx.body = welcomePage(welcome).toString()
   })
 
-  router.get(stylesheet.path, (ctx) => {
-    // The address holds a digest of the content, so that it may be kept for ever.
-    ctx.set('Cache-Control', 'public, max-age=31536000, immutable')
-    ctx.type = 'css'
-    ctx.body = stylesheet.content
-  })
+  for (const { path, content } of [stylesheet, areaStylesheet]) {
+    router.get(path, (ctx) => {
+      // The address holds a digest of the content, so that it may be kept for ever.
+      ctx.set('Cache-Control', 'public, max-age=31536000, immutable')
+      ctx.type = 'css'
+      ctx.body = content
+    })
+  }
 
   router.get(paths.health, (ctx) => {
     ctx.set('Cache-Control', 'no-store')
@@ -38,7 +41,8 @@ export function httpRoutes({ checkStores, welcome, conformance }: HttpDependenci
     try {
       await checkStores()
       ctx.body = { status: 'ready' }
-    } catch {
+    } catch (error) {
+      logFields(ctx).cause = error
       ctx.status = 503
       ctx.body = { status: 'unready' }
     }

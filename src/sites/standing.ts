@@ -87,7 +87,7 @@ export async function findStanding(
 
 async function readFacts(
   { kysely }: Database,
-  { personId, clientId, siteId, grantId }: StandingQuestion,
+  { personId, clientId, siteId, grantId, scopes }: StandingQuestion,
 ): Promise<StandingFacts> {
   const ask = questions.get(kysely) ?? makeQuestion(kysely)
   questions.set(kysely, ask)
@@ -112,7 +112,9 @@ async function readFacts(
       row?.app_disabled_at != null ||
       row?.integration_disabled_at != null ||
       row?.document_review === 'blocked',
-    clientDeleted: row?.app_deleted_at != null,
+    // Member scopes are of a site's own applications only, so that one without a row was removed.
+    clientDeleted:
+      row?.app_deleted_at != null || (needsResource(scopes) && row?.app_client_id == null),
     featureOff: row?.app_site_id != null && row.feature_enabled_at == null,
     connectionEnded: grantId !== undefined && row?.connection_id == null,
   }
@@ -159,6 +161,7 @@ function makeQuestion(kysely: Database['kysely']) {
         'person.picture',
         'person.disabled_at',
         'site_role.role',
+        'app.client_id as app_client_id',
         'app.site_id as app_site_id',
         'app.disabled_at as app_disabled_at',
         'app.deleted_at as app_deleted_at',

@@ -1,0 +1,366 @@
+import { expect } from 'chai'
+import * as oidc from 'openid-client'
+
+import {
+  linkOf,
+  makePagePerson,
+  type PagePerson,
+  type Seen,
+  textOf,
+} from './support/page-person.ts'
+import { getTokens } from './support/relying-party.ts'
+import { amir, marco, olivia, type RunningService, sam, startService } from './support/service.ts'
+
+const applications = '/admin/northlight/applications'
+const noor = { login: 'noor@northlight.example', password: 'correct-horse-noor' }
+const publicEntry = {
+  name: 'Study Planner',
+  redirect_uris: 'http://127.0.0.1/callback\nhttps://planner.example/callback',
+  auth_method: 'none',
+  scope: ['account:read', 'account:write'],
+}
+const confidentialEntry = {
+  name: 'Study Server',
+  redirect_uris: 'https://server.example/callback',
+  auth_method: 'client_secret_post',
+  scope: 'account:read',
+}
+
+describe('/admin', () => {
+  let service: RunningService
+  let operator: PagePerson
+  before(async () => {
+    service = await startService({
+      policy: (policy) => ({ ...policy, storage: { ...policy.storage, usageFlushSeconds: 1 } }),
+    })
+    operator = makePagePerson(service.url, olivia)
+  })
+  after(async () => await service[Symbol.asyncDispose]())
+
+  async function create(entry: Record<string, string | string[]>): Promise<Seen> {
+    return await operator.send(await operator.visit(`${applications}/new`), applications, entry)
+  }
+
+  describe('is for the operators of the site', () => {
+    it('refuses a student, and an operator of another site, with 403', async () => {
+      for (const answers of [sam, marco]) {
+        const person = makePagePerson(service.url, answers)
+        for (const path of [
+          '',
+          '/beta',
+          '/audit',
+          '/applications',
+          '/applications/northlight-notes',
+        ]) {
+          const { status } = await person.visit(`/admin/northlight${path}`)
+          expect(status, `${answers.login} ${path}`).to.equal(403)
+        }
+      }
+    })
+
+    it('refuses their forms too, and changes nothing', async () => {
+      const person = makePagePerson(service.url, marco)
+      const csrf = csrfOf(await person.visit('/account'))
+      const sent = [
+        `${applications}/northlight-notes/delete`,
+        `${applications}/northlight-notes/disable`,
+        `${applications}/northlight-notes/people/end-all`,
+        '/admin/northlight/beta/off',
+        applications,
+      ]
+      for (const path of sent) expect((await person.post(path, { csrf })).status).to.equal(403)
+      expect((await operator.visit(`${applications}/northlight-notes`)).text).not.to.include('tag')
+    })
+
+    it('answers 404 for a site or an application that is not there', async () => {
+      expect((await operator.visit('/admin/nowhere')).status).to.equal(404)
+      expect((await operator.visit(`${applications}/nothing`)).status).to.equal(404)
+      expect((await operator.visit(`${applications}/demo-resource-server`)).status).to.equal(404)
+    })
+
+    it('answers 404 for the id of an application of another site, wherever it stands', async () => {
+      const person = makePagePerson(service.url, amir)
+      const foreign = '/admin/open-kitchen/applications/northlight-notes'
+      for (const page of ['', '/edit', '/people', '/refusals', '/disable', '/delete']) {
+        expect((await person.visit(foreign + page)).status, page).to.equal(404)
+      }
+      const csrf = csrfOf(await person.visit('/account'))
+      for (const form of [
+        '/edit',
+        '/delete',
+        '/disable',
+        '/enable',
+        '/secrets',
+        '/people/end-all',
+      ]) {
+        expect((await person.post(foreign + form, { csrf })).status, form).to.equal(404)
+      }
+    })
+
+    it('asks somebody with several sites which one, and sends everybody else to theirs', async () => {
+      const choice = await makePagePerson(service.url, amir).visit('/admin')
+      expect(choice.text).to.include('/admin/northlight"').and.include('/admin/open-kitchen"')
+      expect((await operator.visit('/admin')).path).to.equal('/admin/northlight')
+      expect((await makePagePerson(service.url, sam).visit('/admin')).status).to.equal(403)
+    })
+
+    it('refuses every form that does not carry the token of its page', async () => {
+      await operator.visit(applications)
+      const sent = [`${applications}/northlight-notes/delete`, '/admin/northlight/beta/off']
+      for (const path of sent) expect((await operator.post(path, {})).status).to.equal(403)
+      const csrf = csrfOf(await makePagePerson(service.url, amir).visit('/account'))
+      expect((await operator.post(sent[0] ?? '', { csrf })).status).to.equal(403)
+    })
+  })
+
+  it('shows OAuth applications once the operator enables MCP connections', async () => {
+    const person = makePagePerson(service.url, marco)
+    const site = '/admin/open-kitchen'
+    await person.send(await person.visit(`${site}/beta/off`), `${site}/beta/off`)
+    const off = await person.visit(site)
+    expect(off.text).not.to.include('/applications')
+    expect((await person.visit(`${site}/applications`)).path).to.equal(`${site}/beta`)
+
+    const on = await person.send(await person.visit(`${site}/beta`), `${site}/beta/on`)
+    expect(on.text).to.include('id="beta-state"').and.include('On')
+    expect((await person.visit(site)).text).to.include(`href="${site}/applications"`)
+    const audit = await person.visit(`${site}/audit`)
+    expect(audit.text).to.match(/Marco Bellini.*switched MCP connections on.*Marco Bellini.*off/s)
+  })
+
+  describe('creating an application', () => {
+    it('hands over a client_id with which a member signs in', async () => {
+      const page = await create(publicEntry)
+      expect(page.text).to.include('The application was created.').and.not.include('new-secret')
+      const { tokens } = await getTokens(service.url, {
+        clientId: textOf(page, 'client-id'),
+        redirectUri: 'http://127.0.0.1:4711/callback',
+        scope: 'openid account:read account:write',
+      })
+      expect(tokens.scope).to.equal('openid account:read account:write')
+    })
+
+    it('shows the secret of a confidential one once', async () => {
+      const page = await create(confidentialEntry)
+      const [clientId, clientSecret] = [textOf(page, 'client-id'), textOf(page, 'new-secret')]
+      expect(clientSecret).to.have.length(43)
+      const again = await operator.visit(page.path)
+      expect(again.text).not.to.include('new-secret').and.not.include(clientSecret)
+      expect(again.text).to.include(clientSecret.slice(-4))
+      const { tokens } = await getTokens(service.url, {
+        clientId,
+        clientSecret,
+        redirectUri: confidentialEntry.redirect_uris,
+        scope: 'openid account:read',
+      })
+      expect(tokens.access_token).to.be.a('string')
+    })
+
+    it('says beside each field what is wrong with it, keeps what was typed, and saves nothing', async () => {
+      const before = await operator.visit(applications)
+      for (const [typed, field, words] of wrongEntries) {
+        const page = await create({ ...publicEntry, ...typed })
+        expect(page.status, words).to.equal(422)
+        const problem = new RegExp(`id="${field}-problem".*?</(ul|p)>`, 's').exec(page.text)?.[0]
+        expect(problem, words).to.include(words)
+        if (!('name' in typed)) expect(page.text).to.include('value="Study Planner"')
+      }
+      const count = ({ text }: Seen) => text.split('<li class="card">').length
+      expect(count(await operator.visit(applications))).to.equal(count(before))
+    })
+  })
+
+  describe('the secrets of an application', () => {
+    it('may be two at once, both work, and the removed one stops', async () => {
+      const page = await create({ ...confidentialEntry, name: 'Rotating' })
+      const [clientId, first] = [textOf(page, 'client-id'), textOf(page, 'new-secret')]
+      const added = await operator.send(page, `${applications}/${clientId}/secrets`)
+      const second = textOf(added, 'new-secret')
+      expect(await accepts(clientId, first)).to.equal(true)
+      expect(await accepts(clientId, second)).to.equal(true)
+      expect(added.text).not.to.include('id="add-secret"')
+
+      const removal = await operator.visit(removalOf(added, first))
+      const removed = await operator.send(removal, removal.path)
+      expect(removed.text).to.include('The secret was removed.')
+      expect(await accepts(clientId, first)).to.equal(false)
+      expect(await accepts(clientId, second)).to.equal(true)
+    })
+
+    it('are never three, and never none', async () => {
+      const page = await create({ ...confidentialEntry, name: 'Bounded' })
+      const clientId = textOf(page, 'client-id')
+      const action = `${applications}/${clientId}/secrets`
+      const csrf = csrfOf(page)
+      await Promise.all([0, 1, 2].map(() => operator.post(action, { csrf })))
+      const two = await operator.visit(`${applications}/${clientId}`)
+      expect(two.text.match(/ends with/g)?.length).to.be.at.least(2)
+      const hrefs = [...two.text.matchAll(/class="remove-secret" href="([^"]+)"/g)]
+      expect(hrefs).to.have.length(2)
+      const answers: number[] = []
+      for (const [, href = ''] of hrefs) {
+        answers.push((await operator.post(href, { csrf })).status)
+      }
+      expect(answers).to.deep.equal([200, 404])
+    })
+
+    /** Whether the token endpoint knows the secret: then it goes on, and dislikes the code. */
+    async function accepts(client_id: string, client_secret: string): Promise<boolean> {
+      const response = await fetch(`${service.url}/api/oauth/token`, {
+        method: 'POST',
+        body: new URLSearchParams({
+          grant_type: 'authorization_code',
+          code: 'none',
+          redirect_uri: confidentialEntry.redirect_uris,
+          code_verifier: 'x'.repeat(43),
+          client_id,
+          client_secret,
+        }),
+      })
+      const { error } = (await response.json()) as { error: string }
+      expect(error).to.match(/^invalid_(grant|client)$/)
+      return error === 'invalid_grant'
+    }
+
+    function removalOf({ text }: Seen, secret: string): string {
+      const card = text
+        .split('<li class="card">')
+        .find((part) => part.includes(`<code>${secret.slice(-4)}</code>`))
+      return /href="([^"]+\/remove)"/.exec(card ?? '')?.[1] ?? ''
+    }
+  })
+
+  it('says who connected an application, and ends one connection or all of them', async () => {
+    const page = await create({ ...publicEntry, name: 'Shared' })
+    const clientId = textOf(page, 'client-id')
+    const asking = { clientId, redirectUri: 'http://127.0.0.1:1/callback' }
+    const [sams, noors, amirs] = await Promise.all(
+      [sam, noor, amir].map((person) => getTokens(service.url, { ...asking, person })),
+    )
+    const people = await operator.visit(linkOf(await operator.visit(page.path), 'people'))
+    for (const name of ['Sam Student', 'Noor van Dijk', 'Amir Haddad']) {
+      expect(people.text).to.include(name)
+    }
+    const one = await operator.visit(`${people.path}/per_sam/end`)
+    expect((await operator.send(one, one.path)).text).to.include('The connection was ended.')
+    expect(await statusesOf(sams, noors, amirs)).to.deep.equal([401, 200, 200])
+
+    const all = await operator.visit(linkOf(people, 'remove-all'))
+    expect(all.text).to.include('the 2 people who connected it')
+    expect((await operator.send(all, all.path)).text).to.include('id="no-people"')
+    expect(await statusesOf(sams, noors, amirs)).to.deep.equal([401, 401, 401])
+  })
+
+  it('shows the last refusals of an application with the reason that it was not told', async () => {
+    const { configuration, tokens } = await getTokens(service.url, { person: noor })
+    const refresh = async () =>
+      await oidc
+        .refreshTokenGrant(configuration, `${tokens.refresh_token}x`)
+        .catch((error) => error)
+    const { error_description } = await refresh()
+    expect(error_description).not.to.include('unknown')
+    const text = await eventually(
+      async () => (await operator.visit(`${applications}/northlight-notes/refusals`)).text,
+      (page) => page.includes('invalid_grant'),
+    )
+    expect(text).to.match(/invalid_grant.*at token.*the refresh token is unknown/s)
+  })
+
+  it('keeps who changed what, with before and after, and never a secret', async () => {
+    const page = await create({ ...confidentialEntry, name: 'Audited' })
+    const secret = textOf(page, 'new-secret')
+    const edit = await operator.visit(linkOf(page, 'edit'))
+    const changed = { ...confidentialEntry, name: 'Renamed', scope: [] as string[] }
+    await operator.send(edit, edit.path, changed)
+    const { text } = await operator.visit('/admin/northlight/audit')
+    const entry = text.split('<li class="card">')[1] ?? ''
+    expect(entry).to.include('Olivia Hartmann').and.include('changed the application')
+    expect(entry).to.match(/Before.*Audited.*account:read.*After.*Renamed/s)
+    expect(text).not.to.include(secret)
+  })
+
+  it('shows long lists in pages, without repeating or losing a row', async () => {
+    await using own = await startService()
+    const { kysely } = own.service.stores.database
+    const row = {
+      kind: 'site',
+      site_id: 'sit_northlight',
+      auth_method: 'none',
+      application_type: 'web',
+      created_by: null,
+      disabled_at: null,
+      deleted_at: null,
+    } as const
+    const rows = Array.from({ length: 45 }, (_value, number) => ({
+      ...row,
+      client_id: `many-${number}`,
+      name: `Many ${number}`,
+      // Several share a moment, so that the place in the list needs more than the time.
+      created_at: 5000 + Math.floor(number / 7),
+    }))
+    await kysely.insertInto('oauth_application').values(rows).execute()
+    const person = makePagePerson(own.url, olivia)
+    const seen: string[] = []
+    let path = applications
+    for (let page = 0; page < 4 && path !== ''; page += 1) {
+      const answer = await person.visit(path)
+      seen.push(...[...answer.text.matchAll(/<code>(many-\d+)<\/code>/g)].map(([, id = '']) => id))
+      path = linkOf(answer, 'next-page')
+    }
+    expect(path).to.equal('')
+    expect(seen).to.have.length(45)
+    expect(new Set(seen)).to.have.property('size', 45)
+  })
+
+  async function statusesOf(...granted: (Awaited<ReturnType<typeof getTokens>> | undefined)[]) {
+    return await Promise.all(
+      granted.map(async (grant) => {
+        const authorization = `Bearer ${grant?.tokens.access_token}`
+        const userinfo = `${service.url}/api/oauth/userinfo`
+        return (await fetch(userinfo, { headers: { authorization } })).status
+      }),
+    )
+  }
+})
+
+/** What an operator may get wrong: what was typed, which field says so, and words of it. */
+const wrongEntries: [Record<string, string | string[]>, string, string][] = [
+  [{ name: '  ' }, 'name', 'Give the application a name'],
+  [{ name: 'x'.repeat(81) }, 'name', '80 characters'],
+  [{ name: 'Study\u202eplanner' }, 'name', 'cannot be seen'],
+  [{ redirect_uris: '' }, 'redirect-uris', 'at least one'],
+  [{ redirect_uris: 'planner' }, 'redirect-uris', 'not an address'],
+  [{ redirect_uris: 'http://planner.example/cb' }, 'redirect-uris', 'must begin with https://'],
+  [{ redirect_uris: 'https://127.0.0.1/cb' }, 'redirect-uris', 'must begin with http://'],
+  [{ redirect_uris: 'https://planner.example/cb#x' }, 'redirect-uris', 'after #'],
+  [{ redirect_uris: 'https://me@planner.example/' }, 'redirect-uris', 'user name'],
+  [{ redirect_uris: 'https://*.planner.example/' }, 'redirect-uris', 'wildcard'],
+  [{ redirect_uris: 'http://2130706433/cb' }, 'redirect-uris', 'Write'],
+  [{ redirect_uris: 'https://planner.example/a/../b' }, 'redirect-uris', 'Write'],
+  [{ redirect_uris: 'javascript:alert(1)' }, 'redirect-uris', 'com.example.app'],
+  [{ redirect_uris: 'planner:/cb' }, 'redirect-uris', 'com.example.app'],
+  [
+    { redirect_uris: 'com.example.app:/cb', auth_method: 'client_secret_post' },
+    'redirect-uris',
+    'cannot keep a secret',
+  ],
+  [{ redirect_uris: 'https://a.example/\nhttps://a.example/' }, 'redirect-uris', 'twice'],
+  [{ auth_method: 'private_key_jwt' }, 'kind', 'keep a secret'],
+  [{ scope: 'courses:read' }, 'scopes', 'listed abilities'],
+]
+
+function csrfOf({ text }: Seen): string {
+  return /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? ''
+}
+
+/** Asks again until the answer is as expected, for ten seconds at most. */
+async function eventually<Value>(
+  ask: () => Promise<Value>,
+  expected: (value: Value) => boolean,
+): Promise<Value> {
+  const until = Date.now() + 10_000
+  for (;;) {
+    const value = await ask()
+    if (expected(value) || Date.now() > until) return value
+  }
+}

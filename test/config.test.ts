@@ -1,0 +1,272 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { expect } from 'chai'
+import fc from 'fast-check'
+
+import { readConfig } from '../src/config.ts'
+import { environmentTable, isLoopbackUrl, readEnvironment } from '../src/environment.ts'
+import { configFolder } from './support/service.ts'
+
+type Variables = Record<string, string>
+
+const SECRET = 'this-root-secret-is-only-for-the-tests-of-it'
+
+function problemsOf(variables: Variables): string[] {
+  const problems: string[] = []
+  const environment = readEnvironment(variables, problems)
+  expect(environment === undefined, 'a value exactly when nothing is wrong').to.equal(
+    problems.length > 0,
+  )
+  return problems
+}
+
+function read(variables: Variables) {
+  const problems: string[] = []
+  const environment = readEnvironment(variables, problems)
+  if (!environment) throw new Error(problems.join('; '))
+  return environment
+}
+
+describe('environment: works without a single variable (design 5)', () => {
+  it('on a loopback address, with everything embedded', () => {
+    expect(read({})).to.deep.equal({
+      baseUrl: 'http://127.0.0.1:3000',
+      host: '127.0.0.1',
+      port: 3000,
+      dataDir: './data',
+      databaseUrl: undefined,
+      redis: undefined,
+      secrets: undefined,
+      trustProxy: false,
+      demoData: 'auto',
+      conformanceProfile: 'off',
+      logLevel: 'info',
+    })
+  })
+
+  it('an empty variable is as good as none', () => {
+    const empty = Object.fromEntries(environmentTable.map(([name]) => [name, ' ']))
+    expect(read(empty)).to.deep.equal(read({}))
+  })
+})
+
+describe('environment: BASE_URL is the issuer, byte for byte (design 1)', () => {
+  for (const [given, baseUrl] of [
+    ['https://id.example', 'https://id.example'],
+    ['https://id.example/', 'https://id.example'],
+    ['https://id.example:8443', 'https://id.example:8443'],
+    ['http://localhost:3000', 'http://localhost:3000'],
+    ['http://[::1]:3000', 'http://[::1]:3000'],
+  ] as const) {
+    it(`${given} is ${baseUrl}`, () => {
+      expect(read({ BASE_URL: given, SECRET }).baseUrl).to.equal(baseUrl)
+    })
+  }
+
+  for (const given of [
+    'id.example',
+    '//id.example',
+    'ftp://id.example',
+    'javascript:alert(1)',
+    'https://ID.example',
+    'HTTPS://id.example',
+    'https://id.example:443',
+    'https://id.example/login',
+    'https://id.example//',
+    'https://id.example?x',
+    'https://id.example#x',
+    'https://user:pw@id.example',
+    'https://id example',
+    'https://bücher.example',
+    'http://id.example',
+    'http://0.0.0.0:3000',
+    'http://127.0.0.2:3000',
+    'http://localhost.evil.example',
+  ]) {
+    it(`${given} is refused`, () => {
+      expect(problemsOf({ BASE_URL: given, SECRET }).join()).to.match(/^BASE_URL must be /)
+    })
+  }
+
+  it('says which addresses only the machine itself reaches', () => {
+    for (const url of ['http://127.0.0.1:1', 'http://localhost', 'https://[::1]']) {
+      expect(isLoopbackUrl(url), url).to.equal(true)
+    }
+    for (const url of ['https://id.example', 'http://127.0.0.1.evil.example', 'http://10.0.0.1']) {
+      expect(isLoopbackUrl(url), url).to.equal(false)
+    }
+  })
+})
+
+describe('environment: every problem at once, and no secret in any (design 5)', () => {
+  const wrong: readonly (readonly [variables: Variables, says: RegExp])[] = [
+    [{ PORT: '0' }, /^PORT/],
+    [{ BASE_URL: 'nonsense' }, /^BASE_URL/],
+    [{ DATABASE_URL: 'mysql://root:hunter2-hunter2@h/x' }, /^DATABASE_URL/],
+    [{ REDIS_CLUSTER_NODES: 'hunter2-hunter2' }, /^REDIS_CLUSTER_NODES/],
+    [{ SECRET: 'hunter2-hunter2' }, /^each secret/],
+    [{ TRUST_PROXY: 'true' }, /^TRUST_PROXY/],
+    [{ DEMO_DATA: '1' }, /^DEMO_DATA/],
+    [{ LOG_LEVEL: 'loud' }, /^LOG_LEVEL/],
+    [{ CONFORMANCE_PROFILE: 'yes' }, /^CONFORMANCE_PROFILE/],
+  ]
+
+  it('whichever of them come together', () => {
+    fc.assert(
+      fc.property(fc.subarray([...wrong]), (chosen) => {
+        const together = Object.assign({}, ...chosen.map(([variables]) => variables))
+        const problems = problemsOf(together)
+        for (const [, says] of chosen) {
+          expect(problems.filter((problem) => says.test(problem))).to.have.lengthOf(1)
+        }
+        expect(problems).to.have.lengthOf(chosen.length)
+        expect(problems.join()).to.not.include('hunter2')
+      }),
+    )
+  })
+
+  it('a secret that is missing is named with the rest', () => {
+    const problems = problemsOf({ BASE_URL: 'https://id.example', PORT: 'x', LOG_LEVEL: 'loud' })
+    expect(problems.join('\n')).to.match(/^PORT.*LOG_LEVEL.*SECRET or SECRET_FILE must be set/s)
+  })
+
+  it('no value that holds a password is repeated, wherever it was put by mistake', () => {
+    const password = 'hunter2-hunter2-hunter2'
+    for (const variables of [
+      { SECRET: password },
+      { SECRET: `${SECRET} ${password}` },
+      { SECRET_FILE: password },
+      { DATABASE_URL: password },
+      { DATABASE_URL: `mysql://u:${password}@h` },
+      { REDIS_URL: password },
+      { REDIS_URL: `http://:${password}@h` },
+      { REDIS_CLUSTER_NODES: `u:${password}@h:1` },
+      { BASE_URL: `https://u:${password}@id.example`, SECRET },
+      { BASE_URL: `https://u:${password}@id.example/path?x`, SECRET },
+    ] satisfies Variables[]) {
+      const problems = problemsOf(variables)
+      expect(problems, JSON.stringify(variables)).to.have.length.greaterThan(0)
+      expect(problems.join()).to.not.include(password)
+    }
+  })
+
+  it('whatever the variables hold, it throws nothing', () => {
+    const name = fc.constantFrom(...environmentTable.map(([variable]) => variable))
+    const value = fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl(), fc.constantFrom('on', '80'))
+    fc.assert(fc.property(fc.dictionary(name, value), (variables) => void problemsOf(variables)))
+  })
+})
+
+describe('environment: secrets', () => {
+  const other = `${SECRET}-the-second`
+
+  it('several are in their order, separated by any white space', () => {
+    expect(read({ SECRET: `${SECRET}  ${other}` }).secrets).to.deep.equal([SECRET, other])
+  })
+
+  it('a file holds one a line', () => {
+    using folder = temporaryFolder()
+    const file = join(folder.path, 'secret')
+    writeFileSync(file, `${SECRET}\n${other}\n`)
+    expect(read({ SECRET_FILE: file }).secrets).to.deep.equal([SECRET, other])
+  })
+
+  it('an empty file is a problem, not a reason to make a secret', () => {
+    using folder = temporaryFolder()
+    const file = join(folder.path, 'secret')
+    writeFileSync(file, '\n')
+    expect(problemsOf({ SECRET_FILE: file }).join()).to.match(/^each secret must have 32/)
+  })
+
+  for (const [why, variables] of [
+    ['others can reach the service', { BASE_URL: 'https://id.example' }],
+    ['it is https', { BASE_URL: 'https://localhost' }],
+    ['processes share a database', { DATABASE_URL: 'postgres://h/x' }],
+    ['processes share Redis', { REDIS_URL: 'redis://h' }],
+    ['processes share a cluster', { REDIS_CLUSTER_NODES: 'h:1,i:2' }],
+  ] as const) {
+    it(`one is needed when ${why}`, () => {
+      expect(problemsOf(variables).join()).to.match(/^SECRET or SECRET_FILE must be set/)
+      expect(problemsOf({ ...variables, SECRET })).to.deep.equal([])
+    })
+  }
+})
+
+describe('config: the files (design 5)', () => {
+  it('those of the repository are good, and cannot be changed while it runs', () => {
+    const config = readConfig({}, configFolder)
+    expect(config.service.lifetimes.idTokenSeconds).to.equal(600)
+    expect(Object.isFrozen(config)).to.equal(true)
+  })
+
+  for (const [why, file, change, says] of [
+    ['an unknown setting', 'service.json', { nonsense: 1 }, 'service.json: : '],
+    ['a setting of another type', 'service.json', { name: 7 }, 'service.json: name'],
+    ['an id_token of another life', 'service.json', lifetimes({ idTokenSeconds: 601 }), 'idToken'],
+    ['a life of no length', 'service.json', lifetimes({ accessTokenSeconds: 0 }), 'accessToken'],
+    ['a life without end', 'service.json', lifetimes({ accessTokenSeconds: 1e9 }), 'accessToken'],
+    ['half a second', 'service.json', lifetimes({ accessTokenSeconds: 0.5 }), 'accessToken'],
+    ['a loopback host of another kind', 'service.json', { loopbackHosts: ['0.0.0.0'] }, 'loopback'],
+    ['no loopback host', 'service.json', { loopbackHosts: [] }, 'loopbackHosts'],
+  ] as const) {
+    it(`refuse ${why}, and name the file and the setting`, () => {
+      using folder = temporaryFolder()
+      for (const name of ['service.json', 'integrations.json']) {
+        const value = JSON.parse(readFileSync(join(configFolder, name), 'utf8'))
+        writeFileSync(
+          join(folder.path, name),
+          JSON.stringify(name === file ? merge(value, change) : value),
+        )
+      }
+      expect(() => readConfig({}, folder.path)).to.throw(says)
+    })
+  }
+
+  for (const [why, platform, says] of [
+    ['twice the same name', { client_name: 'Claude' }, 'Claude is listed twice'],
+    [
+      'twice the same id',
+      { client_id: 'integration-claude' },
+      'integration-claude is listed twice',
+    ],
+    ['no address', { redirect_uris: [] }, 'redirect_uris'],
+    ['an address that is a script', { redirect_uris: ['javascript:alert(1)'] }, 'redirect_uris'],
+    ['a secret', { client_secret: 'x' }, 'client_secret'],
+    ['another method', { token_endpoint_auth_method: 'private_key_jwt' }, 'token_endpoint'],
+    ['an id with a space', { client_id: 'a b c' }, 'client_id'],
+  ] as const) {
+    it(`refuse a vendor platform with ${why}`, () => {
+      using folder = temporaryFolder()
+      for (const name of ['service.json', 'integrations.json']) {
+        const value = JSON.parse(readFileSync(join(configFolder, name), 'utf8'))
+        const added = {
+          ...{ client_name: 'New', client_id: 'integration-new' },
+          ...{ redirect_uris: ['https://new.example/callback'], ...platform },
+        }
+        const changed = name === 'integrations.json' ? [...value, added] : value
+        writeFileSync(join(folder.path, name), JSON.stringify(changed))
+      }
+      expect(() => readConfig({}, folder.path)).to.throw(says)
+    })
+  }
+
+  function lifetimes(change: Record<string, number>) {
+    return { lifetimes: change }
+  }
+
+  function merge(value: Record<string, object>, change: Record<string, unknown>) {
+    const merged: Record<string, unknown> = { ...value }
+    for (const [name, to] of Object.entries(change)) {
+      const inner = typeof to === 'object' && !Array.isArray(to)
+      merged[name] = inner ? { ...value[name], ...to } : to
+    }
+    return merged
+  }
+})
+
+function temporaryFolder(): Disposable & { readonly path: string } {
+  const path = mkdtempSync(join(tmpdir(), 'gatehouse-config-'))
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) }
+}

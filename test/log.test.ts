@@ -1,0 +1,368 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+import { expect } from 'chai'
+import Koa from 'koa'
+import { pino } from 'pino'
+
+import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
+import { errorDoor } from '../src/http/error-door.ts'
+import { paths } from '../src/http/paths.ts'
+import { requestLog } from '../src/http/request-log.ts'
+import { eventually } from './support/programs.ts'
+import {
+  amir,
+  notes,
+  olivia,
+  portal,
+  type RunningService,
+  resourceServer,
+  sam,
+  startService,
+} from './support/service.ts'
+import {
+  authorizeUrl,
+  basic,
+  bearer,
+  encode,
+  FORM,
+  jsonOf,
+  obtainCode,
+  obtainTokens,
+  postForm,
+  refresh,
+  send,
+  type WireAnswer,
+} from './support/wire.ts'
+
+interface Line {
+  readonly id?: string
+  readonly method?: string
+  readonly route?: string
+  readonly status?: number
+  readonly ms?: number
+  readonly msg: string
+  readonly error?: string
+  readonly detail?: string
+  readonly cause?: string
+  readonly client?: string
+  readonly person?: string
+}
+
+const linesOf = ({ log }: { readonly log: readonly string[] }): Line[] =>
+  log.map((line) => JSON.parse(line))
+
+/** The line of an answered request; it is written when the answer has left, a moment later. */
+async function lineOf(service: RunningService, answer: WireAnswer): Promise<Line> {
+  const id = answer.headers['x-request-id']
+  return await eventually(2000, async () => {
+    const found = linesOf(service).filter((line) => line.id === id)
+    expect(found).to.have.lengthOf(1)
+    return found[0] as Line
+  })
+}
+
+describe('log: no code, token, secret, password, cookie, form token or verifier (RFC 9700 §4.2; OSVDB-118830) [119]', () => {
+  it('in no line of a complete set of flows, those that fail included', async function () {
+    this.timeout(60_000)
+    await using service = await startService()
+    const secrets = await useEverything(service)
+    const text = service.log.join('')
+    expect(service.log.length).to.be.greaterThan(60)
+    expect(secrets.size).to.be.greaterThan(40)
+    // What may be seen is seen, so that this is the log of those flows.
+    for (const known of ['per_sam', notes.clientId, portal.clientId]) {
+      expect(text).to.include(known)
+    }
+    const leaked = [...secrets].filter((secret) => text.includes(secret))
+    expect(leaked).to.deep.equal([])
+    const encoded = [...secrets].filter((secret) => text.includes(encodeURIComponent(secret)))
+    expect(encoded).to.deep.equal([])
+  })
+
+  /** Goes every way there is, right and wrong, and returns all that was secret on it. */
+  async function useEverything({ url }: RunningService): Promise<ReadonlySet<string>> {
+    const secrets = new Set<string>()
+    const { fetch: original } = globalThis
+    // Whatever a browser of these flows sends or is given as a cookie or in a form is secret.
+    globalThis.fetch = async (input, init) => {
+      const answer = await original(input, init)
+      for (const cookie of answer.headers.getSetCookie()) keep(/=([^;]+)/.exec(cookie)?.[1])
+      keep(/name="csrf" value="([^"]+)"/.exec(await answer.clone().text())?.[1])
+      keep(/\/interaction\/([\w-]{20,})/.exec(answer.headers.get('location') ?? '')?.[1])
+      return answer
+    }
+    function keep(...values: unknown[]) {
+      for (const value of values) {
+        if (typeof value === 'string' && value.length >= 8) secrets.add(value)
+      }
+    }
+    try {
+      await flows()
+    } finally {
+      globalThis.fetch = original
+    }
+    return secrets
+
+    async function flows() {
+      const { clientId: client_id, clientSecret: client_secret } = portal
+      const asServer = {
+        client_id: resourceServer.clientId,
+        client_secret: resourceServer.clientSecret,
+      }
+      keep(client_secret, asServer.client_secret, sam.password, olivia.password, amir.password)
+
+      for (const [fields, answers, more] of [
+        [{}, sam, {}],
+        [{ client_id, redirect_uri: portal.redirectUri }, olivia, { client_secret }],
+      ] as const) {
+        const obtained = await obtainCode(url, fields, answers)
+        keep(obtained.code, obtained.verifier)
+        const wrong = `wrong-verifier-${'x'.repeat(40)}`
+        keep(wrong)
+        await post(paths.token, { ...obtained.form, ...more, code_verifier: wrong })
+        await post(paths.token, { ...obtained.form, ...more, resource: 'https://evil.example' })
+        await post(paths.token, { ...obtained.form, client_secret: keepOne('a-wrong-secret-0001') })
+        const answer = jsonOf(await post(paths.token, { ...obtained.form, ...more }))
+        const access = String(answer['access_token'])
+        const refreshToken = String(answer['refresh_token'])
+        keep(access, refreshToken, answer['id_token'])
+
+        for (const token of [access, refreshToken, keepOne('a-token-that-nobody-has')]) {
+          await send(url, { path: paths.userinfo, headers: bearer(token) })
+          await send(url, { path: `${paths.userinfo}?access_token=${token}` })
+          await post(paths.introspection, { ...asServer, token })
+          await post(paths.introspection, { token })
+          await post(paths.graphql, {}, bearer(token))
+          await post(paths.mcp, {}, bearer(token))
+          await send(url, { path: `/no-such-place/${token}?code=${token}` })
+        }
+        const asked = {
+          grant_type: 'refresh_token',
+          client_id: obtained.form['client_id'],
+          ...more,
+        }
+        const next = jsonOf(await post(paths.token, { ...asked, refresh_token: refreshToken }))
+        keep(next['access_token'], next['refresh_token'])
+        await post(paths.token, { ...asked, refresh_token: refreshToken, scope: 'admin' })
+        await post(paths.token, { ...asked, refresh_token: keepOne('no-refresh-token-at-all') })
+        const token = String(next['refresh_token'])
+        await post(paths.revocation, { client_id: obtained.form['client_id'], ...more, token })
+        await post(paths.token, { ...asked, refresh_token: token })
+        // The code again, which ends a grant.
+        await post(paths.token, { ...obtained.form, ...more })
+      }
+
+      await post(
+        paths.token,
+        { grant_type: 'password' },
+        basic(client_id, keepOne('wrong-basic-1')),
+      )
+      await post(paths.token, {}, ['Authorization', `Basic ${keepOne('bm8tY29sb24taGVyZQ')}`])
+      await post(paths.registration, { client_name: 'x' }, bearer(keepOne('initial-access-token')))
+      for (const password of ['a-wrong-password-1', 'correct-horse-battery', 'x'.repeat(2000)]) {
+        keep(password)
+        await obtainCode(url, {}, { login: sam.login, password }).catch(() => {})
+      }
+      const typed = keepOne('my-password-typed-as-the-login')
+      await obtainCode(url, {}, { login: typed, password: 'x' }).catch(() => {})
+      await obtainCode(url, {}, { ...sam, refuse: true }).catch(() => {})
+      const person = makeHeadlessPerson(sam)
+      const state = keepOne('a-state-that-is-secret-0001')
+      const nonce = keepOne('a-nonce-that-is-secret-0001')
+      await person.authorize(authorizeUrl(url, { state, nonce }), notes.redirectUri)
+      await person.open(authorizeUrl(url, { state, redirect_uri: `https://evil.example/${state}` }))
+      await person.open(authorizeUrl(url, { state, scope: 'nothing', nonce }))
+      await person.open(authorizeUrl(url, { client_id: keepOne('a-secret-as-client-id') }))
+      await person.open(new URL(`${paths.endSession}?id_token_hint=${keepOne('a.b.c-hint')}`, url))
+    }
+
+    function keepOne(value: string): string {
+      keep(value)
+      return value
+    }
+
+    async function post(
+      path: string,
+      fields: Record<string, unknown>,
+      headers: readonly string[] = [],
+    ) {
+      const strings = Object.entries(fields).filter(([, value]) => value !== undefined)
+      return await send(url, {
+        ...{ method: 'POST', path, headers: [...FORM, ...headers] },
+        body: encode(Object.fromEntries(strings.map(([name, value]) => [name, String(value)]))),
+      })
+    }
+  }
+})
+
+describe('log: each request has one line', () => {
+  let service: RunningService
+
+  before(async () => {
+    service = await startService()
+  })
+
+  after(async () => {
+    await service[Symbol.asyncDispose]()
+  })
+
+  const requests: readonly [method: string, path: string, route: string, status: number][] = [
+    ['GET', paths.health, paths.health, 200],
+    ['GET', paths.openidConfiguration, 'discovery', 200],
+    ['GET', paths.authorization, 'authorization', 400],
+    ['GET', `${paths.authorization}?client_id=x&code=secret`, 'authorization', 400],
+    ['POST', paths.token, 'token', 400],
+    ['GET', paths.userinfo, 'userinfo', 401],
+    ['POST', paths.revocation, 'revocation', 400],
+    ['POST', paths.introspection, 'introspection', 401],
+    ['GET', '/interaction/some-uid/login', '/interaction/:uid/login', 400],
+    ['GET', '/no-such-place', 'none', 404],
+    ['GET', '/API/oauth/token', 'none', 404],
+    ['PUT', paths.token, 'none', 404],
+  ]
+  for (const [method, path, route, status] of requests) {
+    it(`${method} ${path}: with the id of X-Request-Id, the pattern of the address, and ${status}`, async () => {
+      const answer = await send(service.url, { method, path })
+      const line = await lineOf(service, answer)
+      expect(line).to.include({ method, route, status, msg: 'request' })
+      expect(answer.status).to.equal(status)
+      expect(line.ms).to.be.a('number')
+    })
+  }
+
+  it('no two requests share an id, and none takes it from a header', async () => {
+    const headers = ['X-Request-Id', 'chosen-by-the-caller']
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => send(service.url, { path: paths.health, headers })),
+    )
+    const ids = answers.map((answer) => answer.headers['x-request-id'])
+    expect(new Set(ids).size).to.equal(20)
+    expect(ids).to.not.include('chosen-by-the-caller')
+  })
+
+  it('says which client and person it was, and why it was refused in words the caller does not see', async () => {
+    const { form } = await obtainTokens(service.url)
+    const again = await postForm(service.url, paths.token, form)
+    const line = await lineOf(service, again)
+    expect(line).to.include({ client: notes.clientId, error: 'invalid_grant' })
+    expect(line.detail).to.be.a('string')
+    expect(again.text).to.not.include(line.detail)
+  })
+
+  it('a caller who leaves gets 499', async () => {
+    const client = new AbortController()
+    const before = linesOf(service).length
+    const answers = Array.from({ length: 5 }, () =>
+      fetch(service.url + paths.openApi, { signal: client.signal }).catch(() => 'left'),
+    )
+    client.abort()
+    expect(await Promise.all(answers)).to.include('left')
+    await send(service.url, { path: paths.health })
+    const lines = linesOf(service).slice(before)
+    for (const { status } of lines) expect(status).to.be.oneOf([200, 499])
+  })
+
+  it('nothing that a caller sends makes a second line or another field', async () => {
+    const forged = '"},{"level":50}\n{"msg":"forged"}'
+    const answer = await send(service.url, {
+      path: `/${encodeURIComponent(forged)}`,
+      headers: ['User-Agent', '{"msg":"forged"}', 'Accept', 'text/html'],
+    })
+    await lineOf(service, answer)
+    const typed = await obtainCode(service.url, {}, { login: forged, password: 'x' }).catch(
+      (error: Error) => error.message,
+    )
+    expect(typed).to.include('wrong')
+    for (const line of service.log) {
+      expect(line.indexOf('\n')).to.equal(line.length - 1)
+      expect(JSON.parse(line).msg).to.not.equal('forged')
+    }
+  })
+})
+
+describe('log: a fault is one line with its cause, and the client sees only its id (design 5)', () => {
+  it('storage that goes away under running requests: 503, and the cause in the log only', async () => {
+    await using service = await startService()
+    const { accessToken, refreshToken } = await obtainTokens(service.url)
+    const running = [
+      send(service.url, { path: paths.userinfo, headers: bearer(accessToken) }),
+      refresh(service.url, refreshToken),
+    ]
+    await service.service.stores.database.kysely.destroy()
+    await Promise.all(running)
+    const first = service.log.length
+    for (const answer of [
+      await send(service.url, { path: paths.userinfo, headers: bearer(accessToken) }),
+      await refresh(service.url, refreshToken),
+      await postForm(service.url, paths.introspection, {
+        ...{ client_id: resourceServer.clientId, client_secret: resourceServer.clientSecret },
+        token: accessToken,
+      }),
+    ]) {
+      expect(answer.status).to.equal(503)
+      expect(jsonOf(answer)['error']).to.equal('temporarily_unavailable')
+      expect(answer.text).to.not.match(/driver|destroy|kysely|sqlite|\.ts|stack/i)
+      const line = await lineOf(service, answer)
+      expect(line.cause).to.match(/driver has already been destroyed|not open/)
+    }
+    expect(service.log.length - first, 'one line each').to.equal(3)
+  })
+
+  it('an error that nobody foresaw: 500 with the id of its line, as JSON and as a page', async () => {
+    const log: string[] = []
+    const logger = pino({ base: null }, { write: (line: string) => void log.push(line) })
+    const app = new Koa()
+    app.on('error', () => {})
+    app.use(requestLog(logger, Date.now))
+    app.use(errorDoor())
+    app.use(() => {
+      throw new Error('the secret reason', { cause: new Error('deeper') })
+    })
+    const server = createServer(app.callback()).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    for (const accept of ['application/json', 'text/html']) {
+      const answer = await send(url, { path: '/', headers: ['Accept', accept] })
+      const id = String(answer.headers['x-request-id'])
+      expect(answer.status).to.equal(500)
+      expect(answer.text).to.include('server_error')
+      expect(answer.text).to.include(id)
+      expect(answer.text).to.not.match(/secret reason|deeper|\.ts|node_modules/)
+      await eventually(2000, async () => {
+        const lines = log.filter((line) => line.includes(id))
+        expect(lines).to.have.lengthOf(1)
+        expect(lines[0]).to.include('the secret reason')
+      })
+    }
+    server.close()
+    server.closeAllConnections()
+  })
+
+  it('so does the whole service, whose engine hears of it too', async () => {
+    await using service = await startService()
+    const { getAll } = URLSearchParams.prototype
+    URLSearchParams.prototype.getAll = () => {
+      throw new Error('the secret reason')
+    }
+    try {
+      const answer = await send(service.url, { path: `${paths.authorization}?state=x` })
+      expect(answer.status).to.equal(500)
+      expect(answer.text).to.not.include('the secret reason')
+      const line = await lineOf(service, answer)
+      expect(line.cause).to.match(/the secret reason\n +at /)
+      expect(service.log.filter((text) => text.includes('the secret reason'))).to.have.lengthOf(1)
+    } finally {
+      URLSearchParams.prototype.getAll = getAll
+    }
+  })
+
+  it('storage that is not ready: the probe says so, and the log says why', async () => {
+    await using service = await startService()
+    await service.service.stores.database.kysely.destroy()
+    const answer = await send(service.url, { path: paths.ready })
+    expect([answer.status, jsonOf(answer)]).to.deep.equal([503, { status: 'unready' }])
+    expect((await lineOf(service, answer)).cause).to.include('destroyed')
+  })
+})

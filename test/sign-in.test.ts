@@ -1,0 +1,340 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+
+import { expect } from 'chai'
+import fc from 'fast-check'
+
+import { makeAttemptLimits } from '../src/accounts/attempt-limits.ts'
+import { canonicalEmail } from '../src/accounts/email.ts'
+import { makePasswords, type Passwords, TooManyHashes } from '../src/accounts/password.ts'
+import { makeSignIn } from '../src/accounts/sign-in.ts'
+import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
+import { paths } from '../src/http/paths.ts'
+import { olivia, type RunningService, sam, startService, theo } from './support/service.ts'
+import { authorizeUrl, encode, FORM, send } from './support/wire.ts'
+
+const policy = {
+  failuresPerAccountAndAddressMax: 3,
+  failuresPerAccountMax: 100,
+  failuresPerAddressMax: 6,
+  failureWindowSeconds: 900,
+}
+
+/** A service whose limits are low, and the sign-in form of one browser of it. */
+async function startStrict(environment: Record<string, string> = {}) {
+  return await startService({
+    environment,
+    policy: (own) => ({ ...own, signIn: { ...own.signIn, ...policy } }),
+  })
+}
+
+async function openForm({ url }: RunningService) {
+  const { pathname, search } = authorizeUrl(url)
+  const start = await send(url, { path: pathname + search })
+  const path = start.headers.location ?? ''
+  const cookies =
+    start.headers['set-cookie']?.map((cookie) => cookie.split(';')[0]).join('; ') ?? ''
+  const page = await send(url, { path, headers: ['Cookie', cookies] })
+  const csrf = /name="csrf" value="([^"]+)"/.exec(page.text)?.[1]
+  return async (answers: { login: string; password: string }, headers: readonly string[] = []) =>
+    await send(url, {
+      ...{ method: 'POST', path, body: encode({ csrf, ...answers }) },
+      headers: [...FORM, 'Cookie', cookies, ...headers],
+    })
+}
+
+describe('sign-in: failures are limited (NIST SP 800-63B §5.2.2)', () => {
+  it('after the configured failures it is 429 with the same page, even with the right password', async () => {
+    await using service = await startStrict()
+    const answer = await openForm(service)
+    for (let turn = 0; turn < 3; turn += 1) {
+      expect((await answer({ ...sam, password: 'wrong' })).status).to.equal(401)
+    }
+    const limited = await answer(sam)
+    expect(limited.status).to.equal(429)
+    expect(limited.text).to.include('Too many attempts. Please wait 15 minutes')
+    expect((await answer(olivia)).status, 'another account from there').to.equal(303)
+  })
+
+  it('an account that does not exist, and one that is disabled, are limited the same', async () => {
+    await using service = await startStrict()
+    for (const login of ['nobody@northlight.example', theo.login]) {
+      const answer = await openForm(service)
+      const statuses = []
+      const password = theo.password
+      for (let turn = 0; turn < 4; turn += 1) {
+        statuses.push((await answer({ login, password })).status)
+      }
+      expect(statuses.slice(0, 3), login).to.deep.equal([401, 401, 401])
+      expect(statuses[3], login).to.equal(429)
+    }
+  })
+
+  it('writing the address in another way starts no new count', async () => {
+    await using service = await startStrict()
+    const answer = await openForm(service)
+    for (const login of ['SAM@northlight.example', ' sam@northlight.example', sam.login]) {
+      expect((await answer({ login, password: 'wrong' })).status).to.equal(401)
+    }
+    expect((await answer(sam)).status).to.equal(429)
+  })
+
+  it('a new browser or a new interaction starts no new count', async () => {
+    await using service = await startStrict()
+    for (let turn = 0; turn < 3; turn += 1) {
+      const answer = await openForm(service)
+      expect((await answer({ ...sam, password: 'wrong' })).status).to.equal(401)
+    }
+    const answer = await openForm(service)
+    expect((await answer(sam)).status).to.equal(429)
+  })
+
+  it('one address is limited for all accounts together', async () => {
+    await using service = await startStrict()
+    const answer = await openForm(service)
+    for (let turn = 0; turn < 6; turn += 1) {
+      const login = `${turn}@nowhere.example`
+      expect((await answer({ login, password: 'x' })).status).to.equal(401)
+    }
+    expect((await answer(sam)).status).to.equal(429)
+  })
+
+  it('a success gives its attempt back', async () => {
+    await using service = await startStrict()
+    for (let turn = 0; turn < 8; turn += 1) {
+      const answer = await openForm(service)
+      expect((await answer(sam)).status, `turn ${turn}`).to.equal(303)
+    }
+  })
+})
+
+describe('sign-in: who the caller is (TRUST_PROXY)', () => {
+  const from = (address: string) => ['X-Forwarded-For', address]
+  const statusesFrom = async (
+    service: RunningService,
+    address: (turn: number) => string,
+  ): Promise<number[]> => {
+    const answer = await openForm(service)
+    const statuses = []
+    for (let turn = 0; turn < 4; turn += 1) {
+      const wrong = { ...sam, password: 'wrong' }
+      statuses.push((await answer(wrong, from(address(turn)))).status)
+    }
+    return statuses
+  }
+
+  it('X-Forwarded-For decides nothing unless a proxy is trusted', async () => {
+    await using service = await startStrict()
+    const statuses = await statusesFrom(service, (turn) => `192.0.2.${turn}`)
+    expect(statuses).to.deep.equal([401, 401, 401, 429])
+    expect(service.log.join()).to.not.include('192.0.2.')
+  })
+
+  it('behind a trusted proxy its last entry is the caller, and the ones before are hearsay', async () => {
+    await using service = await startStrict({ TRUST_PROXY: 'yes' })
+    const spoofed = await statusesFrom(service, (turn) => `192.0.2.${turn}, 203.0.113.5`)
+    expect(spoofed).to.deep.equal([401, 401, 401, 429])
+    const answer = await openForm(service)
+    expect((await answer(sam, from('203.0.113.6'))).status, 'another caller').to.equal(303)
+    expect(service.log.at(-1)).to.include('"ip":"203.0.113.6"')
+  })
+
+  it('no other header is believed', async () => {
+    await using service = await startStrict({ TRUST_PROXY: 'yes' })
+    const answer = await openForm(service)
+    const statuses = []
+    for (const name of ['X-Real-IP', 'Forwarded', 'CF-Connecting-IP', 'True-Client-IP']) {
+      const wrong = { ...sam, password: 'wrong' }
+      statuses.push((await answer(wrong, [name, `192.0.2.${statuses.length}`])).status)
+    }
+    expect(statuses).to.deep.equal([401, 401, 401, 429])
+  })
+})
+
+/** What a sign-in does not ask an account store. */
+const nobody = { findPerson: async () => undefined, signOutEverywhere: async () => {} }
+
+describe('sign-in: checking passwords takes what it may and no more', () => {
+  const PARALLEL = 2
+  const WAITING = 4
+
+  it('so many run, so many wait, and the rest is told to come back, which is no failure', async () => {
+    const hash = await makePasswords({ parallelHashesMax: 1, waitingHashesMax: 1 }).hash('right')
+    const signIn = makeSignIn({
+      accounts: {
+        ...nobody,
+        findCredentials: async () => ({ personId: 'p', passwordHash: hash, disabled: false }),
+      },
+      passwords: makePasswords({ parallelHashesMax: PARALLEL, waitingHashesMax: WAITING }),
+      limits: makeAttemptLimits({ ...policy, failuresPerAddressMax: 1000 }, undefined),
+    })
+    const attempt = (turn: number, password: string) =>
+      signIn({ login: `${turn}@x.example`, password, address: '192.0.2.1' })
+    const outcomes = await Promise.all(
+      Array.from({ length: 30 }, (_, turn) => attempt(turn, 'right')),
+    )
+    const kinds = outcomes.map(({ kind }) => kind)
+    expect(kinds.filter((kind) => kind === 'signed-in').length).to.be.within(
+      WAITING + 1,
+      PARALLEL + WAITING,
+    )
+    const busy = kinds.flatMap((kind, turn) => (kind === 'busy' ? [turn] : []))
+    expect(busy).to.have.length.greaterThan(0)
+    // Three wrong passwords are free; were `busy` counted, the third would be refused.
+    const [turn = 0] = busy
+    for (let more = 0; more < 3; more += 1) {
+      expect((await attempt(turn, 'wrong')).kind).to.equal('refused')
+    }
+    expect((await attempt(turn, 'right')).kind).to.equal('limited')
+  })
+
+  it('the page says so with 503, and the person signs in a moment later', async () => {
+    await using service = await startService({
+      policy: (own) => ({
+        ...own,
+        signIn: {
+          ...own.signIn,
+          failuresPerAccountAndAddressMax: 100,
+          parallelHashesMax: 1,
+          waitingHashesMax: 8,
+        },
+      }),
+    })
+    const answer = await openForm(service)
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => answer({ ...sam, password: 'wrong' })),
+    )
+    const busy = answers.filter(({ status }) => status === 503)
+    expect(busy.length).to.be.greaterThan(0)
+    for (const { text } of busy) expect(text).to.include('Many people are signing in')
+    expect((await answer(sam)).status).to.equal(303)
+  })
+
+  it('an error while one is checked frees its place', async () => {
+    const passwords = makePasswords({ parallelHashesMax: 1, waitingHashesMax: 1 })
+    for (let turn = 0; turn < 5; turn += 1) {
+      const error = await passwords.verify('no hash at all', 'x').catch((caught: Error) => caught)
+      expect(error).to.be.instanceOf(Error)
+      expect(error).to.not.be.instanceOf(TooManyHashes)
+    }
+    expect(await passwords.verify(await passwords.hash('x'), 'x')).to.equal(true)
+  })
+
+  it('the service answers others meanwhile: the event loop is never held up', async function () {
+    this.timeout(60_000)
+    await using service = await startService({
+      policy: (own) => ({
+        ...own,
+        signIn: { ...own.signIn, failuresPerAccountAndAddressMax: 1000 },
+      }),
+    })
+    const answer = await openForm(service)
+    const delay = monitorEventLoopDelay({ resolution: 5 })
+    delay.enable()
+    const guesses = Array.from({ length: 40 }, () => answer({ ...sam, password: 'wrong' }))
+    const health = await send(service.url, { path: paths.health })
+    await Promise.all(guesses)
+    delay.disable()
+    expect(health.status).to.equal(200)
+    // One hash takes some 30 ms of processor time; forty in the loop would hold it for a second.
+    expect(delay.percentile(90) / 1e6).to.be.below(50)
+  })
+})
+
+describe('sign-in: outcomes', () => {
+  const passwords: Passwords = { hash: async (text) => text, verify: async (a, b) => a === b }
+  const accounts = (disabled: boolean) => ({
+    ...nobody,
+    findCredentials: async (email: string) =>
+      email === sam.login ? { personId: 'per_sam', passwordHash: 'right', disabled } : undefined,
+  })
+  const signInWith = (disabled: boolean) =>
+    makeSignIn({
+      accounts: accounts(disabled),
+      passwords,
+      limits: makeAttemptLimits({ ...policy, failuresPerAddressMax: 100 }, undefined),
+    })
+  const at = { address: '192.0.2.1' }
+
+  it('a disabled account is refused with its right password', async () => {
+    const attempt = { ...at, login: sam.login, password: 'right' }
+    expect(await signInWith(true)(attempt)).to.deep.equal({ kind: 'refused' })
+    expect(await signInWith(false)(attempt)).to.deep.equal({
+      kind: 'signed-in',
+      personId: 'per_sam',
+    })
+  })
+
+  it('an account without a password, and an unknown one, match no password', async () => {
+    const real = makePasswords({ parallelHashesMax: 1, waitingHashesMax: 1 })
+    for (const password of ['', 'undefined', 'null', 'right']) {
+      expect(await real.verify(undefined, password)).to.equal(false)
+    }
+  })
+
+  it('input beyond its length is refused unread, and counts as nothing', async () => {
+    let checked = 0
+    const verify = async () => {
+      checked += 1
+      return true
+    }
+    const signIn = makeSignIn({
+      accounts: accounts(false),
+      passwords: { ...passwords, verify },
+      limits: makeAttemptLimits(policy, undefined),
+    })
+    for (const long of [
+      { login: `${'x'.repeat(321)}@x.example`, password: 'x' },
+      { login: sam.login, password: 'x'.repeat(1025) },
+    ]) {
+      expect(await signIn({ ...at, ...long })).to.deep.equal({ kind: 'refused' })
+    }
+    expect(checked).to.equal(0)
+  })
+
+  it('the session of a person who is disabled meanwhile signs nobody in', async () => {
+    await using service = await startService()
+    const person = makeHeadlessPerson(sam)
+    await person.authorize(authorizeUrl(service.url), 'http://127.0.0.1:9/callback')
+    await service.service.stores.database.kysely
+      .updateTable('person')
+      .set({ disabled_at: 1 })
+      .where('email_canonical', '=', sam.login)
+      .execute()
+    const silent = await person.open(authorizeUrl(service.url, { prompt: 'none' }))
+    expect(silent.headers.get('location')).to.include('error=login_required')
+    const again = await person.open(authorizeUrl(service.url))
+    expect(again.headers.get('location')).to.match(/^\/interaction\/[^/]+\/login$/)
+  })
+})
+
+describe('sign-in: the canonical form of an e-mail address', () => {
+  for (const [typed, canonical] of [
+    ['sam@northlight.example', 'sam@northlight.example'],
+    ['SAM@NORTHLIGHT.EXAMPLE', 'sam@northlight.example'],
+    ['\t sam@northlight.example \n', 'sam@northlight.example'],
+    ['JOSE\u0301@x.example', 'jos\u00e9@x.example'],
+    ['JOS\u00c9@x.example', 'jos\u00e9@x.example'],
+    ['J\u030c@x.example', '\u01f0@x.example'],
+    ['\u01f0@x.example', '\u01f0@x.example'],
+    ['s.am@x.example', 's.am@x.example'],
+    ['sam+tag@x.example', 'sam+tag@x.example'],
+    ['sam\uff20x.example', 'sam\uff20x.example'],
+    ['\u017fam@x.example', '\u017fam@x.example'],
+    ['stra\u00dfe@x.example', 'stra\u00dfe@x.example'],
+  ] as const) {
+    it(`${JSON.stringify(typed)} is ${JSON.stringify(canonical)}`, () => {
+      expect(canonicalEmail(typed)).to.equal(canonical)
+    })
+  }
+
+  it('is canonical itself, and in whichever normal form it was typed', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), (typed) => {
+        const canonical = canonicalEmail(typed)
+        expect(canonicalEmail(canonical)).to.equal(canonical)
+        expect(canonicalEmail(typed.normalize('NFD'))).to.equal(canonical)
+      }),
+      { numRuns: 5000 },
+    )
+  })
+})
