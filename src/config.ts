@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import { z } from 'zod'
 
-import { type Environment, readEnvironment } from './environment.ts'
+import { type Environment, isLoopbackUrl, readEnvironment } from './environment.ts'
 
 /**
  * The whole configuration: addresses and secrets from the environment (`environment.ts`), policy
@@ -102,10 +102,13 @@ const servicePolicy = z.strictObject({
   }),
 })
 
+/** A code must not travel in clear, except inside one machine (RFC 8252 §8.3). */
+const isSafeRedirect = (uri: string) => uri.startsWith('https:') || isLoopbackUrl(uri)
+
 const integration = z.strictObject({
   client_name: z.string().min(1).max(100),
   client_id: z.string().regex(/^[a-z0-9-]{3,64}$/),
-  redirect_uris: z.array(z.url({ protocol: /^https?$/ })).min(1),
+  redirect_uris: z.array(z.url({ protocol: /^https?$/ }).refine(isSafeRedirect)).min(1),
   token_endpoint_auth_method: z.enum(['none', 'client_secret_post']).default('none'),
 })
 

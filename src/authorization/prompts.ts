@@ -67,6 +67,7 @@ export function promptPolicy(listHeldSites: ListHeldSites) {
     new Check(
       'unverified_client',
       'consent is not remembered for this client',
+      'consent_required',
       ({ oidc }) => !oidc.result?.consent && couldBeAnybody(oidc),
     ),
   )
