@@ -1,4 +1,5 @@
 import { MCP_CONNECTIONS } from '../sites/feature.ts'
+import { compiled, type Valued } from '../store/compiled.ts'
 import type { Database } from '../store/database.ts'
 import type { Client, ClientState } from './client.ts'
 
@@ -32,16 +33,16 @@ export function makeClientStore({
   now,
 }: ClientStoreDependencies): ClientStore {
   const vendors = new Map(integrations.map((row) => [row.client_id, row]))
+  const readApplication = applicationReader(database)
+  const readLists = listsReader(database)
   return {
     async find(clientId) {
       if (!clientIdForm.test(clientId)) return undefined
+      const lists = readLists(clientId, now())
       const vendor = vendors.get(clientId)
-      if (vendor) return await readIntegration(database, vendor, now())
-      const [application, lists] = await Promise.all([
-        readApplication(database, clientId),
-        readLists(database, clientId, now()),
-      ])
-      return application && { ...application, ...lists }
+      const application = vendor ? readIntegration(database, vendor) : readApplication(clientId)
+      const [found, listed] = await Promise.all([application, lists])
+      return found && { ...listed, ...found }
     },
   }
 }
@@ -51,33 +52,37 @@ type Lists = Pick<
   'redirectUris' | 'postLogoutRedirectUris' | 'chosenScopes' | 'secretDigests'
 >
 
-async function readApplication(
-  { kysely }: Database,
-  clientId: string,
-): Promise<Omit<Client, keyof Lists> | undefined> {
-  const row = await kysely
-    .selectFrom('oauth_application as app')
-    .leftJoin('site', 'site.id', 'app.site_id')
-    .leftJoin('site_feature', (join) =>
-      join
-        .onRef('site_feature.site_id', '=', 'app.site_id')
-        .on('site_feature.feature', '=', MCP_CONNECTIONS),
-    )
-    .selectAll('app')
-    .select(['site.name as site_name', 'site_feature.enabled_at as feature_enabled_at'])
-    .where('app.client_id', '=', clientId)
-    .executeTakeFirst()
-  if (!row) return undefined
-  const featureOff = row.kind === 'site' && row.feature_enabled_at === null
-  return {
-    clientId: row.client_id,
-    origin: row.kind,
-    name: row.name,
-    siteId: row.site_id ?? undefined,
-    siteName: row.site_name ?? undefined,
-    authMethod: row.auth_method,
-    applicationType: row.application_type,
-    state: stateOf(row.deleted_at !== null, row.disabled_at !== null || featureOff),
+type Application = Omit<Client, keyof Lists> & Partial<Lists>
+
+function applicationReader({ kysely }: Database) {
+  const query = compiled(kysely, (value: Valued<{ clientId: string }>) =>
+    kysely
+      .selectFrom('oauth_application as app')
+      .leftJoin('site', 'site.id', 'app.site_id')
+      .leftJoin('site_feature', (join) =>
+        join
+          .onRef('site_feature.site_id', '=', 'app.site_id')
+          .on('site_feature.feature', '=', MCP_CONNECTIONS),
+      )
+      .selectAll('app')
+      .select(['site.name as site_name', 'site_feature.enabled_at as feature_enabled_at'])
+      .where('app.client_id', '=', value('clientId')),
+  )
+  return async (clientId: string): Promise<Application | undefined> => {
+    const { rows } = await query({ clientId })
+    const [row] = rows
+    if (!row) return undefined
+    const featureOff = row.kind === 'site' && row.feature_enabled_at === null
+    return {
+      clientId: row.client_id,
+      origin: row.kind,
+      name: row.name,
+      siteId: row.site_id ?? undefined,
+      siteName: row.site_name ?? undefined,
+      authMethod: row.auth_method,
+      applicationType: row.application_type,
+      state: stateOf(row.deleted_at !== null, row.disabled_at !== null || featureOff),
+    }
   }
 }
 
@@ -87,58 +92,55 @@ function stateOf(deleted: boolean, off: boolean): ClientState {
 }
 
 /** The four lists of an application in one round trip. */
-async function readLists({ kysely }: Database, clientId: string, now: number): Promise<Lists> {
-  const rows = await kysely
-    .selectFrom('oauth_application_redirect_uri')
-    .select((q) => [q.val('redirect').as('list'), 'uri as value', 'position'])
-    .where('client_id', '=', clientId)
-    .unionAll((q) =>
-      q
-        .selectFrom('oauth_application_post_logout_uri')
-        .select((e) => [e.val('logout').as('list'), 'uri as value', e.lit(0).as('position')])
-        .where('client_id', '=', clientId),
-    )
-    .unionAll((q) =>
-      q
-        .selectFrom('oauth_application_scope')
-        .select((e) => [e.val('scope').as('list'), 'scope as value', e.lit(0).as('position')])
-        .where('client_id', '=', clientId),
-    )
-    .unionAll((q) =>
-      q
-        .selectFrom('client_secret')
-        .select((e) => [e.val('secret').as('list'), 'digest as value', e.lit(0).as('position')])
-        .where('client_id', '=', clientId)
-        .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', now)])),
-    )
-    .execute()
-
-  const valuesOf = (list: string) =>
-    rows
-      .filter((row) => row.list === list)
-      .sort((a, b) => a.position - b.position)
-      .map(({ value }) => value)
-  return {
-    redirectUris: valuesOf('redirect'),
-    postLogoutRedirectUris: valuesOf('logout'),
-    chosenScopes: valuesOf('scope'),
-    secretDigests: valuesOf('secret'),
+function listsReader({ kysely }: Database) {
+  const query = compiled(kysely, (value: Valued<{ clientId: string; nowMs: number }>) =>
+    kysely
+      .selectFrom('oauth_application_redirect_uri')
+      .select((q) => [q.val('redirect').as('list'), 'uri as value', 'position'])
+      .where('client_id', '=', value('clientId'))
+      .unionAll((q) =>
+        q
+          .selectFrom('oauth_application_post_logout_uri')
+          .select((e) => [e.val('logout').as('list'), 'uri as value', e.lit(0).as('position')])
+          .where('client_id', '=', value('clientId')),
+      )
+      .unionAll((q) =>
+        q
+          .selectFrom('oauth_application_scope')
+          .select((e) => [e.val('scope').as('list'), 'scope as value', e.lit(0).as('position')])
+          .where('client_id', '=', value('clientId')),
+      )
+      .unionAll((q) =>
+        q
+          .selectFrom('client_secret')
+          .select((e) => [e.val('secret').as('list'), 'digest as value', e.lit(0).as('position')])
+          .where('client_id', '=', value('clientId'))
+          .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', value('nowMs'))])),
+      ),
+  )
+  return async (clientId: string, nowMs: number): Promise<Lists> => {
+    const { rows } = await query({ clientId, nowMs })
+    const valuesOf = (list: string) =>
+      rows
+        .filter((row) => row.list === list)
+        .sort((a, b) => a.position - b.position)
+        .map(({ value }) => value)
+    return {
+      redirectUris: valuesOf('redirect'),
+      postLogoutRedirectUris: valuesOf('logout'),
+      chosenScopes: valuesOf('scope'),
+      secretDigests: valuesOf('secret'),
+    }
   }
 }
 
-async function readIntegration(
-  database: Database,
-  vendor: IntegrationRow,
-  now: number,
-): Promise<Client> {
-  const [override, { secretDigests }] = await Promise.all([
-    database.kysely
-      .selectFrom('integration_override')
-      .select('disabled_at')
-      .where('client_id', '=', vendor.client_id)
-      .executeTakeFirst(),
-    readLists(database, vendor.client_id, now),
-  ])
+/** A platform has no lists in the database besides its secrets. */
+async function readIntegration({ kysely }: Database, vendor: IntegrationRow): Promise<Application> {
+  const override = await kysely
+    .selectFrom('integration_override')
+    .select('disabled_at')
+    .where('client_id', '=', vendor.client_id)
+    .executeTakeFirst()
   return {
     clientId: vendor.client_id,
     origin: 'integration',
@@ -150,7 +152,6 @@ async function readIntegration(
     authMethod: vendor.token_endpoint_auth_method,
     // Only a native client may vary the port of a loopback address (RFC 8252 §7.3).
     applicationType: vendor.redirect_uris.some((uri) => uri.startsWith('http:')) ? 'native' : 'web',
-    secretDigests,
     chosenScopes: undefined,
     state: override?.disabled_at != null ? 'off' : 'active',
   }
