@@ -82,6 +82,7 @@ export interface Parts extends Stores {
 export function createService(parts: Parts): (ring: KeyRing) => Provider {
   const { config, database, state, redis, secretRoot, now } = parts
   const limits = makeAttemptLimits(config.service.signIn, redis)
+  const integrations = new Set(config.integrations.map(({ client_id }) => client_id))
   const accounts = makeAccountStore(database)
   const clients = withOwnClient(makeClients({ ...parts, ...clientPolicy(config) }), {
     baseUrl: config.baseUrl,
@@ -97,7 +98,7 @@ export function createService(parts: Parts): (ring: KeyRing) => Provider {
     findPerson: storageGuard(accounts.findPerson),
     findStanding: storageGuard((question: StandingQuestion) =>
       clients.admitsOrigin(question.clientId)
-        ? findStanding(database, question)
+        ? findStanding(database, question, integrations)
         : Promise.resolve({ kind: 'lost', reason: 'the client is disabled' } as const),
     ),
     listHeldSites: storageGuard((personId: string) => listHeldSites(database, personId)),

@@ -279,6 +279,56 @@ describe('/admin', () => {
     expect(text).not.to.include(secret)
   })
 
+  it('lets an operator review clients that describe themselves, and writes it down', async () => {
+    await using own = await startService({
+      policy: (policy) => ({
+        ...policy,
+        metadataDocuments: { ...policy.metadataDocuments, openRegistration: true },
+      }),
+    })
+    const client = 'https://planner.example/client.json'
+    const document = {
+      name: 'Planner',
+      redirectUris: ['https://planner.example/callback'],
+      grantTypes: ['authorization_code'],
+      applicationType: 'web',
+    }
+    await own.service.stores.database.kysely
+      .insertInto('document_client')
+      .values({
+        client_id: client,
+        document: JSON.stringify(document),
+        fingerprint: 'f',
+        first_seen_at: 1,
+        fetched_at: Date.now(),
+        fresh_until: Date.now(),
+        review: null,
+        reviewed_fingerprint: null,
+        reviewed_by: null,
+        reviewed_at: null,
+      })
+      .execute()
+    const person = makePagePerson(own.url, olivia)
+    const list = '/admin/northlight/self-declared-clients'
+    expect((await person.visit(list)).text).to.match(/Planner.*not reviewed/s)
+    for (const [review, shown] of [
+      ['approved', 'was approved'],
+      ['blocked', 'was blocked'],
+    ] as const) {
+      const asked = await person.visit(`${list}/${review}?client=${encodeURIComponent(client)}`)
+      expect((await person.send(asked, `${list}/${review}`)).text).to.include(shown)
+    }
+    const audit = await person.visit('/admin/northlight/audit')
+    expect(audit.text).to.match(/Olivia Hartmann.*blocked.*planner\.example.*approved/s)
+
+    const student = makePagePerson(own.url, sam)
+    const csrf = csrfOf(await student.visit('/account'))
+    const refused = await student.post(`${list}/approved`, { csrf, client })
+    expect(refused.status).to.equal(403)
+    const unknown = await person.visit(`${list}/approved?client=https%3A%2F%2Fa.example%2Fc`)
+    expect((await person.send(unknown, `${list}/approved`)).status).to.equal(404)
+  })
+
   it('shows long lists in pages, without repeating or losing a row', async () => {
     await using own = await startService()
     const { kysely } = own.service.stores.database

@@ -2,11 +2,17 @@ import { expect } from 'chai'
 
 import { paths } from '../src/http/paths.ts'
 import { MCP_CONNECTIONS } from '../src/sites/feature.ts'
-import { judgeStanding, type StandingFacts, type StandingQuestion } from '../src/sites/standing.ts'
+import {
+  findStanding,
+  judgeStanding,
+  type StandingFacts,
+  type StandingQuestion,
+} from '../src/sites/standing.ts'
 import type { Database } from '../src/store/database.ts'
 import {
   marco,
   notes,
+  olivia,
   type RunningService,
   resourceServer,
   sam,
@@ -169,6 +175,33 @@ describe('standing: what is lost ends tokens at once (design 12, 15; CVE-2026-43
       .values({ client_id, disabled_at: 1, updated_at: 1 })
       .execute()
     await expectDead(service, tokens, client_id)
+  })
+
+  it('a platform that was taken out of the configuration is a deleted client', async () => {
+    await using service = await startService()
+    const { database } = service.service.stores
+    const fields = {
+      client_id: 'integration-vscode',
+      redirect_uri: 'http://127.0.0.1:9/',
+      scope: 'openid courses:read',
+    }
+    await obtainTokens(service.url, fields, olivia)
+    const { grant_id: grantId } = await database.kysely
+      .selectFrom('connection')
+      .select('grant_id')
+      .where('client_id', '=', 'integration-vscode')
+      .executeTakeFirstOrThrow()
+    const asked = {
+      personId: 'per_olivia',
+      clientId: 'integration-vscode',
+      siteId: 'sit_northlight',
+      scopes: ['openid'],
+      grantId,
+    }
+    const listed = await findStanding(database, asked, new Set(['integration-vscode']))
+    expect(listed.kind).to.equal('good')
+    const taken = await findStanding(database, asked, new Set())
+    expect(taken).to.deep.equal({ kind: 'lost', reason: 'the client was deleted' })
   })
 
   it('roles are those of now, and org_id is the site of the grant', async () => {

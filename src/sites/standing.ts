@@ -77,17 +77,23 @@ export function judgeStanding(facts: StandingFacts, question: StandingQuestion):
   return { kind: 'good', person: facts.person, roles: facts.roles }
 }
 
-/** Asks the database and judges. One query. */
+/**
+ * Asks the database and judges. One query.
+ *
+ * @param integrations client ids of the vendor platforms that the configuration lists now
+ */
 export async function findStanding(
   database: Database,
   question: StandingQuestion,
+  integrations: ReadonlySet<string>,
 ): Promise<Standing> {
-  return judgeStanding(await readFacts(database, question), question)
+  return judgeStanding(await readFacts(database, question, integrations), question)
 }
 
 async function readFacts(
   { kysely }: Database,
   { personId, clientId, siteId, grantId, scopes }: StandingQuestion,
+  integrations: ReadonlySet<string>,
 ): Promise<StandingFacts> {
   const ask = questions.get(kysely) ?? makeQuestion(kysely)
   questions.set(kysely, ask)
@@ -112,9 +118,12 @@ async function readFacts(
       row?.app_disabled_at != null ||
       row?.integration_disabled_at != null ||
       row?.document_review === 'blocked',
-    // Member scopes are of a site's own applications only, so that one without a row was removed.
+    // Member scopes are of a site's own applications only, so that one without a row was removed. A
+    // platform exists in the configuration only, so that one which is not listed there was, too.
     clientDeleted:
-      row?.app_deleted_at != null || (needsResource(scopes) && row?.app_client_id == null),
+      row?.app_deleted_at != null ||
+      (needsResource(scopes) && row?.app_client_id == null) ||
+      (row?.connection_origin === 'integration' && !integrations.has(clientId)),
     featureOff: row?.app_site_id != null && row.feature_enabled_at == null,
     connectionEnded: grantId !== undefined && row?.connection_id == null,
   }
@@ -169,6 +178,7 @@ function makeQuestion(kysely: Database['kysely']) {
         'site_feature.enabled_at as feature_enabled_at',
         'document_client.review as document_review',
         'connection.grant_id as connection_id',
+        'connection.client_origin as connection_origin',
       ])
       .where('person.id', '=', value('personId')),
   )

@@ -10,6 +10,9 @@ import type { ServicePolicy } from '../../src/config.ts'
 import { eventually, freePort, removeAtExit } from './programs.ts'
 import { configFolder } from './service.ts'
 
+// biome-ignore lint/style/noProcessEnv: facts of the machine and of the test run, not of the service
+const { PATH: searchPath = '', NODE_V8_COVERAGE: coverageFolder } = process.env
+
 const root = join(import.meta.dirname, '../..')
 
 export interface Ended {
@@ -106,17 +109,16 @@ function run([file = '', ...words]: readonly string[], variables: Variables): Ch
   const child = spawn(file, words, {
     cwd: root,
     // The same node for children of the child, such as a script that npm runs.
-    env: { PATH: `${dirname(process.execPath)}${delimiter}${programPath()}`, ...variables },
+    env: {
+      PATH: `${dirname(process.execPath)}${delimiter}${searchPath}`,
+      ...(coverageFolder !== undefined && { NODE_V8_COVERAGE: coverageFolder }),
+      ...variables,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   running.add(child)
   child.once('exit', () => running.delete(child))
   return child
-}
-
-function programPath(): string {
-  // biome-ignore lint/style/noProcessEnv: where programs are is a fact of the machine, not of the service
-  return process.env['PATH'] ?? ''
 }
 
 async function endOf(child: ChildProcess): Promise<Ended> {
