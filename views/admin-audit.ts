@@ -14,8 +14,14 @@ export interface AuditEntryView {
   readonly actorName: string | undefined
   readonly action: string
   readonly subjectId: string
-  readonly before: string | undefined
-  readonly after: string | undefined
+  /** What was, and what is, as names and values. */
+  readonly before: readonly AuditFact[] | undefined
+  readonly after: readonly AuditFact[] | undefined
+}
+
+export interface AuditFact {
+  readonly name: string
+  readonly value: string
 }
 
 /** What each action is called; one that is not listed is shown as it is stored. */
@@ -58,10 +64,27 @@ function entry({ occurredAt, actorName, action, subjectId, before, after }: Audi
 ${
   (before !== undefined || after !== undefined) &&
   html`<dl class="facts">
-${before !== undefined && html`<div><dt>Before</dt><dd><code>${before}</code></dd></div>`}
-${after !== undefined && html`<div><dt>After</dt><dd><code>${after}</code></dd></div>`}
+${before !== undefined && html`<div><dt>Before</dt><dd>${facts(before)}</dd></div>`}
+${after !== undefined && html`<div><dt>After</dt><dd>${facts(after)}</dd></div>`}
 </dl>`
 }
 </li>
 `
+}
+
+const factNames: ReadonlyMap<string, string> = new Map([
+  ['authMethod', 'kind'],
+  ['redirectUris', 'redirects to'],
+  ['hint', 'ends with'],
+  ['connectionsEnded', 'connections ended'],
+  ['mcpConnections', 'on'],
+  ['personId', 'person'],
+])
+
+function facts(all: readonly AuditFact[]): Html {
+  return html`<ul class="plain">
+${all.map(
+  ({ name, value }) =>
+    html`<li><span class="muted">${factNames.get(name) ?? name}:</span> <bdi>${value === '' ? 'none' : value}</bdi></li>\n`,
+)}</ul>`
 }

@@ -2,7 +2,7 @@ import { csrfField } from './forms.ts'
 import { type Html, html } from './html.ts'
 import { layout } from './layout.ts'
 import type { PersonView } from './person-view.ts'
-import { stylesheet } from './stylesheet.ts'
+import { areaStylesheet } from './stylesheet.ts'
 
 /** What surrounds every page for a signed-in person. */
 export interface AreaView {
@@ -35,7 +35,7 @@ export function areaPage({ title, id, area, body }: AreaPage): Html {
   return layout({
     title,
     id,
-    stylesheet: stylesheet.path,
+    stylesheet: areaStylesheet.path,
     navigation: html`<nav class="area" aria-label="${area.name}">
 <ul>
 ${area.links.map(areaLink)}</ul>

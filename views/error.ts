@@ -19,6 +19,8 @@ const repair =
 /** What the person can do, where it differs from starting again at once. */
 const adviceByCode: ReadonlyMap<string, string> = new Map([
   ['access_denied', 'Nothing was shared. You can close this page or go back to the application.'],
+  ['forbidden', 'Sign out and sign in with another account, or go back.'],
+  ['not_found', 'Check the address, or go back to the page that you came from.'],
   ['invalid_client', repair],
   ['invalid_redirect_uri', repair],
   ['server_error', wait],

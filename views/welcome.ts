@@ -27,7 +27,8 @@ export function welcomePage({ baseUrl, links, demoAccounts = [] }: WelcomePage):
     stylesheet: stylesheet.path,
     body: html`<h1>Welcome</h1>
 <p>This service signs people in, and lets them connect applications to their account without giving
-their password away. You get here from an application: there is nothing to do on this page.</p>
+their password away. You usually get here from an application.</p>
+<p>Your own applications and sites are under <a id="account" href="/account">Your account</a>.</p>
 <p>Its address is <code>${baseUrl}</code></p>
 ${
   links.length > 0 &&

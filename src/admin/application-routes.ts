@@ -20,7 +20,7 @@ import { formField, formFields } from '../http/form.ts'
 import type { AdminDependencies } from './dependencies.ts'
 import type { Entrance, Operator } from './entrance.ts'
 
-export const APPLICATIONS = `${pages.admin}/:site/applications`
+const APPLICATIONS = `${pages.admin}/:site/applications`
 export const APPLICATION = `${APPLICATIONS}/:client`
 
 /** The OAuth applications of a site: the list, one of them, and the form that makes or changes it. */

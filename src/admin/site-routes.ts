@@ -56,7 +56,11 @@ export function siteRoutes(entrance: Entrance, dependencies: AdminDependencies):
       const page = auditPage({
         area,
         siteName: site.name,
-        entries: rows,
+        entries: rows.map((entry) => ({
+          ...entry,
+          before: factsOf(entry.before),
+          after: factsOf(entry.after),
+        })),
         pager: pagerOf(ctx, next),
       })
       sendPage(ctx, page)
@@ -64,6 +68,16 @@ export function siteRoutes(entrance: Entrance, dependencies: AdminDependencies):
   )
   betaRoutes(router, entrance, dependencies)
   return router
+}
+
+/** What the audit trail keeps as JSON, as names and values. */
+function factsOf(json: string | undefined): { name: string; value: string }[] | undefined {
+  if (json === undefined) return undefined
+  const facts: Record<string, unknown> = JSON.parse(json)
+  return Object.entries(facts).map(([name, value]) => ({
+    name,
+    value: [value].flat().map(String).join(', '),
+  }))
 }
 
 function betaRoutes(

@@ -107,7 +107,7 @@ function problemsOfUris(uris: readonly string[], rules: UriRules): string[] | un
 }
 
 /** One redirect address (RFC 6749 §3.1.2, RFC 8252 §7, RFC 9700 §2.1). */
-export function problemOfUri(uri: string, rules: UriRules): string | undefined {
+function problemOfUri(uri: string, rules: UriRules): string | undefined {
   if (uri.length > URI_LENGTH_MAX) return `${shown(uri)} is too long.`
   const url = URL.parse(uri)
   if (!url) return `${shown(uri)} is not an address, as https://app.example/callback is one.`

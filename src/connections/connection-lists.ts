@@ -62,7 +62,7 @@ export interface AppLine {
 }
 
 /** The client of this service's own pages is no app that somebody connected. */
-export const OWN_CLIENT_ORIGIN = 'first_party'
+const OWN_CLIENT_ORIGIN = 'first_party'
 
 // The site of a plain sign-in, where a value and not its absence is needed.
 const NO_SITE = ''

@@ -20,6 +20,8 @@ export interface NewConnection {
   readonly siteId: string | undefined
   readonly scopes: readonly string[]
   readonly expiresAtMs: number
+  /** False when the grant was saved before: its connection is brought up to date, never made again. */
+  readonly isNew: boolean
 }
 
 /** Which connections to end. */
@@ -56,8 +58,10 @@ export function makeConnectionStore(database: Database, now: () => number): Conn
   return {
     async keep(connection) {
       await kysely.transaction().execute(async (trx) => {
-        await keepRow(trx, connection, now())
-        await keepScopes(trx, connection)
+        const kept = connection.isNew
+          ? await insertRow(trx, connection, now())
+          : await prolongRow(trx, connection)
+        if (kept) await keepScopes(trx, connection)
       })
     },
 
@@ -109,11 +113,11 @@ export async function endConnections(
   return rows.map(({ grant_id }) => grant_id)
 }
 
-async function keepRow(
+async function insertRow(
   trx: Transaction<Schema>,
   connection: NewConnection,
   nowMs: number,
-): Promise<void> {
+): Promise<boolean> {
   await trx
     .insertInto('connection')
     .values({
@@ -131,6 +135,20 @@ async function keepRow(
       conflict.column('grant_id').doUpdateSet({ expires_at: connection.expiresAtMs }),
     )
     .execute()
+  return true
+}
+
+/** A connection that somebody ended meanwhile stays ended. */
+async function prolongRow(
+  trx: Transaction<Schema>,
+  { grantId, expiresAtMs }: NewConnection,
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('connection')
+    .set({ expires_at: expiresAtMs })
+    .where('grant_id', '=', grantId)
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
 }
 
 async function keepScopes(

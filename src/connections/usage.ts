@@ -43,7 +43,8 @@ export function makeConnectionUsage(database: Database, now: () => number): Conn
     count: (grantId) => count(grantId, { calls: 1, lastAtMs: now() }),
 
     async flush() {
-      const taken = [...counted]
+      // In one order everywhere, so that two processes never wait for each other's rows in a circle.
+      const taken = [...counted].sort(([one], [other]) => (one < other ? -1 : 1))
       counted = new Map()
       while (taken.length > 0) {
         const batch = taken.slice(0, GRANTS_PER_WRITE)

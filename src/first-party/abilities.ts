@@ -1,11 +1,9 @@
-import { findScope } from '../scopes/catalogue.ts'
+import { catalogue } from '../scopes/catalogue.ts'
 
-/** What scopes mean in words: ends of "can see …" and of "can change …". */
+/** What scopes mean in words: ends of "can see …" and of "can change …", in the catalogue's order. */
 export function abilitiesOf(scopes: readonly string[]): { canSee: string[]; canChange: string[] } {
+  const known = catalogue.filter(({ name }) => scopes.includes(name))
   const sentences = (write: boolean) =>
-    scopes
-      .flatMap((name) => findScope(name) ?? [])
-      .filter(({ access }) => (access === 'write') === write)
-      .map(({ sentence }) => sentence)
+    known.filter(({ access }) => (access === 'write') === write).map(({ sentence }) => sentence)
   return { canSee: sentences(false), canChange: sentences(true) }
 }

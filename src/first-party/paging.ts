@@ -4,7 +4,7 @@ import type { Pager } from '../../views/area.ts'
 import type { PlaceInList } from '../sites/page.ts'
 
 /** How many rows a page of a list has. */
-export const PAGE_SIZE = 20
+const PAGE_SIZE = 20
 
 /** The part of a list that the address asks for; a place that is none is the beginning. */
 export function listRequest(ctx: Context): { pageSize: number; after: PlaceInList | undefined } {

@@ -94,13 +94,21 @@ async function verify(
   idToken: string,
   { keys, baseUrl, now }: SignInDependencies,
 ): Promise<JWTPayload> {
-  const verified = await jwtVerify(idToken, createLocalJWKSet({ keys: keys.map(publicHalf) }), {
-    issuer: baseUrl,
-    audience: OWN_CLIENT_ID,
-    algorithms: ['ES256'],
-    currentDate: new Date(now()),
-  })
-  return verified.payload
+  try {
+    const { payload } = await jwtVerify(
+      idToken,
+      createLocalJWKSet({ keys: keys.map(publicHalf) }),
+      {
+        issuer: baseUrl,
+        audience: OWN_CLIENT_ID,
+        algorithms: ['ES256'],
+        currentDate: new Date(now()),
+      },
+    )
+    return payload
+  } catch (error) {
+    throw Object.assign(signInIncomplete('an id_token that is not right'), { cause: error })
+  }
 }
 
 function publicHalf({ d: _private, ...key }: EngineKey): JWK {

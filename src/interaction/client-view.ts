@@ -7,7 +7,8 @@ const kindOf = {
   site: 'operator-created',
   document: 'self-declared',
   loopback: 'loopback',
-} as const satisfies Record<ClientOrigin, ClientView['kind']>
+  first_party: 'own',
+} as const satisfies Record<ClientOrigin | 'first_party', ClientView['kind']>
 
 const loopbackHostnames: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost'])
 
@@ -15,9 +16,10 @@ const loopbackHostnames: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'l
 export function clientView({ client, redirectUri }: PendingInteraction): ClientView {
   return {
     name: client.name,
-    kind: kindOf[client.origin],
+    kind: client.reviewed === true ? 'reviewed' : kindOf[client.origin],
     host: hostOf(redirectUri),
     siteName: client.siteName,
+    describedAt: client.describedAt,
   }
 }
 

@@ -38,6 +38,10 @@ export interface PendingInteraction {
 
 export interface AskingClient {
   readonly name: string
-  readonly origin: ClientOrigin
+  readonly origin: ClientOrigin | 'first_party'
   readonly siteName: string | undefined
+  /** The host of its metadata document, when it has one. */
+  readonly describedAt?: string | undefined
+  /** Whether an operator reviewed that document. */
+  readonly reviewed?: boolean | undefined
 }

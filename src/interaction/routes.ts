@@ -9,11 +9,12 @@ import { siteChoicePage } from '../../views/site-choice.ts'
 import type { Person } from '../accounts/account-store.ts'
 import type { SignIn, SignInService } from '../accounts/sign-in.ts'
 import { interactionGone } from '../errors.ts'
+import { formField } from '../http/form.ts'
 import { logFields } from '../http/request-log.ts'
 import { contentSecurityPolicy, formTarget } from '../http/security-headers.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import { clientView } from './client-view.ts'
-import { checkForm, formField, formToken } from './form-token.ts'
+import { checkForm, formToken } from './form-token.ts'
 import type { Interactions, PendingInteraction, PromptName } from './pending.ts'
 
 export interface InteractionDependencies {
