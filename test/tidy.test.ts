@@ -40,7 +40,17 @@ const mayImport: Record<string, readonly string[]> = {
   discovery: ['http', 'scopes'],
   graphql: ['errors', 'http', 'member', 'resource-server', 'scopes', 'store', 'views'],
   mcp: ['errors', 'graphql', 'http', 'member', 'resource-server', 'scopes', 'sites', 'store'],
-  'first-party': ['accounts', 'audit', 'clients', 'errors', 'http', 'scopes', 'sites', 'store', 'views'],
+  'first-party': [
+    'accounts',
+    'audit',
+    'clients',
+    'errors',
+    'http',
+    'scopes',
+    'sites',
+    'store',
+    'views',
+  ],
   admin: [
     'accounts',
     'audit',

@@ -4,8 +4,9 @@ import { canonicalEmail } from './email.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
 
 /** What came of an attempt to sign in. Why it was refused is not told, to anybody. */
-export type SignIn =
-  | { readonly kind: 'signed-in'; readonly personId: string }
+export type SignIn = { readonly kind: 'signed-in'; readonly personId: string } | NotSignedIn
+
+export type NotSignedIn =
   | { readonly kind: 'refused' }
   | { readonly kind: 'limited'; readonly waitSeconds: number }
   | { readonly kind: 'busy' }

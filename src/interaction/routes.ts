@@ -7,7 +7,7 @@ import type { Html } from '../../views/html.ts'
 import { signInPage } from '../../views/sign-in.ts'
 import { siteChoicePage } from '../../views/site-choice.ts'
 import type { Person } from '../accounts/account-store.ts'
-import type { SignIn, SignInService } from '../accounts/sign-in.ts'
+import type { NotSignedIn, SignInService } from '../accounts/sign-in.ts'
 import { interactionGone } from '../errors.ts'
 import { formField } from '../http/form.ts'
 import { logFields } from '../http/request-log.ts'
@@ -120,7 +120,7 @@ async function answerSignIn(
   sendPage(ctx, pending, signInPage({ ...frameOf(pending, dependencies), login, problem }))
 }
 
-function explain(outcome: Exclude<SignIn, { kind: 'signed-in' }>): [number, string] {
+function explain(outcome: NotSignedIn): [number, string] {
   switch (outcome.kind) {
     case 'refused':
       return [401, 'The e-mail address or the password is not right. Please try again.']

@@ -11,7 +11,7 @@ import {
 
 /** What several operations answer alike: refusals, faults, and the headers that go with them. */
 
-export const schemas: Readonly<Record<string, Schema>> = {
+const schemas: Readonly<Record<string, Schema>> = {
   OAuthError: {
     description: 'RFC 6749 §5.2',
     ...closed(
