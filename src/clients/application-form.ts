@@ -1,5 +1,5 @@
 import { catalogue } from '../scopes/catalogue.ts'
-import type { ApplicationType, ClientAuthMethod } from '../store/schema.ts'
+import type { ApplicationType, ClientAuthMethod } from '../store/oauth-tables.ts'
 
 /**
  * What an operator may enter for an OAuth application (design 2), as rules without a page or a

@@ -1,7 +1,8 @@
 import type { Kysely } from 'kysely'
 
 import { isAfter, type PlaceInList } from '../sites/page.ts'
-import type { ApplicationType, ClientAuthMethod, Schema } from '../store/schema.ts'
+import type { ApplicationType, ClientAuthMethod } from '../store/oauth-tables.ts'
+import type { Schema } from '../store/schema.ts'
 
 /** An OAuth application as the operators of its site see it. */
 export interface Application {

@@ -1,6 +1,6 @@
 import { OPENID } from '../scopes/catalogue.ts'
 import { type ClientOrigin, decideScopes } from '../scopes/policy.ts'
-import type { ApplicationType, ClientAuthMethod } from '../store/schema.ts'
+import type { ApplicationType, ClientAuthMethod } from '../store/oauth-tables.ts'
 
 /**
  * A client as policy sees it, whichever way it became known. A resource server is none of the four

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 
 import { z } from 'zod'
 
-import type { ApplicationType } from '../store/schema.ts'
+import type { ApplicationType } from '../store/oauth-tables.ts'
 import { readClientName } from './client-name.ts'
 import { isLoopbackRedirect, isUnderHost } from './redirect-uri.ts'
 import { grantTypesServed } from './registration.ts'

@@ -1,5 +1,6 @@
 import type { ConnectionTables } from './connection-tables.ts'
 import type { DocumentTables } from './document-tables.ts'
+import type { OauthTables } from './oauth-tables.ts'
 
 /**
  * The tables as TypeScript sees them: one interface per table, column names as in the database.
@@ -9,10 +10,6 @@ import type { DocumentTables } from './document-tables.ts'
 
 export type SiteRole = 'owner' | 'admin' | 'lecturer' | 'student'
 export type NotificationChannel = 'inbox' | 'email'
-export type ApplicationKind = 'site' | 'resource_server'
-export type ClientAuthMethod = 'none' | 'client_secret_post'
-export type ApplicationType = 'web' | 'native'
-export type SigningKeyState = 'next' | 'current' | 'retired'
 
 interface PersonTable {
   id: string
@@ -179,61 +176,6 @@ interface NotificationSubscriptionTable {
   enabled_at: number | null
 }
 
-interface OauthApplicationTable {
-  client_id: string
-  kind: ApplicationKind
-  site_id: string | null
-  name: string
-  auth_method: ClientAuthMethod
-  application_type: ApplicationType
-  created_by: string | null
-  created_at: number
-  disabled_at: number | null
-  deleted_at: number | null
-}
-
-interface OauthApplicationRedirectUriTable {
-  client_id: string
-  uri: string
-  position: number
-}
-
-interface OauthApplicationPostLogoutUriTable {
-  client_id: string
-  uri: string
-}
-
-interface OauthApplicationScopeTable {
-  client_id: string
-  scope: string
-}
-
-interface ClientSecretTable {
-  id: string
-  client_id: string
-  digest: string
-  hint: string
-  created_at: number
-  expires_at: number | null
-}
-
-interface IntegrationOverrideTable {
-  client_id: string
-  disabled_at: number | null
-  note: string | null
-  updated_at: number
-}
-
-interface SigningKeyTable {
-  kid: string
-  state: SigningKeyState
-  public_jwk: string
-  sealed_private: string
-  created_at: number
-  current_at: number | null
-  retired_at: number | null
-}
-
 interface AuditEventTable {
   id: string
   occurred_at: number
@@ -253,17 +195,6 @@ interface SettingTable {
   updated_at: number
 }
 
-interface OauthStateTable {
-  model: string
-  id: string
-  grant_id: string | null
-  uid: string | null
-  payload: string
-  consumed_at: number | null
-  successor_seed: string | null
-  expires_at: number
-}
-
 /** Written by the migrator alone. */
 interface SchemaMigrationTable {
   name: string
@@ -271,7 +202,7 @@ interface SchemaMigrationTable {
   applied_at: number
 }
 
-export interface Schema extends ConnectionTables, DocumentTables {
+export interface Schema extends ConnectionTables, DocumentTables, OauthTables {
   person: PersonTable
   site: SiteTable
   site_role: SiteRoleTable
@@ -290,15 +221,7 @@ export interface Schema extends ConnectionTables, DocumentTables {
   event_registration: EventRegistrationTable
   notification: NotificationTable
   notification_subscription: NotificationSubscriptionTable
-  oauth_application: OauthApplicationTable
-  oauth_application_redirect_uri: OauthApplicationRedirectUriTable
-  oauth_application_post_logout_uri: OauthApplicationPostLogoutUriTable
-  oauth_application_scope: OauthApplicationScopeTable
-  client_secret: ClientSecretTable
-  integration_override: IntegrationOverrideTable
-  signing_key: SigningKeyTable
   audit_event: AuditEventTable
   setting: SettingTable
-  oauth_state: OauthStateTable
   schema_migration: SchemaMigrationTable
 }
