@@ -139,7 +139,7 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
   const app = createEngine(parts, domain, ring)
   const interactions = makeInteractions(app)
   const verifyBearer = makeVerifyBearer(
-    bearerTokens(app, makeJudge(domain.findStanding, parts.records.usage.count)),
+    bearerTokens(app, makeJudge(domain.findStanding, parts.records.usage.count), parts.state),
     baseUrl,
   )
 
@@ -203,6 +203,7 @@ function createEngine(parts: Parts, domain: Domain, ring: KeyRing): Provider {
       resources,
       connections: guardEvery(makeConnectionStore(parts.database, now)),
       present: presentClient,
+      now,
     }),
     keys: ring.keys,
     cookieKeys: secretRoot.cookieKeys,

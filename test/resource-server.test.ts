@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import { tokenRevocation } from 'openid-client'
 
+import type { ServicePolicy } from '../src/config.ts'
 import { paths } from '../src/http/paths.ts'
 import { challengeHeader } from '../src/resource-server/challenge.ts'
 import {
@@ -15,6 +16,7 @@ import {
   TOKEN_REFUSED,
 } from '../src/resource-server/verdict.ts'
 import { askMember, memberToken, readOnly } from './support/member-api.ts'
+import { eventually } from './support/programs.ts'
 import { discover, getTokens } from './support/relying-party.ts'
 import { notes, type RunningService, startService } from './support/service.ts'
 
@@ -47,6 +49,7 @@ function storage(changes: Partial<BearerTokens> = {}): BearerTokens & { calls: s
   return {
     calls,
     findToken: counted('token', changes.findToken ?? (async () => stored)),
+    whyUnknown: counted('why', async () => 'the token is unknown'),
     findGrant: counted(
       'grant',
       changes.findGrant ?? (async () => ({ personId: 'per_sam', clientId: 'app' })),
@@ -227,7 +230,9 @@ describe('a token at the Member API', () => {
   it('returns 401 invalid_token for an invalid or malformed token [Errors 4]', async () => {
     const token = await memberToken(running.url)
     await expectInvalid(await ask(token.slice(0, -1)))
-    expect(detailOf()).to.equal('the token is unknown: never issued, expired, or revoked')
+    expect(detailOf()).to.equal(
+      'the token is unknown: never issued, or ended with its grant or long ago',
+    )
     await expectInvalid(await ask(`${token} x`))
     expect(detailOf()).to.equal('the Authorization header is no Bearer token')
     const basic = { authorization: `Basic ${token}` }
@@ -275,6 +280,27 @@ describe('a token at the Member API', () => {
     expect((await ask(tokens.access_token)).status).to.equal(200)
     await tokenRevocation(await discover(running.url), tokens.access_token)
     await expectInvalid(await ask(tokens.access_token))
+    expect(detailOf()).to.equal('the token was revoked')
+  })
+
+  it('returns 401 once the token has expired, and says so in the log only', async () => {
+    const short = (policy: ServicePolicy) => ({
+      ...policy,
+      lifetimes: { ...policy.lifetimes, accessTokenSeconds: 1 },
+    })
+    await using own = await startService({ policy: short })
+    const { tokens } = await getTokens(own.url, { scope: readOnly })
+    const answer = await eventually(5_000, async () => {
+      const asked = await askMember({ url: own.url, token: tokens.access_token }, query)
+      expect(asked.status).to.equal(401)
+      return asked
+    })
+    expect(answer.body.error).to.equal('invalid_token')
+    expect(JSON.parse(own.log.at(-1) ?? '{}').detail).to.equal('the token has expired')
+    const userinfo = await fetch(own.url + paths.userinfo, {
+      headers: { authorization: `Bearer ${tokens.access_token}` },
+    })
+    expect(userinfo.status, 'it is kept for the log, and works nowhere').to.equal(401)
   })
 
   it('returns 401 when the grant of the token has ended', async () => {

@@ -1,14 +1,22 @@
 import type { Provider } from 'oidc-provider'
 
 import type { BearerTokens } from '../resource-server/verdict.ts'
+import type { StateStore } from '../store/state.ts'
+import { whyUnknown } from './ended-tokens.ts'
 import { siteOfGrant } from './site-of-grant.ts'
+import { storageGuard } from './storage-guard.ts'
 import type { TokenJudge } from './token-policy.ts'
 
 /** The engine's tokens and grants as a resource server sees them. */
-export function bearerTokens(engine: Provider, judgeToken: TokenJudge): BearerTokens {
+export function bearerTokens(
+  engine: Provider,
+  judgeToken: TokenJudge,
+  state: StateStore,
+): BearerTokens {
   return {
+    whyUnknown: storageGuard((value: string) => whyUnknown(state, value)),
     async findToken(value) {
-      const token = await engine.AccessToken.find(value)
+      const token = await engine.AccessToken.find(value, { ignoreExpiration: true })
       return (
         token && {
           personId: token.accountId,
@@ -17,7 +25,6 @@ export function bearerTokens(engine: Provider, judgeToken: TokenJudge): BearerTo
           siteId: siteOfGrant(token.grantId),
           scopes: token.scopes,
           audience: token.aud,
-          // The engine finds a token for 15 seconds of clock tolerance after its end.
           expired: token.isExpired,
         }
       )

@@ -13,9 +13,10 @@ import type { ConnectionStore } from '../connections/connection-store.ts'
 import { resourceNotGranted, resourceNotRepeated, unknownResource } from '../errors.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import { needsResource } from '../scopes/policy.ts'
-import type { StateStore } from '../store/state.ts'
+import type { StateAdapter, StateStore } from '../store/state.ts'
 import { oncePerRequest } from './client-once.ts'
 import { mayFetchDocument } from './document-resolution.ts'
+import { ENDED_KEPT_SECONDS, markRevoked } from './ended-tokens.ts'
 import type { Resources } from './resources.ts'
 import { siteOfGrant } from './site-of-grant.ts'
 import { storageGuard } from './storage-guard.ts'
@@ -27,6 +28,7 @@ export interface EngineAdapterDependencies {
   readonly connections: Pick<ConnectionStore, 'keep' | 'has' | 'end'>
   /** How a client is presented to the engine. */
   readonly present: (client: Client) => ClientMetadata
+  readonly now: () => number
 }
 
 /**
@@ -37,13 +39,13 @@ export interface EngineAdapterDependencies {
  */
 export function engineAdapter(asked: EngineAdapterDependencies): AdapterFactory {
   const dependencies = { ...asked, clients: oncePerRequest(asked.clients) }
-  const { state, resources } = dependencies
+  const { state } = dependencies
   return (model) => {
     if (model === 'Client') return guarded(clientAdapter(dependencies))
     const adapter = state.adapterFor(model)
     switch (model) {
       case 'AccessToken':
-        return guarded({ ...bound(adapter), find: (id) => findAccessToken(adapter, id, resources) })
+        return guarded(accessTokenAdapter(adapter, dependencies))
       case 'AuthorizationCode':
         return guarded({ ...bound(adapter), find: (id) => findCode(adapter, id, dependencies) })
       case 'Grant':
@@ -67,11 +69,34 @@ function bound(adapter: Adapter): Adapter {
 }
 
 /**
+ * Access tokens are kept for a while after their end, and a revoked one leaves a mark, so that the
+ * log can tell the three apart (ended-tokens.ts). Nothing accepts an expired token for that.
+ */
+function accessTokenAdapter(
+  adapter: StateAdapter,
+  { state, resources, now }: EngineAdapterDependencies,
+): Adapter {
+  return {
+    ...bound(adapter),
+    async find(id) {
+      const stored = await adapter.find(id)
+      // At its own endpoints the engine would take it for 15 seconds more, as a tolerance of clocks.
+      const ended = Provider.ctx?.oidc !== undefined && Number(stored?.exp) * 1000 <= now()
+      return ended ? undefined : forUserinfo(stored, resources)
+    },
+    upsert: (id, payload, ttlSeconds) =>
+      adapter.upsert(id, payload, ttlSeconds && ttlSeconds + ENDED_KEPT_SECONDS),
+    async destroy(id) {
+      await Promise.all([adapter.destroy(id), markRevoked(state, id)])
+    },
+  }
+}
+
+/**
  * UserInfo accepts the origin-bound token (design 4). The engine refuses any token with an audience
  * there, so that it is shown one without; the stored token keeps its own.
  */
-async function findAccessToken(adapter: Adapter, id: string, { audience }: Resources) {
-  const stored = await adapter.find(id)
+function forUserinfo(stored: AdapterPayload | undefined, { audience }: Resources) {
   if (!stored || Provider.ctx?.oidc?.route !== 'userinfo' || stored.aud !== audience) return stored
   const { aud: _audience, ...unbound } = stored
   return unbound

@@ -54,6 +54,8 @@ export interface StoredGrant {
 /** Where tokens come from. Every call is one round trip to its storage. */
 export interface BearerTokens {
   findToken(value: string): Promise<StoredToken | undefined>
+  /** For the log: why `findToken` found nothing. */
+  whyUnknown(value: string): Promise<string>
   /** Nothing for a grant that was revoked or has expired. */
   findGrant(grantId: string): Promise<StoredGrant | undefined>
   findStanding(token: StoredToken): Promise<Standing>
@@ -82,15 +84,13 @@ export function makeVerifyBearer(tokens: BearerTokens, audience: string): Verify
     if (value === undefined) return invalid('the Authorization header is no Bearer token')
     try {
       const token = await tokens.findToken(value)
-      return token ? await judge(token, tokens, audience) : invalid(NOT_FOUND)
+      if (!token) return invalid(await tokens.whyUnknown(value))
+      return await judge(token, tokens, audience)
     } catch (cause) {
       return { kind: 'unavailable', cause }
     }
   }
 }
-
-/** The stores forget a token at the moment it expires or is revoked, so the three look alike. */
-const NOT_FOUND = 'the token is unknown: never issued, expired, or revoked'
 
 const TOKEN_LENGTH_MAX = 256
 
