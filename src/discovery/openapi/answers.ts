@@ -124,7 +124,6 @@ export function errorSchema(errors?: readonly string[]): Schema {
 
 /** What can happen at every endpoint, whatever was asked. */
 export const faults = {
-  429: shared('TooManyRequests'),
   500: shared('ServerError'),
   503: shared('ServiceUnavailable'),
 } as const
@@ -138,7 +137,6 @@ export function publicDocument(description: string, content: Content) {
       content,
     },
     304: shared('NotModified'),
-    429: shared('TooManyRequests'),
   }
 }
 

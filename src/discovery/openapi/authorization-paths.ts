@@ -101,7 +101,6 @@ const errorPage: Answer = {
 
 const waiting = { 'Retry-After': header('RetryAfter') }
 const faults: Operation['responses'] = {
-  429: { description: 'Too many requests.', headers: waiting, content: errorContent },
   500: { description: 'A fault of the service.', content: errorContent },
   503: {
     description: 'The service cannot even learn who the client is at the moment.',

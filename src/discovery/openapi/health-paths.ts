@@ -1,5 +1,5 @@
 import { paths } from '../../http/paths.ts'
-import { header, shared } from './answers.ts'
+import { header } from './answers.ts'
 import { type Answer, json, open, type Paths, text } from './shapes.ts'
 
 const tags = ['Health']
@@ -15,7 +15,7 @@ export function healthPaths(): Paths {
         summary: 'Whether the process runs',
         tags,
         security,
-        responses: { 200: answer('It runs.'), 429: shared('TooManyRequests') },
+        responses: { 200: answer('It runs.') },
       },
     },
     [paths.ready]: {
@@ -26,7 +26,6 @@ export function healthPaths(): Paths {
         security,
         responses: {
           200: answer('It can.'),
-          429: shared('TooManyRequests'),
           503: answer('It cannot: a store is out of reach, or the process is stopping.'),
         },
       },

@@ -63,7 +63,6 @@ function schema(): Operation {
         headers: { 'Cache-Control': header('MaxAge') },
         content: { 'text/plain': { schema: text } },
       },
-      429: faults[429],
     },
   }
 }

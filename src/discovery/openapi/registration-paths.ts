@@ -62,6 +62,7 @@ export function registrationPaths({ integrations, loopbackHosts }: ServiceFacts)
           }),
           413: shared('TooLarge'),
           415: shared('UnsupportedMediaType'),
+          429: shared('TooManyRequests'),
           ...faults,
         },
       },

@@ -65,6 +65,7 @@ function call(): Operation {
       404: { description: 'The method is unknown.', content: json(failure) },
       413: shared('TooLarge'),
       415: shared('UnsupportedMediaType'),
+      429: shared('TooManyRequests'),
       ...faults,
     },
   }
