@@ -78,7 +78,7 @@ describe('/admin', () => {
       expect((await operator.visit(`${applications}/demo-resource-server`)).status).to.equal(404)
     })
 
-    it('answers 404 for the id of an application of another site, wherever it stands', async () => {
+    it('answers 404 for the id of an application of another site, wherever it stands (class tenant)', async () => {
       const person = makePagePerson(service.url, amir)
       const foreign = '/admin/open-kitchen/applications/northlight-notes'
       for (const page of ['', '/edit', '/people', '/refusals', '/disable', '/delete']) {
@@ -104,7 +104,7 @@ describe('/admin', () => {
       expect((await makePagePerson(service.url, sam).visit('/admin')).status).to.equal(403)
     })
 
-    it('refuses every form that does not carry the token of its page', async () => {
+    it('refuses every form that does not carry the token of its page (class CSRF)', async () => {
       await operator.visit(applications)
       const sent = [`${applications}/northlight-notes/delete`, '/admin/northlight/beta/off']
       for (const path of sent) expect((await operator.post(path, {})).status).to.equal(403)
@@ -266,7 +266,7 @@ describe('/admin', () => {
     expect(text).to.match(/invalid_grant.*at token.*the refresh token is unknown/s)
   })
 
-  it('keeps who changed what, with before and after, and never a secret', async () => {
+  it('keeps who changed what, with before and after, and never a secret (class leak)', async () => {
     const page = await create({ ...confidentialEntry, name: 'Audited' })
     const secret = textOf(page, 'new-secret')
     const edit = await operator.visit(linkOf(page, 'edit'))

@@ -169,7 +169,7 @@ describe('token: a code is good once, for its client, address and verifier (RFC 
     })
   }
 
-  it('refuses a code of another client, which does not use it up (CVE-2026-28513) [59]', async () => {
+  it('refuses a code of another client, which does not use it up (class wrong client, CVE-2026-28513) [59]', async () => {
     const { form } = await obtainCode(service.url)
     const { clientId: client_id, clientSecret: client_secret } = portal
     expectRefusal(await token({ ...form, client_id, client_secret }), '400 invalid_grant')

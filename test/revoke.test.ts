@@ -42,7 +42,7 @@ describe('POST /api/oauth/revoke', () => {
     }
   })
 
-  it('leaves the token of a foreign client active [design 14]', async () => {
+  it('leaves the token of a foreign client active [design 14] (class token handling)', async () => {
     const { url } = service()
     const foreign = await obtain(url, { authorization: asPortal, token: asPortal })
     await revoke(url, foreign.access_token)
