@@ -113,6 +113,11 @@ describe('tidy', () => {
     expect(reaching).to.deep.equal([])
   })
 
+  it('has folders one level deep', () => {
+    const deeper = files.filter((file) => file.split('/').length > 3)
+    expect(deeper).to.deep.equal([])
+  })
+
   it('has no drawer for things without a subject', () => {
     const drawers = files.filter((file) =>
       /\b(utils?|helpers?|common|misc|services|managers?)\b/.test(file),

@@ -2,10 +2,10 @@ import { join } from 'node:path'
 
 import { type Config, readConfig } from '../config.ts'
 import { renderExampleEnv } from '../environment.ts'
-import { CommandRefused } from './commands/command.ts'
-import { diagnose } from './commands/doctor.ts'
-import { importCampus } from './commands/import.ts'
-import { listSigningKeys, rotateSigningKeys } from './commands/keys.ts'
+import { CommandRefused } from './command.ts'
+import { diagnose } from './doctor-command.ts'
+import { importCampus } from './import-command.ts'
+import { listSigningKeys, rotateSigningKeys } from './keys-command.ts'
 
 const help = `npm run gatehouse -- <command>
 

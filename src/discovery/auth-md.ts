@@ -1,7 +1,7 @@
+import { handleErrors, limits, revoke, scopes } from './auth-md-afterwards.ts'
+import { discover, pickMethod, register } from './auth-md-obtain.ts'
+import { useCredential } from './auth-md-use.ts'
 import type { ServiceFacts } from './facts.ts'
-import { handleErrors, limits, revoke, scopes } from './walkthrough/afterwards.ts'
-import { discover, pickMethod, register } from './walkthrough/obtain.ts'
-import { useCredential } from './walkthrough/use.ts'
 
 /** The order of the specification: six steps, then what a reader looks up. */
 const sections: readonly ((facts: ServiceFacts) => string)[] = [

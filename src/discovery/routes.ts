@@ -4,7 +4,7 @@ import { paths } from '../http/paths.ts'
 import { authMd } from './auth-md.ts'
 import { type RenderedDocument, renderDocument, sendDocument } from './cacheable.ts'
 import type { ServiceFacts } from './facts.ts'
-import { openApiDocument } from './openapi/document.ts'
+import { openApiDocument } from './openapi-document.ts'
 import {
   protectedResourceMetadata,
   protectedResourcePath,

@@ -1,6 +1,6 @@
-import { paths } from '../../http/paths.ts'
-import type { ServiceFacts } from '../facts.ts'
-import { faults, header, privateAnswer, refusal, shared } from './answers.ts'
+import { paths } from '../http/paths.ts'
+import type { ServiceFacts } from './facts.ts'
+import { faults, header, privateAnswer, refusal, shared } from './openapi-answers.ts'
 import {
   closed,
   form,
@@ -13,7 +13,7 @@ import {
   text,
   time,
   uri,
-} from './shapes.ts'
+} from './openapi-shapes.ts'
 
 const tags = ['Tokens']
 

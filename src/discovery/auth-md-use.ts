@@ -1,7 +1,7 @@
-import { paths } from '../../http/paths.ts'
-import { MEMBER_READ, MEMBER_WRITE, OPENID, scopeNames } from '../../scopes/catalogue.ts'
-import type { ServiceFacts } from '../facts.ts'
-import { fenced, inWords, listed } from './words.ts'
+import { paths } from '../http/paths.ts'
+import { MEMBER_READ, MEMBER_WRITE, OPENID, scopeNames } from '../scopes/catalogue.ts'
+import { fenced, inWords, listed } from './auth-md-words.ts'
+import type { ServiceFacts } from './facts.ts'
 
 /** Step 4: from a `client_id` to an answer of the API. */
 export function useCredential(facts: ServiceFacts): string {

@@ -1,11 +1,6 @@
-import { paths } from '../../http/paths.ts'
-import { scopeNames } from '../../scopes/catalogue.ts'
-import {
-  type ProtectedResource,
-  protectedResourcePath,
-  protectedResources,
-} from '../protected-resource.ts'
-import { publicDocument } from './answers.ts'
+import { paths } from '../http/paths.ts'
+import { scopeNames } from '../scopes/catalogue.ts'
+import { publicDocument } from './openapi-answers.ts'
 import {
   type Content,
   closed,
@@ -16,7 +11,12 @@ import {
   type Schema,
   text,
   uri,
-} from './shapes.ts'
+} from './openapi-shapes.ts'
+import {
+  type ProtectedResource,
+  protectedResourcePath,
+  protectedResources,
+} from './protected-resource.ts'
 
 const tags = ['Discovery']
 const security = [] as const

@@ -1,8 +1,8 @@
-import { paths } from '../../http/paths.ts'
-import { MEMBER_READ, MEMBER_WRITE } from '../../scopes/catalogue.ts'
-import type { ServiceFacts } from '../facts.ts'
-import { protectedResourcePath } from '../protected-resource.ts'
-import { fenced, listed, table } from './words.ts'
+import { paths } from '../http/paths.ts'
+import { MEMBER_READ, MEMBER_WRITE } from '../scopes/catalogue.ts'
+import { fenced, listed, table } from './auth-md-words.ts'
+import type { ServiceFacts } from './facts.ts'
+import { protectedResourcePath } from './protected-resource.ts'
 
 /** Step 1: which documents there are, and which one decides. */
 export function discover({ baseUrl }: ServiceFacts): string {

@@ -3,13 +3,13 @@ import { join } from 'node:path'
 
 import { sql } from 'kysely'
 
-import { type KeyDependencies, listKeys, loadKeyRing } from '../../authorization/keys.ts'
-import { holdsDemoCampus } from '../../campus/load.ts'
-import type { Config } from '../../config.ts'
-import { isLoopbackUrl } from '../../environment.ts'
-import { keyDependencies, openSecretRoot } from '../../service.ts'
-import type { Database } from '../../store/database.ts'
-import { openRedis, type RedisClient } from '../../store/redis.ts'
+import { type KeyDependencies, listKeys, loadKeyRing } from '../authorization/keys.ts'
+import { holdsDemoCampus } from '../campus/load.ts'
+import type { Config } from '../config.ts'
+import { isLoopbackUrl } from '../environment.ts'
+import { keyDependencies, openSecretRoot } from '../service.ts'
+import type { Database } from '../store/database.ts'
+import { openRedis, type RedisClient } from '../store/redis.ts'
 import { CommandRefused, withDatabase } from './command.ts'
 
 /** What one look found: how it is, or what is wrong, in a sentence. */

@@ -1,7 +1,7 @@
-import { paths } from '../../http/paths.ts'
-import { scopeNames } from '../../scopes/catalogue.ts'
-import type { ServiceFacts } from '../facts.ts'
-import { errorSchema, header } from './answers.ts'
+import { paths } from '../http/paths.ts'
+import { scopeNames } from '../scopes/catalogue.ts'
+import type { ServiceFacts } from './facts.ts'
+import { errorSchema, header } from './openapi-answers.ts'
 import {
   type Answer,
   type Content,
@@ -15,7 +15,7 @@ import {
   type Schema,
   text,
   uri,
-} from './shapes.ts'
+} from './openapi-shapes.ts'
 
 const tags = ['Authorization']
 const security = [] as const

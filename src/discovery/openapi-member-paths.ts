@@ -1,6 +1,6 @@
-import { paths } from '../../http/paths.ts'
-import { MEMBER_READ, MEMBER_WRITE } from '../../scopes/catalogue.ts'
-import { errorSchema, faults, header, refusal, shared } from './answers.ts'
+import { paths } from '../http/paths.ts'
+import { MEMBER_READ, MEMBER_WRITE } from '../scopes/catalogue.ts'
+import { errorSchema, faults, header, refusal, shared } from './openapi-answers.ts'
 import {
   type Answer,
   closed,
@@ -10,7 +10,7 @@ import {
   open,
   type Paths,
   text,
-} from './shapes.ts'
+} from './openapi-shapes.ts'
 
 const request = open(
   {

@@ -1,7 +1,7 @@
-import { type KeyRow, listKeys, loadKeyRing, rotateKeys } from '../../authorization/keys.ts'
-import type { Config } from '../../config.ts'
-import { keyDependencies, openSecretRoot } from '../../service.ts'
-import type { Database } from '../../store/database.ts'
+import { type KeyRow, listKeys, loadKeyRing, rotateKeys } from '../authorization/keys.ts'
+import type { Config } from '../config.ts'
+import { keyDependencies, openSecretRoot } from '../service.ts'
+import type { Database } from '../store/database.ts'
 import { recordAction, withDatabase } from './command.ts'
 
 /** `keys list`: one line a key, and no private part of any. */

@@ -1,7 +1,7 @@
-import { paths } from '../../http/paths.ts'
-import type { ServiceFacts } from '../facts.ts'
-import { faults, privateAnswer, refusal, shared } from './answers.ts'
-import { closed, json, list, open, type Paths, text, time, uri } from './shapes.ts'
+import { paths } from '../http/paths.ts'
+import type { ServiceFacts } from './facts.ts'
+import { faults, privateAnswer, refusal, shared } from './openapi-answers.ts'
+import { closed, json, list, open, type Paths, text, time, uri } from './openapi-shapes.ts'
 
 const applicationType = { enum: ['web', 'native'] } as const
 const authMethod = { enum: ['none', 'client_secret_post'] } as const

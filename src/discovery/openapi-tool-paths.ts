@@ -1,7 +1,15 @@
-import { paths } from '../../http/paths.ts'
-import { MEMBER_READ } from '../../scopes/catalogue.ts'
-import { errorSchema, faults, shared } from './answers.ts'
-import { closed, json, type Operation, open, type Paths, type Schema, text } from './shapes.ts'
+import { paths } from '../http/paths.ts'
+import { MEMBER_READ } from '../scopes/catalogue.ts'
+import { errorSchema, faults, shared } from './openapi-answers.ts'
+import {
+  closed,
+  json,
+  type Operation,
+  open,
+  type Paths,
+  type Schema,
+  text,
+} from './openapi-shapes.ts'
 
 const version: Schema = { const: '2.0' }
 const id: Schema = { type: ['string', 'integer', 'null'] }

@@ -1,6 +1,6 @@
-import { paths } from '../../http/paths.ts'
-import { header } from './answers.ts'
-import { type Answer, json, open, type Paths, text } from './shapes.ts'
+import { paths } from '../http/paths.ts'
+import { header } from './openapi-answers.ts'
+import { type Answer, json, open, type Paths, text } from './openapi-shapes.ts'
 
 const tags = ['Health']
 const security = [] as const

@@ -1,7 +1,7 @@
-import { paths } from '../../http/paths.ts'
-import { type Audience, catalogue } from '../../scopes/catalogue.ts'
-import type { ServiceFacts } from '../facts.ts'
-import { fenced, inWords, table } from './words.ts'
+import { paths } from '../http/paths.ts'
+import { type Audience, catalogue } from '../scopes/catalogue.ts'
+import { fenced, inWords, table } from './auth-md-words.ts'
+import type { ServiceFacts } from './facts.ts'
 
 const errors: readonly (readonly [status: string, error: string, remedy: string])[] = [
   ['400', 'invalid_request', 'a parameter is missing, repeated or malformed: correct the request'],

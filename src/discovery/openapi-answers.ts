@@ -7,7 +7,7 @@ import {
   type Reference,
   type Schema,
   text,
-} from './shapes.ts'
+} from './openapi-shapes.ts'
 
 /** What several operations answer alike: refusals, faults, and the headers that go with them. */
 
