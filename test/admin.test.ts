@@ -266,6 +266,27 @@ describe('/admin', () => {
     expect(text).to.match(/invalid_grant.*at token.*the refresh token is unknown/s)
   })
 
+  it('shows what the Member API refused to an application, with the scope that it lacks', async () => {
+    const { tokens } = await getTokens(service.url, {
+      person: noor,
+      scope: 'openid account:read',
+    })
+    const answer = await fetch(`${service.url}/member/graphql`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${tokens.access_token}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ query: 'mutation { markAllNotificationsRead { markedCount } }' }),
+    })
+    expect(answer.status).to.equal(403)
+    const text = await eventually(
+      async () => (await operator.visit(`${applications}/northlight-notes/refusals`)).text,
+      (page) => page.includes('insufficient_scope'),
+    )
+    expect(text).to.match(/insufficient_scope.*account:write/s)
+  })
+
   it('keeps who changed what, with before and after, and never a secret (class leak)', async () => {
     const page = await create({ ...confidentialEntry, name: 'Audited' })
     const secret = textOf(page, 'new-secret')

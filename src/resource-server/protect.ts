@@ -42,9 +42,13 @@ export function refuse(ctx: Context, verdict: Refused, protection: Protection): 
     askForAnotherTry(ctx, verdict.cause)
     return
   }
-  if (verdict.kind === 'invalid') logFields(ctx).detail = verdict.reason
   const challenge = challengeFor(verdict, protection)
-  logFields(ctx).error = challenge.error
+  Object.assign(logFields(ctx), {
+    error: challenge.error,
+    detail: verdict.kind === 'invalid' ? verdict.reason : challenge.description,
+    // The operator of the application sees its refusals with these reasons.
+    ...(verdict.kind === 'invalid' && verdict.clientId && { client: verdict.clientId }),
+  })
   ctx.status = verdict.kind === 'insufficient' ? 403 : 401
   ctx.set('WWW-Authenticate', challengeHeader(challenge))
   ctx.body = { error: challenge.error, error_description: challenge.description }

@@ -10,8 +10,14 @@ import type { Standing } from '../sites/standing.ts'
 export type Verdict =
   | { readonly kind: 'anonymous' }
   | { readonly kind: 'granted'; readonly token: BearerToken }
-  /** `reason` is for the log; the caller is told one sentence whatever it was. */
-  | { readonly kind: 'invalid'; readonly reason: string; readonly description: string }
+  | {
+      readonly kind: 'invalid'
+      /** For the log; the caller is told one sentence whatever it was. */
+      readonly reason: string
+      readonly description: string
+      /** Whose token it is, when it is known at all. */
+      readonly clientId?: string
+    }
   | {
       readonly kind: 'insufficient'
       readonly token: BearerToken
@@ -107,24 +113,25 @@ async function judge(
   tokens: BearerTokens,
   audience: string,
 ): Promise<Verdict> {
-  if (stored.expired) return invalid('the token has expired')
-  if (stored.audience !== audience) return invalid('the token was issued for another origin')
-
   const { personId, clientId, siteId, scopes } = stored
+  const refused = (reason: string): Verdict => ({ ...invalid(reason), clientId })
+  if (stored.expired) return refused('the token has expired')
+  if (stored.audience !== audience) return refused('the token was issued for another origin')
+
   const [grant, standing] = await Promise.all([
     tokens.findGrant(stored.grantId),
     tokens.findStanding(stored),
   ])
-  if (!grant) return invalid('the grant of the token has ended')
+  if (!grant) return refused('the grant of the token has ended')
   if (grant.personId !== personId || grant.clientId !== clientId) {
-    return invalid('the grant of the token belongs to another person or client')
+    return refused('the grant of the token belongs to another person or client')
   }
-  if (standing.kind === 'lost') return invalid(standing.reason)
+  if (standing.kind === 'lost') return refused(standing.reason)
   const { person, roles } = standing
   return { kind: 'granted', token: { personId, clientId, siteId, scopes, person, roles } }
 }
 
-function invalid(reason: string): Verdict {
+function invalid(reason: string): Extract<Verdict, { kind: 'invalid' }> {
   return { kind: 'invalid', reason, description: TOKEN_REFUSED }
 }
 
