@@ -203,7 +203,6 @@ function createEngine(parts: Parts, domain: Domain, ring: KeyRing): Provider {
       resources,
       connections: guardEvery(makeConnectionStore(parts.database, now)),
       present: presentClient,
-      now,
     }),
     keys: ring.keys,
     cookieKeys: secretRoot.cookieKeys,

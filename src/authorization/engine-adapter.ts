@@ -28,7 +28,6 @@ export interface EngineAdapterDependencies {
   readonly connections: Pick<ConnectionStore, 'keep' | 'has' | 'end'>
   /** How a client is presented to the engine. */
   readonly present: (client: Client) => ClientMetadata
-  readonly now: () => number
 }
 
 /**
@@ -74,14 +73,15 @@ function bound(adapter: Adapter): Adapter {
  */
 function accessTokenAdapter(
   adapter: StateAdapter,
-  { state, resources, now }: EngineAdapterDependencies,
+  { state, resources }: EngineAdapterDependencies,
 ): Adapter {
   return {
     ...bound(adapter),
     async find(id) {
       const stored = await adapter.find(id)
       // At its own endpoints the engine would take it for 15 seconds more, as a tolerance of clocks.
-      const ended = Provider.ctx?.oidc !== undefined && Number(stored?.exp) * 1000 <= now()
+      // The clock is the machine's, by which the engine has set the end.
+      const ended = Provider.ctx?.oidc !== undefined && Number(stored?.exp) * 1000 <= Date.now()
       return ended ? undefined : forUserinfo(stored, resources)
     },
     upsert: (id, payload, ttlSeconds) =>
