@@ -125,6 +125,16 @@ describe('tidy', () => {
     expect(drawers).to.deep.equal([])
   })
 
+  it('names only documents that exist in its comments', () => {
+    const broken = files.flatMap((file) =>
+      [...read(file).matchAll(/docs\/[\w/-]+\.md/g)]
+        .map(([document]) => document)
+        .filter((document) => !existsSync(join(root, document)))
+        .map((document) => `${file}: ${document}`),
+    )
+    expect(broken).to.deep.equal([])
+  })
+
   it('links only to what exists', () => {
     const broken = globSync('**/*.md', { cwd: root, exclude: ['node_modules/**'] }).flatMap(
       (file) =>

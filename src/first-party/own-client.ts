@@ -10,7 +10,7 @@ export const OWN_CLIENT_ID = 'gatehouse-pages'
 
 /**
  * Adds this service's own pages to the clients: a relying party of this very service, so that there
- * is one password form, one session and one sign-out (docs/decisions/own-pages-are-a-client.md).
+ * is one password form, one session and one sign-out (docs/decisions/0008-own-pages-are-a-client.md).
  *
  * It is a public client. A secret would prove nothing: the code comes to an address of this origin,
  * is redeemed inside this process with its PKCE verifier, and the token is never kept.
