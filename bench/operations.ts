@@ -1,6 +1,6 @@
 import { paths } from '../src/http/paths.ts'
+import { notes, resourceServer } from '../test/support/gatehouse.ts'
 import { getTokens } from '../test/support/relying-party.ts'
-import { notes, resourceServer } from '../test/support/service.ts'
 
 /** One request of a benchmark. */
 export interface Call {

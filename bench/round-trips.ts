@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import pg from 'pg'
 
-import { startService } from '../test/support/service.ts'
+import { startService } from '../test/support/gatehouse.ts'
 import { type Call, operations } from './operations.ts'
 
 /**

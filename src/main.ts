@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type Logger, pino } from 'pino'
 
 import { readConfig } from './config.ts'
-import { openService } from './service.ts'
+import { openService } from './open-gatehouse.ts'
 
 /** How long running requests have to finish once the process was asked to stop. */
 const DRAIN_MS = 10_000

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import * as oidc from 'openid-client'
 
+import { amir, marco, type RunningService, sam, startService } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { getTokens, type signIn } from './support/relying-party.ts'
-import { amir, marco, type RunningService, sam, startService } from './support/service.ts'
 
 const noor = { login: 'noor@northlight.example', password: 'correct-horse-noor' }
 const removeSamsNotes = '/account/apps/remove?client=northlight-notes&site=sit_northlight'

@@ -9,8 +9,8 @@ import * as oidc from 'openid-client'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 
 import { openBrowser } from './support/browser.ts'
+import { marco, type RunningService, startService } from './support/gatehouse.ts'
 import { discover } from './support/relying-party.ts'
-import { marco, type RunningService, startService } from './support/service.ts'
 import { requireProgram } from './support/skipped.ts'
 
 const june = { login: 'june@openkitchen.example', password: 'correct-horse-june' }

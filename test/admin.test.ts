@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import * as oidc from 'openid-client'
 
+import { amir, marco, olivia, type RunningService, sam, startService } from './support/gatehouse.ts'
 import {
   linkOf,
   makePagePerson,
@@ -9,7 +10,6 @@ import {
   textOf,
 } from './support/page-person.ts'
 import { getTokens } from './support/relying-party.ts'
-import { amir, marco, olivia, type RunningService, sam, startService } from './support/service.ts'
 
 const applications = '/admin/northlight/applications'
 const noor = { login: 'noor@northlight.example', password: 'correct-horse-noor' }

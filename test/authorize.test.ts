@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { type Answers, makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { paths } from '../src/http/paths.ts'
 import { findScope } from '../src/scopes/catalogue.ts'
+import { amir, marco, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
 import {
   answerOf,
@@ -20,7 +21,6 @@ import {
   postForm,
   type Tokens,
 } from './support/requests.ts'
-import { amir, marco, notes, olivia, portal, sam, startService } from './support/service.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
 

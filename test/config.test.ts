@@ -7,7 +7,7 @@ import fc from 'fast-check'
 
 import { readConfig } from '../src/config.ts'
 import { environmentTable, isLoopbackUrl, readEnvironment } from '../src/environment.ts'
-import { configFolder } from './support/service.ts'
+import { configFolder } from './support/gatehouse.ts'
 
 type Variables = Record<string, string>
 

@@ -2,8 +2,8 @@ import { expect } from 'chai'
 
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { readConfig } from '../src/config.ts'
+import { configFolder, sam, startService } from './support/gatehouse.ts'
 import { getTokens } from './support/relying-party.ts'
-import { configFolder, sam, startService } from './support/service.ts'
 
 const suite = {
   clientId: 'oidf-1',

@@ -5,8 +5,8 @@ import { expect } from 'chai'
 import { protectedResourcePath, protectedResources } from '../src/discovery/protected-resource.ts'
 import { paths } from '../src/http/paths.ts'
 import { scopeNames } from '../src/scopes/catalogue.ts'
+import { notes, type RunningService, sam, startService } from './support/gatehouse.ts'
 import { authorizationUrl, encode } from './support/requests.ts'
-import { notes, type RunningService, sam, startService } from './support/service.ts'
 import { sharedService } from './support/shared-service.ts'
 
 type Metadata = Record<string, unknown>

@@ -1,14 +1,14 @@
 import { expect } from 'chai'
 
-import { makePagePerson, type PagePerson, type Seen, textOf } from './support/page-person.ts'
-import { getTokens } from './support/relying-party.ts'
 import {
   olivia,
   type RunningService,
   resourceServer,
   sam,
   startService,
-} from './support/service.ts'
+} from './support/gatehouse.ts'
+import { makePagePerson, type PagePerson, type Seen, textOf } from './support/page-person.ts'
+import { getTokens } from './support/relying-party.ts'
 
 const applications = '/admin/northlight/applications'
 const redirectUri = 'http://127.0.0.1:9/callback'

@@ -5,11 +5,11 @@ import { expect } from 'chai'
 
 import { holdsDemoCampus } from '../src/campus/load.ts'
 import { openDatabase } from '../src/store/database.ts'
+import { configFolder } from './support/gatehouse.ts'
 import { type Ended, runGatehouse, startProcess, temporaryFolder } from './support/process.ts'
 import { freePort } from './support/programs.ts'
 import { startRedis } from './support/redis.ts'
 import { getTokens } from './support/relying-party.ts'
-import { configFolder } from './support/service.ts'
 import { requireProgram } from './support/skipped.ts'
 import { postgresWithDemo } from './support/storages.ts'
 

@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import { makePrepareDocument } from '../src/graphql/documents.ts'
 import { makeMemberSchema } from '../src/graphql/schema.ts'
 import { paths } from '../src/http/paths.ts'
+import { type RunningService, startService } from './support/gatehouse.ts'
 import {
   askMember,
   type MemberAddress,
@@ -14,7 +15,6 @@ import {
   readWrite,
 } from './support/member-api.ts'
 import { responseValidator } from './support/openapi.ts'
-import { type RunningService, startService } from './support/service.ts'
 
 const responseJson = 'application/graphql-response+json'
 

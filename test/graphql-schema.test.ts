@@ -10,8 +10,8 @@ import {
 
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../src/graphql/page-arguments.ts'
 import { makeMemberSchema, schemaText } from '../src/graphql/schema.ts'
+import { startService } from './support/gatehouse.ts'
 import { memberToken, readMember, readOnly } from './support/member-api.ts'
-import { startService } from './support/service.ts'
 
 const schema = makeMemberSchema()
 

@@ -8,7 +8,7 @@ import { decodeJwt } from 'jose'
 
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { paths } from '../src/http/paths.ts'
-import { amir, notes, portal, type RunningService, sam, startService } from './support/service.ts'
+import { amir, notes, portal, type RunningService, sam, startService } from './support/gatehouse.ts'
 import {
   authorizeUrl,
   encode,

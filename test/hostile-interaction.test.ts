@@ -11,7 +11,7 @@ import {
   type RunningService,
   sam,
   startService,
-} from './support/service.ts'
+} from './support/gatehouse.ts'
 import { authorizeUrl, encode, type Fields, FORM, obtainCode, send } from './support/wire.ts'
 
 /** Hostile requests at the pages between an authorization request and its answer. */

@@ -10,7 +10,7 @@ import {
   type RunningService,
   resourceServer,
   startService,
-} from './support/service.ts'
+} from './support/gatehouse.ts'
 import {
   basic,
   bearer,

@@ -7,8 +7,8 @@ import * as oidc from 'openid-client'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 
 import { openBrowser, overflows, violations } from './support/browser.ts'
+import { amir, notes, type RunningService, sam, startService } from './support/gatehouse.ts'
 import { discover, MEMBER_SCOPE } from './support/relying-party.ts'
-import { amir, notes, type RunningService, sam, startService } from './support/service.ts'
 import { requireProgram } from './support/skipped.ts'
 
 /** The relying party's own page, which a browser really comes back to. */

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 
 import { paths } from '../src/http/paths.ts'
+import { notes, portal, resourceServer, startService } from './support/gatehouse.ts'
 import {
   errorOf,
   introspect,
@@ -10,7 +11,6 @@ import {
   type Tokens,
   userinfo,
 } from './support/requests.ts'
-import { notes, portal, resourceServer, startService } from './support/service.ts'
 import { sharedService } from './support/shared-service.ts'
 
 const asPortal = {

@@ -13,6 +13,7 @@ import {
 import { paths } from '../src/http/paths.ts'
 import { openDatabase } from '../src/store/database.ts'
 import { ask, exchangeAt } from './support/endpoints.ts'
+import { notes } from './support/gatehouse.ts'
 import {
   configWith,
   type Pair,
@@ -24,7 +25,6 @@ import {
 } from './support/process.ts'
 import { eventually } from './support/programs.ts'
 import { signIn } from './support/relying-party.ts'
-import { notes } from './support/service.ts'
 
 describe('signing keys of two processes on one database', () => {
   const DATA_DIR = temporaryFolder()

@@ -10,7 +10,6 @@ import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { errorDoor } from '../src/http/error-door.ts'
 import { paths } from '../src/http/paths.ts'
 import { requestLog } from '../src/http/request-log.ts'
-import { eventually } from './support/programs.ts'
 import {
   amir,
   notes,
@@ -20,7 +19,8 @@ import {
   resourceServer,
   sam,
   startService,
-} from './support/service.ts'
+} from './support/gatehouse.ts'
+import { eventually } from './support/programs.ts'
 import {
   authorizeUrl,
   basic,

@@ -16,8 +16,8 @@ import { expect } from 'chai'
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { paths } from '../src/http/paths.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
+import { notes, sam } from './support/gatehouse.ts'
 import { readMember } from './support/member-api.ts'
-import { notes, sam } from './support/service.ts'
 import { sharedService } from './support/shared-service.ts'
 
 const me = { name: 'test client', version: '1.0.0' }

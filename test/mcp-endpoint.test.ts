@@ -11,6 +11,7 @@ import { type Exchange, makeToolServer } from '../src/mcp/server.ts'
 import type { BearerToken } from '../src/resource-server/verdict.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
 import { revokeAt } from './support/endpoints.ts'
+import { configFolder, notes, sam, startService } from './support/gatehouse.ts'
 import {
   callTool,
   eras,
@@ -29,7 +30,6 @@ import { configWith } from './support/process.ts'
 import { eventually } from './support/programs.ts'
 import { startRedis } from './support/redis.ts'
 import { getTokens } from './support/relying-party.ts'
-import { configFolder, notes, sam, startService } from './support/service.ts'
 import { sharedService } from './support/shared-service.ts'
 import { requireProgram } from './support/skipped.ts'
 

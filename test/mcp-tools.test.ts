@@ -8,6 +8,7 @@ import { expect } from 'chai'
 import { findTool, toolCatalogue } from '../src/mcp/catalogue.ts'
 import { scopesOf, type Tool } from '../src/mcp/tool.ts'
 import { MEMBER_READ, MEMBER_WRITE, readScope, scopeNames } from '../src/scopes/catalogue.ts'
+import { amir, configFolder, marco, olivia, sam, startService } from './support/gatehouse.ts'
 import {
   callTool,
   operatorToken,
@@ -18,7 +19,6 @@ import {
   toolNames,
 } from './support/mcp.ts'
 import { addKitchenClient, memberToken, readOnly } from './support/member-api.ts'
-import { amir, configFolder, marco, olivia, sam, startService } from './support/service.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
 import { GENERATED_FROM, renderTools } from './support/tools-document.ts'

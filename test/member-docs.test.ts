@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 
 import { makeMemberSchema } from '../src/graphql/schema.ts'
+import { type RunningService, startService } from './support/gatehouse.ts'
 import { askMember, memberToken, readWrite } from './support/member-api.ts'
-import { type RunningService, startService } from './support/service.ts'
 
 const text = readFileSync(join(import.meta.dirname, '../docs/member-api.md'), 'utf8')
 

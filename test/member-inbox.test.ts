@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 
 import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
+import { type RunningService, startService } from './support/gatehouse.ts'
 import { askMember, memberToken, readMember, readOnly, readWrite } from './support/member-api.ts'
-import { type RunningService, startService } from './support/service.ts'
 
 const markRead = `mutation ($id: ID!) {
   markNotificationRead(id: $id) { notification { id readAt } unreadNotificationCount }

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import pg from 'pg'
 
+import { type RunningService, startService } from './support/gatehouse.ts'
 import { askMember, type MemberAnswer, memberToken, readOnly } from './support/member-api.ts'
 import { eventually } from './support/programs.ts'
 import { type RedisServer, startRedis } from './support/redis.ts'
-import { type RunningService, startService } from './support/service.ts'
 import { requireProgram } from './support/skipped.ts'
 import { postgresWithDemo } from './support/storages.ts'
 

@@ -8,14 +8,14 @@ import * as oidc from 'openid-client'
 import { makeDocumentReviews } from '../src/clients/document-review.ts'
 import { paths } from '../src/http/paths.ts'
 import { type DocumentHost, documentAnswer, startDocumentHost } from './support/document-host.ts'
-import { getTokens, signIn } from './support/relying-party.ts'
 import {
   olivia,
   type RunningService,
   resourceServer,
   sam,
   startService,
-} from './support/service.ts'
+} from './support/gatehouse.ts'
+import { getTokens, signIn } from './support/relying-party.ts'
 import { requireProgram } from './support/skipped.ts'
 import { forEachStorage, type Start } from './support/storages.ts'
 

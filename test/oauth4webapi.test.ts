@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import * as oauth from 'oauth4webapi'
 
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
+import { notes, portal, resourceServer, sam } from './support/gatehouse.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
-import { notes, portal, resourceServer, sam } from './support/service.ts'
 import { forEachStorage, type Start } from './support/storages.ts'
 
 /** How a client of the demo authenticates, in the words of this library. */

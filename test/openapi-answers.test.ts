@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { protectedResourcePath, protectedResources } from '../src/discovery/protected-resource.ts'
 import { paths } from '../src/http/paths.ts'
+import { notes, portal, resourceServer, sam, startService } from './support/gatehouse.ts'
 import { responseValidator } from './support/openapi.ts'
 import {
   type Answer,
@@ -21,7 +22,6 @@ import {
   revoke,
   userinfo,
 } from './support/requests.ts'
-import { notes, portal, resourceServer, sam, startService } from './support/service.ts'
 import { sharedService } from './support/shared-service.ts'
 
 /** An answer of the service, and which operation of the document gave it. */

@@ -3,8 +3,8 @@ import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 
 import * as oidc from 'openid-client'
 
 import { paths } from '../src/http/paths.ts'
+import { notes, portal, resourceServer } from './support/gatehouse.ts'
 import { type Asking, discover, getTokens, MEMBER_SCOPE } from './support/relying-party.ts'
-import { notes, portal, resourceServer } from './support/service.ts'
 import { forEachStorage, type Start } from './support/storages.ts'
 
 /** The two kinds of client that the specification knows (Authentication 2). */

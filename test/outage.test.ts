@@ -16,12 +16,12 @@ import {
   revokeAt,
   userinfoAt,
 } from './support/endpoints.ts'
+import { configFolder, sam, startService } from './support/gatehouse.ts'
 import { type PostgresServer, startPostgres } from './support/postgres.ts'
 import { runGatehouse, type ServiceProcess, startProcess } from './support/process.ts'
 import { eventually } from './support/programs.ts'
 import { type RedisServer, startRedis } from './support/redis.ts'
 import { getTokens, signIn } from './support/relying-party.ts'
-import { configFolder, sam, startService } from './support/service.ts'
 import { requireProgram } from './support/skipped.ts'
 
 const SECRET = 'the-secret-of-these-tests-is-long-enough-to-be-one'

@@ -12,6 +12,7 @@ import {
   revokeAt,
   userinfoAt,
 } from './support/endpoints.ts'
+import { notes, sam } from './support/gatehouse.ts'
 import {
   type Balancer,
   configWith,
@@ -21,7 +22,6 @@ import {
 } from './support/process.ts'
 import { startRedis, startRedisCluster } from './support/redis.ts'
 import { getTokens } from './support/relying-party.ts'
-import { notes, sam } from './support/service.ts'
 import { requireProgram } from './support/skipped.ts'
 import { postgresWithDemo } from './support/storages.ts'
 

@@ -9,9 +9,9 @@ import * as oidc from 'openid-client'
 
 import { paths } from '../src/http/paths.ts'
 import { scopeNames } from '../src/scopes/catalogue.ts'
+import { olivia, sam, startService } from './support/gatehouse.ts'
 import { responseValidator } from './support/openapi.ts'
 import { getTokens, signIn } from './support/relying-party.ts'
-import { olivia, sam, startService } from './support/service.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
 

@@ -15,10 +15,10 @@ import {
   type StoredToken,
   TOKEN_REFUSED,
 } from '../src/resource-server/verdict.ts'
+import { notes, type RunningService, startService } from './support/gatehouse.ts'
 import { askMember, memberToken, readOnly } from './support/member-api.ts'
 import { eventually } from './support/programs.ts'
 import { discover, getTokens } from './support/relying-party.ts'
-import { notes, type RunningService, startService } from './support/service.ts'
 
 const origin = 'https://gatehouse.example'
 

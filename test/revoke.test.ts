@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 
 import { paths } from '../src/http/paths.ts'
+import { notes, portal } from './support/gatehouse.ts'
 import { signIn } from './support/relying-party.ts'
 import {
   type Answer,
@@ -14,7 +15,6 @@ import {
   type Tokens,
   userinfo,
 } from './support/requests.ts'
-import { notes, portal } from './support/service.ts'
 import { sharedService } from './support/shared-service.ts'
 
 const asPortal = {

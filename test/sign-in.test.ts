@@ -9,7 +9,7 @@ import { makePasswords, type Passwords, TooManyHashes } from '../src/accounts/pa
 import { makeSignIn } from '../src/accounts/sign-in.ts'
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { paths } from '../src/http/paths.ts'
-import { olivia, type RunningService, sam, startService, theo } from './support/service.ts'
+import { olivia, type RunningService, sam, startService, theo } from './support/gatehouse.ts'
 import { authorizeUrl, encode, FORM, send } from './support/wire.ts'
 
 const policy = {

@@ -17,7 +17,7 @@ import {
   resourceServer,
   sam,
   startService,
-} from './support/service.ts'
+} from './support/gatehouse.ts'
 import { bearer, jsonOf, obtainTokens, postForm, refresh, refusalOf, send } from './support/wire.ts'
 
 const facts: StandingFacts = {

@@ -77,8 +77,8 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   app: ['*'],
   'app-pages': ['*'],
-  service: ['*'],
-  main: ['config', 'service'],
+  'open-gatehouse': ['*'],
+  main: ['config', 'open-gatehouse'],
   cli: ['*'],
 }
 

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 
 import { expect } from 'chai'
 
-import { startService } from './support/service.ts'
+import { startService } from './support/gatehouse.ts'
 
 const run = promisify(execFile)
 const command = join(import.meta.dirname, '../src/cli/token.ts')

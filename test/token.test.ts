@@ -4,6 +4,14 @@ import { decodeJwt } from 'jose'
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import type { ServicePolicy } from '../src/config.ts'
 import { paths } from '../src/http/paths.ts'
+import {
+  notes,
+  olivia,
+  portal,
+  type RunningService,
+  sam,
+  startService,
+} from './support/gatehouse.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
 import {
   type Answer,
@@ -22,7 +30,6 @@ import {
   type Tokens,
   userinfo,
 } from './support/requests.ts'
-import { notes, olivia, portal, type RunningService, sam, startService } from './support/service.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
 

@@ -5,8 +5,6 @@ import type { Adapter } from 'oidc-provider'
 import { paths } from '../src/http/paths.ts'
 import { scopeNames } from '../src/scopes/catalogue.ts'
 import { type BareEngine, startBareEngine } from './support/bare-engine.ts'
-import { startRedis } from './support/redis.ts'
-import { MEMBER_SCOPE } from './support/relying-party.ts'
 import {
   notes,
   olivia,
@@ -14,7 +12,9 @@ import {
   type RunningService,
   resourceServer,
   startService,
-} from './support/service.ts'
+} from './support/gatehouse.ts'
+import { startRedis } from './support/redis.ts'
+import { MEMBER_SCOPE } from './support/relying-party.ts'
 import { requireProgram } from './support/skipped.ts'
 import {
   authorizeUrl,

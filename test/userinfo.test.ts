@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 
 import { paths } from '../src/http/paths.ts'
+import { notes, olivia, startService } from './support/gatehouse.ts'
 import { answerOf, errorOf, type Fields, obtain, postForm, userinfo } from './support/requests.ts'
-import { notes, olivia, startService } from './support/service.ts'
 import { sharedService } from './support/shared-service.ts'
 
 const operator = {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 
 import type { Config } from '../config.ts'
-import { openConfiguredDatabase } from '../service.ts'
+import { openConfiguredDatabase } from '../open-gatehouse.ts'
 import type { Database } from '../store/database.ts'
 
 /** What every command needs: the configured database, and a row in the audit trail. */

@@ -7,7 +7,7 @@ import { type KeyDependencies, listKeys, loadKeyRing } from '../authorization/ke
 import { holdsDemoCampus } from '../campus/load.ts'
 import type { Config } from '../config.ts'
 import { isLoopbackUrl } from '../environment.ts'
-import { keyDependencies, openSecretRoot } from '../service.ts'
+import { keyDependencies, openSecretRoot } from '../open-gatehouse.ts'
 import type { Database } from '../store/database.ts'
 import { openRedis, type RedisClient } from '../store/redis.ts'
 import { CommandRefused, withDatabase } from './command.ts'

@@ -1,6 +1,6 @@
 import { type KeyRow, listKeys, loadKeyRing, rotateKeys } from '../authorization/keys.ts'
 import type { Config } from '../config.ts'
-import { keyDependencies, openSecretRoot } from '../service.ts'
+import { keyDependencies, openSecretRoot } from '../open-gatehouse.ts'
 import type { Database } from '../store/database.ts'
 import { recordAction, withDatabase } from './command.ts'
 

@@ -16,7 +16,7 @@ import {
 
 import { paths } from '../../src/http/paths.ts'
 import { scopeNames } from '../../src/scopes/catalogue.ts'
-import { notes, portal, resourceServer } from './service.ts'
+import { notes, portal, resourceServer } from './gatehouse.ts'
 
 /**
  * The engine as somebody would configure it who reads its documentation and our specification, and

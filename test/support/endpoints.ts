@@ -1,8 +1,8 @@
 import * as oidc from 'openid-client'
 
 import { paths } from '../../src/http/paths.ts'
+import { notes, resourceServer } from './gatehouse.ts'
 import { MEMBER_SCOPE } from './relying-party.ts'
-import { notes, resourceServer } from './service.ts'
 
 /** What an endpoint answered, with how long it took. */
 export interface Answer {

@@ -2,8 +2,8 @@ import { request as httpRequest } from 'node:http'
 
 import type { Answers } from '../../src/cli/headless-person.ts'
 import { paths } from '../../src/http/paths.ts'
+import { olivia } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
-import { olivia } from './service.ts'
 
 /** Messages of either generation of the protocol (design 23). */
 export const eras = ['2026-07-28', '2025-11-25'] as const

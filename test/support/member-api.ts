@@ -9,8 +9,8 @@ import { makeCursors } from '../../src/member/connection.ts'
 import { makeMemberData } from '../../src/member/member-data.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../../src/scopes/catalogue.ts'
 import type { Database } from '../../src/store/database.ts'
+import { configFolder, notes, type RunningService, sam } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
-import { configFolder, notes, type RunningService, sam } from './service.ts'
 
 export interface MemberAnswer {
   readonly status: number

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 
 import type { ServicePolicy } from '../../src/config.ts'
+import { configFolder } from './gatehouse.ts'
 import { eventually, freePort, removeAtExit } from './programs.ts'
-import { configFolder } from './service.ts'
 
 // biome-ignore lint/style/noProcessEnv: facts of the machine and of the test run, not of the service
 const { PATH: searchPath = '', NODE_V8_COVERAGE: coverageFolder } = process.env

@@ -1,7 +1,7 @@
 import * as oidc from 'openid-client'
 
 import { type Answers, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
-import { notes, sam } from './service.ts'
+import { notes, sam } from './gatehouse.ts'
 
 /** What a relying party asks for; by default the demo's public member application for Sam. */
 export interface Asking {

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 
 import { type Answers, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
 import { paths } from '../../src/http/paths.ts'
+import { notes, resourceServer, sam } from './gatehouse.ts'
 import { MEMBER_SCOPE } from './relying-party.ts'
-import { notes, resourceServer, sam } from './service.ts'
 
 /**
  * Plain requests, for what a well-behaved relying party would never send, and for what it hides of

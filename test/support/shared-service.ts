@@ -1,4 +1,4 @@
-import { type RunningService, type ServiceSetup, startService } from './service.ts'
+import { type RunningService, type ServiceSetup, startService } from './gatehouse.ts'
 
 /** One service for all tests of a block, which change nothing that another of them reads. */
 export function sharedService(setup?: ServiceSetup): () => RunningService {

@@ -3,8 +3,8 @@ import { loadCampus, readCampusFolder } from '../../src/campus/load.ts'
 import { readConfig } from '../../src/config.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { postgresPlace } from './database.ts'
+import { configFolder, type RunningService, type ServiceSetup, startService } from './gatehouse.ts'
 import { type RedisServer, startRedis } from './redis.ts'
-import { configFolder, type RunningService, type ServiceSetup, startService } from './service.ts'
 import { requireProgram } from './skipped.ts'
 
 /** Starts a whole service with the demo campus in a new database of the storage. */

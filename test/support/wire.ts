@@ -6,8 +6,8 @@ import { text } from 'node:stream/consumers'
 
 import { type Answers, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
 import { paths } from '../../src/http/paths.ts'
+import { notes, sam } from './gatehouse.ts'
 import { MEMBER_SCOPE } from './relying-party.ts'
-import { notes, sam } from './service.ts'
 
 /**
  * Requests as they are on the wire. A client library repairs, normalises or refuses what an attacker
