@@ -31,10 +31,10 @@ export interface EngineAdapterDependencies {
 }
 
 /**
- * What the engine stores and finds, with three rules of ours around it: clients come from the client
- * store, a code whose request is wrong is refused before it is used up, and a store that does not
- * answer is 503 instead of a failure. It reads the running request through the documented
- * `Provider.ctx` only.
+ * What the engine stores and finds, with rules of ours around it: clients come from the client
+ * store, a code whose request is wrong is refused before it is used up, a grant has its connection
+ * beside it, an access token is remembered after its end, and a store that does not answer is 503
+ * instead of a failure. It reads the running request through the documented `Provider.ctx` only.
  */
 export function engineAdapter(asked: EngineAdapterDependencies): AdapterFactory {
   const dependencies = { ...asked, clients: oncePerRequest(asked.clients) }
