@@ -4,36 +4,36 @@ import type { RequestListener } from 'node:http'
 import type { Provider } from 'oidc-provider'
 
 import { accountRoutes } from './account/routes.ts'
-import { makeAccountStore } from './accounts/account-store.ts'
 import type { AdminDependencies } from './admin/dependencies.ts'
 import { makeNewSecrets } from './admin/new-secret.ts'
 import { adminRoutes } from './admin/routes.ts'
-import { listChanges, recordChange } from './audit/audit-log.ts'
-import type { KeyRing } from './authorization/keys.ts'
-import type { SecretRoot } from './authorization/secret-root.ts'
-import { guardEvery, storageGuard } from './authorization/storage-guard.ts'
-import { findApplication, listApplications } from './clients/application-lists.ts'
-import { type ClientRefusals, makeClientRefusals } from './clients/application-refusals.ts'
-import { makeApplicationSecrets } from './clients/application-secrets.ts'
-import { makeApplicationStore } from './clients/application-store.ts'
-import { makeDocumentReviews } from './clients/document-review.ts'
-import type { Config } from './config.ts'
-import { makeConnectionLists } from './connections/connection-lists.ts'
-import { makeConnectionStore } from './connections/connection-store.ts'
-import { makeForgetGrants } from './connections/forget-grants.ts'
-import { removeApp } from './connections/remove-app.ts'
-import { type ConnectionUsage, makeConnectionUsage } from './connections/usage.ts'
-import { type Gate, makeGate } from './first-party/gate.ts'
-import { makeOwnRequest } from './first-party/own-request.ts'
-import { makeSessions, type Sessions } from './first-party/session.ts'
+import { findApplication, listApplications } from './applications/application-lists.ts'
+import { type ClientRefusals, makeClientRefusals } from './applications/application-refusals.ts'
+import { makeApplicationSecrets } from './applications/application-secrets.ts'
+import { makeApplicationStore } from './applications/application-store.ts'
+import { listChanges, recordAuditEvent } from './audit/audit-log.ts'
+import type { Config } from './config/config.ts'
+import { makeForgetGrants } from './grants/forget-tokens.ts'
+import { makeGrantLists } from './grants/grant-lists.ts'
+import { makeGrantStore } from './grants/grant-store.ts'
+import { type GrantUsage, makeGrantUsage } from './grants/grant-usage.ts'
+import { removeApp } from './grants/remove-app.ts'
 import { paths } from './http/paths.ts'
 import type { LoggedRequest } from './http/request-log.ts'
-import { findAdminSite, listOperatedSites, switchConnections } from './sites/site-admin.ts'
+import { guardEvery, storageGuard } from './http/storage-guard.ts'
+import type { SecretRoot } from './keys/secret-root.ts'
+import type { KeyRing } from './keys/signing-keys.ts'
+import { makeDocumentReviews } from './metadata-documents/document-review.ts'
+import { makePersonStore } from './people/person-store.ts'
+import { makeOwnRequest } from './relying-party/own-request.ts'
+import { makeSessions, type Sessions } from './relying-party/page-session.ts'
+import { makeSignedInPages, type SignedInPages } from './relying-party/signed-in-pages.ts'
+import { findAdminSite, listOperatedSites, switchMcpConnections } from './sites/site-admin.ts'
 import { listHeldSites } from './sites/site-choice.ts'
 import type { Database } from './store/database.ts'
 import type { StateStore } from './store/state.ts'
 
-/** The half of the composition root that makes /admin and /account; `app.ts` makes the rest. */
+/** The half of the composition root that makes /admin and /account; `gatehouse.ts` makes the rest. */
 export interface PageParts {
   readonly config: Config
   readonly secretRoot: SecretRoot
@@ -45,7 +45,7 @@ export interface PageParts {
 
 /** What requests leave behind for the pages, written later and not while a request waits. */
 export interface PageRecords {
-  readonly usage: ConnectionUsage
+  readonly usage: GrantUsage
   readonly refusals: ClientRefusals
   /** Called every few seconds and when the service stops. */
   flush(): Promise<void>
@@ -54,9 +54,9 @@ export interface PageRecords {
 }
 
 export function makePageRecords(database: Database, now: () => number): PageRecords {
-  const usage = makeConnectionUsage(database, now)
+  const usage = makeGrantUsage(database, now)
   const refusals = makeClientRefusals(database)
-  const connections = makeConnectionStore(database, now)
+  const connections = makeGrantStore(database, now)
   return {
     usage,
     refusals,
@@ -96,7 +96,7 @@ export function usePages(app: Provider, parts: PageParts, ring: KeyRing): void {
 function sessionsOf({ config, secretRoot, database, state, now }: PageParts): Sessions {
   return makeSessions({
     records: guarded(state, 'AreaSession'),
-    findPerson: storageGuard(makeAccountStore(database).findPerson),
+    findPerson: storageGuard(makePersonStore(database).findPerson),
     formKey: secretRoot.formKey,
     sessionSeconds: config.service.lifetimes.pageSessionSeconds,
     secure: config.baseUrl.startsWith('https:'),
@@ -104,11 +104,15 @@ function sessionsOf({ config, secretRoot, database, state, now }: PageParts): Se
   })
 }
 
-function gateOf(app: Provider, parts: PageParts & { sessions: Sessions }, ring: KeyRing): Gate {
+function gateOf(
+  app: Provider,
+  parts: PageParts & { sessions: Sessions },
+  ring: KeyRing,
+): SignedInPages {
   const { config, secretRoot, sessions, now } = parts
   let listener: RequestListener | undefined
   const label = 'a sign-in to the pages'
-  return makeGate({
+  return makeSignedInPages({
     baseUrl: config.baseUrl,
     keys: ring.keys,
     ownRequest: makeOwnRequest(() => {
@@ -124,16 +128,16 @@ function gateOf(app: Provider, parts: PageParts & { sessions: Sessions }, ring: 
 
 function accountOf(
   { database, state, now }: PageParts,
-  { gate, sessions }: { gate: Gate; sessions: Sessions },
+  { gate, sessions }: { gate: SignedInPages; sessions: Sessions },
 ) {
-  const accounts = makeAccountStore(database)
+  const accounts = makePersonStore(database)
   const forgetGrants = storageGuard(makeForgetGrants(state))
   const remove = storageGuard(async (...[line, actor]: RemoveAppArguments) =>
     removeApp(database, line, actor),
   )
   return accountRoutes({
     gate,
-    lists: guardEvery(makeConnectionLists(database, now)),
+    lists: guardEvery(makeGrantLists(database, now)),
     listHeldSites: storageGuard((personId: string) => listHeldSites(database, personId)),
     slugsOf: storageGuard((personId: string) => listOperatedSites(database, personId)),
     async removeApp(line, actor) {
@@ -154,7 +158,7 @@ type RemoveAppArguments = [
   actor: Parameters<typeof removeApp>[2],
 ]
 
-function adminOf(parts: PageParts, gate: Gate): AdminDependencies {
+function adminOf(parts: PageParts, gate: SignedInPages): AdminDependencies {
   const { config, secretRoot, database, state, records, now } = parts
   const { kysely } = database
   const { hosts, openRegistration } = config.service.metadataDocuments
@@ -172,7 +176,7 @@ function adminOf(parts: PageParts, gate: Gate): AdminDependencies {
       open: (sealed) => secretRoot.open(sealed, label),
       digest: (text) => createHash('sha256').update(text).digest('base64url'),
     }),
-    connections: guardEvery(makeConnectionLists(database, now)),
+    connections: guardEvery(makeGrantLists(database, now)),
     forgetGrants: storageGuard(makeForgetGrants(state)),
     documents:
       openRegistration || hosts.length > 0 ? guardEvery(makeDocumentReviews(database)) : undefined,
@@ -183,11 +187,11 @@ function adminOf(parts: PageParts, gate: Gate): AdminDependencies {
       findApplication: async (siteId, id) => await findApplication(kysely, siteId, id),
       listApplications: async (siteId, request) => await listApplications(kysely, siteId, request),
       listRefusals: async (clientId) => await records.refusals.list(clientId),
-      async switchConnections(siteId, on, actor) {
+      async switchMcpConnections(siteId, on, actor) {
         await kysely.transaction().execute(async (trx) => {
-          const changed = await switchConnections(trx, siteId, on ? actor.now : undefined)
+          const changed = await switchMcpConnections(trx, siteId, on ? actor.now : undefined)
           if (!changed) return
-          await recordChange(trx, actor, {
+          await recordAuditEvent(trx, actor, {
             action: on ? 'feature.on' : 'feature.off',
             subject: { kind: 'site', id: siteId },
             siteId,
@@ -208,7 +212,7 @@ type SiteReads = Pick<
   | 'findApplication'
   | 'listApplications'
   | 'listRefusals'
-  | 'switchConnections'
+  | 'switchMcpConnections'
 >
 
 /** The records of a model of ours, with 503 when their store does not answer (design 24). */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 import { type Logger, pino } from 'pino'
 
-import { readConfig } from './config.ts'
+import { readConfig } from './config/config.ts'
 import { openService } from './open-gatehouse.ts'
 
 /** How long running requests have to finish once the process was asked to stop. */

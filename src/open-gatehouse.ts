@@ -3,12 +3,8 @@ import { join } from 'node:path'
 
 import type { Logger } from 'pino'
 
-import { makePasswords } from './accounts/password.ts'
-import { createService, type Stores } from './app.ts'
 import { makePageRecords } from './app-pages.ts'
 import { makeConformanceProfile } from './authorization/conformance-profile.ts'
-import { type KeyDependencies, loadKeyRing } from './authorization/keys.ts'
-import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './authorization/secret-root.ts'
 import {
   demoAccounts,
   holdsDemoCampus,
@@ -17,8 +13,12 @@ import {
   RowsExist,
   readCampusFolder,
 } from './campus/load.ts'
-import type { Config } from './config.ts'
-import { isLoopbackUrl } from './environment.ts'
+import type { Config } from './config/config.ts'
+import { isLoopbackUrl } from './config/environment.ts'
+import { createService, type Stores } from './gatehouse.ts'
+import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './keys/secret-root.ts'
+import { type KeyDependencies, loadKeyRing } from './keys/signing-keys.ts'
+import { makePasswords } from './people/password.ts'
 import { type Database, openDatabase } from './store/database.ts'
 import { openRedis } from './store/redis.ts'
 import { redisState } from './store/redis-state.ts'

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 
-import { type AttemptPolicy, makeAttemptLimits } from '../src/accounts/attempt-limits.ts'
+import { type AttemptPolicy, makeAttemptLimits } from '../src/people/attempt-limits.ts'
 import { networkOf } from '../src/store/rate-limits.ts'
 import { startRedis } from './support/redis.ts'
 import { requireProgram } from './support/skipped.ts'

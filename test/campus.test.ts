@@ -14,8 +14,8 @@ import {
   RowsExist,
   readCampusFolder,
 } from '../src/campus/load.ts'
-import { isMoment, resolveMoment } from '../src/campus/moment.ts'
 import { type Campus, parseCampus } from '../src/campus/shape.ts'
+import { isTime, resolveTime } from '../src/campus/time.ts'
 import { type Database, openDatabase } from '../src/store/database.ts'
 
 const NOW_MS = Date.UTC(2026, 2, 10, 12, 30)
@@ -43,7 +43,7 @@ describe('demo campus: the data', () => {
   it('gives Sam lifetime, ending and ended access to courses, and every other purchase', () => {
     const access = demo.coursePurchases
       .filter(({ person }) => person === 'per_sam')
-      .map(({ expiresAt }) => expiresAt && Math.sign(resolveMoment(expiresAt, 0)))
+      .map(({ expiresAt }) => expiresAt && Math.sign(resolveTime(expiresAt, 0)))
     expect(access).to.include.members([null, 1, -1])
 
     const lists = [
@@ -172,7 +172,7 @@ describe('campus: the shape', () => {
   })
 
   it('reads times relative to the moment of loading, and instants', () => {
-    const offset = (moment: string) => resolveMoment(moment, NOW_MS) - NOW_MS
+    const offset = (moment: string) => resolveTime(moment, NOW_MS) - NOW_MS
     expect(offset('now')).to.equal(0)
     expect(offset('30 days ago')).to.equal(-30 * DAY_MS)
     expect(offset('in 1 hour')).to.equal(3_600_000)
@@ -185,7 +185,7 @@ describe('campus: the shape', () => {
       'in 3 days at 24:00',
       '2026-13-01T00:00Z',
     ]) {
-      expect(isMoment(text), text).to.equal(false)
+      expect(isTime(text), text).to.equal(false)
     }
   })
 })

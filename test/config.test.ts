@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import fc from 'fast-check'
 
-import { readConfig } from '../src/config.ts'
-import { environmentTable, isLoopbackUrl, readEnvironment } from '../src/environment.ts'
+import { readConfig } from '../src/config/config.ts'
+import { environmentTable, isLoopbackUrl, readEnvironment } from '../src/config/environment.ts'
 import { configFolder } from './support/gatehouse.ts'
 
 type Variables = Record<string, string>

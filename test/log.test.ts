@@ -7,7 +7,7 @@ import Koa from 'koa'
 import { pino } from 'pino'
 
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { errorDoor } from '../src/http/error-door.ts'
+import { errorHandler } from '../src/http/error-handler.ts'
 import { paths } from '../src/http/paths.ts'
 import { requestLog } from '../src/http/request-log.ts'
 import {
@@ -316,7 +316,7 @@ describe('log: a fault is one line with its cause, and the client sees only its 
     const app = new Koa()
     app.on('error', () => {})
     app.use(requestLog(logger, Date.now))
-    app.use(errorDoor())
+    app.use(errorHandler())
     app.use(() => {
       throw new Error('the secret reason', { cause: new Error('deeper') })
     })

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 
 import { expect } from 'chai'
 
-import { readConfig } from '../src/config.ts'
+import { readConfig } from '../src/config/config.ts'
 import { paths } from '../src/http/paths.ts'
 import { makeAdmission } from '../src/mcp/admission.ts'
 import { type Exchange, makeToolServer } from '../src/mcp/server.ts'

@@ -5,8 +5,8 @@ import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import * as oidc from 'openid-client'
 
-import { makeDocumentReviews } from '../src/clients/document-review.ts'
 import { paths } from '../src/http/paths.ts'
+import { makeDocumentReviews } from '../src/metadata-documents/document-review.ts'
 import { type DocumentHost, documentAnswer, startDocumentHost } from './support/document-host.ts'
 import {
   olivia,
@@ -205,7 +205,7 @@ describe('Client ID Metadata Documents', () => {
       await test.review('blocked')
       expect(await introspect(url, tokens.access_token)).to.deep.equal({ active: false })
       const { rows } = await test.reviews.listDocumentClients({ first: 1, after: undefined })
-      expect(rows[0]).to.include({ clientId, standing: 'blocked' })
+      expect(rows[0]).to.include({ clientId, state: 'blocked' })
       expect(test.host.requests).to.have.length(2)
     })
   })
@@ -250,12 +250,12 @@ describe('Client ID Metadata Documents', () => {
       expect((await list()).rows[0]).to.include({
         clientId,
         name: 'A client',
-        standing: 'unreviewed',
+        state: 'unreviewed',
       })
       await test.review('approved')
       const page = await list()
       expect(page).to.include({ totalCount: 1, hasNextPage: false })
-      expect(page.rows[0]).to.include({ standing: 'approved' })
+      expect(page.rows[0]).to.include({ state: 'approved' })
       expect(page.rows[0]?.reviewerName).to.match(/Olivia/)
       const [event] = await test.service.service.stores.database.kysely
         .selectFrom('audit_event')
@@ -281,7 +281,7 @@ describe('Client ID Metadata Documents', () => {
       })
       expect(await refusal(exchange())).to.include('invalid_scope')
       const { rows } = await test.reviews.listDocumentClients({ first: 1, after: undefined })
-      expect(rows[0]).to.include({ standing: 'changed', name: 'Another client' })
+      expect(rows[0]).to.include({ state: 'changed', name: 'Another client' })
     })
 
     it('cannot be reviewed before anybody used them', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 
-import { beginSignIn, completeSignIn } from '../src/first-party/sign-in.ts'
+import { beginSignIn, completeSignIn } from '../src/relying-party/sign-in.ts'
 
 const baseUrl = 'https://gatehouse.example'
 const now = 1_800_000_000_000

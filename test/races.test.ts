@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import type { ServicePolicy } from '../src/config.ts'
+import type { ServicePolicy } from '../src/config/config.ts'
 import { type Answer, exchangeAt, introspectAt, refreshAt } from './support/endpoints.ts'
 import {
   configWith,

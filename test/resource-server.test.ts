@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import { tokenRevocation } from 'openid-client'
 
-import type { ServicePolicy } from '../src/config.ts'
+import type { ServicePolicy } from '../src/config/config.ts'
 import { paths } from '../src/http/paths.ts'
 import { challengeHeader } from '../src/resource-server/challenge.ts'
 import {
@@ -54,9 +54,9 @@ function storage(changes: Partial<BearerTokens> = {}): BearerTokens & { calls: s
       'grant',
       changes.findGrant ?? (async () => ({ personId: 'per_sam', clientId: 'app' })),
     ),
-    findStanding: counted(
-      'standing',
-      changes.findStanding ?? (async () => ({ kind: 'good', person, roles: ['student'] }) as const),
+    findAccess: counted(
+      'access',
+      changes.findAccess ?? (async () => ({ kind: 'good', person, roles: ['student'] }) as const),
     ),
   }
 }
@@ -96,7 +96,7 @@ describe('bearer verdicts', () => {
     const verdict = makeVerifyBearer(tokens, origin)(['Bearer abc'])
     await new Promise(setImmediate)
     // The grant has not been answered, and the standing was asked all the same.
-    expect(tokens.calls).to.deep.equal(['token', 'grant', 'standing'])
+    expect(tokens.calls).to.deep.equal(['token', 'grant', 'access'])
     open.resolve(undefined)
     await verdict
   })
@@ -110,7 +110,7 @@ describe('bearer verdicts', () => {
       await reasonOf({ findGrant: async () => undefined }),
       await reasonOf({ findGrant: async () => ({ personId: 'per_else', clientId: 'app' }) }),
       await reasonOf({
-        findStanding: async () => ({ kind: 'lost', reason: 'the client is disabled' }),
+        findAccess: async () => ({ kind: 'lost', reason: 'the client is disabled' }),
       }),
     ]
     expect(new Set(reasons).size).to.equal(reasons.length)
@@ -153,7 +153,7 @@ describe('bearer verdicts', () => {
     const fail = async () => {
       throw new Error('no answer')
     }
-    for (const changes of [{ findToken: fail }, { findGrant: fail }, { findStanding: fail }]) {
+    for (const changes of [{ findToken: fail }, { findGrant: fail }, { findAccess: fail }]) {
       const verdict = await makeVerifyBearer(storage(changes), origin)(['Bearer abc'])
       expect(verdict.kind).to.equal('unavailable')
     }

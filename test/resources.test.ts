@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 
-import { makeResources } from '../src/authorization/resources.ts'
 import { paths } from '../src/http/paths.ts'
+import { makeResources } from '../src/token/resource-indicators.ts'
 
 const protectedPaths = [paths.mcp, paths.graphql]
 

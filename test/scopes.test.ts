@@ -77,24 +77,24 @@ describe('scopes: what a client may request follows from its origin (Authenticat
 
   for (const { origin, reviewed, may } of rows) {
     const how = reviewed === undefined ? '' : `, ${reviewed ? 'reviewed' : 'not reviewed'}`
-    const standing = { origin, ...(reviewed !== undefined && { reviewed }) }
+    const access = { origin, ...(reviewed !== undefined && { reviewed }) }
 
     it(`${origin}${how}: these and no others of the 38`, () => {
-      expect(decideScopes(standing)).to.have.members(may)
+      expect(decideScopes(access)).to.have.members(may)
     })
 
     for (const name of specified) {
       it(`${origin}${how}: an operator who chose ${name} alone adds nothing by it`, () => {
         const expected = may.filter((scope) => scope === name || identity.includes(scope))
-        expect(decideScopes({ ...standing, chosen: [name] })).to.have.members(expected)
+        expect(decideScopes({ ...access, chosen: [name] })).to.have.members(expected)
       })
     }
 
     it(`${origin}${how}: a choice of everything, of nothing and of nonsense opens nothing more`, () => {
-      expect(decideScopes({ ...standing, chosen: specified })).to.have.members(may)
-      expect(decideScopes({ ...standing, chosen: [] })).to.have.members(identity)
+      expect(decideScopes({ ...access, chosen: specified })).to.have.members(may)
+      expect(decideScopes({ ...access, chosen: [] })).to.have.members(identity)
       const nonsense = ['admin', '*', 'account:*', 'ACCOUNT:READ', '__proto__']
-      expect(decideScopes({ ...standing, chosen: nonsense })).to.have.members(identity)
+      expect(decideScopes({ ...access, chosen: nonsense })).to.have.members(identity)
     })
   }
 

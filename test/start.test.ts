@@ -6,7 +6,7 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { environmentTable, renderExampleEnv } from '../src/environment.ts'
+import { environmentTable, renderExampleEnv } from '../src/config/environment.ts'
 import {
   configWith,
   runService,

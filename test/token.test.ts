@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import type { ServicePolicy } from '../src/config.ts'
+import type { ServicePolicy } from '../src/config/config.ts'
 import { paths } from '../src/http/paths.ts'
 import {
   notes,

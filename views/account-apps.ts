@@ -1,9 +1,9 @@
 import { type AreaView, areaConfirmPage, areaPage, doneNotice, type Pager, pager } from './area.ts'
 import { type ClientView, foreignName, kindSentence } from './client-view.ts'
-import { type ConnectionView, connectionFacts } from './connection-view.ts'
+import { connectionFacts, type GrantView } from './grant-view.ts'
 import { type Html, html } from './html.ts'
 
-export interface ConnectedAppView extends ConnectionView {
+export interface ConnectedAppView extends GrantView {
   readonly name: string
   readonly kind: ClientView['kind']
   /** The site that the access is bound to. */

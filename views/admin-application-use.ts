@@ -1,13 +1,13 @@
 import { type AreaView, areaConfirmPage, areaPage, doneNotice, type Pager, pager } from './area.ts'
 import { foreignName } from './client-view.ts'
-import { type ConnectionView, connectionFacts } from './connection-view.ts'
+import { connectionFacts, type GrantView } from './grant-view.ts'
 import { type Html, html } from './html.ts'
-import { moment } from './moment.ts'
+import { moment } from './time.ts'
 
 export interface ApplicationPeoplePage {
   readonly area: AreaView
   readonly name: string
-  readonly people: readonly (ConnectionView & {
+  readonly people: readonly (GrantView & {
     readonly name: string
     readonly email: string
     readonly removeHref: string
@@ -118,7 +118,7 @@ it.</p>`,
   })
 }
 
-export function endAllConnectionsPage({ name, people, ...page }: ApplicationConfirmPage): Html {
+export function endAllGrantsPage({ name, people, ...page }: ApplicationConfirmPage): Html {
   return areaConfirmPage({
     ...page,
     title: 'End all connections?',
@@ -130,7 +130,7 @@ again.</p>`,
   })
 }
 
-export function endConnectionPage({
+export function endGrantPage({
   name,
   personName,
   ...page

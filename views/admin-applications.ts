@@ -2,7 +2,7 @@ import { type AreaView, areaPage, doneNotice, type Pager, pager } from './area.t
 import { foreignName } from './client-view.ts'
 import { csrfField } from './forms.ts'
 import { type Html, html } from './html.ts'
-import { moment } from './moment.ts'
+import { moment } from './time.ts'
 
 export interface ApplicationsPage {
   readonly area: AreaView

@@ -1,6 +1,6 @@
 import { type AreaView, areaPage, type Pager, pager } from './area.ts'
 import { type Html, html } from './html.ts'
-import { moment } from './moment.ts'
+import { moment } from './time.ts'
 
 export interface AuditPage {
   readonly area: AreaView

@@ -1,7 +1,7 @@
 import { type AreaView, areaConfirmPage, areaPage, doneNotice, type Pager, pager } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { type Html, html } from './html.ts'
-import { moment } from './moment.ts'
+import { moment } from './time.ts'
 
 export interface DocumentClientsPage {
   readonly area: AreaView
@@ -14,7 +14,7 @@ export interface DocumentClientView {
   readonly clientId: string
   readonly name: string
   readonly redirectUris: readonly string[]
-  readonly standing: 'unreviewed' | 'changed' | 'approved' | 'blocked'
+  readonly state: 'unreviewed' | 'changed' | 'approved' | 'blocked'
   readonly firstSeenAt: number
   readonly reviewedAt: number | undefined
   readonly reviewerName: string | undefined
@@ -22,7 +22,7 @@ export interface DocumentClientView {
   readonly blockHref: string
 }
 
-const standings = {
+const stateNames = {
   unreviewed: 'not reviewed: it may read, and change nothing',
   changed: 'changed since it was approved: it may read, and change nothing',
   approved: 'approved',
@@ -48,7 +48,7 @@ ${pager(page.pager)}`,
 }
 
 function client(view: DocumentClientView): Html {
-  const { standing, reviewedAt, reviewerName } = view
+  const { state, reviewedAt, reviewerName } = view
   return html`<li class="card">
 <h2>${foreignName(view.name)}</h2>
 <dl class="facts">
@@ -56,18 +56,18 @@ function client(view: DocumentClientView): Html {
 <div><dt>Redirects to</dt><dd><ul class="plain">
 ${view.redirectUris.map((uri) => html`<li><code>${uri}</code></li>\n`)}</ul></dd></div>
 <div><dt>First seen</dt><dd>${moment(view.firstSeenAt)}</dd></div>
-<div><dt>Review</dt><dd>${standings[standing]}${
+<div><dt>Review</dt><dd>${stateNames[state]}${
     reviewedAt !== undefined &&
     html`<br><span class="muted">${moment(reviewedAt)} by <bdi>${reviewerName ?? 'somebody'}</bdi></span>`
   }</dd></div>
 </dl>
 <div class="actions">
 ${
-  standing !== 'approved' &&
+  state !== 'approved' &&
   html`<a class="button second" href="${view.approveHref}">Approve<span class="hidden"> <bdi>${view.name}</bdi></span>…</a>`
 }
 ${
-  standing !== 'blocked' &&
+  state !== 'blocked' &&
   html`<a class="button second" href="${view.blockHref}">Block<span class="hidden"> <bdi>${view.name}</bdi></span>…</a>`
 }
 </div>

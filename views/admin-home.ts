@@ -1,7 +1,7 @@
 import { type AreaView, areaConfirmPage, areaPage, doneNotice } from './area.ts'
 import { csrfField } from './forms.ts'
 import { type Html, html } from './html.ts'
-import { moment } from './moment.ts'
+import { moment } from './time.ts'
 
 /** Which site to administer. */
 export function adminSitesPage({

@@ -5,29 +5,34 @@ import { accountHomePage } from '../../views/account-home.ts'
 import { signedOutEverywherePage, signOutEverywherePage } from '../../views/account-signed-out.ts'
 import type { AreaView } from '../../views/area.ts'
 import type { Actor } from '../audit/audit-log.ts'
-import type { AppLine, ConnectionLists } from '../connections/connection-lists.ts'
-import { nothingHere } from '../errors.ts'
-import { abilitiesOf } from '../first-party/abilities.ts'
-import { actorOf } from '../first-party/actor.ts'
-import { pages } from '../first-party/addresses.ts'
-import { doneSentence } from '../first-party/done.ts'
-import { type Gate, type PageContext, seeOther, sendPage } from '../first-party/gate.ts'
-import { listRequest, pagerOf } from '../first-party/paging.ts'
-import type { Visitor } from '../first-party/session.ts'
+import type { AppLine, GrantLists } from '../grants/grant-lists.ts'
+import { nothingHere } from '../http/errors.ts'
 import { formField } from '../http/form.ts'
+import { noticeOf } from '../http/notice.ts'
+import { pages } from '../http/page-paths.ts'
+import { actorOf } from '../relying-party/actor.ts'
+import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
+import type { PageSession } from '../relying-party/page-session.ts'
+import {
+  type PageContext,
+  type SignedInPages,
+  seeOther,
+  sendPage,
+} from '../relying-party/signed-in-pages.ts'
+import { describeScopes } from '../scopes/scope-sentences.ts'
+import { operates } from '../sites/roles.ts'
 import type { HeldSite } from '../sites/site-choice.ts'
-import { operates } from '../sites/standing.ts'
 import { kindOfOrigin } from './app-kind.ts'
 
 export interface AccountDependencies {
-  readonly gate: Gate
-  readonly lists: Pick<ConnectionLists, 'listApps' | 'findApp'>
+  readonly gate: SignedInPages
+  readonly lists: Pick<GrantLists, 'listApps' | 'findApp'>
   readonly listHeldSites: (personId: string) => Promise<readonly HeldSite[]>
   /** The address of the administration of a site, by the site's id. */
   readonly slugsOf: (personId: string) => Promise<readonly { id: string; slug: string }[]>
   /** @returns false when there was nothing to remove */
   readonly removeApp: (line: AppLine, actor: Actor) => Promise<boolean>
-  readonly signOutEverywhere: (ctx: PageContext, visitor: Visitor) => Promise<void>
+  readonly signOutEverywhere: (ctx: PageContext, session: PageSession) => Promise<void>
   readonly now: () => number
 }
 
@@ -46,24 +51,24 @@ export function accountRoutes(dependencies: AccountDependencies): Router {
 
   router.get(
     addresses.home,
-    gate.page(async (ctx, visitor) => await showHome(ctx, visitor, dependencies)),
+    gate.page(async (ctx, session) => await showHome(ctx, session, dependencies)),
   )
   appRoutes(router, dependencies)
 
   router.get(
     addresses.signOutEverywhere,
-    gate.page(async (ctx, visitor) => {
+    gate.page(async (ctx, session) => {
       const [action, cancelHref] = [addresses.signOutEverywhere, addresses.home]
       sendPage(
         ctx,
-        signOutEverywherePage({ area: areaOf(visitor, addresses.home), action, cancelHref }),
+        signOutEverywherePage({ area: areaOf(session, addresses.home), action, cancelHref }),
       )
     }),
   )
   router.post(
     addresses.signOutEverywhere,
-    gate.form(async (ctx, visitor) => {
-      await dependencies.signOutEverywhere(ctx, visitor)
+    gate.form(async (ctx, session) => {
+      await dependencies.signOutEverywhere(ctx, session)
       seeOther(ctx, addresses.signedOutEverywhere)
     }),
   )
@@ -78,32 +83,32 @@ export function accountRoutes(dependencies: AccountDependencies): Router {
 function appRoutes(router: Router, { gate, lists, removeApp, now }: AccountDependencies): void {
   router.get(
     addresses.apps,
-    gate.page(async (ctx, visitor) => {
-      const { rows, next } = await lists.listApps(visitor.person.id, listRequest(ctx))
+    gate.page(async (ctx, session) => {
+      const { rows, next } = await lists.listApps(session.person.id, listRequest(ctx))
       const apps = rows.map(({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
         name: clientName,
         kind: kindOfOrigin(clientOrigin),
         siteName: site?.name,
         removeHref: `${addresses.remove}?${lineQuery(clientId, site?.id)}`,
-        ...abilitiesOf(scopes),
+        ...describeScopes(scopes),
         ...use,
       }))
-      const done = doneSentence(ctx, {
+      const done = noticeOf(ctx, {
         removed: 'The application was removed. It has no access any more.',
       })
-      const area = areaOf(visitor, addresses.apps)
+      const area = areaOf(session, addresses.apps)
       sendPage(ctx, connectedAppsPage({ area, apps, pager: pagerOf(ctx, next), done }))
     }),
   )
   router.get(
     addresses.remove,
-    gate.page(async (ctx, visitor) => {
+    gate.page(async (ctx, session) => {
       const query = new URLSearchParams(ctx.querystring)
       const [client, site] = [query.get('client') ?? '', query.get('site') ?? '']
-      const app = await lists.findApp(lineOf(visitor, client, site))
+      const app = await lists.findApp(lineOf(session, client, site))
       if (!app) throw nothingHere()
       const page = removeAppPage({
-        area: areaOf(visitor, addresses.apps),
+        area: areaOf(session, addresses.apps),
         name: app.clientName,
         siteName: app.siteName,
         action: addresses.remove,
@@ -118,10 +123,10 @@ function appRoutes(router: Router, { gate, lists, removeApp, now }: AccountDepen
   )
   router.post(
     addresses.remove,
-    gate.form(async (ctx, visitor) => {
-      const line = lineOf(visitor, formField(ctx, 'client'), formField(ctx, 'site'))
+    gate.form(async (ctx, session) => {
+      const line = lineOf(session, formField(ctx, 'client'), formField(ctx, 'site'))
       // What is somebody else's, or gone, or was never there, is answered alike.
-      if (!(await removeApp(line, actorOf(ctx, visitor, now)))) throw nothingHere()
+      if (!(await removeApp(line, actorOf(ctx, session, now)))) throw nothingHere()
       seeOther(ctx, `${addresses.apps}?done=removed`)
     }),
   )
@@ -129,14 +134,14 @@ function appRoutes(router: Router, { gate, lists, removeApp, now }: AccountDepen
 
 async function showHome(
   ctx: PageContext,
-  visitor: Visitor,
+  session: PageSession,
   { listHeldSites, slugsOf }: AccountDependencies,
 ): Promise<void> {
-  const { person } = visitor
+  const { person } = session
   const [sites, slugs] = await Promise.all([listHeldSites(person.id), slugsOf(person.id)])
   const slugOf = new Map(slugs.map(({ id, slug }) => [id, slug]))
   const page = accountHomePage({
-    area: areaOf(visitor, addresses.home),
+    area: areaOf(session, addresses.home),
     person,
     sites: sites.map(({ id, name, roles }) => ({
       name,
@@ -149,7 +154,7 @@ async function showHome(
   sendPage(ctx, page)
 }
 
-function areaOf({ person, csrf }: Visitor, current: string): AreaView {
+function areaOf({ person, csrf }: PageSession, current: string): AreaView {
   const link = (href: string, label: string) => ({ href, label, current: href === current })
   return {
     name: 'Your account',
@@ -159,7 +164,7 @@ function areaOf({ person, csrf }: Visitor, current: string): AreaView {
   }
 }
 
-function lineOf({ person }: Visitor, clientId: string, site: string): AppLine {
+function lineOf({ person }: PageSession, clientId: string, site: string): AppLine {
   return { personId: person.id, clientId, siteId: site === '' ? undefined : site }
 }
 

@@ -5,15 +5,15 @@ import {
   disableApplicationPage,
   removeSecretPage,
 } from '../../views/admin-application-use.ts'
-import { nothingHere } from '../errors.ts'
-import { seeOther, sendPage } from '../first-party/gate.ts'
+import { nothingHere } from '../http/errors.ts'
+import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
 import { APPLICATION, findAsked } from './application-routes.ts'
 import type { AdminDependencies } from './dependencies.ts'
-import type { Entrance } from './entrance.ts'
+import type { OperatorPages } from './operator-pages.ts'
 
 /** Stopping an application, and its secrets. What cannot be taken back asks once. */
 export function applicationChangeRoutes(
-  entrance: Entrance,
+  operatorPages: OperatorPages,
   dependencies: AdminDependencies,
 ): Router {
   const router = new Router()
@@ -25,7 +25,7 @@ export function applicationChangeRoutes(
   ] as const) {
     router.get(
       `${APPLICATION}/${word}`,
-      entrance.whereOn.page(async (ctx, operator) => {
+      operatorPages.whereOn.page(async (ctx, operator) => {
         const app = await findAsked(ctx, operator, dependencies)
         const page = confirmPage({
           area: operator.area,
@@ -45,7 +45,7 @@ export function applicationChangeRoutes(
   ] as const) {
     router.post(
       `${APPLICATION}/${word}`,
-      entrance.whereOn.form(async (ctx, operator) => {
+      operatorPages.whereOn.form(async (ctx, operator) => {
         const app = await findAsked(ctx, operator, dependencies)
         await applications.setEnabled(app, enabled, operator.actor)
         seeOther(ctx, `${operator.address('applications', app.clientId)}?done=${word}d`)
@@ -55,31 +55,35 @@ export function applicationChangeRoutes(
 
   router.post(
     `${APPLICATION}/delete`,
-    entrance.whereOn.form(async (ctx, operator) => {
+    operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       await forgetGrants(await applications.remove(app, operator.actor))
       seeOther(ctx, `${operator.address('applications')}?done=deleted`)
     }),
   )
-  secretRoutes(router, entrance, dependencies)
+  secretRoutes(router, operatorPages, dependencies)
   return router
 }
 
-function secretRoutes(router: Router, entrance: Entrance, dependencies: AdminDependencies): void {
+function secretRoutes(
+  router: Router,
+  operatorPages: OperatorPages,
+  dependencies: AdminDependencies,
+): void {
   const { secrets, newSecrets } = dependencies
   router.post(
     `${APPLICATION}/secrets`,
-    entrance.whereOn.form(async (ctx, operator) => {
+    operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       const secret = await secrets.add(app, operator.actor)
-      if (secret !== undefined) await newSecrets.keep(operator.visitor, app.clientId, secret)
+      if (secret !== undefined) await newSecrets.keep(operator.session, app.clientId, secret)
       const done = secret === undefined ? 'two-secrets' : 'secret-added'
       seeOther(ctx, `${operator.address('applications', app.clientId)}?done=${done}`)
     }),
   )
   router.get(
     `${APPLICATION}/secrets/:secret/remove`,
-    entrance.whereOn.page(async (ctx, operator) => {
+    operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       const secret = app.secrets.find(({ id }) => id === ctx.params['secret'])
       if (!secret) throw nothingHere()
@@ -95,7 +99,7 @@ function secretRoutes(router: Router, entrance: Entrance, dependencies: AdminDep
   )
   router.post(
     `${APPLICATION}/secrets/:secret/remove`,
-    entrance.whereOn.form(async (ctx, operator) => {
+    operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       const removed = await secrets.remove(app, ctx.params['secret'] ?? '', operator.actor)
       if (!removed) throw nothingHere()

@@ -7,30 +7,33 @@ import {
   checkEntry,
   choosableScopes,
   type TypedEntry,
-} from '../clients/application-form.ts'
-import type { Application } from '../clients/application-lists.ts'
-import { LIVE_SECRETS_MAX } from '../clients/application-secrets.ts'
-import { APPLICATIONS_PER_SITE_MAX } from '../clients/application-store.ts'
-import { nothingHere } from '../errors.ts'
-import { pages } from '../first-party/addresses.ts'
-import { doneSentence } from '../first-party/done.ts'
-import { type PageContext, seeOther, sendPage } from '../first-party/gate.ts'
-import { listRequest, pagerOf } from '../first-party/paging.ts'
+} from '../applications/application-form.ts'
+import type { Application } from '../applications/application-lists.ts'
+import { LIVE_SECRETS_MAX } from '../applications/application-secrets.ts'
+import { APPLICATIONS_PER_SITE_MAX } from '../applications/application-store.ts'
+import { nothingHere } from '../http/errors.ts'
 import { formField, formFields } from '../http/form.ts'
+import { noticeOf } from '../http/notice.ts'
+import { pages } from '../http/page-paths.ts'
+import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
+import { type PageContext, seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
 import type { AdminDependencies } from './dependencies.ts'
-import type { Entrance, Operator } from './entrance.ts'
+import type { Operator, OperatorPages } from './operator-pages.ts'
 
 const APPLICATIONS = `${pages.admin}/:site/applications`
 export const APPLICATION = `${APPLICATIONS}/:client`
 
 /** The OAuth applications of a site: the list, one of them, and the form that makes or changes it. */
-export function applicationRoutes(entrance: Entrance, dependencies: AdminDependencies): Router {
+export function applicationRoutes(
+  operatorPages: OperatorPages,
+  dependencies: AdminDependencies,
+): Router {
   const router = new Router()
   const { listApplications } = dependencies
 
   router.get(
     APPLICATIONS,
-    entrance.whereOn.page(async (ctx, { area, site, address }) => {
+    operatorPages.whereOn.page(async (ctx, { area, site, address }) => {
       const { rows, next } = await listApplications(site.id, listRequest(ctx))
       const page = applicationsPage({
         area,
@@ -44,21 +47,21 @@ export function applicationRoutes(entrance: Entrance, dependencies: AdminDepende
         })),
         newHref: address('applications', 'new'),
         pager: pagerOf(ctx, next),
-        done: doneSentence(ctx, { deleted: 'The application was deleted.' }),
+        done: noticeOf(ctx, { deleted: 'The application was deleted.' }),
       })
       sendPage(ctx, page)
     }),
   )
-  creationRoutes(router, entrance, dependencies)
+  creationRoutes(router, operatorPages, dependencies)
 
   router.get(
     APPLICATION,
-    entrance.whereOn.page(async (ctx, operator) => {
+    operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       await showApplication(ctx, { app, operator }, dependencies)
     }),
   )
-  editRoutes(router, entrance, dependencies)
+  editRoutes(router, operatorPages, dependencies)
   return router
 }
 
@@ -77,41 +80,45 @@ const nothingTyped: TypedEntry = { name: '', redirectUris: '', authMethod: '', s
 
 function creationRoutes(
   router: Router,
-  entrance: Entrance,
+  operatorPages: OperatorPages,
   { applications, newSecrets, loopbackHosts }: AdminDependencies,
 ): void {
   router.get(
     `${APPLICATIONS}/new`,
-    entrance.whereOn.page(async (ctx, operator) => {
+    operatorPages.whereOn.page(async (ctx, operator) => {
       sendForm(ctx, { operator, app: undefined, typed: nothingTyped })
     }),
   )
   router.post(
     APPLICATIONS,
-    entrance.whereOn.form(async (ctx, operator) => {
+    operatorPages.whereOn.form(async (ctx, operator) => {
       const typed = typedEntry(ctx)
       const checked = checkEntry(typed, loopbackHosts)
       if (checked.kind === 'bad') {
         return sendForm(ctx, { operator, app: undefined, typed, problems: checked.problems })
       }
-      const { site, actor, visitor, address } = operator
+      const { site, actor, session, address } = operator
       const created = await applications.create(site.id, checked.application, actor)
       if (!created) {
         const problem = `A site may have ${APPLICATIONS_PER_SITE_MAX} applications. Delete one first.`
         return sendForm(ctx, { operator, app: undefined, typed, problem })
       }
       const { clientId, secret } = created
-      if (secret !== undefined) await newSecrets.keep(visitor, clientId, secret)
+      if (secret !== undefined) await newSecrets.keep(session, clientId, secret)
       seeOther(ctx, `${address('applications', clientId)}?done=created`)
     }),
   )
 }
 
-function editRoutes(router: Router, entrance: Entrance, dependencies: AdminDependencies): void {
+function editRoutes(
+  router: Router,
+  operatorPages: OperatorPages,
+  dependencies: AdminDependencies,
+): void {
   const { applications, loopbackHosts, forgetGrants } = dependencies
   router.get(
     `${APPLICATION}/edit`,
-    entrance.whereOn.page(async (ctx, operator) => {
+    operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       const typed = { ...app, redirectUris: app.redirectUris.join('\n') }
       sendForm(ctx, { operator, app, typed })
@@ -119,7 +126,7 @@ function editRoutes(router: Router, entrance: Entrance, dependencies: AdminDepen
   )
   router.post(
     `${APPLICATION}/edit`,
-    entrance.whereOn.form(async (ctx, operator) => {
+    operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       // What a client is does not change: a public one would have no secret, a confidential one two.
       const typed = { ...typedEntry(ctx), authMethod: app.authMethod }
@@ -183,7 +190,7 @@ async function showApplication(
   { app, operator }: Shown,
   { newSecrets, connections, discoveryHref }: AdminDependencies,
 ): Promise<void> {
-  const { area, visitor, address } = operator
+  const { area, session, address } = operator
   const at = (...segments: string[]) => address('applications', app.clientId, ...segments)
   const page = applicationPage({
     area,
@@ -198,7 +205,7 @@ async function showApplication(
       removeHref: app.secrets.length > 1 ? at('secrets', id, 'remove') : undefined,
     })),
     mayAddSecret: app.secrets.length < LIVE_SECRETS_MAX,
-    newSecret: await newSecrets.take(visitor, app.clientId),
+    newSecret: await newSecrets.take(session, app.clientId),
     people: await connections.countPeople(app.clientId),
     hrefs: {
       edit: at('edit'),
@@ -210,7 +217,7 @@ async function showApplication(
       enable: at('enable'),
     },
     discoveryHref,
-    done: doneSentence(ctx, doneSentences),
+    done: noticeOf(ctx, doneSentences),
   })
   sendPage(ctx, page)
 }

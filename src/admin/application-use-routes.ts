@@ -2,28 +2,31 @@ import Router from 'koa-router'
 
 import {
   applicationPeoplePage,
-  endAllConnectionsPage,
-  endConnectionPage,
+  endAllGrantsPage,
+  endGrantPage,
   refusalsPage,
 } from '../../views/admin-application-use.ts'
-import { REFUSALS_PER_CLIENT } from '../clients/application-refusals.ts'
-import { nothingHere } from '../errors.ts'
-import { abilitiesOf } from '../first-party/abilities.ts'
-import { doneSentence } from '../first-party/done.ts'
-import { seeOther, sendPage } from '../first-party/gate.ts'
-import { listRequest, pagerOf } from '../first-party/paging.ts'
+import { REFUSALS_PER_CLIENT } from '../applications/application-refusals.ts'
+import { nothingHere } from '../http/errors.ts'
+import { noticeOf } from '../http/notice.ts'
+import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
+import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
+import { describeScopes } from '../scopes/scope-sentences.ts'
 import { APPLICATION, findAsked } from './application-routes.ts'
 import type { AdminDependencies } from './dependencies.ts'
-import type { Entrance } from './entrance.ts'
+import type { OperatorPages } from './operator-pages.ts'
 
 /** How an application is used: who connected it, and what was refused to it. */
-export function applicationUseRoutes(entrance: Entrance, dependencies: AdminDependencies): Router {
+export function applicationUseRoutes(
+  operatorPages: OperatorPages,
+  dependencies: AdminDependencies,
+): Router {
   const router = new Router()
   const { connections, listRefusals } = dependencies
 
   router.get(
     `${APPLICATION}/people`,
-    entrance.whereOn.page(async (ctx, operator) => {
+    operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       const at = (...segments: string[]) =>
         operator.address('applications', app.clientId, ...segments)
@@ -33,13 +36,13 @@ export function applicationUseRoutes(entrance: Entrance, dependencies: AdminDepe
         name: app.name,
         people: rows.map(({ personId, scopes, ...person }) => ({
           ...person,
-          ...abilitiesOf(scopes),
+          ...describeScopes(scopes),
           removeHref: at('people', personId, 'end'),
         })),
         removeAllHref: at('people', 'end-all'),
         backHref: at(),
         pager: pagerOf(ctx, next),
-        done: doneSentence(ctx, {
+        done: noticeOf(ctx, {
           ended: 'The connection was ended. Its tokens are refused.',
           'all-ended': 'All connections were ended. Their tokens are refused.',
         }),
@@ -49,7 +52,7 @@ export function applicationUseRoutes(entrance: Entrance, dependencies: AdminDepe
   )
   router.get(
     `${APPLICATION}/refusals`,
-    entrance.whereOn.page(async (ctx, operator) => {
+    operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       const page = refusalsPage({
         area: operator.area,
@@ -61,17 +64,21 @@ export function applicationUseRoutes(entrance: Entrance, dependencies: AdminDepe
       sendPage(ctx, page)
     }),
   )
-  endingRoutes(router, entrance, dependencies)
+  endingRoutes(router, operatorPages, dependencies)
   return router
 }
 
-function endingRoutes(router: Router, entrance: Entrance, dependencies: AdminDependencies): void {
+function endingRoutes(
+  router: Router,
+  operatorPages: OperatorPages,
+  dependencies: AdminDependencies,
+): void {
   const { applications, connections, forgetGrants } = dependencies
   router.get(
     `${APPLICATION}/people/end-all`,
-    entrance.whereOn.page(async (ctx, operator) => {
+    operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
-      const page = endAllConnectionsPage({
+      const page = endAllGrantsPage({
         area: operator.area,
         name: app.name,
         people: await connections.countPeople(app.clientId),
@@ -83,7 +90,7 @@ function endingRoutes(router: Router, entrance: Entrance, dependencies: AdminDep
   )
   router.post(
     `${APPLICATION}/people/end-all`,
-    entrance.whereOn.form(async (ctx, operator) => {
+    operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       await forgetGrants(await applications.disconnect(app, undefined, operator.actor))
       const people = operator.address('applications', app.clientId, 'people')
@@ -92,11 +99,11 @@ function endingRoutes(router: Router, entrance: Entrance, dependencies: AdminDep
   )
   router.get(
     `${APPLICATION}/people/:person/end`,
-    entrance.whereOn.page(async (ctx, operator) => {
+    operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       const person = await connections.findPerson(app.clientId, ctx.params['person'] ?? '')
       if (!person) throw nothingHere()
-      const page = endConnectionPage({
+      const page = endGrantPage({
         area: operator.area,
         name: app.name,
         personName: person.name,
@@ -108,7 +115,7 @@ function endingRoutes(router: Router, entrance: Entrance, dependencies: AdminDep
   )
   router.post(
     `${APPLICATION}/people/:person/end`,
-    entrance.whereOn.form(async (ctx, operator) => {
+    operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       const { actor, address } = operator
       const ended = await applications.disconnect(app, ctx.params['person'] ?? '', actor)

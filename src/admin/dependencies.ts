@@ -1,13 +1,13 @@
+import type { Application, ApplicationLine } from '../applications/application-lists.ts'
+import type { Refusal } from '../applications/application-refusals.ts'
+import type { ApplicationSecrets } from '../applications/application-secrets.ts'
+import type { ApplicationStore } from '../applications/application-store.ts'
 import type { Actor, AuditEntry } from '../audit/audit-log.ts'
-import type { Application, ApplicationLine } from '../clients/application-lists.ts'
-import type { Refusal } from '../clients/application-refusals.ts'
-import type { ApplicationSecrets } from '../clients/application-secrets.ts'
-import type { ApplicationStore } from '../clients/application-store.ts'
-import type { DocumentReviews } from '../clients/document-review.ts'
-import type { ConnectionLists, ListRequest } from '../connections/connection-lists.ts'
-import type { PlaceInList } from '../sites/page.ts'
-import type { EntranceDependencies } from './entrance.ts'
+import type { GrantLists, ListRequest } from '../grants/grant-lists.ts'
+import type { DocumentReviews } from '../metadata-documents/document-review.ts'
+import type { PlaceInList } from '../store/keyset.ts'
 import type { NewSecrets } from './new-secret.ts'
+import type { OperatorPagesDependencies } from './operator-pages.ts'
 
 interface Rows<Row> {
   readonly rows: readonly Row[]
@@ -15,12 +15,12 @@ interface Rows<Row> {
 }
 
 /** What the pages of an operator read and change. */
-export interface AdminDependencies extends EntranceDependencies {
+export interface AdminDependencies extends OperatorPagesDependencies {
   readonly discoveryHref: string
   readonly loopbackHosts: readonly string[]
   readonly listSites: (personId: string) => Promise<readonly { slug: string; name: string }[]>
   /** Switches MCP connections of a site, with its line in the audit trail. */
-  readonly switchConnections: (siteId: string, on: boolean, actor: Actor) => Promise<void>
+  readonly switchMcpConnections: (siteId: string, on: boolean, actor: Actor) => Promise<void>
   readonly listChanges: (siteId: string, request: ListRequest) => Promise<Rows<AuditEntry>>
   readonly findApplication: (siteId: string, clientId: string) => Promise<Application | undefined>
   readonly listApplications: (
@@ -30,7 +30,7 @@ export interface AdminDependencies extends EntranceDependencies {
   readonly applications: ApplicationStore
   readonly secrets: ApplicationSecrets
   readonly newSecrets: NewSecrets
-  readonly connections: Pick<ConnectionLists, 'listPeople' | 'findPerson' | 'countPeople'>
+  readonly connections: Pick<GrantLists, 'listPeople' | 'findPerson' | 'countPeople'>
   readonly forgetGrants: (grantIds: readonly string[]) => Promise<void>
   readonly listRefusals: (clientId: string) => Promise<readonly Refusal[]>
   /** Undefined where this service accepts no metadata documents. */

@@ -4,24 +4,27 @@ import {
   documentClientsPage,
   reviewDocumentClientPage,
 } from '../../views/admin-document-clients.ts'
-import type { DocumentReviews } from '../clients/document-review.ts'
-import { nothingHere } from '../errors.ts'
-import { pages } from '../first-party/addresses.ts'
-import { doneSentence } from '../first-party/done.ts'
-import { seeOther, sendPage } from '../first-party/gate.ts'
-import { listRequest, pagerOf } from '../first-party/paging.ts'
+import { nothingHere } from '../http/errors.ts'
 import { formField } from '../http/form.ts'
-import type { Entrance } from './entrance.ts'
+import { noticeOf } from '../http/notice.ts'
+import { pages } from '../http/page-paths.ts'
+import type { DocumentReviews } from '../metadata-documents/document-review.ts'
+import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
+import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
+import type { OperatorPages } from './operator-pages.ts'
 
 const CLIENTS = `${pages.admin}/:site/self-declared-clients`
 
 /** What operators decide about clients that describe themselves (specification, Authentication 8). */
-export function documentClientRoutes(entrance: Entrance, reviews: DocumentReviews): Router {
+export function documentClientRoutes(
+  operatorPages: OperatorPages,
+  reviews: DocumentReviews,
+): Router {
   const router = new Router()
 
   router.get(
     CLIENTS,
-    entrance.page(async (ctx, { area, address }) => {
+    operatorPages.page(async (ctx, { area, address }) => {
       const { pageSize: first, after } = listRequest(ctx)
       const { rows, last, hasNextPage } = await reviews.listDocumentClients({ first, after })
       const reviewHref = (review: string, client: string) =>
@@ -34,7 +37,7 @@ export function documentClientRoutes(entrance: Entrance, reviews: DocumentReview
           blockHref: reviewHref('blocked', client.clientId),
         })),
         pager: pagerOf(ctx, hasNextPage ? last : undefined),
-        done: doneSentence(ctx, {
+        done: noticeOf(ctx, {
           approved: 'The client was approved.',
           blocked: 'The client was blocked. Its tokens are refused.',
         }),
@@ -46,7 +49,7 @@ export function documentClientRoutes(entrance: Entrance, reviews: DocumentReview
   for (const review of ['approved', 'blocked'] as const) {
     router.get(
       `${CLIENTS}/${review}`,
-      entrance.page(async (ctx, { area, address }) => {
+      operatorPages.page(async (ctx, { area, address }) => {
         const clientId = new URLSearchParams(ctx.querystring).get('client') ?? ''
         if (clientId === '') throw nothingHere()
         const page = reviewDocumentClientPage({
@@ -62,7 +65,7 @@ export function documentClientRoutes(entrance: Entrance, reviews: DocumentReview
     )
     router.post(
       `${CLIENTS}/${review}`,
-      entrance.form(async (ctx, { actor, address }) => {
+      operatorPages.form(async (ctx, { actor, address }) => {
         const clientId = formField(ctx, 'client')
         if (!(await reviews.reviewDocumentClient(clientId, review, actor))) throw nothingHere()
         seeOther(ctx, `${address('self-declared-clients')}?done=${review}`)

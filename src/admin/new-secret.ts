@@ -1,4 +1,4 @@
-import type { Visitor } from '../first-party/session.ts'
+import type { PageSession } from '../relying-party/page-session.ts'
 import type { StateAdapter } from '../store/state.ts'
 
 /**
@@ -7,9 +7,9 @@ import type { StateAdapter } from '../store/state.ts'
  * nor makes another one.
  */
 export interface NewSecrets {
-  keep(visitor: Visitor, clientId: string, secret: string): Promise<void>
+  keep(session: PageSession, clientId: string, secret: string): Promise<void>
   /** The secret, the first time that this visitor asks for it. */
-  take(visitor: Visitor, clientId: string): Promise<string | undefined>
+  take(session: PageSession, clientId: string): Promise<string | undefined>
 }
 
 export interface NewSecretDependencies {
@@ -25,14 +25,15 @@ const KEPT_SECONDS = 120
 
 export function makeNewSecrets(dependencies: NewSecretDependencies): NewSecrets {
   const { records, seal, open, digest } = dependencies
-  const recordId = ({ sessionId }: Visitor, clientId: string) => digest(`${sessionId} ${clientId}`)
+  const recordId = ({ sessionId }: PageSession, clientId: string) =>
+    digest(`${sessionId} ${clientId}`)
   return {
-    async keep(visitor, clientId, secret) {
-      await records.upsert(recordId(visitor, clientId), { sealed: seal(secret) }, KEPT_SECONDS)
+    async keep(session, clientId, secret) {
+      await records.upsert(recordId(session, clientId), { sealed: seal(secret) }, KEPT_SECONDS)
     },
 
-    async take(visitor, clientId) {
-      const id = recordId(visitor, clientId)
+    async take(session, clientId) {
+      const id = recordId(session, clientId)
       const record = await records.find(id)
       if (!record) return undefined
       const consumption = await records.consumeOnce(id, '')

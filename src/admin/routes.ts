@@ -5,7 +5,7 @@ import { applicationRoutes } from './application-routes.ts'
 import { applicationUseRoutes } from './application-use-routes.ts'
 import type { AdminDependencies } from './dependencies.ts'
 import { documentClientRoutes } from './document-client-routes.ts'
-import { makeEntrance } from './entrance.ts'
+import { makeOperatorPages } from './operator-pages.ts'
 import { siteRoutes } from './site-routes.ts'
 
 /**
@@ -13,12 +13,14 @@ import { siteRoutes } from './site-routes.ts'
  * service does: Developers, then OAuth applications).
  */
 export function adminRoutes(dependencies: AdminDependencies): Router[] {
-  const entrance = makeEntrance(dependencies)
+  const operatorPages = makeOperatorPages(dependencies)
   return [
-    siteRoutes(entrance, dependencies),
-    applicationRoutes(entrance, dependencies),
-    applicationChangeRoutes(entrance, dependencies),
-    applicationUseRoutes(entrance, dependencies),
-    ...(dependencies.documents ? [documentClientRoutes(entrance, dependencies.documents)] : []),
+    siteRoutes(operatorPages, dependencies),
+    applicationRoutes(operatorPages, dependencies),
+    applicationChangeRoutes(operatorPages, dependencies),
+    applicationUseRoutes(operatorPages, dependencies),
+    ...(dependencies.documents
+      ? [documentClientRoutes(operatorPages, dependencies.documents)]
+      : []),
   ]
 }

@@ -2,18 +2,18 @@ import Router from 'koa-router'
 
 import { auditPage } from '../../views/admin-audit.ts'
 import { adminHomePage, adminSitesPage, betaPage, switchOffPage } from '../../views/admin-home.ts'
-import { notAnOperator } from '../errors.ts'
-import { pages } from '../first-party/addresses.ts'
-import { doneSentence } from '../first-party/done.ts'
-import { seeOther, sendPage } from '../first-party/gate.ts'
-import { listRequest, pagerOf } from '../first-party/paging.ts'
+import { notAnOperator } from '../http/errors.ts'
+import { noticeOf } from '../http/notice.ts'
+import { pages } from '../http/page-paths.ts'
+import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
+import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
 import type { AdminDependencies } from './dependencies.ts'
-import type { Entrance } from './entrance.ts'
+import type { OperatorPages } from './operator-pages.ts'
 
 const SITE = `${pages.admin}/:site`
 
 /** The way to a site, its overview, its beta features and its audit trail. */
-export function siteRoutes(entrance: Entrance, dependencies: AdminDependencies): Router {
+export function siteRoutes(operatorPages: OperatorPages, dependencies: AdminDependencies): Router {
   const router = new Router()
   const { gate, listSites, listChanges, documents } = dependencies
 
@@ -35,7 +35,7 @@ export function siteRoutes(entrance: Entrance, dependencies: AdminDependencies):
 
   router.get(
     SITE,
-    entrance.page(async (ctx, { area, site, address }) => {
+    operatorPages.page(async (ctx, { area, site, address }) => {
       const on = site.connectionsOnSince !== undefined
       const page = adminHomePage({
         area,
@@ -51,7 +51,7 @@ export function siteRoutes(entrance: Entrance, dependencies: AdminDependencies):
 
   router.get(
     `${SITE}/audit`,
-    entrance.page(async (ctx, { area, site }) => {
+    operatorPages.page(async (ctx, { area, site }) => {
       const { rows, next } = await listChanges(site.id, listRequest(ctx))
       const page = auditPage({
         area,
@@ -66,7 +66,7 @@ export function siteRoutes(entrance: Entrance, dependencies: AdminDependencies):
       sendPage(ctx, page)
     }),
   )
-  betaRoutes(router, entrance, dependencies)
+  betaRoutes(router, operatorPages, dependencies)
   return router
 }
 
@@ -82,12 +82,12 @@ function factsOf(json: string | undefined): { name: string; value: string }[] | 
 
 function betaRoutes(
   router: Router,
-  entrance: Entrance,
-  { switchConnections }: AdminDependencies,
+  operatorPages: OperatorPages,
+  { switchMcpConnections }: AdminDependencies,
 ): void {
   router.get(
     `${SITE}/beta`,
-    entrance.page(async (ctx, { area, site, address }) => {
+    operatorPages.page(async (ctx, { area, site, address }) => {
       const page = betaPage({
         area,
         siteName: site.name,
@@ -95,7 +95,7 @@ function betaRoutes(
         switchOnAction: address('beta', 'on'),
         switchOffHref: address('beta', 'off'),
         applicationsHref: address('applications'),
-        done: doneSentence(ctx, {
+        done: noticeOf(ctx, {
           on: 'MCP connections is on. You find OAuth applications in the navigation now.',
           off: 'MCP connections is off. Every application of the site has stopped.',
         }),
@@ -105,7 +105,7 @@ function betaRoutes(
   )
   router.get(
     `${SITE}/beta/off`,
-    entrance.page(async (ctx, { area, site, address }) => {
+    operatorPages.page(async (ctx, { area, site, address }) => {
       const [action, cancelHref] = [address('beta', 'off'), address('beta')]
       sendPage(ctx, switchOffPage({ area, siteName: site.name, action, cancelHref }))
     }),
@@ -113,8 +113,8 @@ function betaRoutes(
   for (const word of ['on', 'off'] as const) {
     router.post(
       `${SITE}/beta/${word}`,
-      entrance.form(async (ctx, { site, actor, address }) => {
-        await switchConnections(site.id, word === 'on', actor)
+      operatorPages.form(async (ctx, { site, actor, address }) => {
+        await switchMcpConnections(site.id, word === 'on', actor)
         seeOther(ctx, `${address('beta')}?done=${word}`)
       }),
     )

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 
 import type { Kysely } from 'kysely'
 
-import { isAfter, type PlaceInList } from '../sites/page.ts'
 import type { Database } from '../store/database.ts'
+import { isAfter, type PlaceInList } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
 
 /** Who changes something, in which request, when. */
@@ -35,7 +35,7 @@ export interface AuditEntry {
 }
 
 /** Writes a change down, in the transaction that makes it: neither is there without the other. */
-export async function recordChange(
+export async function recordAuditEvent(
   kysely: Kysely<Schema>,
   actor: Actor,
   change: Change,

@@ -1,8 +1,8 @@
 import { type Configuration, Provider } from 'oidc-provider'
 
-import type { DocumentClients } from '../clients/document-clients.ts'
-import { presentClient } from './presented-client.ts'
-import { storageGuard } from './storage-guard.ts'
+import { toClientMetadata } from '../clients/client-metadata.ts'
+import { storageGuard } from '../http/storage-guard.ts'
+import type { DocumentClients } from '../metadata-documents/document-clients.ts'
 
 /**
  * How the engine's Client ID Metadata Documents and our copies of them work together.
@@ -50,7 +50,7 @@ export function documentRequests({
   return {
     async fetch(input, options) {
       const client = await documents.resolve(String(input), async () => await fetch(input, options))
-      return Response.json(presentClient(client))
+      return Response.json(toClientMetadata(client))
     },
     // The bound of a document is ours (document-fetch.ts); a client says more than its document.
     fetchResponseBodyLimits: { 'client_id metadata document': PRESENTED_BYTES_MAX },

@@ -9,23 +9,23 @@ import {
 
 import type { Client } from '../clients/client.ts'
 import type { ClientFinder } from '../clients/find-client.ts'
-import type { ConnectionStore } from '../connections/connection-store.ts'
-import { resourceNotGranted, resourceNotRepeated, unknownResource } from '../errors.ts'
+import type { GrantStore } from '../grants/grant-store.ts'
+import { resourceNotGranted, resourceNotRepeated, unknownResource } from '../http/errors.ts'
+import { storageGuard } from '../http/storage-guard.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import { needsResource } from '../scopes/policy.ts'
 import type { StateAdapter, StateStore } from '../store/state.ts'
+import { ENDED_KEPT_SECONDS, markRevoked } from '../token/access-token.ts'
+import type { Resources } from '../token/resource-indicators.ts'
+import { siteOfGrant } from '../token/site-of-grant.ts'
 import { oncePerRequest } from './client-once.ts'
 import { mayFetchDocument } from './document-resolution.ts'
-import { ENDED_KEPT_SECONDS, markRevoked } from './ended-tokens.ts'
-import type { Resources } from './resources.ts'
-import { siteOfGrant } from './site-of-grant.ts'
-import { storageGuard } from './storage-guard.ts'
 
 export interface EngineAdapterDependencies {
   readonly state: StateStore
   readonly clients: ClientFinder
   readonly resources: Resources
-  readonly connections: Pick<ConnectionStore, 'keep' | 'has' | 'end'>
+  readonly connections: Pick<GrantStore, 'keep' | 'has' | 'end'>
   /** How a client is presented to the engine. */
   readonly present: (client: Client) => ClientMetadata
 }
@@ -69,7 +69,7 @@ function bound(adapter: Adapter): Adapter {
 
 /**
  * Access tokens are kept for a while after their end, and a revoked one leaves a mark, so that the
- * log can tell the three apart (ended-tokens.ts). Nothing accepts an expired token for that.
+ * log can tell the three apart (access-token.ts). Nothing accepts an expired token for that.
  */
 function accessTokenAdapter(
   adapter: StateAdapter,
@@ -139,7 +139,7 @@ function settleResource(
 }
 
 /**
- * Grants with their connections beside them (connections/connection-store.ts). A grant whose
+ * Grants with their connections beside them (grants/grant-store.ts). A grant whose
  * connection was ended is found no more where a person is being asked: continuing it would bring its
  * old tokens back to life. Where a token is used, standing asks for the connection already.
  */

@@ -2,8 +2,8 @@ import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
 
 import { trusted } from '../../views/html.ts'
 import { signedOutPage, signOutPage } from '../../views/sign-out.ts'
-import { isRefusal } from '../errors.ts'
-import { faultBody, sendErrorPage } from '../http/error-door.ts'
+import { faultBody, sendErrorPage } from '../http/error-handler.ts'
+import { isRefusal } from '../http/errors.ts'
 
 /** Routes that a person's browser visits; everywhere else an error is JSON, whatever was accepted. */
 const pageRoutes: ReadonlySet<string> = new Set([

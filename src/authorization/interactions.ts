@@ -1,18 +1,18 @@
 import type { Context } from 'koa'
 import { errors, type InteractionResults, type Provider } from 'oidc-provider'
 
-import { interactionGone } from '../errors.ts'
+import { type ClientFacts, factsOf } from '../clients/client-metadata.ts'
+import { interactionGone } from '../http/errors.ts'
 import { paths } from '../http/paths.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import type { HeldSite } from '../sites/site-choice.ts'
-import { claimsByScope } from './account-claims.ts'
-import { type ClientFacts, factsOf } from './presented-client.ts'
+import { claimsByScope } from '../token/claims.ts'
+import { newGrantId } from '../token/site-of-grant.ts'
 import { PASSWORD_ACR } from './provider.ts'
-import { newGrantId } from './site-of-grant.ts'
 
 type Details = Awaited<ReturnType<Provider['interactionDetails']>>
 
-/** The engine's interactions in the words of the pages (`interaction/pending.ts`). */
+/** The engine's interactions in the words of the pages (`interaction/pending-interaction.ts`). */
 export function makeInteractions(provider: Provider) {
   const finish = async (ctx: Context, result: InteractionResults, merge: boolean) =>
     await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })

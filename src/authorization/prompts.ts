@@ -1,10 +1,10 @@
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
 
-import { accessDenied } from '../errors.ts'
+import { factsOf } from '../clients/client-metadata.ts'
+import { accessDenied } from '../http/errors.ts'
 import { needsOperator } from '../scopes/policy.ts'
 import { decideSite, type HeldSite, type SiteDecision } from '../sites/site-choice.ts'
-import { factsOf } from './presented-client.ts'
-import { siteOfGrant } from './site-of-grant.ts'
+import { siteOfGrant } from '../token/site-of-grant.ts'
 
 const LOGIN_REQUIRED = 'login_required'
 

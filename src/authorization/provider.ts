@@ -7,11 +7,23 @@ import {
   Provider,
 } from 'oidc-provider'
 
-import { clientSwitchedOff, noKnownScope, resourceRequired, unknownResource } from '../errors.ts'
+import {
+  compareSecretsByDigest,
+  extraClientProperties,
+  factsOf,
+} from '../clients/client-metadata.ts'
+import {
+  clientSwitchedOff,
+  noKnownScope,
+  resourceRequired,
+  unknownResource,
+} from '../http/errors.ts'
 import { paths } from '../http/paths.ts'
 import { findScope, scopeNames } from '../scopes/catalogue.ts'
 import { needsOperator, needsResource } from '../scopes/policy.ts'
-import { claimsByScope } from './account-claims.ts'
+import { claimsByScope } from '../token/claims.ts'
+import { mayRevokeToken, maySeeToken, type TokenJudge } from '../token/introspection.ts'
+import type { Resources } from '../token/resource-indicators.ts'
 import { type ConformanceProfile, overlay } from './conformance-profile.ts'
 import {
   type DocumentResolution,
@@ -19,11 +31,8 @@ import {
   documentRequests,
 } from './document-resolution.ts'
 import { renderEngineError, renderSignedOut, renderSignOut } from './engine-pages.ts'
-import { compareSecretsByDigest, extraClientProperties, factsOf } from './presented-client.ts'
 import { type ListHeldSites, promptPolicy } from './prompts.ts'
 import { findRememberedGrant } from './remembered-grant.ts'
-import type { Resources } from './resources.ts'
-import { mayRevokeToken, maySeeToken, type TokenJudge } from './token-policy.ts'
 
 export interface Lifetimes {
   readonly authorizationCodeSeconds: number

@@ -1,9 +1,9 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
+import { factsOf } from '../clients/client-metadata.ts'
 import { OPENID } from '../scopes/catalogue.ts'
-import { factsOf } from './presented-client.ts'
+import { fingerprintOfGrant, siteOfGrant } from '../token/site-of-grant.ts'
 import { type ListHeldSites, siteDecision } from './prompts.ts'
-import { fingerprintOfGrant, siteOfGrant } from './site-of-grant.ts'
 
 type Grant = InstanceType<Provider['Grant']>
 
@@ -38,7 +38,7 @@ export async function findRememberedGrant(
 }
 
 /**
- * The grant of this service's own pages (first-party/own-client.ts). They only ask who the person is,
+ * The grant of this service's own pages (relying-party/own-client.ts). They only ask who the person is,
  * so there is nothing to consent to; `openid` is all that it holds.
  */
 async function ownGrant({ oidc }: KoaContextWithOIDC, grantId: string | undefined) {

@@ -1,6 +1,6 @@
-import { canonicalEmail } from '../accounts/email.ts'
-import { isAfter } from './moment.ts'
+import { canonicalEmail } from '../people/email-address.ts'
 import type { Campus } from './shape.ts'
+import { isAfter } from './time.ts'
 
 /**
  * What one row of a campus may not decide alone: that the names in it lead to another row, that

@@ -1,7 +1,7 @@
-import { canonicalEmail } from '../accounts/email.ts'
 import { digestSecret, hintOf } from '../clients/secret.ts'
-import { resolveMoment } from './moment.ts'
+import { canonicalEmail } from '../people/email-address.ts'
 import type { Campus } from './shape.ts'
+import { resolveTime } from './time.ts'
 
 interface Loading {
   readonly nowMs: number
@@ -13,7 +13,7 @@ export type CampusRows = ReturnType<typeof campusRows>
 
 /** The rows that a campus becomes when it is loaded at a moment, by table. */
 export function campusRows(campus: Campus, loading: Loading) {
-  const time = (moment: string) => resolveMoment(moment, loading.nowMs)
+  const time = (moment: string) => resolveTime(moment, loading.nowMs)
   return {
     ...peopleRows(campus, time, loading.passwordHashes),
     ...courseRows(campus, time),

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 import { scopeNames } from '../scopes/catalogue.ts'
-import { isMoment } from './moment.ts'
 import { referenceProblems } from './references.ts'
+import { isTime } from './time.ts'
 
 /**
  * The shape of a campus: sites, people and everything that they made and bought, as data. It is
@@ -31,7 +31,7 @@ const url = z.url({ protocol: /^https?$/ }).max(2000)
 const moment = z
   .string()
   .max(40)
-  .refine(isMoment, 'must be a moment like "30 days ago", "in 14 days at 18:00" or an instant')
+  .refine(isTime, 'must be a moment like "30 days ago", "in 14 days at 18:00" or an instant')
 const count = (max: number) => z.int().min(0).max(max)
 const optional = <T extends z.ZodType>(type: T) => type.nullable().default(null)
 const list = <T extends z.ZodType>(type: T, lengthMax: number) =>

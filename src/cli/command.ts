@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 
 import { pino } from 'pino'
 
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { openConfiguredDatabase } from '../open-gatehouse.ts'
 import type { Database } from '../store/database.ts'
 

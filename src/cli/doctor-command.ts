@@ -3,10 +3,10 @@ import { join } from 'node:path'
 
 import { sql } from 'kysely'
 
-import { type KeyDependencies, listKeys, loadKeyRing } from '../authorization/keys.ts'
 import { holdsDemoCampus } from '../campus/load.ts'
-import type { Config } from '../config.ts'
-import { isLoopbackUrl } from '../environment.ts'
+import type { Config } from '../config/config.ts'
+import { isLoopbackUrl } from '../config/environment.ts'
+import { type KeyDependencies, listKeys, loadKeyRing } from '../keys/signing-keys.ts'
 import { keyDependencies, openSecretRoot } from '../open-gatehouse.ts'
 import type { Database } from '../store/database.ts'
 import { openRedis, type RedisClient } from '../store/redis.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 
-import { type Config, readConfig } from '../config.ts'
-import { renderExampleEnv } from '../environment.ts'
+import { type Config, readConfig } from '../config/config.ts'
+import { renderExampleEnv } from '../config/environment.ts'
 import { CommandRefused } from './command.ts'
 import { diagnose } from './doctor-command.ts'
 import { importCampus } from './import-command.ts'

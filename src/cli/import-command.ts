@@ -1,6 +1,6 @@
-import { makePasswords } from '../accounts/password.ts'
 import { loadCampus, readCampusFolder } from '../campus/load.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
+import { makePasswords } from '../people/password.ts'
 import { recordAction, withDatabase } from './command.ts'
 
 /**

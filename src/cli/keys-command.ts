@@ -1,5 +1,5 @@
-import { type KeyRow, listKeys, loadKeyRing, rotateKeys } from '../authorization/keys.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
+import { type KeyRow, listKeys, loadKeyRing, rotateKeys } from '../keys/signing-keys.ts'
 import { keyDependencies, openSecretRoot } from '../open-gatehouse.ts'
 import type { Database } from '../store/database.ts'
 import { recordAction, withDatabase } from './command.ts'
@@ -13,7 +13,7 @@ export async function listSigningKeys(config: Config): Promise<string> {
   })
 }
 
-/** `keys rotate`: what `authorization/keys.ts` does, written into the audit trail. */
+/** `keys rotate`: what `keys/signing-keys.ts` does, written into the audit trail. */
 export async function rotateSigningKeys(
   config: Config,
   { force }: { readonly force: boolean },

@@ -25,10 +25,10 @@ export interface Client {
   readonly chosenScopes: readonly string[] | undefined
   readonly state: ClientState
   /** What only a client of a metadata document has. */
-  readonly document?: DocumentStanding | undefined
+  readonly document?: DocumentState | undefined
 }
 
-export interface DocumentStanding {
+export interface DocumentState {
   /** Whether an operator approved the document as it is now (specification, Authentication 8). */
   readonly reviewed: boolean
   /** Names the name and the redirect addresses that a consent is for. */
@@ -51,3 +51,15 @@ export function scopesOf({ origin, chosenScopes, document }: Client): string[] {
     reviewed: document?.reviewed === true,
   })
 }
+
+/** What becomes of a loopback client; everything else of the body is decided by its kind. */
+export interface LoopbackRegistration {
+  readonly name: string | undefined
+  readonly redirectUris: readonly string[]
+  readonly grantTypes: readonly GrantType[]
+  /** Told to the client. What it may request follows from its origin, however little it named here. */
+  readonly scope: string
+}
+
+export const grantTypesServed = ['authorization_code', 'refresh_token'] as const
+export type GrantType = (typeof grantTypesServed)[number]

@@ -5,13 +5,11 @@ import { consume, makeLimiter, networkOf } from '../store/rate-limits.ts'
 import type { StateStore } from '../store/state.ts'
 import type { Client } from './client.ts'
 import { type IntegrationRow, makeClientStore } from './client-store.ts'
-import { type DocumentClients, makeDocumentClients } from './document-clients.ts'
 import {
   isLoopbackClientId,
   type LoopbackClients,
   makeLoopbackClients,
 } from './loopback-clients.ts'
-import type { DocumentPolicy } from './metadata-document.ts'
 
 /** Finds a client of whatever origin. */
 export interface ClientFinder {
@@ -19,10 +17,16 @@ export interface ClientFinder {
   find(clientId: string, fresh?: boolean): Promise<Client | undefined>
 }
 
+/** Clients of metadata documents, as far as finding one is concerned. */
+export interface DocumentSource {
+  find(clientId: string, fresh: boolean): Promise<Client | undefined>
+  /** Whether documents of this address are admitted at all; asks no store. */
+  admitsAddress(clientId: string): boolean
+}
+
 /** Every way in which a client comes to be. */
 export interface Clients extends ClientFinder {
   readonly loopback: LoopbackClients
-  readonly documents: DocumentClients
   /** Whether clients of this origin are admitted at all, which a configuration can take back. */
   admitsOrigin(clientId: string): boolean
   /** Counts a registration from an address; seconds to wait when there were too many. */
@@ -41,9 +45,8 @@ export interface ClientsDependencies {
   readonly redis: Redis | Cluster | undefined
   readonly integrations: readonly IntegrationRow[]
   readonly loopbackHosts: readonly string[]
-  readonly metadataDocuments: DocumentPolicy
   readonly registration: RegistrationLimits
-  readonly tokensLiveSeconds: number
+  readonly documents: DocumentSource
   readonly now: () => number
 }
 
@@ -53,9 +56,8 @@ export interface ClientsDependencies {
  * bits is a self-registered one, and every other id is known beforehand.
  */
 export function makeClients(dependencies: ClientsDependencies): Clients {
-  const { state, redis, registration, metadataDocuments: policy } = dependencies
+  const { state, redis, registration, documents } = dependencies
   const known = makeClientStore(dependencies)
-  const documents = makeDocumentClients({ ...dependencies, policy })
   const loopback = makeLoopbackClients({
     ...dependencies,
     records: state.adapterFor('Client'),
@@ -70,7 +72,6 @@ export function makeClients(dependencies: ClientsDependencies): Clients {
     redis,
   )
   return {
-    documents,
     loopback,
     admitsOrigin: (clientId) =>
       !clientId.startsWith('https://') || documents.admitsAddress(clientId),

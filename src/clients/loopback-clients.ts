@@ -4,8 +4,8 @@ import { z } from 'zod'
 
 import type { StateAdapter } from '../store/state.ts'
 import type { Client } from './client.ts'
+import { type GrantType, grantTypesServed, type LoopbackRegistration } from './client.ts'
 import { isLoopbackRedirect } from './redirect-uri.ts'
-import { type GrantType, grantTypesServed, type LoopbackRegistration } from './registration.ts'
 
 /**
  * Self-registered clients on the person's own computer. They live in the state store, which forgets

@@ -8,7 +8,7 @@ import {
   getOperationAST,
 } from 'graphql'
 
-import { isRefusal } from '../errors.ts'
+import { isRefusal } from '../http/errors.ts'
 import type { Cursors } from '../member/connection.ts'
 import type { MemberData } from '../member/member-data.ts'
 import type { BearerToken } from '../resource-server/verdict.ts'

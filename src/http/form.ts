@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 
 import type { Context } from 'koa'
 
-import { foreignForm } from '../errors.ts'
+import { foreignForm } from './errors.ts'
 
 /**
  * Refuses a form that did not come from its own page (RFC 6749 §10.12): a browser says where it came

@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 
-import { bodyTooLarge, unsupportedBody } from '../errors.ts'
+import { bodyTooLarge, unsupportedBody } from './errors.ts'
 
 /**
  * The bytes of a request body, never more than a limit. It reads the stream itself, because what

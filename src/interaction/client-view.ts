@@ -1,6 +1,6 @@
 import type { ClientView } from '../../views/client-view.ts'
 import type { ClientOrigin } from '../scopes/policy.ts'
-import type { PendingInteraction } from './pending.ts'
+import type { PendingInteraction } from './pending-interaction.ts'
 
 const kindOf = {
   integration: 'vendor',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import type { PlaceInList } from '../sites/page.ts'
+import type { PlaceInList } from '../store/keyset.ts'
 import { ToolProblem } from './tool.ts'
 
 /**

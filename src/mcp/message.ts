@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 
-import { unsupportedBody } from '../errors.ts'
+import { unsupportedBody } from '../http/errors.ts'
 import { decodeUtf8, readRequestBody } from '../http/request-body.ts'
 import { logFields } from '../http/request-log.ts'
 

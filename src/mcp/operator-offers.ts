@@ -19,8 +19,8 @@ import { operatorTool, siteOf } from './operator.ts'
 import {
   count,
   idArgument,
-  isoMoment,
-  isoMomentOrNull,
+  isoTime,
+  isoTimeOrNull,
   moment,
   pageAnswer,
   pageArguments,
@@ -204,8 +204,8 @@ export const offerTools: readonly Tool[] = [
 function courseOf({ publishedAt, createdAt, ...course }: OperatorCourse) {
   return {
     ...course,
-    publishedAt: isoMomentOrNull(publishedAt),
-    createdAt: isoMoment(createdAt),
+    publishedAt: isoTimeOrNull(publishedAt),
+    createdAt: isoTime(createdAt),
   }
 }
 
@@ -216,17 +216,17 @@ function lectureOf({ id, position, title, durationSeconds }: OperatorLecture) {
 function digitalProductOf({ publishedAt, createdAt, ...product }: OperatorDigitalProduct) {
   return {
     ...product,
-    publishedAt: isoMomentOrNull(publishedAt),
-    createdAt: isoMoment(createdAt),
+    publishedAt: isoTimeOrNull(publishedAt),
+    createdAt: isoTime(createdAt),
   }
 }
 
 function eventOf({ startsAt, endsAt, publishedAt, createdAt, ...event }: OperatorEvent) {
   return {
     ...event,
-    startsAt: isoMoment(startsAt),
-    endsAt: isoMoment(endsAt),
-    publishedAt: isoMomentOrNull(publishedAt),
-    createdAt: isoMoment(createdAt),
+    startsAt: isoTime(startsAt),
+    endsAt: isoTime(endsAt),
+    publishedAt: isoTimeOrNull(publishedAt),
+    createdAt: isoTime(createdAt),
   }
 }

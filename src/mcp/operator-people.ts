@@ -18,8 +18,8 @@ import { operatorTool, siteOf } from './operator.ts'
 import {
   count,
   idArgument,
-  isoMoment,
-  isoMomentOrNull,
+  isoTime,
+  isoTimeOrNull,
   moment,
   pageAnswer,
   pageArguments,
@@ -150,18 +150,18 @@ const lecturerTools = [
 export const peopleTools: readonly Tool[] = [...memberTools, ...studentTools, ...lecturerTools]
 
 function memberOf({ id, name, email, roles, memberSince }: SiteMember) {
-  return { id, name, email, roles: [...roles], memberSince: isoMoment(memberSince) }
+  return { id, name, email, roles: [...roles], memberSince: isoTime(memberSince) }
 }
 
 function studentOf({ id, name, email, studentSince, enrolledCourseCount }: SiteStudent) {
-  return { id, name, email, studentSince: isoMoment(studentSince), enrolledCourseCount }
+  return { id, name, email, studentSince: isoTime(studentSince), enrolledCourseCount }
 }
 
 function enrolmentOf({ purchasedAt, expiresAt, ...course }: Enrolment) {
   return {
     ...course,
-    purchasedAt: isoMoment(purchasedAt),
-    expiresAt: isoMomentOrNull(expiresAt),
+    purchasedAt: isoTime(purchasedAt),
+    expiresAt: isoTimeOrNull(expiresAt),
   }
 }
 
@@ -171,7 +171,7 @@ function lecturerOf({ id, name, email, picture, lecturerSince, courses }: SiteLe
     name,
     email,
     picture,
-    lecturerSince: isoMoment(lecturerSince),
+    lecturerSince: isoTime(lecturerSince),
     courses: [...courses],
   }
 }

@@ -5,8 +5,8 @@ import { findOrder, findSchool, listOrders, type SiteOrder } from '../sites/oper
 import { operatorTool, siteOf } from './operator.ts'
 import {
   count,
-  isoMoment,
-  isoMomentOrNull,
+  isoTime,
+  isoTimeOrNull,
   moment,
   pageAnswer,
   pageArguments,
@@ -31,7 +31,7 @@ const getSchool = operatorTool({
   run: async (_none, call) => {
     const school = await call.parts.read((db) => findSchool(db, siteOf(call)))
     if (!school) throw new ToolProblem('The site of this token is gone.')
-    return { ...school, createdAt: isoMoment(school.createdAt), features: [...school.features] }
+    return { ...school, createdAt: isoTime(school.createdAt), features: [...school.features] }
   },
 })
 
@@ -101,12 +101,12 @@ function orderOf(row: SiteOrder) {
   const { totalCents, currency, couponCode, invoiceNumber } = rest
   return {
     number,
-    placedAt: isoMoment(placedAt),
+    placedAt: isoTime(placedAt),
     customer: { id: customerId, name: customerName },
     totalCents,
     currency,
     couponCode,
     invoiceNumber,
-    refundedAt: isoMomentOrNull(refundedAt),
+    refundedAt: isoTimeOrNull(refundedAt),
   }
 }

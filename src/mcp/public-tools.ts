@@ -14,7 +14,7 @@ import {
 import { protocolVersions } from './protocol-versions.ts'
 import {
   count,
-  isoMoment,
+  isoTime,
   moment,
   pageAnswer,
   pageArguments,
@@ -206,5 +206,5 @@ function found(site: PublicSite | undefined, slug: string): PublicSite {
 }
 
 function publicCourseOf({ slug, title, summary, publishedAt, lectureCount }: PublishedCourse) {
-  return { slug, title, summary, publishedAt: isoMoment(publishedAt), lectureCount }
+  return { slug, title, summary, publishedAt: isoTime(publishedAt), lectureCount }
 }

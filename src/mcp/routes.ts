@@ -1,8 +1,8 @@
 import type { Context, Middleware } from 'koa'
 import Router from 'koa-router'
 
-import { isRefusal, methodNotAllowed, tooManyRequests } from '../errors.ts'
-import { faultBody } from '../http/error-door.ts'
+import { faultBody } from '../http/error-handler.ts'
+import { isRefusal, methodNotAllowed, tooManyRequests } from '../http/errors.ts'
 import { openCors } from '../http/open-cors.ts'
 import { paths } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'

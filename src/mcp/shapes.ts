@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/page-arguments.ts'
-import type { Page, PageRequest } from '../sites/page.ts'
+import type { Page, PageRequest } from '../store/keyset.ts'
 import { type ListName, readCursor, writeCursor } from './cursor.ts'
 
 /** What arguments and answers of tools are made of. Every string and every list has a bound. */
@@ -85,10 +85,10 @@ export function pageAnswer<Row, Node>(
   }
 }
 
-export function isoMoment(epochMs: number): string {
+export function isoTime(epochMs: number): string {
   return new Date(epochMs).toISOString()
 }
 
-export function isoMomentOrNull(epochMs: number | null): string | null {
-  return epochMs === null ? null : isoMoment(epochMs)
+export function isoTimeOrNull(epochMs: number | null): string | null {
+  return epochMs === null ? null : isoTime(epochMs)
 }

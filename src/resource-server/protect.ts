@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 
-import { RETRY_AFTER_SECONDS } from '../http/error-door.ts'
+import { RETRY_AFTER_SECONDS } from '../http/error-handler.ts'
 import { logFields } from '../http/request-log.ts'
 import { type Challenge, challengeHeader } from './challenge.ts'
 import { TOKEN_REQUIRED, type Verdict, type VerifyBearer } from './verdict.ts'

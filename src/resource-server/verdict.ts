@@ -1,4 +1,4 @@
-import type { Standing } from '../sites/standing.ts'
+import type { Access } from '../grants/access.ts'
 
 /**
  * What a bearer token is worth at a protected resource. This part judges tokens for every surface
@@ -27,7 +27,7 @@ export type Verdict =
   /** No verdict can be reached, which says nothing about the token (specification, Errors 7). */
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
-type GoodStanding = Extract<Standing, { kind: 'good' }>
+type GoodStanding = Extract<Access, { kind: 'good' }>
 
 /** A valid token of this origin, and the person who holds it as they are now. */
 export interface BearerToken {
@@ -64,7 +64,7 @@ export interface BearerTokens {
   whyUnknown(value: string): Promise<string>
   /** Nothing for a grant that was revoked or has expired. */
   findGrant(grantId: string): Promise<StoredGrant | undefined>
-  findStanding(token: StoredToken): Promise<Standing>
+  findAccess(token: StoredToken): Promise<Access>
 }
 
 /** Judges the Authorization headers of a request; a request may illegally carry several. */
@@ -118,16 +118,16 @@ async function judge(
   if (stored.expired) return refused('the token has expired')
   if (stored.audience !== audience) return refused('the token was issued for another origin')
 
-  const [grant, standing] = await Promise.all([
+  const [grant, access] = await Promise.all([
     tokens.findGrant(stored.grantId),
-    tokens.findStanding(stored),
+    tokens.findAccess(stored),
   ])
   if (!grant) return refused('the grant of the token has ended')
   if (grant.personId !== personId || grant.clientId !== clientId) {
     return refused('the grant of the token belongs to another person or client')
   }
-  if (standing.kind === 'lost') return refused(standing.reason)
-  const { person, roles } = standing
+  if (access.kind === 'lost') return refused(access.reason)
+  const { person, roles } = access
   return { kind: 'granted', token: { personId, clientId, siteId, scopes, person, roles } }
 }
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 
 import type { Database } from '../store/database.ts'
-import { isAfter, type ListOrder, type Page, type PageRequest, pageOf } from './page.ts'
+import { isAfter, type ListOrder, type Page, type PageRequest, pageOf } from '../store/keyset.ts'
 
 /**
  * What a site offers, as its operator sees it: drafts too. Every question names the site, so that an

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 
 import type { Database } from '../store/database.ts'
+import { isAfter, type ListOrder, type Page, type PageRequest, pageOf } from '../store/keyset.ts'
 import type { SiteRole } from '../store/schema.ts'
-import { isAfter, type ListOrder, type Page, type PageRequest, pageOf } from './page.ts'
 
 /**
  * Who belongs to a site, as its operator sees them. Every question names the site: a person of

@@ -1,5 +1,5 @@
 import type { Database } from '../store/database.ts'
-import { isAfter, type ListOrder, type Page, type PageRequest, pageOf } from './page.ts'
+import { isAfter, type ListOrder, type Page, type PageRequest, pageOf } from '../store/keyset.ts'
 
 /** The site itself, as its operator sees it. */
 export interface School {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 
 import type { Database } from '../store/database.ts'
-import { isAfter, type ListOrder, type Page, type PageRequest, pageOf } from './page.ts'
+import { isAfter, type ListOrder, type Page, type PageRequest, pageOf } from '../store/keyset.ts'
 
 /** What anybody may know of a course: what its page in the site's shop window says. */
 export interface PublishedCourse {

@@ -65,7 +65,7 @@ export async function listOperatedSites(
 }
 
 /** Switches the beta feature; says whether that changed anything. */
-export async function switchConnections(
+export async function switchMcpConnections(
   kysely: Kysely<Schema>,
   siteId: string,
   onAt: number | undefined,

@@ -1,6 +1,6 @@
 import type { Database } from '../store/database.ts'
 import type { SiteRole } from '../store/schema.ts'
-import { operates } from './standing.ts'
+import { operates } from './roles.ts'
 
 /** A site at which a person holds roles. */
 export interface HeldSite {

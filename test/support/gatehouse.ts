@@ -7,7 +7,7 @@ import { join } from 'node:path'
 
 import { pino } from 'pino'
 
-import { type Config, readConfig, type ServicePolicy } from '../../src/config.ts'
+import { type Config, readConfig, type ServicePolicy } from '../../src/config/config.ts'
 import { openService, type Service } from '../../src/open-gatehouse.ts'
 
 export const configFolder = join(import.meta.dirname, '../../config')

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 
-import type { ServicePolicy } from '../../src/config.ts'
+import type { ServicePolicy } from '../../src/config/config.ts'
 import { configFolder } from './gatehouse.ts'
 import { eventually, freePort, removeAtExit } from './programs.ts'
 

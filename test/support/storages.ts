@@ -1,6 +1,6 @@
-import { makePasswords } from '../../src/accounts/password.ts'
 import { loadCampus, readCampusFolder } from '../../src/campus/load.ts'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { makePasswords } from '../../src/people/password.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { postgresPlace } from './database.ts'
 import { configFolder, type RunningService, type ServiceSetup, startService } from './gatehouse.ts'

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import type { ServicePolicy } from '../../src/config.ts'
+import type { ServicePolicy } from '../../src/config/config.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/graphql/page-arguments.ts'
 import { ANSWER_LENGTH_MAX } from '../../src/mcp/call-tool.ts'
 import { toolCatalogue } from '../../src/mcp/catalogue.ts'

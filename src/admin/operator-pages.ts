@@ -1,0 +1,98 @@
+import type { Middleware } from 'koa'
+
+import type { AreaView } from '../../views/area.ts'
+import type { Actor } from '../audit/audit-log.ts'
+import { notAnOperator, nothingHere } from '../http/errors.ts'
+import { pages } from '../http/page-paths.ts'
+import { actorOf } from '../relying-party/actor.ts'
+import type { PageSession } from '../relying-party/page-session.ts'
+import { type PageContext, type SignedInPages, seeOther } from '../relying-party/signed-in-pages.ts'
+import { operates } from '../sites/roles.ts'
+import type { AdminSite } from '../sites/site-admin.ts'
+
+/** An operator at the site of the address. */
+export interface Operator {
+  readonly session: PageSession
+  readonly site: AdminSite
+  readonly actor: Actor
+  readonly area: AreaView
+  /** Address of a page of this site's administration. */
+  address(...segments: readonly string[]): string
+}
+
+export type OperatorHandler = (ctx: PageContext, operator: Operator) => Promise<void>
+
+/**
+ * The door to the administration of one site: an unknown site is 404, and somebody who is neither
+ * owner nor admin there is 403. Asked anew at every request, because roles are taken away.
+ */
+export interface OperatorPages {
+  page(show: OperatorHandler): Middleware
+  form(answer: OperatorHandler): Middleware
+  /** The same two for pages that appear once the site has MCP connections on (specification). */
+  readonly whereOn: Pick<OperatorPages, 'page' | 'form'>
+}
+
+export interface OperatorPagesDependencies {
+  readonly gate: SignedInPages
+  readonly findSite: (slug: string, personId: string) => Promise<AdminSite | undefined>
+  readonly now: () => number
+}
+
+export function makeOperatorPages(dependencies: OperatorPagesDependencies): OperatorPages {
+  const { gate } = dependencies
+  const entering = (handler: OperatorHandler) => async (ctx: PageContext, session: PageSession) =>
+    await handler(ctx, await enter(ctx, session, dependencies))
+  return {
+    page: (show) => gate.page(entering(show)),
+    form: (answer) => gate.form(entering(answer)),
+    whereOn: {
+      page: (show) => gate.page(entering(ifOn(show))),
+      form: (answer) => gate.form(entering(ifOn(answer))),
+    },
+  }
+}
+
+function ifOn(handler: OperatorHandler): OperatorHandler {
+  return async (ctx, operator) => {
+    if (operator.site.connectionsOnSince !== undefined) return await handler(ctx, operator)
+    seeOther(ctx, operator.address('beta'))
+  }
+}
+
+async function enter(
+  ctx: PageContext,
+  session: PageSession,
+  { findSite, now }: OperatorPagesDependencies,
+): Promise<Operator> {
+  const site = await findSite(ctx.params['site'] ?? '', session.person.id)
+  if (!site) throw nothingHere()
+  if (!operates(site.roles)) throw notAnOperator()
+  const address = (...segments: readonly string[]) =>
+    [pages.admin, site.slug, ...segments].join('/')
+  return {
+    session,
+    site,
+    actor: actorOf(ctx, session, now),
+    address,
+    area: areaOf(ctx, session, site),
+  }
+}
+
+function areaOf(ctx: PageContext, { person, csrf }: PageSession, site: AdminSite): AreaView {
+  const home = `${pages.admin}/${site.slug}`
+  const link = (href: string, label: string) => ({ href, label, current: ctx.path === href })
+  return {
+    name: `Administration of ${site.name}`,
+    links: [
+      link(home, site.name),
+      ...(site.connectionsOnSince === undefined
+        ? []
+        : [link(`${home}/applications`, 'OAuth applications')]),
+      link(`${home}/audit`, 'Audit trail'),
+      link(pages.account, 'Your account'),
+    ],
+    person,
+    csrf,
+  }
+}

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto'
+
+import type { Transaction } from 'kysely'
+
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
+import { makeSecret } from '../clients/secret.ts'
+import type { Database } from '../store/database.ts'
+import type { Schema } from '../store/schema.ts'
+import type { Application } from './application-lists.ts'
+
+/**
+ * The secrets of a confidential application. Two may live at once, so that the application can
+ * change over without a moment in which neither works; the last one stays.
+ */
+export interface ApplicationSecrets {
+  /** @returns the secret, shown once; nothing when two live already */
+  add(app: Application, actor: Actor): Promise<string | undefined>
+  /** @returns false when it is not there, or the only one */
+  remove(app: Application, secretId: string, actor: Actor): Promise<boolean>
+}
+
+export const LIVE_SECRETS_MAX = 2
+
+export function makeApplicationSecrets({ kysely }: Database): ApplicationSecrets {
+  return {
+    add: async (app, actor) =>
+      await kysely.transaction().execute(async (trx) => {
+        const live = await lockAndList(trx, app.clientId, actor.now)
+        if (app.authMethod === 'none' || live.length >= LIVE_SECRETS_MAX) return undefined
+        const secret = await insertSecret(trx, app.clientId, actor.now)
+        await recordAuditEvent(trx, actor, {
+          action: 'secret.add',
+          subject: { kind: 'application', id: app.clientId },
+          siteId: app.siteId,
+          after: { hint: secret.slice(-4) },
+        })
+        return secret
+      }),
+
+    remove: async (app, secretId, actor) =>
+      await kysely.transaction().execute(async (trx) => {
+        const live = await lockAndList(trx, app.clientId, actor.now)
+        const secret = live.find(({ id }) => id === secretId)
+        if (!secret || live.length < 2) return false
+        await trx.deleteFrom('client_secret').where('id', '=', secretId).execute()
+        await recordAuditEvent(trx, actor, {
+          action: 'secret.remove',
+          subject: { kind: 'application', id: app.clientId },
+          siteId: app.siteId,
+          before: { hint: secret.hint },
+        })
+        return true
+      }),
+  }
+}
+
+/** Stores the digest of a new secret and gives the secret itself. */
+export async function insertSecret(
+  trx: Transaction<Schema>,
+  clientId: string,
+  nowMs: number,
+): Promise<string> {
+  const { secret, digest, hint } = makeSecret()
+  await trx
+    .insertInto('client_secret')
+    .values({
+      id: randomUUID(),
+      client_id: clientId,
+      digest,
+      hint,
+      created_at: nowMs,
+      expires_at: null,
+    })
+    .execute()
+  return secret
+}
+
+/** The live secrets. Writing the application's row makes a second change wait for the first. */
+async function lockAndList(trx: Transaction<Schema>, clientId: string, nowMs: number) {
+  await trx
+    .updateTable('oauth_application')
+    .set((eb) => ({ name: eb.ref('name') }))
+    .where('client_id', '=', clientId)
+    .execute()
+  return await trx
+    .selectFrom('client_secret')
+    .select(['id', 'hint'])
+    .where('client_id', '=', clientId)
+    .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', nowMs)]))
+    .execute()
+}

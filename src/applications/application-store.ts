@@ -1,0 +1,194 @@
+import { randomBytes } from 'node:crypto'
+
+import type { Transaction } from 'kysely'
+
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
+import { endGrants } from '../grants/grant-store.ts'
+import type { Database } from '../store/database.ts'
+import type { Schema } from '../store/schema.ts'
+import type { CheckedApplication } from './application-form.ts'
+import { type Application, findApplication } from './application-lists.ts'
+import { insertSecret } from './application-secrets.ts'
+
+/**
+ * How operators change the OAuth applications of their site. Each change is one transaction with its
+ * line in the audit trail, and with the end of every connection that it makes impossible.
+ */
+export interface ApplicationStore {
+  /** @returns the client_id and, of a confidential client, its secret; or nothing at the limit */
+  create(
+    siteId: string,
+    entry: CheckedApplication,
+    actor: Actor,
+  ): Promise<{ clientId: string; secret: string | undefined } | undefined>
+  /** @returns the grants that ended because they held scopes which were taken away */
+  update(app: Application, entry: CheckedApplication, actor: Actor): Promise<readonly string[]>
+  setEnabled(app: Application, enabled: boolean, actor: Actor): Promise<void>
+  /** @returns the grants that ended */
+  remove(app: Application, actor: Actor): Promise<readonly string[]>
+  /** Ends the connections of one person with the application, or of everybody. */
+  disconnect(
+    app: Application,
+    personId: string | undefined,
+    actor: Actor,
+  ): Promise<readonly string[]>
+}
+
+export const APPLICATIONS_PER_SITE_MAX = 200
+
+export function makeApplicationStore(database: Database): ApplicationStore {
+  const changing = async <Result>(work: (trx: Transaction<Schema>) => Promise<Result>) =>
+    await database.kysely.transaction().execute(work)
+
+  return {
+    create: async (siteId, entry, actor) =>
+      await changing(async (trx) => await create(trx, { siteId, entry, actor })),
+
+    update: async (app, entry, actor) =>
+      await changing(async (trx) => await update(trx, { app, entry, actor })),
+
+    setEnabled: async (app, enabled, actor) =>
+      await changing(async (trx) => {
+        const { numUpdatedRows } = await trx
+          .updateTable('oauth_application')
+          .set({ disabled_at: enabled ? null : actor.now })
+          .where('client_id', '=', app.clientId)
+          .where('deleted_at', 'is', null)
+          .where('disabled_at', enabled ? 'is not' : 'is', null)
+          .executeTakeFirstOrThrow()
+        // Sent twice, it changed something once.
+        if (numUpdatedRows === 0n) return
+        const action = enabled ? 'application.enable' : 'application.disable'
+        await recordAuditEvent(trx, actor, { ...subjectOf(app), action })
+      }),
+
+    remove: async (app, actor) =>
+      await changing(async (trx) => {
+        const { numUpdatedRows } = await trx
+          .updateTable('oauth_application')
+          .set({ deleted_at: actor.now })
+          .where('client_id', '=', app.clientId)
+          .where('deleted_at', 'is', null)
+          .executeTakeFirstOrThrow()
+        if (numUpdatedRows === 0n) return []
+        const ended = await endGrants(trx, { clientId: app.clientId })
+        await recordAuditEvent(trx, actor, {
+          ...subjectOf(app),
+          action: 'application.delete',
+          before: factsOf(app),
+          after: { connectionsEnded: ended.length },
+        })
+        return ended
+      }),
+
+    disconnect: async (app, personId, actor) =>
+      await changing(async (trx) => {
+        const whose = personId === undefined ? {} : { personId }
+        const ended = await endGrants(trx, { clientId: app.clientId, ...whose })
+        if (ended.length === 0) return ended
+        await recordAuditEvent(trx, actor, {
+          ...subjectOf(app),
+          action: personId === undefined ? 'connections.revoke_all' : 'connection.revoke',
+          before: { ...whose, connections: ended.length },
+          after: { connections: 0 },
+        })
+        return ended
+      }),
+  }
+}
+
+interface Creation {
+  readonly siteId: string
+  readonly entry: CheckedApplication
+  readonly actor: Actor
+}
+
+async function create(trx: Transaction<Schema>, { siteId, entry, actor }: Creation) {
+  const { existing } = await trx
+    .selectFrom('oauth_application')
+    .select((eb) => eb.fn.countAll<number>().as('existing'))
+    .where('site_id', '=', siteId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  if (Number(existing) >= APPLICATIONS_PER_SITE_MAX) return undefined
+
+  const clientId = `app_${randomBytes(12).toString('hex')}`
+  await trx
+    .insertInto('oauth_application')
+    .values({
+      client_id: clientId,
+      kind: 'site',
+      site_id: siteId,
+      name: entry.name,
+      auth_method: entry.authMethod,
+      application_type: entry.applicationType,
+      created_by: actor.personId,
+      created_at: actor.now,
+      disabled_at: null,
+      deleted_at: null,
+    })
+    .execute()
+  await replaceLists(trx, clientId, entry)
+  const secret =
+    entry.authMethod === 'none' ? undefined : await insertSecret(trx, clientId, actor.now)
+  await recordAuditEvent(trx, actor, {
+    action: 'application.create',
+    subject: { kind: 'application', id: clientId },
+    siteId,
+    after: factsOf(entry),
+  })
+  return { clientId, secret }
+}
+
+interface Update {
+  readonly app: Application
+  readonly entry: CheckedApplication
+  readonly actor: Actor
+}
+
+async function update(trx: Transaction<Schema>, { app, entry, actor }: Update): Promise<string[]> {
+  // The update locks the row, so that what is compared below cannot change any more.
+  await trx
+    .updateTable('oauth_application')
+    .set({ name: entry.name, application_type: entry.applicationType })
+    .where('client_id', '=', app.clientId)
+    .execute()
+  const before = (await findApplication(trx, app.siteId, app.clientId)) ?? app
+  await replaceLists(trx, app.clientId, entry)
+  const withScopes = before.scopes.filter((scope) => !entry.scopes.includes(scope))
+  const ended =
+    withScopes.length > 0 ? await endGrants(trx, { clientId: app.clientId, withScopes }) : []
+  await recordAuditEvent(trx, actor, {
+    ...subjectOf(app),
+    action: 'application.update',
+    before: { ...factsOf(before), name: app.name },
+    after: { ...factsOf(entry), ...(ended.length > 0 && { connectionsEnded: ended.length }) },
+  })
+  return ended
+}
+
+async function replaceLists(
+  trx: Transaction<Schema>,
+  clientId: string,
+  { redirectUris, scopes }: CheckedApplication,
+): Promise<void> {
+  await trx.deleteFrom('oauth_application_redirect_uri').where('client_id', '=', clientId).execute()
+  await trx
+    .insertInto('oauth_application_redirect_uri')
+    .values(redirectUris.map((uri, position) => ({ client_id: clientId, uri, position })))
+    .execute()
+  await trx.deleteFrom('oauth_application_scope').where('client_id', '=', clientId).execute()
+  if (scopes.length === 0) return
+  await trx
+    .insertInto('oauth_application_scope')
+    .values(scopes.map((scope) => ({ client_id: clientId, scope })))
+    .execute()
+}
+
+function subjectOf({ clientId, siteId }: Application) {
+  return { subject: { kind: 'application', id: clientId }, siteId }
+}
+
+function factsOf({ name, authMethod, redirectUris, scopes }: CheckedApplication | Application) {
+  return { name, authMethod, redirectUris, scopes }
+}

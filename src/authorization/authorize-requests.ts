@@ -1,0 +1,66 @@
+import { bodyParser } from '@koa/bodyparser'
+import Router from 'koa-router'
+
+import { unsupportedBody } from '../http/errors.ts'
+import { paths } from '../http/paths.ts'
+import type { Resources } from '../token/resource-indicators.ts'
+import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
+
+// As long as the engine's own limit for request bodies.
+const FORM_BYTES_MAX = '56kb'
+
+/**
+ * What happens to the requests that a browser brings before the engine reads them.
+ *
+ * GET: every accepted spelling of `resource` becomes the one audience, so that the grant and all
+ * that is made of it know one resource (design 3).
+ *
+ * POST (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): 303 to GET with the same parameters.
+ * The engine's own POST would demand SameSite=None cookies (design 18).
+ */
+export function authorizationRequests(
+  resources: Resources,
+  conformance: ConformanceProfile | undefined,
+): Router {
+  const router = new Router()
+
+  router.get(paths.authorization, async (ctx, next) => {
+    const query = new URLSearchParams(ctx.querystring)
+    const asked = query.getAll('resource')
+    if (asked.length > 0) {
+      const canonical = asked.map((resource) => resources.canonical(resource) ?? resource)
+      query.delete('resource')
+      for (const resource of new Set(canonical)) query.append('resource', resource)
+      ctx.querystring = query.toString()
+    }
+    if (conformance && !conformance.covers(query.get('client_id') ?? undefined)) {
+      ctx.querystring = withoutConformanceScopes(query)
+    }
+    await next()
+  })
+
+  const form = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX, encoding: 'utf-8' })
+  for (const path of [paths.authorization, paths.endSession]) {
+    router.post(path, form, (ctx) => {
+      if (!ctx.is('application/x-www-form-urlencoded')) {
+        throw unsupportedBody('application/x-www-form-urlencoded')
+      }
+      ctx.redirect(`${path}?${ctx.request.rawBody ?? ''}`)
+      ctx.status = 303
+      ctx.set('Cache-Control', 'no-store')
+    })
+  }
+
+  return router
+}
+
+/** To any other client the suite's scopes are as unknown as they are without the profile. */
+function withoutConformanceScopes(query: URLSearchParams): string {
+  const scopes = query.getAll('scope')
+  query.delete('scope')
+  for (const scope of scopes) {
+    const known = scope.split(' ').filter((name) => !conformanceScopes.includes(name))
+    query.append('scope', known.join(' '))
+  }
+  return query.toString()
+}

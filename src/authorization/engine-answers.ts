@@ -1,0 +1,105 @@
+import type { Context, Middleware } from 'koa'
+import type { KoaContextWithOIDC } from 'oidc-provider'
+
+import { faultBody, RETRY_AFTER_SECONDS } from '../http/error-handler.ts'
+import { logFields } from '../http/request-log.ts'
+import { formTarget } from '../http/security-headers.ts'
+
+/**
+ * What changes in the engine's answers on their way out: where the specification or a design decision
+ * wants something that no setting of the engine gives.
+ */
+export interface AnswerDependencies {
+  /** Address of the protected-resource metadata, for challenges (RFC 9728 §5.1). */
+  readonly resourceMetadataUrl: string
+}
+
+export function engineAnswers({ resourceMetadataUrl }: AnswerDependencies): Middleware {
+  return async (ctx, next) => {
+    await next()
+    const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
+    if (!oidc) return
+    settleSignedToken(ctx, oidc)
+    settleFailure(ctx)
+    if (oidc.route === 'userinfo') pointToMetadata(ctx, resourceMetadataUrl)
+    if (oidc.route === 'introspection') demandAuthentication(ctx, oidc)
+    admitFormTarget(ctx, oidc)
+  }
+}
+
+/**
+ * The engine answers 400 to whatever looks like a JWT. Our tokens are opaque, so that it is a token
+ * which is unknown here: inactive (RFC 7662 §2.2), and revoked already (RFC 7009 §2.2; design 14). A
+ * resource server that passes on what a stranger sent it must not take that for a fault.
+ */
+function settleSignedToken(ctx: Context, { route }: KoaContextWithOIDC['oidc']): void {
+  if (errorOf(ctx.body) !== 'unsupported_token_type') return
+  ctx.status = 200
+  // What the body is follows from the new one.
+  ctx.remove('Content-Type')
+  ctx.body = route === 'introspection' ? { active: false } : ''
+}
+
+function settleFailure(ctx: Context): void {
+  const error = errorOf(ctx.body)
+  if (error) {
+    logFields(ctx).error = error
+    // The engine says so at the token endpoint only (RFC 6749 §5.2).
+    ctx.set('Cache-Control', 'no-store')
+  }
+  if (error === 'server_error') ctx.body = faultBody(ctx)
+  if (ctx.status !== 503) return
+  ctx.set('Retry-After', RETRY_AFTER_SECONDS)
+  // A client must not take a fault of ours for a verdict on its token (specification, Errors 7).
+  ctx.remove('WWW-Authenticate')
+}
+
+function errorOf(body: unknown): string | undefined {
+  return typeof body === 'object' && body && 'error' in body ? String(body.error) : undefined
+}
+
+function pointToMetadata(ctx: Context, resourceMetadataUrl: string): void {
+  const challenge = ctx.response.get('WWW-Authenticate')
+  if (challenge)
+    ctx.set('WWW-Authenticate', `${challenge}, resource_metadata="${resourceMetadataUrl}"`)
+}
+
+/** RFC 7662 §2.3: without client authentication the answer is 401; the engine says 400. */
+function demandAuthentication(ctx: Context, oidc: KoaContextWithOIDC['oidc']): void {
+  if (ctx.status !== 400 || oidc.client) return
+  ctx.status = 401
+  ctx.set('WWW-Authenticate', `Basic realm="${oidc.issuer}"`)
+  ctx.body = {
+    error: 'invalid_client',
+    error_description: 'introspection needs client authentication',
+  }
+}
+
+/**
+ * The engine's self-submitting page (response_mode=form_post) posts to the client's address, and the
+ * form on the sign-out page is redirected there, both of which the policy of our own pages forbids.
+ * The hash of a script, which the engine added, is kept.
+ */
+function admitFormTarget(ctx: Context, oidc: KoaContextWithOIDC['oidc']): void {
+  const address = ctx.type === 'text/html' ? checkedAddress(ctx, oidc) : undefined
+  if (typeof address !== 'string') return
+  const policy = ctx.response.get('Content-Security-Policy')
+  ctx.set(
+    'Content-Security-Policy',
+    policy.replace("form-action 'self'", `form-action 'self' ${formTarget(address)}`),
+  )
+}
+
+/** Where the page leads to, once the engine has found that the client registered it. */
+function checkedAddress(ctx: Context, oidc: KoaContextWithOIDC['oidc']): unknown {
+  switch (oidc.route) {
+    case 'authorization':
+    case 'resume':
+      return oidc.redirectUriCheckPerformed ? oidc.params?.['redirect_uri'] : undefined
+    case 'end_session':
+      // The engine has removed an address that belongs to no client.
+      return ctx.status === 200 ? oidc.params?.['post_logout_redirect_uri'] : undefined
+    default:
+      return undefined
+  }
+}

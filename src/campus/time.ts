@@ -1,0 +1,48 @@
+/**
+ * Times in a campus. A real import names instants ("2026-03-01T09:00:00Z"); the demo names
+ * distances from the moment of loading ("30 days ago", "in 14 days at 18:00", "now"), so that it
+ * never goes stale. A time of day is UTC.
+ */
+
+const unitMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
+
+const RELATIVE =
+  /^(?:(?<past>\d{1,5}) (?<pastUnit>minute|hour|day)s? ago|in (?<future>\d{1,5}) (?<futureUnit>minute|hour|day)s?)(?: at (?<hour>[01]\d|2[0-3]):(?<minute>[0-5]\d))?$/
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
+
+/** Whether a text is one of the forms above. */
+export function isTime(text: string): boolean {
+  return isRelative(text) || (INSTANT.test(text) && !Number.isNaN(Date.parse(text)))
+}
+
+/** The epoch milliseconds that a moment means when the campus is loaded at `nowMs`. */
+export function resolveTime(moment: string, nowMs: number): number {
+  if (moment === 'now') return nowMs
+  const groups = RELATIVE.exec(moment)?.groups
+  if (groups === undefined) return Date.parse(moment)
+
+  const unit = unitMs[(groups['pastUnit'] ?? groups['futureUnit']) as keyof typeof unitMs]
+  const distance = Number(groups['future'] ?? `-${groups['past']}`) * unit
+  return groups['hour'] === undefined
+    ? nowMs + distance
+    : startOfDay(nowMs + distance) +
+        Number(groups['hour']) * unitMs.hour +
+        Number(groups['minute']) * unitMs.minute
+}
+
+/**
+ * Whether two moments are certainly in the wrong order. A relative one and an instant cannot be
+ * compared without knowing when the campus will be loaded, so they never are.
+ */
+export function isAfter(first: string, second: string): boolean {
+  if (isRelative(first) !== isRelative(second)) return false
+  return resolveTime(first, 0) > resolveTime(second, 0)
+}
+
+function isRelative(text: string): boolean {
+  return text === 'now' || RELATIVE.test(text)
+}
+
+function startOfDay(atMs: number): number {
+  return Math.floor(atMs / unitMs.day) * unitMs.day
+}

@@ -1,0 +1,100 @@
+import type { ClientMetadata, Provider } from 'oidc-provider'
+
+import {
+  type AnyOrigin,
+  type Client,
+  type ClientState,
+  type DocumentState,
+  scopesOf,
+} from './client.ts'
+import { matchesSecret } from './secret.ts'
+
+/**
+ * How a client of ours is presented to the engine, and read back from it. Policy becomes metadata:
+ * above all `scope`, which the engine enforces at every authorization request (design 2).
+ */
+export const extraClientProperties = [
+  'x_origin',
+  'x_site_id',
+  'x_site_name',
+  'x_state',
+  'x_secret_digests',
+  'x_reviewed',
+  'x_fingerprint',
+] as const
+
+export type EngineClient = InstanceType<Provider['Client']>
+
+/** What our hooks need to know of a client that the engine holds. */
+export interface ClientFacts {
+  readonly clientId: string
+  readonly name: string
+  readonly origin: AnyOrigin
+  readonly siteId: string | undefined
+  readonly siteName: string | undefined
+  readonly state: ClientState
+  /** Of a client of a metadata document only. */
+  readonly document: DocumentState | undefined
+}
+
+export function toClientMetadata(client: Client): ClientMetadata {
+  const introspectsOnly = client.origin === 'resource_server'
+  const scopes = scopesOf(client)
+  return {
+    client_id: client.clientId,
+    client_name: client.name,
+    application_type: client.applicationType,
+    redirect_uris: [...client.redirectUris],
+    post_logout_redirect_uris: [...client.postLogoutRedirectUris],
+    token_endpoint_auth_method: client.authMethod,
+    grant_types: grantTypesOf(client),
+    response_types: introspectsOnly ? [] : ['code'],
+    ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+    // The engine wants a secret of a confidential client, and we know digests only: comparing is
+    // replaced below, and this constant is no secret of anybody.
+    ...(client.authMethod !== 'none' && { client_secret: 'compared-by-digest' }),
+    x_origin: client.origin,
+    x_site_id: client.siteId,
+    x_site_name: client.siteName,
+    x_state: client.state,
+    x_secret_digests: client.secretDigests.join(' '),
+    x_reviewed: client.document?.reviewed,
+    x_fingerprint: client.document?.fingerprint,
+  }
+}
+
+/** This service's own pages learn who the person is once, and refresh nothing. */
+function grantTypesOf({ origin, grantTypes }: Client): string[] {
+  if (origin === 'resource_server') return []
+  return origin === 'first_party'
+    ? ['authorization_code']
+    : [...(grantTypes ?? ['authorization_code', 'refresh_token'])]
+}
+
+/** Makes the engine compare secrets with the digests of the one or two that are live. */
+export function compareSecretsByDigest(provider: Provider): void {
+  provider.Client.prototype.compareClientSecret = function compareClientSecret(
+    this: EngineClient,
+    presented: string,
+  ) {
+    return matchesSecret(presented, String(this['x_secret_digests'] ?? '').split(' '))
+  }
+}
+
+export function factsOf(client: EngineClient): ClientFacts {
+  const text = (name: string) => (typeof client[name] === 'string' ? client[name] : undefined)
+  return {
+    clientId: client.clientId,
+    name: client.clientName ?? client.clientId,
+    origin: (text('x_origin') ?? 'document') as ClientFacts['origin'],
+    siteId: text('x_site_id'),
+    siteName: text('x_site_name'),
+    state: (text('x_state') ?? 'active') as ClientState,
+    document: documentOf(client),
+  }
+}
+
+function documentOf({ x_fingerprint: fingerprint, x_reviewed: reviewed }: EngineClient) {
+  if (typeof fingerprint !== 'string') return undefined
+  return { fingerprint, reviewed: reviewed === true }
+}

@@ -1,0 +1,278 @@
+import type { Kysely } from 'kysely'
+
+import type { Database } from '../store/database.ts'
+import { isAfter, type PlaceInList } from '../store/keyset.ts'
+import type { Schema } from '../store/schema.ts'
+import { CALL_DAYS, dayOf } from './grant-store.ts'
+
+/**
+ * Connections as people see them: everything that one person allowed one client at one site is one
+ * line, from however many browsers it was allowed.
+ */
+export interface GrantUse {
+  readonly scopes: readonly string[]
+  /** When the person first allowed it. */
+  readonly grantedAt: number
+  readonly lastUsedAt: number | undefined
+  /** Calls in the last `CALL_DAYS` days. */
+  readonly calls: number
+}
+
+export interface ConnectedApp extends GrantUse {
+  readonly clientId: string
+  readonly clientName: string
+  readonly clientOrigin: string
+  readonly site: { readonly id: string; readonly name: string } | undefined
+}
+
+export interface ConnectedPerson extends GrantUse {
+  readonly personId: string
+  readonly name: string
+  readonly email: string
+}
+
+export interface ListPage<Row> {
+  readonly rows: readonly Row[]
+  /** Where the next page begins, when there is one. */
+  readonly next: PlaceInList | undefined
+}
+
+export interface ListRequest {
+  readonly pageSize: number
+  readonly after: PlaceInList | undefined
+}
+
+export interface GrantLists {
+  /** What a person allowed, the newest first. */
+  listApps(personId: string, request: ListRequest): Promise<ListPage<ConnectedApp>>
+  /** The names of one line of that list, while it is there. */
+  findApp(line: AppLine): Promise<{ clientName: string; siteName: string | undefined } | undefined>
+  /** Who allowed a client, the newest first. */
+  listPeople(clientId: string, request: ListRequest): Promise<ListPage<ConnectedPerson>>
+  /** One person of that list. */
+  findPerson(clientId: string, personId: string): Promise<{ name: string } | undefined>
+  countPeople(clientId: string): Promise<number>
+}
+
+/** One line of a person's list. */
+export interface AppLine {
+  readonly personId: string
+  readonly clientId: string
+  readonly siteId: string | undefined
+}
+
+/** The client of this service's own pages is no app that somebody connected. */
+const OWN_CLIENT_ORIGIN = 'first_party'
+
+// The site of a plain sign-in, where a value and not its absence is needed.
+const NO_SITE = ''
+
+export function makeGrantLists(database: Database, now: () => number): GrantLists {
+  const { kysely } = database
+  return {
+    async listApps(personId, request) {
+      const found = await appsPage(kysely, personId, { ...request, nowMs: now() })
+      const uses = await usesOf(kysely, { column: 'person_id', value: personId, nowMs: now() })
+      return pageOf(found, request, ({ id, site_id, ...row }) => ({
+        clientId: row.client_id,
+        clientName: row.client_name,
+        clientOrigin: row.client_origin,
+        site:
+          site_id === NO_SITE || row.site_name === null
+            ? undefined
+            : { id: site_id, name: row.site_name },
+        ...useOf(row, uses.get(id)),
+      }))
+    },
+
+    async findApp({ personId, clientId, siteId }) {
+      const row = await kysely
+        .selectFrom('connection as c')
+        .leftJoin('oauth_application as app', 'app.client_id', 'c.client_id')
+        .leftJoin('site', 'site.id', 'c.site_id')
+        .select((eb) => [
+          eb.fn.coalesce('app.name', 'c.client_name').as('client_name'),
+          'site.name as site_name',
+        ])
+        .where('c.person_id', '=', personId)
+        .where('c.client_id', '=', clientId)
+        .where('c.site_id', siteId === undefined ? 'is' : '=', siteId ?? null)
+        .where('c.client_origin', '!=', OWN_CLIENT_ORIGIN)
+        .executeTakeFirst()
+      return row && { clientName: row.client_name, siteName: row.site_name ?? undefined }
+    },
+
+    async listPeople(clientId, request) {
+      const found = await peoplePage(kysely, clientId, { ...request, nowMs: now() })
+      const uses = await usesOf(kysely, {
+        column: 'client_id',
+        value: clientId,
+        people: found.map(({ id }) => id),
+        nowMs: now(),
+      })
+      return pageOf(found, request, (row) => ({
+        personId: row.id,
+        name: row.name,
+        email: row.email,
+        ...useOf(row, uses.get(row.id)),
+      }))
+    },
+
+    async findPerson(clientId, personId) {
+      return await kysely
+        .selectFrom('connection as c')
+        .innerJoin('person', 'person.id', 'c.person_id')
+        .select('person.name')
+        .where('c.client_id', '=', clientId)
+        .where('c.person_id', '=', personId)
+        .executeTakeFirst()
+    },
+
+    async countPeople(clientId) {
+      const { people } = await kysely
+        .selectFrom('connection')
+        .select((eb) => eb.fn.count<number>('person_id').distinct().as('people'))
+        .where('client_id', '=', clientId)
+        .where('expires_at', '>', now())
+        .executeTakeFirstOrThrow()
+      return Number(people)
+    },
+  }
+}
+
+type Question = ListRequest & { readonly nowMs: number }
+
+/** The applications of a person, one more than a page holds; a deleted one is of no use to anybody. */
+async function appsPage(kysely: Kysely<Schema>, personId: string, question: Question) {
+  return await kysely
+    .selectFrom((q) =>
+      q
+        .selectFrom('connection as c')
+        .leftJoin('oauth_application as app', 'app.client_id', 'c.client_id')
+        .leftJoin('site', 'site.id', 'c.site_id')
+        .select((eb) => [
+          'c.client_id',
+          eb.fn.coalesce('c.site_id', eb.val(NO_SITE)).as('site_id'),
+          eb.fn<string>('max', [eb.fn.coalesce('app.name', 'c.client_name')]).as('client_name'),
+          eb.fn.max('c.client_origin').as('client_origin'),
+          eb.fn.max('site.name').as('site_name'),
+          eb.fn.min('c.granted_at').as('granted_at'),
+          eb.fn.max('c.last_used_at').as('last_used_at'),
+          eb(eb('c.client_id', '||', ' '), '||', eb.fn.coalesce('c.site_id', eb.val(NO_SITE))).as(
+            'id',
+          ),
+        ])
+        .where('c.person_id', '=', personId)
+        .where('c.client_origin', '!=', OWN_CLIENT_ORIGIN)
+        .where('c.expires_at', '>', question.nowMs)
+        .where('app.deleted_at', 'is', null)
+        .groupBy(['c.client_id', 'c.site_id'])
+        .as('list'),
+    )
+    .selectAll()
+    .where(isAfter(newestFirst, question.after))
+    .orderBy('list.granted_at', 'desc')
+    .orderBy('list.id', 'desc')
+    .limit(question.pageSize + 1)
+    .execute()
+}
+
+async function peoplePage(kysely: Kysely<Schema>, clientId: string, question: Question) {
+  return await kysely
+    .selectFrom((q) =>
+      q
+        .selectFrom('connection as c')
+        .innerJoin('person', 'person.id', 'c.person_id')
+        .select((eb) => [
+          'person.id as id',
+          'person.name as name',
+          'person.email as email',
+          eb.fn.min('c.granted_at').as('granted_at'),
+          eb.fn.max('c.last_used_at').as('last_used_at'),
+        ])
+        .where('c.client_id', '=', clientId)
+        .where('c.expires_at', '>', question.nowMs)
+        .groupBy(['person.id', 'person.name', 'person.email'])
+        .as('list'),
+    )
+    .selectAll()
+    .where(isAfter(newestFirst, question.after))
+    .orderBy('list.granted_at', 'desc')
+    .orderBy('list.id', 'desc')
+    .limit(question.pageSize + 1)
+    .execute()
+}
+
+const newestFirst = { by: 'list.granted_at', id: 'list.id', direction: 'desc' } as const
+
+interface Uses {
+  readonly scopes: Set<string>
+  calls: number
+}
+
+interface UsesQuestion {
+  readonly column: 'person_id' | 'client_id'
+  readonly value: string
+  /** Only these people, of a client that may have very many. */
+  readonly people?: readonly string[]
+  readonly nowMs: number
+}
+
+/** Scopes and calls of each line, by its id. */
+async function usesOf(
+  kysely: Kysely<Schema>,
+  { column, value, people, nowMs }: UsesQuestion,
+): Promise<Map<string, Uses>> {
+  const lines = kysely
+    .selectFrom('connection as c')
+    .where(`c.${column}`, '=', value)
+    .where('c.expires_at', '>', nowMs)
+    .$if(people !== undefined, (query) => query.where('c.person_id', 'in', people ?? []))
+    .select(['c.client_id', 'c.person_id', 'c.site_id'])
+  const [scopes, calls] = await Promise.all([
+    lines
+      .innerJoin('connection_scope as s', 's.grant_id', 'c.grant_id')
+      .select('s.scope')
+      .distinct()
+      .execute(),
+    lines
+      .innerJoin('connection_day as d', 'd.grant_id', 'c.grant_id')
+      .where('d.day', '>', dayOf(nowMs) - CALL_DAYS)
+      .select((eb) => eb.fn.sum<number>('d.calls').as('calls'))
+      .groupBy(['c.client_id', 'c.person_id', 'c.site_id'])
+      .execute(),
+  ])
+  const uses = new Map<string, Uses>()
+  const at = (row: { client_id: string; person_id: string; site_id: string | null }) => {
+    const id = column === 'client_id' ? row.person_id : `${row.client_id} ${row.site_id ?? NO_SITE}`
+    const known = uses.get(id) ?? { scopes: new Set(), calls: 0 }
+    uses.set(id, known)
+    return known
+  }
+  for (const row of scopes) at(row).scopes.add(row.scope)
+  for (const row of calls) at(row).calls += Number(row.calls)
+  return uses
+}
+
+function useOf(
+  row: { readonly granted_at: number; readonly last_used_at: number | null },
+  uses: Uses | undefined,
+): GrantUse {
+  return {
+    scopes: [...(uses?.scopes ?? [])],
+    grantedAt: Number(row.granted_at),
+    lastUsedAt: row.last_used_at === null ? undefined : Number(row.last_used_at),
+    calls: uses?.calls ?? 0,
+  }
+}
+
+function pageOf<Row extends { id: string; granted_at: number }, View>(
+  found: readonly Row[],
+  { pageSize }: ListRequest,
+  view: (row: Row) => View,
+): ListPage<View> {
+  const rows = found.slice(0, pageSize)
+  const last = rows.at(-1)
+  const more = last !== undefined && found.length > pageSize
+  return { rows: rows.map(view), next: more ? [Number(last.granted_at), last.id] : undefined }
+}

@@ -1,0 +1,29 @@
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
+import type { Database } from '../store/database.ts'
+import type { AppLine } from './grant-lists.ts'
+import { endGrants } from './grant-store.ts'
+
+/**
+ * A person takes back what they allowed: every connection of theirs with this client at this site,
+ * from whatever browser, with a line in the audit trail.
+ *
+ * @returns the grants that ended; none when there was nothing to take back
+ */
+export async function removeApp(
+  { kysely }: Database,
+  line: AppLine,
+  actor: Actor,
+): Promise<readonly string[]> {
+  return await kysely.transaction().execute(async (trx) => {
+    const ended = await endGrants(trx, line)
+    if (ended.length === 0) return ended
+    await recordAuditEvent(trx, actor, {
+      action: 'connection.remove',
+      subject: { kind: 'application', id: line.clientId },
+      siteId: line.siteId,
+      before: { connections: ended.length },
+      after: { connections: 0 },
+    })
+    return ended
+  })
+}

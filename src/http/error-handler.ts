@@ -1,0 +1,97 @@
+import type { Context, Middleware } from 'koa'
+
+import { errorPage } from '../../views/error.ts'
+import { isRefusal } from './errors.ts'
+import { logFields, requestIdOf } from './request-log.ts'
+
+export interface ErrorBody {
+  readonly error: string
+  readonly error_description?: string | undefined
+}
+
+/**
+ * The one door by which errors of our own routes leave; the engine has its own, and calls
+ * `sendError` too. A refusal says what it is; a fault says only its id, and is logged with its cause.
+ */
+export function errorHandler(): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next()
+      if (ctx.status === 404 && ctx.body == null) {
+        sendError(ctx, 404, {
+          error: 'not_found',
+          error_description: 'there is nothing at this address',
+        })
+      }
+    } catch (error) {
+      const { status, body } = answerFor(error, ctx)
+      sendError(ctx, status, body)
+    }
+  }
+}
+
+/** Answers with an error as JSON, or as a page when a person is reading. */
+export function sendError(ctx: Context, status: number, body: ErrorBody): void {
+  ctx.status = status
+  ctx.set('Cache-Control', 'no-store')
+  logFields(ctx).error = body.error
+  if (status === 503) ctx.set('Retry-After', RETRY_AFTER_SECONDS)
+  // JSON comes first, so that a client which accepts anything gets the machine's answer.
+  if (ctx.accepts('json', 'html') === 'html') sendErrorPage(ctx, body)
+  else ctx.body = body
+}
+
+/** Answers with the error page; the status stands already. */
+export function sendErrorPage(ctx: Context, body: ErrorBody): void {
+  ctx.type = 'html'
+  ctx.body = errorPage({
+    code: body.error,
+    description: body.error_description ?? 'The request could not be answered.',
+    errorId: requestIdOf(ctx),
+  }).toString()
+}
+
+/** What a fault says to the outside: an id that leads to the log, and nothing else. */
+export function faultBody(ctx: Context): ErrorBody {
+  return {
+    error: 'server_error',
+    error_description: `the service failed; its log has the reason under the error id ${requestIdOf(ctx)}`,
+  }
+}
+
+/** Seconds after which a caller may try again when storage was out of reach. */
+export const RETRY_AFTER_SECONDS = '1'
+
+function answerFor(error: unknown, ctx: Context): { status: number; body: ErrorBody } {
+  if (isRefusal(error)) {
+    const { statusCode, error: code, error_description, error_detail, cause } = error
+    Object.assign(logFields(ctx), {
+      detail: error_detail,
+      ...(cause ? { cause: String(cause) } : {}),
+    })
+    return {
+      status: statusCode,
+      body: { error: code, ...(error_description && { error_description }) },
+    }
+  }
+  if (isHttpError(error)) {
+    return {
+      status: error.status,
+      body: { error: 'invalid_request', error_description: error.message },
+    }
+  }
+  logFields(ctx).cause = error
+  ctx.app.emit('error', error, ctx)
+  return { status: 500, body: faultBody(ctx) }
+}
+
+/** An error that a body parser or the router raised for the caller to read. */
+function isHttpError(error: unknown): error is Error & { status: number } {
+  return (
+    error instanceof Error &&
+    'expose' in error &&
+    error.expose === true &&
+    'status' in error &&
+    typeof error.status === 'number'
+  )
+}

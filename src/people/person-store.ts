@@ -1,0 +1,69 @@
+import type { Database } from '../store/database.ts'
+
+/** A person as far as signing in is concerned. */
+export interface Credentials {
+  readonly personId: string
+  readonly passwordHash: string | undefined
+  readonly disabled: boolean
+}
+
+export interface Person {
+  readonly id: string
+  readonly name: string
+  readonly email: string
+  /** Sessions that began before are over; undefined when the person never signed out everywhere. */
+  readonly signedOutAt?: number | undefined
+}
+
+/** Reads who can sign in. One query each. */
+export interface PersonStore {
+  findCredentials(emailCanonical: string): Promise<Credentials | undefined>
+  /** The person, unless the account is unknown or disabled. */
+  findPerson(personId: string): Promise<Person | undefined>
+  /** Ends every session of the person that began until now, in every browser. */
+  signOutEverywhere(personId: string, nowMs: number): Promise<void>
+}
+
+export function makePersonStore({ kysely }: Database): PersonStore {
+  return {
+    async findCredentials(emailCanonical) {
+      // No address has a NUL in it, and PostgreSQL fails at one.
+      if (emailCanonical.includes('\0')) return undefined
+      const row = await kysely
+        .selectFrom('person')
+        .select(['id', 'password_hash', 'disabled_at'])
+        .where('email_canonical', '=', emailCanonical)
+        .executeTakeFirst()
+      return (
+        row && {
+          personId: row.id,
+          passwordHash: row.password_hash ?? undefined,
+          disabled: row.disabled_at !== null,
+        }
+      )
+    },
+
+    async findPerson(personId) {
+      const row = await kysely
+        .selectFrom('person')
+        .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
+        .select(['id', 'name', 'email', 'out.signed_out_at'])
+        .where('id', '=', personId)
+        .where('disabled_at', 'is', null)
+        .executeTakeFirst()
+      if (!row) return undefined
+      const { signed_out_at: signedOutAt, ...person } = row
+      return { ...person, ...(signedOutAt !== null && { signedOutAt }) }
+    },
+
+    async signOutEverywhere(personId, signedOutAt) {
+      await kysely
+        .insertInto('signed_out_everywhere')
+        .values({ person_id: personId, signed_out_at: signedOutAt })
+        .onConflict((conflict) =>
+          conflict.column('person_id').doUpdateSet({ signed_out_at: signedOutAt }),
+        )
+        .execute()
+    },
+  }
+}

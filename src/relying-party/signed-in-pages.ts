@@ -1,0 +1,161 @@
+import { bodyParser } from '@koa/bodyparser'
+import type { Context, Middleware } from 'koa'
+import Router from 'koa-router'
+
+import { signInCancelledPage } from '../../views/account-signed-out.ts'
+import type { Html } from '../../views/html.ts'
+import { signInIncomplete } from '../http/errors.ts'
+import { checkFormToken } from '../http/form.ts'
+import { pages } from '../http/page-paths.ts'
+import { paths } from '../http/paths.ts'
+import { logFields } from '../http/request-log.ts'
+import type { PageSession, Sessions } from './page-session.ts'
+import {
+  beginSignIn,
+  completeSignIn,
+  parsePendingSignIn,
+  type SignInDependencies,
+} from './sign-in.ts'
+
+/**
+ * The door to /admin and /account: whoever is not signed in is sent through this service's own
+ * authorization endpoint and comes back to the page that was asked for.
+ */
+export interface SignedInPages {
+  /** A page for a signed-in visitor. */
+  page(show: PageHandler): Middleware
+  /** A form that a signed-in visitor sent from one of our pages. */
+  form(answer: PageHandler): Middleware
+  /** The way back from the sign-in, and the way out. */
+  routes(): Router
+  /** Ends the visitor's session here when the browser session ends at the logout endpoint. */
+  followLogout(): Middleware
+}
+
+/** The router's context; its `params` are those of the address. */
+export type PageContext = Context & { params: Record<string, string> }
+export type PageHandler = (ctx: PageContext, session: PageSession) => Promise<void>
+
+export interface SignedInPagesDependencies extends SignInDependencies {
+  readonly sessions: Sessions
+  readonly seal: (plain: string) => string
+  /** @throws when it was not sealed by us */
+  readonly open: (sealed: string) => string
+}
+
+const SIGN_IN_COOKIE = 'gatehouse_sign_in'
+const SIGN_IN_SECONDS = 3600
+const FORM_BYTES_MAX = '32kb'
+
+export function makeSignedInPages(dependencies: SignedInPagesDependencies): SignedInPages {
+  const { sessions } = dependencies
+  const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
+  const gate: SignedInPages = {
+    page: (show) => async (ctx) => {
+      const session = await sessions.find(ctx)
+      if (!session) return sendToSignIn(ctx, ctx.url, dependencies)
+      logFields(ctx).person = session.person.id
+      await show(ctx as PageContext, session)
+    },
+
+    form: (answer) => async (ctx) => {
+      const session = await sessions.find(ctx)
+      // What was typed is lost, but nothing is done in the name of a session that is over.
+      if (!session) return seeOther(ctx, areaOf(ctx.path))
+      await parse(ctx, async () => {})
+      checkFormToken(ctx, session.csrf)
+      logFields(ctx).person = session.person.id
+      await answer(ctx as PageContext, session)
+    },
+
+    routes() {
+      const router = new Router()
+      router.get(pages.signedIn, async (ctx) => await comeBack(ctx, dependencies))
+      router.post(
+        pages.signOut,
+        gate.form(async (ctx) => {
+          await sessions.end(ctx)
+          // The browser session is ended there too, after asking once (RP-Initiated Logout §2).
+          seeOther(ctx, paths.endSession)
+        }),
+      )
+      return router
+    },
+
+    followLogout: () => async (ctx, next) => {
+      await next()
+      const { oidc } = ctx as { oidc?: { route?: string; params?: Record<string, unknown> } }
+      if (oidc?.route === 'end_session_confirm' && oidc.params?.['logout'] && ctx.status === 303) {
+        await sessions.end(ctx)
+      }
+    },
+  }
+  return gate
+}
+
+/** Sends a page; its address may hold what only this person may know. */
+export function sendPage(ctx: Context, page: Html): void {
+  // ctx.body would turn a 404 into 200, and keeps every other status.
+  ctx.body = page.toString()
+  ctx.type = 'html'
+  ctx.set('Cache-Control', 'no-store')
+}
+
+/** The answer to a form: go and look at a page, which may be loaded again without sending twice. */
+export function seeOther(ctx: Context, address: string): void {
+  ctx.redirect(address)
+  ctx.status = 303
+  ctx.set('Cache-Control', 'no-store')
+}
+
+function areaOf(path: string): string {
+  return path.startsWith(pages.admin) ? pages.admin : pages.account
+}
+
+function sendToSignIn(
+  ctx: Context,
+  returnTo: string,
+  { baseUrl, seal }: SignedInPagesDependencies,
+): void {
+  const { pending, address } = beginSignIn(returnTo, baseUrl)
+  ctx.cookies.set(SIGN_IN_COOKIE, seal(JSON.stringify(pending)), {
+    ...signInCookie(baseUrl),
+    maxAge: SIGN_IN_SECONDS * 1000,
+  })
+  seeOther(ctx, address)
+}
+
+/** Only the way back reads the cookie. It is sealed, so that it needs no signature. */
+function signInCookie(baseUrl: string) {
+  const secure = baseUrl.startsWith('https:')
+  const path = pages.signedIn
+  return { httpOnly: true, sameSite: 'lax', signed: false, secure, path, overwrite: true } as const
+}
+
+async function comeBack(ctx: Context, dependencies: SignedInPagesDependencies): Promise<void> {
+  const { baseUrl, sessions, open } = dependencies
+  const answer = new URLSearchParams(ctx.querystring)
+  const sealed = ctx.cookies.get(SIGN_IN_COOKIE)
+  if (!sealed) throw signInIncomplete('no cookie')
+  const pending = parsePendingSignIn(openOrRefuse(sealed, open))
+  ctx.cookies.set(SIGN_IN_COOKIE, null, signInCookie(baseUrl))
+  // Two tabs share the cookie. The earlier one begins again, and finds the person signed in.
+  if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)
+  if (answer.has('error')) return sendCancelled(ctx, answer, pending.returnTo)
+  const personId = await completeSignIn(answer, pending, dependencies)
+  await sessions.begin(ctx, personId)
+  seeOther(ctx, pending.returnTo)
+}
+
+function openOrRefuse(sealed: string, open: (sealed: string) => string): string {
+  try {
+    return open(sealed)
+  } catch (error) {
+    throw Object.assign(signInIncomplete('a cookie that is not ours'), { cause: error })
+  }
+}
+
+function sendCancelled(ctx: Context, answer: URLSearchParams, returnTo: string): void {
+  if (answer.get('error') !== 'access_denied') throw signInIncomplete(String(answer.get('error')))
+  sendPage(ctx, signInCancelledPage({ againHref: returnTo }))
+}

@@ -1,0 +1,260 @@
+import { expect } from 'chai'
+
+import {
+  type AccessFacts,
+  type AccessQuestion,
+  findAccess,
+  judgeAccess,
+} from '../src/grants/access.ts'
+import { paths } from '../src/http/paths.ts'
+import { MCP_CONNECTIONS } from '../src/sites/feature.ts'
+import type { Database } from '../src/store/database.ts'
+import {
+  marco,
+  notes,
+  olivia,
+  type RunningService,
+  resourceServer,
+  sam,
+  startService,
+} from './support/gatehouse.ts'
+import { bearer, jsonOf, obtainTokens, postForm, refresh, refusalOf, send } from './support/wire.ts'
+
+const facts: AccessFacts = {
+  person: { id: 'per_x', name: 'X', email: 'x@example.com', picture: undefined },
+  personDisabled: false,
+  roles: ['student'],
+  clientDisabled: false,
+  clientDeleted: false,
+  featureOff: false,
+  connectionEnded: false,
+}
+const member: AccessQuestion = {
+  personId: 'per_x',
+  clientId: 'a-client',
+  siteId: 'sit_x',
+  scopes: ['openid', 'account:read'],
+}
+const operator: AccessQuestion = { ...member, scopes: ['openid', 'courses:read'] }
+const plain: AccessQuestion = { ...member, siteId: undefined, scopes: ['openid', 'email'] }
+
+describe('standing: judged at every use of a token (design 15)', () => {
+  const rows: readonly [
+    when: string,
+    changed: Partial<AccessFacts>,
+    expected: { readonly member: string; readonly operator: string; readonly plain: string },
+  ][] = [
+    ['a student', {}, row('good', 'does not operate', 'good')],
+    ['a lecturer', { roles: ['lecturer'] }, row('good', 'does not operate', 'good')],
+    ['an admin', { roles: ['admin'] }, row('good', 'good', 'good')],
+    ['an owner who also studies', { roles: ['owner', 'student'] }, row('good', 'good', 'good')],
+    ['the last role is lost', { roles: [] }, row('no role', 'no role', 'good')],
+    ['the account is gone', { person: undefined }, all('does not exist')],
+    ['the account is disabled', { personDisabled: true, roles: ['owner'] }, all('is disabled')],
+    ['the client is deleted', { clientDeleted: true, roles: ['owner'] }, all('was deleted')],
+    [
+      'the client is disabled',
+      { clientDisabled: true, roles: ['owner'] },
+      all('client is disabled'),
+    ],
+    [
+      'the feature is off',
+      { featureOff: true, roles: ['owner'] },
+      all('switched MCP connections off'),
+    ],
+    ['the connection is removed', { connectionEnded: true, roles: ['owner'] }, all('was removed')],
+  ]
+
+  for (const [when, changed, expected] of rows) {
+    it(`${when}: ${JSON.stringify(expected)}`, () => {
+      for (const [name, question] of Object.entries({ member, operator, plain })) {
+        const access = judgeAccess({ ...facts, ...changed }, question)
+        const said = access.kind === 'good' ? 'good' : access.reason
+        expect(said, name).to.include(expected[name as keyof typeof expected])
+      }
+    })
+  }
+
+  it('a token for a site that names none is of no use, whatever roles the person has', () => {
+    for (const scopes of [['account:read'], ['openid', 'account:write'], ['courses:write']]) {
+      const question = { ...member, siteId: undefined, scopes }
+      expect(judgeAccess({ ...facts, roles: [] }, question).kind, scopes.join()).to.equal('lost')
+    }
+  })
+
+  it('what is good brings person and roles as they are now', () => {
+    const roles = ['admin', 'student'] as const
+    const access = judgeAccess({ ...facts, roles }, operator)
+    expect(access).to.deep.equal({ kind: 'good', person: facts.person, roles })
+  })
+
+  function row(member: string, operator: string, plain: string) {
+    return { member, operator, plain }
+  }
+
+  function all(reason: string) {
+    return row(reason, reason, reason)
+  }
+})
+
+describe('standing: what is lost ends tokens at once (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]', () => {
+  type Change = (database: Database) => Promise<unknown>
+  const disablePerson: Change = ({ kysely }) =>
+    kysely
+      .updateTable('person')
+      .set({ disabled_at: Date.now() })
+      .where('email_canonical', 'in', [sam.login, marco.login])
+      .execute()
+  const setApplication =
+    (set: { disabled_at: number } | { deleted_at: number }): Change =>
+    ({ kysely }) =>
+      kysely
+        .updateTable('oauth_application')
+        .set(set)
+        .where('client_id', '=', notes.clientId)
+        .execute()
+
+  const ends: readonly [when: string, change: Change][] = [
+    ['the account is disabled', disablePerson],
+    ['the client is disabled', setApplication({ disabled_at: 1 })],
+    ['the client is deleted', setApplication({ deleted_at: 1 })],
+    [
+      'the last role at the site is lost',
+      ({ kysely }) => kysely.deleteFrom('site_role').where('person_id', '=', 'per_sam').execute(),
+    ],
+    [
+      'the site switches MCP connections off',
+      ({ kysely }) =>
+        kysely.deleteFrom('site_feature').where('feature', '=', MCP_CONNECTIONS).execute(),
+    ],
+  ]
+
+  for (const [when, change] of ends) {
+    it(`${when}: UserInfo 401, introspection inactive, refresh invalid_grant`, async () => {
+      await using service = await startService()
+      const tokens = await obtainTokens(service.url)
+      await expectAlive(service, tokens.accessToken)
+      await change(service.service.stores.database)
+      await expectDead(service, tokens)
+    })
+  }
+
+  it('an operator who becomes a student loses the operator token and keeps a plain sign-in', async () => {
+    await using service = await startService()
+    const asVendor = {
+      client_id: 'integration-claude',
+      redirect_uri: 'https://claude.ai/api/mcp/auth_callback',
+    }
+    const operating = await obtainTokens(
+      service.url,
+      { ...asVendor, scope: 'openid courses:read' },
+      marco,
+    )
+    const signedIn = await obtainTokens(
+      service.url,
+      { ...asVendor, scope: 'openid', resource: undefined },
+      marco,
+    )
+    await service.service.stores.database.kysely
+      .deleteFrom('site_role')
+      .where('person_id', '=', 'per_marco')
+      .where('role', 'in', ['owner', 'admin'])
+      .execute()
+    await expectDead(service, operating, asVendor.client_id)
+    await expectAlive(service, signedIn.accessToken)
+  })
+
+  it('a vendor platform that is disabled loses its tokens', async () => {
+    await using service = await startService()
+    const client_id = 'integration-claude'
+    const redirect_uri = 'https://claude.ai/api/mcp/auth_callback'
+    const fields = { client_id, redirect_uri, scope: 'openid courses:read' }
+    const tokens = await obtainTokens(service.url, fields, marco)
+    await service.service.stores.database.kysely
+      .insertInto('integration_override')
+      .values({ client_id, disabled_at: 1, updated_at: 1 })
+      .execute()
+    await expectDead(service, tokens, client_id)
+  })
+
+  it('a platform that was taken out of the configuration is a deleted client', async () => {
+    await using service = await startService()
+    const { database } = service.service.stores
+    const fields = {
+      client_id: 'integration-vscode',
+      redirect_uri: 'http://127.0.0.1:9/',
+      scope: 'openid courses:read',
+    }
+    await obtainTokens(service.url, fields, olivia)
+    const { grant_id: grantId } = await database.kysely
+      .selectFrom('connection')
+      .select('grant_id')
+      .where('client_id', '=', 'integration-vscode')
+      .executeTakeFirstOrThrow()
+    const asked = {
+      personId: 'per_olivia',
+      clientId: 'integration-vscode',
+      siteId: 'sit_northlight',
+      scopes: ['openid'],
+      grantId,
+    }
+    const listed = await findAccess(database, asked, new Set(['integration-vscode']))
+    expect(listed.kind).to.equal('good')
+    const taken = await findAccess(database, asked, new Set())
+    expect(taken).to.deep.equal({ kind: 'lost', reason: 'the client was deleted' })
+  })
+
+  it('roles are those of now, and org_id is the site of the grant', async () => {
+    await using service = await startService()
+    const { accessToken } = await obtainTokens(service.url)
+    await service.service.stores.database.kysely
+      .insertInto('site_role')
+      .values({
+        person_id: 'per_sam',
+        site_id: 'sit_northlight',
+        role: 'lecturer',
+        granted_at: Date.now(),
+      })
+      .execute()
+    for (const seen of [
+      await userinfo(service, accessToken),
+      await introspect(service, accessToken),
+    ]) {
+      expect(jsonOf(seen)).to.deep.include({
+        org_id: 'sit_northlight',
+        roles: ['lecturer', 'student'],
+      })
+    }
+  })
+
+  async function userinfo({ url }: RunningService, token: string) {
+    return await send(url, { path: paths.userinfo, headers: bearer(token) })
+  }
+
+  async function introspect({ url }: RunningService, token: string) {
+    const { clientId: client_id, clientSecret: client_secret } = resourceServer
+    return await postForm(url, paths.introspection, { token, client_id, client_secret })
+  }
+
+  async function expectAlive(service: RunningService, token: string): Promise<void> {
+    expect((await userinfo(service, token)).status).to.equal(200)
+    expect(jsonOf(await introspect(service, token))['active']).to.equal(true)
+  }
+
+  async function expectDead(
+    ...[service, tokens, client_id = notes.clientId]: [
+      RunningService,
+      { accessToken: string; refreshToken: string },
+      string?,
+    ]
+  ): Promise<void> {
+    const refused = await userinfo(service, tokens.accessToken)
+    expect(refused.status).to.equal(401)
+    expect(refused.headers['www-authenticate']).to.include('error="invalid_token"')
+    expect(jsonOf(await introspect(service, tokens.accessToken))).to.deep.equal({ active: false })
+    expect(jsonOf(await introspect(service, tokens.refreshToken))).to.deep.equal({ active: false })
+    const answer = await refresh(service.url, tokens.refreshToken, { client_id })
+    expect(refusalOf(answer)).to.equal('400 invalid_grant')
+    expect(answer.text, 'why is for the log only').to.not.match(/disabled|role|deleted|MCP/)
+  }
+})

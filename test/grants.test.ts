@@ -1,0 +1,275 @@
+import { expect } from 'chai'
+
+import { checkEntry } from '../src/applications/application-form.ts'
+import { findApplication, listApplications } from '../src/applications/application-lists.ts'
+import {
+  makeClientRefusals,
+  REFUSALS_PER_CLIENT,
+} from '../src/applications/application-refusals.ts'
+import { makeApplicationSecrets } from '../src/applications/application-secrets.ts'
+import { makeApplicationStore } from '../src/applications/application-store.ts'
+import { listChanges } from '../src/audit/audit-log.ts'
+import { makeGrantLists } from '../src/grants/grant-lists.ts'
+import { makeGrantStore, type NewGrant } from '../src/grants/grant-store.ts'
+import { makeGrantUsage } from '../src/grants/grant-usage.ts'
+import { removeApp } from '../src/grants/remove-app.ts'
+import { findAdminSite, listOperatedSites, switchMcpConnections } from '../src/sites/site-admin.ts'
+import type { Database } from '../src/store/database.ts'
+import { withDatabases } from './support/database.ts'
+
+const DAY_MS = 86_400_000
+const now = 1_800_000_000_000
+const actor = { personId: 'olivia', requestId: 'req', now }
+const page = { pageSize: 20, after: undefined }
+
+withDatabases('connections and applications', (open) => {
+  let database: Database
+  let clock = now
+  beforeEach(async () => {
+    clock = now
+    database = await open()
+    const { kysely } = database
+    const person = { picture: null, password_hash: null, disabled_at: null, created_at: 1 }
+    await kysely
+      .insertInto('person')
+      .values(
+        ['olivia', 'sam', 'noor'].map((id) => ({
+          ...person,
+          id,
+          name: id,
+          email: `${id}@x.example`,
+          email_canonical: `${id}@x.example`,
+        })),
+      )
+      .execute()
+    const site = { id: 'north', slug: 'north', name: 'North', created_at: 1 }
+    await kysely.insertInto('site').values(site).execute()
+    const role = { site_id: 'north', granted_at: 1 }
+    await kysely
+      .insertInto('site_role')
+      .values([
+        { ...role, person_id: 'olivia', role: 'owner' },
+        { ...role, person_id: 'olivia', role: 'lecturer' },
+        { ...role, person_id: 'sam', role: 'student' },
+      ])
+      .execute()
+  })
+  afterEach(async () => await database[Symbol.asyncDispose]())
+
+  const time = () => clock
+  const connection: NewGrant = {
+    grantId: 'g1',
+    personId: 'sam',
+    clientId: 'planner',
+    clientName: 'Planner',
+    clientOrigin: 'integration',
+    siteId: 'north',
+    scopes: ['openid'],
+    expiresAtMs: now + 100 * DAY_MS,
+    isNew: true,
+  }
+  const keep = async (...changes: Partial<NewGrant>[]) => {
+    const store = makeGrantStore(database, time)
+    for (const change of changes) await store.keep({ ...connection, ...change })
+    return store
+  }
+
+  it('one line for each client and site, from however many browsers, with all of its scopes', async () => {
+    await keep(
+      {},
+      { grantId: 'g2', scopes: ['openid', 'email'] },
+      { grantId: 'g3', siteId: undefined },
+    )
+    await keep(
+      { scopes: ['profile'], isNew: false },
+      { grantId: 'own', clientOrigin: 'first_party' },
+    )
+    const { rows } = await makeGrantLists(database, time).listApps('sam', page)
+    expect(rows.map(({ site }) => site?.name)).to.have.members(['North', undefined])
+    const scopes = rows.find(({ site }) => site)?.scopes
+    expect(scopes).to.have.members(['openid', 'email', 'profile'])
+  })
+
+  it('never makes a connection again that was ended while its grant was being saved', async () => {
+    const store = await keep({})
+    await store.end({ grantId: 'g1' })
+    await store.keep({ ...connection, isNew: false })
+    expect(await store.has('g1')).to.equal(false)
+  })
+
+  it('no line after it expired, and no row after the next sweep', async () => {
+    const store = await keep({ expiresAtMs: now + 1000 })
+    clock = now + 1001
+    const { rows } = await makeGrantLists(database, time).listApps('sam', page)
+    expect(rows).to.deep.equal([])
+    await store.prune()
+    expect(await store.has('g1')).to.equal(false)
+  })
+
+  it('counts the calls of thirty days, of several processes, and not what has ended', async () => {
+    const store = await keep({}, { grantId: 'g2' })
+    const [first, second] = [0, 1].map(() => makeGrantUsage(database, time))
+    const uses: [typeof first, string, number][] = [
+      [first, 'g1', now - 40 * DAY_MS],
+      [first, 'g1', now - 29 * DAY_MS],
+      [second, 'g1', now],
+      [second, 'g2', now],
+      [second, 'gone', now],
+    ]
+    for (const [usage, grantId, at] of uses) {
+      clock = at
+      usage?.count(grantId)
+      if (at !== now) await usage?.flush()
+    }
+    await Promise.all([first?.flush(), second?.flush()])
+    const lists = makeGrantLists(database, time)
+    const [line] = (await lists.listApps('sam', page)).rows
+    expect(line).to.include({ calls: 3, lastUsedAt: now })
+    await store.prune()
+    const days = await database.kysely.selectFrom('connection_day').select('day').execute()
+    expect(days).to.have.length(3)
+  })
+
+  it('writes the last use once a minute at most', async () => {
+    await keep({})
+    const usage = makeGrantUsage(database, time)
+    const lastUsed = async () => {
+      usage.count('g1')
+      await usage.flush()
+      const { rows } = await makeGrantLists(database, time).listApps('sam', page)
+      return rows[0]?.lastUsedAt
+    }
+    expect(await lastUsed()).to.equal(now)
+    clock = now + 59_000
+    expect(await lastUsed()).to.equal(now)
+    clock = now + 60_000
+    expect(await lastUsed()).to.equal(now + 60_000)
+  })
+
+  it('keeps what was counted when the database does not answer', async () => {
+    await keep({})
+    let down = true
+    const kysely = new Proxy(database.kysely, {
+      get(target, name) {
+        if (down && name === 'transaction') throw new Error('down')
+        const value: unknown = Reflect.get(target, name)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+    const usage = makeGrantUsage({ ...database, kysely }, time)
+    usage.count('g1')
+    expect(await usage.flush().catch((error: Error) => error.message)).to.equal('down')
+    down = false
+    await usage.flush()
+    const { rows } = await makeGrantLists(database, time).listApps('sam', page)
+    expect(rows[0]?.calls).to.equal(1)
+  })
+
+  it('lists people in pages, and counts each once', async () => {
+    const store = await keep({ personId: 'noor', grantId: 'n' })
+    clock = now + 1
+    await keep({}, { grantId: 'g2' })
+    const lists = makeGrantLists(database, time)
+    const first = await lists.listPeople('planner', { pageSize: 1, after: undefined })
+    const second = await lists.listPeople('planner', { pageSize: 1, after: first.next })
+    expect([first, second].map(({ rows }) => rows[0]?.name)).to.deep.equal(['sam', 'noor'])
+    expect(second.next).to.equal(undefined)
+    expect(await lists.countPeople('planner')).to.equal(2)
+    expect(await store.end({ clientId: 'planner', personId: 'sam' })).to.have.members(['g1', 'g2'])
+    expect(await lists.countPeople('planner')).to.equal(1)
+  })
+
+  it('ends what a person removes, at that site only, and writes it down', async () => {
+    await keep({}, { grantId: 'g2', siteId: undefined }, { grantId: 'g3', personId: 'noor' })
+    const line = { personId: 'sam', clientId: 'planner', siteId: 'north' }
+    expect(await removeApp(database, line, actor)).to.deep.equal(['g1'])
+    expect(await removeApp(database, line, actor)).to.deep.equal([])
+    expect(await removeApp(database, { ...line, siteId: undefined }, actor)).to.deep.equal(['g2'])
+    const { rows } = await listChanges(database, 'north', page)
+    expect(rows.map(({ action }) => action)).to.deep.equal(['connection.remove'])
+  })
+
+  it('creates, narrows, disables and deletes an application, each with its line in the audit trail', async () => {
+    const { kysely } = database
+    const store = makeApplicationStore(database)
+    const entry = entryOf({ authMethod: 'client_secret_post' })
+    const created = await store.create('north', entry, actor)
+    const clientId = created?.clientId ?? ''
+    expect(await findApplication(kysely, 'elsewhere', clientId)).to.equal(undefined)
+    const app = await findApplication(kysely, 'north', clientId)
+    if (!app) throw new Error('the application was created')
+    expect(app.secrets.map(({ hint }) => hint)).to.deep.equal([created?.secret?.slice(-4)])
+
+    await keep({ clientId, scopes: entry.scopes }, { clientId, grantId: 'g2', scopes: ['openid'] })
+    expect(await store.update(app, entryOf({ scopes: [] }), actor)).to.deep.equal(['g1'])
+    await store.setEnabled(app, false, actor)
+    await store.setEnabled(app, false, actor)
+    const { rows: lines } = await listApplications(kysely, 'north', page)
+    expect(lines[0]).to.include({ clientId, disabled: true })
+    expect(await store.remove(app, actor)).to.deep.equal(['g2'])
+    const { rows } = await listChanges(database, 'north', page)
+    expect(rows.map(({ action }) => action)).to.have.members([
+      'application.create',
+      'application.update',
+      'application.disable',
+      'application.delete',
+    ])
+  })
+
+  it('has two live secrets at most, however many are asked for at once', async () => {
+    const created = await makeApplicationStore(database).create(
+      'north',
+      entryOf({ authMethod: 'client_secret_post' }),
+      actor,
+    )
+    const app = await findApplication(database.kysely, 'north', created?.clientId ?? '')
+    if (!app) throw new Error('the application was created')
+    const secrets = makeApplicationSecrets(database)
+    const made = await Promise.all([0, 1, 2].map(() => secrets.add(app, actor)))
+    expect(made.filter(Boolean)).to.have.length(1)
+  })
+
+  it('keeps the last refusals of a client only, and none of a client that is no application', async () => {
+    const created = await makeApplicationStore(database).create('north', entryOf({}), actor)
+    const clientId = created?.clientId ?? ''
+    const refusals = makeClientRefusals(database)
+    const refusal = { route: 'token', error: 'invalid_grant', reason: 'x', requestId: 'r' }
+    for (let number = 0; number < REFUSALS_PER_CLIENT + 10; number += 1) {
+      refusals.note({ ...refusal, clientId, occurredAt: number })
+      if (number % 30 === 0) await refusals.flush()
+    }
+    refusals.note({ ...refusal, clientId: 'nobody', occurredAt: 1 })
+    await refusals.flush()
+    const kept = await refusals.list(clientId)
+    expect(kept).to.have.length(REFUSALS_PER_CLIENT)
+    expect(kept[0]?.occurredAt).to.equal(REFUSALS_PER_CLIENT + 9)
+    expect(await refusals.list('nobody')).to.deep.equal([])
+  })
+
+  it('knows the site of a slug with the roles of who asks, and switches the feature', async () => {
+    expect(await findAdminSite(database, 'north', 'sam')).to.deep.include({ roles: ['student'] })
+    expect(await findAdminSite(database, 'north', 'noor')).to.deep.include({ roles: [] })
+    expect(await findAdminSite(database, 'south', 'sam')).to.equal(undefined)
+    expect(await listOperatedSites(database, 'olivia')).to.have.length(1)
+    expect(await listOperatedSites(database, 'sam')).to.deep.equal([])
+    expect(await switchMcpConnections(database.kysely, 'north', now)).to.equal(true)
+    expect(await switchMcpConnections(database.kysely, 'north', now)).to.equal(false)
+    const site = await findAdminSite(database, 'north', 'olivia')
+    expect(site).to.include({ connectionsOnSince: now })
+    expect(await switchMcpConnections(database.kysely, 'north', undefined)).to.equal(true)
+  })
+})
+
+function entryOf(change: { authMethod?: string; scopes?: string[] }) {
+  const checked = checkEntry(
+    {
+      name: 'Planner',
+      redirectUris: 'https://planner.example/callback',
+      authMethod: change.authMethod ?? 'none',
+      scopes: change.scopes ?? ['account:read'],
+    },
+    ['127.0.0.1'],
+  )
+  if (checked.kind === 'bad') throw new Error('the entry is good')
+  return checked.application
+}
