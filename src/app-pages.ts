@@ -13,7 +13,6 @@ import { makeApplicationSecrets } from './applications/application-secrets.ts'
 import { makeApplicationStore } from './applications/application-store.ts'
 import { listChanges, recordAuditEvent } from './audit/audit-log.ts'
 import type { Config } from './config/config.ts'
-import { makeForgetGrants } from './grants/forget-tokens.ts'
 import { makeGrantLists } from './grants/grant-lists.ts'
 import { makeGrantStore } from './grants/grant-store.ts'
 import { type GrantUsage, makeGrantUsage } from './grants/grant-usage.ts'
@@ -56,7 +55,7 @@ export interface PageRecords {
 export function makePageRecords(database: Database, now: () => number): PageRecords {
   const usage = makeGrantUsage(database, now)
   const refusals = makeClientRefusals(database)
-  const connections = makeGrantStore(database, now)
+  const grants = makeGrantStore({ database, grantSeconds: 0, now })
   return {
     usage,
     refusals,
@@ -64,7 +63,7 @@ export function makePageRecords(database: Database, now: () => number): PageReco
       await usage.flush()
       await refusals.flush()
     },
-    prune: connections.prune,
+    prune: grants.prune,
   }
 }
 
@@ -127,11 +126,10 @@ function gateOf(
 }
 
 function accountOf(
-  { database, state, now }: PageParts,
+  { database, now }: PageParts,
   { gate, sessions }: { gate: SignedInPages; sessions: Sessions },
 ) {
   const accounts = makePersonStore(database)
-  const forgetGrants = storageGuard(makeForgetGrants(state))
   const remove = storageGuard(async (...[line, actor]: RemoveAppArguments) =>
     removeApp(database, line, actor),
   )
@@ -142,7 +140,6 @@ function accountOf(
     slugsOf: storageGuard((personId: string) => listOperatedSites(database, personId)),
     async removeApp(line, actor) {
       const ended = await remove(line, actor)
-      await forgetGrants(ended)
       return ended.length > 0
     },
     signOutEverywhere: storageGuard(async (ctx, { person }) => {
@@ -177,7 +174,6 @@ function adminOf(parts: PageParts, gate: SignedInPages): AdminDependencies {
       digest: (text) => createHash('sha256').update(text).digest('base64url'),
     }),
     connections: guardEvery(makeGrantLists(database, now)),
-    forgetGrants: storageGuard(makeForgetGrants(state)),
     documents:
       openRegistration || hosts.length > 0 ? guardEvery(makeDocumentReviews(database)) : undefined,
     ...guardEvery<SiteReads>({

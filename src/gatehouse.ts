@@ -5,14 +5,10 @@ import type { Logger } from 'pino'
 
 import packageJson from '../package.json' with { type: 'json' }
 import { noteRefusal, type PageRecords, usePages } from './app-pages.ts'
-import { authorizationRequests } from './authorization/authorize-requests.ts'
+import { makeAuthorizationServer } from './authorization/authorization-server.ts'
 import type { ConformanceProfile } from './authorization/conformance-profile.ts'
-import { engineAdapter } from './authorization/engine-adapter.ts'
 import { engineAnswers } from './authorization/engine-answers.ts'
-import { logEngineEvents } from './authorization/engine-events.ts'
-import { makeInteractions } from './authorization/interactions.ts'
-import { createProvider } from './authorization/provider.ts'
-import { toClientMetadata } from './clients/client-metadata.ts'
+import { grantLifetimeSeconds } from './authorization/provider.ts'
 import { type Clients, makeClients } from './clients/find-client.ts'
 import type { Config } from './config/config.ts'
 import { isLoopbackUrl } from './config/environment.ts'
@@ -21,7 +17,7 @@ import { cacheableJson } from './discovery/cacheable.ts'
 import type { ServiceFacts } from './discovery/facts.ts'
 import { protectedResourcePath } from './discovery/protected-resource.ts'
 import { discoveryRoutes } from './discovery/routes.ts'
-import { type AccessQuestion, findAccess } from './grants/access.ts'
+import { makeFindAccess, makeFindGrant } from './grants/access.ts'
 import { makeGrantStore } from './grants/grant-store.ts'
 import { type MemberApi, makeMemberApi } from './graphql/member-api.ts'
 import { memberRoutes } from './graphql/routes.ts'
@@ -50,11 +46,7 @@ import { makeVerifyBearer } from './resource-server/verdict.ts'
 import { listHeldSites } from './sites/site-choice.ts'
 import type { Database } from './store/database.ts'
 import type { StateStore } from './store/state.ts'
-import { bearerTokens } from './token/bearer-tokens.ts'
-import { accessQuestion, makeFindAccount } from './token/claims.ts'
-import { makeJudge } from './token/introspection.ts'
-import { registerRefreshGrant } from './token/refresh-token.ts'
-import { makeResources } from './token/resource-indicators.ts'
+import { makeAccessTokens } from './token/access-token.ts'
 
 /** What is opened once and outlives a change of keys. */
 export interface Stores {
@@ -96,15 +88,45 @@ export function createService(parts: Parts): (ring: KeyRing) => Provider {
     cursors: makeCursors(secretRoot.cursorKeys),
     limits: config.service.memberApi,
   })
+  const findGrant = storageGuard(
+    makeFindGrant(database, { integrations, admitsOrigin: clients.admitsOrigin }),
+  )
+  const authorizationServer = makeAuthorizationServer({
+    ...parts,
+    baseUrl: config.baseUrl,
+    cookieKeys: secretRoot.cookieKeys,
+    lifetimes: config.service.lifetimes,
+    protectedPaths,
+    clients,
+    grants: guardEvery(
+      makeGrantStore({
+        database,
+        grantSeconds: grantLifetimeSeconds(config.service.lifetimes),
+        now,
+      }),
+    ),
+    findGrant,
+    findPerson: storageGuard(accounts.findPerson),
+    listHeldSites: storageGuard((personId: string) => listHeldSites(database, personId)),
+    documentResolution: {
+      enabled: admitsDocuments(config.service),
+      documents,
+      fetch: parts.fetch,
+    },
+    countUse: parts.records.usage.count,
+  })
+  const verifyBearer = makeVerifyBearer({
+    tokens: guardEvery(makeAccessTokens(state)),
+    findAccess: makeFindAccess(findGrant, now),
+    audience: config.baseUrl,
+    countUse: parts.records.usage.count,
+  })
   const domain: Domain = {
+    authorizationServer,
+    verifyBearer,
     clients,
     documents,
     findPerson: storageGuard(accounts.findPerson),
-    findAccess: storageGuard((question: AccessQuestion) =>
-      clients.admitsOrigin(question.clientId)
-        ? findAccess(database, question, integrations)
-        : Promise.resolve({ kind: 'lost', reason: 'the client is disabled' } as const),
-    ),
     listHeldSites: storageGuard((personId: string) => listHeldSites(database, personId)),
     signIn: storageGuard(
       makeSignIn({ accounts, limits, passwords: makePasswords(config.service.signIn) }),
@@ -125,10 +147,11 @@ export function createService(parts: Parts): (ring: KeyRing) => Provider {
 }
 
 interface Domain {
+  readonly authorizationServer: ReturnType<typeof makeAuthorizationServer>
+  readonly verifyBearer: ReturnType<typeof makeVerifyBearer>
   readonly clients: Clients
   readonly documents: DocumentClients
   readonly findPerson: ReturnType<typeof makePersonStore>['findPerson']
-  readonly findAccess: (question: AccessQuestion) => ReturnType<typeof findAccess>
   readonly listHeldSites: (personId: string) => ReturnType<typeof listHeldSites>
   readonly signIn: ReturnType<typeof makeSignIn>
   readonly memberApi: MemberApi
@@ -141,12 +164,7 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
   const { config, secretRoot, logger, now } = parts
   const { baseUrl } = config
   const facts = factsOf(config)
-  const app = createEngine(parts, domain, ring)
-  const interactions = makeInteractions(app)
-  const verifyBearer = makeVerifyBearer(
-    bearerTokens(app, makeJudge(domain.findAccess, parts.records.usage.count), parts.state),
-    baseUrl,
-  )
+  const { engine: app, requests, interactions } = domain.authorizationServer(ring)
 
   app.use(pinnedHost(baseUrl, config.trustProxy))
   app.use(requestLog(logger, now, noteRefusal(parts.records, now)))
@@ -171,17 +189,17 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
       countRegistration: domain.clients.countRegistration,
     }).routes(),
   )
-  app.use(authorizationRequests(makeResources(baseUrl, protectedPaths), parts.conformance).routes())
+  app.use(requests)
   app.use(
     memberRoutes({
       api: domain.memberApi,
-      verifyBearer,
+      verifyBearer: domain.verifyBearer,
       resourceMetadataUrl: baseUrl + protectedResourcePath('origin'),
       baseUrl,
       schemaCacheSeconds: config.service.documents.cacheSeconds,
     }).routes(),
   )
-  app.use(domain.toolEndpoint(verifyBearer).routes())
+  app.use(domain.toolEndpoint(domain.verifyBearer).routes())
   app.use(
     interactionRoutes({
       interactions,
@@ -195,55 +213,6 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
 }
 
 const protectedPaths = [paths.mcp, paths.graphql]
-
-function createEngine(parts: Parts, domain: Domain, ring: KeyRing): Provider {
-  const { config, secretRoot, state, logger, now } = parts
-  const { lifetimes } = config.service
-  const resources = makeResources(config.baseUrl, protectedPaths)
-  const engine = createProvider({
-    baseUrl: config.baseUrl,
-    adapter: engineAdapter({
-      state,
-      clients: domain.clients,
-      resources,
-      connections: guardEvery(makeGrantStore(parts.database, now)),
-      present: toClientMetadata,
-    }),
-    keys: ring.keys,
-    cookieKeys: secretRoot.cookieKeys,
-    lifetimes,
-    resources,
-    findAccount: makeFindAccount({
-      ...domain,
-      conformance: parts.conformance,
-      countUse: parts.records.usage.count,
-    }),
-    judgeToken: makeJudge(domain.findAccess, parts.records.usage.count),
-    listHeldSites: domain.listHeldSites,
-    documentResolution: {
-      enabled: admitsDocuments(config.service),
-      documents: domain.documents,
-      fetch: parts.fetch,
-    },
-    conformance: parts.conformance,
-    now,
-  })
-  const refreshTokens = state.adapterFor('RefreshToken')
-  registerRefreshGrant({
-    provider: engine,
-    consumeOnce: storageGuard((id: string, seed: string) => refreshTokens.consumeOnce(id, seed)),
-    resources,
-    retrySeconds: lifetimes.refreshRetrySeconds,
-    accessTokenSeconds: lifetimes.accessTokenSeconds,
-    async findLoss(token) {
-      const access = await domain.findAccess(accessQuestion(token))
-      return access.kind === 'lost' ? access.reason : undefined
-    },
-    now,
-  })
-  logEngineEvents(engine, logger)
-  return engine
-}
 
 /** Discovery and JWKS are the engine's; that they may be cached and read from any page is ours. */
 function engineDocuments(cacheSeconds: number): Router {

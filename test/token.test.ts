@@ -732,7 +732,11 @@ function losses(): readonly (readonly [title: string, change: Change])[] {
     [
       'a connected application that the person removed',
       (service) =>
-        database(service).deleteFrom('connection').where('person_id', '=', 'per_sam').execute(),
+        database(service)
+          .updateTable('oauth_grant')
+          .set({ ended_at: 1, end_reason: 'the person removed it' })
+          .where('person_id', '=', 'per_sam')
+          .execute(),
     ],
     [
       'a disabled client',

@@ -17,7 +17,7 @@ export function applicationChangeRoutes(
   dependencies: AdminDependencies,
 ): Router {
   const router = new Router()
-  const { applications, connections, forgetGrants } = dependencies
+  const { applications, connections } = dependencies
 
   for (const [word, confirmPage] of [
     ['disable', disableApplicationPage],
@@ -57,7 +57,7 @@ export function applicationChangeRoutes(
     `${APPLICATION}/delete`,
     operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
-      await forgetGrants(await applications.remove(app, operator.actor))
+      await applications.remove(app, operator.actor)
       seeOther(ctx, `${operator.address('applications')}?done=deleted`)
     }),
   )

@@ -115,7 +115,7 @@ function editRoutes(
   operatorPages: OperatorPages,
   dependencies: AdminDependencies,
 ): void {
-  const { applications, loopbackHosts, forgetGrants } = dependencies
+  const { applications, loopbackHosts } = dependencies
   router.get(
     `${APPLICATION}/edit`,
     operatorPages.whereOn.page(async (ctx, operator) => {
@@ -134,7 +134,7 @@ function editRoutes(
       if (checked.kind === 'bad') {
         return sendForm(ctx, { operator, app, typed, problems: checked.problems })
       }
-      await forgetGrants(await applications.update(app, checked.application, operator.actor))
+      await applications.update(app, checked.application, operator.actor)
       seeOther(ctx, `${operator.address('applications', app.clientId)}?done=saved`)
     }),
   )

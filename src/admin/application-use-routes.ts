@@ -73,7 +73,7 @@ function endingRoutes(
   operatorPages: OperatorPages,
   dependencies: AdminDependencies,
 ): void {
-  const { applications, connections, forgetGrants } = dependencies
+  const { applications, connections } = dependencies
   router.get(
     `${APPLICATION}/people/end-all`,
     operatorPages.whereOn.page(async (ctx, operator) => {
@@ -92,7 +92,7 @@ function endingRoutes(
     `${APPLICATION}/people/end-all`,
     operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
-      await forgetGrants(await applications.disconnect(app, undefined, operator.actor))
+      await applications.disconnect(app, undefined, operator.actor)
       const people = operator.address('applications', app.clientId, 'people')
       seeOther(ctx, `${people}?done=all-ended`)
     }),
@@ -120,7 +120,6 @@ function endingRoutes(
       const { actor, address } = operator
       const ended = await applications.disconnect(app, ctx.params['person'] ?? '', actor)
       if (ended.length === 0) throw nothingHere()
-      await forgetGrants(ended)
       seeOther(ctx, `${address('applications', app.clientId, 'people')}?done=ended`)
     }),
   )

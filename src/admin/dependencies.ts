@@ -31,7 +31,6 @@ export interface AdminDependencies extends OperatorPagesDependencies {
   readonly secrets: ApplicationSecrets
   readonly newSecrets: NewSecrets
   readonly connections: Pick<GrantLists, 'listPeople' | 'findPerson' | 'countPeople'>
-  readonly forgetGrants: (grantIds: readonly string[]) => Promise<void>
   readonly listRefusals: (clientId: string) => Promise<readonly Refusal[]>
   /** Undefined where this service accepts no metadata documents. */
   readonly documents: DocumentReviews | undefined

@@ -87,7 +87,7 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
 
     async findApp({ personId, clientId, siteId }) {
       const row = await kysely
-        .selectFrom('connection as c')
+        .selectFrom('oauth_grant as c')
         .leftJoin('oauth_application as app', 'app.client_id', 'c.client_id')
         .leftJoin('site', 'site.id', 'c.site_id')
         .select((eb) => [
@@ -98,6 +98,7 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
         .where('c.client_id', '=', clientId)
         .where('c.site_id', siteId === undefined ? 'is' : '=', siteId ?? null)
         .where('c.client_origin', '!=', OWN_CLIENT_ORIGIN)
+        .where('c.ended_at', 'is', null)
         .executeTakeFirst()
       return row && { clientName: row.client_name, siteName: row.site_name ?? undefined }
     },
@@ -120,20 +121,22 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
 
     async findPerson(clientId, personId) {
       return await kysely
-        .selectFrom('connection as c')
+        .selectFrom('oauth_grant as c')
         .innerJoin('person', 'person.id', 'c.person_id')
         .select('person.name')
         .where('c.client_id', '=', clientId)
         .where('c.person_id', '=', personId)
+        .where('c.ended_at', 'is', null)
         .executeTakeFirst()
     },
 
     async countPeople(clientId) {
       const { people } = await kysely
-        .selectFrom('connection')
+        .selectFrom('oauth_grant')
         .select((eb) => eb.fn.count<number>('person_id').distinct().as('people'))
         .where('client_id', '=', clientId)
         .where('expires_at', '>', now())
+        .where('ended_at', 'is', null)
         .executeTakeFirstOrThrow()
       return Number(people)
     },
@@ -147,7 +150,7 @@ async function appsPage(kysely: Kysely<Schema>, personId: string, question: Ques
   return await kysely
     .selectFrom((q) =>
       q
-        .selectFrom('connection as c')
+        .selectFrom('oauth_grant as c')
         .leftJoin('oauth_application as app', 'app.client_id', 'c.client_id')
         .leftJoin('site', 'site.id', 'c.site_id')
         .select((eb) => [
@@ -165,6 +168,7 @@ async function appsPage(kysely: Kysely<Schema>, personId: string, question: Ques
         .where('c.person_id', '=', personId)
         .where('c.client_origin', '!=', OWN_CLIENT_ORIGIN)
         .where('c.expires_at', '>', question.nowMs)
+        .where('c.ended_at', 'is', null)
         .where('app.deleted_at', 'is', null)
         .groupBy(['c.client_id', 'c.site_id'])
         .as('list'),
@@ -181,7 +185,7 @@ async function peoplePage(kysely: Kysely<Schema>, clientId: string, question: Qu
   return await kysely
     .selectFrom((q) =>
       q
-        .selectFrom('connection as c')
+        .selectFrom('oauth_grant as c')
         .innerJoin('person', 'person.id', 'c.person_id')
         .select((eb) => [
           'person.id as id',
@@ -192,6 +196,7 @@ async function peoplePage(kysely: Kysely<Schema>, clientId: string, question: Qu
         ])
         .where('c.client_id', '=', clientId)
         .where('c.expires_at', '>', question.nowMs)
+        .where('c.ended_at', 'is', null)
         .groupBy(['person.id', 'person.name', 'person.email'])
         .as('list'),
     )
@@ -224,19 +229,20 @@ async function usesOf(
   { column, value, people, nowMs }: UsesQuestion,
 ): Promise<Map<string, Uses>> {
   const lines = kysely
-    .selectFrom('connection as c')
+    .selectFrom('oauth_grant as c')
     .where(`c.${column}`, '=', value)
     .where('c.expires_at', '>', nowMs)
+    .where('c.ended_at', 'is', null)
     .$if(people !== undefined, (query) => query.where('c.person_id', 'in', people ?? []))
     .select(['c.client_id', 'c.person_id', 'c.site_id'])
   const [scopes, calls] = await Promise.all([
     lines
-      .innerJoin('connection_scope as s', 's.grant_id', 'c.grant_id')
+      .innerJoin('oauth_grant_scope as s', 's.grant_id', 'c.id')
       .select('s.scope')
       .distinct()
       .execute(),
     lines
-      .innerJoin('connection_day as d', 'd.grant_id', 'c.grant_id')
+      .innerJoin('oauth_grant_day as d', 'd.grant_id', 'c.id')
       .where('d.day', '>', dayOf(nowMs) - CALL_DAYS)
       .select((eb) => eb.fn.sum<number>('d.calls').as('calls'))
       .groupBy(['c.client_id', 'c.person_id', 'c.site_id'])
