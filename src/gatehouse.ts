@@ -32,7 +32,7 @@ import { pinnedHost } from './http/pinned-host.ts'
 import { requestLog } from './http/request-log.ts'
 import { httpRoutes } from './http/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
-import { guardEvery, storageGuard } from './http/storage-guard.ts'
+import { guardStorage } from './http/storage-guard.ts'
 import { interactionRoutes } from './interaction/routes.ts'
 import type { SecretRoot } from './keys/secret-root.ts'
 import type { KeyRing } from './keys/signing-keys.ts'
@@ -92,28 +92,25 @@ export function createService(parts: Parts): (ring: KeyRing) => Provider {
     serviceName: config.service.name,
   })
   const memberApi = makeMemberApi({
-    data: guardEvery(makeMemberData(database, now)),
+    data: makeMemberData(database, now),
     cursors: makeCursors(secretRoot.cursorKeys),
     limits: config.service.memberApi,
   })
   const domain: Domain = {
     clients,
     documents,
-    findPerson: storageGuard(accounts.findPerson),
-    findAccess: storageGuard((question: AccessQuestion) =>
+    findPerson: accounts.findPerson,
+    findAccess: (question: AccessQuestion) =>
       clients.admitsOrigin(question.clientId)
         ? findAccess(database, question, integrations)
         : Promise.resolve({ kind: 'lost', reason: 'the client is disabled' } as const),
-    ),
-    listHeldSites: storageGuard((personId: string) => listHeldSites(database, personId)),
-    signIn: storageGuard(
-      makeSignIn({ accounts, limits, passwords: makePasswords(config.service.signIn) }),
-    ),
+    listHeldSites: (personId: string) => listHeldSites(database, personId),
+    signIn: makeSignIn({ accounts, limits, passwords: makePasswords(config.service.signIn) }),
     memberApi,
     toolEndpoint: makeToolEndpoint({
       ...toolSettings(config),
       redis,
-      read: (question) => storageGuard(() => question(database))(),
+      read: (question) => question(database),
       executeMember: memberApi.executeMember,
       now,
     }),
@@ -150,6 +147,7 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
 
   app.use(pinnedHost(baseUrl, config.trustProxy))
   app.use(requestLog(logger, now, noteRefusal(parts.records, now)))
+  app.use(guardStorage())
   app.use(securityHeaders(baseUrl))
   app.use(errorHandler())
   app.use(canonicalPath(Object.values(paths)))
@@ -166,8 +164,8 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
   app.use(
     registrationRoutes({
       policy: { ...config, loopbackHosts: config.service.loopbackHosts },
-      register: storageGuard(domain.clients.loopback.register),
-      findClient: storageGuard(domain.clients.find),
+      register: domain.clients.loopback.register,
+      findClient: domain.clients.find,
       countRegistration: domain.clients.countRegistration,
     }).routes(),
   )
@@ -206,7 +204,7 @@ function createEngine(parts: Parts, domain: Domain, ring: KeyRing): Provider {
       state,
       clients: domain.clients,
       resources,
-      connections: guardEvery(makeGrantStore(parts.database, now)),
+      connections: makeGrantStore(parts.database, now),
       present: toClientMetadata,
     }),
     keys: ring.keys,
@@ -231,7 +229,7 @@ function createEngine(parts: Parts, domain: Domain, ring: KeyRing): Provider {
   const refreshTokens = state.adapterFor('RefreshToken')
   registerRefreshGrant({
     provider: engine,
-    consumeOnce: storageGuard((id: string, seed: string) => refreshTokens.consumeOnce(id, seed)),
+    consumeOnce: (id, seed) => refreshTokens.consumeOnce(id, seed),
     resources,
     retrySeconds: lifetimes.refreshRetrySeconds,
     accessTokenSeconds: lifetimes.accessTokenSeconds,

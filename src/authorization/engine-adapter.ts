@@ -11,7 +11,6 @@ import type { Client } from '../clients/client.ts'
 import type { ClientFinder } from '../clients/find-client.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
 import { resourceNotGranted, resourceNotRepeated, unknownResource } from '../http/errors.ts'
-import { storageGuard } from '../http/storage-guard.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import { needsResource } from '../scopes/policy.ts'
 import type { StateAdapter, StateStore } from '../store/state.ts'
@@ -33,24 +32,24 @@ export interface EngineAdapterDependencies {
 /**
  * What the engine stores and finds, with rules of ours around it: clients come from the client
  * store, a code whose request is wrong is refused before it is used up, a grant has its connection
- * beside it, an access token is remembered after its end, and a store that does not answer is 503
- * instead of a failure. It reads the running request through the documented `Provider.ctx` only.
+ * beside it, and an access token is remembered after its end. It reads the running request through
+ * the documented `Provider.ctx` only.
  */
 export function engineAdapter(asked: EngineAdapterDependencies): AdapterFactory {
   const dependencies = { ...asked, clients: oncePerRequest(asked.clients) }
   const { state } = dependencies
   return (model) => {
-    if (model === 'Client') return guarded(clientAdapter(dependencies))
+    if (model === 'Client') return clientAdapter(dependencies)
     const adapter = state.adapterFor(model)
     switch (model) {
       case 'AccessToken':
-        return guarded(accessTokenAdapter(adapter, dependencies))
+        return accessTokenAdapter(adapter, dependencies)
       case 'AuthorizationCode':
-        return guarded({ ...bound(adapter), find: (id) => findCode(adapter, id, dependencies) })
+        return { ...bound(adapter), find: (id) => findCode(adapter, id, dependencies) }
       case 'Grant':
-        return guarded(grantAdapter(adapter, dependencies))
+        return grantAdapter(adapter, dependencies)
       default:
-        return guarded(bound(adapter))
+        return bound(adapter)
     }
   }
 }
@@ -221,17 +220,4 @@ function clientAdapter({ clients, present }: EngineAdapterDependencies): Adapter
 
 function sendsPeople(): boolean {
   return /^(authorization|resume|end_session)/.test(Provider.ctx?.oidc?.route ?? '')
-}
-
-/** Every call of the adapter, with the answer of design 24 when its store fails. */
-function guarded(adapter: Adapter): Adapter {
-  return {
-    upsert: storageGuard(adapter.upsert),
-    find: storageGuard(adapter.find),
-    findByUid: storageGuard(adapter.findByUid),
-    findByUserCode: storageGuard(adapter.findByUserCode),
-    consume: storageGuard(adapter.consume),
-    destroy: storageGuard(adapter.destroy),
-    revokeByGrantId: storageGuard(adapter.revokeByGrantId),
-  }
 }

@@ -1,6 +1,5 @@
 import type { Provider } from 'oidc-provider'
 
-import { storageGuard } from '../http/storage-guard.ts'
 import type { BearerTokens } from '../resource-server/verdict.ts'
 import type { StateStore } from '../store/state.ts'
 import { whyUnknown } from './access-token.ts'
@@ -14,7 +13,7 @@ export function bearerTokens(
   state: StateStore,
 ): BearerTokens {
   return {
-    whyUnknown: storageGuard((value: string) => whyUnknown(state, value)),
+    whyUnknown: async (value) => await whyUnknown(state, value),
     async findToken(value) {
       const token = await engine.AccessToken.find(value, { ignoreExpiration: true })
       return (
