@@ -21,10 +21,9 @@ import { removeApp } from './grants/remove-app.ts'
 import { paths } from './http/paths.ts'
 import type { LoggedRequest } from './http/request-log.ts'
 import type { SecretRoot } from './keys/secret-root.ts'
-import type { KeyRing } from './keys/signing-keys.ts'
 import { makeDocumentReviews } from './metadata-documents/document-review.ts'
 import { makePersonStore } from './people/person-store.ts'
-import { makeOwnRequest } from './relying-party/own-request.ts'
+import { makeOwnFetch } from './relying-party/own-request.ts'
 import { makeSessions, type Sessions } from './relying-party/page-session.ts'
 import { makeSignedInPages, type SignedInPages } from './relying-party/signed-in-pages.ts'
 import { findAdminSite, listOperatedSites, switchMcpConnections } from './sites/site-admin.ts'
@@ -83,9 +82,9 @@ export function noteRefusal({ refusals }: PageRecords, now: () => number) {
 }
 
 /** Puts the pages in front of the engine. */
-export function usePages(app: Provider, parts: PageParts, ring: KeyRing): void {
+export function usePages(app: Provider, parts: PageParts): void {
   const sessions = sessionsOf(parts)
-  const gate = gateOf(app, { ...parts, sessions }, ring)
+  const gate = gateOf(app, { ...parts, sessions })
   app.use(gate.followLogout())
   app.use(gate.routes().routes())
   app.use(accountOf(parts, { gate, sessions }).routes())
@@ -94,7 +93,7 @@ export function usePages(app: Provider, parts: PageParts, ring: KeyRing): void {
 
 function sessionsOf({ config, secretRoot, database, state, now }: PageParts): Sessions {
   return makeSessions({
-    records: state.adapterFor('AreaSession'),
+    state: state.adapterFor('AreaSession'),
     findPerson: makePersonStore(database).findPerson,
     formKey: secretRoot.formKey,
     sessionSeconds: config.service.lifetimes.pageSessionSeconds,
@@ -103,18 +102,13 @@ function sessionsOf({ config, secretRoot, database, state, now }: PageParts): Se
   })
 }
 
-function gateOf(
-  app: Provider,
-  parts: PageParts & { sessions: Sessions },
-  ring: KeyRing,
-): SignedInPages {
+function gateOf(app: Provider, parts: PageParts & { sessions: Sessions }): SignedInPages {
   const { config, secretRoot, sessions, now } = parts
   let listener: RequestListener | undefined
   const label = 'a sign-in to the pages'
   return makeSignedInPages({
     baseUrl: config.baseUrl,
-    keys: ring.keys,
-    ownRequest: makeOwnRequest(() => {
+    ownFetch: makeOwnFetch(() => {
       listener ??= app.callback()
       return listener
     }),

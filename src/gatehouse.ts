@@ -188,7 +188,7 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
       formKey: secretRoot.formKey,
     }).routes(),
   )
-  usePages(app, parts, ring)
+  usePages(app, parts)
   return app
 }
 
