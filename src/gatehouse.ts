@@ -28,7 +28,7 @@ import { pinnedHost } from './http/pinned-host.ts'
 import { requestLog } from './http/request-log.ts'
 import { httpRoutes } from './http/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
-import { guardEvery, storageGuard } from './http/storage-guard.ts'
+import { guardStorage } from './http/storage-guard.ts'
 import { interactionRoutes } from './interaction/routes.ts'
 import type { SecretRoot } from './keys/secret-root.ts'
 import type { KeyRing } from './keys/signing-keys.ts'
@@ -84,13 +84,11 @@ export function createService(parts: Parts): (ring: KeyRing) => Provider {
     serviceName: config.service.name,
   })
   const memberApi = makeMemberApi({
-    data: guardEvery(makeMemberData(database, now)),
+    data: makeMemberData(database, now),
     cursors: makeCursors(secretRoot.cursorKeys),
     limits: config.service.memberApi,
   })
-  const findGrant = storageGuard(
-    makeFindGrant(database, { integrations, admitsOrigin: clients.admitsOrigin }),
-  )
+  const findGrant = makeFindGrant(database, { integrations, admitsOrigin: clients.admitsOrigin })
   const authorizationServer = makeAuthorizationServer({
     ...parts,
     baseUrl: config.baseUrl,
@@ -98,16 +96,14 @@ export function createService(parts: Parts): (ring: KeyRing) => Provider {
     lifetimes: config.service.lifetimes,
     protectedPaths,
     clients,
-    grants: guardEvery(
-      makeGrantStore({
-        database,
-        grantSeconds: grantLifetimeSeconds(config.service.lifetimes),
-        now,
-      }),
-    ),
+    grants: makeGrantStore({
+      database,
+      grantSeconds: grantLifetimeSeconds(config.service.lifetimes),
+      now,
+    }),
     findGrant,
-    findPerson: storageGuard(accounts.findPerson),
-    listHeldSites: storageGuard((personId: string) => listHeldSites(database, personId)),
+    findPerson: accounts.findPerson,
+    listHeldSites: (personId: string) => listHeldSites(database, personId),
     documentResolution: {
       enabled: admitsDocuments(config.service),
       documents,
@@ -116,7 +112,7 @@ export function createService(parts: Parts): (ring: KeyRing) => Provider {
     countUse: parts.records.usage.count,
   })
   const verifyBearer = makeVerifyBearer({
-    tokens: guardEvery(makeAccessTokens(state)),
+    tokens: makeAccessTokens(state),
     findAccess: makeFindAccess(findGrant, now),
     audience: config.baseUrl,
     countUse: parts.records.usage.count,
@@ -126,16 +122,14 @@ export function createService(parts: Parts): (ring: KeyRing) => Provider {
     verifyBearer,
     clients,
     documents,
-    findPerson: storageGuard(accounts.findPerson),
-    listHeldSites: storageGuard((personId: string) => listHeldSites(database, personId)),
-    signIn: storageGuard(
-      makeSignIn({ accounts, limits, passwords: makePasswords(config.service.signIn) }),
-    ),
+    findPerson: accounts.findPerson,
+    listHeldSites: (personId: string) => listHeldSites(database, personId),
+    signIn: makeSignIn({ accounts, limits, passwords: makePasswords(config.service.signIn) }),
     memberApi,
     toolEndpoint: makeToolEndpoint({
       ...toolSettings(config),
       redis,
-      read: (question) => storageGuard(() => question(database))(),
+      read: (question) => question(database),
       executeMember: memberApi.executeMember,
       now,
     }),
@@ -168,6 +162,7 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
 
   app.use(pinnedHost(baseUrl, config.trustProxy))
   app.use(requestLog(logger, now, noteRefusal(parts.records, now)))
+  app.use(guardStorage())
   app.use(securityHeaders(baseUrl))
   app.use(errorHandler())
   app.use(canonicalPath(Object.values(paths)))
@@ -184,8 +179,8 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
   app.use(
     registrationRoutes({
       policy: { ...config, loopbackHosts: config.service.loopbackHosts },
-      register: storageGuard(domain.clients.loopback.register),
-      findClient: storageGuard(domain.clients.find),
+      register: domain.clients.loopback.register,
+      findClient: domain.clients.find,
       countRegistration: domain.clients.countRegistration,
     }).routes(),
   )
@@ -208,7 +203,7 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
       formKey: secretRoot.formKey,
     }).routes(),
   )
-  usePages(app, parts, ring)
+  usePages(app, parts)
   return app
 }
 

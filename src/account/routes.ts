@@ -10,9 +10,8 @@ import { nothingHere } from '../http/errors.ts'
 import { formField } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
 import { pages } from '../http/page-paths.ts'
-import { actorOf } from '../relying-party/actor.ts'
 import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
-import type { PageSession } from '../relying-party/page-session.ts'
+import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import {
   type PageContext,
   type SignedInPages,

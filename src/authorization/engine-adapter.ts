@@ -10,7 +10,6 @@ import type { Client } from '../clients/client.ts'
 import type { ClientFinder } from '../clients/find-client.ts'
 import type { FindGrant } from '../grants/access.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
-import { storageGuard } from '../http/storage-guard.ts'
 import { type StateAdapter, type StateStore, storedId } from '../store/state.ts'
 import { accessTokenAdapter } from '../token/access-token.ts'
 import { codeFinder } from '../token/authorization-code.ts'
@@ -35,7 +34,7 @@ export interface EngineAdapterDependencies {
  * `Provider.ctx` only.
  */
 export function engineAdapter(dependencies: EngineAdapterDependencies): AdapterFactory {
-  return (model) => guarded({ ...refusing(model), ...adapterOf(model, dependencies) })
+  return (model) => ({ ...refusing(model), ...adapterOf(model, dependencies) })
 }
 
 function adapterOf(
@@ -116,17 +115,4 @@ function clientFinder(
 
 function sendsPeople(): boolean {
   return /^(authorization|resume|end_session)/.test(Provider.ctx?.oidc?.route ?? '')
-}
-
-/** Every call of the adapter, with the answer of design 24 when its store fails. */
-function guarded(adapter: Adapter): Adapter {
-  return {
-    upsert: storageGuard(adapter.upsert),
-    find: storageGuard(adapter.find),
-    findByUid: storageGuard(adapter.findByUid),
-    findByUserCode: storageGuard(adapter.findByUserCode),
-    consume: storageGuard(adapter.consume),
-    destroy: storageGuard(adapter.destroy),
-    revokeByGrantId: storageGuard(adapter.revokeByGrantId),
-  }
 }

@@ -2,6 +2,7 @@ import Router from 'koa-router'
 
 import { areaStylesheet, stylesheet } from '../../views/stylesheet.ts'
 import { type WelcomePage, welcomePage } from '../../views/welcome.ts'
+import { isRefusal } from './errors.ts'
 import { paths } from './paths.ts'
 import { logFields } from './request-log.ts'
 
@@ -42,7 +43,7 @@ export function httpRoutes({ checkStores, welcome, conformance }: HttpDependenci
       await checkStores()
       ctx.body = { status: 'ready' }
     } catch (error) {
-      logFields(ctx).cause = error
+      logFields(ctx).cause = isRefusal(error) ? error.cause : error
       ctx.status = 503
       ctx.body = { status: 'unready' }
     }
