@@ -15,7 +15,6 @@ import { createProvider } from './authorization/provider.ts'
 import { toClientMetadata } from './clients/client-metadata.ts'
 import { type Clients, makeClients } from './clients/find-client.ts'
 import type { Config } from './config/config.ts'
-import { isLoopbackUrl } from './config/environment.ts'
 import { authMd } from './discovery/auth-md.ts'
 import { cacheableJson } from './discovery/cacheable.ts'
 import type { ServiceFacts } from './discovery/facts.ts'
@@ -270,7 +269,6 @@ function toolSettings(config: Config) {
     service: { name: service.name, version: packageJson.version, baseUrl },
     authGuide: () => authMd(factsOf(config)),
     policy: service.mcp,
-    isLoopback: isLoopbackUrl,
     resourceMetadataUrl: baseUrl + protectedResourcePath('mcp'),
   }
 }
