@@ -11,7 +11,6 @@ import { engineAnswers } from './authorization/engine-answers.ts'
 import { grantLifetimeSeconds } from './authorization/provider.ts'
 import { type Clients, makeClients } from './clients/find-client.ts'
 import type { Config } from './config/config.ts'
-import { isLoopbackUrl } from './config/environment.ts'
 import { authMd } from './discovery/auth-md.ts'
 import { cacheableJson } from './discovery/cacheable.ts'
 import type { ServiceFacts } from './discovery/facts.ts'
@@ -234,7 +233,6 @@ function toolSettings(config: Config) {
     service: { name: service.name, version: packageJson.version, baseUrl },
     authGuide: () => authMd(factsOf(config)),
     policy: service.mcp,
-    isLoopback: isLoopbackUrl,
     resourceMetadataUrl: baseUrl + protectedResourcePath('mcp'),
   }
 }

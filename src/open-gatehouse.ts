@@ -14,8 +14,8 @@ import {
   readCampusFolder,
 } from './campus/load.ts'
 import type { Config } from './config/config.ts'
-import { isLoopbackUrl } from './config/environment.ts'
 import { createService, type Stores } from './gatehouse.ts'
+import { isLoopbackUrl } from './http/loopback.ts'
 import { storageGuard } from './http/storage-guard.ts'
 import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './keys/secret-root.ts'
 import { type KeyDependencies, loadKeyRing } from './keys/signing-keys.ts'

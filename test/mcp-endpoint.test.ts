@@ -452,13 +452,11 @@ describe('the limits of the tool endpoint', () => {
 })
 
 describe('admission of hosts and origins', () => {
-  const isLoopback = (url: string) => ['127.0.0.1', 'localhost'].includes(new URL(url).hostname)
   const home = 'https://id.campus.example'
 
   it('admits the host and the origin of {base_url} and no other', () => {
     const { admitsHost, admitsOrigin } = makeAdmission({
       baseUrl: home,
-      isLoopback,
       allowedOrigins: [],
     })
     const hosts = ['id.campus.example', 'ID.campus.example', 'id.campus.example:443']
@@ -485,10 +483,10 @@ describe('admission of hosts and origins', () => {
 
   it('admits the origins of the configuration, and all of them with *', () => {
     const inspector = 'http://localhost:6274'
-    const listed = makeAdmission({ baseUrl: home, isLoopback, allowedOrigins: [inspector] })
+    const listed = makeAdmission({ baseUrl: home, allowedOrigins: [inspector] })
     expect(listed.admitsOrigin(inspector)).to.equal(true)
     expect(listed.admitsOrigin('http://localhost:6275')).to.equal(false)
-    const all = makeAdmission({ baseUrl: home, isLoopback, allowedOrigins: ['*'] })
+    const all = makeAdmission({ baseUrl: home, allowedOrigins: ['*'] })
     expect(all.admitsOrigin('https://anywhere.example')).to.equal(true)
     expect(all.admitsOrigin('null')).to.equal(true)
     expect(all.admitsHost('evil.example')).to.equal(false)

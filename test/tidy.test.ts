@@ -18,13 +18,13 @@ const mayImport: Record<string, readonly string[]> = {
   audit: ['store'],
   people: ['store'],
   sites: ['store'],
-  clients: ['scopes', 'sites', 'store'],
+  clients: ['http', 'scopes', 'sites', 'store'],
   grants: ['audit', 'scopes', 'sites', 'store'],
-  applications: ['audit', 'clients', 'grants', 'scopes', 'store'],
+  applications: ['audit', 'clients', 'grants', 'http', 'scopes', 'store'],
   'metadata-documents': ['audit', 'clients', 'http', 'store'],
   registration: ['clients', 'http', 'scopes'],
   member: ['store'],
-  campus: ['clients', 'people', 'scopes', 'store'],
+  campus: ['clients', 'http', 'people', 'scopes', 'store'],
   'resource-server': ['grants', 'http'],
   token: ['clients', 'grants', 'http', 'people', 'resource-server', 'store'],
   authorization: [
@@ -80,6 +80,13 @@ describe('tidy', () => {
     const literal = /'[a-z_]+:(read|write)'/
     const elsewhere = files.filter((file) => literal.test(read(file)))
     expect(elsewhere).to.deep.equal(['src/scopes/catalogue.ts'])
+  })
+
+  it('says in one file which hosts are this machine', () => {
+    // Asking whether a configured list admits `localhost` names it, and lists nothing.
+    const listing = /'127\.0\.0\.1'|127\\\.0|'\[::1\]'|\\\[::1|(?<!includes\()'localhost'/
+    const elsewhere = files.filter((file) => listing.test(read(file)))
+    expect(elsewhere).to.deep.equal(['src/http/loopback.ts'])
   })
 
   it('reads the environment of the process where it starts and nowhere else', () => {

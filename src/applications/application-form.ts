@@ -1,3 +1,4 @@
+import { leadsToThisMachine } from '../http/loopback.ts'
 import { catalogue } from '../scopes/catalogue.ts'
 import type { ApplicationType, ClientAuthMethod } from '../store/oauth-tables.ts'
 
@@ -125,7 +126,7 @@ function problemOfScheme(
   uri: string,
   { authMethod, loopbackHosts }: UriRules,
 ): string | undefined {
-  const onThisMachine = isLoopback(hostname)
+  const onThisMachine = leadsToThisMachine(hostname)
   if (protocol === 'https:') {
     return onThisMachine ? `${shown(uri)} must begin with http:// on this machine.` : undefined
   }
@@ -142,10 +143,6 @@ function problemOfScheme(
   return authMethod === 'none'
     ? undefined
     : `${shown(uri)} leads to an app on a device, which cannot keep a secret.`
-}
-
-function isLoopback(hostname: string): boolean {
-  return /^(127(\.\d+){3}|\[::1\]|localhost|.+\.localhost)$/.test(hostname)
 }
 
 /** Only a native client may vary the port of a loopback address (RFC 8252 §7.3). */
