@@ -9,16 +9,12 @@ import type { AppLine, GrantLists } from '../grants/grant-lists.ts'
 import { nothingHere } from '../http/errors.ts'
 import { formField } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
+import { seeOther, sendPage } from '../http/page.ts'
 import { pages } from '../http/page-paths.ts'
 import { actorOf } from '../relying-party/actor.ts'
 import type { ListPages } from '../relying-party/list-pages.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
-import {
-  type PageContext,
-  type SignedInPages,
-  seeOther,
-  sendPage,
-} from '../relying-party/signed-in-pages.ts'
+import type { PageContext, SignedInPages } from '../relying-party/signed-in-pages.ts'
 import { describeScopes } from '../scopes/scope-sentences.ts'
 import { operates } from '../sites/roles.ts'
 import type { HeldSite } from '../sites/site-choice.ts'

@@ -9,7 +9,7 @@ import {
 import { REFUSALS_PER_CLIENT } from '../applications/application-refusals.ts'
 import { nothingHere } from '../http/errors.ts'
 import { noticeOf } from '../http/notice.ts'
-import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
+import { seeOther, sendPage } from '../http/page.ts'
 import { describeScopes } from '../scopes/scope-sentences.ts'
 import { APPLICATION, findAsked } from './application-routes.ts'
 import type { AdminDependencies } from './dependencies.ts'

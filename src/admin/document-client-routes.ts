@@ -7,10 +7,10 @@ import {
 import { nothingHere } from '../http/errors.ts'
 import { formField } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
+import { seeOther, sendPage } from '../http/page.ts'
 import { pages } from '../http/page-paths.ts'
 import type { DocumentReviews } from '../metadata-documents/document-review.ts'
 import type { ListPages } from '../relying-party/list-pages.ts'
-import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
 import type { OperatorPages } from './operator-pages.ts'
 
 const CLIENTS = `${pages.admin}/:site/self-declared-clients`
