@@ -167,17 +167,11 @@ function sendForm(ctx: PageContext, { operator, app, typed, problems, problem }:
     action: known ? `${known}/edit` : address('applications'),
     cancelHref: known ?? address('applications'),
     typed,
-    choices: choosableScopes.map(({ name }) => ({ name, ability: abilityOf(name) })),
+    choices: choosableScopes,
     problems: problems ?? {},
     problem,
   })
   sendPage(ctx, page)
-}
-
-/** What a scope lets an application do, in the words that the member reads. */
-function abilityOf(name: string): string {
-  const scope = choosableScopes.find((choice) => choice.name === name)
-  return scope ? `can ${scope.access === 'write' ? 'change' : 'see'} ${scope.sentence}` : name
 }
 
 interface Shown {
@@ -197,7 +191,7 @@ async function showApplication(
     application: {
       ...app,
       confidential: app.authMethod !== 'none',
-      scopes: app.scopes.map((name) => ({ name, ability: abilityOf(name) })),
+      scopes: choosableScopes.filter(({ name }) => app.scopes.includes(name)),
     },
     secrets: app.secrets.map(({ id, hint, createdAt }) => ({
       hint,

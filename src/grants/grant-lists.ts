@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 
+import { scopeNames } from '../scopes/catalogue.ts'
 import type { Database } from '../store/database.ts'
 import { type ListOrder, type Page, type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
@@ -10,6 +11,7 @@ import { CALL_DAYS, dayOf } from './grant-store.ts'
  * line, from however many browsers it was allowed.
  */
 export interface GrantUse {
+  /** In the order of the catalogue. */
   readonly scopes: readonly string[]
   /** When the person first allowed it. */
   readonly grantedAt: number
@@ -243,7 +245,7 @@ function useOf(
   uses: Uses | undefined,
 ): GrantUse {
   return {
-    scopes: [...(uses?.scopes ?? [])],
+    scopes: scopeNames().filter((name) => uses?.scopes.has(name)),
     grantedAt: Number(row.granted_at),
     lastUsedAt: row.last_used_at === null ? undefined : Number(row.last_used_at),
     calls: uses?.calls ?? 0,

@@ -13,7 +13,7 @@ import { logFields } from '../http/request-log.ts'
 import { contentSecurityPolicy, formTarget } from '../http/security-headers.ts'
 import type { NotSignedIn, SignInService } from '../people/authenticate.ts'
 import type { Person } from '../people/person-store.ts'
-import { findScope } from '../scopes/catalogue.ts'
+import { describeScopes } from '../scopes/scope-sentences.ts'
 import { clientView } from './client-view.ts'
 import { checkForm, formToken } from './form-token.ts'
 import type { Interactions, PendingInteraction, PromptName } from './pending-interaction.ts'
@@ -154,17 +154,11 @@ async function sendConsent(
   pending: PendingInteraction,
   dependencies: InteractionDependencies,
 ): Promise<void> {
-  const sentences = (write: boolean) =>
-    pending.scopes
-      .flatMap((name) => findScope(name) ?? [])
-      .filter(({ access }) => (access === 'write') === write)
-      .map(({ sentence }) => sentence)
   const page = consentPage({
     ...frameOf(pending, dependencies),
     person: await personOf(pending, dependencies),
     site: pending.sites[0],
-    canSee: sentences(false),
-    canChange: sentences(true),
+    ...describeScopes(pending.scopes),
     signOutHref: pending.otherAccountHref,
   })
   showPage(ctx, pending, page)
