@@ -3,6 +3,8 @@ import { dirname, join, relative } from 'node:path'
 
 import { expect } from 'chai'
 
+import { auditActions } from '../src/audit/audit-actions.ts'
+
 /**
  * Which part may import which; a part that is not listed for another is a stranger to it. Domain
  * folders know tables and rules, surfaces know HTTP and the domain and nothing of one another, and
@@ -87,6 +89,17 @@ describe('tidy', () => {
     expect(
       readers.filter((file) => file !== 'src/main.ts' && partOf(file) !== 'cli'),
     ).to.deep.equal([])
+  })
+
+  it('writes each action of the audit trail, and no other, through one function', () => {
+    const writers = files.filter((file) => read(file).includes("insertInto('audit_event')"))
+    expect(writers).to.deep.equal(['src/audit/audit-log.ts'])
+    const written = files
+      .filter((file) => read(file).includes('recordAuditEvent('))
+      .flatMap((file) => read(file).match(/\baction\b[^,]*/g) ?? [])
+      .flatMap((text) => [...text.matchAll(/'([a-z_]+\.[a-z_]+)'/g)])
+      .map(([, action]) => action)
+    expect([...new Set(written)]).to.have.members(Object.keys(auditActions))
   })
 
   it('never touches the private files of the engine', () => {

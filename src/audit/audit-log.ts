@@ -5,6 +5,7 @@ import type { Kysely } from 'kysely'
 import type { Database } from '../store/database.ts'
 import { type Page, type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
+import { type AuditAction, auditWords } from './audit-actions.ts'
 
 /** Who changes something, in which request, when. */
 export interface Actor {
@@ -15,7 +16,7 @@ export interface Actor {
 
 /** A change as the audit trail keeps it. Never a secret, a digest or a token. */
 export interface Change {
-  readonly action: string
+  readonly action: AuditAction
   readonly subject: { readonly kind: string; readonly id: string }
   readonly siteId: string | undefined
   readonly before?: Record<string, unknown> | undefined
@@ -27,6 +28,8 @@ export interface AuditEntry {
   /** The name of the person, as it is now; undefined when there is no such person any more. */
   readonly actorName: string | undefined
   readonly action: string
+  /** What the action is called. */
+  readonly words: string
   readonly subjectKind: string
   readonly subjectId: string
   readonly before: string | undefined
@@ -34,10 +37,13 @@ export interface AuditEntry {
   readonly requestId: string | undefined
 }
 
-/** Writes a change down, in the transaction that makes it: neither is there without the other. */
+/**
+ * Writes a change down, in the transaction that makes it: neither is there without the other. What is
+ * done at the command line has neither a person nor a request.
+ */
 export async function recordAuditEvent(
   kysely: Kysely<Schema>,
-  actor: Actor,
+  actor: Partial<Actor> & Pick<Actor, 'now'>,
   change: Change,
 ): Promise<void> {
   await kysely
@@ -45,14 +51,14 @@ export async function recordAuditEvent(
     .values({
       id: randomUUID(),
       occurred_at: actor.now,
-      actor_person_id: actor.personId,
+      actor_person_id: actor.personId ?? null,
       action: change.action,
       subject_kind: change.subject.kind,
       subject_id: change.subject.id,
       site_id: change.siteId ?? null,
       before: change.before ? JSON.stringify(change.before) : null,
       after: change.after ? JSON.stringify(change.after) : null,
-      request_id: actor.requestId,
+      request_id: actor.requestId ?? null,
     })
     .execute()
 }
@@ -89,6 +95,7 @@ export async function listChanges(
     occurredAt: row.occurred_at,
     actorName: row.actor_name ?? undefined,
     action: row.action,
+    words: auditWords(row.action),
     subjectKind: row.subject_kind,
     subjectId: row.subject_id,
     before: row.before ?? undefined,

@@ -1,7 +1,12 @@
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Database } from '../store/database.ts'
 import type { DocumentReview } from '../store/document-tables.ts'
-import { type ListOrder, type Page, type PageRequest, readPage } from '../store/keyset.ts'
+import {
+  type CountedPage,
+  type ListOrder,
+  type PageRequest,
+  readCountedPage,
+} from '../store/keyset.ts'
 import { isReviewed } from './document-clients.ts'
 import { clientDocument } from './metadata-document.ts'
 
@@ -12,7 +17,7 @@ import { clientDocument } from './metadata-document.ts'
  */
 export interface DocumentReviews {
   /** The clients that somebody tried to use, the newest first. */
-  listDocumentClients(page: PageRequest): Promise<Page<ListedDocumentClient>>
+  listDocumentClients(page: PageRequest): Promise<CountedPage<ListedDocumentClient>>
   /** False when there is no such client. */
   reviewDocumentClient(clientId: string, review: DocumentReview, actor: Actor): Promise<boolean>
 }
@@ -52,7 +57,7 @@ export function makeDocumentReviews(database: Database): DocumentReviews {
           .where('client_id', '=', clientId)
           .execute()
         await recordAuditEvent(transaction, actor, {
-          action: `document_client.${review}`,
+          action: review === 'approved' ? 'document_client.approved' : 'document_client.blocked',
           subject: { kind: 'document_client', id: clientId },
           siteId: undefined,
           before: { standing: stateOf(row) },
@@ -74,13 +79,13 @@ const newestFirst: ListOrder<ListedRow> = {
 async function listClients(
   { kysely }: Database,
   request: PageRequest,
-): Promise<Page<ListedDocumentClient>> {
+): Promise<CountedPage<ListedDocumentClient>> {
   const clients = kysely
     .selectFrom('document_client as d')
     .leftJoin('person', 'person.id', 'd.reviewed_by')
     .selectAll('d')
     .select('person.name as reviewer_name')
-  const page = await readPage(clients, newestFirst, request)
+  const page = await readCountedPage(clients, newestFirst, request)
   return { ...page, rows: page.rows.map(listed) }
 }
 
