@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 
 import type { Provider } from 'oidc-provider'
@@ -182,7 +181,6 @@ function adminOf(
       records: guarded(state, 'NewSecret'),
       seal: (plain) => secretRoot.seal(plain, label),
       open: (sealed) => secretRoot.open(sealed, label),
-      digest: (text) => createHash('sha256').update(text).digest('base64url'),
     }),
     connections: guardEvery(makeGrantLists(database, now)),
     forgetGrants: storageGuard(makeForgetGrants(state)),
