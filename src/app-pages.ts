@@ -142,7 +142,6 @@ function accountOf(
     listPages,
     lists: guardEvery(makeGrantLists(database, now)),
     listHeldSites: storageGuard((personId: string) => listHeldSites(database, personId)),
-    slugsOf: storageGuard((personId: string) => listOperatedSites(database, personId)),
     async removeApp(line, actor) {
       const ended = await remove(line, actor)
       await forgetGrants(ended)

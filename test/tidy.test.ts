@@ -25,7 +25,7 @@ const mayImport: Record<string, readonly string[]> = {
   applications: ['audit', 'clients', 'grants', 'scopes', 'store'],
   'metadata-documents': ['audit', 'clients', 'http', 'store'],
   registration: ['clients', 'http', 'scopes'],
-  member: ['store'],
+  member: ['sites', 'store'],
   campus: ['clients', 'people', 'scopes', 'store'],
   'resource-server': ['grants', 'http'],
   token: ['clients', 'grants', 'http', 'people', 'resource-server', 'store'],

@@ -25,8 +25,6 @@ export interface AccountDependencies {
   readonly lists: Pick<GrantLists, 'listApps' | 'findApp'>
   readonly listPages: ListPages
   readonly listHeldSites: (personId: string) => Promise<readonly HeldSite[]>
-  /** The address of the administration of a site, by the site's id. */
-  readonly slugsOf: (personId: string) => Promise<readonly { id: string; slug: string }[]>
   /** @returns false when there was nothing to remove */
   readonly removeApp: (line: AppLine, actor: Actor) => Promise<boolean>
   readonly signOutEverywhere: (ctx: PageContext, session: PageSession) => Promise<void>
@@ -135,18 +133,17 @@ function appRoutes(router: Router, dependencies: AccountDependencies): void {
 async function showHome(
   ctx: PageContext,
   session: PageSession,
-  { listHeldSites, slugsOf }: AccountDependencies,
+  { listHeldSites }: AccountDependencies,
 ): Promise<void> {
   const { person } = session
-  const [sites, slugs] = await Promise.all([listHeldSites(person.id), slugsOf(person.id)])
-  const slugOf = new Map(slugs.map(({ id, slug }) => [id, slug]))
+  const sites = await listHeldSites(person.id)
   const page = accountHomePage({
     area: areaOf(session, addresses.home),
     person,
-    sites: sites.map(({ id, name, roles }) => ({
+    sites: sites.map(({ slug, name, roles }) => ({
       name,
       roles,
-      adminHref: operates(roles) ? `${pages.admin}/${slugOf.get(id) ?? ''}` : undefined,
+      adminHref: operates(roles) ? `${pages.admin}/${slug}` : undefined,
     })),
     appsHref: addresses.apps,
     signOutEverywhereHref: addresses.signOutEverywhere,

@@ -73,7 +73,7 @@ const mutation = {
 
 const viewer = {
   id: ({ personId }) => personId,
-  schools: ({ personId }, _args, { data }) => data.listSchools(personId),
+  schools: ({ personId }, _args, { data }) => data.listSites(personId),
   enrolledCourses: (_source, args: PageArguments, context) =>
     connection({ list: context.data.enrolledCourses, name: 'enrolledCourses', args, context }),
   digitalProducts: (_source, args: PageArguments, context) =>
