@@ -30,11 +30,9 @@ export interface AuditEntry {
   readonly action: string
   /** What the action is called. */
   readonly words: string
-  readonly subjectKind: string
   readonly subjectId: string
   readonly before: string | undefined
   readonly after: string | undefined
-  readonly requestId: string | undefined
 }
 
 /**
@@ -96,11 +94,9 @@ export async function listChanges(
     actorName: row.actor_name ?? undefined,
     action: row.action,
     words: auditWords(row.action),
-    subjectKind: row.subject_kind,
     subjectId: row.subject_id,
     before: row.before ?? undefined,
     after: row.after ?? undefined,
-    requestId: row.request_id ?? undefined,
   }))
   return { ...page, rows }
 }

@@ -61,18 +61,6 @@ export function pageOf<Node extends z.ZodType>(node: Node) {
   })
 }
 
-/** The lists of which tools hand out cursors. */
-type ListName =
-  | 'public_courses'
-  | 'courses'
-  | 'lectures'
-  | 'digital_products'
-  | 'events'
-  | 'members'
-  | 'students'
-  | 'lecturers'
-  | 'orders'
-
 interface ListQuestion<Row, Node> {
   /** The two arguments of every list, as they were sent. */
   readonly wanted: { readonly first: number; readonly after?: string | undefined }
@@ -92,7 +80,7 @@ interface ListQuestion<Row, Node> {
  */
 export async function listAnswer<Row, Node>(
   { parts }: ToolCall,
-  list: ListName,
+  list: string,
   { wanted: { first, after: cursor }, read, missing, nodeOf }: ListQuestion<Row, Node>,
 ) {
   const scope = ['tools', list]

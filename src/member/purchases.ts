@@ -1,7 +1,8 @@
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 
 import type { Database } from '../store/database.ts'
 import type { ListOrder } from '../store/keyset.ts'
+import type { Schema } from '../store/schema.ts'
 import { type PagedList, pagedList } from './paged-list.ts'
 
 /**
@@ -60,11 +61,25 @@ export interface EventRegistration {
   readonly cancelledAt: number | null
 }
 
-/** The lecture that a person watched last in each of several courses, in one statement. */
-export type FindLastWatched = (
-  personId: string,
-  courseIds: readonly string[],
-) => Promise<WatchedLecture[]>
+export interface PurchaseData {
+  readonly enrolledCourses: PagedList<EnrolledCourse>
+  readonly digitalProducts: PagedList<DigitalProduct>
+  readonly consultingServices: PagedList<ConsultingService>
+  readonly eventRegistrations: PagedList<EventRegistration>
+  /** The lecture that a person watched last in each of several courses, in one statement. */
+  findLastWatched(personId: string, courseIds: readonly string[]): Promise<WatchedLecture[]>
+}
+
+export function purchaseData({ kysely }: Database): PurchaseData {
+  return {
+    enrolledCourses: enrolledCourses(kysely),
+    digitalProducts: digitalProducts(kysely),
+    consultingServices: consultingServices(kysely),
+    eventRegistrations: eventRegistrations(kysely),
+    findLastWatched: async (personId, courseIds) =>
+      await findLastWatched(kysely, personId, courseIds),
+  }
+}
 
 const latestPurchaseFirst: ListOrder<{ readonly purchasedAt: number; readonly id: string }> = {
   by: 'bought.purchased_at',
@@ -73,7 +88,7 @@ const latestPurchaseFirst: ListOrder<{ readonly purchasedAt: number; readonly id
   placeOf: ({ purchasedAt, id }) => [purchasedAt, id],
 }
 
-export function enrolledCourses({ kysely }: Database): PagedList<EnrolledCourse> {
+function enrolledCourses(kysely: Kysely<Schema>) {
   return pagedList(
     ({ personId, siteId }) =>
       kysely
@@ -94,7 +109,7 @@ export function enrolledCourses({ kysely }: Database): PagedList<EnrolledCourse>
   )
 }
 
-export function digitalProducts({ kysely }: Database): PagedList<DigitalProduct> {
+function digitalProducts(kysely: Kysely<Schema>) {
   return pagedList(
     ({ personId, siteId }) =>
       kysely
@@ -114,7 +129,7 @@ export function digitalProducts({ kysely }: Database): PagedList<DigitalProduct>
   )
 }
 
-export function consultingServices({ kysely }: Database): PagedList<ConsultingService> {
+function consultingServices(kysely: Kysely<Schema>) {
   return pagedList(
     ({ personId, siteId }) =>
       kysely
@@ -135,7 +150,7 @@ export function consultingServices({ kysely }: Database): PagedList<ConsultingSe
   )
 }
 
-export function eventRegistrations({ kysely }: Database): PagedList<EventRegistration> {
+function eventRegistrations(kysely: Kysely<Schema>) {
   return pagedList(
     ({ personId, siteId }) =>
       kysely
@@ -163,31 +178,33 @@ export function eventRegistrations({ kysely }: Database): PagedList<EventRegistr
   )
 }
 
-export function findLastWatched({ kysely }: Database): FindLastWatched {
-  return async (personId, courseIds) => {
-    const latest = sql<number>`row_number() over (
+async function findLastWatched(
+  kysely: Kysely<Schema>,
+  personId: string,
+  courseIds: readonly string[],
+): Promise<WatchedLecture[]> {
+  const latest = sql<number>`row_number() over (
       partition by lecture.course_id order by watch_position.watched_at desc, lecture.id
     )`
-    return await kysely
-      .selectFrom(
-        kysely
-          .selectFrom('watch_position')
-          .innerJoin('lecture', 'lecture.id', 'watch_position.lecture_id')
-          .where('watch_position.person_id', '=', personId)
-          .where('lecture.course_id', 'in', courseIds)
-          .select([
-            'lecture.course_id as courseId',
-            'lecture.id as lectureId',
-            'lecture.title',
-            'watch_position.position_seconds as positionSeconds',
-            'lecture.duration_seconds as durationSeconds',
-            'watch_position.watched_at as watchedAt',
-            latest.as('place'),
-          ])
-          .as('watched'),
-      )
-      .select(['courseId', 'lectureId', 'title', 'positionSeconds', 'durationSeconds', 'watchedAt'])
-      .where('place', '=', 1)
-      .execute()
-  }
+  return await kysely
+    .selectFrom(
+      kysely
+        .selectFrom('watch_position')
+        .innerJoin('lecture', 'lecture.id', 'watch_position.lecture_id')
+        .where('watch_position.person_id', '=', personId)
+        .where('lecture.course_id', 'in', courseIds)
+        .select([
+          'lecture.course_id as courseId',
+          'lecture.id as lectureId',
+          'lecture.title',
+          'watch_position.position_seconds as positionSeconds',
+          'lecture.duration_seconds as durationSeconds',
+          'watch_position.watched_at as watchedAt',
+          latest.as('place'),
+        ])
+        .as('watched'),
+    )
+    .select(['courseId', 'lectureId', 'title', 'positionSeconds', 'durationSeconds', 'watchedAt'])
+    .where('place', '=', 1)
+    .execute()
 }
