@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 
 import type { Provider } from 'oidc-provider'
@@ -22,11 +21,13 @@ import type { LoggedRequest } from './http/request-log.ts'
 import type { SecretRoot } from './keys/secret-root.ts'
 import { makeDocumentReviews } from './metadata-documents/document-review.ts'
 import { makePersonStore } from './people/person-store.ts'
+import { type ListPages, makeListPages } from './relying-party/list-pages.ts'
 import { makeOwnFetch } from './relying-party/own-request.ts'
 import { makeSessions, type Sessions } from './relying-party/page-session.ts'
 import { makeSignedInPages, type SignedInPages } from './relying-party/signed-in-pages.ts'
 import { findAdminSite, listOperatedSites, switchMcpConnections } from './sites/site-admin.ts'
 import { listHeldSites } from './sites/site-choice.ts'
+import { makeCursors } from './store/cursor.ts'
 import type { Database } from './store/database.ts'
 import type { StateStore } from './store/state.ts'
 
@@ -86,8 +87,9 @@ export function usePages(app: Provider, parts: PageParts): void {
   const gate = gateOf(app, { ...parts, sessions })
   app.use(gate.followLogout())
   app.use(gate.routes().routes())
-  app.use(accountOf(parts, { gate, sessions }).routes())
-  for (const router of adminRoutes(adminOf(parts, gate))) app.use(router.routes())
+  const listPages = makeListPages(makeCursors(parts.secretRoot.cursorKeys))
+  app.use(accountOf(parts, { gate, sessions, listPages }).routes())
+  for (const router of adminRoutes(adminOf(parts, { gate, listPages }))) app.use(router.routes())
 }
 
 function sessionsOf({ config, secretRoot, database, state, now }: PageParts): Sessions {
@@ -120,14 +122,14 @@ function gateOf(app: Provider, parts: PageParts & { sessions: Sessions }): Signe
 
 function accountOf(
   { database, now }: PageParts,
-  { gate, sessions }: { gate: SignedInPages; sessions: Sessions },
+  { gate, sessions, listPages }: { gate: SignedInPages; sessions: Sessions; listPages: ListPages },
 ) {
   const accounts = makePersonStore(database)
   return accountRoutes({
     gate,
     lists: makeGrantLists(database, now),
     listHeldSites: (personId: string) => listHeldSites(database, personId),
-    slugsOf: (personId: string) => listOperatedSites(database, personId),
+    listPages,
     async removeApp(line, actor) {
       const ended = await removeApp(database, line, actor)
       return ended.length > 0
@@ -140,13 +142,17 @@ function accountOf(
   })
 }
 
-function adminOf(parts: PageParts, gate: SignedInPages): AdminDependencies {
+function adminOf(
+  parts: PageParts,
+  { gate, listPages }: { gate: SignedInPages; listPages: ListPages },
+): AdminDependencies {
   const { config, secretRoot, database, state, records, now } = parts
   const { kysely } = database
   const { hosts, openRegistration } = config.service.metadataDocuments
   const label = 'a new client secret'
   return {
     gate,
+    listPages,
     now,
     discoveryHref: config.baseUrl + paths.openidConfiguration,
     loopbackHosts: config.service.loopbackHosts,
@@ -156,7 +162,6 @@ function adminOf(parts: PageParts, gate: SignedInPages): AdminDependencies {
       records: state.adapterFor('NewSecret'),
       seal: (plain) => secretRoot.seal(plain, label),
       open: (sealed) => secretRoot.open(sealed, label),
-      digest: (text) => createHash('sha256').update(text).digest('base64url'),
     }),
     connections: makeGrantLists(database, now),
     documents: openRegistration || hosts.length > 0 ? makeDocumentReviews(database) : undefined,

@@ -21,7 +21,7 @@ import { withDatabases } from './support/database.ts'
 const DAY_MS = 86_400_000
 const now = 1_800_000_000_000
 const actor = { personId: 'olivia', requestId: 'req', now }
-const page = { pageSize: 20, after: undefined }
+const page = { first: 20, after: undefined }
 
 withDatabases('grants and applications', (open) => {
   let database: Database
@@ -217,10 +217,10 @@ withDatabases('grants and applications', (open) => {
     clock = now + 1
     await save({}, { id: 'g2' })
     const lists = makeGrantLists(database, time)
-    const first = await lists.listPeople('planner', { pageSize: 1, after: undefined })
-    const second = await lists.listPeople('planner', { pageSize: 1, after: first.next })
+    const first = await lists.listPeople('planner', { first: 1, after: undefined })
+    const second = await lists.listPeople('planner', { first: 1, after: first.places.at(-1) })
     expect([first, second].map(({ rows }) => rows[0]?.name)).to.deep.equal(['sam', 'noor'])
-    expect(second.next).to.equal(undefined)
+    expect(second.hasNextPage).to.equal(false)
     expect(await lists.countPeople('planner')).to.equal(2)
     const ended = await store.end({ clientId: 'planner', personId: 'sam' }, 'an operator ended it')
     expect(ended).to.have.members(['g1', 'g2'])

@@ -9,15 +9,11 @@ import type { AppLine, GrantLists } from '../grants/grant-lists.ts'
 import { nothingHere } from '../http/errors.ts'
 import { formField } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
+import { seeOther, sendPage } from '../http/page.ts'
 import { pages } from '../http/page-paths.ts'
-import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
+import type { ListPages } from '../relying-party/list-pages.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
-import {
-  type PageContext,
-  type SignedInPages,
-  seeOther,
-  sendPage,
-} from '../relying-party/signed-in-pages.ts'
+import type { PageContext, SignedInPages } from '../relying-party/signed-in-pages.ts'
 import { describeScopes } from '../scopes/scope-sentences.ts'
 import { operates } from '../sites/roles.ts'
 import type { HeldSite } from '../sites/site-choice.ts'
@@ -26,9 +22,8 @@ import { kindOfOrigin } from './app-kind.ts'
 export interface AccountDependencies {
   readonly gate: SignedInPages
   readonly lists: Pick<GrantLists, 'listApps' | 'findApp'>
+  readonly listPages: ListPages
   readonly listHeldSites: (personId: string) => Promise<readonly HeldSite[]>
-  /** The address of the administration of a site, by the site's id. */
-  readonly slugsOf: (personId: string) => Promise<readonly { id: string; slug: string }[]>
   /** @returns false when there was nothing to remove */
   readonly removeApp: (line: AppLine, actor: Actor) => Promise<boolean>
   readonly signOutEverywhere: (ctx: PageContext, session: PageSession) => Promise<void>
@@ -79,24 +74,27 @@ export function accountRoutes(dependencies: AccountDependencies): Router {
 }
 
 /** Connected apps, and the removal of one. */
-function appRoutes(router: Router, { gate, lists, removeApp, now }: AccountDependencies): void {
+function appRoutes(router: Router, dependencies: AccountDependencies): void {
+  const { gate, lists, listPages, removeApp, now } = dependencies
   router.get(
     addresses.apps,
     gate.page(async (ctx, session) => {
-      const { rows, next } = await lists.listApps(session.person.id, listRequest(ctx))
-      const apps = rows.map(({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
-        name: clientName,
-        kind: kindOfOrigin(clientOrigin),
-        siteName: site?.name,
-        removeHref: `${addresses.remove}?${lineQuery(clientId, site?.id)}`,
-        ...describeScopes(scopes),
-        ...use,
-      }))
+      const found = await lists.listApps(session.person.id, listPages.requestOf(ctx))
+      const apps = found.rows.map(
+        ({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
+          name: clientName,
+          kind: kindOfOrigin(clientOrigin),
+          siteName: site?.name,
+          removeHref: `${addresses.remove}?${lineQuery(clientId, site?.id)}`,
+          ...describeScopes(scopes),
+          ...use,
+        }),
+      )
       const done = noticeOf(ctx, {
         removed: 'The application was removed. It has no access any more.',
       })
       const area = areaOf(session, addresses.apps)
-      sendPage(ctx, connectedAppsPage({ area, apps, pager: pagerOf(ctx, next), done }))
+      sendPage(ctx, connectedAppsPage({ area, apps, pager: listPages.pagerOf(ctx, found), done }))
     }),
   )
   router.get(
@@ -134,18 +132,17 @@ function appRoutes(router: Router, { gate, lists, removeApp, now }: AccountDepen
 async function showHome(
   ctx: PageContext,
   session: PageSession,
-  { listHeldSites, slugsOf }: AccountDependencies,
+  { listHeldSites }: AccountDependencies,
 ): Promise<void> {
   const { person } = session
-  const [sites, slugs] = await Promise.all([listHeldSites(person.id), slugsOf(person.id)])
-  const slugOf = new Map(slugs.map(({ id, slug }) => [id, slug]))
+  const sites = await listHeldSites(person.id)
   const page = accountHomePage({
     area: areaOf(session, addresses.home),
     person,
-    sites: sites.map(({ id, name, roles }) => ({
+    sites: sites.map(({ slug, name, roles }) => ({
       name,
       roles,
-      adminHref: operates(roles) ? `${pages.admin}/${slugOf.get(id) ?? ''}` : undefined,
+      adminHref: operates(roles) ? `${pages.admin}/${slug}` : undefined,
     })),
     appsHref: addresses.apps,
     signOutEverywhereHref: addresses.signOutEverywhere,

@@ -1,6 +1,6 @@
 import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider'
 
-import { digestOf } from '../store/digest.ts'
+import { sha256 } from '../store/digest.ts'
 import type { StateAdapter, StateStore } from '../store/state.ts'
 import type { Resources } from './resource-indicators.ts'
 
@@ -30,7 +30,7 @@ export function makeAccessTokens(state: StateStore): AccessTokens {
   return {
     find: async (token) => await records.find(token),
     async whyUnknown(token) {
-      return (await marks.find(digestOf(token)))
+      return (await marks.find(sha256(token)))
         ? 'the token was revoked'
         : 'the token is unknown: never issued, or ended with its grant or long ago'
     },
@@ -58,7 +58,7 @@ export function accessTokenAdapter(
     upsert: (id, payload, ttlSeconds) =>
       records.upsert(id, payload, ttlSeconds && ttlSeconds + ENDED_KEPT_SECONDS),
     async destroy(id) {
-      const mark = state.adapterFor(MARKS).upsert(digestOf(id), {}, ENDED_KEPT_SECONDS)
+      const mark = state.adapterFor(MARKS).upsert(sha256(id), {}, ENDED_KEPT_SECONDS)
       await Promise.all([records.destroy(id), mark])
     },
   }
