@@ -6,6 +6,7 @@ import {
   json,
   type Reference,
   type Schema,
+  said,
   text,
 } from './openapi-shapes.ts'
 
@@ -14,20 +15,13 @@ import {
 const schemas: Readonly<Record<string, Schema>> = {
   OAuthError: {
     description: 'RFC 6749 §5.2',
-    ...closed(
-      {
-        error: text,
-        error_description: text,
-        scope: { type: 'string', description: 'the scope that was refused or is missing' },
-        state: text,
-        iss: text,
-        error_id: {
-          type: 'string',
-          description: 'names the entry of the log that tells the cause',
-        },
-      },
-      ['error', 'error_description'],
-    ),
+    ...closed({
+      error: text,
+      error_description: text,
+      'scope?': said('the scope that was refused or is missing'),
+      'state?': text,
+      'iss?': text,
+    }),
   },
 }
 

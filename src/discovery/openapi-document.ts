@@ -44,13 +44,13 @@ export function openApiDocument(facts: ServiceFacts): OpenApiDocument {
     servers: [{ url: facts.baseUrl }],
     tags,
     paths: {
-      ...discoveryPaths(),
+      ...discoveryPaths,
       ...registrationPaths(facts),
       ...authorizationPaths(facts),
       ...tokenPaths(facts),
-      ...memberPaths(),
-      ...toolPaths(),
-      ...healthPaths(),
+      ...memberPaths,
+      ...toolPaths,
+      ...healthPaths,
     },
     components: { ...sharedComponents, securitySchemes: securitySchemes(facts) },
   }

@@ -1,80 +1,61 @@
 import { paths } from '../http/paths.ts'
 import { MEMBER_READ } from '../scopes/catalogue.ts'
 import { errorSchema, faults, shared } from './openapi-answers.ts'
-import {
-  closed,
-  json,
-  type Operation,
-  open,
-  type Paths,
-  type Schema,
-  text,
-} from './openapi-shapes.ts'
+import { closed, json, open, type Paths, type Schema, text } from './openapi-shapes.ts'
 
 const version: Schema = { const: '2.0' }
 const id: Schema = { type: ['string', 'integer', 'null'] }
 
-const request = open(
-  {
-    jsonrpc: version,
-    id: { type: ['string', 'integer'], description: 'absent in a notification' },
-    method: text,
-    params: { type: 'object' },
-  },
-  ['jsonrpc', 'method'],
-)
+const request = open({
+  jsonrpc: version,
+  'id?': { type: ['string', 'integer'], description: 'absent in a notification' },
+  method: text,
+  'params?': { type: 'object' },
+})
 
-const failure = closed(
-  {
-    jsonrpc: version,
-    id,
-    error: closed({ code: { type: 'integer' }, message: text, data: {} }, ['code', 'message']),
-  },
-  ['jsonrpc', 'error'],
-)
+const failure = closed({
+  jsonrpc: version,
+  'id?': id,
+  error: closed({ code: { type: 'integer' }, message: text, 'data?': {} }),
+})
 
 const answer: Schema = {
-  oneOf: [
-    closed({ jsonrpc: version, id, result: { type: 'object' } }, ['jsonrpc', 'id', 'result']),
-    failure,
-  ],
+  oneOf: [closed({ jsonrpc: version, id, result: { type: 'object' } }), failure],
 }
+
+/** Refused by the protocol of tools, or before it by that of tokens. */
+const refusals = json({ anyOf: [failure, errorSchema()] })
 
 /** One JSON-RPC message for each request; there are no sessions and no batches. */
-export function toolPaths(): Paths {
-  return { [paths.mcp]: { post: call() } }
-}
-
-function call(): Operation {
-  return {
-    operationId: 'callTools',
-    summary: 'The tool endpoint (Model Context Protocol, Streamable HTTP)',
-    description:
-      'A request without a token is served as anonymous and may use the public tools only.',
-    tags: ['Tools'],
-    security: [{}, { oauth: [] }, { oauth: [MEMBER_READ] }],
-    requestBody: { required: true, content: json(request) },
-    responses: {
-      200: {
-        description: 'The answer.',
-        content: { ...json(answer), 'text/event-stream': { schema: text } },
+export const toolPaths: Paths = {
+  [paths.mcp]: {
+    post: {
+      operationId: 'callTools',
+      summary: 'The tool endpoint (Model Context Protocol, Streamable HTTP)',
+      description:
+        'A request without a token is served as anonymous and may use the public tools only.',
+      tags: ['Tools'],
+      security: [{}, { oauth: [] }, { oauth: [MEMBER_READ] }],
+      requestBody: { required: true, content: json(request) },
+      responses: {
+        200: {
+          description: 'The answer.',
+          content: { ...json(answer), 'text/event-stream': { schema: text } },
+        },
+        202: { description: 'A notification was accepted. The body is empty.' },
+        400: { description: 'The message is refused.', content: refusals },
+        401: shared('InvalidToken'),
+        403: {
+          description:
+            'The token lacks the scope of the tool, or the Host or Origin is not admitted.',
+          content: refusals,
+        },
+        404: { description: 'The method is unknown.', content: json(failure) },
+        413: shared('TooLarge'),
+        415: shared('UnsupportedMediaType'),
+        429: shared('TooManyRequests'),
+        ...faults,
       },
-      202: { description: 'A notification was accepted. The body is empty.' },
-      400: {
-        description: 'The message is refused.',
-        content: json({ anyOf: [failure, errorSchema()] }),
-      },
-      401: shared('InvalidToken'),
-      403: {
-        description:
-          'The token lacks the scope of the tool, or the Host or Origin is not admitted.',
-        content: json({ anyOf: [failure, errorSchema()] }),
-      },
-      404: { description: 'The method is unknown.', content: json(failure) },
-      413: shared('TooLarge'),
-      415: shared('UnsupportedMediaType'),
-      429: shared('TooManyRequests'),
-      ...faults,
     },
-  }
+  },
 }
