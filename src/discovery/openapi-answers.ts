@@ -4,6 +4,7 @@ import {
   closed,
   type Header,
   json,
+  named,
   type Reference,
   type Schema,
   said,
@@ -19,8 +20,6 @@ const schemas: Readonly<Record<string, Schema>> = {
       error: text,
       error_description: text,
       'scope?': said('the scope that was refused or is missing'),
-      'state?': text,
-      'iss?': text,
     }),
   },
 }
@@ -112,7 +111,7 @@ export function refusal(description: string, details: RefusalDetails = {}): Answ
 }
 
 export function errorSchema(errors?: readonly string[]): Schema {
-  const shape = { $ref: '#/components/schemas/OAuthError' }
+  const shape = named('OAuthError')
   return errors ? { allOf: [shape, { properties: { error: { enum: errors } } }] } : shape
 }
 

@@ -62,19 +62,21 @@ function onwards(description: string): Answer {
 }
 
 /** A browser gets a page, and a program that asks for JSON the shape of RFC 6749. */
-const errorContent: Content = { ...page, ...json(errorSchema()) }
+const pageOrJson: Content = { ...page, ...json(errorSchema()) }
 
-const faults: Operation['responses'] = {
-  400: {
-    description: 'The client or its redirect address is in doubt, so that nothing is sent there.',
-    content: errorContent,
-  },
-  500: { description: 'A fault of the service.', content: errorContent },
-  503: {
-    description: 'The service cannot even learn who the client is at the moment.',
-    headers: { 'Retry-After': header('RetryAfter') },
-    content: errorContent,
-  },
+function faults(content: Content): Operation['responses'] {
+  return {
+    400: {
+      description: 'The client or its redirect address is in doubt, so that nothing is sent there.',
+      content,
+    },
+    500: { description: 'A fault of the service.', content },
+    503: {
+      description: 'The service cannot even learn who the client is at the moment.',
+      headers: { 'Retry-After': header('RetryAfter') },
+      content,
+    },
+  }
 }
 
 /** The two addresses to which a browser is sent. */
@@ -91,7 +93,7 @@ export function authorizationPaths(facts: ServiceFacts): Paths {
         303: onwards(
           'To the pages of sign-in and consent, or to `redirect_uri` with `code`, `state` and `iss` (RFC 9207), or with `error`.',
         ),
-        ...faults,
+        ...faults(page),
       },
     }),
     [paths.endSession]: byEitherMethod(signOutFields, {
@@ -103,7 +105,7 @@ export function authorizationPaths(facts: ServiceFacts): Paths {
             'A page that asks for confirmation; it goes on to `post_logout_redirect_uri`.',
           content: page,
         },
-        ...faults,
+        ...faults(pageOrJson),
       },
     }),
   }
@@ -125,8 +127,8 @@ function byEitherMethod(
       requestBody: { required: schema['required'].length > 0, content: form(schema) },
       responses: {
         303: onwards('To the same address as GET with the same parameters.'),
-        413: { description: 'The body is larger than the service reads.', content: errorContent },
-        415: { description: 'The body is of another media type.', content: errorContent },
+        413: { description: 'The body is larger than the service reads.', content: pageOrJson },
+        415: { description: 'The body is of another media type.', content: pageOrJson },
       },
     },
   }

@@ -6,6 +6,8 @@ import {
   closed,
   json,
   list,
+  type Members,
+  named,
   open,
   type Paths,
   publicRead,
@@ -30,30 +32,33 @@ const protectedResource = closed({
   resource_documentation: uri,
 })
 
-const authorizationServer = open({
-  issuer: uri,
-  authorization_endpoint: uri,
-  token_endpoint: uri,
-  'userinfo_endpoint?': uri,
-  jwks_uri: uri,
-  registration_endpoint: uri,
-  'revocation_endpoint?': uri,
-  'introspection_endpoint?': uri,
-  'end_session_endpoint?': uri,
-  'service_documentation?': uri,
-  scopes_supported: list(scope),
-  response_types_supported: list({ const: 'code' }),
-  grant_types_supported: list({ enum: ['authorization_code', 'refresh_token'] }),
-  code_challenge_methods_supported: list({ const: 'S256' }),
-  token_endpoint_auth_methods_supported: list({ enum: ['none', 'client_secret_post'] }),
-  id_token_signing_alg_values_supported: list(text),
-  'subject_types_supported?': list(text),
-  'claims_supported?': list(text),
-  authorization_response_iss_parameter_supported: { const: true },
-  'client_id_metadata_document_supported?': { type: 'boolean' },
-  // The extension is unsupported, and a client must find no trace of it.
-  'agent_auth?': { not: {} },
-})
+/** The components that the answers below name. */
+export const discoverySchemas = {
+  AuthorizationServer: open({
+    issuer: uri,
+    authorization_endpoint: uri,
+    token_endpoint: uri,
+    'userinfo_endpoint?': uri,
+    jwks_uri: uri,
+    registration_endpoint: uri,
+    'revocation_endpoint?': uri,
+    'introspection_endpoint?': uri,
+    'end_session_endpoint?': uri,
+    'service_documentation?': uri,
+    scopes_supported: list(scope),
+    response_types_supported: list({ const: 'code' }),
+    grant_types_supported: list({ enum: ['authorization_code', 'refresh_token'] }),
+    code_challenge_methods_supported: list({ const: 'S256' }),
+    token_endpoint_auth_methods_supported: list({ enum: ['none', 'client_secret_post'] }),
+    id_token_signing_alg_values_supported: list(text),
+    'subject_types_supported?': list(text),
+    'claims_supported?': list(text),
+    authorization_response_iss_parameter_supported: { const: true },
+    'client_id_metadata_document_supported?': { type: 'boolean' },
+    // The extension is unsupported, and a client must find no trace of it.
+    'agent_auth?': { not: {} },
+  }),
+} as const satisfies Members
 
 const publicKey = closed({
   kty: { const: 'EC' },
@@ -63,7 +68,6 @@ const publicKey = closed({
   kid: text,
   alg: { const: 'ES256' },
   use: { const: 'sig' },
-  'key_ops?': list({ const: 'verify' }),
 })
 
 const keySet: Content = {
@@ -93,12 +97,12 @@ export const discoveryPaths: Paths = {
   [paths.authorizationServer]: read(
     'getAuthorizationServer',
     'Authorization Server Metadata (RFC 8414)',
-    json(authorizationServer),
+    json(named('AuthorizationServer')),
   ),
   [paths.openidConfiguration]: read(
     'getOpenidConfiguration',
     'OpenID Connect Discovery 1.0',
-    json(authorizationServer),
+    json(named('AuthorizationServer')),
   ),
   [paths.jwks]: read('getKeySet', 'The keys that verify an id_token (RFC 7517)', keySet),
   [paths.openApi]: read('getOpenApi', 'This document', json({ type: 'object' })),

@@ -6,10 +6,13 @@ import {
   closed,
   json,
   list,
+  type Members,
+  named,
   type Operation,
   open,
   type Paths,
   publicRead,
+  type Schema,
   text,
 } from './openapi-shapes.ts'
 
@@ -22,23 +25,21 @@ const request = open({
 
 const place = closed({ line: { type: 'integer' }, column: { type: 'integer' } })
 
-const result = closed({
-  'data?': { type: ['object', 'null'] },
-  'errors?': {
-    ...list(
-      closed({
-        message: text,
-        'locations?': list(place),
-        'path?': list({ type: ['string', 'integer'] }),
-        'extensions?': { type: 'object' },
-      }),
-    ),
-    minItems: 1,
-  },
-  'extensions?': { type: 'object' },
-})
+const error = { message: text, 'locations?': list(place), 'extensions?': { type: 'object' } }
+const errorInResult = { ...error, 'path?': list({ type: ['string', 'integer'] }) }
 
-const graphql: Content = { 'application/graphql-response+json': { schema: result } }
+/** The components that the answers below name. */
+export const memberSchemas = {
+  GraphQLResult: closed({
+    'data?': { type: ['object', 'null'] },
+    'errors?': { ...list(closed(errorInResult)), minItems: 1 },
+  }),
+  GraphQLRejection: closed({ errors: { ...list(closed(error)), minItems: 1 } }),
+} as const satisfies Members
+
+function graphql(schema: Schema): Content {
+  return { 'application/graphql-response+json': { schema }, ...json(schema) }
+}
 
 const query: Operation = {
   operationId: 'queryMember',
@@ -48,12 +49,12 @@ const query: Operation = {
   security: [{ oauth: [MEMBER_READ] }, { oauth: [MEMBER_WRITE] }],
   requestBody: { required: true, content: json(request) },
   responses: {
-    200: { description: 'The result.', content: { ...graphql, ...json(result) } },
+    200: { description: 'The result.', content: graphql(named('GraphQLResult')) },
     400: {
       description: 'The body is not a request, or the document is not valid.',
       content: {
-        ...graphql,
-        ...json({ oneOf: [{ ...result, minProperties: 1 }, errorSchema()] }),
+        ...graphql(named('GraphQLRejection')),
+        ...json({ oneOf: [named('GraphQLRejection'), errorSchema()] }),
       },
     },
     401: shared('InvalidToken'),

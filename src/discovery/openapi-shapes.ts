@@ -94,6 +94,11 @@ export function open(members: Members) {
   }
 }
 
+/** A schema that stands among the components, because several answers have it. */
+export function named(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` }
+}
+
 export function json(schema: Schema): Content {
   return { 'application/json': { schema } }
 }

@@ -61,8 +61,6 @@ const introspection: Schema = {
       'token_type?': { const: 'Bearer' },
       exp: time,
       iat: time,
-      'sid?': text,
-      'jti?': text,
       ...atTheSite,
     }),
   ],

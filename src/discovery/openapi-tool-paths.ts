@@ -1,7 +1,16 @@
 import { paths } from '../http/paths.ts'
 import { MEMBER_READ } from '../scopes/catalogue.ts'
 import { errorSchema, faults, shared } from './openapi-answers.ts'
-import { closed, json, open, type Paths, type Schema, text } from './openapi-shapes.ts'
+import {
+  closed,
+  json,
+  type Members,
+  named,
+  open,
+  type Paths,
+  type Schema,
+  text,
+} from './openapi-shapes.ts'
 
 const version: Schema = { const: '2.0' }
 const id: Schema = { type: ['string', 'integer', 'null'] }
@@ -13,11 +22,16 @@ const request = open({
   'params?': { type: 'object' },
 })
 
-const failure = closed({
-  jsonrpc: version,
-  'id?': id,
-  error: closed({ code: { type: 'integer' }, message: text, 'data?': {} }),
-})
+/** The components that the answers below name. */
+export const toolSchemas = {
+  ToolFailure: closed({
+    jsonrpc: version,
+    'id?': id,
+    error: closed({ code: { type: 'integer' }, message: text, 'data?': {} }),
+  }),
+} as const satisfies Members
+
+const failure = named('ToolFailure')
 
 const answer: Schema = {
   oneOf: [closed({ jsonrpc: version, id, result: { type: 'object' } }), failure],
@@ -38,16 +52,19 @@ export const toolPaths: Paths = {
       security: [{}, { oauth: [] }, { oauth: [MEMBER_READ] }],
       requestBody: { required: true, content: json(request) },
       responses: {
-        200: {
-          description: 'The answer.',
-          content: { ...json(answer), 'text/event-stream': { schema: text } },
-        },
+        200: { description: 'The answer, never a stream.', content: json(answer) },
         202: { description: 'A notification was accepted. The body is empty.' },
         400: { description: 'The message is refused.', content: refusals },
         401: shared('InvalidToken'),
         403: {
           description:
             'The token lacks the scope of the tool, or the Host or Origin is not admitted.',
+          headers: {
+            'WWW-Authenticate': {
+              description: 'When a scope is missing (RFC 6750 §3).',
+              schema: text,
+            },
+          },
           content: refusals,
         },
         404: { description: 'The method is unknown.', content: json(failure) },
