@@ -425,6 +425,21 @@ describe('openapi.json, against real answers', () => {
     describes('a list for a client that would take a stream', 200, (url) =>
       called(url, { headers: { accept: 'text/event-stream' } }, list),
     )
+    describes('a subscription', 200, async (url) => {
+      const asked = { notifications: { toolsListChanged: true } }
+      const { message: modern, headers } = messageOf('subscriptions/listen', '2026-07-28', asked)
+      const response = await fetch(url + paths.mcp, {
+        method: 'POST',
+        body: JSON.stringify(modern),
+        headers: { ...headers, ...asTool },
+      })
+      // The stream stays open; its first event is enough.
+      const reader = response.body?.getReader()
+      const read = await reader?.read()
+      await reader?.cancel()
+      const body = new TextDecoder().decode(read?.value)
+      return [paths.mcp, 'POST', { status: response.status, headers: response.headers, body }]
+    })
     describes('an unknown tool', 200, (url) =>
       called(url, {}, message('tools/call', { name: 'nothing', arguments: {} })),
     )

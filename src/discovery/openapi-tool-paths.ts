@@ -52,7 +52,10 @@ export const toolPaths: Paths = {
       security: [{}, { oauth: [] }, { oauth: [MEMBER_READ] }],
       requestBody: { required: true, content: json(request) },
       responses: {
-        200: { description: 'The answer, never a stream.', content: json(answer) },
+        200: {
+          description: 'The answer. A stream is the answer to `subscriptions/listen` only.',
+          content: { ...json(answer), 'text/event-stream': { schema: text } },
+        },
         202: { description: 'A notification was accepted. The body is empty.' },
         400: { description: 'The message is refused.', content: refusals },
         401: shared('InvalidToken'),
