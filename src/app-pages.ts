@@ -25,11 +25,13 @@ import type { SecretRoot } from './keys/secret-root.ts'
 import type { KeyRing } from './keys/signing-keys.ts'
 import { makeDocumentReviews } from './metadata-documents/document-review.ts'
 import { makePersonStore } from './people/person-store.ts'
+import { type ListPages, makeListPages } from './relying-party/list-pages.ts'
 import { makeOwnRequest } from './relying-party/own-request.ts'
 import { makeSessions, type Sessions } from './relying-party/page-session.ts'
 import { makeSignedInPages, type SignedInPages } from './relying-party/signed-in-pages.ts'
 import { findAdminSite, listOperatedSites, switchMcpConnections } from './sites/site-admin.ts'
 import { listHeldSites } from './sites/site-choice.ts'
+import { makeCursors } from './store/cursor.ts'
 import type { Database } from './store/database.ts'
 import type { StateStore } from './store/state.ts'
 
@@ -89,8 +91,9 @@ export function usePages(app: Provider, parts: PageParts, ring: KeyRing): void {
   const gate = gateOf(app, { ...parts, sessions }, ring)
   app.use(gate.followLogout())
   app.use(gate.routes().routes())
-  app.use(accountOf(parts, { gate, sessions }).routes())
-  for (const router of adminRoutes(adminOf(parts, gate))) app.use(router.routes())
+  const listPages = makeListPages(makeCursors(parts.secretRoot.cursorKeys))
+  app.use(accountOf(parts, { gate, sessions, listPages }).routes())
+  for (const router of adminRoutes(adminOf(parts, { gate, listPages }))) app.use(router.routes())
 }
 
 function sessionsOf({ config, secretRoot, database, state, now }: PageParts): Sessions {
@@ -128,7 +131,7 @@ function gateOf(
 
 function accountOf(
   { database, state, now }: PageParts,
-  { gate, sessions }: { gate: SignedInPages; sessions: Sessions },
+  { gate, sessions, listPages }: { gate: SignedInPages; sessions: Sessions; listPages: ListPages },
 ) {
   const accounts = makePersonStore(database)
   const forgetGrants = storageGuard(makeForgetGrants(state))
@@ -137,6 +140,7 @@ function accountOf(
   )
   return accountRoutes({
     gate,
+    listPages,
     lists: guardEvery(makeGrantLists(database, now)),
     listHeldSites: storageGuard((personId: string) => listHeldSites(database, personId)),
     slugsOf: storageGuard((personId: string) => listOperatedSites(database, personId)),
@@ -158,13 +162,17 @@ type RemoveAppArguments = [
   actor: Parameters<typeof removeApp>[2],
 ]
 
-function adminOf(parts: PageParts, gate: SignedInPages): AdminDependencies {
+function adminOf(
+  parts: PageParts,
+  { gate, listPages }: { gate: SignedInPages; listPages: ListPages },
+): AdminDependencies {
   const { config, secretRoot, database, state, records, now } = parts
   const { kysely } = database
   const { hosts, openRegistration } = config.service.metadataDocuments
   const label = 'a new client secret'
   return {
     gate,
+    listPages,
     now,
     discoveryHref: config.baseUrl + paths.openidConfiguration,
     loopbackHosts: config.service.loopbackHosts,

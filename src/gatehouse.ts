@@ -37,7 +37,6 @@ import { interactionRoutes } from './interaction/routes.ts'
 import type { SecretRoot } from './keys/secret-root.ts'
 import type { KeyRing } from './keys/signing-keys.ts'
 import { makeToolEndpoint } from './mcp/endpoint.ts'
-import { makeCursors } from './member/connection.ts'
 import { makeMemberData } from './member/member-data.ts'
 import { type DocumentClients, makeDocumentClients } from './metadata-documents/document-clients.ts'
 import { makeAttemptLimits } from './people/attempt-limits.ts'
@@ -48,6 +47,7 @@ import { registrationRoutes } from './registration/routes.ts'
 import { withOwnClient } from './relying-party/own-client.ts'
 import { makeVerifyBearer } from './resource-server/verdict.ts'
 import { listHeldSites } from './sites/site-choice.ts'
+import { makeCursors } from './store/cursor.ts'
 import type { Database } from './store/database.ts'
 import type { StateStore } from './store/state.ts'
 import { bearerTokens } from './token/bearer-tokens.ts'
@@ -91,9 +91,10 @@ export function createService(parts: Parts): (ring: KeyRing) => Provider {
     baseUrl: config.baseUrl,
     serviceName: config.service.name,
   })
+  const cursors = makeCursors(secretRoot.cursorKeys)
   const memberApi = makeMemberApi({
     data: guardEvery(makeMemberData(database, now)),
-    cursors: makeCursors(secretRoot.cursorKeys),
+    cursors,
     limits: config.service.memberApi,
   })
   const domain: Domain = {
@@ -115,11 +116,10 @@ export function createService(parts: Parts): (ring: KeyRing) => Provider {
       redis,
       read: (question) => storageGuard(() => question(database))(),
       executeMember: memberApi.executeMember,
+      cursors,
       now,
     }),
-    async checkStores() {
-      await Promise.all([database.ping(), state.ping()])
-    },
+    checkStores: async () => void (await Promise.all([database.ping(), state.ping()])),
   }
   return (ring) => createApp(parts, domain, ring)
 }

@@ -20,7 +20,7 @@ import { withDatabases } from './support/database.ts'
 const DAY_MS = 86_400_000
 const now = 1_800_000_000_000
 const actor = { personId: 'olivia', requestId: 'req', now }
-const page = { pageSize: 20, after: undefined }
+const page = { first: 20, after: undefined }
 
 withDatabases('connections and applications', (open) => {
   let database: Database
@@ -170,10 +170,10 @@ withDatabases('connections and applications', (open) => {
     clock = now + 1
     await keep({}, { grantId: 'g2' })
     const lists = makeGrantLists(database, time)
-    const first = await lists.listPeople('planner', { pageSize: 1, after: undefined })
-    const second = await lists.listPeople('planner', { pageSize: 1, after: first.next })
+    const first = await lists.listPeople('planner', { first: 1, after: undefined })
+    const second = await lists.listPeople('planner', { first: 1, after: first.places.at(-1) })
     expect([first, second].map(({ rows }) => rows[0]?.name)).to.deep.equal(['sam', 'noor'])
-    expect(second.next).to.equal(undefined)
+    expect(second.hasNextPage).to.equal(false)
     expect(await lists.countPeople('planner')).to.equal(2)
     expect(await store.end({ clientId: 'planner', personId: 'sam' })).to.have.members(['g1', 'g2'])
     expect(await lists.countPeople('planner')).to.equal(1)

@@ -10,6 +10,7 @@ import { makeAdmission } from '../src/mcp/admission.ts'
 import { type Exchange, makeToolServer } from '../src/mcp/server.ts'
 import type { BearerToken } from '../src/resource-server/verdict.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
+import { makeCursors } from '../src/store/cursor.ts'
 import { revokeAt } from './support/endpoints.ts'
 import { configFolder, notes, sam, startService } from './support/gatehouse.ts'
 import {
@@ -621,6 +622,7 @@ function toolServer(onQuestion = () => {}) {
       return await new Promise<never>(() => {})
     },
     executeMember: async () => ({ data: { viewer: {} } }),
+    cursors: makeCursors([Buffer.alloc(32)]),
     now: Date.now,
   })
 }

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { type GraphQLSchema, isObjectType } from 'graphql'
 
 import { makeMemberSchema } from '../src/graphql/schema.ts'
-import { makeCursors } from '../src/member/connection.ts'
+import { makeCursors } from '../src/store/cursor.ts'
 import { marco, type RunningService, sam, startService } from './support/gatehouse.ts'
 import {
   addKitchenClient,
@@ -104,8 +104,8 @@ describe('what a token cannot reach at the Member API', () => {
       }
       expect(foreign).to.have.length.above(4)
       const forged = makeCursors([Buffer.alloc(32)]).seal(
-        { atMs: Date.now(), id: 'x' },
-        { personId: 'per_sam', siteId: 'sit_northlight', list },
+        [Date.now(), 'x'],
+        ['per_sam', 'sit_northlight', list],
       )
       const broken = [
         '',

@@ -40,7 +40,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   interaction: ['http', 'people', 'scopes', 'sites', 'views'],
   discovery: ['http', 'scopes'],
-  graphql: ['http', 'member', 'resource-server', 'scopes', 'views'],
+  graphql: ['http', 'member', 'resource-server', 'scopes', 'store', 'views'],
   mcp: ['graphql', 'http', 'resource-server', 'scopes', 'sites', 'store'],
   'relying-party': ['audit', 'clients', 'http', 'people', 'scopes', 'store', 'views'],
   admin: [

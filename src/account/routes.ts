@@ -9,16 +9,12 @@ import type { AppLine, GrantLists } from '../grants/grant-lists.ts'
 import { nothingHere } from '../http/errors.ts'
 import { formField } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
+import { seeOther, sendPage } from '../http/page.ts'
 import { pages } from '../http/page-paths.ts'
 import { actorOf } from '../relying-party/actor.ts'
-import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
+import type { ListPages } from '../relying-party/list-pages.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
-import {
-  type PageContext,
-  type SignedInPages,
-  seeOther,
-  sendPage,
-} from '../relying-party/signed-in-pages.ts'
+import type { PageContext, SignedInPages } from '../relying-party/signed-in-pages.ts'
 import { describeScopes } from '../scopes/scope-sentences.ts'
 import { operates } from '../sites/roles.ts'
 import type { HeldSite } from '../sites/site-choice.ts'
@@ -27,6 +23,7 @@ import { kindOfOrigin } from './app-kind.ts'
 export interface AccountDependencies {
   readonly gate: SignedInPages
   readonly lists: Pick<GrantLists, 'listApps' | 'findApp'>
+  readonly listPages: ListPages
   readonly listHeldSites: (personId: string) => Promise<readonly HeldSite[]>
   /** The address of the administration of a site, by the site's id. */
   readonly slugsOf: (personId: string) => Promise<readonly { id: string; slug: string }[]>
@@ -80,24 +77,27 @@ export function accountRoutes(dependencies: AccountDependencies): Router {
 }
 
 /** Connected apps, and the removal of one. */
-function appRoutes(router: Router, { gate, lists, removeApp, now }: AccountDependencies): void {
+function appRoutes(router: Router, dependencies: AccountDependencies): void {
+  const { gate, lists, listPages, removeApp, now } = dependencies
   router.get(
     addresses.apps,
     gate.page(async (ctx, session) => {
-      const { rows, next } = await lists.listApps(session.person.id, listRequest(ctx))
-      const apps = rows.map(({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
-        name: clientName,
-        kind: kindOfOrigin(clientOrigin),
-        siteName: site?.name,
-        removeHref: `${addresses.remove}?${lineQuery(clientId, site?.id)}`,
-        ...describeScopes(scopes),
-        ...use,
-      }))
+      const found = await lists.listApps(session.person.id, listPages.requestOf(ctx))
+      const apps = found.rows.map(
+        ({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
+          name: clientName,
+          kind: kindOfOrigin(clientOrigin),
+          siteName: site?.name,
+          removeHref: `${addresses.remove}?${lineQuery(clientId, site?.id)}`,
+          ...describeScopes(scopes),
+          ...use,
+        }),
+      )
       const done = noticeOf(ctx, {
         removed: 'The application was removed. It has no access any more.',
       })
       const area = areaOf(session, addresses.apps)
-      sendPage(ctx, connectedAppsPage({ area, apps, pager: pagerOf(ctx, next), done }))
+      sendPage(ctx, connectedAppsPage({ area, apps, pager: listPages.pagerOf(ctx, found), done }))
     }),
   )
   router.get(

@@ -6,7 +6,7 @@ import {
   removeSecretPage,
 } from '../../views/admin-application-use.ts'
 import { nothingHere } from '../http/errors.ts'
-import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
+import { seeOther, sendPage } from '../http/page.ts'
 import { APPLICATION, findAsked } from './application-routes.ts'
 import type { AdminDependencies } from './dependencies.ts'
 import type { OperatorPages } from './operator-pages.ts'

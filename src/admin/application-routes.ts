@@ -14,9 +14,9 @@ import { APPLICATIONS_PER_SITE_MAX } from '../applications/application-store.ts'
 import { nothingHere } from '../http/errors.ts'
 import { formField, formFields } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
+import { seeOther, sendPage } from '../http/page.ts'
 import { pages } from '../http/page-paths.ts'
-import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
-import { type PageContext, seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
+import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminDependencies } from './dependencies.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
@@ -29,16 +29,16 @@ export function applicationRoutes(
   dependencies: AdminDependencies,
 ): Router {
   const router = new Router()
-  const { listApplications } = dependencies
+  const { listApplications, listPages } = dependencies
 
   router.get(
     APPLICATIONS,
     operatorPages.whereOn.page(async (ctx, { area, site, address }) => {
-      const { rows, next } = await listApplications(site.id, listRequest(ctx))
+      const found = await listApplications(site.id, listPages.requestOf(ctx))
       const page = applicationsPage({
         area,
         siteName: site.name,
-        applications: rows.map(({ clientId, name, authMethod, disabled }) => ({
+        applications: found.rows.map(({ clientId, name, authMethod, disabled }) => ({
           name,
           clientId,
           confidential: authMethod !== 'none',
@@ -46,7 +46,7 @@ export function applicationRoutes(
           href: address('applications', clientId),
         })),
         newHref: address('applications', 'new'),
-        pager: pagerOf(ctx, next),
+        pager: listPages.pagerOf(ctx, found),
         done: noticeOf(ctx, { deleted: 'The application was deleted.' }),
       })
       sendPage(ctx, page)

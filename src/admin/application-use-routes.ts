@@ -9,8 +9,7 @@ import {
 import { REFUSALS_PER_CLIENT } from '../applications/application-refusals.ts'
 import { nothingHere } from '../http/errors.ts'
 import { noticeOf } from '../http/notice.ts'
-import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
-import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
+import { seeOther, sendPage } from '../http/page.ts'
 import { describeScopes } from '../scopes/scope-sentences.ts'
 import { APPLICATION, findAsked } from './application-routes.ts'
 import type { AdminDependencies } from './dependencies.ts'
@@ -22,7 +21,7 @@ export function applicationUseRoutes(
   dependencies: AdminDependencies,
 ): Router {
   const router = new Router()
-  const { connections, listRefusals } = dependencies
+  const { connections, listRefusals, listPages } = dependencies
 
   router.get(
     `${APPLICATION}/people`,
@@ -30,18 +29,18 @@ export function applicationUseRoutes(
       const app = await findAsked(ctx, operator, dependencies)
       const at = (...segments: string[]) =>
         operator.address('applications', app.clientId, ...segments)
-      const { rows, next } = await connections.listPeople(app.clientId, listRequest(ctx))
+      const found = await connections.listPeople(app.clientId, listPages.requestOf(ctx))
       const page = applicationPeoplePage({
         area: operator.area,
         name: app.name,
-        people: rows.map(({ personId, scopes, ...person }) => ({
+        people: found.rows.map(({ personId, scopes, ...person }) => ({
           ...person,
           ...describeScopes(scopes),
           removeHref: at('people', personId, 'end'),
         })),
         removeAllHref: at('people', 'end-all'),
         backHref: at(),
-        pager: pagerOf(ctx, next),
+        pager: listPages.pagerOf(ctx, found),
         done: noticeOf(ctx, {
           ended: 'The connection was ended. Its tokens are refused.',
           'all-ended': 'All connections were ended. Their tokens are refused.',

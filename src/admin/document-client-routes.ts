@@ -7,10 +7,10 @@ import {
 import { nothingHere } from '../http/errors.ts'
 import { formField } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
+import { seeOther, sendPage } from '../http/page.ts'
 import { pages } from '../http/page-paths.ts'
 import type { DocumentReviews } from '../metadata-documents/document-review.ts'
-import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
-import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
+import type { ListPages } from '../relying-party/list-pages.ts'
 import type { OperatorPages } from './operator-pages.ts'
 
 const CLIENTS = `${pages.admin}/:site/self-declared-clients`
@@ -19,24 +19,24 @@ const CLIENTS = `${pages.admin}/:site/self-declared-clients`
 export function documentClientRoutes(
   operatorPages: OperatorPages,
   reviews: DocumentReviews,
+  listPages: ListPages,
 ): Router {
   const router = new Router()
 
   router.get(
     CLIENTS,
     operatorPages.page(async (ctx, { area, address }) => {
-      const { pageSize: first, after } = listRequest(ctx)
-      const { rows, last, hasNextPage } = await reviews.listDocumentClients({ first, after })
+      const found = await reviews.listDocumentClients(listPages.requestOf(ctx))
       const reviewHref = (review: string, client: string) =>
         `${address('self-declared-clients', review)}?${new URLSearchParams({ client })}`
       const page = documentClientsPage({
         area,
-        clients: rows.map((client) => ({
+        clients: found.rows.map((client) => ({
           ...client,
           approveHref: reviewHref('approved', client.clientId),
           blockHref: reviewHref('blocked', client.clientId),
         })),
-        pager: pagerOf(ctx, hasNextPage ? last : undefined),
+        pager: listPages.pagerOf(ctx, found),
         done: noticeOf(ctx, {
           approved: 'The client was approved.',
           blocked: 'The client was blocked. Its tokens are refused.',

@@ -4,9 +4,8 @@ import { auditPage } from '../../views/admin-audit.ts'
 import { adminHomePage, adminSitesPage, betaPage, switchOffPage } from '../../views/admin-home.ts'
 import { notAnOperator } from '../http/errors.ts'
 import { noticeOf } from '../http/notice.ts'
+import { seeOther, sendPage } from '../http/page.ts'
 import { pages } from '../http/page-paths.ts'
-import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
-import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
 import type { AdminDependencies } from './dependencies.ts'
 import type { OperatorPages } from './operator-pages.ts'
 
@@ -15,7 +14,7 @@ const SITE = `${pages.admin}/:site`
 /** The way to a site, its overview, its beta features and its audit trail. */
 export function siteRoutes(operatorPages: OperatorPages, dependencies: AdminDependencies): Router {
   const router = new Router()
-  const { gate, listSites, listChanges, documents } = dependencies
+  const { gate, listSites, listChanges, listPages, documents } = dependencies
 
   router.get(
     pages.admin,
@@ -52,16 +51,16 @@ export function siteRoutes(operatorPages: OperatorPages, dependencies: AdminDepe
   router.get(
     `${SITE}/audit`,
     operatorPages.page(async (ctx, { area, site }) => {
-      const { rows, next } = await listChanges(site.id, listRequest(ctx))
+      const found = await listChanges(site.id, listPages.requestOf(ctx))
       const page = auditPage({
         area,
         siteName: site.name,
-        entries: rows.map((entry) => ({
+        entries: found.rows.map((entry) => ({
           ...entry,
           before: factsOf(entry.before),
           after: factsOf(entry.after),
         })),
-        pager: pagerOf(ctx, next),
+        pager: listPages.pagerOf(ctx, found),
       })
       sendPage(ctx, page)
     }),

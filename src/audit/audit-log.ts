@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 
 import type { Database } from '../store/database.ts'
-import { isAfter, type PlaceInList } from '../store/keyset.ts'
+import { type Page, type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
 
 /** Who changes something, in which request, when. */
@@ -61,9 +61,9 @@ export async function recordAuditEvent(
 export async function listChanges(
   { kysely }: Database,
   siteId: string,
-  { pageSize, after }: { readonly pageSize: number; readonly after: PlaceInList | undefined },
-): Promise<{ rows: AuditEntry[]; next: PlaceInList | undefined }> {
-  const found = await kysely
+  request: PageRequest,
+): Promise<Page<AuditEntry>> {
+  const changes = kysely
     .selectFrom('audit_event as e')
     .leftJoin('person', 'person.id', 'e.actor_person_id')
     .selectAll('e')
@@ -75,24 +75,25 @@ export async function listChanges(
         eb('e.subject_kind', '=', 'document_client'),
       ]),
     )
-    .where(isAfter({ by: 'e.occurred_at', id: 'e.id', direction: 'desc' }, after))
-    .orderBy('e.occurred_at', 'desc')
-    .orderBy('e.id', 'desc')
-    .limit(pageSize + 1)
-    .execute()
-  const rows = found.slice(0, pageSize)
-  const last = rows.at(-1)
-  return {
-    rows: rows.map((row) => ({
-      occurredAt: row.occurred_at,
-      actorName: row.actor_name ?? undefined,
-      action: row.action,
-      subjectKind: row.subject_kind,
-      subjectId: row.subject_id,
-      before: row.before ?? undefined,
-      after: row.after ?? undefined,
-      requestId: row.request_id ?? undefined,
-    })),
-    next: last && found.length > pageSize ? [last.occurred_at, last.id] : undefined,
-  }
+  const page = await readPage(
+    changes,
+    {
+      by: 'e.occurred_at',
+      id: 'e.id',
+      direction: 'desc',
+      placeOf: (row) => [row.occurred_at, row.id],
+    },
+    request,
+  )
+  const rows = page.rows.map((row) => ({
+    occurredAt: row.occurred_at,
+    actorName: row.actor_name ?? undefined,
+    action: row.action,
+    subjectKind: row.subject_kind,
+    subjectId: row.subject_id,
+    before: row.before ?? undefined,
+    after: row.after ?? undefined,
+    requestId: row.request_id ?? undefined,
+  }))
+  return { ...page, rows }
 }

@@ -2,6 +2,7 @@ import { bodyParser } from '@koa/bodyparser'
 import Router from 'koa-router'
 
 import { unsupportedBody } from '../http/errors.ts'
+import { seeOther } from '../http/page.ts'
 import { paths } from '../http/paths.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
@@ -45,9 +46,7 @@ export function authorizationRequests(
       if (!ctx.is('application/x-www-form-urlencoded')) {
         throw unsupportedBody('application/x-www-form-urlencoded')
       }
-      ctx.redirect(`${path}?${ctx.request.rawBody ?? ''}`)
-      ctx.status = 303
-      ctx.set('Cache-Control', 'no-store')
+      seeOther(ctx, `${path}?${ctx.request.rawBody ?? ''}`)
     })
   }
 

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 
 import type { Database } from '../store/database.ts'
-import { isAfter, type PlaceInList } from '../store/keyset.ts'
+import { type ListOrder, type Page, type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
 import { CALL_DAYS, dayOf } from './grant-store.ts'
 
@@ -31,24 +31,13 @@ export interface ConnectedPerson extends GrantUse {
   readonly email: string
 }
 
-export interface ListPage<Row> {
-  readonly rows: readonly Row[]
-  /** Where the next page begins, when there is one. */
-  readonly next: PlaceInList | undefined
-}
-
-export interface ListRequest {
-  readonly pageSize: number
-  readonly after: PlaceInList | undefined
-}
-
 export interface GrantLists {
   /** What a person allowed, the newest first. */
-  listApps(personId: string, request: ListRequest): Promise<ListPage<ConnectedApp>>
+  listApps(personId: string, request: PageRequest): Promise<Page<ConnectedApp>>
   /** The names of one line of that list, while it is there. */
   findApp(line: AppLine): Promise<{ clientName: string; siteName: string | undefined } | undefined>
   /** Who allowed a client, the newest first. */
-  listPeople(clientId: string, request: ListRequest): Promise<ListPage<ConnectedPerson>>
+  listPeople(clientId: string, request: PageRequest): Promise<Page<ConnectedPerson>>
   /** One person of that list. */
   findPerson(clientId: string, personId: string): Promise<{ name: string } | undefined>
   countPeople(clientId: string): Promise<number>
@@ -71,9 +60,9 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
   const { kysely } = database
   return {
     async listApps(personId, request) {
-      const found = await appsPage(kysely, personId, { ...request, nowMs: now() })
+      const page = await readPage(appsOf(kysely, personId, now()), newestFirst, request)
       const uses = await usesOf(kysely, { column: 'person_id', value: personId, nowMs: now() })
-      return pageOf(found, request, ({ id, site_id, ...row }) => ({
+      const rows = page.rows.map(({ id, site_id, ...row }) => ({
         clientId: row.client_id,
         clientName: row.client_name,
         clientOrigin: row.client_origin,
@@ -83,6 +72,7 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
             : { id: site_id, name: row.site_name },
         ...useOf(row, uses.get(id)),
       }))
+      return { ...page, rows }
     },
 
     async findApp({ personId, clientId, siteId }) {
@@ -103,19 +93,20 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
     },
 
     async listPeople(clientId, request) {
-      const found = await peoplePage(kysely, clientId, { ...request, nowMs: now() })
+      const page = await readPage(peopleOf(kysely, clientId, now()), newestFirst, request)
       const uses = await usesOf(kysely, {
         column: 'client_id',
         value: clientId,
-        people: found.map(({ id }) => id),
+        people: page.rows.map(({ id }) => id),
         nowMs: now(),
       })
-      return pageOf(found, request, (row) => ({
+      const rows = page.rows.map((row) => ({
         personId: row.id,
         name: row.name,
         email: row.email,
         ...useOf(row, uses.get(row.id)),
       }))
+      return { ...page, rows }
     },
 
     async findPerson(clientId, personId) {
@@ -140,11 +131,9 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
   }
 }
 
-type Question = ListRequest & { readonly nowMs: number }
-
-/** The applications of a person, one more than a page holds; a deleted one is of no use to anybody. */
-async function appsPage(kysely: Kysely<Schema>, personId: string, question: Question) {
-  return await kysely
+/** The applications of a person; a deleted one is of no use to anybody. */
+function appsOf(kysely: Kysely<Schema>, personId: string, nowMs: number) {
+  return kysely
     .selectFrom((q) =>
       q
         .selectFrom('connection as c')
@@ -164,21 +153,16 @@ async function appsPage(kysely: Kysely<Schema>, personId: string, question: Ques
         ])
         .where('c.person_id', '=', personId)
         .where('c.client_origin', '!=', OWN_CLIENT_ORIGIN)
-        .where('c.expires_at', '>', question.nowMs)
+        .where('c.expires_at', '>', nowMs)
         .where('app.deleted_at', 'is', null)
         .groupBy(['c.client_id', 'c.site_id'])
         .as('list'),
     )
     .selectAll()
-    .where(isAfter(newestFirst, question.after))
-    .orderBy('list.granted_at', 'desc')
-    .orderBy('list.id', 'desc')
-    .limit(question.pageSize + 1)
-    .execute()
 }
 
-async function peoplePage(kysely: Kysely<Schema>, clientId: string, question: Question) {
-  return await kysely
+function peopleOf(kysely: Kysely<Schema>, clientId: string, nowMs: number) {
+  return kysely
     .selectFrom((q) =>
       q
         .selectFrom('connection as c')
@@ -191,19 +175,19 @@ async function peoplePage(kysely: Kysely<Schema>, clientId: string, question: Qu
           eb.fn.max('c.last_used_at').as('last_used_at'),
         ])
         .where('c.client_id', '=', clientId)
-        .where('c.expires_at', '>', question.nowMs)
+        .where('c.expires_at', '>', nowMs)
         .groupBy(['person.id', 'person.name', 'person.email'])
         .as('list'),
     )
     .selectAll()
-    .where(isAfter(newestFirst, question.after))
-    .orderBy('list.granted_at', 'desc')
-    .orderBy('list.id', 'desc')
-    .limit(question.pageSize + 1)
-    .execute()
 }
 
-const newestFirst = { by: 'list.granted_at', id: 'list.id', direction: 'desc' } as const
+const newestFirst: ListOrder<{ readonly granted_at: number; readonly id: string }> = {
+  by: 'list.granted_at',
+  id: 'list.id',
+  direction: 'desc',
+  placeOf: (row) => [Number(row.granted_at), row.id],
+}
 
 interface Uses {
   readonly scopes: Set<string>
@@ -264,15 +248,4 @@ function useOf(
     lastUsedAt: row.last_used_at === null ? undefined : Number(row.last_used_at),
     calls: uses?.calls ?? 0,
   }
-}
-
-function pageOf<Row extends { id: string; granted_at: number }, View>(
-  found: readonly Row[],
-  { pageSize }: ListRequest,
-  view: (row: Row) => View,
-): ListPage<View> {
-  const rows = found.slice(0, pageSize)
-  const last = rows.at(-1)
-  const more = last !== undefined && found.length > pageSize
-  return { rows: rows.map(view), next: more ? [Number(last.granted_at), last.id] : undefined }
 }

@@ -8,6 +8,7 @@ import { signInPage } from '../../views/sign-in.ts'
 import { siteChoicePage } from '../../views/site-choice.ts'
 import { interactionGone } from '../http/errors.ts'
 import { formField } from '../http/form.ts'
+import { seeOther, sendPage } from '../http/page.ts'
 import { logFields } from '../http/request-log.ts'
 import { contentSecurityPolicy, formTarget } from '../http/security-headers.ts'
 import type { NotSignedIn, SignInService } from '../people/authenticate.ts'
@@ -37,7 +38,7 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
 
   router.get('/login', async (ctx) => {
     const pending = await findPending(ctx, 'login', dependencies)
-    sendPage(
+    showPage(
       ctx,
       pending,
       signInPage({ ...frameOf(pending, dependencies), login: pending.loginHint }),
@@ -51,14 +52,14 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
   router.get('/select_account', async (ctx) => {
     const pending = await findPending(ctx, 'select_account', dependencies)
     if (pending.sites.length < 2) {
-      return goOn(ctx, await interactions.siteChosen(ctx, pending.sites[0]?.id))
+      return seeOther(ctx, await interactions.siteChosen(ctx, pending.sites[0]?.id))
     }
     await sendSiteChoice(ctx, pending, dependencies)
   })
   router.post('/select_account', form, async (ctx) => {
     const pending = await findSubmitted(ctx, 'select_account', dependencies)
     const site = pending.sites.find(({ id }) => id === formField(ctx, 'site'))
-    if (site) return goOn(ctx, await interactions.siteChosen(ctx, site.id))
+    if (site) return seeOther(ctx, await interactions.siteChosen(ctx, site.id))
     ctx.status = 422
     await sendSiteChoice(ctx, pending, dependencies)
   })
@@ -69,13 +70,13 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
   })
   router.post('/consent', form, async (ctx) => {
     await findSubmitted(ctx, 'consent', dependencies)
-    goOn(ctx, await interactions.consented(ctx))
+    seeOther(ctx, await interactions.consented(ctx))
   })
 
   for (const prompt of ['login', 'select_account', 'consent'] as const) {
     router.post(`/${prompt}/cancel`, form, async (ctx) => {
       await findSubmitted(ctx, prompt, dependencies)
-      goOn(ctx, await interactions.refused(ctx, 'the person refused the request'))
+      seeOther(ctx, await interactions.refused(ctx, 'the person refused the request'))
     })
   }
   return router
@@ -112,12 +113,12 @@ async function answerSignIn(
   const outcome = await dependencies.signIn({ login, password, address: ctx.ip })
   if (outcome.kind === 'signed-in') {
     logFields(ctx).person = outcome.personId
-    return goOn(ctx, await dependencies.interactions.signedIn(ctx, outcome.personId))
+    return seeOther(ctx, await dependencies.interactions.signedIn(ctx, outcome.personId))
   }
   const [status, problem] = explain(outcome)
   ctx.status = status
   logFields(ctx).detail = `sign-in ${outcome.kind}`
-  sendPage(ctx, pending, signInPage({ ...frameOf(pending, dependencies), login, problem }))
+  showPage(ctx, pending, signInPage({ ...frameOf(pending, dependencies), login, problem }))
 }
 
 function explain(outcome: NotSignedIn): [number, string] {
@@ -145,7 +146,7 @@ async function sendSiteChoice(
     sites: pending.sites,
     problem: ctx.status === 422 ? 'Please choose one of your sites.' : undefined,
   })
-  sendPage(ctx, pending, page)
+  showPage(ctx, pending, page)
 }
 
 async function sendConsent(
@@ -166,7 +167,7 @@ async function sendConsent(
     canChange: sentences(true),
     signOutHref: pending.otherAccountHref,
   })
-  sendPage(ctx, pending, page)
+  showPage(ctx, pending, page)
 }
 
 /** What every page of an interaction needs. */
@@ -189,16 +190,8 @@ async function personOf(
   return person
 }
 
-function sendPage(ctx: Context, { redirectUri }: PendingInteraction, page: Html): void {
-  // ctx.body would turn a 404 into 200, and keeps every other status.
-  ctx.body = page.toString()
-  ctx.type = 'html'
-  ctx.set('Cache-Control', 'no-store')
+/** The page's forms lead to the application in the end, which its policy has to allow. */
+function showPage(ctx: Context, { redirectUri }: PendingInteraction, page: Html): void {
+  sendPage(ctx, page)
   ctx.set('Content-Security-Policy', contentSecurityPolicy([formTarget(redirectUri)]))
-}
-
-function goOn(ctx: Context, address: string): void {
-  ctx.redirect(address)
-  ctx.status = 303
-  ctx.set('Cache-Control', 'no-store')
 }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 
 import type { ExecuteMember } from '../graphql/member-api.ts'
 import { type BearerToken, demandScopes, type Verdict } from '../resource-server/verdict.ts'
+import type { Cursors } from '../store/cursor.ts'
 import type { Database } from '../store/database.ts'
 
 /** A JSON Schema (2020-12), as a client reads it. */
@@ -52,6 +53,7 @@ export interface ToolParts {
   readonly read: <Result>(question: (database: Database) => Promise<Result>) => Promise<Result>
   /** Runs a fixed document of the Member API for the caller, in process. */
   readonly executeMember: ExecuteMember
+  readonly cursors: Cursors
   readonly now: () => number
 }
 

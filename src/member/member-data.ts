@@ -1,6 +1,6 @@
 import type { Database } from '../store/database.ts'
-import type { PagedList } from './connection.ts'
 import { type InboxData, inboxData } from './notifications.ts'
+import type { PagedList } from './paged-list.ts'
 import {
   type ConsultingService,
   consultingServices,

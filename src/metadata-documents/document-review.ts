@@ -1,7 +1,7 @@
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Database } from '../store/database.ts'
 import type { DocumentReview } from '../store/document-tables.ts'
-import { isAfter, type Page, type PageRequest, pageOf } from '../store/keyset.ts'
+import { type ListOrder, type Page, type PageRequest, readPage } from '../store/keyset.ts'
 import { isReviewed } from './document-clients.ts'
 import { clientDocument } from './metadata-document.ts'
 
@@ -64,32 +64,24 @@ export function makeDocumentReviews(database: Database): DocumentReviews {
   }
 }
 
+const newestFirst: ListOrder<ListedRow> = {
+  by: 'd.first_seen_at',
+  id: 'd.client_id',
+  direction: 'desc',
+  placeOf: (row) => [row.first_seen_at, row.client_id],
+}
+
 async function listClients(
   { kysely }: Database,
-  page: PageRequest,
+  request: PageRequest,
 ): Promise<Page<ListedDocumentClient>> {
-  const order = { by: 'd.first_seen_at', id: 'd.client_id', direction: 'desc' } as const
-  const [found, { count }] = await Promise.all([
-    kysely
-      .selectFrom('document_client as d')
-      .leftJoin('person', 'person.id', 'd.reviewed_by')
-      .selectAll('d')
-      .select('person.name as reviewer_name')
-      .where(isAfter(order, page.after))
-      .orderBy('d.first_seen_at', 'desc')
-      .orderBy('d.client_id', 'desc')
-      .limit(page.first + 1)
-      .execute(),
-    kysely
-      .selectFrom('document_client')
-      .select((q) => q.fn.countAll().as('count'))
-      .executeTakeFirstOrThrow(),
-  ])
-  const { rows, ...rest } = pageOf(found, page, {
-    totalCount: Number(count),
-    placeOf: (row) => [row.first_seen_at, row.client_id],
-  })
-  return { ...rest, rows: rows.map(listed) }
+  const clients = kysely
+    .selectFrom('document_client as d')
+    .leftJoin('person', 'person.id', 'd.reviewed_by')
+    .selectAll('d')
+    .select('person.name as reviewer_name')
+  const page = await readPage(clients, newestFirst, request)
+  return { ...page, rows: page.rows.map(listed) }
 }
 
 interface ReviewFacts {

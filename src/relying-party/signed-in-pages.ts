@@ -3,9 +3,9 @@ import type { Context, Middleware } from 'koa'
 import Router from 'koa-router'
 
 import { signInCancelledPage } from '../../views/account-signed-out.ts'
-import type { Html } from '../../views/html.ts'
 import { signInIncomplete } from '../http/errors.ts'
 import { checkFormToken } from '../http/form.ts'
+import { seeOther, sendPage } from '../http/page.ts'
 import { pages } from '../http/page-paths.ts'
 import { paths } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
@@ -91,21 +91,6 @@ export function makeSignedInPages(dependencies: SignedInPagesDependencies): Sign
     },
   }
   return gate
-}
-
-/** Sends a page; its address may hold what only this person may know. */
-export function sendPage(ctx: Context, page: Html): void {
-  // ctx.body would turn a 404 into 200, and keeps every other status.
-  ctx.body = page.toString()
-  ctx.type = 'html'
-  ctx.set('Cache-Control', 'no-store')
-}
-
-/** The answer to a form: go and look at a page, which may be loaded again without sending twice. */
-export function seeOther(ctx: Context, address: string): void {
-  ctx.redirect(address)
-  ctx.status = 303
-  ctx.set('Cache-Control', 'no-store')
 }
 
 function areaOf(path: string): string {
