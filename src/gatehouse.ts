@@ -27,6 +27,7 @@ import { type MemberApi, makeMemberApi } from './graphql/member-api.ts'
 import { memberRoutes } from './graphql/routes.ts'
 import { canonicalPath } from './http/canonical-path.ts'
 import { errorHandler } from './http/error-handler.ts'
+import { nameOfService } from './http/page.ts'
 import { paths } from './http/paths.ts'
 import { pinnedHost } from './http/pinned-host.ts'
 import { requestLog } from './http/request-log.ts'
@@ -150,6 +151,7 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
 
   app.use(pinnedHost(baseUrl, config.trustProxy))
   app.use(requestLog(logger, now, noteRefusal(parts.records, now)))
+  app.use(nameOfService(config.service.name))
   app.use(securityHeaders(baseUrl))
   app.use(errorHandler())
   app.use(canonicalPath(Object.values(paths)))
@@ -158,7 +160,7 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
     httpRoutes({
       checkStores: domain.checkStores,
       conformance: parts.conformance !== undefined,
-      welcome: { baseUrl, links: welcomeLinks, demoAccounts: parts.demoAccounts },
+      welcome: { baseUrl, demoAccounts: parts.demoAccounts },
     }).routes(),
   )
   app.use(discoveryRoutes(facts).routes())
@@ -252,16 +254,6 @@ function engineDocuments(cacheSeconds: number): Router {
   router.get(documents, cacheableJson(cacheSeconds))
   return router
 }
-
-const welcomeLinks = [
-  {
-    href: paths.openidConfiguration,
-    label: 'OpenID configuration',
-    what: 'OpenID Connect Discovery',
-  },
-  { href: paths.authMd, label: 'auth.md', what: 'how to get and use a token, step by step' },
-  { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and answer' },
-]
 
 /** What the tool endpoint is told of a configuration. */
 function toolSettings(config: Config) {
