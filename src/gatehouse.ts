@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
-import Router from 'koa-router'
+import type Router from 'koa-router'
 import type { Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 
@@ -28,9 +28,10 @@ import { memberRoutes } from './graphql/routes.ts'
 import { canonicalPath } from './http/canonical-path.ts'
 import { errorHandler } from './http/error-handler.ts'
 import { nameOfService } from './http/page.ts'
-import { paths } from './http/paths.ts'
+import { enginePages, paths } from './http/paths.ts'
 import { pinnedHost } from './http/pinned-host.ts'
 import { requestLog } from './http/request-log.ts'
+import { makeRouter } from './http/router.ts'
 import { httpRoutes } from './http/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import { guardEvery, storageGuard } from './http/storage-guard.ts'
@@ -154,7 +155,7 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
   app.use(nameOfService(config.service.name))
   app.use(securityHeaders(baseUrl))
   app.use(errorHandler())
-  app.use(canonicalPath(Object.values(paths)))
+  app.use(canonicalPath([...Object.values(paths), ...Object.values(enginePages)]))
   app.use(engineAnswers({ resourceMetadataUrl: baseUrl + protectedResourcePath('origin') }))
   app.use(
     httpRoutes({
@@ -249,7 +250,7 @@ function createEngine(parts: Parts, domain: Domain, ring: KeyRing): Provider {
 
 /** Discovery and JWKS are the engine's; that they may be cached and read from any page is ours. */
 function engineDocuments(cacheSeconds: number): Router {
-  const router = new Router()
+  const router = makeRouter()
   const documents = [paths.authorizationServer, paths.openidConfiguration, paths.jwks]
   router.get(documents, cacheableJson(cacheSeconds))
   return router

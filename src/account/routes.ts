@@ -1,4 +1,4 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { connectedAppsPage, removeAppPage } from '../../views/account-apps.ts'
 import { accountHomePage } from '../../views/account-home.ts'
@@ -11,6 +11,7 @@ import { formField } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
 import { seeOther, sendPage } from '../http/page.ts'
 import { addressOf, pages } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
 import { actorOf } from '../relying-party/actor.ts'
 import type { ListPages } from '../relying-party/list-pages.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
@@ -35,7 +36,7 @@ export interface AccountDependencies {
 
 /** /account: who the person is here, what they connected, and the way out of every browser. */
 export function accountRoutes(dependencies: AccountDependencies): Router {
-  const router = new Router()
+  const router = makeRouter()
   const { gate } = dependencies
 
   router.get(

@@ -1,4 +1,4 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import {
   deleteApplicationPage,
@@ -8,6 +8,7 @@ import {
 import { nothingHere } from '../http/errors.ts'
 import { seeOther, sendPage } from '../http/page.ts'
 import { pages } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
 import { findAsked } from './application-routes.ts'
 import type { AdminDependencies } from './dependencies.ts'
 import type { OperatorPages } from './operator-pages.ts'
@@ -17,7 +18,7 @@ export function applicationChangeRoutes(
   operatorPages: OperatorPages,
   dependencies: AdminDependencies,
 ): Router {
-  const router = new Router()
+  const router = makeRouter()
   const { applications, connections, forgetGrants } = dependencies
 
   for (const [address, confirmPage] of [

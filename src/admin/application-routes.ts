@@ -1,4 +1,4 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { applicationFormPage } from '../../views/admin-application-form.ts'
 import { applicationPage, applicationsPage } from '../../views/admin-applications.ts'
@@ -16,6 +16,7 @@ import { formField, formFields } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
 import { seeOther, sendPage } from '../http/page.ts'
 import { pages } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminDependencies } from './dependencies.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
@@ -25,7 +26,7 @@ export function applicationRoutes(
   operatorPages: OperatorPages,
   dependencies: AdminDependencies,
 ): Router {
-  const router = new Router()
+  const router = makeRouter()
   const { listApplications, listPages } = dependencies
 
   router.get(

@@ -1,4 +1,4 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import {
   applicationPeoplePage,
@@ -11,6 +11,7 @@ import { nothingHere } from '../http/errors.ts'
 import { noticeOf } from '../http/notice.ts'
 import { seeOther, sendPage } from '../http/page.ts'
 import { pages } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
 import { describeScopes } from '../scopes/scope-sentences.ts'
 import { findAsked } from './application-routes.ts'
 import type { AdminDependencies } from './dependencies.ts'
@@ -21,7 +22,7 @@ export function applicationUseRoutes(
   operatorPages: OperatorPages,
   dependencies: AdminDependencies,
 ): Router {
-  const router = new Router()
+  const router = makeRouter()
   const { connections, listRefusals, listPages } = dependencies
 
   router.get(

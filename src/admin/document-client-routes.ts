@@ -1,4 +1,4 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import {
   documentClientsPage,
@@ -9,6 +9,7 @@ import { formField } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
 import { seeOther, sendPage } from '../http/page.ts'
 import { pages } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
 import type { DocumentReviews } from '../metadata-documents/document-review.ts'
 import type { ListPages } from '../relying-party/list-pages.ts'
 import type { OperatorPages } from './operator-pages.ts'
@@ -24,7 +25,7 @@ export function documentClientRoutes(
   reviews: DocumentReviews,
   listPages: ListPages,
 ): Router {
-  const router = new Router()
+  const router = makeRouter()
 
   router.get(
     pages.documentClients,

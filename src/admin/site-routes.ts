@@ -1,4 +1,4 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { auditPage } from '../../views/admin-audit.ts'
 import { adminHomePage, adminSitesPage, betaPage, switchOffPage } from '../../views/admin-home.ts'
@@ -6,12 +6,13 @@ import { notAnOperator } from '../http/errors.ts'
 import { noticeOf } from '../http/notice.ts'
 import { seeOther, sendPage } from '../http/page.ts'
 import { addressOf, pages } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
 import type { AdminDependencies } from './dependencies.ts'
 import type { OperatorPages } from './operator-pages.ts'
 
 /** The way to a site, its overview, its beta features and its audit trail. */
 export function siteRoutes(operatorPages: OperatorPages, dependencies: AdminDependencies): Router {
-  const router = new Router()
+  const router = makeRouter()
   const { gate, listSites, listChanges, listPages, documents } = dependencies
 
   router.get(

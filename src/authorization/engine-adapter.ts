@@ -11,6 +11,7 @@ import type { Client } from '../clients/client.ts'
 import type { ClientFinder } from '../clients/find-client.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
 import { resourceNotGranted, resourceNotRepeated, unknownResource } from '../http/errors.ts'
+import { promptPages } from '../http/paths.ts'
 import { storageGuard } from '../http/storage-guard.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import { needsResource } from '../scopes/policy.ts'
@@ -178,12 +179,15 @@ function grantAdapter(
   }
 }
 
+/** What the addresses of all prompts begin with. */
+const INTERACTIONS = promptPages.login.slice(0, promptPages.login.indexOf(':'))
+
 /** Whether the running request is a step of an authorization, and not the use of a token. */
 function asksPerson(): boolean {
   const { ctx } = Provider
   return (
     /^(authorization|resume)$/.test(ctx?.oidc?.route ?? '') ||
-    (ctx?.path.startsWith('/interaction/') ?? false)
+    (ctx?.path.startsWith(INTERACTIONS) ?? false)
   )
 }
 

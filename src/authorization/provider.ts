@@ -18,7 +18,7 @@ import {
   resourceRequired,
   unknownResource,
 } from '../http/errors.ts'
-import { paths } from '../http/paths.ts'
+import { addressOf, paths, promptPages } from '../http/paths.ts'
 import { findScope, scopeNames } from '../scopes/catalogue.ts'
 import { needsOperator, needsResource } from '../scopes/policy.ts'
 import { claimsByScope } from '../token/claims.ts'
@@ -194,7 +194,8 @@ function people({
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     interactions: {
       policy: promptPolicy(listHeldSites),
-      url: (_ctx, { uid, prompt }) => `/interaction/${uid}/${prompt.name}`,
+      url: (_ctx, { uid, prompt }) =>
+        addressOf(promptPages[prompt.name as keyof typeof promptPages], { uid }),
     },
   }
 }

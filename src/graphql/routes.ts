@@ -1,7 +1,7 @@
 import type { ExecutionResult, GraphQLError } from 'graphql'
 import { createHandler, type RequestParams, type Response } from 'graphql-http'
 import type { Context } from 'koa'
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import type { Page } from '../../views/layout.ts'
 import { memberApiPage } from '../../views/member-api.ts'
@@ -12,6 +12,7 @@ import { sendPublicPage } from '../http/page.ts'
 import { paths } from '../http/paths.ts'
 import { decodeUtf8, readRequestBody } from '../http/request-body.ts'
 import { logFields, requestIdOf } from '../http/request-log.ts'
+import { makeRouter } from '../http/router.ts'
 import { type Protection, refuse, verdictOf } from '../resource-server/protect.ts'
 import {
   type BearerToken,
@@ -53,7 +54,7 @@ export function memberRoutes(dependencies: MemberRoutesDependencies): Router {
   }
   const page = explanation(dependencies.baseUrl)
   const handle = makeHandler(dependencies.api)
-  const router = new Router()
+  const router = makeRouter()
 
   router.get(paths.memberSchema, openCors(['GET']), (ctx) => {
     ctx.set('Cache-Control', `public, max-age=${dependencies.schemaCacheSeconds}`)

@@ -1,6 +1,6 @@
 /**
  * Every address that the service answers, relative to {base_url}, and nowhere else. Routers, the
- * engine's routes, discovery documents, pages and the request log read these two tables.
+ * engine's routes, discovery documents, pages and the request log read these tables.
  */
 
 /** The addresses for programs (specification, Endpoints). `/openapi.json` describes exactly these. */
@@ -33,17 +33,22 @@ export const paths = {
 const site = '/admin/:site'
 const application = `${site}/applications/:client`
 
+/** The pages between an authorization request and its answer, by the name of the engine's prompt. */
+export const promptPages = {
+  login: '/interaction/:uid/login',
+  select_account: '/interaction/:uid/select_account',
+  consent: '/interaction/:uid/consent',
+} as const
+
 /** The addresses for people, as patterns of a router. They are no part of the protocol. */
 export const pages = {
   welcome: '/',
   stylesheet: '/assets/:file',
 
-  login: '/interaction/:uid/login',
-  siteChoice: '/interaction/:uid/select_account',
-  consent: '/interaction/:uid/consent',
-  cancelLogin: '/interaction/:uid/login/cancel',
-  cancelSiteChoice: '/interaction/:uid/select_account/cancel',
-  cancelConsent: '/interaction/:uid/consent/cancel',
+  ...promptPages,
+  cancelLogin: `${promptPages.login}/cancel`,
+  cancelSiteChoice: `${promptPages.select_account}/cancel`,
+  cancelConsent: `${promptPages.consent}/cancel`,
 
   /** Where the sign-in to the pages below comes back to; the redirect address of `own-client.ts`. */
   signedIn: '/signed-in',
@@ -77,6 +82,13 @@ export const pages = {
   endAllGrants: `${application}/people/end-all`,
   endGrant: `${application}/people/:person/end`,
   refusals: `${application}/refusals`,
+} as const
+
+/** What the engine makes of the two addresses to which a browser is sent. */
+export const enginePages = {
+  resume: `${paths.authorization}/:uid`,
+  confirmSignOut: `${paths.endSession}/confirm`,
+  signedOut: `${paths.endSession}/success`,
 } as const
 
 /** The address that a pattern stands for. */

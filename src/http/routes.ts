@@ -1,10 +1,11 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { areaStylesheet, stylesheet } from '../../views/stylesheet.ts'
 import { type WelcomePage, welcomePage } from '../../views/welcome.ts'
 import { sendPublicPage } from './page.ts'
 import { addressOf, pages, paths } from './paths.ts'
 import { logFields } from './request-log.ts'
+import { makeRouter } from './router.ts'
 
 const links = [
   {
@@ -26,7 +27,7 @@ export interface HttpDependencies {
 
 /** GET /, the stylesheet, /healthz (the process is alive) and /readyz (its stores answer). */
 export function httpRoutes({ checkStores, welcome, conformance }: HttpDependencies): Router {
-  const router = new Router()
+  const router = makeRouter()
 
   router.get(pages.welcome, (ctx) => {
     sendPublicPage(ctx, welcomePage({ ...welcome, accountHref: pages.account, links }))

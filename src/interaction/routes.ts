@@ -1,6 +1,6 @@
 import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { consentPage } from '../../views/consent.ts'
 import type { Page } from '../../views/layout.ts'
@@ -11,6 +11,7 @@ import { formField } from '../http/form.ts'
 import { seeOther, sendPage } from '../http/page.ts'
 import { addressOf, pages } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
+import { makeRouter } from '../http/router.ts'
 import { contentSecurityPolicy, formTarget } from '../http/security-headers.ts'
 import type { NotSignedIn, SignInService } from '../people/authenticate.ts'
 import type { Person } from '../people/person-store.ts'
@@ -30,7 +31,7 @@ const FORM_BYTES_MAX = '16kb'
 
 const addresses: Readonly<Record<PromptName, { answer: string; cancel: string }>> = {
   login: { answer: pages.login, cancel: pages.cancelLogin },
-  select_account: { answer: pages.siteChoice, cancel: pages.cancelSiteChoice },
+  select_account: { answer: pages.select_account, cancel: pages.cancelSiteChoice },
   consent: { answer: pages.consent, cancel: pages.cancelConsent },
 }
 
@@ -39,7 +40,7 @@ const addresses: Readonly<Record<PromptName, { answer: string; cancel: string }>
  * and its answer. Each prompt has its own address, and `POST …/cancel` refuses at any of them.
  */
 export function interactionRoutes(dependencies: InteractionDependencies): Router {
-  const router = new Router()
+  const router = makeRouter()
   const { interactions } = dependencies
   const form = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
 
@@ -56,14 +57,14 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
     await answerSignIn(ctx, pending, dependencies)
   })
 
-  router.get(pages.siteChoice, async (ctx) => {
+  router.get(pages.select_account, async (ctx) => {
     const pending = await findPending(ctx, 'select_account', dependencies)
     if (pending.sites.length < 2) {
       return seeOther(ctx, await interactions.siteChosen(ctx, pending.sites[0]?.id))
     }
     await sendSiteChoice(ctx, pending, dependencies)
   })
-  router.post(pages.siteChoice, form, async (ctx) => {
+  router.post(pages.select_account, form, async (ctx) => {
     const pending = await findSubmitted(ctx, 'select_account', dependencies)
     const site = pending.sites.find(({ id }) => id === formField(ctx, 'site'))
     if (site) return seeOther(ctx, await interactions.siteChosen(ctx, site.id))
