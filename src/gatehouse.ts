@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
-import Router from 'koa-router'
+import type Router from 'koa-router'
 import type { Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 
@@ -22,9 +22,11 @@ import { type MemberApi, makeMemberApi } from './graphql/member-api.ts'
 import { memberRoutes } from './graphql/routes.ts'
 import { canonicalPath } from './http/canonical-path.ts'
 import { errorHandler } from './http/error-handler.ts'
-import { paths } from './http/paths.ts'
+import { nameOfService } from './http/page.ts'
+import { enginePages, paths } from './http/paths.ts'
 import { pinnedHost } from './http/pinned-host.ts'
 import { requestLog } from './http/request-log.ts'
+import { makeRouter } from './http/router.ts'
 import { httpRoutes } from './http/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import { guardStorage } from './http/storage-guard.ts'
@@ -162,15 +164,16 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
   app.use(pinnedHost(baseUrl, config.trustProxy))
   app.use(requestLog(logger, now, noteRefusal(parts.records, now)))
   app.use(guardStorage())
+  app.use(nameOfService(config.service.name))
   app.use(securityHeaders(baseUrl))
   app.use(errorHandler())
-  app.use(canonicalPath(Object.values(paths)))
+  app.use(canonicalPath([...Object.values(paths), ...Object.values(enginePages)]))
   app.use(engineAnswers({ resourceMetadataUrl: baseUrl + protectedResourcePath('origin') }))
   app.use(
     httpRoutes({
       checkStores: domain.checkStores,
       conformance: parts.conformance !== undefined,
-      welcome: { baseUrl, links: welcomeLinks, demoAccounts: parts.demoAccounts },
+      welcome: { baseUrl, demoAccounts: parts.demoAccounts },
     }).routes(),
   )
   app.use(discoveryRoutes(facts).routes())
@@ -210,21 +213,11 @@ const protectedPaths = [paths.mcp, paths.graphql]
 
 /** Discovery and JWKS are the engine's; that they may be cached and read from any page is ours. */
 function engineDocuments(cacheSeconds: number): Router {
-  const router = new Router()
+  const router = makeRouter()
   const documents = [paths.authorizationServer, paths.openidConfiguration, paths.jwks]
   router.get(documents, cacheableJson(cacheSeconds))
   return router
 }
-
-const welcomeLinks = [
-  {
-    href: paths.openidConfiguration,
-    label: 'OpenID configuration',
-    what: 'OpenID Connect Discovery',
-  },
-  { href: paths.authMd, label: 'auth.md', what: 'how to get and use a token, step by step' },
-  { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and answer' },
-]
 
 /** What the tool endpoint is told of a configuration. */
 function toolSettings(config: Config) {

@@ -1,5 +1,6 @@
 import { type AreaView, areaPage, type Pager, pager } from './area.ts'
 import { type Html, html } from './html.ts'
+import type { Page } from './layout.ts'
 import { moment } from './time.ts'
 
 export interface AuditPage {
@@ -26,7 +27,7 @@ export interface AuditFact {
 }
 
 /** Who changed what, the newest first. */
-export function auditPage({ area, siteName, entries, pager: paging }: AuditPage): Html {
+export function auditPage({ area, siteName, entries, pager: paging }: AuditPage): Page {
   return areaPage({
     title: 'Audit trail',
     id: 'audit-page',

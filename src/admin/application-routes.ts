@@ -1,4 +1,4 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { applicationFormPage } from '../../views/admin-application-form.ts'
 import { applicationPage, applicationsPage } from '../../views/admin-applications.ts'
@@ -15,24 +15,22 @@ import { nothingHere } from '../http/errors.ts'
 import { formField, formFields } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
 import { seeOther, sendPage } from '../http/page.ts'
-import { pages } from '../http/page-paths.ts'
+import { pages } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminDependencies } from './dependencies.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-
-const APPLICATIONS = `${pages.admin}/:site/applications`
-export const APPLICATION = `${APPLICATIONS}/:client`
 
 /** The OAuth applications of a site: the list, one of them, and the form that makes or changes it. */
 export function applicationRoutes(
   operatorPages: OperatorPages,
   dependencies: AdminDependencies,
 ): Router {
-  const router = new Router()
+  const router = makeRouter()
   const { listApplications, listPages } = dependencies
 
   router.get(
-    APPLICATIONS,
+    pages.applications,
     operatorPages.whereOn.page(async (ctx, { area, site, address }) => {
       const found = await listApplications(site.id, listPages.requestOf(ctx))
       const page = applicationsPage({
@@ -43,9 +41,9 @@ export function applicationRoutes(
           clientId,
           confidential: authMethod !== 'none',
           disabled,
-          href: address('applications', clientId),
+          href: address(pages.application, { client: clientId }),
         })),
-        newHref: address('applications', 'new'),
+        newHref: address(pages.newApplication),
         pager: listPages.pagerOf(ctx, found),
         done: noticeOf(ctx, { deleted: 'The application was deleted.' }),
       })
@@ -55,7 +53,7 @@ export function applicationRoutes(
   creationRoutes(router, operatorPages, dependencies)
 
   router.get(
-    APPLICATION,
+    pages.application,
     operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       await showApplication(ctx, { app, operator }, dependencies)
@@ -84,13 +82,13 @@ function creationRoutes(
   { applications, newSecrets, loopbackHosts }: AdminDependencies,
 ): void {
   router.get(
-    `${APPLICATIONS}/new`,
+    pages.newApplication,
     operatorPages.whereOn.page(async (ctx, operator) => {
       sendForm(ctx, { operator, app: undefined, typed: nothingTyped })
     }),
   )
   router.post(
-    APPLICATIONS,
+    pages.applications,
     operatorPages.whereOn.form(async (ctx, operator) => {
       const typed = typedEntry(ctx)
       const checked = checkEntry(typed, loopbackHosts)
@@ -105,7 +103,7 @@ function creationRoutes(
       }
       const { clientId, secret } = created
       if (secret !== undefined) await newSecrets.keep(session, clientId, secret)
-      seeOther(ctx, `${address('applications', clientId)}?done=created`)
+      seeOther(ctx, `${address(pages.application, { client: clientId })}?done=created`)
     }),
   )
 }
@@ -117,7 +115,7 @@ function editRoutes(
 ): void {
   const { applications, loopbackHosts } = dependencies
   router.get(
-    `${APPLICATION}/edit`,
+    pages.editApplication,
     operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       const typed = { ...app, redirectUris: app.redirectUris.join('\n') }
@@ -125,7 +123,7 @@ function editRoutes(
     }),
   )
   router.post(
-    `${APPLICATION}/edit`,
+    pages.editApplication,
     operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       // What a client is does not change: a public one would have no secret, a confidential one two.
@@ -135,7 +133,7 @@ function editRoutes(
         return sendForm(ctx, { operator, app, typed, problems: checked.problems })
       }
       await applications.update(app, checked.application, operator.actor)
-      seeOther(ctx, `${operator.address('applications', app.clientId)}?done=saved`)
+      seeOther(ctx, `${operator.address(pages.application, { client: app.clientId })}?done=saved`)
     }),
   )
 }
@@ -160,12 +158,14 @@ interface Form {
 function sendForm(ctx: PageContext, { operator, app, typed, problems, problem }: Form): void {
   const { area, address } = operator
   if (problems || problem) ctx.status = 422
-  const known = app && address('applications', app.clientId)
+  const known = app && address(pages.application, { client: app.clientId })
   const page = applicationFormPage({
     area,
     editing: app?.name,
-    action: known ? `${known}/edit` : address('applications'),
-    cancelHref: known ?? address('applications'),
+    action: app
+      ? address(pages.editApplication, { client: app.clientId })
+      : address(pages.applications),
+    cancelHref: known ?? address(pages.applications),
     typed,
     choices: choosableScopes,
     problems: problems ?? {},
@@ -185,7 +185,7 @@ async function showApplication(
   { newSecrets, connections, discoveryHref }: AdminDependencies,
 ): Promise<void> {
   const { area, session, address } = operator
-  const at = (...segments: string[]) => address('applications', app.clientId, ...segments)
+  const at = (pattern: string) => address(pattern, { client: app.clientId })
   const page = applicationPage({
     area,
     application: {
@@ -196,19 +196,22 @@ async function showApplication(
     secrets: app.secrets.map(({ id, hint, createdAt }) => ({
       hint,
       createdAt,
-      removeHref: app.secrets.length > 1 ? at('secrets', id, 'remove') : undefined,
+      removeHref:
+        app.secrets.length > 1
+          ? address(pages.removeSecret, { client: app.clientId, secret: id })
+          : undefined,
     })),
     mayAddSecret: app.secrets.length < LIVE_SECRETS_MAX,
     newSecret: await newSecrets.take(session, app.clientId),
     people: await connections.countPeople(app.clientId),
     hrefs: {
-      edit: at('edit'),
-      people: at('people'),
-      refusals: at('refusals'),
-      addSecret: at('secrets'),
-      remove: at('delete'),
-      disable: at('disable'),
-      enable: at('enable'),
+      edit: at(pages.editApplication),
+      people: at(pages.people),
+      refusals: at(pages.refusals),
+      addSecret: at(pages.secrets),
+      remove: at(pages.deleteApplication),
+      disable: at(pages.disableApplication),
+      enable: at(pages.enableApplication),
     },
     discoveryHref,
     done: noticeOf(ctx, doneSentences),

@@ -4,6 +4,7 @@ import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider'
 
 import type { FindGrant, Grant } from '../grants/access.ts'
 import type { Allowed, EndReason, GrantStore } from '../grants/grant-store.ts'
+import { promptPages } from '../http/paths.ts'
 
 /**
  * The engine's Grant model, served from the row of a grant (grants/grant-store.ts). The engine never
@@ -67,12 +68,15 @@ function payloadOf(grant: Grant, allowed: Allowed): AdapterPayload {
   }
 }
 
+/** What the addresses of all prompts begin with. */
+const INTERACTIONS = promptPages.login.slice(0, promptPages.login.indexOf(':'))
+
 /** Whether the running request is a step of an authorization, and not the use of a token. */
 function asksPerson(): boolean {
   const { ctx } = Provider
   return (
     /^(authorization|resume)$/.test(ctx?.oidc?.route ?? '') ||
-    (ctx?.path.startsWith('/interaction/') ?? false)
+    (ctx?.path.startsWith(INTERACTIONS) ?? false)
   )
 }
 

@@ -19,7 +19,7 @@ import {
   resourceRequired,
   unknownResource,
 } from '../http/errors.ts'
-import { paths } from '../http/paths.ts'
+import { addressOf, paths, promptPages } from '../http/paths.ts'
 import { findScope, scopeNames } from '../scopes/catalogue.ts'
 import { needsOperator, needsResource } from '../scopes/policy.ts'
 import { claimsByScope } from '../token/claims.ts'
@@ -190,7 +190,8 @@ function people(dependencies: ProviderDependencies): Configuration {
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     interactions: {
       policy: promptPolicy(dependencies),
-      url: (_ctx, { uid, prompt }) => `/interaction/${uid}/${prompt.name}`,
+      url: (_ctx, { uid, prompt }) =>
+        addressOf(promptPages[prompt.name as keyof typeof promptPages], { uid }),
     },
   }
 }

@@ -1,15 +1,17 @@
 import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { consentPage } from '../../views/consent.ts'
-import type { Html } from '../../views/html.ts'
+import type { Page } from '../../views/layout.ts'
 import { signInPage } from '../../views/sign-in.ts'
 import { siteChoicePage } from '../../views/site-choice.ts'
 import { interactionGone } from '../http/errors.ts'
 import { formField } from '../http/form.ts'
 import { seeOther, sendPage } from '../http/page.ts'
+import { addressOf, pages } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
+import { makeRouter } from '../http/router.ts'
 import { contentSecurityPolicy, formTarget } from '../http/security-headers.ts'
 import type { NotSignedIn, SignInService } from '../people/authenticate.ts'
 import type { Person } from '../people/person-store.ts'
@@ -27,16 +29,22 @@ export interface InteractionDependencies {
 
 const FORM_BYTES_MAX = '16kb'
 
+const addresses: Readonly<Record<PromptName, { answer: string; cancel: string }>> = {
+  login: { answer: pages.login, cancel: pages.cancelLogin },
+  select_account: { answer: pages.select_account, cancel: pages.cancelSiteChoice },
+  consent: { answer: pages.consent, cancel: pages.cancelConsent },
+}
+
 /**
  * /interaction/:uid/login, /select_account and /consent: the pages between an authorization request
  * and its answer. Each prompt has its own address, and `POST …/cancel` refuses at any of them.
  */
 export function interactionRoutes(dependencies: InteractionDependencies): Router {
-  const router = new Router({ prefix: '/interaction/:uid' })
+  const router = makeRouter()
   const { interactions } = dependencies
   const form = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
 
-  router.get('/login', async (ctx) => {
+  router.get(pages.login, async (ctx) => {
     const pending = await findPending(ctx, 'login', dependencies)
     showPage(
       ctx,
@@ -44,19 +52,19 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
       signInPage({ ...frameOf(pending, dependencies), login: pending.loginHint }),
     )
   })
-  router.post('/login', form, async (ctx) => {
+  router.post(pages.login, form, async (ctx) => {
     const pending = await findSubmitted(ctx, 'login', dependencies)
     await answerSignIn(ctx, pending, dependencies)
   })
 
-  router.get('/select_account', async (ctx) => {
+  router.get(pages.select_account, async (ctx) => {
     const pending = await findPending(ctx, 'select_account', dependencies)
     if (pending.sites.length < 2) {
       return seeOther(ctx, await interactions.siteChosen(ctx, pending.sites[0]?.id))
     }
     await sendSiteChoice(ctx, pending, dependencies)
   })
-  router.post('/select_account', form, async (ctx) => {
+  router.post(pages.select_account, form, async (ctx) => {
     const pending = await findSubmitted(ctx, 'select_account', dependencies)
     const site = pending.sites.find(({ id }) => id === formField(ctx, 'site'))
     if (site) return seeOther(ctx, await interactions.siteChosen(ctx, site.id))
@@ -64,17 +72,17 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
     await sendSiteChoice(ctx, pending, dependencies)
   })
 
-  router.get('/consent', async (ctx) => {
+  router.get(pages.consent, async (ctx) => {
     const pending = await findPending(ctx, 'consent', dependencies)
     await sendConsent(ctx, pending, dependencies)
   })
-  router.post('/consent', form, async (ctx) => {
+  router.post(pages.consent, form, async (ctx) => {
     await findSubmitted(ctx, 'consent', dependencies)
     seeOther(ctx, await interactions.consented(ctx))
   })
 
   for (const prompt of ['login', 'select_account', 'consent'] as const) {
-    router.post(`/${prompt}/cancel`, form, async (ctx) => {
+    router.post(addresses[prompt].cancel, form, async (ctx) => {
       await findSubmitted(ctx, prompt, dependencies)
       seeOther(ctx, await interactions.refused(ctx, 'the person refused the request'))
     })
@@ -166,10 +174,10 @@ async function sendConsent(
 
 /** What every page of an interaction needs. */
 function frameOf(pending: PendingInteraction, { formKey }: InteractionDependencies) {
-  const action = `/interaction/${pending.uid}/${pending.prompt}`
+  const { answer, cancel } = addresses[pending.prompt]
   return {
-    action,
-    deny: `${action}/cancel`,
+    action: addressOf(answer, { uid: pending.uid }),
+    deny: addressOf(cancel, { uid: pending.uid }),
     csrf: formToken(pending.uid, formKey),
     client: clientView(pending),
   }
@@ -185,7 +193,7 @@ async function personOf(
 }
 
 /** The page's forms lead to the application in the end, which its policy has to allow. */
-function showPage(ctx: Context, { redirectUri }: PendingInteraction, page: Html): void {
+function showPage(ctx: Context, { redirectUri }: PendingInteraction, page: Page): void {
   sendPage(ctx, page)
   ctx.set('Content-Security-Policy', contentSecurityPolicy([formTarget(redirectUri)]))
 }

@@ -1,14 +1,14 @@
 import { bodyParser } from '@koa/bodyparser'
 import type { Context, Middleware } from 'koa'
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { signInCancelledPage } from '../../views/account-signed-out.ts'
 import { signInIncomplete } from '../http/errors.ts'
 import { checkFormToken } from '../http/form.ts'
 import { seeOther, sendPage } from '../http/page.ts'
-import { pages } from '../http/page-paths.ts'
-import { paths } from '../http/paths.ts'
+import { pages, paths } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
+import { makeRouter } from '../http/router.ts'
 import type { PageSession, Sessions } from './page-session.ts'
 import {
   beginSignIn,
@@ -69,7 +69,7 @@ export function makeSignedInPages(dependencies: SignedInPagesDependencies): Sign
     },
 
     routes() {
-      const router = new Router()
+      const router = makeRouter()
       router.get(pages.signedIn, async (ctx) => await comeBack(ctx, dependencies))
       router.post(
         pages.signOut,
