@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 /**
  * The site of a grant travels in the grant's id, `<site>~<random>`. The id is in every code and
  * token of the grant and never leaves the server, so that the site of any of them is known without
- * another look-up (design, the way of a request).
+ * another look-up (design 15).
  *
  * With a client of a metadata document, the fingerprint of what the person agreed to follows after a
  * full stop: a document that has another name or other redirect addresses needs a consent of its own.
