@@ -30,7 +30,7 @@ function read(variables: Variables) {
   return environment
 }
 
-describe('environment: works without a single variable (design 5)', () => {
+describe('environment: works without a single variable (design, Errors and configuration)', () => {
   it('on a loopback address, with everything embedded', () => {
     expect(read({})).to.deep.equal({
       baseUrl: 'http://127.0.0.1:3000',
@@ -103,7 +103,7 @@ describe('environment: BASE_URL is the issuer, byte for byte (design 1)', () => 
   })
 })
 
-describe('environment: every problem at once, and no secret in any (design 5)', () => {
+describe('environment: every problem at once, and no secret in any (design, Errors and configuration)', () => {
   const wrong: readonly (readonly [variables: Variables, says: RegExp])[] = [
     [{ PORT: '0' }, /^PORT/],
     [{ BASE_URL: 'nonsense' }, /^BASE_URL/],
@@ -197,7 +197,7 @@ describe('environment: secrets', () => {
   }
 })
 
-describe('config: the files (design 5)', () => {
+describe('config: the files (design, Errors and configuration)', () => {
   it('those of the repository are good, and cannot be changed while it runs', () => {
     const config = readConfig({}, configFolder)
     expect(config.service.lifetimes.idTokenSeconds).to.equal(600)

@@ -22,7 +22,7 @@ import {
   type WireAnswer,
 } from './support/wire.ts'
 
-/** Hostile requests at GET /oauth/authorize. The numbers are those of the list of hostile cases. */
+/** Hostile requests at GET /oauth/authorize. The numbers are those of docs/hostile-cases.md. */
 let service: RunningService
 
 before(async () => {

@@ -30,7 +30,7 @@ import {
 
 /**
  * Hostile requests at the endpoints that clients call: token, UserInfo, revocation, introspection.
- * The numbers are those of the list of hostile cases.
+ * The numbers are those of docs/hostile-cases.md.
  */
 let service: RunningService
 

@@ -282,7 +282,7 @@ describe('log: each request has one line', () => {
   })
 })
 
-describe('log: a fault is one line with its cause, and the client sees only its id (design 5)', () => {
+describe('log: a fault is one line with its cause, and the client sees only its id (design, Errors and configuration)', () => {
   it('storage that goes away under running requests: 503, and the cause in the log only', async () => {
     await using service = await startService()
     const { accessToken, refreshToken } = await obtainTokens(service.url)

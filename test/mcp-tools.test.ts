@@ -447,7 +447,7 @@ describe('what belongs to others', () => {
     }
   })
 
-  it('never shows a member an order number, coupon, refund or invoice [Resources 1]', async () => {
+  it('never shows a member an order number, coupon, refund or invoice [Viewer 1]', async () => {
     const { url } = running()
     const token = await memberToken(url)
     for (const { name, access } of toolCatalogue) {

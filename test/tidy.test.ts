@@ -162,7 +162,7 @@ function importsOf(file: string): string[] {
   )
 }
 
-/** src/registration/routes.ts belongs to the part "clients"; src/app.ts is a part by itself. */
+/** src/registration/routes.ts belongs to the part "registration"; src/gatehouse.ts is a part by itself. */
 function partOf(file: string): string {
   return file.replace(/^src\//, '').replace(/(\/.*|\.ts)$/, '')
 }

@@ -325,7 +325,7 @@ describe('traps: account scopes of a vendor platform are invalid_scope, whatever
     )
   })
 
-  it('service: a member client that asks for operator scopes too is refused as a whole [peers 21]', async () => {
+  it('service: a member client that asks for operator scopes too is refused as a whole [21]', async () => {
     for (const scope of scopeNames('operator')) {
       const mixed = { ...notesRequest, scope: `${MEMBER_SCOPE} ${scope}`, resource: service.url }
       expect(await errorAt(service.url, mixed), scope).to.equal('invalid_scope')
@@ -462,7 +462,7 @@ describe('traps: a refresh carries no id_token (Token)', () => {
   })
 })
 
-describe('traps: redirect_uri is required at both endpoints (Authorization; Token; design 19) [peers 55]', () => {
+describe('traps: redirect_uri is required at both endpoints (Authorization; Token; design 19) [55]', () => {
   const asked = {
     client_id: portal.clientId,
     redirect_uri: portal.redirectUri,
@@ -501,7 +501,7 @@ describe('traps: redirect_uri is required at both endpoints (Authorization; Toke
   })
 })
 
-describe('traps: POST to the authorization endpoint (OpenID Connect Core §3.1.2.1; design 18) [peers 29]', () => {
+describe('traps: POST to the authorization endpoint (OpenID Connect Core §3.1.2.1; design 18) [29]', () => {
   it('engine: it is not found', async () => {
     expect((await postForm(bare.url, paths.authorization, {})).status).to.equal(404)
   })
@@ -537,7 +537,7 @@ describe('traps: POST to the authorization endpoint (OpenID Connect Core §3.1.2
   })
 })
 
-describe('traps: every spelling of the origin is one resource (design 3) [peers 17]', () => {
+describe('traps: every spelling of the origin is one resource (design 3) [17]', () => {
   it('engine: a slash at the token endpoint alone makes it another resource', async () => {
     const { form } = await obtainCode(bare.url)
     const answer = await postForm(bare.url, paths.token, { ...form, resource: `${bare.url}/` })
@@ -590,7 +590,7 @@ describe('traps: discovery advertises what is true and nothing else (design 20)'
   })
 })
 
-describe('traps: a browser application may use the token endpoint (design 28) [peers 33, 75]', () => {
+describe('traps: a browser application may use the token endpoint (design 28) [33, 75]', () => {
   const origin = ['Origin', 'https://inspector.example']
 
   it('engine: another origin is refused', async () => {
@@ -635,7 +635,7 @@ describe('traps: a browser application may use the token endpoint (design 28) [p
   })
 })
 
-describe('traps: a client sees its own tokens only (design 13) [peers 87]', () => {
+describe('traps: a client sees its own tokens only (design 13) [87]', () => {
   it("engine: any confidential client is told about any client's token", async () => {
     const { accessToken } = await obtainTokens(bare.url)
     expect(jsonOf(await introspect(bare.url, accessToken, portal))['active']).to.equal(true)

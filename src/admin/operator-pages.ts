@@ -29,7 +29,10 @@ export type OperatorHandler = (ctx: PageContext, operator: Operator) => Promise<
 export interface OperatorPages {
   page(show: OperatorHandler): Middleware
   form(answer: OperatorHandler): Middleware
-  /** The same two for pages that appear once the site has MCP connections on (specification). */
+  /**
+   * The same two for pages that appear once the site has MCP connections on (specification, What
+   * the service does 9).
+   */
   readonly whereOn: Pick<OperatorPages, 'page' | 'form'>
 }
 

@@ -10,7 +10,7 @@ import { siteRoutes } from './site-routes.ts'
 
 /**
  * /admin: what the owners and admins of a site decide about applications (specification, What the
- * service does: Developers, then OAuth applications).
+ * service does 8).
  */
 export function adminRoutes(dependencies: AdminDependencies): Router[] {
   const { documents, listPages } = dependencies

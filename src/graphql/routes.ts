@@ -44,7 +44,7 @@ export interface MemberRoutesDependencies {
 }
 
 /**
- * The Member API over HTTP (specification, POST /member/graphql): GraphQL over HTTP, POST only, one
+ * The Member API over HTTP (specification, Member API): GraphQL over HTTP, POST only, one
  * operation a request. A browser that is pointed at the address gets a page that explains it.
  */
 export function memberRoutes(dependencies: MemberRoutesDependencies): Router {

@@ -6,7 +6,7 @@ import type { Schema } from '../store/schema.ts'
 import { type PagedList, pagedList } from './paged-list.ts'
 
 /**
- * What a member bought at one site (specification, Viewer, rule 1). No statement here selects a
+ * What a member bought at one site (specification, Viewer 1). No statement here selects a
  * column of an order: number, coupon, refund and invoice cannot come out because they never come in.
  */
 

@@ -1,5 +1,5 @@
 /**
- * The scope catalogue (specification, Authentication: Scopes). Every scope that the service knows is
+ * The scope catalogue (specification, Scopes). Every scope that the service knows is
  * one row here and nowhere else: discovery, consent, policy, documents and the protected resources
  * read this table. It owns names and words; who may ask for which scope is `policy.ts`.
  */
