@@ -8,7 +8,9 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 
 import { type Config, readConfig, type ServicePolicy } from '../../src/config/config.ts'
+import { isLoopbackUrl } from '../../src/config/environment.ts'
 import { openService, type Service } from '../../src/open-gatehouse.ts'
+import { placeDemoDatabase } from './demo-database.ts'
 
 export const configFolder = join(import.meta.dirname, '../../config')
 
@@ -60,6 +62,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
     configFolder,
   )
   const config = setup.policy ? { ...read, service: setup.policy(read.service) } : read
+  if (loadsDemo(config, folder)) await placeDemoDatabase(folder, setup.now?.())
   const log: string[] = []
   const logger = pino({ base: null }, { write: (line: string) => void log.push(line) })
   const service = opening.use(
@@ -82,4 +85,10 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
     log,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
+}
+
+/** Whether the service would load the demo campus into the folder of its own. */
+function loadsDemo({ dataDir, databaseUrl, demoData, baseUrl }: Config, folder: string): boolean {
+  if (dataDir !== folder || databaseUrl !== undefined || demoData === 'off') return false
+  return demoData === 'on' || isLoopbackUrl(baseUrl)
 }
