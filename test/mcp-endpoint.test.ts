@@ -518,6 +518,7 @@ describe('the tool endpoint while storage is out of reach', () => {
     this.timeout(60_000)
     await using postgres = await startPostgres(requireProgram(this, 'postgres'))
     await using service = await startService({
+      inTime: true,
       environment: {
         DATABASE_URL: await postgres.createDatabase(),
         DEMO_DATA: 'on',
@@ -549,6 +550,7 @@ describe('the tool endpoint while Redis is out of reach', () => {
     this.timeout(60_000)
     await using redis = await startRedis(requireProgram(this, 'redis-server'))
     await using service = await startService({
+      inTime: true,
       environment: {
         REDIS_URL: redis.url,
         SECRET: 'only-for-tests-only-for-tests-only-for-tests',

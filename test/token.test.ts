@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import type { ServicePolicy } from '../src/config/config.ts'
 import { paths } from '../src/http/paths.ts'
 import {
   notes,
@@ -31,7 +30,6 @@ import {
   userinfo,
 } from './support/requests.ts'
 import { sharedService } from './support/shared-service.ts'
-import { forEachStorage } from './support/storages.ts'
 
 const operator = {
   client_id: 'integration-claude',
@@ -560,36 +558,6 @@ describe('POST /api/oauth/token', () => {
       expect(revoked.status).to.equal(200)
       expectOpen(revoked, origin)
     })
-  })
-})
-
-/**
- * What happens once is the matter here, and not how fast: 503 for a storage that is slow, because
- * the machine of the tests is busy, would be a right answer too. `outage.test.ts` shows the limit.
- */
-const patient = (policy: ServicePolicy): ServicePolicy => ({
-  ...policy,
-  storage: { ...policy.storage, answerWithinMs: 10_000 },
-})
-
-forEachStorage('POST /api/oauth/token, many at once', (start) => {
-  it('exchanges a code for one of many parallel requests [design 11]', async () => {
-    await using service = await start({ policy: patient })
-    const code = await getCode(service.url)
-    const answers = await Promise.all(Array.from({ length: 20 }, () => exchange(service.url, code)))
-    expect(answers.filter(({ status }) => status === 200)).to.have.lengthOf(1)
-    const refused = answers.filter(({ status }) => status !== 200).map(errorOf)
-    expect(refused).to.deep.equal(Array.from({ length: 19 }, () => [400, 'invalid_grant']))
-  })
-
-  it('makes one family of any number of parallel uses of a refresh token [design 10]', async () => {
-    await using service = await start({ policy: patient })
-    const tokens = await obtain(service.url)
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, () => refresh(service.url, tokens.refresh_token)),
-    )
-    expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([200]))
-    expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).to.equal(1)
   })
 })
 

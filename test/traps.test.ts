@@ -404,6 +404,7 @@ describe('traps: storage that does not answer is 503 soon (design 24)', function
   it('service: it is told to come back within the time limit', async function () {
     await using redis = await startRedis(requireProgram(this, 'redis-server'))
     await using own = await startService({
+      inTime: true,
       environment: { REDIS_URL: redis.url, SECRET: 'only-for-tests-only-for-tests-only-for-tests' },
     })
     redis.freeze()

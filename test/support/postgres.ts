@@ -122,14 +122,8 @@ function databaseCreator(url: (name: string) => string): PostgresServer['createD
 
 let shared: Promise<PostgresServer> | undefined
 
-/** The server that the tests of a run share; each has its own databases in it. */
+/** The server that the tests of a process share, and that ends with it; each has its own databases. */
 export async function sharedPostgres(file: string): Promise<PostgresServer> {
   shared ??= startPostgres(file)
   return await shared
 }
-
-after(async () => {
-  const server = shared
-  shared = undefined
-  await (await server)?.[Symbol.asyncDispose]()
-})

@@ -15,6 +15,9 @@ const { PATH: searchPath = '', NODE_V8_COVERAGE: coverageFolder } = process.env
 
 const root = join(import.meta.dirname, '../..')
 
+/** As `npm start` keeps it: what one process has compiled, the next one need not. */
+const compileCache = join(root, 'node_modules/.cache/gatehouse')
+
 export interface Ended {
   /** The exit code, or nothing when a signal ended it. */
   readonly code: number | null
@@ -111,7 +114,10 @@ function run([file = '', ...words]: readonly string[], variables: Variables): Ch
     // The same node for children of the child, such as a script that npm runs.
     env: {
       PATH: `${dirname(process.execPath)}${delimiter}${searchPath}`,
-      ...(coverageFolder !== undefined && { NODE_V8_COVERAGE: coverageFolder }),
+      // Coverage is exact only for what was compiled from its source.
+      ...(coverageFolder === undefined
+        ? { NODE_COMPILE_CACHE: compileCache }
+        : { NODE_V8_COVERAGE: coverageFolder }),
       ...variables,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
