@@ -10,7 +10,7 @@ import { makeAdmission } from '../src/mcp/admission.ts'
 import { type Exchange, makeToolServer } from '../src/mcp/server.ts'
 import type { BearerToken } from '../src/resource-server/verdict.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
-import { revokeAt } from './support/endpoints.ts'
+import { revoke } from './support/client.ts'
 import { configFolder, notes, sam, startService } from './support/gatehouse.ts'
 import {
   callTool,
@@ -146,7 +146,7 @@ describe('the tool endpoint', () => {
     const token = await memberToken(url)
     await readTool(url, 'get_viewer', { token })
     expectInvalidToken(await callTool(url, 'get_viewer', { token: token.slice(0, -1) }), url)
-    await revokeAt(url, token)
+    await revoke(url, token)
     expectInvalidToken(await callTool(url, 'get_viewer', { token }), url)
   })
 

@@ -3,26 +3,22 @@ import { expect } from 'chai'
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { protectedResourcePath, protectedResources } from '../src/discovery/protected-resource.ts'
 import { paths } from '../src/http/paths.ts'
-import { notes, portal, resourceServer, sam, startService } from './support/gatehouse.ts'
-import { responseValidator } from './support/openapi.ts'
 import {
-  type Answer,
-  answerOf,
-  ask,
-  authorizationUrl,
+  askToAuthorize,
+  authorizeUrl,
   codeVerifier,
-  encode,
   exchange,
-  type Fields,
   getCode,
   introspect,
   obtain,
-  postForm,
   refresh,
   revoke,
   userinfo,
-} from './support/requests.ts'
+} from './support/client.ts'
+import { notes, portal, resourceServer, sam, startService } from './support/gatehouse.ts'
+import { responseValidator } from './support/openapi.ts'
 import { sharedService } from './support/shared-service.ts'
+import { type Answer, answerOf, encode, type Fields, postForm } from './support/wire.ts'
 
 /** An answer of the service, and which operation of the document gave it. */
 type Observed = readonly [path: string, method: 'GET' | 'POST', answer: Answer]
@@ -110,13 +106,13 @@ describe('openapi.json, against real answers', () => {
     const authorized = async (url: string, fields: Fields): Promise<Observed> => [
       paths.authorization,
       'GET',
-      await ask(url, fields),
+      await askToAuthorize(url, fields),
     ]
     describes('to the sign-in page', 303, (url) => authorized(url, {}))
     describes('back with an error', 303, (url) => authorized(url, { prompt: 'none' }))
     describes('with an unknown client', 400, (url) => authorized(url, { client_id: 'nobody' }))
     describes('with an unknown client, for a program', 400, async (url) => {
-      const address = authorizationUrl(url, { client_id: 'nobody' })
+      const address = authorizeUrl(url, { client_id: 'nobody' })
       const headers = { accept: 'application/json' }
       return [paths.authorization, 'GET', await answerOf(await fetch(address, { headers }))]
     })
@@ -125,8 +121,8 @@ describe('openapi.json, against real answers', () => {
     )
     describes('answered by a form', 200, async (url) => {
       const person = makeHeadlessPerson(sam)
-      await person.authorize(authorizationUrl(url), notes.redirectUri)
-      const address = authorizationUrl(url, { response_mode: 'form_post', prompt: 'none' })
+      await person.authorize(authorizeUrl(url), notes.redirectUri)
+      const address = authorizeUrl(url, { response_mode: 'form_post', prompt: 'none' })
       return [paths.authorization, 'GET', await answerOf(await person.open(address))]
     })
     describes('refused by a form', 400, (url) =>
@@ -284,7 +280,7 @@ describe('openapi.json, against real answers', () => {
   describe('GET and POST /oauth/logout', () => {
     describes('a question', 200, async (url) => {
       const person = makeHeadlessPerson(sam)
-      await person.authorize(authorizationUrl(url), notes.redirectUri)
+      await person.authorize(authorizeUrl(url), notes.redirectUri)
       const answer = await person.open(new URL(paths.endSession, url))
       return [paths.endSession, 'GET', await answerOf(answer)]
     })

@@ -91,7 +91,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
 }
 
 /** Storage may take as long as a machine needs that has a lot else to do. */
-function patient(policy: ServicePolicy): ServicePolicy {
+export function patient(policy: ServicePolicy): ServicePolicy {
   return { ...policy, storage: { ...policy.storage, answerWithinMs: 10_000 } }
 }
 

@@ -39,7 +39,7 @@ export interface ServiceProcess extends AsyncDisposable {
   ended(): Promise<Ended>
 }
 
-const START_TIMEOUT_MS = 15_000
+const START_TIMEOUT_MS = 45_000
 
 export type Variables = Readonly<Record<string, string>>
 
@@ -90,7 +90,7 @@ export async function runGatehouse(words: readonly string[], variables: Variable
   return await runToEnd([process.execPath, 'src/cli/gatehouse.ts', ...words], variables)
 }
 
-const RUN_TIMEOUT_MS = 15_000
+const RUN_TIMEOUT_MS = 45_000
 
 async function runToEnd(command: readonly string[], variables: Variables): Promise<Ended> {
   const child = run(command, variables)
@@ -212,13 +212,13 @@ export interface Pair extends AsyncDisposable {
   readonly second: ServiceProcess
 }
 
-export async function startPair(shared: Variables): Promise<Pair> {
+export async function startPair(shared: Variables, command?: readonly string[]): Promise<Pair> {
   await using opening = new AsyncDisposableStack()
   const PORT = String(await freePort())
   const first = opening.use(
-    await startProcess({ BASE_URL: `http://127.0.0.1:${PORT}`, ...shared, PORT }),
+    await startProcess({ BASE_URL: `http://127.0.0.1:${PORT}`, ...shared, PORT }, command),
   )
-  const second = opening.use(await startProcess({ BASE_URL: first.url, ...shared }))
+  const second = opening.use(await startProcess({ BASE_URL: first.url, ...shared }, command))
   const open = opening.move()
   return { first, second, [Symbol.asyncDispose]: () => open.disposeAsync() }
 }

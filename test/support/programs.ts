@@ -51,7 +51,7 @@ export interface RunningProgram {
   kill(): Promise<void>
 }
 
-const READY_TIMEOUT_MS = 10_000
+const READY_TIMEOUT_MS = 45_000
 
 /** Starts a program and waits until it is ready. It never outlives the test process. */
 export async function startProgram(start: ProgramStart): Promise<RunningProgram> {
