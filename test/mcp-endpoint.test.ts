@@ -11,7 +11,7 @@ import { type Exchange, makeToolServer } from '../src/mcp/server.ts'
 import type { BearerToken } from '../src/resource-server/verdict.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
 import { makeCursors } from '../src/store/cursor.ts'
-import { revokeAt } from './support/endpoints.ts'
+import { revoke } from './support/client.ts'
 import { configFolder, notes, sam, startService } from './support/gatehouse.ts'
 import {
   callTool,
@@ -147,7 +147,7 @@ describe('the tool endpoint', () => {
     const token = await memberToken(url)
     await readTool(url, 'get_viewer', { token })
     expectInvalidToken(await callTool(url, 'get_viewer', { token: token.slice(0, -1) }), url)
-    await revokeAt(url, token)
+    await revoke(url, token)
     expectInvalidToken(await callTool(url, 'get_viewer', { token }), url)
   })
 
@@ -517,6 +517,7 @@ describe('the tool endpoint while storage is out of reach', () => {
     this.timeout(60_000)
     await using postgres = await startPostgres(requireProgram(this, 'postgres'))
     await using service = await startService({
+      inTime: true,
       environment: {
         DATABASE_URL: await postgres.createDatabase(),
         DEMO_DATA: 'on',
@@ -548,6 +549,7 @@ describe('the tool endpoint while Redis is out of reach', () => {
     this.timeout(60_000)
     await using redis = await startRedis(requireProgram(this, 'redis-server'))
     await using service = await startService({
+      inTime: true,
       environment: {
         REDIS_URL: redis.url,
         SECRET: 'only-for-tests-only-for-tests-only-for-tests',

@@ -4,27 +4,23 @@ import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { protectedResourcePath, protectedResources } from '../src/discovery/protected-resource.ts'
 import { paths } from '../src/http/paths.ts'
 import { MEMBER_READ } from '../src/scopes/catalogue.ts'
-import { notes, portal, resourceServer, sam, startService } from './support/gatehouse.ts'
-import { messageOf } from './support/mcp.ts'
-import { documentCoverage, responseValidator } from './support/openapi.ts'
 import {
-  type Answer,
-  answerOf,
-  ask,
-  authorizationUrl,
+  askToAuthorize,
+  authorizeUrl,
   codeVerifier,
-  encode,
   exchange,
-  type Fields,
   getCode,
   introspect,
   obtain,
-  postForm,
   refresh,
   revoke,
   userinfo,
-} from './support/requests.ts'
+} from './support/client.ts'
+import { notes, portal, resourceServer, sam, startService } from './support/gatehouse.ts'
+import { messageOf } from './support/mcp.ts'
+import { documentCoverage, responseValidator } from './support/openapi.ts'
 import { sharedService } from './support/shared-service.ts'
+import { type Answer, answerOf, encode, type Fields, postForm } from './support/wire.ts'
 
 /** An answer of the service, and which operation of the document gave it. */
 type Observed = readonly [path: string, method: 'GET' | 'POST', answer: Answer]
@@ -121,7 +117,7 @@ describe('openapi.json, against real answers', () => {
     const authorized = async (url: string, fields: Fields): Promise<Observed> => [
       paths.authorization,
       'GET',
-      await ask(url, fields),
+      await askToAuthorize(url, fields),
     ]
     describes('to the sign-in page', 303, (url) => authorized(url, {}))
     describes('back with an error', 303, (url) => authorized(url, { prompt: 'none' }))
@@ -129,19 +125,15 @@ describe('openapi.json, against real answers', () => {
     describes('to the sign-in page, in a browser', 303, async (url) => [
       paths.authorization,
       'GET',
-      await answerOf(
-        await fetch(authorizationUrl(url), { headers: asBrowser, redirect: 'manual' }),
-      ),
+      await answerOf(await fetch(authorizeUrl(url), { headers: asBrowser, redirect: 'manual' })),
     ])
     describes('to the sign-in page, for a program', 303, async (url) => [
       paths.authorization,
       'GET',
-      await answerOf(
-        await fetch(authorizationUrl(url), { headers: asProgram, redirect: 'manual' }),
-      ),
+      await answerOf(await fetch(authorizeUrl(url), { headers: asProgram, redirect: 'manual' })),
     ])
     describes('with an unknown client, for a program', 400, async (url) => {
-      const address = authorizationUrl(url, { client_id: 'nobody' })
+      const address = authorizeUrl(url, { client_id: 'nobody' })
       const headers = { accept: 'application/json' }
       return [paths.authorization, 'GET', await answerOf(await fetch(address, { headers }))]
     })
@@ -150,8 +142,8 @@ describe('openapi.json, against real answers', () => {
     )
     describes('answered by a form', 200, async (url) => {
       const person = makeHeadlessPerson(sam)
-      await person.authorize(authorizationUrl(url), notes.redirectUri)
-      const address = authorizationUrl(url, { response_mode: 'form_post', prompt: 'none' })
+      await person.authorize(authorizeUrl(url), notes.redirectUri)
+      const address = authorizeUrl(url, { response_mode: 'form_post', prompt: 'none' })
       return [paths.authorization, 'GET', await answerOf(await person.open(address))]
     })
     describes('refused by a form', 400, (url) =>
@@ -437,8 +429,9 @@ describe('openapi.json, against real answers', () => {
       const reader = response.body?.getReader()
       const read = await reader?.read()
       await reader?.cancel()
-      const body = new TextDecoder().decode(read?.value)
-      return [paths.mcp, 'POST', { status: response.status, headers: response.headers, body }]
+      const text = new TextDecoder().decode(read?.value)
+      const { status, headers: answered } = response
+      return [paths.mcp, 'POST', { status, headers: answered, text, body: text }]
     })
     describes('an unknown tool', 200, (url) =>
       called(url, {}, message('tools/call', { name: 'nothing', arguments: {} })),
@@ -483,7 +476,7 @@ describe('openapi.json, against real answers', () => {
   describe('GET and POST /oauth/logout', () => {
     describes('a question', 200, async (url) => {
       const person = makeHeadlessPerson(sam)
-      await person.authorize(authorizationUrl(url), notes.redirectUri)
+      await person.authorize(authorizeUrl(url), notes.redirectUri)
       const answer = await person.open(new URL(paths.endSession, url))
       return [paths.endSession, 'GET', await answerOf(answer)]
     })
@@ -577,7 +570,7 @@ describe('openapi.json, against a service in need', () => {
     (url: string) => Promise<Answer>,
     how?: string,
   ])[] = [
-    [paths.authorization, 'GET', (url) => ask(url)],
+    [paths.authorization, 'GET', (url) => askToAuthorize(url)],
     [
       paths.endSession,
       'GET',

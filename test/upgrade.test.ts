@@ -240,7 +240,7 @@ function suite(file: string, fill: Fill): void {
 }
 
 async function filledPostgres(file: string, set: DataSet): Promise<Record<string, string>> {
-  const { location } = await postgresPlace(file, { empty: true })
+  const { location } = await postgresPlace(file, 'nothing')
   await fill(location, set)
   return { DATABASE_URL: location.kind === 'postgres' ? location.url : '' }
 }
