@@ -24,7 +24,7 @@ const mayImport: Record<string, readonly string[]> = {
   'metadata-documents': ['audit', 'clients', 'http', 'store'],
   registration: ['clients', 'http', 'scopes'],
   member: ['store'],
-  campus: ['clients', 'http', 'people', 'scopes', 'store'],
+  campus: ['clients', 'people', 'scopes', 'store'],
   'resource-server': ['grants', 'http'],
   token: ['clients', 'grants', 'http', 'people', 'resource-server', 'store'],
   authorization: [

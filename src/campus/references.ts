@@ -19,23 +19,14 @@ export function referenceProblems(campus: Campus): string[] {
 }
 
 type Identified = { readonly id?: string; readonly clientId?: string; readonly person?: string }
-type Offer = { readonly site: string; readonly slug: string }
+type Fields = Readonly<Partial<Record<string, unknown>>>
 type Named = readonly [path: string, kind: keyof KnownIds, id: string | null]
 
-interface KnownIds {
-  readonly site: ReadonlySet<string>
-  readonly person: ReadonlySet<string>
-  readonly course: ReadonlySet<string>
-  readonly lecture: ReadonlySet<string>
-  readonly digitalProduct: ReadonlySet<string>
-  readonly consultingService: ReadonlySet<string>
-  readonly event: ReadonlySet<string>
-  readonly order: ReadonlySet<string>
-}
+type KnownIds = ReturnType<typeof knownIds>
 
-function unknownNames(campus: Campus): string[] {
+function knownIds(campus: Campus) {
   const ids = (rows: readonly { id: string }[]) => new Set(rows.map((row) => row.id))
-  const known: KnownIds = {
+  return {
     site: ids(campus.sites),
     person: ids(campus.people),
     course: ids(campus.courses),
@@ -45,6 +36,10 @@ function unknownNames(campus: Campus): string[] {
     event: ids(campus.events),
     order: ids(campus.orders),
   }
+}
+
+function unknownNames(campus: Campus): string[] {
+  const known = knownIds(campus)
   return [...nestedNames(campus), ...rowNames(campus)]
     .filter(([, kind, id]) => id !== null && !known[kind].has(id))
     .map(([path, kind, id]) => `${path}: no ${kind} has the id ${id}`)
@@ -86,46 +81,47 @@ const namingFields = {
 function* rowNames(campus: Campus): Generator<Named> {
   for (const [name, fields] of entriesOf(namingFields)) {
     for (const [at, row] of campus[name].entries()) {
-      const values: Partial<Record<keyof KnownIds, unknown>> = row
       for (const field of fields) {
-        const id = values[field]
+        const id = (row as Fields)[field]
         yield [`${name}[${at}].${field}`, field, typeof id === 'string' ? id : null]
       }
     }
   }
 }
 
+/** The fields that no two rows of a list share, beside their id. */
+const uniqueFields = {
+  sites: ['slug'],
+  people: ['email'],
+  courses: ['site', 'slug'],
+  digitalProducts: ['site', 'slug'],
+  consultingServices: ['site', 'slug'],
+  events: ['site', 'slug'],
+  orders: ['site', 'number'],
+  coursePurchases: ['person', 'course'],
+  digitalProductPurchases: ['person', 'digitalProduct'],
+  eventRegistrations: ['person', 'event'],
+  watchPositions: ['person', 'lecture'],
+  notificationSubscriptions: ['person', 'site', 'topic', 'channel'],
+} as const satisfies Partial<Record<keyof Campus, readonly string[]>>
+
 function repeatedKeys(campus: Campus): string[] {
   const lectures = campus.courses.flatMap((course) => course.lectures)
-  const offers = [
-    ['courses', campus.courses],
-    ['digitalProducts', campus.digitalProducts],
-    ['consultingServices', campus.consultingServices],
-    ['events', campus.events],
-  ] as const
-  const subscription = (row: Campus['notificationSubscriptions'][number]) =>
-    `${row.person} ${row.site} ${row.topic} ${row.channel}`
-
+  const keyOf = (row: Fields, fields: readonly string[]) =>
+    fields.map((field) => spelledOnce(field, String(row[field]))).join(' ')
   return [
     ...entriesOf(campus).flatMap(([name, rows]) => repeated<Identified>(name, rows, identifier)),
     ...repeated('lectures', lectures, identifier),
-    ...repeated('sites', campus.sites, (row) => row.slug),
-    ...repeated('people', campus.people, (row) => canonicalEmail(row.email)),
-    ...offers.flatMap(([name, rows]) =>
-      repeated<Offer>(name, rows, (row) => `${row.site} ${row.slug}`),
+    ...entriesOf(uniqueFields).flatMap(([name, fields]) =>
+      repeated<Fields>(name, campus[name], (row) => keyOf(row, fields)),
     ),
-    ...repeated('orders', campus.orders, (row) => `${row.site} ${row.number}`),
-    ...repeated('coursePurchases', campus.coursePurchases, (row) => `${row.person} ${row.course}`),
-    ...repeated(
-      'digitalProductPurchases',
-      campus.digitalProductPurchases,
-      (row) => `${row.person} ${row.digitalProduct}`,
-    ),
-    ...repeated('eventRegistrations', campus.eventRegistrations, (r) => `${r.person} ${r.event}`),
-    ...repeated('watchPositions', campus.watchPositions, (row) => `${row.person} ${row.lecture}`),
-    ...repeated('notificationSubscriptions', campus.notificationSubscriptions, subscription),
     ...repeatedWithin(campus),
   ]
+}
+
+/** Two spellings of an e-mail address are one account. */
+function spelledOnce(field: string, value: string): string {
+  return field === 'email' ? canonicalEmail(value) : value
 }
 
 function repeatedWithin({ sites, people, courses, applications }: Campus): string[] {
@@ -177,31 +173,27 @@ function foreignOrders(campus: Campus): string[] {
   ]
   const siteOf = new Map(offers.map((offer) => [offer.id, offer.site]))
 
-  return boughtRows(campus).flatMap(({ path, person, order: orderId, offer }) => {
-    const order = orderId === null ? undefined : orders.get(orderId)
-    const site = siteOf.get(offer)
-    if (order === undefined || site === undefined) return []
-    if (order.person === person && order.site === site) return []
-    return [`${path}.order: ${order.id} is another person's order, or of another site`]
-  })
+  return entriesOf(boughtFields).flatMap(([list, field]) =>
+    campus[list].flatMap((row: Bought, at) => {
+      const order = orders.get(row.order ?? '')
+      const site = siteOf.get(row[field] ?? '')
+      if (order === undefined || site === undefined) return []
+      if (order.person === row.person && order.site === site) return []
+      return `${list}[${at}].order: ${order.id} is another person's order, or of another site`
+    }),
+  )
 }
 
-function boughtRows(campus: Campus) {
-  const rows = <T extends { person: string; order: string | null }>(
-    name: string,
-    list: readonly T[],
-    offerOf: (row: T) => string,
-  ) => list.map((row, at) => ({ ...row, path: `${name}[${at}]`, offer: offerOf(row) }))
-  return [
-    ...rows('coursePurchases', campus.coursePurchases, (row) => row.course),
-    ...rows('digitalProductPurchases', campus.digitalProductPurchases, (r) => r.digitalProduct),
-    ...rows(
-      'consultingServicePurchases',
-      campus.consultingServicePurchases,
-      (row) => row.consultingService,
-    ),
-    ...rows('eventRegistrations', campus.eventRegistrations, (row) => row.event),
-  ]
+/** In which field of which list a row names what was bought. */
+const boughtFields = {
+  coursePurchases: 'course',
+  digitalProductPurchases: 'digitalProduct',
+  consultingServicePurchases: 'consultingService',
+  eventRegistrations: 'event',
+} as const satisfies Partial<Record<keyof Campus, keyof KnownIds>>
+
+type Bought = { readonly person: string; readonly order: string | null } & {
+  readonly [Field in (typeof boughtFields)[keyof typeof boughtFields]]?: string
 }
 
 /** Which of two times of a row comes first. */
@@ -215,7 +207,7 @@ const timesInOrder = [
 
 function wrongOrderOfTimes(campus: Campus): string[] {
   return timesInOrder.flatMap(([name, first, second]) =>
-    campus[name].flatMap((row: Partial<Record<string, unknown>>, at) => {
+    campus[name].flatMap((row: Fields, at) => {
       const [from, to] = [row[first], row[second]]
       if (typeof from !== 'string' || typeof to !== 'string' || !isAfter(from, to)) return []
       return [`${name}[${at}].${second}: "${to}" is before ${first}, "${from}"`]

@@ -16,12 +16,11 @@ export interface Config extends Environment {
   readonly integrations: readonly Integration[]
   readonly demoFolder: string
   /** Present while the conformance profile is on. */
-  readonly conformance: ConformanceSettings | undefined
+  readonly conformance: z.infer<typeof conformanceSettings> | undefined
 }
 
 export type ServicePolicy = z.infer<typeof servicePolicy>
 export type Integration = z.infer<typeof integration>
-export type ConformanceSettings = z.infer<typeof conformanceSettings>
 
 const seconds = (max: number) => z.int().min(1).max(max)
 const DAY_SECONDS = 86_400
