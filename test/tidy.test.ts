@@ -29,6 +29,7 @@ const mayImport: Record<string, readonly string[]> = {
   token: ['clients', 'grants', 'http', 'people', 'resource-server', 'store'],
   authorization: [
     'clients',
+    'config',
     'grants',
     'http',
     'metadata-documents',
@@ -39,7 +40,7 @@ const mayImport: Record<string, readonly string[]> = {
     'views',
   ],
   interaction: ['http', 'people', 'scopes', 'sites', 'views'],
-  discovery: ['http', 'scopes'],
+  discovery: ['config', 'http', 'scopes'],
   graphql: ['http', 'member', 'resource-server', 'scopes', 'views'],
   mcp: ['graphql', 'http', 'resource-server', 'scopes', 'sites', 'store'],
   'relying-party': ['audit', 'clients', 'http', 'people', 'scopes', 'store', 'views'],
