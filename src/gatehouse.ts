@@ -4,6 +4,7 @@ import type { Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 
 import packageJson from '../package.json' with { type: 'json' }
+import type { DemoPerson } from '../views/welcome.ts'
 import { noteRefusal, type PageRecords, usePages } from './app-pages.ts'
 import { makeAuthorizationServer } from './authorization/authorization-server.ts'
 import type { ConformanceProfile } from './authorization/conformance-profile.ts'
@@ -62,7 +63,7 @@ export interface Parts extends Stores {
   readonly logger: Logger
   readonly conformance: ConformanceProfile | undefined
   readonly records: PageRecords
-  readonly demoAccounts: readonly { login: string; password: string; what: string }[]
+  readonly demoPeople: readonly DemoPerson[]
   readonly now: () => number
   /** Sends the requests for metadata documents. */
   readonly fetch: typeof fetch
@@ -173,7 +174,7 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
     httpRoutes({
       checkStores: domain.checkStores,
       conformance: parts.conformance !== undefined,
-      welcome: { baseUrl, demoAccounts: parts.demoAccounts },
+      welcome: { baseUrl, demoPeople: parts.demoPeople },
     }).routes(),
   )
   app.use(discoveryRoutes(facts).routes())

@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import { makePageRecords } from './app-pages.ts'
 import { makeConformanceProfile } from './authorization/conformance-profile.ts'
 import {
-  demoAccounts,
+  demoPeople,
   holdsDemoCampus,
   isEmpty,
   loadCampus,
@@ -14,8 +14,8 @@ import {
   readCampusFolder,
 } from './campus/load.ts'
 import type { Config } from './config/config.ts'
+import { mayServeDemo } from './config/environment.ts'
 import { createService, type Stores } from './gatehouse.ts'
-import { isLoopbackUrl } from './http/loopback.ts'
 import { storageGuard } from './http/storage-guard.ts'
 import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './keys/secret-root.ts'
 import { type KeyDependencies, loadKeyRing } from './keys/signing-keys.ts'
@@ -66,7 +66,7 @@ export async function openService(
     config,
     secretRoot,
     logger,
-    demoAccounts: accounts,
+    demoPeople: accounts,
     now,
     fetch,
   })
@@ -151,19 +151,14 @@ async function settleDemo(config: Config, database: Database, now: () => number)
   const mayServe = mayServeDemo(config)
   if (await holdsDemoCampus(database)) {
     if (!mayServe) throw new Error(demoRefusal(config))
-    return demoAccounts(await readCampusFolder(config.demoFolder))
+    return demoPeople(await readCampusFolder(config.demoFolder))
   }
   // A database of the operator's own is never filled by a start; `import` does that when asked.
   if (!mayServe || config.databaseUrl !== undefined || !(await isEmpty(database))) return []
   const campus = await readCampusFolder(config.demoFolder)
   const passwords = makePasswords(config.service.signIn)
   await loadDemo({ database, campus, hashPassword: passwords.hash, now, demo: true })
-  return demoAccounts(campus)
-}
-
-function mayServeDemo({ demoData, databaseUrl, baseUrl }: Config): boolean {
-  if (demoData !== 'auto') return demoData === 'on'
-  return databaseUrl === undefined && isLoopbackUrl(baseUrl)
+  return demoPeople(campus)
 }
 
 async function loadDemo(loading: Parameters<typeof loadCampus>[0]): Promise<void> {

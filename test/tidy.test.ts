@@ -31,6 +31,7 @@ const mayImport: Record<string, readonly string[]> = {
   token: ['clients', 'grants', 'http', 'people', 'scopes', 'store'],
   authorization: [
     'clients',
+    'config',
     'grants',
     'http',
     'keys',
@@ -43,7 +44,7 @@ const mayImport: Record<string, readonly string[]> = {
     'views',
   ],
   interaction: ['http', 'people', 'scopes', 'sites', 'views'],
-  discovery: ['http', 'scopes'],
+  discovery: ['config', 'http', 'scopes'],
   graphql: ['http', 'member', 'resource-server', 'scopes', 'store', 'views'],
   mcp: ['graphql', 'http', 'resource-server', 'scopes', 'sites', 'store'],
   'relying-party': ['audit', 'clients', 'http', 'people', 'scopes', 'store', 'views'],

@@ -12,6 +12,7 @@ import {
   extraClientProperties,
   factsOf,
 } from '../clients/client-metadata.ts'
+import type { Lifetimes } from '../config/lifetimes.ts'
 import type { FindAccess } from '../grants/access.ts'
 import {
   clientSwitchedOff,
@@ -35,17 +36,6 @@ import {
 import { renderEngineError, renderSignedOut, renderSignOut } from './engine-pages.ts'
 import { promptPolicy } from './prompts.ts'
 import { findRememberedGrant, type RememberedGrantDependencies } from './remembered-grant.ts'
-
-export interface Lifetimes {
-  readonly authorizationCodeSeconds: number
-  readonly accessTokenSeconds: number
-  readonly idTokenSeconds: number
-  readonly refreshTokenSeconds: number
-  readonly refreshTokenAbsoluteSeconds: number
-  readonly refreshRetrySeconds: number
-  readonly sessionSeconds: number
-  readonly interactionSeconds: number
-}
 
 export interface ProviderDependencies extends RememberedGrantDependencies {
   readonly baseUrl: string

@@ -5,6 +5,7 @@ import { z } from 'zod'
 
 import { isLoopbackUrl, loopbackHosts } from '../http/loopback.ts'
 import { type Environment, readEnvironment } from './environment.ts'
+import { DAY_SECONDS, lifetimes, seconds } from './lifetimes.ts'
 
 /**
  * The whole configuration: addresses and secrets from the environment (`environment.ts`), policy
@@ -16,15 +17,11 @@ export interface Config extends Environment {
   readonly integrations: readonly Integration[]
   readonly demoFolder: string
   /** Present while the conformance profile is on. */
-  readonly conformance: ConformanceSettings | undefined
+  readonly conformance: z.infer<typeof conformanceSettings> | undefined
 }
 
 export type ServicePolicy = z.infer<typeof servicePolicy>
 export type Integration = z.infer<typeof integration>
-export type ConformanceSettings = z.infer<typeof conformanceSettings>
-
-const seconds = (max: number) => z.int().min(1).max(max)
-const DAY_SECONDS = 86_400
 
 /** As the Origin header spells it: scheme, host and port, no slash behind. */
 const browserOrigin = z
@@ -36,19 +33,7 @@ const browserOrigin = z
 
 const servicePolicy = z.strictObject({
   name: z.string().min(1).max(60),
-  lifetimes: z.strictObject({
-    authorizationCodeSeconds: seconds(600),
-    accessTokenSeconds: seconds(DAY_SECONDS),
-    // The specification names this one: the id_token lives 10 minutes.
-    idTokenSeconds: z.literal(600),
-    refreshTokenSeconds: seconds(400 * DAY_SECONDS),
-    refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),
-    refreshRetrySeconds: seconds(60),
-    sessionSeconds: seconds(400 * DAY_SECONDS),
-    interactionSeconds: seconds(DAY_SECONDS),
-    // Of /admin and /account; when it is over, the browser session signs in again unseen.
-    pageSessionSeconds: seconds(30 * DAY_SECONDS),
-  }),
+  lifetimes,
   keys: z.strictObject({
     publishLeadSeconds: seconds(DAY_SECONDS),
     retiredKeepSeconds: z.int().min(600).max(DAY_SECONDS),

@@ -1,3 +1,5 @@
+import type { Lifetimes } from '../config/lifetimes.ts'
+
 /**
  * What the discovery documents say of the running configuration. They are generated from these facts
  * and from the tables of scopes and paths, so that no document can promise what the service does not
@@ -12,18 +14,7 @@ export interface ServiceFacts {
   /** The hosts that count as loopback in a redirect address, as they stand in a URL: `[::1]`. */
   readonly loopbackHosts: readonly string[]
   readonly integrations: readonly { readonly clientName: string }[]
-  readonly ttl: Lifetimes
+  /** Those that a client must know. */
+  readonly ttl: Omit<Lifetimes, 'sessionSeconds' | 'interactionSeconds' | 'pageSessionSeconds'>
   readonly documentCacheSeconds: number
-}
-
-export interface Lifetimes {
-  readonly accessTokenSeconds: number
-  /** How long a refresh token lives when it is not used; every use starts it again. */
-  readonly refreshTokenSeconds: number
-  /** How long a chain of refresh tokens lives in all, however often it is used. */
-  readonly refreshTokenAbsoluteSeconds: number
-  readonly authorizationCodeSeconds: number
-  readonly idTokenSeconds: number
-  /** How long a repeated refresh of the same token gets the same answer. */
-  readonly refreshRetrySeconds: number
 }
