@@ -1,3 +1,8 @@
+/**
+ * Clients that describe themselves at an address of their own: fetched, checked, kept and
+ * reviewed here.
+ */
+
 import type { Client } from '../clients/client.ts'
 import type { Database } from '../store/database.ts'
 import { type FetchFailure, type RequestDocument, readDocument } from './document-fetch.ts'

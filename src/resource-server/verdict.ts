@@ -1,3 +1,8 @@
+/**
+ * The verdict on a bearer token, for both protected resources. What is protected is not known
+ * here.
+ */
+
 import type { Access } from '../grants/access.ts'
 
 /**
