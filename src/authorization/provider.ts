@@ -1,3 +1,8 @@
+/**
+ * The engine configured, and what stands around its storage and its answers. It holds no policy
+ * of its own.
+ */
+
 import {
   type AdapterFactory,
   type Configuration,

@@ -1,3 +1,5 @@
+/** A data set of sites and people, checked and imported. The running service does without it. */
+
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 

@@ -1,3 +1,5 @@
+/** The configuration, read once and checked. What it is used for is not known here. */
+
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
