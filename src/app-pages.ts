@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 
 import type { Provider } from 'oidc-provider'
@@ -13,23 +12,22 @@ import { makeApplicationSecrets } from './applications/application-secrets.ts'
 import { makeApplicationStore } from './applications/application-store.ts'
 import { listChanges, recordAuditEvent } from './audit/audit-log.ts'
 import type { Config } from './config/config.ts'
-import { makeForgetGrants } from './grants/forget-tokens.ts'
 import { makeGrantLists } from './grants/grant-lists.ts'
 import { makeGrantStore } from './grants/grant-store.ts'
 import { type GrantUsage, makeGrantUsage } from './grants/grant-usage.ts'
 import { removeApp } from './grants/remove-app.ts'
 import { paths } from './http/paths.ts'
 import type { LoggedRequest } from './http/request-log.ts'
-import { guardEvery, storageGuard } from './http/storage-guard.ts'
 import type { SecretRoot } from './keys/secret-root.ts'
-import type { KeyRing } from './keys/signing-keys.ts'
 import { makeDocumentReviews } from './metadata-documents/document-review.ts'
 import { makePersonStore } from './people/person-store.ts'
-import { makeOwnRequest } from './relying-party/own-request.ts'
+import { type ListPages, makeListPages } from './relying-party/list-pages.ts'
+import { makeOwnFetch } from './relying-party/own-request.ts'
 import { makeSessions, type Sessions } from './relying-party/page-session.ts'
 import { makeSignedInPages, type SignedInPages } from './relying-party/signed-in-pages.ts'
 import { findAdminSite, listOperatedSites, switchMcpConnections } from './sites/site-admin.ts'
 import { listHeldSites } from './sites/site-choice.ts'
+import { makeCursors } from './store/cursor.ts'
 import type { Database } from './store/database.ts'
 import type { StateStore } from './store/state.ts'
 
@@ -56,7 +54,7 @@ export interface PageRecords {
 export function makePageRecords(database: Database, now: () => number): PageRecords {
   const usage = makeGrantUsage(database, now)
   const refusals = makeClientRefusals(database)
-  const connections = makeGrantStore(database, now)
+  const grants = makeGrantStore({ database, grantSeconds: 0, now })
   return {
     usage,
     refusals,
@@ -64,7 +62,7 @@ export function makePageRecords(database: Database, now: () => number): PageReco
       await usage.flush()
       await refusals.flush()
     },
-    prune: connections.prune,
+    prune: grants.prune,
   }
 }
 
@@ -84,19 +82,20 @@ export function noteRefusal({ refusals }: PageRecords, now: () => number) {
 }
 
 /** Puts the pages in front of the engine. */
-export function usePages(app: Provider, parts: PageParts, ring: KeyRing): void {
+export function usePages(app: Provider, parts: PageParts): void {
   const sessions = sessionsOf(parts)
-  const gate = gateOf(app, { ...parts, sessions }, ring)
+  const gate = gateOf(app, { ...parts, sessions })
   app.use(gate.followLogout())
   app.use(gate.routes().routes())
-  app.use(accountOf(parts, { gate, sessions }).routes())
-  for (const router of adminRoutes(adminOf(parts, gate))) app.use(router.routes())
+  const listPages = makeListPages(makeCursors(parts.secretRoot.cursorKeys))
+  app.use(accountOf(parts, { gate, sessions, listPages }).routes())
+  for (const router of adminRoutes(adminOf(parts, { gate, listPages }))) app.use(router.routes())
 }
 
 function sessionsOf({ config, secretRoot, database, state, now }: PageParts): Sessions {
   return makeSessions({
-    records: guarded(state, 'AreaSession'),
-    findPerson: storageGuard(makePersonStore(database).findPerson),
+    state: state.adapterFor('AreaSession'),
+    findPerson: makePersonStore(database).findPerson,
     formKey: secretRoot.formKey,
     sessionSeconds: config.service.lifetimes.pageSessionSeconds,
     secure: config.baseUrl.startsWith('https:'),
@@ -104,18 +103,13 @@ function sessionsOf({ config, secretRoot, database, state, now }: PageParts): Se
   })
 }
 
-function gateOf(
-  app: Provider,
-  parts: PageParts & { sessions: Sessions },
-  ring: KeyRing,
-): SignedInPages {
+function gateOf(app: Provider, parts: PageParts & { sessions: Sessions }): SignedInPages {
   const { config, secretRoot, sessions, now } = parts
   let listener: RequestListener | undefined
   const label = 'a sign-in to the pages'
   return makeSignedInPages({
     baseUrl: config.baseUrl,
-    keys: ring.keys,
-    ownRequest: makeOwnRequest(() => {
+    ownFetch: makeOwnFetch(() => {
       listener ??= app.callback()
       return listener
     }),
@@ -127,101 +121,68 @@ function gateOf(
 }
 
 function accountOf(
-  { database, state, now }: PageParts,
-  { gate, sessions }: { gate: SignedInPages; sessions: Sessions },
+  { database, now }: PageParts,
+  { gate, sessions, listPages }: { gate: SignedInPages; sessions: Sessions; listPages: ListPages },
 ) {
   const accounts = makePersonStore(database)
-  const forgetGrants = storageGuard(makeForgetGrants(state))
-  const remove = storageGuard(async (...[line, actor]: RemoveAppArguments) =>
-    removeApp(database, line, actor),
-  )
   return accountRoutes({
     gate,
-    lists: guardEvery(makeGrantLists(database, now)),
-    listHeldSites: storageGuard((personId: string) => listHeldSites(database, personId)),
-    slugsOf: storageGuard((personId: string) => listOperatedSites(database, personId)),
+    lists: makeGrantLists(database, now),
+    listHeldSites: (personId: string) => listHeldSites(database, personId),
+    listPages,
     async removeApp(line, actor) {
-      const ended = await remove(line, actor)
-      await forgetGrants(ended)
+      const ended = await removeApp(database, line, actor)
       return ended.length > 0
     },
-    signOutEverywhere: storageGuard(async (ctx, { person }) => {
+    signOutEverywhere: async (ctx, { person }) => {
       await accounts.signOutEverywhere(person.id, now())
       await sessions.end(ctx)
-    }),
+    },
     now,
   })
 }
 
-type RemoveAppArguments = [
-  line: Parameters<typeof removeApp>[1],
-  actor: Parameters<typeof removeApp>[2],
-]
-
-function adminOf(parts: PageParts, gate: SignedInPages): AdminDependencies {
+function adminOf(
+  parts: PageParts,
+  { gate, listPages }: { gate: SignedInPages; listPages: ListPages },
+): AdminDependencies {
   const { config, secretRoot, database, state, records, now } = parts
   const { kysely } = database
   const { hosts, openRegistration } = config.service.metadataDocuments
   const label = 'a new client secret'
   return {
     gate,
+    listPages,
     now,
     discoveryHref: config.baseUrl + paths.openidConfiguration,
     loopbackHosts: config.service.loopbackHosts,
-    applications: guardEvery(makeApplicationStore(database)),
-    secrets: guardEvery(makeApplicationSecrets(database)),
+    applications: makeApplicationStore(database),
+    secrets: makeApplicationSecrets(database),
     newSecrets: makeNewSecrets({
-      records: guarded(state, 'NewSecret'),
+      records: state.adapterFor('NewSecret'),
       seal: (plain) => secretRoot.seal(plain, label),
       open: (sealed) => secretRoot.open(sealed, label),
-      digest: (text) => createHash('sha256').update(text).digest('base64url'),
     }),
-    connections: guardEvery(makeGrantLists(database, now)),
-    forgetGrants: storageGuard(makeForgetGrants(state)),
-    documents:
-      openRegistration || hosts.length > 0 ? guardEvery(makeDocumentReviews(database)) : undefined,
-    ...guardEvery<SiteReads>({
-      findSite: async (slug, personId) => await findAdminSite(database, slug, personId),
-      listSites: async (personId) => await listOperatedSites(database, personId),
-      listChanges: async (siteId, request) => await listChanges(database, siteId, request),
-      findApplication: async (siteId, id) => await findApplication(kysely, siteId, id),
-      listApplications: async (siteId, request) => await listApplications(kysely, siteId, request),
-      listRefusals: async (clientId) => await records.refusals.list(clientId),
-      async switchMcpConnections(siteId, on, actor) {
-        await kysely.transaction().execute(async (trx) => {
-          const changed = await switchMcpConnections(trx, siteId, on ? actor.now : undefined)
-          if (!changed) return
-          await recordAuditEvent(trx, actor, {
-            action: on ? 'feature.on' : 'feature.off',
-            subject: { kind: 'site', id: siteId },
-            siteId,
-            before: { mcpConnections: !on },
-            after: { mcpConnections: on },
-          })
+    connections: makeGrantLists(database, now),
+    documents: openRegistration || hosts.length > 0 ? makeDocumentReviews(database) : undefined,
+    findSite: async (slug, personId) => await findAdminSite(database, slug, personId),
+    listSites: async (personId) => await listOperatedSites(database, personId),
+    listChanges: async (siteId, request) => await listChanges(database, siteId, request),
+    findApplication: async (siteId, id) => await findApplication(kysely, siteId, id),
+    listApplications: async (siteId, request) => await listApplications(kysely, siteId, request),
+    listRefusals: async (clientId) => await records.refusals.list(clientId),
+    async switchMcpConnections(siteId, on, actor) {
+      await kysely.transaction().execute(async (trx) => {
+        const changed = await switchMcpConnections(trx, siteId, on ? actor.now : undefined)
+        if (!changed) return
+        await recordAuditEvent(trx, actor, {
+          action: on ? 'feature.on' : 'feature.off',
+          subject: { kind: 'site', id: siteId },
+          siteId,
+          before: { mcpConnections: !on },
+          after: { mcpConnections: on },
         })
-      },
-    }),
-  }
-}
-
-type SiteReads = Pick<
-  AdminDependencies,
-  | 'findSite'
-  | 'listSites'
-  | 'listChanges'
-  | 'findApplication'
-  | 'listApplications'
-  | 'listRefusals'
-  | 'switchMcpConnections'
->
-
-/** The records of a model of ours, with 503 when their store does not answer (design 24). */
-function guarded(state: StateStore, model: string) {
-  const adapter = state.adapterFor(model)
-  return {
-    upsert: storageGuard(adapter.upsert.bind(adapter)),
-    find: storageGuard(adapter.find.bind(adapter)),
-    destroy: storageGuard(adapter.destroy.bind(adapter)),
-    consumeOnce: storageGuard(adapter.consumeOnce.bind(adapter)),
+      })
+    },
   }
 }

@@ -1,43 +1,39 @@
 import type { Cluster, Redis } from 'ioredis'
-import Router from 'koa-router'
+import type Router from 'koa-router'
 import type { Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 
 import packageJson from '../package.json' with { type: 'json' }
 import { noteRefusal, type PageRecords, usePages } from './app-pages.ts'
-import { authorizationRequests } from './authorization/authorize-requests.ts'
+import { makeAuthorizationServer } from './authorization/authorization-server.ts'
 import type { ConformanceProfile } from './authorization/conformance-profile.ts'
-import { engineAdapter } from './authorization/engine-adapter.ts'
 import { engineAnswers } from './authorization/engine-answers.ts'
-import { logEngineEvents } from './authorization/engine-events.ts'
-import { makeInteractions } from './authorization/interactions.ts'
-import { createProvider } from './authorization/provider.ts'
-import { toClientMetadata } from './clients/client-metadata.ts'
+import { grantLifetimeSeconds } from './authorization/provider.ts'
 import { type Clients, makeClients } from './clients/find-client.ts'
 import type { Config } from './config/config.ts'
-import { isLoopbackUrl } from './config/environment.ts'
 import { authMd } from './discovery/auth-md.ts'
 import { cacheableJson } from './discovery/cacheable.ts'
 import type { ServiceFacts } from './discovery/facts.ts'
 import { protectedResourcePath } from './discovery/protected-resource.ts'
 import { discoveryRoutes } from './discovery/routes.ts'
-import { type AccessQuestion, findAccess } from './grants/access.ts'
+import { makeFindAccess, makeFindGrant } from './grants/access.ts'
 import { makeGrantStore } from './grants/grant-store.ts'
 import { type MemberApi, makeMemberApi } from './graphql/member-api.ts'
 import { memberRoutes } from './graphql/routes.ts'
 import { canonicalPath } from './http/canonical-path.ts'
 import { errorHandler } from './http/error-handler.ts'
-import { paths } from './http/paths.ts'
+import { nameOfService } from './http/page.ts'
+import { enginePages, paths } from './http/paths.ts'
 import { pinnedHost } from './http/pinned-host.ts'
 import { requestLog } from './http/request-log.ts'
+import { makeRouter } from './http/router.ts'
 import { httpRoutes } from './http/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
-import { guardEvery, storageGuard } from './http/storage-guard.ts'
+import { guardStorage } from './http/storage-guard.ts'
 import { interactionRoutes } from './interaction/routes.ts'
 import type { SecretRoot } from './keys/secret-root.ts'
 import type { KeyRing } from './keys/signing-keys.ts'
 import { makeToolEndpoint } from './mcp/endpoint.ts'
-import { makeCursors } from './member/connection.ts'
 import { makeMemberData } from './member/member-data.ts'
 import { type DocumentClients, makeDocumentClients } from './metadata-documents/document-clients.ts'
 import { makeAttemptLimits } from './people/attempt-limits.ts'
@@ -48,13 +44,10 @@ import { registrationRoutes } from './registration/routes.ts'
 import { withOwnClient } from './relying-party/own-client.ts'
 import { makeVerifyBearer } from './resource-server/verdict.ts'
 import { listHeldSites } from './sites/site-choice.ts'
+import { makeCursors } from './store/cursor.ts'
 import type { Database } from './store/database.ts'
 import type { StateStore } from './store/state.ts'
-import { bearerTokens } from './token/bearer-tokens.ts'
-import { accessQuestion, makeFindAccount } from './token/claims.ts'
-import { makeJudge } from './token/introspection.ts'
-import { registerRefreshGrant } from './token/refresh-token.ts'
-import { makeResources } from './token/resource-indicators.ts'
+import { makeAccessTokens } from './token/access-token.ts'
 
 /** What is opened once and outlives a change of keys. */
 export interface Stores {
@@ -91,44 +84,69 @@ export function createService(parts: Parts): (ring: KeyRing) => Provider {
     baseUrl: config.baseUrl,
     serviceName: config.service.name,
   })
+  const cursors = makeCursors(secretRoot.cursorKeys)
   const memberApi = makeMemberApi({
-    data: guardEvery(makeMemberData(database, now)),
-    cursors: makeCursors(secretRoot.cursorKeys),
+    data: makeMemberData(database, now),
+    cursors,
     limits: config.service.memberApi,
   })
+  const findGrant = makeFindGrant(database, { integrations, admitsOrigin: clients.admitsOrigin })
+  const authorizationServer = makeAuthorizationServer({
+    ...parts,
+    baseUrl: config.baseUrl,
+    cookieKeys: secretRoot.cookieKeys,
+    lifetimes: config.service.lifetimes,
+    protectedPaths,
+    clients,
+    grants: makeGrantStore({
+      database,
+      grantSeconds: grantLifetimeSeconds(config.service.lifetimes),
+      now,
+    }),
+    findGrant,
+    findPerson: accounts.findPerson,
+    listHeldSites: (personId: string) => listHeldSites(database, personId),
+    documentResolution: {
+      enabled: admitsDocuments(config.service),
+      documents,
+      fetch: parts.fetch,
+    },
+    countUse: parts.records.usage.count,
+  })
+  const verifyBearer = makeVerifyBearer({
+    tokens: makeAccessTokens(state),
+    findAccess: makeFindAccess(findGrant, now),
+    audience: config.baseUrl,
+    countUse: parts.records.usage.count,
+  })
   const domain: Domain = {
+    authorizationServer,
+    verifyBearer,
     clients,
     documents,
-    findPerson: storageGuard(accounts.findPerson),
-    findAccess: storageGuard((question: AccessQuestion) =>
-      clients.admitsOrigin(question.clientId)
-        ? findAccess(database, question, integrations)
-        : Promise.resolve({ kind: 'lost', reason: 'the client is disabled' } as const),
-    ),
-    listHeldSites: storageGuard((personId: string) => listHeldSites(database, personId)),
-    signIn: storageGuard(
-      makeSignIn({ accounts, limits, passwords: makePasswords(config.service.signIn) }),
-    ),
+    findPerson: accounts.findPerson,
+    listHeldSites: (personId: string) => listHeldSites(database, personId),
+    signIn: makeSignIn({ accounts, limits, passwords: makePasswords(config.service.signIn) }),
     memberApi,
     toolEndpoint: makeToolEndpoint({
       ...toolSettings(config),
       redis,
-      read: (question) => storageGuard(() => question(database))(),
+      read: (question) => question(database),
       executeMember: memberApi.executeMember,
+      cursors,
       now,
     }),
-    async checkStores() {
-      await Promise.all([database.ping(), state.ping()])
-    },
+    checkStores: async () => void (await Promise.all([database.ping(), state.ping()])),
   }
   return (ring) => createApp(parts, domain, ring)
 }
 
 interface Domain {
+  readonly authorizationServer: ReturnType<typeof makeAuthorizationServer>
+  readonly verifyBearer: ReturnType<typeof makeVerifyBearer>
   readonly clients: Clients
   readonly documents: DocumentClients
   readonly findPerson: ReturnType<typeof makePersonStore>['findPerson']
-  readonly findAccess: (question: AccessQuestion) => ReturnType<typeof findAccess>
   readonly listHeldSites: (personId: string) => ReturnType<typeof listHeldSites>
   readonly signIn: ReturnType<typeof makeSignIn>
   readonly memberApi: MemberApi
@@ -141,24 +159,21 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
   const { config, secretRoot, logger, now } = parts
   const { baseUrl } = config
   const facts = factsOf(config)
-  const app = createEngine(parts, domain, ring)
-  const interactions = makeInteractions(app)
-  const verifyBearer = makeVerifyBearer(
-    bearerTokens(app, makeJudge(domain.findAccess, parts.records.usage.count), parts.state),
-    baseUrl,
-  )
+  const { engine: app, requests, interactions } = domain.authorizationServer(ring)
 
   app.use(pinnedHost(baseUrl, config.trustProxy))
   app.use(requestLog(logger, now, noteRefusal(parts.records, now)))
+  app.use(guardStorage())
+  app.use(nameOfService(config.service.name))
   app.use(securityHeaders(baseUrl))
   app.use(errorHandler())
-  app.use(canonicalPath(Object.values(paths)))
+  app.use(canonicalPath([...Object.values(paths), ...Object.values(enginePages)]))
   app.use(engineAnswers({ resourceMetadataUrl: baseUrl + protectedResourcePath('origin') }))
   app.use(
     httpRoutes({
       checkStores: domain.checkStores,
       conformance: parts.conformance !== undefined,
-      welcome: { baseUrl, links: welcomeLinks, demoAccounts: parts.demoAccounts },
+      welcome: { baseUrl, demoAccounts: parts.demoAccounts },
     }).routes(),
   )
   app.use(discoveryRoutes(facts).routes())
@@ -166,22 +181,22 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
   app.use(
     registrationRoutes({
       policy: { ...config, loopbackHosts: config.service.loopbackHosts },
-      register: storageGuard(domain.clients.loopback.register),
-      findClient: storageGuard(domain.clients.find),
+      register: domain.clients.loopback.register,
+      findClient: domain.clients.find,
       countRegistration: domain.clients.countRegistration,
     }).routes(),
   )
-  app.use(authorizationRequests(makeResources(baseUrl, protectedPaths), parts.conformance).routes())
+  app.use(requests)
   app.use(
     memberRoutes({
       api: domain.memberApi,
-      verifyBearer,
+      verifyBearer: domain.verifyBearer,
       resourceMetadataUrl: baseUrl + protectedResourcePath('origin'),
       baseUrl,
       schemaCacheSeconds: config.service.documents.cacheSeconds,
     }).routes(),
   )
-  app.use(domain.toolEndpoint(verifyBearer).routes())
+  app.use(domain.toolEndpoint(domain.verifyBearer).routes())
   app.use(
     interactionRoutes({
       interactions,
@@ -190,78 +205,19 @@ function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
       formKey: secretRoot.formKey,
     }).routes(),
   )
-  usePages(app, parts, ring)
+  usePages(app, parts)
   return app
 }
 
 const protectedPaths = [paths.mcp, paths.graphql]
 
-function createEngine(parts: Parts, domain: Domain, ring: KeyRing): Provider {
-  const { config, secretRoot, state, logger, now } = parts
-  const { lifetimes } = config.service
-  const resources = makeResources(config.baseUrl, protectedPaths)
-  const engine = createProvider({
-    baseUrl: config.baseUrl,
-    adapter: engineAdapter({
-      state,
-      clients: domain.clients,
-      resources,
-      connections: guardEvery(makeGrantStore(parts.database, now)),
-      present: toClientMetadata,
-    }),
-    keys: ring.keys,
-    cookieKeys: secretRoot.cookieKeys,
-    lifetimes,
-    resources,
-    findAccount: makeFindAccount({
-      ...domain,
-      conformance: parts.conformance,
-      countUse: parts.records.usage.count,
-    }),
-    judgeToken: makeJudge(domain.findAccess, parts.records.usage.count),
-    listHeldSites: domain.listHeldSites,
-    documentResolution: {
-      enabled: admitsDocuments(config.service),
-      documents: domain.documents,
-      fetch: parts.fetch,
-    },
-    conformance: parts.conformance,
-    now,
-  })
-  const refreshTokens = state.adapterFor('RefreshToken')
-  registerRefreshGrant({
-    provider: engine,
-    consumeOnce: storageGuard((id: string, seed: string) => refreshTokens.consumeOnce(id, seed)),
-    resources,
-    retrySeconds: lifetimes.refreshRetrySeconds,
-    accessTokenSeconds: lifetimes.accessTokenSeconds,
-    async findLoss(token) {
-      const access = await domain.findAccess(accessQuestion(token))
-      return access.kind === 'lost' ? access.reason : undefined
-    },
-    now,
-  })
-  logEngineEvents(engine, logger)
-  return engine
-}
-
 /** Discovery and JWKS are the engine's; that they may be cached and read from any page is ours. */
 function engineDocuments(cacheSeconds: number): Router {
-  const router = new Router()
+  const router = makeRouter()
   const documents = [paths.authorizationServer, paths.openidConfiguration, paths.jwks]
   router.get(documents, cacheableJson(cacheSeconds))
   return router
 }
-
-const welcomeLinks = [
-  {
-    href: paths.openidConfiguration,
-    label: 'OpenID configuration',
-    what: 'OpenID Connect Discovery',
-  },
-  { href: paths.authMd, label: 'auth.md', what: 'how to get and use a token, step by step' },
-  { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and answer' },
-]
 
 /** What the tool endpoint is told of a configuration. */
 function toolSettings(config: Config) {
@@ -270,7 +226,6 @@ function toolSettings(config: Config) {
     service: { name: service.name, version: packageJson.version, baseUrl },
     authGuide: () => authMd(factsOf(config)),
     policy: service.mcp,
-    isLoopback: isLoopbackUrl,
     resourceMetadataUrl: baseUrl + protectedResourcePath('mcp'),
   }
 }

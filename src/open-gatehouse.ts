@@ -14,12 +14,14 @@ import {
   readCampusFolder,
 } from './campus/load.ts'
 import type { Config } from './config/config.ts'
-import { isLoopbackUrl } from './config/environment.ts'
 import { createService, type Stores } from './gatehouse.ts'
+import { isLoopbackUrl } from './http/loopback.ts'
+import { storageGuard } from './http/storage-guard.ts'
 import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './keys/secret-root.ts'
 import { type KeyDependencies, loadKeyRing } from './keys/signing-keys.ts'
 import { makePasswords } from './people/password.ts'
 import { type Database, openDatabase } from './store/database.ts'
+import { guardedState, type StoreGuard } from './store/guard.ts'
 import { openRedis } from './store/redis.ts'
 import { redisState } from './store/redis-state.ts'
 import { sqlState } from './store/sql-state.ts'
@@ -108,7 +110,11 @@ export function openSecretRoot(config: Config): SecretRoot {
   return makeSecretRoot(config.secrets ?? [readOrMakeSecret(config.dataDir)])
 }
 
-export async function openConfiguredDatabase(config: Config, logger: Logger): Promise<Database> {
+export async function openConfiguredDatabase(
+  config: Config,
+  logger: Logger,
+  guard?: StoreGuard,
+): Promise<Database> {
   const { answerWithinMs, databaseConnectionsMax } = config.service.storage
   const location = config.databaseUrl
     ? ({
@@ -119,6 +125,7 @@ export async function openConfiguredDatabase(config: Config, logger: Logger): Pr
     : ({ kind: 'sqlite', file: join(config.dataDir, 'gatehouse.db') } as const)
   return await openDatabase(location, {
     queryTimeoutMs: answerWithinMs,
+    ...(guard && { guard }),
     onIdleError: (error) => logger.warn({ cause: error.message }, 'a database connection broke'),
   })
 }
@@ -128,12 +135,12 @@ async function openStores(
   opening: AsyncDisposableStack,
   logger: Logger,
 ): Promise<Stores> {
-  const database = opening.use(await openConfiguredDatabase(config, logger))
+  const database = opening.use(await openConfiguredDatabase(config, logger, storageGuard))
   if (!config.redis) return { database, state: opening.use(sqlState(database)), redis: undefined }
   const redis = await openRedis(config.redis, {
     commandTimeoutMs: config.service.storage.answerWithinMs,
   })
-  return { database, state: opening.use(redisState(redis)), redis }
+  return { database, state: guardedState(opening.use(redisState(redis)), storageGuard), redis }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 
+import { paths } from '../src/http/paths.ts'
 import { beginSignIn, completeSignIn } from '../src/relying-party/sign-in.ts'
 
 const baseUrl = 'https://gatehouse.example'
@@ -39,14 +40,14 @@ describe('the sign-in of our own pages', () => {
   }
 
   it('proves with the verifier that it began the request (RFC 7636)', async () => {
-    const { pending, address } = beginSignIn('/account', baseUrl)
+    const { pending, address } = await beginSignIn('/account', baseUrl)
     const sent: URLSearchParams[] = []
-    await completeSignIn(new URLSearchParams({ iss: baseUrl, code: 'c' }), pending, {
+    const answer = new URLSearchParams({ iss: baseUrl, code: 'c', state: pending.state })
+    await completeSignIn(answer, pending, {
       baseUrl,
-      keys: [],
-      ownRequest: async (_path, form) => {
-        sent.push(form)
-        return { error: 'invalid_grant' }
+      ownFetch: async (_address, { body }) => {
+        sent.push(new URLSearchParams(String(body)))
+        return Response.json({ error: 'invalid_grant' }, { status: 400 })
       },
       now: () => now,
     }).catch(() => undefined)
@@ -58,26 +59,32 @@ describe('the sign-in of our own pages', () => {
 })
 
 async function complete({ claims, foreignKey = false, ...answer }: Partial<Answer>) {
-  const { pending } = beginSignIn('/account', baseUrl)
+  const { pending } = await beginSignIn('/account', baseUrl)
   const [own, other] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')])
   const payload = {
     iss: baseUrl,
     aud: 'gatehouse-pages',
     sub: 'per_sam',
     nonce: pending.nonce,
+    iat: now / 1000,
     exp: now / 1000 + 600,
     ...claims,
   } as JWTPayload
   const id_token = await new SignJWT(payload)
     .setProtectedHeader({ alg: 'ES256', kid: 'k' })
     .sign((foreignKey ? other : own).privateKey)
-  const parameters = { iss: baseUrl, code: 'c', ...answer }
+  const parameters = { iss: baseUrl, code: 'c', state: pending.state, ...answer }
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
   const query = new URLSearchParams(Object.fromEntries(given) as Record<string, string>)
+  const publicKey = await exportJWK(own.publicKey)
   return await completeSignIn(query, pending, {
     baseUrl,
-    keys: [{ ...(await exportJWK(own.publicKey)), kid: 'k', alg: 'ES256', use: 'sig' }],
-    ownRequest: async () => ({ id_token }),
+    ownFetch: async (address) =>
+      Response.json(
+        address.endsWith(paths.jwks)
+          ? { keys: [{ ...publicKey, kid: 'k', alg: 'ES256', use: 'sig' }] }
+          : { access_token: 'a', token_type: 'Bearer', id_token },
+      ),
     now: () => now,
   })
 }

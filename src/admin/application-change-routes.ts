@@ -1,4 +1,4 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import {
   deleteApplicationPage,
@@ -6,8 +6,10 @@ import {
   removeSecretPage,
 } from '../../views/admin-application-use.ts'
 import { nothingHere } from '../http/errors.ts'
-import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
-import { APPLICATION, findAsked } from './application-routes.ts'
+import { seeOther, sendPage } from '../http/page.ts'
+import { pages } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
+import { findAsked } from './application-routes.ts'
 import type { AdminDependencies } from './dependencies.ts'
 import type { OperatorPages } from './operator-pages.ts'
 
@@ -16,49 +18,52 @@ export function applicationChangeRoutes(
   operatorPages: OperatorPages,
   dependencies: AdminDependencies,
 ): Router {
-  const router = new Router()
-  const { applications, connections, forgetGrants } = dependencies
+  const router = makeRouter()
+  const { applications, connections } = dependencies
 
-  for (const [word, confirmPage] of [
-    ['disable', disableApplicationPage],
-    ['delete', deleteApplicationPage],
+  for (const [address, confirmPage] of [
+    [pages.disableApplication, disableApplicationPage],
+    [pages.deleteApplication, deleteApplicationPage],
   ] as const) {
     router.get(
-      `${APPLICATION}/${word}`,
+      address,
       operatorPages.whereOn.page(async (ctx, operator) => {
         const app = await findAsked(ctx, operator, dependencies)
         const page = confirmPage({
           area: operator.area,
           name: app.name,
           people: await connections.countPeople(app.clientId),
-          action: operator.address('applications', app.clientId, word),
-          cancelHref: operator.address('applications', app.clientId),
+          action: operator.address(address, { client: app.clientId }),
+          cancelHref: operator.address(pages.application, { client: app.clientId }),
         })
         sendPage(ctx, page)
       }),
     )
   }
 
-  for (const [word, enabled] of [
-    ['disable', false],
-    ['enable', true],
+  for (const [address, enabled] of [
+    [pages.disableApplication, false],
+    [pages.enableApplication, true],
   ] as const) {
     router.post(
-      `${APPLICATION}/${word}`,
+      address,
       operatorPages.whereOn.form(async (ctx, operator) => {
         const app = await findAsked(ctx, operator, dependencies)
         await applications.setEnabled(app, enabled, operator.actor)
-        seeOther(ctx, `${operator.address('applications', app.clientId)}?done=${word}d`)
+        seeOther(
+          ctx,
+          `${operator.address(pages.application, { client: app.clientId })}?done=${enabled ? 'enabled' : 'disabled'}`,
+        )
       }),
     )
   }
 
   router.post(
-    `${APPLICATION}/delete`,
+    pages.deleteApplication,
     operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
-      await forgetGrants(await applications.remove(app, operator.actor))
-      seeOther(ctx, `${operator.address('applications')}?done=deleted`)
+      await applications.remove(app, operator.actor)
+      seeOther(ctx, `${operator.address(pages.applications)}?done=deleted`)
     }),
   )
   secretRoutes(router, operatorPages, dependencies)
@@ -72,17 +77,17 @@ function secretRoutes(
 ): void {
   const { secrets, newSecrets } = dependencies
   router.post(
-    `${APPLICATION}/secrets`,
+    pages.secrets,
     operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       const secret = await secrets.add(app, operator.actor)
       if (secret !== undefined) await newSecrets.keep(operator.session, app.clientId, secret)
       const done = secret === undefined ? 'two-secrets' : 'secret-added'
-      seeOther(ctx, `${operator.address('applications', app.clientId)}?done=${done}`)
+      seeOther(ctx, `${operator.address(pages.application, { client: app.clientId })}?done=${done}`)
     }),
   )
   router.get(
-    `${APPLICATION}/secrets/:secret/remove`,
+    pages.removeSecret,
     operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       const secret = app.secrets.find(({ id }) => id === ctx.params['secret'])
@@ -92,18 +97,21 @@ function secretRoutes(
         name: app.name,
         hint: secret.hint,
         action: ctx.path,
-        cancelHref: operator.address('applications', app.clientId),
+        cancelHref: operator.address(pages.application, { client: app.clientId }),
       })
       sendPage(ctx, page)
     }),
   )
   router.post(
-    `${APPLICATION}/secrets/:secret/remove`,
+    pages.removeSecret,
     operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await findAsked(ctx, operator, dependencies)
       const removed = await secrets.remove(app, ctx.params['secret'] ?? '', operator.actor)
       if (!removed) throw nothingHere()
-      seeOther(ctx, `${operator.address('applications', app.clientId)}?done=secret-removed`)
+      seeOther(
+        ctx,
+        `${operator.address(pages.application, { client: app.clientId })}?done=secret-removed`,
+      )
     }),
   )
 }

@@ -1,4 +1,5 @@
 import type { PageSession } from '../relying-party/page-session.ts'
+import { sha256 } from '../store/digest.ts'
 import type { StateAdapter } from '../store/state.ts'
 
 /**
@@ -17,16 +18,14 @@ export interface NewSecretDependencies {
   readonly records: Pick<StateAdapter, 'upsert' | 'find' | 'destroy' | 'consumeOnce'>
   readonly seal: (plain: string) => string
   readonly open: (sealed: string) => string
-  /** The digest of an id; an id holds what only the visitor's browser may know. */
-  readonly digest: (text: string) => string
 }
 
 const KEPT_SECONDS = 120
 
 export function makeNewSecrets(dependencies: NewSecretDependencies): NewSecrets {
-  const { records, seal, open, digest } = dependencies
+  const { records, seal, open } = dependencies
   const recordId = ({ sessionId }: PageSession, clientId: string) =>
-    digest(`${sessionId} ${clientId}`)
+    sha256(`${sessionId} ${clientId}`)
   return {
     async keep(session, clientId, secret) {
       await records.upsert(recordId(session, clientId), { sealed: seal(secret) }, KEPT_SECONDS)

@@ -13,14 +13,13 @@ import { siteRoutes } from './site-routes.ts'
  * service does 8).
  */
 export function adminRoutes(dependencies: AdminDependencies): Router[] {
+  const { documents, listPages } = dependencies
   const operatorPages = makeOperatorPages(dependencies)
   return [
     siteRoutes(operatorPages, dependencies),
     applicationRoutes(operatorPages, dependencies),
     applicationChangeRoutes(operatorPages, dependencies),
     applicationUseRoutes(operatorPages, dependencies),
-    ...(dependencies.documents
-      ? [documentClientRoutes(operatorPages, dependencies.documents)]
-      : []),
+    ...(documents ? [documentClientRoutes(operatorPages, documents, listPages)] : []),
   ]
 }

@@ -1,7 +1,6 @@
 import { type Configuration, Provider } from 'oidc-provider'
 
 import { toClientMetadata } from '../clients/client-metadata.ts'
-import { storageGuard } from '../http/storage-guard.ts'
 import type { DocumentClients } from '../metadata-documents/document-clients.ts'
 
 /**
@@ -29,14 +28,13 @@ export function mayFetchDocument(): boolean {
 
 /** The engine's feature, which is advertised exactly when it is on. */
 export function documentFeature({ enabled, documents }: DocumentResolution) {
-  const admits = storageGuard(documents.admits)
   return {
     enabled,
     ack: 'draft-02',
     allowFetch: async (_ctx: unknown, clientId: string) =>
-      mayFetchDocument() && (await admits(clientId)),
+      mayFetchDocument() && (await documents.admits(clientId)),
     allowClient: async (_ctx: unknown, { clientId }: { clientId: string }) =>
-      await admits(clientId),
+      await documents.admits(clientId),
     // The engine keeps nothing: a copy of its own would not know of a review.
     cacheDuration: { min: 0, max: 0 },
   } satisfies NonNullable<Configuration['features']>['clientIdMetadataDocument']

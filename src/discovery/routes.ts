@@ -1,6 +1,7 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { paths } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
 import { authMd } from './auth-md.ts'
 import { type RenderedDocument, renderDocument, sendDocument } from './cacheable.ts'
 import type { ServiceFacts } from './facts.ts'
@@ -19,7 +20,7 @@ const preflightMaxAgeSeconds = 3600
  * /openapi.json. The authorization server's own metadata belongs to the engine.
  */
 export function discoveryRoutes(facts: ServiceFacts): Router {
-  const router = new Router()
+  const router = makeRouter()
 
   for (const [path, render] of documents(facts)) {
     const document = once(render)

@@ -33,12 +33,16 @@ export function requestLog(
     ctx.state['requestId'] = id
     ctx.state['log'] = {}
     ctx.set('X-Request-Id', id)
+    let finished = false
+    ctx.res.once('finish', () => {
+      finished = true
+    })
     ctx.res.once('close', () => {
       const line = {
         id,
         method: ctx.method,
         route: routeOf(ctx),
-        status: ctx.res.writableFinished ? ctx.res.statusCode : 499,
+        status: finished ? ctx.res.statusCode : 499,
         ms: Math.round(now() - startedAt),
         ip: ctx.ip,
         ...printable(logFields(ctx)),

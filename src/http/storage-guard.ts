@@ -1,41 +1,31 @@
-import { Provider } from 'oidc-provider'
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+import type { Middleware } from 'koa'
 
 import { isRefusal, storageUnavailable } from './errors.ts'
 
-const storageFailed = Symbol('storage failed')
+/** What the running request has learned of its stores; there is none outside of a request. */
+const request = new AsyncLocalStorage<{ failure?: unknown }>()
+
+/** Everything that is asked of a store below this middleware is asked for one request. */
+export function guardStorage(): Middleware {
+  return async (_ctx, next) => await request.run({}, next)
+}
 
 /**
  * Turns every failure of a call to a store into 503 `temporarily_unavailable` (design 24). After the
  * first one the running request asks no store any more, so that its answer takes one time limit and
- * not several.
+ * not several. The stores are opened with it (store/open-stores.ts).
  */
-export function storageGuard<Arguments extends unknown[], Result>(
-  call: (...values: Arguments) => Promise<Result>,
-): (...values: Arguments) => Promise<Result> {
-  return async (...values) => {
-    const state = Provider.ctx?.state as Record<symbol, unknown> | undefined
-    if (state?.[storageFailed]) throw storageUnavailable(state[storageFailed])
-    try {
-      return await call(...values)
-    } catch (error) {
-      // A TypeError is a mistake in the code, which no second try of a client would mend.
-      if (isRefusal(error) || error instanceof TypeError) throw error
-      if (state) state[storageFailed] = error
-      throw storageUnavailable(error)
-    }
+export async function storageGuard<Result>(call: () => Promise<Result>): Promise<Result> {
+  const running = request.getStore()
+  if (running?.failure !== undefined) throw storageUnavailable(running.failure)
+  try {
+    return await call()
+  } catch (error) {
+    // A TypeError is a mistake in the code, which no second try of a client would mend.
+    if (!running || isRefusal(error) || error instanceof TypeError) throw error
+    running.failure = error
+    throw storageUnavailable(error)
   }
-}
-
-/**
- * The same objects with every call of theirs guarded, however deep it stands.
- *
- * @param calls objects of asynchronous functions and of further such objects, and nothing else
- */
-export function guardEvery<Calls extends object>(calls: Calls): Calls {
-  const guarded = Object.entries(calls).map(([name, value]) => [
-    name,
-    typeof value === 'function' ? storageGuard(value) : guardEvery(value),
-  ])
-  // The names and the signatures are those of `calls`, which a type cannot follow through a loop.
-  return Object.fromEntries(guarded) as Calls
 }

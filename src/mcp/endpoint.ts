@@ -11,7 +11,6 @@ import { once, type ToolParts } from './tool.ts'
 export interface ToolEndpointSettings extends ToolParts {
   readonly policy: RequestLimitPolicy &
     Pick<AdmissionPolicy, 'allowedOrigins'> & { readonly bodyBytesMax: number }
-  readonly isLoopback: AdmissionPolicy['isLoopback']
   readonly resourceMetadataUrl: string
   readonly redis: Redis | Cluster | undefined
 }
@@ -23,11 +22,10 @@ export interface ToolEndpointSettings extends ToolParts {
 export function makeToolEndpoint(
   settings: ToolEndpointSettings,
 ): (verifyBearer: VerifyBearer) => Router {
-  const { policy, redis, isLoopback, resourceMetadataUrl } = settings
+  const { policy, redis, resourceMetadataUrl } = settings
   const { baseUrl } = settings.service
   const admission = makeAdmission({
     baseUrl,
-    isLoopback,
     allowedOrigins: policy.allowedOrigins,
   })
   const limits = makeRequestLimits(policy, redis)

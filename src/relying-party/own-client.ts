@@ -1,5 +1,5 @@
 import type { Client } from '../clients/client.ts'
-import { pages } from '../http/page-paths.ts'
+import { pages } from '../http/paths.ts'
 
 interface ClientSource {
   find(clientId: string, fresh?: boolean): Promise<Client | undefined>

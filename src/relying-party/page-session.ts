@@ -1,8 +1,11 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 
 import type { Context } from 'koa'
 
+import type { Actor } from '../audit/audit-log.ts'
+import { requestIdOf } from '../http/request-log.ts'
 import type { Person } from '../people/person-store.ts'
+import { sha256 } from '../store/digest.ts'
 import type { StateAdapter } from '../store/state.ts'
 
 /**
@@ -19,7 +22,7 @@ export interface PageSession {
 
 export interface SessionDependencies {
   /** Records of the model `AreaSession`. */
-  readonly records: Pick<StateAdapter, 'upsert' | 'find' | 'destroy'>
+  readonly state: Pick<StateAdapter, 'upsert' | 'find' | 'destroy'>
   readonly findPerson: (personId: string) => Promise<Person | undefined>
   readonly formKey: Buffer
   readonly sessionSeconds: number
@@ -28,14 +31,14 @@ export interface SessionDependencies {
 }
 
 export interface Sessions {
-  /** The visitor whose browser sent the request, unless signed out meanwhile, here or everywhere. */
+  /** Whose browser sent the request, unless signed out meanwhile, here or everywhere. */
   find(ctx: Context): Promise<PageSession | undefined>
   begin(ctx: Context, personId: string): Promise<void>
   end(ctx: Context): Promise<void>
 }
 
 export function makeSessions(dependencies: SessionDependencies): Sessions {
-  const { records, findPerson, formKey, sessionSeconds, secure, now } = dependencies
+  const { state, findPerson, formKey, sessionSeconds, secure, now } = dependencies
   // RFC 6265bis §4.1.3.2: a browser accepts the prefix from this very host only.
   const cookie = secure ? '__Host-gatehouse_pages' : 'gatehouse_pages'
   const options = { httpOnly: true, sameSite: 'lax', signed: true, secure, path: '/' } as const
@@ -43,14 +46,14 @@ export function makeSessions(dependencies: SessionDependencies): Sessions {
   const end = async (ctx: Context) => {
     const sessionId = ctx.cookies.get(cookie, { signed: true })
     if (!sessionId) return
-    await records.destroy(recordId(sessionId))
+    await state.destroy(sha256(sessionId))
     ctx.cookies.set(cookie, null, options)
   }
 
   return {
     async find(ctx) {
       const sessionId = ctx.cookies.get(cookie, { signed: true })
-      const record = sessionId ? await records.find(recordId(sessionId)) : undefined
+      const record = sessionId ? await state.find(sha256(sessionId)) : undefined
       if (!sessionId || !record?.accountId) return undefined
       const person = await findPerson(record.accountId)
       const beganAt = Number(record['beganAt'])
@@ -63,7 +66,7 @@ export function makeSessions(dependencies: SessionDependencies): Sessions {
       await end(ctx)
       const sessionId = randomBytes(32).toString('base64url')
       const record = { accountId: personId, beganAt: now() }
-      await records.upsert(recordId(sessionId), record, sessionSeconds)
+      await state.upsert(sha256(sessionId), record, sessionSeconds)
       ctx.cookies.set(cookie, sessionId, { ...options, maxAge: sessionSeconds * 1000 })
     },
 
@@ -71,6 +74,7 @@ export function makeSessions(dependencies: SessionDependencies): Sessions {
   }
 }
 
-function recordId(sessionId: string): string {
-  return createHash('sha256').update(sessionId).digest('base64url')
+/** The person as the one who changes something, for the audit trail. */
+export function actorOf(ctx: Context, { person }: PageSession, now: () => number): Actor {
+  return { personId: person.id, requestId: requestIdOf(ctx), now: now() }
 }

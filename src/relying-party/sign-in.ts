@@ -1,15 +1,26 @@
-import { createHash, randomBytes } from 'node:crypto'
-
-import { createLocalJWKSet, type JWK, type JWTPayload, jwtVerify } from 'jose'
-import type { JWK as EngineKey } from 'oidc-provider'
+import {
+  allowInsecureRequests,
+  authorizationCodeGrantRequest,
+  calculatePKCECodeChallenge,
+  clockSkew,
+  clockTolerance,
+  customFetch,
+  generateRandomCodeVerifier,
+  generateRandomNonce,
+  generateRandomState,
+  getValidatedIdTokenClaims,
+  None,
+  processAuthorizationCodeResponse,
+  validateApplicationLevelSignature,
+  validateAuthResponse,
+} from 'oauth4webapi'
 import { z } from 'zod'
 
 import { signInIncomplete } from '../http/errors.ts'
-import { pages } from '../http/page-paths.ts'
-import { paths } from '../http/paths.ts'
+import { pages, paths } from '../http/paths.ts'
 import { OPENID } from '../scopes/catalogue.ts'
 import { OWN_CLIENT_ID } from './own-client.ts'
-import type { OwnRequest } from './own-request.ts'
+import type { OwnFetch } from './own-request.ts'
 
 /**
  * The relying party's half of a sign-in: authorization code with PKCE, state, nonce and the check of
@@ -17,9 +28,7 @@ import type { OwnRequest } from './own-request.ts'
  */
 export interface SignInDependencies {
   readonly baseUrl: string
-  /** Keys of id_tokens; only their public halves are used. */
-  readonly keys: readonly EngineKey[]
-  readonly ownRequest: OwnRequest
+  readonly ownFetch: OwnFetch
   readonly now: () => number
 }
 
@@ -39,11 +48,12 @@ export function parsePendingSignIn(text: string): PendingSignIn {
 }
 
 /** Begins a sign-in that ends at `returnTo`, an address of this service. */
-export function beginSignIn(
+export async function beginSignIn(
   returnTo: string,
   baseUrl: string,
-): { pending: PendingSignIn; address: string } {
-  const [state, nonce, verifier] = [random(), random(), random()]
+): Promise<{ pending: PendingSignIn; address: string }> {
+  const [state, nonce] = [generateRandomState(), generateRandomNonce()]
+  const verifier = generateRandomCodeVerifier()
   const query = new URLSearchParams({
     response_type: 'code',
     client_id: OWN_CLIENT_ID,
@@ -51,7 +61,7 @@ export function beginSignIn(
     scope: OPENID,
     state,
     nonce,
-    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge: await calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
   })
   return {
@@ -64,58 +74,53 @@ export function beginSignIn(
 export async function completeSignIn(
   answer: URLSearchParams,
   pending: PendingSignIn,
-  dependencies: SignInDependencies,
+  { baseUrl, ownFetch, now }: SignInDependencies,
 ): Promise<string> {
-  const { baseUrl, ownRequest } = dependencies
-  const code = answer.get('code')
-  if (answer.get('iss') !== baseUrl || !code) throw signInIncomplete('no code of this issuer')
-  const tokens = tokenAnswer.safeParse(
-    await ownRequest(
-      paths.token,
-      new URLSearchParams({
-        grant_type: 'authorization_code',
-        client_id: OWN_CLIENT_ID,
-        redirect_uri: baseUrl + pages.signedIn,
-        code_verifier: pending.verifier,
-        code,
-      }),
-    ),
-  )
-  if (!tokens.success) throw signInIncomplete('the code was not accepted')
-  const claims = await verify(tokens.data.id_token, dependencies)
-  if (claims['nonce'] !== pending.nonce || !claims.sub) throw signInIncomplete('another nonce')
-  return claims.sub
-}
-
-const tokenAnswer = z.object({ id_token: z.string() })
-
-// Specification, Authentication 7: iss, aud, exp, nonce, and the signature by the key named in `kid`.
-async function verify(
-  idToken: string,
-  { keys, baseUrl, now }: SignInDependencies,
-): Promise<JWTPayload> {
-  try {
-    const { payload } = await jwtVerify(
-      idToken,
-      createLocalJWKSet({ keys: keys.map(publicHalf) }),
-      {
-        issuer: baseUrl,
-        audience: OWN_CLIENT_ID,
-        algorithms: ['ES256'],
-        currentDate: new Date(now()),
-      },
-    )
-    return payload
-  } catch (error) {
-    throw Object.assign(signInIncomplete('an id_token that is not right'), { cause: error })
+  const server = {
+    issuer: baseUrl,
+    token_endpoint: baseUrl + paths.token,
+    jwks_uri: baseUrl + paths.jwks,
+    authorization_response_iss_parameter_supported: true,
   }
+  const client = {
+    client_id: OWN_CLIENT_ID,
+    id_token_signed_response_alg: 'ES256',
+    [clockSkew]: Math.round((now() - Date.now()) / 1000),
+    // One process has one clock.
+    [clockTolerance]: 0,
+  }
+  // A base address without TLS is no danger to what never leaves the process.
+  const options = { [customFetch]: ownFetch, [allowInsecureRequests]: true }
+
+  if (!answer.get('code')) throw signInIncomplete('no code of this issuer')
+  const callback = await orRefuse('no code of this issuer', () =>
+    validateAuthResponse(server, client, answer, pending.state),
+  )
+  const response = await authorizationCodeGrantRequest(
+    server,
+    client,
+    None(),
+    callback,
+    baseUrl + pages.signedIn,
+    pending.verifier,
+    options,
+  )
+  if (!response.ok) throw signInIncomplete('the code was not accepted')
+  // Specification, Authentication 7: iss, aud, exp, nonce, and the signature by the key of `kid`.
+  return await orRefuse('an id_token that is not right', async () => {
+    const tokens = await processAuthorizationCodeResponse(server, client, response, {
+      expectedNonce: pending.nonce,
+      requireIdToken: true,
+    })
+    await validateApplicationLevelSignature(server, response, options)
+    return getValidatedIdTokenClaims(tokens)?.sub ?? ''
+  })
 }
 
-function publicHalf({ d: _private, ...key }: EngineKey): JWK {
-  // The engine's type says of every member that it may be undefined; these are our own EC keys.
-  return key as JWK
-}
-
-function random(): string {
-  return randomBytes(32).toString('base64url')
+async function orRefuse<Value>(why: string, step: () => Value | Promise<Value>): Promise<Value> {
+  try {
+    return await step()
+  } catch (error) {
+    throw Object.assign(signInIncomplete(why), { cause: error })
+  }
 }

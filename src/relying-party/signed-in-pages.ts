@@ -1,14 +1,14 @@
 import { bodyParser } from '@koa/bodyparser'
 import type { Context, Middleware } from 'koa'
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { signInCancelledPage } from '../../views/account-signed-out.ts'
-import type { Html } from '../../views/html.ts'
 import { signInIncomplete } from '../http/errors.ts'
 import { checkFormToken } from '../http/form.ts'
-import { pages } from '../http/page-paths.ts'
-import { paths } from '../http/paths.ts'
+import { seeOther, sendPage } from '../http/page.ts'
+import { pages, paths } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
+import { makeRouter } from '../http/router.ts'
 import type { PageSession, Sessions } from './page-session.ts'
 import {
   beginSignIn,
@@ -18,17 +18,17 @@ import {
 } from './sign-in.ts'
 
 /**
- * The door to /admin and /account: whoever is not signed in is sent through this service's own
- * authorization endpoint and comes back to the page that was asked for.
+ * The pages at /admin and /account, for people who are signed in: whoever is not is sent through this
+ * service's own authorization endpoint and comes back to the page that was asked for.
  */
 export interface SignedInPages {
-  /** A page for a signed-in visitor. */
+  /** A page for somebody who is signed in. */
   page(show: PageHandler): Middleware
-  /** A form that a signed-in visitor sent from one of our pages. */
+  /** A form that somebody who is signed in sent from one of our pages. */
   form(answer: PageHandler): Middleware
   /** The way back from the sign-in, and the way out. */
   routes(): Router
-  /** Ends the visitor's session here when the browser session ends at the logout endpoint. */
+  /** Ends the person's session here when the browser session ends at the logout endpoint. */
   followLogout(): Middleware
 }
 
@@ -50,10 +50,10 @@ const FORM_BYTES_MAX = '32kb'
 export function makeSignedInPages(dependencies: SignedInPagesDependencies): SignedInPages {
   const { sessions } = dependencies
   const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
-  const gate: SignedInPages = {
+  const signedInPages: SignedInPages = {
     page: (show) => async (ctx) => {
       const session = await sessions.find(ctx)
-      if (!session) return sendToSignIn(ctx, ctx.url, dependencies)
+      if (!session) return await sendToSignIn(ctx, ctx.url, dependencies)
       logFields(ctx).person = session.person.id
       await show(ctx as PageContext, session)
     },
@@ -69,11 +69,11 @@ export function makeSignedInPages(dependencies: SignedInPagesDependencies): Sign
     },
 
     routes() {
-      const router = new Router()
+      const router = makeRouter()
       router.get(pages.signedIn, async (ctx) => await comeBack(ctx, dependencies))
       router.post(
         pages.signOut,
-        gate.form(async (ctx) => {
+        signedInPages.form(async (ctx) => {
           await sessions.end(ctx)
           // The browser session is ended there too, after asking once (RP-Initiated Logout §2).
           seeOther(ctx, paths.endSession)
@@ -90,34 +90,19 @@ export function makeSignedInPages(dependencies: SignedInPagesDependencies): Sign
       }
     },
   }
-  return gate
-}
-
-/** Sends a page; its address may hold what only this person may know. */
-export function sendPage(ctx: Context, page: Html): void {
-  // ctx.body would turn a 404 into 200, and keeps every other status.
-  ctx.body = page.toString()
-  ctx.type = 'html'
-  ctx.set('Cache-Control', 'no-store')
-}
-
-/** The answer to a form: go and look at a page, which may be loaded again without sending twice. */
-export function seeOther(ctx: Context, address: string): void {
-  ctx.redirect(address)
-  ctx.status = 303
-  ctx.set('Cache-Control', 'no-store')
+  return signedInPages
 }
 
 function areaOf(path: string): string {
   return path.startsWith(pages.admin) ? pages.admin : pages.account
 }
 
-function sendToSignIn(
+async function sendToSignIn(
   ctx: Context,
   returnTo: string,
   { baseUrl, seal }: SignedInPagesDependencies,
-): void {
-  const { pending, address } = beginSignIn(returnTo, baseUrl)
+): Promise<void> {
+  const { pending, address } = await beginSignIn(returnTo, baseUrl)
   ctx.cookies.set(SIGN_IN_COOKIE, seal(JSON.stringify(pending)), {
     ...signInCookie(baseUrl),
     maxAge: SIGN_IN_SECONDS * 1000,

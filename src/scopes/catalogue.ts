@@ -5,12 +5,12 @@
  */
 
 export type Audience = 'identity' | 'operator' | 'member'
-export type Access = 'identity' | 'read' | 'write'
+export type ScopeAccess = 'identity' | 'read' | 'write'
 
 export interface Scope {
   readonly name: string
   readonly audience: Audience
-  readonly access: Access
+  readonly access: ScopeAccess
   /** The words of the specification's table, for discovery documents and docs. */
   readonly grants: string
   /** What the consent page tells the person, as the end of "can see …" or "can change …". */

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 
+import type { StoreGuard } from './guard.ts'
 import type { Schema } from './schema.ts'
 
 /** SQLite or PostgreSQL behind the same queries; which one it is matters to nobody but the store. */
@@ -20,6 +21,8 @@ export interface DatabaseOptions {
   readonly now?: () => number
   /** Hears of connections that broke while nobody used them; the pool replaces them by itself. */
   readonly onIdleError?: (error: Error) => void
+  /** What every query passes through; none does without it. */
+  readonly guard?: StoreGuard
   /** Another folder of migrations, for tests. */
   readonly migrationsFolder?: string
 }

@@ -1,9 +1,9 @@
-import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient, sql } from 'kysely'
+import { PostgresDialect, type PostgresPool, type PostgresPoolClient, sql } from 'kysely'
 import pg from 'pg'
 
 import type { Database, DatabaseLocation, EngineOptions } from './database.ts'
+import { openKysely } from './guard.ts'
 import { type Migration, type MigrationSession, migrate } from './migrate.ts'
-import type { Schema } from './schema.ts'
 
 type PostgresLocation = Extract<DatabaseLocation, { kind: 'postgres' }>
 
@@ -53,9 +53,8 @@ export async function openPostgres(
   // transaction for example. Whoever uses it learns of it from the next query.
   pool.on('connect', (client) => client.on('error', () => {}))
 
-  const kysely = new Kysely<Schema>({
-    dialect: new PostgresDialect({ pool: withDeadlines(pool, queryTimeoutMs) }),
-  })
+  const dialect = new PostgresDialect({ pool: withDeadlines(pool, queryTimeoutMs) })
+  const kysely = openKysely(dialect, options.guard)
   return {
     kysely,
     engine: 'postgres',

@@ -6,7 +6,6 @@ import {
   CompiledQuery,
   type DatabaseConnection,
   type Driver,
-  Kysely,
   type SqliteDatabase,
   SqliteDialect,
   SqliteDriver,
@@ -14,8 +13,8 @@ import {
 } from 'kysely'
 
 import type { Database, EngineOptions } from './database.ts'
+import { openKysely } from './guard.ts'
 import { type Migration, type MigrationSession, migrate } from './migrate.ts'
-import type { Schema } from './schema.ts'
 
 /** How long a start waits for another process that is just migrating the same file. */
 const MIGRATION_TIMEOUT_MS = 30_000
@@ -39,9 +38,8 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
     throw error
   }
 
-  const kysely = new Kysely<Schema>({
-    dialect: new WritingSqliteDialect({ database: withStatementCache(connection) }),
-  })
+  const dialect = new WritingSqliteDialect({ database: withStatementCache(connection) })
+  const kysely = openKysely(dialect, options.guard)
   return {
     kysely,
     engine: 'sqlite',
