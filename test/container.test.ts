@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { environmentTable } from '../src/config/environment.ts'
+import { environmentVariables } from '../src/config/environment.ts'
 
 const root = join(import.meta.dirname, '..')
 const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8').replaceAll(/\\\n/g, '')
@@ -24,7 +24,7 @@ describe('the container', () => {
   })
 
   it('sets only variables that the service reads', () => {
-    const known: readonly string[] = environmentTable.map(([name]) => name)
+    const known: readonly string[] = Object.keys(environmentVariables.shape)
     const image = [...(/^ENV (.+)$/m.exec(dockerfile)?.[1] ?? '').matchAll(/([A-Z_]+)=/g)]
     const service = /\n {4}environment:\n((?: {6}.*\n)+)/.exec(compose)?.[1] ?? ''
     const names = [...image, ...service.matchAll(/^ {6}([A-Z_]+):/gm)].map(([, name]) => name)
