@@ -362,8 +362,7 @@ describe('traps: an address has one spelling', () => {
   })
 })
 
-describe('traps: storage that does not answer is 503 soon (design 24)', function () {
-  this.timeout(30_000)
+describe('traps: storage that does not answer is 503 soon (design 24)', () => {
   const WAIT_MS = 2000
   const attempt = async (url: string) =>
     await fetch(url + paths.token, {
