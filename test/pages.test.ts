@@ -340,8 +340,7 @@ describe('pages', () => {
   })
 })
 
-describe('pages in a browser', function () {
-  this.timeout(60_000)
+describe('pages in a browser', () => {
   let browser: Browser
   let served: Served
 
