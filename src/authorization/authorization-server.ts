@@ -3,40 +3,28 @@ import type { Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 
 import { toClientMetadata } from '../clients/client-metadata.ts'
-import type { ClientFinder } from '../clients/find-client.ts'
-import { type FindGrant, makeFindAccess } from '../grants/access.ts'
-import type { GrantStore } from '../grants/grant-store.ts'
+import { makeFindAccess } from '../grants/access.ts'
 import type { KeyRing } from '../keys/signing-keys.ts'
-import type { Person } from '../people/person-store.ts'
-import type { StateStore } from '../store/state.ts'
-import { makeFindAccount } from '../token/claims.ts'
+import { type ClaimsDependencies, makeFindAccount } from '../token/claims.ts'
 import { registerRefreshGrant } from '../token/refresh-token.ts'
 import { makeResources } from '../token/resource-indicators.ts'
 import { authorizationRequests } from './authorize-requests.ts'
-import { engineAdapter } from './engine-adapter.ts'
+import { type EngineAdapterDependencies, engineAdapter } from './engine-adapter.ts'
 import { logEngineEvents } from './engine-events.ts'
 import { makeInteractions } from './interactions.ts'
 import { oncePerRequest } from './once-per-request.ts'
 import { createProvider, type ProviderDependencies } from './provider.ts'
 
 export interface AuthorizationServerPorts
-  extends Pick<
-    ProviderDependencies,
-    | 'baseUrl'
-    | 'cookieKeys'
-    | 'lifetimes'
-    | 'listHeldSites'
-    | 'documentResolution'
-    | 'conformance'
-    | 'countUse'
-  > {
+  extends Omit<
+      ProviderDependencies,
+      'adapter' | 'keys' | 'resources' | 'findAccount' | 'findAccess' | 'grants'
+    >,
+    Omit<EngineAdapterDependencies, 'resources' | 'present' | 'grants'>,
+    Pick<ClaimsDependencies, 'findPerson'> {
   /** Addresses below {base_url} that a `resource` parameter may name. */
   readonly protectedPaths: readonly string[]
-  readonly state: StateStore
-  readonly clients: ClientFinder
-  readonly grants: GrantStore
-  readonly findGrant: FindGrant
-  readonly findPerson: (personId: string) => Promise<Person | undefined>
+  readonly grants: ProviderDependencies['grants'] & EngineAdapterDependencies['grants']
   readonly logger: Logger
   readonly now: () => number
 }
