@@ -164,10 +164,10 @@ function chunks<T>(list: readonly T[], size: number): T[][] {
 
 /** Whether nobody and nothing lives in the database yet: no person and no site. */
 export async function isEmpty({ kysely }: Database): Promise<boolean> {
-  const person = await kysely.selectFrom('person').select('id').limit(1).executeTakeFirst()
-  if (person !== undefined) return false
-  const site = await kysely.selectFrom('site').select('id').limit(1).executeTakeFirst()
-  return site === undefined
+  for (const table of ['person', 'site'] as const) {
+    if (await kysely.selectFrom(table).select('id').limit(1).executeTakeFirst()) return false
+  }
+  return true
 }
 
 /** Whether the database was filled with the demo campus, whose passwords everybody knows. */

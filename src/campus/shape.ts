@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { isSafeRedirect } from '../clients/redirect-uri.ts'
+import { mayReturnTo } from '../clients/redirect-uri.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import { isTime } from './time.ts'
 
@@ -204,8 +204,7 @@ const application = z
       'belongs to client_secret_post, only there',
     )
     for (const field of ['redirectUris', 'postLogoutRedirectUris'] as const) {
-      for (const uri of row[field])
-        must(isSafeRedirect(uri, row.applicationType), field, refusal(uri))
+      for (const uri of row[field]) must(mayReturnTo(uri, row.applicationType), field, refusal(uri))
     }
   })
 

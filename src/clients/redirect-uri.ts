@@ -52,7 +52,7 @@ export function isUnderHost(uri: string, document: URL): boolean {
  * machine (RFC 8252 §7.3), and a native application claims https only for a real host (§7.2). The
  * engine says the same of native clients and less of web clients.
  */
-export function isSafeRedirect(uri: string, applicationType: 'web' | 'native'): boolean {
+export function mayReturnTo(uri: string, applicationType: 'web' | 'native'): boolean {
   const url = URL.parse(uri)
   if (url === null || uri.includes('#') || url.username !== '') return false
   const isLoopback = isLoopbackHost(url.hostname)

@@ -143,32 +143,16 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
 }
 
 function readJson<T>(file: string, shape: z.ZodType<T>, problems: string[]): T | undefined {
-  let text: string
   try {
-    text = readFileSync(file, 'utf8')
-  } catch {
-    problems.push(`${file} cannot be read`)
+    const { data, error } = shape.safeParse(JSON.parse(readFileSync(file, 'utf8')))
+    for (const { path, message } of error?.issues ?? []) {
+      problems.push(`${file}: ${path.join('.')}: ${message}`)
+    }
+    return data
+  } catch (error) {
+    problems.push(`${file} ${error instanceof SyntaxError ? 'is not JSON' : 'cannot be read'}`)
     return undefined
   }
-  return parseJson(text, shape, (problem) => problems.push(`${file}${problem}`))
-}
-
-function parseJson<T>(
-  text: string,
-  shape: z.ZodType<T>,
-  report: (problem: string) => void,
-): T | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    report(' is not JSON')
-    return undefined
-  }
-  const parsed = shape.safeParse(value)
-  if (parsed.success) return parsed.data
-  for (const { path, message } of parsed.error.issues) report(`: ${path.join('.')}: ${message}`)
-  return undefined
 }
 
 function repeatedIn(integrations: readonly Integration[]): string[] {
