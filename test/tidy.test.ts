@@ -77,6 +77,8 @@ const tooMany = ['src/gatehouse.ts', 'src/app-pages.ts', 'src/open-gatehouse.ts'
 const surfacesWithTooMany = [
   'src/account/routes.ts',
   'src/admin/application-routes.ts',
+  'src/authorization/authorization-server.ts',
+  'src/authorization/provider.ts',
   'src/graphql/routes.ts',
   'src/interaction/routes.ts',
   'src/mcp/routes.ts',
