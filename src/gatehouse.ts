@@ -1,302 +1,241 @@
-import type { Cluster, Redis } from 'ioredis'
-import Router from 'koa-router'
-import type { Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 
-import packageJson from '../package.json' with { type: 'json' }
-import { noteRefusal, type PageRecords, usePages } from './app-pages.ts'
-import { authorizationRequests } from './authorization/authorize-requests.ts'
-import type { ConformanceProfile } from './authorization/conformance-profile.ts'
-import { engineAdapter } from './authorization/engine-adapter.ts'
-import { engineAnswers } from './authorization/engine-answers.ts'
-import { logEngineEvents } from './authorization/engine-events.ts'
-import { makeInteractions } from './authorization/interactions.ts'
-import { createProvider } from './authorization/provider.ts'
-import { toClientMetadata } from './clients/client-metadata.ts'
+import { accountRoutes } from './account/routes.ts'
+import { adminRoutes } from './admin/routes.ts'
+import { type ClientRefusals, makeClientRefusals } from './applications/application-refusals.ts'
+import {
+  type AuthorizationServer,
+  makeAuthorizationServer,
+} from './authorization/authorization-server.ts'
+import { startBackgroundTasks } from './background-tasks.ts'
+import { type DemoAccounts, settleDemo } from './campus/demo.ts'
 import { type Clients, makeClients } from './clients/find-client.ts'
-import type { Config } from './config/config.ts'
+import { type Config, mayServeDemo } from './config/config.ts'
 import { isLoopbackUrl } from './config/environment.ts'
-import { authMd } from './discovery/auth-md.ts'
-import { cacheableJson } from './discovery/cacheable.ts'
-import type { ServiceFacts } from './discovery/facts.ts'
-import { protectedResourcePath } from './discovery/protected-resource.ts'
-import { discoveryRoutes } from './discovery/routes.ts'
-import { type AccessQuestion, findAccess } from './grants/access.ts'
-import { makeGrantStore } from './grants/grant-store.ts'
-import { type MemberApi, makeMemberApi } from './graphql/member-api.ts'
-import { memberRoutes } from './graphql/routes.ts'
-import { canonicalPath } from './http/canonical-path.ts'
-import { errorHandler } from './http/error-handler.ts'
-import { paths } from './http/paths.ts'
-import { pinnedHost } from './http/pinned-host.ts'
-import { requestLog } from './http/request-log.ts'
+import { type Discovery, makeDiscovery } from './discovery/discovery.ts'
+import { makeGrants } from './grants/grants.ts'
+import { memberSurface } from './graphql/surface.ts'
+import { everyRequest } from './http/every-request.ts'
 import { httpRoutes } from './http/routes.ts'
-import { securityHeaders } from './http/security-headers.ts'
-import { guardStorage } from './http/storage-guard.ts'
+import { storageGuard } from './http/storage-guard.ts'
 import { interactionRoutes } from './interaction/routes.ts'
-import type { SecretRoot } from './keys/secret-root.ts'
-import type { KeyRing } from './keys/signing-keys.ts'
-import { makeToolEndpoint } from './mcp/endpoint.ts'
+import { type Keys, openKeys } from './keys/keys.ts'
+import { toolEndpoint } from './mcp/endpoint.ts'
 import { makeCursors } from './member/connection.ts'
-import { makeMemberData } from './member/member-data.ts'
-import { type DocumentClients, makeDocumentClients } from './metadata-documents/document-clients.ts'
-import { makeAttemptLimits } from './people/attempt-limits.ts'
-import { makeSignIn } from './people/authenticate.ts'
-import { makePasswords } from './people/password.ts'
-import { makePersonStore } from './people/person-store.ts'
+import { makeDocumentClients } from './metadata-documents/document-clients.ts'
+import { makePeople, type People } from './people/people.ts'
 import { registrationRoutes } from './registration/routes.ts'
-import { withOwnClient } from './relying-party/own-client.ts'
-import { makeVerifyBearer } from './resource-server/verdict.ts'
-import { listHeldSites } from './sites/site-choice.ts'
-import type { Database } from './store/database.ts'
-import type { StateStore } from './store/state.ts'
-import { bearerTokens } from './token/bearer-tokens.ts'
-import { accessQuestion, makeFindAccount } from './token/claims.ts'
-import { makeJudge } from './token/introspection.ts'
-import { registerRefreshGrant } from './token/refresh-token.ts'
-import { makeResources } from './token/resource-indicators.ts'
+import {
+  makeSignedInPages,
+  type SignedInPages,
+  type SignedInPagesPorts,
+} from './relying-party/signed-in-pages.ts'
+import { makeVerifyBearer, type VerifyBearer } from './resource-server/verdict.ts'
+import { openStores, type Stores } from './store/open-stores.ts'
 
-/** What is opened once and outlives a change of keys. */
-export interface Stores {
-  readonly database: Database
-  readonly state: StateStore
-  readonly redis: Redis | Cluster | undefined
+/** A running service without its socket: stores are open, keys are loaded, timers run. */
+export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
+
+export interface GatehouseOptions {
+  readonly now?: () => number
+  /** Sends the requests for metadata documents; tests reach hosts of their own by it. */
+  readonly fetch?: typeof fetch
 }
 
-export interface Parts extends Stores {
+/**
+ * The composition root: the only module that knows every part. What was opened is closed again, in
+ * reverse, when the service is disposed of or a later step fails.
+ */
+export async function openGatehouse(
+  config: Config,
+  logger: Logger,
+  { now = Date.now, fetch = globalThis.fetch }: GatehouseOptions = {},
+) {
+  const { service } = config
+  await using opening = new AsyncDisposableStack()
+  const stores = await openStores(
+    { ...config, ...service.storage },
+    {
+      guard: storageGuard,
+      onIdleError: ({ message }) => logger.warn({ cause: message }, 'a database connection broke'),
+    },
+  )
+  opening.use(stores)
+  const { database } = stores
+  const keys = openKeys({ ...config, database, policy: service.keys, now })
+  const people = makePeople({ ...stores, policy: service.signIn })
+  const { hashPassword } = people
+  const mayServe = mayServeDemo(config)
+  const demoAccounts = await settleDemo(database, { ...config, mayServe, hashPassword, now })
+
+  let ring = await keys.loadRing()
+  const ground = { config, logger, stores, keys, people, demoAccounts, now, fetch }
+  const { grants, refusals, makeHandler } = await makeParts(ground, () => handler)
+  let handler = makeHandler(ring.keys)
+  const followKeys = async () => {
+    const found = await keys.loadRing()
+    if (found.version === ring.version) return
+    ring = found
+    handler = makeHandler(ring.keys)
+    logger.info({ keys: ring.version }, 'signing keys changed')
+  }
+
+  opening.defer(refusals.flush)
+  opening.defer(grants.usage.flush)
+  const { usageFlushSeconds, sweepSeconds } = service.storage
+  const tasks = [
+    { everySeconds: usageFlushSeconds, run: grants.usage.flush },
+    { everySeconds: usageFlushSeconds, run: refusals.flush },
+    { everySeconds: service.keys.reloadSeconds, run: followKeys },
+    { everySeconds: sweepSeconds, run: stores.state.sweep },
+    { everySeconds: sweepSeconds, run: grants.prune },
+  ]
+  opening.use(startBackgroundTasks(tasks, logger))
+  const open = opening.move()
+  return {
+    stores,
+    demoAccounts,
+    /** The application with the keys of this moment; it changes when keys rotate. */
+    handler: () => handler,
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  }
+}
+
+/** What all parts are made of. */
+interface Ground {
   readonly config: Config
-  readonly secretRoot: SecretRoot
   readonly logger: Logger
-  readonly conformance: ConformanceProfile | undefined
-  readonly records: PageRecords
-  readonly demoAccounts: readonly { login: string; password: string; what: string }[]
+  readonly stores: Stores
+  readonly keys: Keys
+  readonly people: People
+  readonly demoAccounts: DemoAccounts
   readonly now: () => number
-  /** Sends the requests for metadata documents. */
   readonly fetch: typeof fetch
 }
 
 /**
- * The composition root: the only module that knows every part. What has state of its own is made
- * here once; the application around the engine is made again for each ring of signing keys, because
- * the engine takes its keys at construction only. Making it costs about a millisecond.
+ * The parts, each made once. Only what holds the engine is made again for each ring of keys.
+ *
+ * @param handler the application as it is at the moment, for requests of our own
  */
-export function createService(parts: Parts): (ring: KeyRing) => Provider {
-  const { config, database, state, redis, secretRoot, now } = parts
-  const limits = makeAttemptLimits(config.service.signIn, redis)
-  const integrations = new Set(config.integrations.map(({ client_id }) => client_id))
-  const accounts = makePersonStore(database)
-  const policy = clientPolicy(config)
-  const documents = makeDocumentClients({ ...parts, ...policy, policy: policy.metadataDocuments })
-  const clients = withOwnClient(makeClients({ ...parts, ...policy, documents }), {
-    baseUrl: config.baseUrl,
-    serviceName: config.service.name,
-  })
-  const memberApi = makeMemberApi({
-    data: makeMemberData(database, now),
-    cursors: makeCursors(secretRoot.cursorKeys),
-    limits: config.service.memberApi,
-  })
-  const domain: Domain = {
-    clients,
-    documents,
-    findPerson: accounts.findPerson,
-    findAccess: (question: AccessQuestion) =>
-      clients.admitsOrigin(question.clientId)
-        ? findAccess(database, question, integrations)
-        : Promise.resolve({ kind: 'lost', reason: 'the client is disabled' } as const),
-    listHeldSites: (personId: string) => listHeldSites(database, personId),
-    signIn: makeSignIn({ accounts, limits, passwords: makePasswords(config.service.signIn) }),
-    memberApi,
-    toolEndpoint: makeToolEndpoint({
-      ...toolSettings(config),
-      redis,
-      read: (question) => question(database),
-      executeMember: memberApi.executeMember,
-      now,
-    }),
-    async checkStores() {
-      await Promise.all([database.ping(), state.ping()])
-    },
-  }
-  return (ring) => createApp(parts, domain, ring)
-}
-
-interface Domain {
-  readonly clients: Clients
-  readonly documents: DocumentClients
-  readonly findPerson: ReturnType<typeof makePersonStore>['findPerson']
-  readonly findAccess: (question: AccessQuestion) => ReturnType<typeof findAccess>
-  readonly listHeldSites: (personId: string) => ReturnType<typeof listHeldSites>
-  readonly signIn: ReturnType<typeof makeSignIn>
-  readonly memberApi: MemberApi
-  readonly toolEndpoint: ReturnType<typeof makeToolEndpoint>
-  readonly checkStores: () => Promise<void>
-}
-
-/** One application: the engine, which is itself a Koa application, with our routes in front of it. */
-function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
-  const { config, secretRoot, logger, now } = parts
-  const { baseUrl } = config
-  const facts = factsOf(config)
-  const app = createEngine(parts, domain, ring)
-  const interactions = makeInteractions(app)
-  const verifyBearer = makeVerifyBearer(
-    bearerTokens(app, makeJudge(domain.findAccess, parts.records.usage.count), parts.state),
-    baseUrl,
-  )
-
-  app.use(pinnedHost(baseUrl, config.trustProxy))
-  app.use(requestLog(logger, now, noteRefusal(parts.records, now)))
-  app.use(guardStorage())
-  app.use(securityHeaders(baseUrl))
-  app.use(errorHandler())
-  app.use(canonicalPath(Object.values(paths)))
-  app.use(engineAnswers({ resourceMetadataUrl: baseUrl + protectedResourcePath('origin') }))
-  app.use(
-    httpRoutes({
-      checkStores: domain.checkStores,
-      conformance: parts.conformance !== undefined,
-      welcome: { baseUrl, links: welcomeLinks, demoAccounts: parts.demoAccounts },
-    }).routes(),
-  )
-  app.use(discoveryRoutes(facts).routes())
-  app.use(engineDocuments(facts.documentCacheSeconds).routes())
-  app.use(
-    registrationRoutes({
-      policy: { ...config, loopbackHosts: config.service.loopbackHosts },
-      register: domain.clients.loopback.register,
-      findClient: domain.clients.find,
-      countRegistration: domain.clients.countRegistration,
-    }).routes(),
-  )
-  app.use(authorizationRequests(makeResources(baseUrl, protectedPaths), parts.conformance).routes())
-  app.use(
-    memberRoutes({
-      api: domain.memberApi,
-      verifyBearer,
-      resourceMetadataUrl: baseUrl + protectedResourcePath('origin'),
-      baseUrl,
-      schemaCacheSeconds: config.service.documents.cacheSeconds,
-    }).routes(),
-  )
-  app.use(domain.toolEndpoint(verifyBearer).routes())
-  app.use(
-    interactionRoutes({
-      interactions,
-      signIn: domain.signIn,
-      findPerson: domain.findPerson,
-      formKey: secretRoot.formKey,
-    }).routes(),
-  )
-  usePages(app, parts)
-  return app
-}
-
-const protectedPaths = [paths.mcp, paths.graphql]
-
-function createEngine(parts: Parts, domain: Domain, ring: KeyRing): Provider {
-  const { config, secretRoot, state, logger, now } = parts
-  const { lifetimes } = config.service
-  const resources = makeResources(config.baseUrl, protectedPaths)
-  const engine = createProvider({
-    baseUrl: config.baseUrl,
-    adapter: engineAdapter({
-      state,
-      clients: domain.clients,
-      resources,
-      connections: makeGrantStore(parts.database, now),
-      present: toClientMetadata,
-    }),
-    keys: ring.keys,
-    cookieKeys: secretRoot.cookieKeys,
-    lifetimes,
-    resources,
-    findAccount: makeFindAccount({
-      ...domain,
-      conformance: parts.conformance,
-      countUse: parts.records.usage.count,
-    }),
-    judgeToken: makeJudge(domain.findAccess, parts.records.usage.count),
-    listHeldSites: domain.listHeldSites,
-    documentResolution: {
-      enabled: admitsDocuments(config.service),
-      documents: domain.documents,
-      fetch: parts.fetch,
-    },
-    conformance: parts.conformance,
-    now,
-  })
-  const refreshTokens = state.adapterFor('RefreshToken')
-  registerRefreshGrant({
-    provider: engine,
-    consumeOnce: (id, seed) => refreshTokens.consumeOnce(id, seed),
-    resources,
-    retrySeconds: lifetimes.refreshRetrySeconds,
-    accessTokenSeconds: lifetimes.accessTokenSeconds,
-    async findLoss(token) {
-      const access = await domain.findAccess(accessQuestion(token))
-      return access.kind === 'lost' ? access.reason : undefined
-    },
-    now,
-  })
-  logEngineEvents(engine, logger)
-  return engine
-}
-
-/** Discovery and JWKS are the engine's; that they may be cached and read from any page is ours. */
-function engineDocuments(cacheSeconds: number): Router {
-  const router = new Router()
-  const documents = [paths.authorizationServer, paths.openidConfiguration, paths.jwks]
-  router.get(documents, cacheableJson(cacheSeconds))
-  return router
-}
-
-const welcomeLinks = [
-  {
-    href: paths.openidConfiguration,
-    label: 'OpenID configuration',
-    what: 'OpenID Connect Discovery',
-  },
-  { href: paths.authMd, label: 'auth.md', what: 'how to get and use a token, step by step' },
-  { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and answer' },
-]
-
-/** What the tool endpoint is told of a configuration. */
-function toolSettings(config: Config) {
+async function makeParts(ground: Ground, handler: SignedInPagesPorts['handler']) {
+  const { config, logger, stores, people, now } = ground
+  const { secretRoot } = ground.keys
   const { baseUrl, service } = config
-  return {
-    service: { name: service.name, version: packageJson.version, baseUrl },
-    authGuide: () => authMd(factsOf(config)),
-    policy: service.mcp,
-    isLoopback: isLoopbackUrl,
-    resourceMetadataUrl: baseUrl + protectedResourcePath('mcp'),
-  }
-}
-
-/** What the clients of a configuration are made of. */
-function clientPolicy({ service, integrations }: Config) {
-  const { loopbackHosts, metadataDocuments, registration, lifetimes } = service
-  const tokensLiveSeconds = lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds
-  return { integrations, loopbackHosts, metadataDocuments, registration, tokensLiveSeconds }
-}
-
-function admitsDocuments({ metadataDocuments }: Config['service']): boolean {
-  return metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
-}
-
-/** What the discovery documents say of this configuration. */
-function factsOf({ baseUrl, service, integrations }: Config): ServiceFacts {
   const { lifetimes, metadataDocuments } = service
-  const { hosts, openRegistration } = metadataDocuments
-  const listed = hosts.length > 0 ? 'listed hosts' : 'off'
-  return {
+  const signedInPages = makeSignedInPages({
+    ...stores,
     baseUrl,
     serviceName: service.name,
-    metadataDocuments: openRegistration ? 'open' : listed,
-    metadataDocumentHosts: hosts,
+    people,
+    handler,
+    seals: secretRoot,
+    formKey: secretRoot.formKey,
+    sessionSeconds: lifetimes.pageSessionSeconds,
+    now,
+  })
+  const documents = makeDocumentClients({
+    ...stores,
+    policy: metadataDocuments,
     loopbackHosts: service.loopbackHosts,
-    integrations: integrations.map(({ client_name }) => ({ clientName: client_name })),
-    ttl: lifetimes,
-    documentCacheSeconds: service.documents.cacheSeconds,
+    tokensLiveSeconds: lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds,
+    now,
+  })
+  const own = signedInPages.client
+  const clients = makeClients({ ...config, ...service, ...stores, documents, own, now })
+  const { admitsOrigin } = clients
+  const grants = makeGrants({ ...config, ...stores, admitsOrigin, now })
+  const refusals = makeClientRefusals(stores.database)
+  const discovery = makeDiscovery(config)
+  const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
+  const authorization = await makeAuthorizationServer({
+    ...config,
+    ...stores,
+    lifetimes,
+    cookieKeys: secretRoot.cookieKeys,
+    clients,
+    documentResolution: { enabled: acceptsDocuments, documents, fetch: ground.fetch },
+    findPerson: people.findPerson,
+    findAccess: grants.findAccess,
+    countUse: grants.usage.count,
+    resourceMetadataUrl: discovery.metadataUrl('origin'),
+    logger,
+    now,
+  })
+  const parts = { signedInPages, clients, grants, refusals, discovery, authorization }
+  return { grants, refusals, makeHandler: makeSurfaces(ground, { ...parts, acceptsDocuments }) }
+}
+
+interface Parts {
+  readonly signedInPages: SignedInPages
+  readonly clients: Clients
+  readonly refusals: ClientRefusals
+  readonly discovery: Discovery
+  readonly authorization: AuthorizationServer
+  readonly acceptsDocuments: boolean
+}
+
+/** The surfaces, and the order in which they see a request; the engine sees what is left. */
+function makeSurfaces(ground: Ground, parts: Parts) {
+  const { config, logger, stores, people, demoAccounts, now } = ground
+  const { secretRoot } = ground.keys
+  const { baseUrl, trustProxy, service, conformance } = config
+  const { signedInPages, clients, refusals, discovery, authorization } = parts
+  let verify: VerifyBearer
+  const verifyBearer: VerifyBearer = (headers) => verify(headers)
+  const common = { ...stores, baseUrl, verifyBearer, signedInPages, now }
+  const member = memberSurface({
+    ...common,
+    cursors: makeCursors(secretRoot.cursorKeys),
+    limits: service.memberApi,
+    resourceMetadataUrl: discovery.metadataUrl('origin'),
+    schemaCacheSeconds: service.documents.cacheSeconds,
+  })
+  const tools = toolEndpoint({
+    ...common,
+    serviceName: service.name,
+    policy: service.mcp,
+    isLoopback: isLoopbackUrl,
+    executeMember: member.executeMember,
+    authGuide: discovery.authGuide,
+    resourceMetadataUrl: discovery.metadataUrl('mcp'),
+  })
+  const admin = adminRoutes({
+    ...common,
+    seals: secretRoot,
+    refusals,
+    acceptsDocuments: parts.acceptsDocuments,
+    loopbackHosts: service.loopbackHosts,
+  })
+  const first = [
+    ...everyRequest({ baseUrl, trustProxy, logger, hear: refusals.hear, now }),
+    authorization.answers,
+    httpRoutes({
+      checkStores: stores.ping,
+      conformance: conformance !== undefined,
+      welcome: { baseUrl, demoAccounts },
+    }),
+    discovery.routes,
+    registrationRoutes({ policy: { ...config, ...service }, clients }),
+    authorization.requests,
+    member.routes,
+    tools,
+  ]
+  const last = [
+    signedInPages.followLogout(),
+    signedInPages.routes(),
+    accountRoutes(common),
+    ...admin,
+  ]
+
+  return (keys: Parameters<AuthorizationServer['withKeys']>[0]) => {
+    const { engine, interactions, tokens } = authorization.withKeys(keys)
+    verify = makeVerifyBearer(tokens, baseUrl)
+    const { formKey } = secretRoot
+    const interaction = interactionRoutes({ ...people, interactions, formKey })
+    for (const surface of [...first, interaction, ...last]) {
+      engine.use('routes' in surface ? surface.routes() : surface)
+    }
+    return engine.callback()
   }
 }

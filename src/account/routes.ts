@@ -1,62 +1,30 @@
 import Router from 'koa-router'
 
-import { connectedAppsPage, removeAppPage } from '../../views/account-apps.ts'
 import { accountHomePage } from '../../views/account-home.ts'
 import { signedOutEverywherePage, signOutEverywherePage } from '../../views/account-signed-out.ts'
-import type { AreaView } from '../../views/area.ts'
-import type { Actor } from '../audit/audit-log.ts'
-import type { AppLine, GrantLists } from '../grants/grant-lists.ts'
-import { nothingHere } from '../http/errors.ts'
-import { formField } from '../http/form.ts'
-import { noticeOf } from '../http/notice.ts'
 import { pages } from '../http/page-paths.ts'
-import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
-import { actorOf, type PageSession } from '../relying-party/page-session.ts'
-import {
-  type PageContext,
-  type SignedInPages,
-  seeOther,
-  sendPage,
-} from '../relying-party/signed-in-pages.ts'
-import { describeScopes } from '../scopes/scope-sentences.ts'
+import type { PageSession } from '../relying-party/page-session.ts'
+import { type PageContext, seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
 import { operates } from '../sites/roles.ts'
-import type { HeldSite } from '../sites/site-choice.ts'
-import { kindOfOrigin } from './app-kind.ts'
-
-export interface AccountDependencies {
-  readonly gate: SignedInPages
-  readonly lists: Pick<GrantLists, 'listApps' | 'findApp'>
-  readonly listHeldSites: (personId: string) => Promise<readonly HeldSite[]>
-  /** The address of the administration of a site, by the site's id. */
-  readonly slugsOf: (personId: string) => Promise<readonly { id: string; slug: string }[]>
-  /** @returns false when there was nothing to remove */
-  readonly removeApp: (line: AppLine, actor: Actor) => Promise<boolean>
-  readonly signOutEverywhere: (ctx: PageContext, session: PageSession) => Promise<void>
-  readonly now: () => number
-}
-
-const addresses = {
-  home: pages.account,
-  apps: `${pages.account}/apps`,
-  remove: `${pages.account}/apps/remove`,
-  signOutEverywhere: `${pages.account}/sign-out-everywhere`,
-  signedOutEverywhere: `${pages.account}/signed-out-everywhere`,
-} as const
+import { listOperatedSites } from '../sites/site-admin.ts'
+import { listHeldSites } from '../sites/site-choice.ts'
+import { appRoutes } from './app-routes.ts'
+import { type AccountPorts, addresses, areaOf } from './area.ts'
 
 /** /account: who the person is here, what they connected, and the way out of every browser. */
-export function accountRoutes(dependencies: AccountDependencies): Router {
+export function accountRoutes(ports: AccountPorts): Router {
   const router = new Router()
-  const { gate } = dependencies
+  const { signedInPages } = ports
 
   router.get(
     addresses.home,
-    gate.page(async (ctx, session) => await showHome(ctx, session, dependencies)),
+    signedInPages.page(async (ctx, session) => await showHome(ctx, session, ports)),
   )
-  appRoutes(router, dependencies)
+  appRoutes(router, ports)
 
   router.get(
     addresses.signOutEverywhere,
-    gate.page(async (ctx, session) => {
+    signedInPages.page(async (ctx, session) => {
       const [action, cancelHref] = [addresses.signOutEverywhere, addresses.home]
       sendPage(
         ctx,
@@ -66,8 +34,8 @@ export function accountRoutes(dependencies: AccountDependencies): Router {
   )
   router.post(
     addresses.signOutEverywhere,
-    gate.form(async (ctx, session) => {
-      await dependencies.signOutEverywhere(ctx, session)
+    signedInPages.form(async (ctx, session) => {
+      await signedInPages.signOutEverywhere(ctx, session)
       seeOther(ctx, addresses.signedOutEverywhere)
     }),
   )
@@ -78,67 +46,17 @@ export function accountRoutes(dependencies: AccountDependencies): Router {
   return router
 }
 
-/** Connected apps, and the removal of one. */
-function appRoutes(router: Router, { gate, lists, removeApp, now }: AccountDependencies): void {
-  router.get(
-    addresses.apps,
-    gate.page(async (ctx, session) => {
-      const { rows, next } = await lists.listApps(session.person.id, listRequest(ctx))
-      const apps = rows.map(({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
-        name: clientName,
-        kind: kindOfOrigin(clientOrigin),
-        siteName: site?.name,
-        removeHref: `${addresses.remove}?${lineQuery(clientId, site?.id)}`,
-        ...describeScopes(scopes),
-        ...use,
-      }))
-      const done = noticeOf(ctx, {
-        removed: 'The application was removed. It has no access any more.',
-      })
-      const area = areaOf(session, addresses.apps)
-      sendPage(ctx, connectedAppsPage({ area, apps, pager: pagerOf(ctx, next), done }))
-    }),
-  )
-  router.get(
-    addresses.remove,
-    gate.page(async (ctx, session) => {
-      const query = new URLSearchParams(ctx.querystring)
-      const [client, site] = [query.get('client') ?? '', query.get('site') ?? '']
-      const app = await lists.findApp(lineOf(session, client, site))
-      if (!app) throw nothingHere()
-      const page = removeAppPage({
-        area: areaOf(session, addresses.apps),
-        name: app.clientName,
-        siteName: app.siteName,
-        action: addresses.remove,
-        hidden: [
-          { name: 'client', value: client },
-          { name: 'site', value: site },
-        ],
-        cancelHref: addresses.apps,
-      })
-      sendPage(ctx, page)
-    }),
-  )
-  router.post(
-    addresses.remove,
-    gate.form(async (ctx, session) => {
-      const line = lineOf(session, formField(ctx, 'client'), formField(ctx, 'site'))
-      // What is somebody else's, or gone, or was never there, is answered alike.
-      if (!(await removeApp(line, actorOf(ctx, session, now)))) throw nothingHere()
-      seeOther(ctx, `${addresses.apps}?done=removed`)
-    }),
-  )
-}
-
 async function showHome(
   ctx: PageContext,
   session: PageSession,
-  { listHeldSites, slugsOf }: AccountDependencies,
+  { database }: AccountPorts,
 ): Promise<void> {
   const { person } = session
-  const [sites, slugs] = await Promise.all([listHeldSites(person.id), slugsOf(person.id)])
-  const slugOf = new Map(slugs.map(({ id, slug }) => [id, slug]))
+  const [sites, operated] = await Promise.all([
+    listHeldSites(database, person.id),
+    listOperatedSites(database, person.id),
+  ])
+  const slugOf = new Map(operated.map(({ id, slug }) => [id, slug]))
   const page = accountHomePage({
     area: areaOf(session, addresses.home),
     person,
@@ -151,22 +69,4 @@ async function showHome(
     signOutEverywhereHref: addresses.signOutEverywhere,
   })
   sendPage(ctx, page)
-}
-
-function areaOf({ person, csrf }: PageSession, current: string): AreaView {
-  const link = (href: string, label: string) => ({ href, label, current: href === current })
-  return {
-    name: 'Your account',
-    links: [link(addresses.home, 'Your account'), link(addresses.apps, 'Connected apps')],
-    person,
-    csrf,
-  }
-}
-
-function lineOf({ person }: PageSession, clientId: string, site: string): AppLine {
-  return { personId: person.id, clientId, siteId: site === '' ? undefined : site }
-}
-
-function lineQuery(clientId: string, siteId: string | undefined): string {
-  return new URLSearchParams({ client: clientId, site: siteId ?? '' }).toString()
 }

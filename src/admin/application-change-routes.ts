@@ -7,17 +7,14 @@ import {
 } from '../../views/admin-application-use.ts'
 import { nothingHere } from '../http/errors.ts'
 import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
-import { APPLICATION, findAsked } from './application-routes.ts'
-import type { AdminDependencies } from './dependencies.ts'
+import { APPLICATION, applicationOf } from './application-routes.ts'
 import type { OperatorPages } from './operator-pages.ts'
+import type { AdminParts } from './parts.ts'
 
 /** Stopping an application, and its secrets. What cannot be taken back asks once. */
-export function applicationChangeRoutes(
-  operatorPages: OperatorPages,
-  dependencies: AdminDependencies,
-): Router {
+export function applicationChangeRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
   const router = new Router()
-  const { applications, connections, forgetGrants } = dependencies
+  const { applications, connections, forgetGrants } = parts
 
   for (const [word, confirmPage] of [
     ['disable', disableApplicationPage],
@@ -26,7 +23,7 @@ export function applicationChangeRoutes(
     router.get(
       `${APPLICATION}/${word}`,
       operatorPages.whereOn.page(async (ctx, operator) => {
-        const app = await findAsked(ctx, operator, dependencies)
+        const app = await applicationOf(ctx, operator, parts)
         const page = confirmPage({
           area: operator.area,
           name: app.name,
@@ -46,7 +43,7 @@ export function applicationChangeRoutes(
     router.post(
       `${APPLICATION}/${word}`,
       operatorPages.whereOn.form(async (ctx, operator) => {
-        const app = await findAsked(ctx, operator, dependencies)
+        const app = await applicationOf(ctx, operator, parts)
         await applications.setEnabled(app, enabled, operator.actor)
         seeOther(ctx, `${operator.address('applications', app.clientId)}?done=${word}d`)
       }),
@@ -56,25 +53,21 @@ export function applicationChangeRoutes(
   router.post(
     `${APPLICATION}/delete`,
     operatorPages.whereOn.form(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       await forgetGrants(await applications.remove(app, operator.actor))
       seeOther(ctx, `${operator.address('applications')}?done=deleted`)
     }),
   )
-  secretRoutes(router, operatorPages, dependencies)
+  secretRoutes(router, operatorPages, parts)
   return router
 }
 
-function secretRoutes(
-  router: Router,
-  operatorPages: OperatorPages,
-  dependencies: AdminDependencies,
-): void {
-  const { secrets, newSecrets } = dependencies
+function secretRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
+  const { secrets, newSecrets } = parts
   router.post(
     `${APPLICATION}/secrets`,
     operatorPages.whereOn.form(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const secret = await secrets.add(app, operator.actor)
       if (secret !== undefined) await newSecrets.keep(operator.session, app.clientId, secret)
       const done = secret === undefined ? 'two-secrets' : 'secret-added'
@@ -84,7 +77,7 @@ function secretRoutes(
   router.get(
     `${APPLICATION}/secrets/:secret/remove`,
     operatorPages.whereOn.page(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const secret = app.secrets.find(({ id }) => id === ctx.params['secret'])
       if (!secret) throw nothingHere()
       const page = removeSecretPage({
@@ -100,7 +93,7 @@ function secretRoutes(
   router.post(
     `${APPLICATION}/secrets/:secret/remove`,
     operatorPages.whereOn.form(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const removed = await secrets.remove(app, ctx.params['secret'] ?? '', operator.actor)
       if (!removed) throw nothingHere()
       seeOther(ctx, `${operator.address('applications', app.clientId)}?done=secret-removed`)

@@ -8,33 +8,35 @@ import {
   choosableScopes,
   type TypedEntry,
 } from '../applications/application-form.ts'
-import type { Application } from '../applications/application-lists.ts'
+import {
+  type Application,
+  findApplication,
+  listApplications,
+} from '../applications/application-lists.ts'
 import { LIVE_SECRETS_MAX } from '../applications/application-secrets.ts'
 import { APPLICATIONS_PER_SITE_MAX } from '../applications/application-store.ts'
 import { nothingHere } from '../http/errors.ts'
 import { formField, formFields } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
 import { pages } from '../http/page-paths.ts'
+import { paths } from '../http/paths.ts'
 import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
 import { type PageContext, seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
-import type { AdminDependencies } from './dependencies.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
+import type { AdminParts } from './parts.ts'
 
 const APPLICATIONS = `${pages.admin}/:site/applications`
 export const APPLICATION = `${APPLICATIONS}/:client`
 
 /** The OAuth applications of a site: the list, one of them, and the form that makes or changes it. */
-export function applicationRoutes(
-  operatorPages: OperatorPages,
-  dependencies: AdminDependencies,
-): Router {
+export function applicationRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
   const router = new Router()
-  const { listApplications } = dependencies
+  const { kysely } = parts.database
 
   router.get(
     APPLICATIONS,
     operatorPages.whereOn.page(async (ctx, { area, site, address }) => {
-      const { rows, next } = await listApplications(site.id, listRequest(ctx))
+      const { rows, next } = await listApplications(kysely, site.id, listRequest(ctx))
       const page = applicationsPage({
         area,
         siteName: site.name,
@@ -52,26 +54,26 @@ export function applicationRoutes(
       sendPage(ctx, page)
     }),
   )
-  creationRoutes(router, operatorPages, dependencies)
+  creationRoutes(router, operatorPages, parts)
 
   router.get(
     APPLICATION,
     operatorPages.whereOn.page(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
-      await showApplication(ctx, { app, operator }, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
+      await showApplication(ctx, { app, operator }, parts)
     }),
   )
-  editRoutes(router, operatorPages, dependencies)
+  editRoutes(router, operatorPages, parts)
   return router
 }
 
 /** The application that the address names, at this site. */
-export async function findAsked(
+export async function applicationOf(
   ctx: PageContext,
   { site }: Operator,
-  { findApplication }: Pick<AdminDependencies, 'findApplication'>,
+  { database }: Pick<AdminParts, 'database'>,
 ): Promise<Application> {
-  const app = await findApplication(site.id, ctx.params['client'] ?? '')
+  const app = await findApplication(database.kysely, site.id, ctx.params['client'] ?? '')
   if (!app) throw nothingHere()
   return app
 }
@@ -81,7 +83,7 @@ const nothingTyped: TypedEntry = { name: '', redirectUris: '', authMethod: '', s
 function creationRoutes(
   router: Router,
   operatorPages: OperatorPages,
-  { applications, newSecrets, loopbackHosts }: AdminDependencies,
+  { applications, newSecrets, loopbackHosts }: AdminParts,
 ): void {
   router.get(
     `${APPLICATIONS}/new`,
@@ -110,16 +112,12 @@ function creationRoutes(
   )
 }
 
-function editRoutes(
-  router: Router,
-  operatorPages: OperatorPages,
-  dependencies: AdminDependencies,
-): void {
-  const { applications, loopbackHosts, forgetGrants } = dependencies
+function editRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
+  const { applications, loopbackHosts, forgetGrants } = parts
   router.get(
     `${APPLICATION}/edit`,
     operatorPages.whereOn.page(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const typed = { ...app, redirectUris: app.redirectUris.join('\n') }
       sendForm(ctx, { operator, app, typed })
     }),
@@ -127,7 +125,7 @@ function editRoutes(
   router.post(
     `${APPLICATION}/edit`,
     operatorPages.whereOn.form(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       // What a client is does not change: a public one would have no secret, a confidential one two.
       const typed = { ...typedEntry(ctx), authMethod: app.authMethod }
       const checked = checkEntry(typed, loopbackHosts)
@@ -188,7 +186,7 @@ interface Shown {
 async function showApplication(
   ctx: PageContext,
   { app, operator }: Shown,
-  { newSecrets, connections, discoveryHref }: AdminDependencies,
+  { newSecrets, connections, baseUrl }: AdminParts,
 ): Promise<void> {
   const { area, session, address } = operator
   const at = (...segments: string[]) => address('applications', app.clientId, ...segments)
@@ -216,7 +214,7 @@ async function showApplication(
       disable: at('disable'),
       enable: at('enable'),
     },
-    discoveryHref,
+    discoveryHref: baseUrl + paths.openidConfiguration,
     done: noticeOf(ctx, doneSentences),
   })
   sendPage(ctx, page)

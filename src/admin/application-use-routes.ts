@@ -12,22 +12,19 @@ import { noticeOf } from '../http/notice.ts'
 import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
 import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
 import { describeScopes } from '../scopes/scope-sentences.ts'
-import { APPLICATION, findAsked } from './application-routes.ts'
-import type { AdminDependencies } from './dependencies.ts'
+import { APPLICATION, applicationOf } from './application-routes.ts'
 import type { OperatorPages } from './operator-pages.ts'
+import type { AdminParts } from './parts.ts'
 
 /** How an application is used: who connected it, and what was refused to it. */
-export function applicationUseRoutes(
-  operatorPages: OperatorPages,
-  dependencies: AdminDependencies,
-): Router {
+export function applicationUseRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
   const router = new Router()
-  const { connections, listRefusals } = dependencies
+  const { connections, refusals } = parts
 
   router.get(
     `${APPLICATION}/people`,
     operatorPages.whereOn.page(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const at = (...segments: string[]) =>
         operator.address('applications', app.clientId, ...segments)
       const { rows, next } = await connections.listPeople(app.clientId, listRequest(ctx))
@@ -53,31 +50,27 @@ export function applicationUseRoutes(
   router.get(
     `${APPLICATION}/refusals`,
     operatorPages.whereOn.page(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const page = refusalsPage({
         area: operator.area,
         name: app.name,
         backHref: operator.address('applications', app.clientId),
-        refusals: await listRefusals(app.clientId),
+        refusals: await refusals.list(app.clientId),
         kept: REFUSALS_PER_CLIENT,
       })
       sendPage(ctx, page)
     }),
   )
-  endingRoutes(router, operatorPages, dependencies)
+  endingRoutes(router, operatorPages, parts)
   return router
 }
 
-function endingRoutes(
-  router: Router,
-  operatorPages: OperatorPages,
-  dependencies: AdminDependencies,
-): void {
-  const { applications, connections, forgetGrants } = dependencies
+function endingRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
+  const { applications, connections, forgetGrants } = parts
   router.get(
     `${APPLICATION}/people/end-all`,
     operatorPages.whereOn.page(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const page = endAllGrantsPage({
         area: operator.area,
         name: app.name,
@@ -91,7 +84,7 @@ function endingRoutes(
   router.post(
     `${APPLICATION}/people/end-all`,
     operatorPages.whereOn.form(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       await forgetGrants(await applications.disconnect(app, undefined, operator.actor))
       const people = operator.address('applications', app.clientId, 'people')
       seeOther(ctx, `${people}?done=all-ended`)
@@ -100,7 +93,7 @@ function endingRoutes(
   router.get(
     `${APPLICATION}/people/:person/end`,
     operatorPages.whereOn.page(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const person = await connections.findPerson(app.clientId, ctx.params['person'] ?? '')
       if (!person) throw nothingHere()
       const page = endGrantPage({
@@ -116,7 +109,7 @@ function endingRoutes(
   router.post(
     `${APPLICATION}/people/:person/end`,
     operatorPages.whereOn.form(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const { actor, address } = operator
       const ended = await applications.disconnect(app, ctx.params['person'] ?? '', actor)
       if (ended.length === 0) throw nothingHere()

@@ -2,25 +2,28 @@ import Router from 'koa-router'
 
 import { auditPage } from '../../views/admin-audit.ts'
 import { adminHomePage, adminSitesPage, betaPage, switchOffPage } from '../../views/admin-home.ts'
+import { type Actor, listChanges, recordAuditEvent } from '../audit/audit-log.ts'
 import { notAnOperator } from '../http/errors.ts'
 import { noticeOf } from '../http/notice.ts'
 import { pages } from '../http/page-paths.ts'
 import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
 import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
-import type { AdminDependencies } from './dependencies.ts'
+import { listOperatedSites, switchMcpConnections } from '../sites/site-admin.ts'
+import type { Database } from '../store/database.ts'
 import type { OperatorPages } from './operator-pages.ts'
+import type { AdminParts } from './parts.ts'
 
 const SITE = `${pages.admin}/:site`
 
 /** The way to a site, its overview, its beta features and its audit trail. */
-export function siteRoutes(operatorPages: OperatorPages, dependencies: AdminDependencies): Router {
+export function siteRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
   const router = new Router()
-  const { gate, listSites, listChanges, documents } = dependencies
+  const { signedInPages, database, documents } = parts
 
   router.get(
     pages.admin,
-    gate.page(async (ctx, { person, csrf }) => {
-      const sites = await listSites(person.id)
+    signedInPages.page(async (ctx, { person, csrf }) => {
+      const sites = await listOperatedSites(database, person.id)
       const [only, second] = sites
       if (!only) throw notAnOperator()
       if (!second) return seeOther(ctx, `${pages.admin}/${only.slug}`)
@@ -52,7 +55,7 @@ export function siteRoutes(operatorPages: OperatorPages, dependencies: AdminDepe
   router.get(
     `${SITE}/audit`,
     operatorPages.page(async (ctx, { area, site }) => {
-      const { rows, next } = await listChanges(site.id, listRequest(ctx))
+      const { rows, next } = await listChanges(database, site.id, listRequest(ctx))
       const page = auditPage({
         area,
         siteName: site.name,
@@ -66,7 +69,7 @@ export function siteRoutes(operatorPages: OperatorPages, dependencies: AdminDepe
       sendPage(ctx, page)
     }),
   )
-  betaRoutes(router, operatorPages, dependencies)
+  betaRoutes(router, operatorPages, parts)
   return router
 }
 
@@ -80,11 +83,7 @@ function factsOf(json: string | undefined): { name: string; value: string }[] | 
   }))
 }
 
-function betaRoutes(
-  router: Router,
-  operatorPages: OperatorPages,
-  { switchMcpConnections }: AdminDependencies,
-): void {
+function betaRoutes(router: Router, operatorPages: OperatorPages, { database }: AdminParts): void {
   router.get(
     `${SITE}/beta`,
     operatorPages.page(async (ctx, { area, site, address }) => {
@@ -114,9 +113,30 @@ function betaRoutes(
     router.post(
       `${SITE}/beta/${word}`,
       operatorPages.form(async (ctx, { site, actor, address }) => {
-        await switchMcpConnections(site.id, word === 'on', actor)
+        await switchWithAudit(database, { siteId: site.id, on: word === 'on', actor })
         seeOther(ctx, `${address('beta')}?done=${word}`)
       }),
     )
   }
+}
+
+interface Switch {
+  readonly siteId: string
+  readonly on: boolean
+  readonly actor: Actor
+}
+
+/** Switches MCP connections of a site, with its line in the audit trail. */
+async function switchWithAudit({ kysely }: Database, { siteId, on, actor }: Switch) {
+  await kysely.transaction().execute(async (trx) => {
+    const changed = await switchMcpConnections(trx, siteId, on ? actor.now : undefined)
+    if (!changed) return
+    await recordAuditEvent(trx, actor, {
+      action: on ? 'feature.on' : 'feature.off',
+      subject: { kind: 'site', id: siteId },
+      siteId,
+      before: { mcpConnections: !on },
+      after: { mcpConnections: on },
+    })
+  })
 }

@@ -127,6 +127,15 @@ const conformanceSettings = z.strictObject({
 })
 
 /**
+ * Whether the demo campus may be served: its passwords are public, so that by itself it is served
+ * from the embedded database on a loopback address only.
+ */
+export function mayServeDemo({ demoData, databaseUrl, baseUrl }: Environment): boolean {
+  if (demoData !== 'auto') return demoData === 'on'
+  return databaseUrl === undefined && isLoopbackUrl(baseUrl)
+}
+
+/**
  * Reads the environment and `config/*.json`, or throws one error that names every problem, so that
  * an operator mends a configuration in one go.
  *

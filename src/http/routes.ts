@@ -9,7 +9,7 @@ import { logFields } from './request-log.ts'
 export interface HttpDependencies {
   /** Rejects when a store does not answer in time. */
   readonly checkStores: () => Promise<void>
-  readonly welcome: WelcomePage
+  readonly welcome: Pick<WelcomePage, 'baseUrl' | 'demoAccounts'>
   /** Whether the conformance profile is on, which nobody should overlook (design 26). */
   readonly conformance: boolean
 }
@@ -20,7 +20,7 @@ export function httpRoutes({ checkStores, welcome, conformance }: HttpDependenci
 
   router.get('/', (ctx) => {
     ctx.type = 'html'
-    ctx.body = welcomePage(welcome).toString()
+    ctx.body = welcomePage({ ...welcome, links: welcomeLinks }).toString()
   })
 
   for (const { path, content } of [stylesheet, areaStylesheet]) {
@@ -51,3 +51,13 @@ export function httpRoutes({ checkStores, welcome, conformance }: HttpDependenci
 
   return router
 }
+
+const welcomeLinks = [
+  {
+    href: paths.openidConfiguration,
+    label: 'OpenID configuration',
+    what: 'OpenID Connect Discovery',
+  },
+  { href: paths.authMd, label: 'auth.md', what: 'how to get and use a token, step by step' },
+  { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and answer' },
+]
