@@ -2,17 +2,13 @@ import type { Logger } from 'pino'
 
 import { accountRoutes } from './account/routes.ts'
 import { adminRoutes } from './admin/routes.ts'
-import { type ClientRefusals, makeClientRefusals } from './applications/application-refusals.ts'
-import {
-  type AuthorizationServer,
-  makeAuthorizationServer,
-} from './authorization/authorization-server.ts'
+import { makeClientRefusals } from './applications/application-refusals.ts'
+import { makeAuthorizationServer } from './authorization/authorization-server.ts'
 import { startBackgroundTasks } from './background-tasks.ts'
 import { type DemoAccounts, settleDemo } from './campus/demo.ts'
-import { type Clients, makeClients } from './clients/find-client.ts'
+import { makeClients } from './clients/find-client.ts'
 import { type Config, mayServeDemo } from './config/config.ts'
-import { isLoopbackUrl } from './config/environment.ts'
-import { type Discovery, makeDiscovery } from './discovery/discovery.ts'
+import { makeDiscovery } from './discovery/discovery.ts'
 import { makeGrants } from './grants/grants.ts'
 import { memberSurface } from './graphql/surface.ts'
 import { everyRequest } from './http/every-request.ts'
@@ -21,17 +17,13 @@ import { storageGuard } from './http/storage-guard.ts'
 import { interactionRoutes } from './interaction/routes.ts'
 import { type Keys, openKeys } from './keys/keys.ts'
 import { toolEndpoint } from './mcp/endpoint.ts'
-import { makeCursors } from './member/connection.ts'
 import { makeDocumentClients } from './metadata-documents/document-clients.ts'
 import { makePeople, type People } from './people/people.ts'
 import { registrationRoutes } from './registration/routes.ts'
-import {
-  makeSignedInPages,
-  type SignedInPages,
-  type SignedInPagesPorts,
-} from './relying-party/signed-in-pages.ts'
-import { makeVerifyBearer, type VerifyBearer } from './resource-server/verdict.ts'
+import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
+import { makeVerifyBearer } from './resource-server/verdict.ts'
 import { openStores, type Stores } from './store/open-stores.ts'
+import { makeAccessTokens } from './token/access-token.ts'
 
 /** A running service without its socket: stores are open, keys are loaded, timers run. */
 export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
@@ -61,25 +53,26 @@ export async function openGatehouse(
     },
   )
   opening.use(stores)
-  const { database } = stores
-  const keys = openKeys({ ...config, database, policy: service.keys, now })
-  const people = makePeople({ ...stores, policy: service.signIn })
+  const ground = { ...stores, logger, now, fetch }
+  const keys = openKeys({ ...config, ...ground, policy: service.keys })
+  const people = makePeople({ ...ground, policy: service.signIn })
   const { hashPassword } = people
   const mayServe = mayServeDemo(config)
-  const demoAccounts = await settleDemo(database, { ...config, mayServe, hashPassword, now })
+  const demoAccounts = await settleDemo(stores.database, { ...config, mayServe, hashPassword, now })
 
   let ring = await keys.loadRing()
-  const ground = { config, logger, stores, keys, people, demoAccounts, now, fetch }
-  const { grants, refusals, makeHandler } = await makeParts(ground, () => handler)
-  let handler = makeHandler(ring.keys)
+  const parts = await makeParts(config, { ...ground, keys, people, handler: () => handler })
+  const makeHandler = makeSurfaces(config, { ...parts, demoAccounts })
+  let handler = makeHandler(ring)
   const followKeys = async () => {
     const found = await keys.loadRing()
     if (found.version === ring.version) return
     ring = found
-    handler = makeHandler(ring.keys)
+    handler = makeHandler(ring)
     logger.info({ keys: ring.version }, 'signing keys changed')
   }
 
+  const { grants, refusals } = parts
   opening.defer(refusals.flush)
   opening.defer(grants.usage.flush)
   const { usageFlushSeconds, sweepSeconds } = service.storage
@@ -88,7 +81,7 @@ export async function openGatehouse(
     { everySeconds: usageFlushSeconds, run: refusals.flush },
     { everySeconds: service.keys.reloadSeconds, run: followKeys },
     { everySeconds: sweepSeconds, run: stores.state.sweep },
-    { everySeconds: sweepSeconds, run: grants.prune },
+    { everySeconds: sweepSeconds, run: grants.store.prune },
   ]
   opening.use(startBackgroundTasks(tasks, logger))
   const open = opening.move()
@@ -101,139 +94,112 @@ export async function openGatehouse(
   }
 }
 
-/** What all parts are made of. */
-interface Ground {
-  readonly config: Config
+/** What the parts are made of. */
+interface Ground extends Stores, Pick<OwnPagesPorts, 'handler'> {
   readonly logger: Logger
-  readonly stores: Stores
   readonly keys: Keys
   readonly people: People
-  readonly demoAccounts: DemoAccounts
   readonly now: () => number
   readonly fetch: typeof fetch
 }
 
-/**
- * The parts, each made once. Only what holds the engine is made again for each ring of keys.
- *
- * @param handler the application as it is at the moment, for requests of our own
- */
-async function makeParts(ground: Ground, handler: SignedInPagesPorts['handler']) {
-  const { config, logger, stores, people, now } = ground
-  const { secretRoot } = ground.keys
-  const { baseUrl, service } = config
-  const { lifetimes, metadataDocuments } = service
-  const signedInPages = makeSignedInPages({
-    ...stores,
+/** The parts that are no surface. Each is made once. */
+async function makeParts({ baseUrl, service, integrations, conformance }: Config, ground: Ground) {
+  const { secretRoot, cursors } = ground.keys
+  const { lifetimes, metadataDocuments, loopbackHosts, name: serviceName } = service
+  const ownPages = makeOwnPages({
+    ...ground,
     baseUrl,
-    serviceName: service.name,
-    people,
-    handler,
+    serviceName,
+    cursors,
     seals: secretRoot,
     formKey: secretRoot.formKey,
     sessionSeconds: lifetimes.pageSessionSeconds,
-    now,
   })
   const documents = makeDocumentClients({
-    ...stores,
+    ...ground,
     policy: metadataDocuments,
-    loopbackHosts: service.loopbackHosts,
+    loopbackHosts,
     tokensLiveSeconds: lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds,
-    now,
   })
-  const own = signedInPages.client
-  const clients = makeClients({ ...config, ...service, ...stores, documents, own, now })
+  const own = ownPages.client
+  const clients = makeClients({ ...ground, ...service, integrations, documents, own })
   const { admitsOrigin } = clients
-  const grants = makeGrants({ ...config, ...stores, admitsOrigin, now })
-  const refusals = makeClientRefusals(stores.database)
-  const discovery = makeDiscovery(config)
+  const grants = makeGrants({ ...ground, ...lifetimes, integrations, admitsOrigin })
+  const discovery = makeDiscovery({ baseUrl, service, integrations })
   const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
+  const countUse = grants.usage.count
   const authorization = await makeAuthorizationServer({
-    ...config,
-    ...stores,
+    ...ground,
+    baseUrl,
     lifetimes,
+    conformance,
     cookieKeys: secretRoot.cookieKeys,
     clients,
+    grants: grants.store,
+    findGrant: grants.findGrant,
+    findPerson: ground.people.findPerson,
+    countUse,
     documentResolution: { enabled: acceptsDocuments, documents, fetch: ground.fetch },
-    findPerson: people.findPerson,
-    findAccess: grants.findAccess,
-    countUse: grants.usage.count,
     resourceMetadataUrl: discovery.metadataUrl('origin'),
-    logger,
-    now,
   })
-  const parts = { signedInPages, clients, grants, refusals, discovery, authorization }
-  return { grants, refusals, makeHandler: makeSurfaces(ground, { ...parts, acceptsDocuments }) }
+  const tokens = makeAccessTokens(ground.state)
+  const { findAccess } = grants
+  const verifyBearer = makeVerifyBearer({ tokens, findAccess, audience: baseUrl, countUse })
+  const refusals = makeClientRefusals(ground.database)
+  const made = { ownPages, clients, grants, discovery, authorization, verifyBearer, refusals }
+  return { ...ground, ...made, acceptsDocuments }
 }
 
-interface Parts {
-  readonly signedInPages: SignedInPages
-  readonly clients: Clients
-  readonly refusals: ClientRefusals
-  readonly discovery: Discovery
-  readonly authorization: AuthorizationServer
-  readonly acceptsDocuments: boolean
-}
+type Ring = Awaited<ReturnType<Keys['loadRing']>>
+type Parts = Awaited<ReturnType<typeof makeParts>> & { readonly demoAccounts: DemoAccounts }
 
-/** The surfaces, and the order in which they see a request; the engine sees what is left. */
-function makeSurfaces(ground: Ground, parts: Parts) {
-  const { config, logger, stores, people, demoAccounts, now } = ground
-  const { secretRoot } = ground.keys
-  const { baseUrl, trustProxy, service, conformance } = config
-  const { signedInPages, clients, refusals, discovery, authorization } = parts
-  let verify: VerifyBearer
-  const verifyBearer: VerifyBearer = (headers) => verify(headers)
-  const common = { ...stores, baseUrl, verifyBearer, signedInPages, now }
+/** The surfaces, and the order in which they see a request; the engine sees what is left of them. */
+function makeSurfaces(config: Config, parts: Parts) {
+  const { baseUrl, trustProxy, service } = config
+  const { keys, people, ownPages, clients, discovery, authorization, refusals } = parts
+  const common = { ...parts, ...ownPages, baseUrl, serviceName: service.name }
   const member = memberSurface({
     ...common,
-    cursors: makeCursors(secretRoot.cursorKeys),
+    cursors: keys.cursors,
     limits: service.memberApi,
     resourceMetadataUrl: discovery.metadataUrl('origin'),
     schemaCacheSeconds: service.documents.cacheSeconds,
   })
-  const tools = toolEndpoint({
-    ...common,
-    serviceName: service.name,
-    policy: service.mcp,
-    isLoopback: isLoopbackUrl,
-    executeMember: member.executeMember,
-    authGuide: discovery.authGuide,
-    resourceMetadataUrl: discovery.metadataUrl('mcp'),
-  })
-  const admin = adminRoutes({
-    ...common,
-    seals: secretRoot,
-    refusals,
-    acceptsDocuments: parts.acceptsDocuments,
-    loopbackHosts: service.loopbackHosts,
-  })
-  const first = [
-    ...everyRequest({ baseUrl, trustProxy, logger, hear: refusals.hear, now }),
+  const before = [
+    ...everyRequest({ ...common, trustProxy, hear: refusals.hear }),
     authorization.answers,
     httpRoutes({
-      checkStores: stores.ping,
-      conformance: conformance !== undefined,
-      welcome: { baseUrl, demoAccounts },
+      checkStores: parts.ping,
+      conformance: config.conformance !== undefined,
+      welcome: { baseUrl, demoAccounts: parts.demoAccounts },
     }),
     discovery.routes,
     registrationRoutes({ policy: { ...config, ...service }, clients }),
     authorization.requests,
     member.routes,
-    tools,
+    toolEndpoint({
+      ...common,
+      cursors: keys.cursors,
+      policy: service.mcp,
+      executeMember: member.executeMember,
+      authGuide: discovery.authGuide,
+      resourceMetadataUrl: discovery.metadataUrl('mcp'),
+    }),
   ]
-  const last = [
-    signedInPages.followLogout(),
-    signedInPages.routes(),
+  const after = [
+    ownPages.signedInPages.followLogout(),
+    ownPages.signedInPages.routes(),
     accountRoutes(common),
-    ...admin,
+    ...adminRoutes({ ...common, seals: keys.secretRoot, loopbackHosts: service.loopbackHosts }),
   ]
 
-  return (keys: Parameters<AuthorizationServer['withKeys']>[0]) => {
-    const { engine, interactions, tokens } = authorization.withKeys(keys)
-    verify = makeVerifyBearer(tokens, baseUrl)
-    const { formKey } = secretRoot
+  /** Only what holds the engine is made again for each ring of keys. */
+  return (ring: Ring) => {
+    const { engine, interactions } = authorization.withKeys(ring)
+    const { formKey } = keys.secretRoot
     const interaction = interactionRoutes({ ...people, interactions, formKey })
-    for (const surface of [...first, interaction, ...last]) {
+    for (const surface of [...before, interaction, ...after]) {
       engine.use('routes' in surface ? surface.routes() : surface)
     }
     return engine.callback()

@@ -2,13 +2,14 @@ import { expect } from 'chai'
 
 import {
   type AccessFacts,
-  type AccessQuestion,
-  findAccess,
   judgeAccess,
+  makeFindAccess,
+  makeFindGrant,
 } from '../src/grants/access.ts'
 import { paths } from '../src/http/paths.ts'
 import { MCP_CONNECTIONS } from '../src/sites/feature.ts'
 import type { Database } from '../src/store/database.ts'
+import { obtainTokens, refresh } from './support/client.ts'
 import {
   marco,
   notes,
@@ -18,30 +19,50 @@ import {
   sam,
   startService,
 } from './support/gatehouse.ts'
-import { bearer, jsonOf, obtainTokens, postForm, refresh, refusalOf, send } from './support/wire.ts'
+import { bearer, postForm, refusalOf, send } from './support/wire.ts'
+
+const NOW_MS = 1_800_000_000_000
 
 const facts: AccessFacts = {
+  grant: {
+    id: 'g',
+    personId: 'per_x',
+    clientId: 'a-client',
+    clientOrigin: 'site',
+    siteId: 'sit_x',
+    documentFingerprint: undefined,
+    allowed: {},
+    grantedAt: 1,
+    expiresAt: NOW_MS + 1,
+    endedBecause: undefined,
+  },
   person: { id: 'per_x', name: 'X', email: 'x@example.com', picture: undefined },
   personDisabled: false,
   roles: ['student'],
   clientDisabled: false,
   clientDeleted: false,
+  isApplication: true,
   featureOff: false,
-  connectionEnded: false,
 }
-const member: AccessQuestion = {
-  personId: 'per_x',
-  clientId: 'a-client',
-  siteId: 'sit_x',
-  scopes: ['openid', 'account:read'],
-}
-const operator: AccessQuestion = { ...member, scopes: ['openid', 'courses:read'] }
-const plain: AccessQuestion = { ...member, siteId: undefined, scopes: ['openid', 'email'] }
 
-describe('standing: judged at every use of a token (design 15)', () => {
+/** A use of a token: at the grant's site unless it says else. */
+interface Use {
+  readonly scopes: readonly string[]
+  readonly atNoSite?: boolean
+}
+const member: Use = { scopes: ['openid', 'account:read'] }
+const operator: Use = { scopes: ['openid', 'courses:read'] }
+const plain: Use = { scopes: ['openid', 'email'], atNoSite: true }
+
+function judge(known: AccessFacts | undefined, { scopes, atNoSite }: Use) {
+  const grant = known && atNoSite ? { ...known.grant, siteId: undefined } : known?.grant
+  return judgeAccess(known && grant && { ...known, grant }, scopes, NOW_MS)
+}
+
+describe('access: judged at every use of a token (design 15)', () => {
   const rows: readonly [
     when: string,
-    changed: Partial<AccessFacts>,
+    changed: Partial<AccessFacts> | undefined,
     expected: { readonly member: string; readonly operator: string; readonly plain: string },
   ][] = [
     ['a student', {}, row('good', 'does not operate', 'good')],
@@ -49,7 +70,7 @@ describe('standing: judged at every use of a token (design 15)', () => {
     ['an admin', { roles: ['admin'] }, row('good', 'good', 'good')],
     ['an owner who also studies', { roles: ['owner', 'student'] }, row('good', 'good', 'good')],
     ['the last role is lost', { roles: [] }, row('no role', 'no role', 'good')],
-    ['the account is gone', { person: undefined }, all('does not exist')],
+    ['the account is gone, and its grant with it', undefined, all('does not exist')],
     ['the account is disabled', { personDisabled: true, roles: ['owner'] }, all('is disabled')],
     ['the client is deleted', { clientDeleted: true, roles: ['owner'] }, all('was deleted')],
     [
@@ -62,13 +83,25 @@ describe('standing: judged at every use of a token (design 15)', () => {
       { featureOff: true, roles: ['owner'] },
       all('switched MCP connections off'),
     ],
-    ['the connection is removed', { connectionEnded: true, roles: ['owner'] }, all('was removed')],
+    [
+      'the grant has ended',
+      {
+        grant: { ...facts.grant, endedBecause: 'the person removed it' },
+        roles: ['owner'],
+      },
+      all('the grant has ended: the person removed it'),
+    ],
+    [
+      'the grant has expired',
+      { grant: { ...facts.grant, expiresAt: NOW_MS }, roles: ['owner'] },
+      all('has expired'),
+    ],
   ]
 
   for (const [when, changed, expected] of rows) {
     it(`${when}: ${JSON.stringify(expected)}`, () => {
-      for (const [name, question] of Object.entries({ member, operator, plain })) {
-        const access = judgeAccess({ ...facts, ...changed }, question)
+      for (const [name, use] of Object.entries({ member, operator, plain })) {
+        const access = judge(changed && { ...facts, ...changed }, use)
         const said = access.kind === 'good' ? 'good' : access.reason
         expect(said, name).to.include(expected[name as keyof typeof expected])
       }
@@ -77,15 +110,16 @@ describe('standing: judged at every use of a token (design 15)', () => {
 
   it('a token for a site that names none is of no use, whatever roles the person has', () => {
     for (const scopes of [['account:read'], ['openid', 'account:write'], ['courses:write']]) {
-      const question = { ...member, siteId: undefined, scopes }
-      expect(judgeAccess({ ...facts, roles: [] }, question).kind, scopes.join()).to.equal('lost')
+      const access = judge({ ...facts, roles: [] }, { scopes, atNoSite: true })
+      expect(access.kind, scopes.join()).to.equal('lost')
     }
   })
 
   it('what is good brings person and roles as they are now', () => {
     const roles = ['admin', 'student'] as const
-    const access = judgeAccess({ ...facts, roles }, operator)
-    expect(access).to.deep.equal({ kind: 'good', person: facts.person, roles })
+    const access = judge({ ...facts, roles }, operator)
+    const { grant, person } = facts
+    expect(access).to.deep.equal({ kind: 'good', grant, person, roles })
   })
 
   function row(member: string, operator: string, plain: string) {
@@ -97,7 +131,7 @@ describe('standing: judged at every use of a token (design 15)', () => {
   }
 })
 
-describe('standing: what is lost ends tokens at once (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]', () => {
+describe('access: what is lost ends tokens at once (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]', () => {
   type Change = (database: Database) => Promise<unknown>
   const disablePerson: Change = ({ kysely }) =>
     kysely
@@ -186,22 +220,38 @@ describe('standing: what is lost ends tokens at once (design 12, 15; CVE-2026-43
       scope: 'openid courses:read',
     }
     await obtainTokens(service.url, fields, olivia)
-    const { grant_id: grantId } = await database.kysely
-      .selectFrom('connection')
-      .select('grant_id')
+    const grant = await database.kysely
+      .selectFrom('oauth_grant')
+      .select(['id as grantId', 'person_id as accountId', 'client_id as clientId'])
       .where('client_id', '=', 'integration-vscode')
       .executeTakeFirstOrThrow()
-    const asked = {
-      personId: 'per_olivia',
-      clientId: 'integration-vscode',
-      siteId: 'sit_northlight',
-      scopes: ['openid'],
-      grantId,
+    const accessWhere = async (integrations: readonly string[]) => {
+      const admitted = { integrations: new Set(integrations), admitsOrigin: () => true }
+      return await makeFindAccess(makeFindGrant(database, admitted), Date.now)(grant, ['openid'])
     }
-    const listed = await findAccess(database, asked, new Set(['integration-vscode']))
-    expect(listed.kind).to.equal('good')
-    const taken = await findAccess(database, asked, new Set())
-    expect(taken).to.deep.equal({ kind: 'lost', reason: 'the client was deleted' })
+    expect((await accessWhere(['integration-vscode'])).kind).to.equal('good')
+    expect(await accessWhere([])).to.deep.equal({ kind: 'lost', reason: 'the client was deleted' })
+  })
+
+  it('a grant is of use to its own person and client only', async () => {
+    await using service = await startService()
+    await obtainTokens(service.url)
+    const { database } = service.service.stores
+    const { id } = await database.kysely
+      .selectFrom('oauth_grant')
+      .select('id')
+      .where('client_id', '=', notes.clientId)
+      .executeTakeFirstOrThrow()
+    const admitted = { integrations: new Set<string>(), admitsOrigin: () => true }
+    const findAccess = makeFindAccess(makeFindGrant(database, admitted), Date.now)
+    const token = { grantId: id, accountId: 'per_sam', clientId: notes.clientId }
+    expect((await findAccess(token, ['openid'])).kind).to.equal('good')
+    for (const other of [{ accountId: 'per_olivia' }, { clientId: 'northlight-portal' }]) {
+      expect(await findAccess({ ...token, ...other }, ['openid'])).to.deep.equal({
+        kind: 'lost',
+        reason: 'the grant is of another person or client',
+      })
+    }
   })
 
   it('roles are those of now, and org_id is the site of the grant', async () => {
@@ -220,7 +270,7 @@ describe('standing: what is lost ends tokens at once (design 12, 15; CVE-2026-43
       await userinfo(service, accessToken),
       await introspect(service, accessToken),
     ]) {
-      expect(jsonOf(seen)).to.deep.include({
+      expect(seen.body).to.deep.include({
         org_id: 'sit_northlight',
         roles: ['lecturer', 'student'],
       })
@@ -233,12 +283,12 @@ describe('standing: what is lost ends tokens at once (design 12, 15; CVE-2026-43
 
   async function introspect({ url }: RunningService, token: string) {
     const { clientId: client_id, clientSecret: client_secret } = resourceServer
-    return await postForm(url, paths.introspection, { token, client_id, client_secret })
+    return await postForm(url + paths.introspection, { token, client_id, client_secret })
   }
 
   async function expectAlive(service: RunningService, token: string): Promise<void> {
     expect((await userinfo(service, token)).status).to.equal(200)
-    expect(jsonOf(await introspect(service, token))['active']).to.equal(true)
+    expect((await introspect(service, token)).body['active']).to.equal(true)
   }
 
   async function expectDead(
@@ -250,9 +300,9 @@ describe('standing: what is lost ends tokens at once (design 12, 15; CVE-2026-43
   ): Promise<void> {
     const refused = await userinfo(service, tokens.accessToken)
     expect(refused.status).to.equal(401)
-    expect(refused.headers['www-authenticate']).to.include('error="invalid_token"')
-    expect(jsonOf(await introspect(service, tokens.accessToken))).to.deep.equal({ active: false })
-    expect(jsonOf(await introspect(service, tokens.refreshToken))).to.deep.equal({ active: false })
+    expect(refused.headers.get('www-authenticate')).to.include('error="invalid_token"')
+    expect((await introspect(service, tokens.accessToken)).body).to.deep.equal({ active: false })
+    expect((await introspect(service, tokens.refreshToken)).body).to.deep.equal({ active: false })
     const answer = await refresh(service.url, tokens.refreshToken, { client_id })
     expect(refusalOf(answer)).to.equal('400 invalid_grant')
     expect(answer.text, 'why is for the log only').to.not.match(/disabled|role|deleted|MCP/)

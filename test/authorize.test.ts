@@ -3,26 +3,23 @@ import { expect } from 'chai'
 import { type Answers, makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { paths } from '../src/http/paths.ts'
 import { findScope } from '../src/scopes/catalogue.ts'
-import { amir, marco, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
-import { MEMBER_SCOPE } from './support/relying-party.ts'
 import {
-  answerOf,
-  ask,
-  authorizationUrl,
+  askToAuthorize,
   authorize,
+  authorizeUrl,
   codeChallenge,
-  errorOf,
   exchange,
-  type Fields,
   getCode,
   introspect,
   locationOf,
   obtain,
-  postForm,
   type Tokens,
-} from './support/requests.ts'
+} from './support/client.ts'
+import { amir, marco, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
+import { MEMBER_SCOPE } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
+import { answerOf, type Fields, postForm, refusalOf } from './support/wire.ts'
 
 const claude = {
   client_id: 'integration-claude',
@@ -93,7 +90,7 @@ describe('/oauth/authorize', () => {
     ]
     for (const [title, fields, error] of refusals) {
       it(`${title}: ${error}`, async () => {
-        const answer = await ask(service().url, fields)
+        const answer = await askToAuthorize(service().url, fields)
         expect(answer.status).to.equal(303)
         const target = locationOf(answer)
         expect(target.origin + target.pathname).to.equal(notes.redirectUri)
@@ -121,14 +118,20 @@ describe('/oauth/authorize', () => {
     })
 
     it('in the fragment', async () => {
-      const answer = await ask(service().url, { response_mode: 'fragment', prompt: 'none' })
+      const answer = await askToAuthorize(service().url, {
+        response_mode: 'fragment',
+        prompt: 'none',
+      })
       const told = new URLSearchParams(locationOf(answer).hash.slice(1))
       expect(told.getAll('iss')).to.deep.equal([service().url])
       expect(told.get('error')).to.equal('login_required')
     })
 
     it('in a form that submits itself, which its page permits by name', async () => {
-      const answer = await ask(service().url, { response_mode: 'form_post', prompt: 'none' })
+      const answer = await askToAuthorize(service().url, {
+        response_mode: 'form_post',
+        prompt: 'none',
+      })
       expect(answer.body).to.include(`name="iss" value="${service().url}"`)
       expect(answer.body).to.include(`action="${notes.redirectUri}"`)
       const policy = answer.headers.get('content-security-policy')
@@ -185,7 +188,7 @@ describe('/oauth/authorize', () => {
     ]
     for (const [client_id, redirect_uri, good] of addresses) {
       it(`${good ? 'accepts' : 'refuses'} ${JSON.stringify(redirect_uri) ?? 'none'} of ${client_id}`, async () => {
-        const answer = await ask(service().url, { client_id, redirect_uri })
+        const answer = await askToAuthorize(service().url, { client_id, redirect_uri })
         if (good) {
           expect(answer.status).to.equal(303)
           expect(answer.headers.get('location')).to.match(toSignIn)
@@ -209,7 +212,7 @@ describe('/oauth/authorize', () => {
     ['a resource server, which authorizes nobody', { client_id: 'demo-resource-server' }],
   ] as const) {
     it(`sends nobody anywhere for ${title}`, async () => {
-      const answer = await ask(service().url, fields)
+      const answer = await askToAuthorize(service().url, fields)
       expect(answer.status).to.equal(400)
       expect(answer.headers.get('location')).to.equal(null)
       expect(answer.body).to.include('id="error-code">invalid_')
@@ -226,7 +229,7 @@ describe('/oauth/authorize', () => {
     ] as const) {
       it(`${title}: a vendor platform gets invalid_scope`, async () => {
         const scope = 'openid account:read'
-        const answer = await ask(service().url, { ...claude, scope, ...fields })
+        const answer = await askToAuthorize(service().url, { ...claude, scope, ...fields })
         expect(locationOf(answer).searchParams.get('error')).to.equal('invalid_scope')
       })
     }
@@ -291,7 +294,7 @@ describe('/oauth/authorize', () => {
     ] as const) {
       it(`refuses ${title} with invalid_target`, async () => {
         const resource = spell(service().url)
-        const answer = await ask(service().url, { resource })
+        const answer = await askToAuthorize(service().url, { resource })
         expect(locationOf(answer).searchParams.get('error')).to.equal('invalid_target')
       })
     }
@@ -315,7 +318,7 @@ describe('/oauth/authorize', () => {
   describe('by POST [design 18]', () => {
     it('leads to GET with the same parameters', async () => {
       const { url } = service()
-      const { searchParams, pathname } = authorizationUrl(url)
+      const { searchParams, pathname } = authorizeUrl(url)
       const answer = await postForm(url + pathname, Object.fromEntries(searchParams))
       expect(answer.status).to.equal(303)
       expect(answer.headers.get('cache-control')).to.equal('no-store')
@@ -328,7 +331,7 @@ describe('/oauth/authorize', () => {
     it('keeps repeated parameters and characters that need escaping', async () => {
       const { url } = service()
       const fields = { state: 'ä &=+%', resource: [url, `${url}/mcp`] }
-      const { searchParams } = authorizationUrl(url, fields)
+      const { searchParams } = authorizeUrl(url, fields)
       const answer = await answerOf(
         await fetch(url + paths.authorization, {
           method: 'POST',
@@ -348,7 +351,7 @@ describe('/oauth/authorize', () => {
           headers: { 'content-type': 'application/json' },
         }),
       )
-      expect(errorOf(answer)).to.deep.equal([415, 'invalid_request'])
+      expect(refusalOf(answer)).to.equal('415 invalid_request')
     })
   })
 
@@ -365,21 +368,21 @@ describe('/oauth/authorize', () => {
     it('remembers his choice, and asks again for prompt=select_account', async () => {
       const { url } = service()
       const person = await signedIn(url, { ...amir, site: 'sit_open_kitchen' })
-      const request = authorizationUrl(url, operator)
+      const request = authorizeUrl(url, operator)
       expect((await person.open(request)).headers.get('location')).to.match(toSiteChoice)
       await person.authorize(request, claude.redirect_uri)
 
       const again = await person.open(request)
       expect(again.headers.get('location')).to.match(/^https:\/\/claude\.ai\/.*code=/)
-      const changing = authorizationUrl(url, { ...operator, prompt: 'select_account' })
+      const changing = authorizeUrl(url, { ...operator, prompt: 'select_account' })
       expect((await person.open(changing)).headers.get('location')).to.match(toSiteChoice)
     })
 
     it('binds the grant to another site when he chooses again', async () => {
       const { url } = service()
       const kitchen = await signedIn(url, { ...amir, site: 'sit_open_kitchen' })
-      await kitchen.authorize(authorizationUrl(url, operator), claude.redirect_uri)
-      const request = authorizationUrl(url, { ...operator, prompt: 'select_account' })
+      await kitchen.authorize(authorizeUrl(url, operator), claude.redirect_uri)
+      const request = authorizeUrl(url, { ...operator, prompt: 'select_account' })
       const choice = new URL((await kitchen.open(request)).headers.get('location') ?? '', url)
       const page = await (await kitchen.open(choice)).text()
       const csrf = /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? ''
@@ -398,7 +401,7 @@ describe('/oauth/authorize', () => {
     it('takes no site at which he is neither owner nor admin', async () => {
       const { url } = service()
       const person = await signedIn(url, amir)
-      const { headers } = await person.open(authorizationUrl(url, operator))
+      const { headers } = await person.open(authorizeUrl(url, operator))
       const choice = new URL(headers.get('location') ?? '', url)
       const page = await (await person.open(choice)).text()
       const csrf = /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? ''
@@ -413,11 +416,9 @@ describe('/oauth/authorize', () => {
     it('does not ask Olivia, who has one site', async () => {
       const { url } = service()
       const person = await signedIn(url, olivia)
-      const answer = await person.open(authorizationUrl(url, operator))
+      const answer = await person.open(authorizeUrl(url, operator))
       expect(answer.headers.get('location')).to.match(toConsent)
-      const again = await person.open(
-        authorizationUrl(url, { ...operator, prompt: 'select_account' }),
-      )
+      const again = await person.open(authorizeUrl(url, { ...operator, prompt: 'select_account' }))
       const step = await person.open(new URL(again.headers.get('location') ?? '', url))
       expect(step.status).to.equal(303)
     })
@@ -425,7 +426,7 @@ describe('/oauth/authorize', () => {
     it('does not ask Marco, owner at one site and student at another', async () => {
       const { url } = service()
       const person = await signedIn(url, marco)
-      const answer = await person.open(authorizationUrl(url, operator))
+      const answer = await person.open(authorizeUrl(url, operator))
       expect(answer.headers.get('location')).to.match(toConsent)
       const tokens = await obtainAsClaude(url, operator, marco)
       expect((await introspect(url, tokens.access_token)).body).to.deep.include({
@@ -440,7 +441,7 @@ describe('/oauth/authorize', () => {
       expect(answer.get('error')).to.equal('access_denied')
       expect(answer.getAll('iss')).to.deep.equal([url])
       const person = await signedIn(url, sam)
-      const { headers } = await person.open(authorizationUrl(url, operator))
+      const { headers } = await person.open(authorizeUrl(url, operator))
       expect(headers.get('location')).to.match(/^https:\/\/claude\.ai\/.*error=access_denied/)
     })
   })
@@ -449,7 +450,7 @@ describe('/oauth/authorize', () => {
     await using changing = await startService()
     const { url } = changing
     const person = await signedIn(url, { ...amir, site: 'sit_open_kitchen' })
-    const request = authorizationUrl(url, operator)
+    const request = authorizeUrl(url, operator)
     await person.authorize(request, claude.redirect_uri)
     await changing.service.stores.database.kysely
       .deleteFrom('site_role')
@@ -467,7 +468,7 @@ describe('/oauth/authorize', () => {
   it('asks nothing for prompt=none, and says that a site would have to be chosen', async () => {
     const { url } = service()
     const person = await signedIn(url, amir)
-    const request = authorizationUrl(url, { ...operator, prompt: 'none' })
+    const request = authorizeUrl(url, { ...operator, prompt: 'none' })
     const { searchParams } = locationOf(await answerOf(await person.open(request)))
     expect(searchParams.get('error')).to.match(/^(account_selection|interaction)_required$/)
     expect(searchParams.getAll('iss')).to.deep.equal([url])
@@ -486,7 +487,7 @@ describe('/oauth/authorize', () => {
     const { url } = service()
     const consentPage = async (fields: Fields) => {
       const person = await signedIn(url, sam)
-      const { headers } = await person.open(authorizationUrl(url, fields))
+      const { headers } = await person.open(authorizeUrl(url, fields))
       return await (await person.open(new URL(headers.get('location') ?? '', url))).text()
     }
     const scope = 'openid account:read'
@@ -509,25 +510,25 @@ describe('/oauth/authorize', () => {
     it('asks for no consent twice, not even of a native application of the site', async () => {
       const { url } = service()
       const person = await signedIn(url, sam)
-      const request = authorizationUrl(url)
+      const request = authorizeUrl(url)
       expect((await person.open(request)).headers.get('location')).to.match(toConsent)
       await person.authorize(request, notes.redirectUri)
       expect(
         locationOf(await answerOf(await person.open(request))).searchParams.has('code'),
       ).to.equal(true)
-      const silent = await person.open(authorizationUrl(url, { prompt: 'none' }))
+      const silent = await person.open(authorizeUrl(url, { prompt: 'none' }))
       expect(locationOf(await answerOf(silent)).searchParams.has('code')).to.equal(true)
     })
 
     it('asks again for a further scope, and for prompt=consent', async () => {
       const { url } = service()
       const person = await signedIn(url, sam)
-      await person.authorize(authorizationUrl(url), notes.redirectUri)
-      const more = authorizationUrl(url, { scope: `${MEMBER_SCOPE} account:write` })
+      await person.authorize(authorizeUrl(url), notes.redirectUri)
+      const more = authorizeUrl(url, { scope: `${MEMBER_SCOPE} account:write` })
       expect((await person.open(more)).headers.get('location')).to.match(toConsent)
-      const anew = authorizationUrl(url, { prompt: 'consent' })
+      const anew = authorizeUrl(url, { prompt: 'consent' })
       expect((await person.open(anew)).headers.get('location')).to.match(toConsent)
-      const silent = authorizationUrl(url, { scope: 'openid account:write', prompt: 'none' })
+      const silent = authorizeUrl(url, { scope: 'openid account:write', prompt: 'none' })
       const { searchParams } = locationOf(await answerOf(await person.open(silent)))
       expect(searchParams.get('error')).to.match(/^(consent|interaction)_required$/)
       expect(searchParams.getAll('iss')).to.deep.equal([url])
@@ -536,8 +537,8 @@ describe('/oauth/authorize', () => {
     it('grants no more than was asked, whatever was consented before', async () => {
       const { url } = service()
       const person = await signedIn(url, sam)
-      await person.authorize(authorizationUrl(url), notes.redirectUri)
-      const less = authorizationUrl(url, { scope: 'openid account:read' })
+      await person.authorize(authorizeUrl(url), notes.redirectUri)
+      const less = authorizeUrl(url, { scope: 'openid account:read' })
       const answer = await person.authorize(less, notes.redirectUri)
       const { body } = await exchange(url, answer.searchParams.get('code') ?? '')
       expect(body).to.include({ scope: 'openid account:read' })
@@ -548,9 +549,9 @@ describe('/oauth/authorize', () => {
     const { url } = service()
     const headers = { origin: 'https://elsewhere.example' }
     const answers = [
-      await fetch(authorizationUrl(url), { headers, redirect: 'manual' }),
-      await fetch(authorizationUrl(url, { client_id: 'nobody' }), { headers }),
-      await fetch(authorizationUrl(url), {
+      await fetch(authorizeUrl(url), { headers, redirect: 'manual' }),
+      await fetch(authorizeUrl(url, { client_id: 'nobody' }), { headers }),
+      await fetch(authorizeUrl(url), {
         method: 'OPTIONS',
         headers: { ...headers, 'access-control-request-method': 'GET' },
       }),
@@ -564,9 +565,9 @@ describe('/oauth/authorize', () => {
 
   for (const path of ['/OAuth/Authorize', '/oauth/authorize/']) {
     it(`has one address only: ${path} is 404`, async () => {
-      const { search } = authorizationUrl(service().url)
+      const { search } = authorizeUrl(service().url)
       const answer = await answerOf(await fetch(service().url + path + search))
-      expect(errorOf(answer)).to.deep.equal([404, 'not_found'])
+      expect(refusalOf(answer)).to.equal('404 not_found')
     })
   }
 
@@ -592,7 +593,7 @@ describe('/oauth/authorize, for a client that may not ask any more', () => {
       .set({ disabled_at: 1 })
       .where('client_id', '=', notes.clientId)
       .execute()
-    const { searchParams } = locationOf(await ask(service.url))
+    const { searchParams } = locationOf(await askToAuthorize(service.url))
     expect(searchParams.get('error')).to.equal('unauthorized_client')
     expect(searchParams.getAll('iss')).to.deep.equal([service.url])
     expect(searchParams.get('state')).to.equal('the-state')
@@ -605,7 +606,9 @@ describe('/oauth/authorize, for a client that may not ask any more', () => {
       .insertInto('oauth_application_scope')
       .values({ client_id: notes.clientId, scope: 'courses:read' })
       .execute()
-    const { searchParams } = locationOf(await ask(service.url, { scope: 'openid courses:read' }))
+    const { searchParams } = locationOf(
+      await askToAuthorize(service.url, { scope: 'openid courses:read' }),
+    )
     expect(searchParams.get('error')).to.equal('invalid_scope')
   })
 
@@ -613,7 +616,7 @@ describe('/oauth/authorize, for a client that may not ask any more', () => {
     await using service = await startService()
     const { kysely } = service.service.stores.database
     await kysely.deleteFrom('site_feature').where('site_id', '=', 'sit_northlight').execute()
-    const { searchParams } = locationOf(await ask(service.url))
+    const { searchParams } = locationOf(await askToAuthorize(service.url))
     expect(searchParams.get('error')).to.equal('unauthorized_client')
   })
 
@@ -624,7 +627,7 @@ describe('/oauth/authorize, for a client that may not ask any more', () => {
       .insertInto('integration_override')
       .values({ client_id: claude.client_id, disabled_at: 1, note: null, updated_at: 1 })
       .execute()
-    const { searchParams } = locationOf(await ask(service.url, operator))
+    const { searchParams } = locationOf(await askToAuthorize(service.url, operator))
     expect(searchParams.get('error')).to.equal('unauthorized_client')
   })
 
@@ -636,7 +639,7 @@ describe('/oauth/authorize, for a client that may not ask any more', () => {
       .set({ deleted_at: 1 })
       .where('client_id', '=', notes.clientId)
       .execute()
-    const answer = await ask(service.url)
+    const answer = await askToAuthorize(service.url)
     expect(answer.status).to.equal(400)
     expect(answer.headers.get('location')).to.equal(null)
     expect(answer.body).to.include('invalid_client')
@@ -647,11 +650,11 @@ forEachStorage('/oauth/authorize', (start) => {
   it('takes a NUL for one more thing that nobody is called, and not for a fault of the storage', async () => {
     await using service = await start()
     const { url } = service
-    const unknown = await ask(url, { client_id: 'northlight-notes\0' })
+    const unknown = await askToAuthorize(url, { client_id: 'northlight-notes\0' })
     expect(unknown.status).to.equal(400)
     expect(unknown.body).to.include('invalid_client')
     const refused = await exchange(url, 'x', { client_id: 'a\0b' })
-    expect(errorOf(refused)).to.deep.equal([401, 'invalid_client'])
+    expect(refusalOf(refused)).to.equal('401 invalid_client')
     const nobody = { login: 'sam@northlight.example\0', password: sam.password }
     const told = await authorize(url, {}, nobody).catch(String)
     expect(told).to.include('the account or its password is wrong')
@@ -663,7 +666,7 @@ async function signedIn(url: string, answers: Answers) {
   const person = makeHeadlessPerson(answers)
   const redirectUri = 'https://chatgpt.com/connector_platform_oauth_redirect'
   const fields = { client_id: 'integration-chatgpt', redirect_uri: redirectUri, scope: 'openid' }
-  await person.authorize(authorizationUrl(url, { ...fields, resource: undefined }), redirectUri)
+  await person.authorize(authorizeUrl(url, { ...fields, resource: undefined }), redirectUri)
   return person
 }
 

@@ -6,7 +6,8 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 
 import { readConfig } from '../src/config/config.ts'
-import { environmentTable, isLoopbackUrl, readEnvironment } from '../src/config/environment.ts'
+import { environmentVariables, readEnvironment } from '../src/config/environment.ts'
+import { isLoopbackUrl } from '../src/http/loopback.ts'
 import { configFolder } from './support/gatehouse.ts'
 
 type Variables = Record<string, string>
@@ -29,7 +30,7 @@ function read(variables: Variables) {
   return environment
 }
 
-describe('environment: works without a single variable (design 5)', () => {
+describe('environment: works without a single variable (design, Errors and configuration)', () => {
   it('on a loopback address, with everything embedded', () => {
     expect(read({})).to.deep.equal({
       baseUrl: 'http://127.0.0.1:3000',
@@ -47,7 +48,9 @@ describe('environment: works without a single variable (design 5)', () => {
   })
 
   it('an empty variable is as good as none', () => {
-    const empty = Object.fromEntries(environmentTable.map(([name]) => [name, ' ']))
+    const empty = Object.fromEntries(
+      Object.keys(environmentVariables.shape).map((name) => [name, ' ']),
+    )
     expect(read(empty)).to.deep.equal(read({}))
   })
 })
@@ -100,7 +103,7 @@ describe('environment: BASE_URL is the issuer, byte for byte (design 1)', () => 
   })
 })
 
-describe('environment: every problem at once, and no secret in any (design 5)', () => {
+describe('environment: every problem at once, and no secret in any (design, Errors and configuration)', () => {
   const wrong: readonly (readonly [variables: Variables, says: RegExp])[] = [
     [{ PORT: '0' }, /^PORT/],
     [{ BASE_URL: 'nonsense' }, /^BASE_URL/],
@@ -153,7 +156,7 @@ describe('environment: every problem at once, and no secret in any (design 5)', 
   })
 
   it('whatever the variables hold, it throws nothing', () => {
-    const name = fc.constantFrom(...environmentTable.map(([variable]) => variable))
+    const name = fc.constantFrom(...Object.keys(environmentVariables.shape))
     const value = fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl(), fc.constantFrom('on', '80'))
     fc.assert(fc.property(fc.dictionary(name, value), (variables) => void problemsOf(variables)))
   })
@@ -194,7 +197,7 @@ describe('environment: secrets', () => {
   }
 })
 
-describe('config: the files (design 5)', () => {
+describe('config: the files (design, Errors and configuration)', () => {
   it('those of the repository are good, and cannot be changed while it runs', () => {
     const config = readConfig({}, configFolder)
     expect(config.service.lifetimes.idTokenSeconds).to.equal(600)

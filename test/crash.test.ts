@@ -1,9 +1,16 @@
 import { expect } from 'chai'
 
-import { type Code, exchangeAt, introspectAt, refreshAt, userinfoAt } from './support/endpoints.ts'
+import {
+  introspect,
+  type ObtainedCode,
+  obtainCode,
+  redeem,
+  refresh,
+  userinfo,
+} from './support/client.ts'
 import { type ServiceProcess, startProcess, temporaryFolder } from './support/process.ts'
 import { freePort } from './support/programs.ts'
-import { getTokens, signIn } from './support/relying-party.ts'
+import { getTokens } from './support/relying-party.ts'
 
 const ROUNDS = 4
 const FAMILIES = 6
@@ -14,7 +21,7 @@ const killAfter = (round: number) => 15 + 11 * round
 /** What clients were told in a round; all of it must hold after the crash. */
 interface Ledger {
   readonly accessTokens: string[]
-  readonly exchanged: Code[]
+  readonly exchanged: ObtainedCode[]
   /** The refresh token that each client holds. */
   readonly held: string[]
 }
@@ -27,7 +34,7 @@ describe('a crash of the process on the embedded database', () => {
     let service = processes.use(await startProcess(variables))
     const { url } = service
     for (let round = 0; round < ROUNDS; round += 1) {
-      const codes = await inTurn(CODES, () => newCode(url))
+      const codes = await inTurn(CODES, () => obtainCode(url))
       const held = await inTurn(FAMILIES, () => newFamily(url))
       const ledger: Ledger = { accessTokens: [], exchanged: [], held }
 
@@ -45,18 +52,13 @@ async function inTurn<T>(times: number, make: () => Promise<T>): Promise<T[]> {
   return made
 }
 
-async function newCode(url: string): Promise<Code> {
-  const { callback, pkceCodeVerifier: verifier } = await signIn(url)
-  return { code: callback.searchParams.get('code') ?? '', verifier, resource: url }
-}
-
 async function newFamily(url: string): Promise<string> {
   return (await getTokens(url)).tokens.refresh_token ?? ''
 }
 
 interface Load {
   readonly ledger: Ledger
-  readonly codes: readonly Code[]
+  readonly codes: readonly ObtainedCode[]
   readonly killAfter: number
 }
 
@@ -70,7 +72,7 @@ async function crashUnderLoad(service: ServiceProcess, load: Load): Promise<void
   }
   const refreshing = ledger.held.map(async (_, family) => {
     for (;;) {
-      const answer = await unlessGone(refreshAt(url, ledger.held[family] ?? ''))
+      const answer = await unlessGone(refresh(url, ledger.held[family] ?? ''))
       if (!answer) return
       expect([answer.status, answer.body.error]).to.deep.equal([200, undefined])
       ledger.held[family] = answer.body.refresh_token
@@ -79,7 +81,7 @@ async function crashUnderLoad(service: ServiceProcess, load: Load): Promise<void
   })
   const exchanging = async () => {
     for (const code of codes) {
-      const answer = await unlessGone(exchangeAt(url, code))
+      const answer = await unlessGone(redeem(url, code))
       if (!answer) return
       expect([answer.status, answer.body.error]).to.deep.equal([200, undefined])
       ledger.exchanged.push(code)
@@ -91,30 +93,33 @@ async function crashUnderLoad(service: ServiceProcess, load: Load): Promise<void
   await service.ended()
 }
 
+const isGone = /^(ECONNRESET|ECONNREFUSED|EPIPE)$/
+
 /** Nothing, when the connection broke because the process is gone. */
 async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer
   } catch (error) {
-    if (error instanceof TypeError) return undefined
+    if (error instanceof Error && 'code' in error && isGone.test(String(error.code)))
+      return undefined
     throw error
   }
 }
 
 async function expectKept(url: string, ledger: Ledger): Promise<void> {
   for (const token of ledger.accessTokens) {
-    expect((await introspectAt(url, token)).body.active).to.equal(true)
+    expect((await introspect(url, token)).body.active).to.equal(true)
   }
-  expect((await userinfoAt(url, ledger.accessTokens.at(-1) ?? '')).status).to.equal(200)
+  expect((await userinfo(url, ledger.accessTokens.at(-1) ?? '')).status).to.equal(200)
   for (const token of ledger.held) {
     // The one whose refresh the crash interrupted is repeated here, and works as well.
-    const { status, body } = await refreshAt(url, token)
+    const { status, body } = await refresh(url, token)
     expect([status, body.error]).to.deep.equal([200, undefined])
     expect(body.refresh_token).not.to.equal(token)
   }
   // Last, because a replay ends its grant.
   for (const code of ledger.exchanged) {
-    const { status, body } = await exchangeAt(url, code)
+    const { status, body } = await redeem(url, code)
     expect([status, body.error]).to.deep.equal([400, 'invalid_grant'])
   }
 }

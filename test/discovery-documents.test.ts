@@ -118,6 +118,10 @@ describe('auth.md', () => {
     expect(strangers(text)).to.deep.equal([])
   })
 
+  it('tells clients to fetch discovery and not to wait for a challenge', () => {
+    expect(text).to.match(/Fetch the documents directly, without a token\. Do not wait for a 401/)
+  })
+
   it('says that the agent-authentication extension is unsupported', () => {
     for (const word of ['agent_auth', 'identity_assertion', 'service_auth', 'identity_endpoint']) {
       expect(text).to.include(word)

@@ -5,9 +5,10 @@ import { expect } from 'chai'
 import { protectedResourcePath, protectedResources } from '../src/discovery/protected-resource.ts'
 import { paths } from '../src/http/paths.ts'
 import { scopeNames } from '../src/scopes/catalogue.ts'
+import { authorizeUrl } from './support/client.ts'
 import { notes, type RunningService, sam, startService } from './support/gatehouse.ts'
-import { authorizationUrl, encode } from './support/requests.ts'
 import { sharedService } from './support/shared-service.ts'
+import { encode } from './support/wire.ts'
 
 type Metadata = Record<string, unknown>
 
@@ -190,7 +191,7 @@ describe('behind a proxy that speaks TLS', () => {
   })
 
   it('sets cookies that are httpOnly, SameSite=Lax and Secure, the session as __Host-', async () => {
-    const { pathname, search } = authorizationUrl(baseUrl)
+    const { pathname, search } = authorizeUrl(baseUrl)
     const started = await send(service(), pathname + search, { headers })
     expect(started.status).to.equal(303)
     const cookies = await signIn(service(), headers, started)
@@ -213,7 +214,7 @@ describe('behind a proxy that speaks TLS', () => {
   })
 
   it('answers with its own name in iss', async () => {
-    const { pathname, search } = authorizationUrl(baseUrl, { prompt: 'none' })
+    const { pathname, search } = authorizeUrl(baseUrl, { prompt: 'none' })
     const { headers: answered } = await send(service(), pathname + search, { headers })
     const { searchParams } = new URL(String(answered['location']))
     expect(searchParams.getAll('iss')).to.deep.equal([baseUrl])
@@ -222,7 +223,7 @@ describe('behind a proxy that speaks TLS', () => {
   it('takes resource with scheme and host in any case, and with the default port [design 3]', async () => {
     const errorFor = async (resource: string) => {
       const fields = { prompt: 'none', resource }
-      const { pathname, search } = authorizationUrl(baseUrl, fields)
+      const { pathname, search } = authorizeUrl(baseUrl, fields)
       const { headers: answered } = await send(service(), pathname + search, { headers })
       return new URL(String(answered['location'])).searchParams.get('error')
     }
@@ -254,7 +255,7 @@ describe('behind a proxy that speaks TLS', () => {
 describe('without a proxy', () => {
   it('sets cookies that are httpOnly and SameSite=Lax on http too', async () => {
     await using service = await startService()
-    const { pathname, search } = authorizationUrl(service.url)
+    const { pathname, search } = authorizeUrl(service.url)
     const cookies = await signIn(service, {}, await send(service, pathname + search))
     for (const cookie of cookies) {
       expect(cookie)
@@ -273,7 +274,7 @@ describe('without a proxy', () => {
 
   it(`has no client ${notes.clientId} where no demo data is`, async () => {
     await using service = await startService({ environment: { DEMO_DATA: 'off' } })
-    const answer = await fetch(authorizationUrl(service.url), { redirect: 'manual' })
+    const answer = await fetch(authorizeUrl(service.url), { redirect: 'manual' })
     expect(answer.status).to.equal(400)
   })
 })

@@ -79,7 +79,8 @@ describe('what ends the tokens of a client, at the next use and in every process
     await using world = await makeWorld()
     const { service, clientId, tokens, browser, start } = world
     await service.service.stores.database.kysely
-      .deleteFrom('connection')
+      .updateTable('oauth_grant')
+      .set({ ended_at: 1, end_reason: 'an operator ended it' })
       .where('client_id', '=', clientId)
       .execute()
     // The browser session still remembers the grant, and the state store still has it.

@@ -9,6 +9,7 @@ import {
 import { makeApplicationSecrets } from '../src/applications/application-secrets.ts'
 import { makeApplicationStore } from '../src/applications/application-store.ts'
 import { listChanges } from '../src/audit/audit-log.ts'
+import { makeFindGrant } from '../src/grants/access.ts'
 import { makeGrantLists } from '../src/grants/grant-lists.ts'
 import { makeGrantStore, type NewGrant } from '../src/grants/grant-store.ts'
 import { makeGrantUsage } from '../src/grants/grant-usage.ts'
@@ -20,9 +21,9 @@ import { withDatabases } from './support/database.ts'
 const DAY_MS = 86_400_000
 const now = 1_800_000_000_000
 const actor = { personId: 'olivia', requestId: 'req', now }
-const page = { pageSize: 20, after: undefined }
+const page = { first: 20, after: undefined }
 
-withDatabases('connections and applications', (open) => {
+withDatabases('grants and applications', (open) => {
   let database: Database
   let clock = now
   beforeEach(async () => {
@@ -57,57 +58,103 @@ withDatabases('connections and applications', (open) => {
   afterEach(async () => await database[Symbol.asyncDispose]())
 
   const time = () => clock
-  const connection: NewGrant = {
-    grantId: 'g1',
+  const EXPIRY_DAYS = 100
+  const grant: NewGrant = {
+    id: 'g1',
     personId: 'sam',
     clientId: 'planner',
     clientName: 'Planner',
     clientOrigin: 'integration',
     siteId: 'north',
-    scopes: ['openid'],
-    expiresAtMs: now + 100 * DAY_MS,
-    isNew: true,
+    documentFingerprint: undefined,
+    allowed: { openid: { scope: 'openid' } },
   }
-  const keep = async (...changes: Partial<NewGrant>[]) => {
-    const store = makeGrantStore(database, time)
-    for (const change of changes) await store.keep({ ...connection, ...change })
+  const allowing = (...scopes: string[]) => ({ allowed: { openid: { scope: scopes.join(' ') } } })
+  const makeStore = () =>
+    makeGrantStore({ database, grantSeconds: (EXPIRY_DAYS * DAY_MS) / 1000, now: time })
+  const save = async (...changes: Partial<NewGrant>[]) => {
+    const store = makeStore()
+    for (const change of changes) await store.save({ ...grant, ...change })
     return store
+  }
+  const find = makeFind()
+  function makeFind() {
+    const admitted = { integrations: new Set<string>(), admitsOrigin: () => true }
+    return async (id: string) => (await makeFindGrant(database, admitted)(id))?.grant
   }
 
   it('one line for each client and site, from however many browsers, with all of its scopes', async () => {
-    await keep(
-      {},
-      { grantId: 'g2', scopes: ['openid', 'email'] },
-      { grantId: 'g3', siteId: undefined },
-    )
-    await keep(
-      { scopes: ['profile'], isNew: false },
-      { grantId: 'own', clientOrigin: 'first_party' },
-    )
+    await save({}, { id: 'g2', ...allowing('openid', 'email') }, { id: 'g3', siteId: undefined })
+    await save(allowing('openid', 'profile'), { id: 'own', clientOrigin: 'first_party' })
     const { rows } = await makeGrantLists(database, time).listApps('sam', page)
     expect(rows.map(({ site }) => site?.name)).to.have.members(['North', undefined])
     const scopes = rows.find(({ site }) => site)?.scopes
     expect(scopes).to.have.members(['openid', 'email', 'profile'])
   })
 
-  it('never makes a connection again that was ended while its grant was being saved', async () => {
-    const store = await keep({})
-    await store.end({ grantId: 'g1' })
-    await store.keep({ ...connection, isNew: false })
-    expect(await store.has('g1')).to.equal(false)
+  it('never brings a grant back that was ended while it was being saved', async () => {
+    const store = await save({})
+    expect(await store.end({ id: 'g1' }, 'the person removed it')).to.deep.equal(['g1'])
+    await store.save({ ...grant, ...allowing('openid', 'profile') })
+    await store.prolong({ id: 'g1', expiresAt: 1 })
+    await store.adopt('g1', { openid: { scope: 'openid email' } })
+    expect(await find('g1')).to.deep.include({
+      endedBecause: 'the person removed it',
+      allowed: grant.allowed,
+      expiresAt: now + EXPIRY_DAYS * DAY_MS,
+    })
+    expect(await store.end({ id: 'g1' }, 'the client revoked it'), 'it ends once').to.deep.equal([])
+  })
+
+  it('a grant is one row: site and fingerprint are columns, and what is allowed is kept by resource', async () => {
+    const allowed = {
+      openid: { scope: 'openid profile', claims: ['email'] },
+      resources: { 'https://gatehouse.example': 'openid courses:read' },
+      rejected: { openid: { scope: 'email' } },
+    }
+    await save({ allowed, documentFingerprint: 'f' })
+    expect(await find('g1')).to.deep.equal({
+      id: 'g1',
+      personId: 'sam',
+      clientId: 'planner',
+      clientOrigin: 'integration',
+      siteId: 'north',
+      documentFingerprint: 'f',
+      allowed,
+      grantedAt: now,
+      expiresAt: now + EXPIRY_DAYS * DAY_MS,
+      endedBecause: undefined,
+    })
+  })
+
+  it('its end moves on by a day at least, and families of refresh tokens are rows below it', async () => {
+    const store = await save({})
+    const ends = now + EXPIRY_DAYS * DAY_MS
+    clock = now + DAY_MS - 1
+    await store.prolong({ id: 'g1', expiresAt: ends })
+    expect((await find('g1'))?.expiresAt).to.equal(ends)
+    clock = now + DAY_MS
+    await store.prolong({ id: 'g1', expiresAt: ends })
+    expect((await find('g1'))?.expiresAt).to.equal(ends + DAY_MS)
+    for (const family of ['f1', 'f2', 'f1']) await store.beginFamily('g1', family)
+    const families = await database.kysely.selectFrom('refresh_token_family').selectAll().execute()
+    expect(families.map(({ id, grant_id }) => [id, grant_id])).to.have.deep.members([
+      ['f1', 'g1'],
+      ['f2', 'g1'],
+    ])
   })
 
   it('no line after it expired, and no row after the next sweep', async () => {
-    const store = await keep({ expiresAtMs: now + 1000 })
-    clock = now + 1001
+    const store = await save({})
+    clock = now + EXPIRY_DAYS * DAY_MS
     const { rows } = await makeGrantLists(database, time).listApps('sam', page)
     expect(rows).to.deep.equal([])
     await store.prune()
-    expect(await store.has('g1')).to.equal(false)
+    expect(await find('g1')).to.equal(undefined)
   })
 
   it('counts the calls of thirty days, of several processes, and not what has ended', async () => {
-    const store = await keep({}, { grantId: 'g2' })
+    const store = await save({}, { id: 'g2' })
     const [first, second] = [0, 1].map(() => makeGrantUsage(database, time))
     const uses: [typeof first, string, number][] = [
       [first, 'g1', now - 40 * DAY_MS],
@@ -126,12 +173,12 @@ withDatabases('connections and applications', (open) => {
     const [line] = (await lists.listApps('sam', page)).rows
     expect(line).to.include({ calls: 3, lastUsedAt: now })
     await store.prune()
-    const days = await database.kysely.selectFrom('connection_day').select('day').execute()
+    const days = await database.kysely.selectFrom('oauth_grant_day').select('day').execute()
     expect(days).to.have.length(3)
   })
 
   it('writes the last use once a minute at most', async () => {
-    await keep({})
+    await save({})
     const usage = makeGrantUsage(database, time)
     const lastUsed = async () => {
       usage.count('g1')
@@ -147,7 +194,7 @@ withDatabases('connections and applications', (open) => {
   })
 
   it('keeps what was counted when the database does not answer', async () => {
-    await keep({})
+    await save({})
     let down = true
     const kysely = new Proxy(database.kysely, {
       get(target, name) {
@@ -166,21 +213,22 @@ withDatabases('connections and applications', (open) => {
   })
 
   it('lists people in pages, and counts each once', async () => {
-    const store = await keep({ personId: 'noor', grantId: 'n' })
+    const store = await save({ personId: 'noor', id: 'n' })
     clock = now + 1
-    await keep({}, { grantId: 'g2' })
+    await save({}, { id: 'g2' })
     const lists = makeGrantLists(database, time)
-    const first = await lists.listPeople('planner', { pageSize: 1, after: undefined })
-    const second = await lists.listPeople('planner', { pageSize: 1, after: first.next })
+    const first = await lists.listPeople('planner', { first: 1, after: undefined })
+    const second = await lists.listPeople('planner', { first: 1, after: first.places.at(-1) })
     expect([first, second].map(({ rows }) => rows[0]?.name)).to.deep.equal(['sam', 'noor'])
-    expect(second.next).to.equal(undefined)
+    expect(second.hasNextPage).to.equal(false)
     expect(await lists.countPeople('planner')).to.equal(2)
-    expect(await store.end({ clientId: 'planner', personId: 'sam' })).to.have.members(['g1', 'g2'])
+    const ended = await store.end({ clientId: 'planner', personId: 'sam' }, 'an operator ended it')
+    expect(ended).to.have.members(['g1', 'g2'])
     expect(await lists.countPeople('planner')).to.equal(1)
   })
 
   it('ends what a person removes, at that site only, and writes it down', async () => {
-    await keep({}, { grantId: 'g2', siteId: undefined }, { grantId: 'g3', personId: 'noor' })
+    await save({}, { id: 'g2', siteId: undefined }, { id: 'g3', personId: 'noor' })
     const line = { personId: 'sam', clientId: 'planner', siteId: 'north' }
     expect(await removeApp(database, line, actor)).to.deep.equal(['g1'])
     expect(await removeApp(database, line, actor)).to.deep.equal([])
@@ -200,7 +248,7 @@ withDatabases('connections and applications', (open) => {
     if (!app) throw new Error('the application was created')
     expect(app.secrets.map(({ hint }) => hint)).to.deep.equal([created?.secret?.slice(-4)])
 
-    await keep({ clientId, scopes: entry.scopes }, { clientId, grantId: 'g2', scopes: ['openid'] })
+    await save({ clientId, ...allowing(...entry.scopes) }, { clientId, id: 'g2' })
     expect(await store.update(app, entryOf({ scopes: [] }), actor)).to.deep.equal(['g1'])
     await store.setEnabled(app, false, actor)
     await store.setEnabled(app, false, actor)

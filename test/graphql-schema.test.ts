@@ -49,7 +49,7 @@ describe('the schema of the Member API', () => {
     expect(names).to.have.length.above(100)
   })
 
-  it('names no order, coupon, refund or invoice anywhere [Viewer, rule 1; design 22]', () => {
+  it('names no order, coupon, refund or invoice anywhere [Viewer 1; design 22]', () => {
     const record = /order|coupon|refund|invoice|price|total_?cents|currency|payment/i
     expect(names.filter((name) => record.test(name))).to.deep.equal([])
   })
@@ -123,7 +123,7 @@ describe('the schema of the Member API', () => {
     expect(await response.text()).to.equal(schemaText)
   })
 
-  it('shows nothing of an order, whatever is asked [Viewer, rule 1]', async () => {
+  it('shows nothing of an order, whatever is asked [Viewer 1]', async () => {
     await using running = await startService()
     const token = await memberToken(running.url, readOnly)
     const everything = await readMember({ url: running.url, token }, selectAll('Viewer'))

@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 
 import { paths } from '../src/http/paths.ts'
+import { obtainCode, obtainTokens, refresh } from './support/client.ts'
 import {
   notes,
   portal,
@@ -12,25 +13,21 @@ import {
   startService,
 } from './support/gatehouse.ts'
 import {
+  type Answer,
   basic,
   bearer,
   encode,
   type Fields,
   FORM,
-  jsonOf,
-  obtainCode,
-  obtainTokens,
   postForm,
-  refresh,
   refusalOf,
   send,
   sendBytes,
-  type WireAnswer,
 } from './support/wire.ts'
 
 /**
  * Hostile requests at the endpoints that clients call: token, UserInfo, revocation, introspection.
- * The numbers are those of the list of hostile cases.
+ * The numbers are those of docs/hostile-cases.md.
  */
 let service: RunningService
 
@@ -48,22 +45,22 @@ const asPortal = {
 } as const
 
 const token = async (fields: Fields, headers: readonly string[] = []) =>
-  await postForm(service.url, paths.token, fields, headers)
+  await postForm(service.url + paths.token, fields, headers)
 
 const userinfo = async (headers: readonly string[], query = '') =>
   await send(service.url, { path: paths.userinfo + query, headers })
 
 const introspect = async (fields: Fields, headers: readonly string[] = []) =>
-  await postForm(service.url, paths.introspection, fields, headers)
+  await postForm(service.url + paths.introspection, fields, headers)
 
 const asServer = { client_id: resourceServer.clientId, client_secret: resourceServer.clientSecret }
 
 /** An error of RFC 6749 §5.2: JSON, not to be kept, and with words for a person. */
-function expectRefusal(answer: WireAnswer, expected: string | readonly string[]): void {
-  expect(answer.headers['content-type']).to.match(/^application\/json/)
-  expect(answer.headers['cache-control']).to.equal('no-store')
+function expectRefusal(answer: Answer, expected: string | readonly string[]): void {
+  expect(answer.headers.get('content-type')).to.match(/^application\/json/)
+  expect(answer.headers.get('cache-control')).to.equal('no-store')
   expect(refusalOf(answer)).to.be.oneOf([expected].flat())
-  expect(jsonOf(answer)['error_description']).to.be.a('string')
+  expect(answer.body['error_description']).to.be.a('string')
 }
 
 describe('token: the method is POST and the parameters are in the form (RFC 6749 §3.2) [51]', () => {
@@ -83,7 +80,7 @@ describe('token: the method is POST and the parameters are in the form (RFC 6749
     const answer = await send(service.url, { method: 'POST', path, headers: FORM, body: '' })
     expectRefusal(answer, '400 invalid_request')
     const { client_id: _clientId, ...rest } = form
-    const split = await postForm(service.url, `${paths.token}?client_id=${notes.clientId}`, rest)
+    const split = await postForm(`${service.url}${paths.token}?client_id=${notes.clientId}`, rest)
     expectRefusal(split, ['400 invalid_request', '401 invalid_client'])
     expect((await token(form)).status, 'the code was not touched').to.equal(200)
   })
@@ -219,7 +216,7 @@ describe('token: a code is good once, for its client, address and verifier (RFC 
     }
     const refused = await token(form, basic(portal.clientId, 'wrong'))
     expectRefusal(refused, '401 invalid_client')
-    expect(refused.headers['www-authenticate']).to.match(/^Basic /)
+    expect(refused.headers.get('www-authenticate')).to.match(/^Basic /)
     expect((await token({ ...form, client_secret })).status).to.equal(200)
   })
 })
@@ -322,9 +319,9 @@ describe('token: refresh (RFC 6749 §6) [67]', () => {
       const refused = await refresh(service.url, refreshToken, { scope: wider })
       expectRefusal(refused, '400 invalid_scope')
     }
-    const less = jsonOf(await refresh(service.url, refreshToken, { scope: 'openid' }))
+    const less = (await refresh(service.url, refreshToken, { scope: 'openid' })).body
     expect(less['scope']).to.equal('openid')
-    const again = jsonOf(await refresh(service.url, String(less['refresh_token'])))
+    const again = (await refresh(service.url, String(less['refresh_token']))).body
     expect(String(again['scope']).split(' ')).to.have.members(scope.split(' '))
   })
 
@@ -371,7 +368,7 @@ describe('UserInfo (RFC 6750) [77-81]', () => {
   it('without a token is 401 with a challenge that points to the metadata [77]', async () => {
     const answer = await userinfo([])
     expect(answer.status).to.equal(401)
-    const challenge = String(answer.headers['www-authenticate'])
+    const challenge = String(answer.headers.get('www-authenticate'))
     expect(challenge).to.match(/^Bearer /)
     expect(challenge).to.include(
       `resource_metadata="${service.url}/.well-known/oauth-protected-resource"`,
@@ -385,8 +382,7 @@ describe('UserInfo (RFC 6750) [77-81]', () => {
     expect((await userinfo([], query)).status).to.be.oneOf([400, 401])
     expect((await userinfo(bearer(accessToken), query)).status).to.be.oneOf([200, 400])
     const inForm = await postForm(
-      service.url,
-      paths.userinfo,
+      service.url + paths.userinfo,
       { access_token: accessToken },
       bearer(accessToken),
     )
@@ -421,7 +417,7 @@ describe('UserInfo (RFC 6750) [77-81]', () => {
     for (const wrong of [...alterations(accessToken), refreshToken, unsigned]) {
       const answer = await userinfo(bearer(wrong))
       expect(answer.status, wrong).to.be.oneOf([400, 401])
-      expect(answer.headers['www-authenticate']).to.include('resource_metadata=')
+      expect(answer.headers.get('www-authenticate')).to.include('resource_metadata=')
     }
     expect((await userinfo(bearer(accessToken))).status).to.equal(200)
   })
@@ -430,7 +426,7 @@ describe('UserInfo (RFC 6750) [77-81]', () => {
     const { accessToken } = await obtainTokens(service.url, { scope: 'account:read' })
     const answer = await userinfo(bearer(accessToken))
     expect(answer.status).to.equal(403)
-    expect(answer.headers['www-authenticate']).to.match(
+    expect(answer.headers.get('www-authenticate')).to.match(
       /error="insufficient_scope".*scope="openid"/,
     )
   })
@@ -447,7 +443,7 @@ describe('UserInfo (RFC 6750) [77-81]', () => {
 })
 
 describe('revocation (RFC 7009) [83, 85]', () => {
-  const revoke = async (fields: Fields) => await postForm(service.url, paths.revocation, fields)
+  const revoke = async (fields: Fields) => await postForm(service.url + paths.revocation, fields)
   const { clientId: client_id } = notes
 
   it('without a token is invalid_request, without a client too, and an unknown client is 401 [83]', async () => {
@@ -482,7 +478,7 @@ describe('revocation (RFC 7009) [83, 85]', () => {
     expect((await revoke({ client_id, token: refreshToken })).status).to.equal(200)
     expect((await userinfo(bearer(accessToken))).status).to.equal(401)
     expectRefusal(await refresh(service.url, refreshToken), '400 invalid_grant')
-    const seen = jsonOf(await introspect({ ...asServer, token: accessToken }))
+    const seen = (await introspect({ ...asServer, token: accessToken })).body
     expect(seen).to.deep.equal({ active: false })
   })
 })
@@ -507,7 +503,7 @@ describe('introspection (RFC 7662) [87, 89]', () => {
     const { accessToken, refreshToken } = await obtainTokens(service.url)
     for (const value of [accessToken, refreshToken]) {
       for (const token_type_hint of [undefined, 'access_token', 'refresh_token', 'nothing']) {
-        const seen = jsonOf(await introspect({ ...asServer, token: value, token_type_hint }))
+        const seen = (await introspect({ ...asServer, token: value, token_type_hint })).body
         expect(seen).to.include({ active: true, client_id: notes.clientId, sub: 'per_sam' })
         expect(seen['exp']).to.be.a('number')
       }
@@ -519,7 +515,7 @@ describe('introspection (RFC 7662) [87, 89]', () => {
     for (const value of [...alterations(accessToken), code, 'x'.repeat(5000), '\u0000', 'é']) {
       const answer = await introspect({ ...asServer, token: value })
       expect(answer.status, value).to.be.oneOf([200, 400])
-      if (answer.status === 200) expect(jsonOf(answer)).to.deep.equal({ active: false })
+      if (answer.status === 200) expect(answer.body).to.deep.equal({ active: false })
     }
   })
 
@@ -535,7 +531,7 @@ describe('client endpoints: size and shape of a request are bounded [121]', () =
 
   for (const path of endpoints) {
     it(`${path} refuses a body of 1 MB and a packed body`, async () => {
-      const huge = await postForm(service.url, path, { token: 'x'.repeat(1_000_000) })
+      const huge = await postForm(service.url + path, { token: 'x'.repeat(1_000_000) })
       expect(huge.status).to.be.oneOf([400, 401, 413])
       const packed = gzipSync('grant_type=x').toString('latin1')
       const zipped = await send(service.url, {

@@ -1,17 +1,10 @@
 import { expect } from 'chai'
 
 import { paths } from '../src/http/paths.ts'
+import { introspect, obtain, refresh, type Tokens, userinfo } from './support/client.ts'
 import { notes, portal, resourceServer, startService } from './support/gatehouse.ts'
-import {
-  errorOf,
-  introspect,
-  obtain,
-  postForm,
-  refresh,
-  type Tokens,
-  userinfo,
-} from './support/requests.ts'
 import { sharedService } from './support/shared-service.ts'
+import { postForm, refusalOf } from './support/wire.ts'
 
 const asPortal = {
   client_id: portal.clientId,
@@ -74,7 +67,7 @@ describe('POST /api/oauth/introspect', () => {
     const { url } = service()
     const { id_token: signed = '' } = await obtain(url)
     const answer = await introspect(url, signed, { client_secret: 'x' })
-    expect(errorOf(answer)).to.deep.equal([401, 'invalid_client'])
+    expect(refusalOf(answer)).to.equal('401 invalid_client')
   })
 
   it('finds a token whatever hint came with it (RFC 7662 §2.1)', async () => {
@@ -99,7 +92,7 @@ describe('POST /api/oauth/introspect', () => {
     ] as const) {
       it(`401 for ${title}`, async () => {
         const answer = await postForm(service().url + paths.introspection, fields)
-        expect(errorOf(answer)).to.deep.equal([401, 'invalid_client'])
+        expect(refusalOf(answer)).to.equal('401 invalid_client')
         expect(answer.body).to.have.property('error_description')
         expect(answer.headers.get('cache-control')).to.equal('no-store')
       })
@@ -123,7 +116,7 @@ describe('POST /api/oauth/introspect', () => {
     const { clientId: client_id, clientSecret: client_secret } = resourceServer
     const address = service().url + paths.introspection
     const answer = await postForm(address, { client_id, client_secret })
-    expect(errorOf(answer)).to.deep.equal([400, 'invalid_request'])
+    expect(refusalOf(answer)).to.equal('400 invalid_request')
   })
 
   it('does not keep its answers (RFC 7662 §4)', async () => {
@@ -158,8 +151,8 @@ describe('POST /api/oauth/introspect', () => {
       expect(answer.status).to.equal(200)
       expect(answer.body).to.deep.equal(inactive)
     }
-    expect(errorOf(await userinfo(url, tokens.access_token))).to.deep.equal([401, 'invalid_token'])
-    expect(errorOf(await refresh(url, tokens.refresh_token))).to.deep.equal([401, 'invalid_client'])
+    expect(refusalOf(await userinfo(url, tokens.access_token))).to.equal('401 invalid_token')
+    expect(refusalOf(await refresh(url, tokens.refresh_token))).to.equal('401 invalid_client')
   })
 
   it('calls a used refresh token inactive, and its successor active', async () => {

@@ -12,7 +12,7 @@ import {
 
 import { paths } from '../src/http/paths.ts'
 import { openDatabase } from '../src/store/database.ts'
-import { ask, exchangeAt } from './support/endpoints.ts'
+import { obtainCode, redeem } from './support/client.ts'
 import { notes } from './support/gatehouse.ts'
 import {
   configWith,
@@ -24,7 +24,7 @@ import {
   temporaryFolder,
 } from './support/process.ts'
 import { eventually } from './support/programs.ts'
-import { signIn } from './support/relying-party.ts'
+import { get } from './support/wire.ts'
 
 describe('signing keys of two processes on one database', () => {
   const DATA_DIR = temporaryFolder()
@@ -43,14 +43,11 @@ describe('signing keys of two processes on one database', () => {
 
   /** An id_token that the given process signed. */
   async function idTokenFrom(address: string): Promise<string> {
-    const { callback, pkceCodeVerifier: verifier } = await signIn(pair.first.url)
-    const code = callback.searchParams.get('code') ?? ''
-    const { body } = await exchangeAt(address, { code, verifier, resource: pair.first.url })
-    return body.id_token
+    return (await redeem(address, await obtainCode(pair.first.url))).body.id_token
   }
 
   async function keySetAt(address: string): Promise<JSONWebKeySet> {
-    return (await ask(address, paths.jwks)).body
+    return (await get(address + paths.jwks)).body
   }
 
   async function kidsAt(address: string): Promise<string[]> {

@@ -10,6 +10,7 @@ import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { errorHandler } from '../src/http/error-handler.ts'
 import { paths } from '../src/http/paths.ts'
 import { requestLog } from '../src/http/request-log.ts'
+import { authorizeUrl, codeVerifier, obtainCode, obtainTokens, refresh } from './support/client.ts'
 import {
   amir,
   notes,
@@ -21,20 +22,7 @@ import {
   startService,
 } from './support/gatehouse.ts'
 import { eventually } from './support/programs.ts'
-import {
-  authorizeUrl,
-  basic,
-  bearer,
-  encode,
-  FORM,
-  jsonOf,
-  obtainCode,
-  obtainTokens,
-  postForm,
-  refresh,
-  send,
-  type WireAnswer,
-} from './support/wire.ts'
+import { type Answer, basic, bearer, encode, FORM, postForm, send } from './support/wire.ts'
 
 interface Line {
   readonly id?: string
@@ -54,8 +42,8 @@ const linesOf = ({ log }: { readonly log: readonly string[] }): Line[] =>
   log.map((line) => JSON.parse(line))
 
 /** The line of an answered request; it is written when the answer has left, a moment later. */
-async function lineOf(service: RunningService, answer: WireAnswer): Promise<Line> {
-  const id = answer.headers['x-request-id']
+async function lineOf(service: RunningService, answer: Answer): Promise<Line> {
+  const id = answer.headers.get('x-request-id')
   return await eventually(2000, async () => {
     const found = linesOf(service).filter((line) => line.id === id)
     expect(found).to.have.lengthOf(1)
@@ -118,13 +106,13 @@ describe('log: no code, token, secret, password, cookie, form token or verifier 
         [{ client_id, redirect_uri: portal.redirectUri }, olivia, { client_secret }],
       ] as const) {
         const obtained = await obtainCode(url, fields, answers)
-        keep(obtained.code, obtained.verifier)
+        keep(obtained.code, codeVerifier)
         const wrong = `wrong-verifier-${'x'.repeat(40)}`
         keep(wrong)
         await post(paths.token, { ...obtained.form, ...more, code_verifier: wrong })
         await post(paths.token, { ...obtained.form, ...more, resource: 'https://evil.example' })
         await post(paths.token, { ...obtained.form, client_secret: keepOne('a-wrong-secret-0001') })
-        const answer = jsonOf(await post(paths.token, { ...obtained.form, ...more }))
+        const answer = (await post(paths.token, { ...obtained.form, ...more })).body
         const access = String(answer['access_token'])
         const refreshToken = String(answer['refresh_token'])
         keep(access, refreshToken, answer['id_token'])
@@ -143,7 +131,7 @@ describe('log: no code, token, secret, password, cookie, form token or verifier 
           client_id: obtained.form['client_id'],
           ...more,
         }
-        const next = jsonOf(await post(paths.token, { ...asked, refresh_token: refreshToken }))
+        const next = (await post(paths.token, { ...asked, refresh_token: refreshToken })).body
         keep(next['access_token'], next['refresh_token'])
         await post(paths.token, { ...asked, refresh_token: refreshToken, scope: 'admin' })
         await post(paths.token, { ...asked, refresh_token: keepOne('no-refresh-token-at-all') })
@@ -237,14 +225,14 @@ describe('log: each request has one line', () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => send(service.url, { path: paths.health, headers })),
     )
-    const ids = answers.map((answer) => answer.headers['x-request-id'])
+    const ids = answers.map((answer) => answer.headers.get('x-request-id'))
     expect(new Set(ids).size).to.equal(20)
     expect(ids).to.not.include('chosen-by-the-caller')
   })
 
   it('says which client and person it was, and why it was refused in words the caller does not see', async () => {
     const { form } = await obtainTokens(service.url)
-    const again = await postForm(service.url, paths.token, form)
+    const again = await postForm(service.url + paths.token, form)
     const line = await lineOf(service, again)
     expect(line).to.include({ client: notes.clientId, error: 'invalid_grant' })
     expect(line.detail).to.be.a('string')
@@ -282,7 +270,7 @@ describe('log: each request has one line', () => {
   })
 })
 
-describe('log: a fault is one line with its cause, and the client sees only its id (design 5)', () => {
+describe('log: a fault is one line with its cause, and the client sees only its id (design, Errors and configuration)', () => {
   it('storage that goes away under running requests: 503, and the cause in the log only', async () => {
     await using service = await startService()
     const { accessToken, refreshToken } = await obtainTokens(service.url)
@@ -296,13 +284,13 @@ describe('log: a fault is one line with its cause, and the client sees only its 
     for (const answer of [
       await send(service.url, { path: paths.userinfo, headers: bearer(accessToken) }),
       await refresh(service.url, refreshToken),
-      await postForm(service.url, paths.introspection, {
+      await postForm(service.url + paths.introspection, {
         ...{ client_id: resourceServer.clientId, client_secret: resourceServer.clientSecret },
         token: accessToken,
       }),
     ]) {
       expect(answer.status).to.equal(503)
-      expect(jsonOf(answer)['error']).to.equal('temporarily_unavailable')
+      expect(answer.body['error']).to.equal('temporarily_unavailable')
       expect(answer.text).to.not.match(/driver|destroy|kysely|sqlite|\.ts|stack/i)
       const line = await lineOf(service, answer)
       expect(line.cause).to.match(/driver has already been destroyed|not open/)
@@ -325,7 +313,7 @@ describe('log: a fault is one line with its cause, and the client sees only its 
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     for (const accept of ['application/json', 'text/html']) {
       const answer = await send(url, { path: '/', headers: ['Accept', accept] })
-      const id = String(answer.headers['x-request-id'])
+      const id = String(answer.headers.get('x-request-id'))
       expect(answer.status).to.equal(500)
       expect(answer.text).to.include('server_error')
       expect(answer.text).to.include(id)
@@ -362,7 +350,7 @@ describe('log: a fault is one line with its cause, and the client sees only its 
     await using service = await startService()
     await service.service.stores.database.kysely.destroy()
     const answer = await send(service.url, { path: paths.ready })
-    expect([answer.status, jsonOf(answer)]).to.deep.equal([503, { status: 'unready' }])
+    expect([answer.status, answer.body]).to.deep.equal([503, { status: 'unready' }])
     expect((await lineOf(service, answer)).cause).to.include('destroyed')
   })
 })

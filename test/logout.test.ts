@@ -8,11 +8,12 @@ import type { Browser } from 'playwright-core'
 import { type HeadlessPerson, makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { paths } from '../src/http/paths.ts'
 import { openBrowser } from './support/browser.ts'
+import { authorizeUrl, refresh, userinfo } from './support/client.ts'
 import { sam } from './support/gatehouse.ts'
 import { getTokens } from './support/relying-party.ts'
-import { authorizationUrl, encode, type Fields, refresh, userinfo } from './support/requests.ts'
 import { sharedService } from './support/shared-service.ts'
 import { requireProgram } from './support/skipped.ts'
+import { encode, type Fields } from './support/wire.ts'
 
 const back = 'https://notes.example/signed-out'
 
@@ -184,7 +185,7 @@ describe('/oauth/logout in a browser [design 27]', function () {
       if (!page) throw new Error('the browser is not open')
       const { url } = service()
       if (signedIn) {
-        await page.goto(authorizationUrl(url).href)
+        await page.goto(authorizeUrl(url).href)
         await page.fill('#login', sam.login)
         await page.fill('#password', sam.password)
         await page.click('#login-submit')

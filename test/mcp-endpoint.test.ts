@@ -10,7 +10,8 @@ import { makeAdmission } from '../src/mcp/admission.ts'
 import { type Exchange, makeToolServer } from '../src/mcp/server.ts'
 import type { BearerToken } from '../src/resource-server/verdict.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
-import { revokeAt } from './support/endpoints.ts'
+import { makeCursors } from '../src/store/cursor.ts'
+import { revoke } from './support/client.ts'
 import { configFolder, notes, sam, startService } from './support/gatehouse.ts'
 import {
   callTool,
@@ -146,7 +147,7 @@ describe('the tool endpoint', () => {
     const token = await memberToken(url)
     await readTool(url, 'get_viewer', { token })
     expectInvalidToken(await callTool(url, 'get_viewer', { token: token.slice(0, -1) }), url)
-    await revokeAt(url, token)
+    await revoke(url, token)
     expectInvalidToken(await callTool(url, 'get_viewer', { token }), url)
   })
 
@@ -452,13 +453,11 @@ describe('the limits of the tool endpoint', () => {
 })
 
 describe('admission of hosts and origins', () => {
-  const isLoopback = (url: string) => ['127.0.0.1', 'localhost'].includes(new URL(url).hostname)
   const home = 'https://id.campus.example'
 
   it('admits the host and the origin of {base_url} and no other', () => {
     const { admitsHost, admitsOrigin } = makeAdmission({
       baseUrl: home,
-      isLoopback,
       allowedOrigins: [],
     })
     const hosts = ['id.campus.example', 'ID.campus.example', 'id.campus.example:443']
@@ -485,10 +484,10 @@ describe('admission of hosts and origins', () => {
 
   it('admits the origins of the configuration, and all of them with *', () => {
     const inspector = 'http://localhost:6274'
-    const listed = makeAdmission({ baseUrl: home, isLoopback, allowedOrigins: [inspector] })
+    const listed = makeAdmission({ baseUrl: home, allowedOrigins: [inspector] })
     expect(listed.admitsOrigin(inspector)).to.equal(true)
     expect(listed.admitsOrigin('http://localhost:6275')).to.equal(false)
-    const all = makeAdmission({ baseUrl: home, isLoopback, allowedOrigins: ['*'] })
+    const all = makeAdmission({ baseUrl: home, allowedOrigins: ['*'] })
     expect(all.admitsOrigin('https://anywhere.example')).to.equal(true)
     expect(all.admitsOrigin('null')).to.equal(true)
     expect(all.admitsHost('evil.example')).to.equal(false)
@@ -518,6 +517,7 @@ describe('the tool endpoint while storage is out of reach', () => {
     this.timeout(60_000)
     await using postgres = await startPostgres(requireProgram(this, 'postgres'))
     await using service = await startService({
+      inTime: true,
       environment: {
         DATABASE_URL: await postgres.createDatabase(),
         DEMO_DATA: 'on',
@@ -549,6 +549,7 @@ describe('the tool endpoint while Redis is out of reach', () => {
     this.timeout(60_000)
     await using redis = await startRedis(requireProgram(this, 'redis-server'))
     await using service = await startService({
+      inTime: true,
       environment: {
         REDIS_URL: redis.url,
         SECRET: 'only-for-tests-only-for-tests-only-for-tests',
@@ -621,6 +622,7 @@ function toolServer(onQuestion = () => {}) {
       return await new Promise<never>(() => {})
     },
     executeMember: async () => ({ data: { viewer: {} } }),
+    cursors: makeCursors([Buffer.alloc(32)]),
     now: Date.now,
   })
 }

@@ -295,6 +295,17 @@ describe('the arguments of tools', () => {
     expect(missing).to.match(/\bslug\b/)
   })
 
+  it('are answered with a sentence when they name a site that is not there', async () => {
+    const { url } = running()
+    for (const [name, values] of [
+      ['list_public_courses', { site: 'nowhere' }],
+      ['get_public_course', { site: 'nowhere', slug: 'reading-light' }],
+    ] as const) {
+      const said = await problemOf(url, name, { values })
+      expect(said, name).to.equal('There is no site with the slug nowhere.')
+    }
+  })
+
   it('are refused when a tool does not know them, however they are spelled', async () => {
     const { url } = running()
     const tokenFor = await tokensAt(url)
@@ -436,7 +447,7 @@ describe('what belongs to others', () => {
     }
   })
 
-  it('never shows a member an order number, coupon, refund or invoice [Resources 1]', async () => {
+  it('never shows a member an order number, coupon, refund or invoice [Viewer 1]', async () => {
     const { url } = running()
     const token = await memberToken(url)
     for (const { name, access } of toolCatalogue) {

@@ -22,7 +22,7 @@ describe('the Member API while storage is out of reach', () => {
     redis = await startRedis(requireProgram(this, 'redis-server'))
     const environment = { ...(await postgresWithDemo(postgres)), REDIS_URL: redis.url }
     databaseUrl = environment.DATABASE_URL
-    running = await startService({ environment })
+    running = await startService({ environment, inTime: true })
     token = await memberToken(running.url, readOnly)
   })
   after(async () => {

@@ -344,7 +344,7 @@ describe('Client ID Metadata Documents', () => {
         { redirect_uris: [redirectUri, 'https://client.example/second'] },
       ],
     ] as const) {
-      it(`are not inherited by a document with ${title}, even after a new review (peers: case 99)`, async () => {
+      it(`are not inherited by a document with ${title}, even after a new review [99]`, async () => {
         await using test = await start()
         await getTokens(test.service.url, identity)
         await test.review('approved')
@@ -458,7 +458,7 @@ describe('Client ID Metadata Documents', () => {
     })
   })
 
-  describe('of a hostile host (peers: case 97)', () => {
+  describe('of a hostile host [97]', () => {
     const json = { 'content-type': 'application/json' }
     const text = JSON.stringify(document)
     const hostile: [string, Parameters<DocumentHost['serve']>[0]][] = [

@@ -3,26 +3,24 @@ import { expect } from 'chai'
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { protectedResourcePath, protectedResources } from '../src/discovery/protected-resource.ts'
 import { paths } from '../src/http/paths.ts'
-import { notes, portal, resourceServer, sam, startService } from './support/gatehouse.ts'
-import { responseValidator } from './support/openapi.ts'
+import { MEMBER_READ } from '../src/scopes/catalogue.ts'
 import {
-  type Answer,
-  answerOf,
-  ask,
-  authorizationUrl,
+  askToAuthorize,
+  authorizeUrl,
   codeVerifier,
-  encode,
   exchange,
-  type Fields,
   getCode,
   introspect,
   obtain,
-  postForm,
   refresh,
   revoke,
   userinfo,
-} from './support/requests.ts'
+} from './support/client.ts'
+import { notes, portal, resourceServer, sam, startService } from './support/gatehouse.ts'
+import { messageOf } from './support/mcp.ts'
+import { documentCoverage, responseValidator } from './support/openapi.ts'
 import { sharedService } from './support/shared-service.ts'
+import { type Answer, answerOf, encode, type Fields, postForm } from './support/wire.ts'
 
 /** An answer of the service, and which operation of the document gave it. */
 type Observed = readonly [path: string, method: 'GET' | 'POST', answer: Answer]
@@ -37,6 +35,19 @@ const asResourceServer = {
   client_secret: resourceServer.clientSecret,
 }
 
+/** What of the document a real answer of these tests has shown. */
+const shown = documentCoverage()
+
+/** Holds an answer against the document of the service that gave it, and notes what it shows. */
+async function expectDescribed(url: string, status: number, observed: Observed): Promise<void> {
+  const [path, method, answer] = observed
+  expect(answer.status, JSON.stringify(answer.body)).to.equal(status)
+  const document = (await (await fetch(url + paths.openApi)).json()) as object
+  expect(responseValidator(document)(path, method, status, answer.body)).to.deep.equal([])
+  expect(differences(document, observed)).to.deep.equal([])
+  shown.note(document, [path, method, status, answer.body], mediaTypeOf(answer))
+}
+
 describe('openapi.json, against real answers', () => {
   const service = sharedService()
 
@@ -44,11 +55,7 @@ describe('openapi.json, against real answers', () => {
   function describes(title: string, status: number, observe: (url: string) => Promise<Observed>) {
     it(`${title}: ${status}`, async () => {
       const { url } = service()
-      const [path, method, answer] = await observe(url)
-      expect(answer.status).to.equal(status)
-      const document = (await (await fetch(url + paths.openApi)).json()) as object
-      expect(responseValidator(document)(path, method, status, answer.body)).to.deep.equal([])
-      expect(differences(document, [path, method, answer])).to.deep.equal([])
+      await expectDescribed(url, status, await observe(url))
     })
   }
 
@@ -110,13 +117,23 @@ describe('openapi.json, against real answers', () => {
     const authorized = async (url: string, fields: Fields): Promise<Observed> => [
       paths.authorization,
       'GET',
-      await ask(url, fields),
+      await askToAuthorize(url, fields),
     ]
     describes('to the sign-in page', 303, (url) => authorized(url, {}))
     describes('back with an error', 303, (url) => authorized(url, { prompt: 'none' }))
     describes('with an unknown client', 400, (url) => authorized(url, { client_id: 'nobody' }))
+    describes('to the sign-in page, in a browser', 303, async (url) => [
+      paths.authorization,
+      'GET',
+      await answerOf(await fetch(authorizeUrl(url), { headers: asBrowser, redirect: 'manual' })),
+    ])
+    describes('to the sign-in page, for a program', 303, async (url) => [
+      paths.authorization,
+      'GET',
+      await answerOf(await fetch(authorizeUrl(url), { headers: asProgram, redirect: 'manual' })),
+    ])
     describes('with an unknown client, for a program', 400, async (url) => {
-      const address = authorizationUrl(url, { client_id: 'nobody' })
+      const address = authorizeUrl(url, { client_id: 'nobody' })
       const headers = { accept: 'application/json' }
       return [paths.authorization, 'GET', await answerOf(await fetch(address, { headers }))]
     })
@@ -125,8 +142,8 @@ describe('openapi.json, against real answers', () => {
     )
     describes('answered by a form', 200, async (url) => {
       const person = makeHeadlessPerson(sam)
-      await person.authorize(authorizationUrl(url), notes.redirectUri)
-      const address = authorizationUrl(url, { response_mode: 'form_post', prompt: 'none' })
+      await person.authorize(authorizeUrl(url), notes.redirectUri)
+      const address = authorizeUrl(url, { response_mode: 'form_post', prompt: 'none' })
       return [paths.authorization, 'GET', await answerOf(await person.open(address))]
     })
     describes('refused by a form', 400, (url) =>
@@ -141,6 +158,26 @@ describe('openapi.json, against real answers', () => {
     describes('by POST of too much', 413, (url) =>
       post(url, paths.authorization, { state: 'x'.repeat(100_000) }),
     )
+    describes('by POST of too much, in a browser', 413, async (url) => [
+      paths.authorization,
+      'POST',
+      await postForm(url + paths.authorization, { state: 'x'.repeat(100_000) }, asBrowser),
+    ])
+    describes('by POST of something else, in a browser', 415, async (url) => [
+      paths.authorization,
+      'POST',
+      await postAny(url + paths.authorization, { headers: asBrowser, body: {} }),
+    ])
+    describes('by POST, for a program', 303, async (url) => [
+      paths.authorization,
+      'POST',
+      await postForm(url + paths.authorization, { state: 'x' }, asProgram),
+    ])
+    describes('by POST, in a browser', 303, async (url) => [
+      paths.authorization,
+      'POST',
+      await postForm(url + paths.authorization, { state: 'x' }, asBrowser),
+    ])
   })
 
   describe('POST /api/oauth/token', () => {
@@ -238,6 +275,13 @@ describe('openapi.json, against real answers', () => {
       return [paths.userinfo, 'GET', await userinfo(url, access_token)]
     })
     describes('POST without a token', 401, (url) => post(url, paths.userinfo, {}))
+    describes('POST with a malformed header', 400, (url) =>
+      posted(postForm(url + paths.userinfo, {}, { authorization: 'Bearer a b' })),
+    )
+    describes('POST without openid', 403, async (url) => {
+      const { access_token } = await obtain(url, { authorization: { scope: 'account:read' } })
+      return posted(postForm(url + paths.userinfo, {}, bearer(access_token)))
+    })
   })
 
   describe('POST /api/oauth/introspect', () => {
@@ -281,10 +325,158 @@ describe('openapi.json, against real answers', () => {
     describes('an unknown client', 401, (url) => done(revoke(url, 'x', { client_id: 'nobody' })))
   })
 
+  describe('/member/graphql', () => {
+    const asked = async (url: string, { token, headers }: Caller, body: unknown) =>
+      [paths.graphql, 'POST', await postAny(url + paths.graphql, { token, headers, body })] as const
+    const bearer = async (url: string, scope = `openid ${MEMBER_READ}`) =>
+      (await obtain(url, { authorization: { scope } })).access_token
+    const viewer = { query: '{ viewer { id } }' }
+
+    describes('the schema', 200, (url) => get(url, paths.memberSchema))
+    describes('a query', 200, async (url) => asked(url, { token: await bearer(url) }, viewer))
+    describes('a query of a client of the standard', 200, async (url) =>
+      asked(
+        url,
+        { token: await bearer(url), headers: { accept: 'application/graphql-response+json' } },
+        viewer,
+      ),
+    )
+    describes('a field that fails', 200, async (url) =>
+      asked(
+        url,
+        { token: await bearer(url) },
+        { query: '{ viewer { enrolledCourses(first: 1, after: "x") { nodes { slug } } } }' },
+      ),
+    )
+    describes('an invalid document', 400, async (url) =>
+      asked(
+        url,
+        { token: await bearer(url), headers: { accept: 'application/graphql-response+json' } },
+        { query: '{ viewer { nothing } }' },
+      ),
+    )
+    describes('no query', 400, async (url) => asked(url, { token: await bearer(url) }, {}))
+    describes('no token', 401, (url) => asked(url, {}, viewer))
+    describes('too deep', 400, async (url) =>
+      asked(
+        url,
+        { token: await bearer(url) },
+        { query: `{ viewer ${'{ a '.repeat(60)}${'}'.repeat(60)} }` },
+      ),
+    )
+    describes('too deep, for a client of the standard', 400, async (url) =>
+      asked(
+        url,
+        { token: await bearer(url), headers: { accept: 'application/graphql-response+json' } },
+        { query: `{ viewer ${'{ a '.repeat(60)}${'}'.repeat(60)} }` },
+      ),
+    )
+    describes('a token without its scope', 403, async (url) =>
+      asked(url, { token: await bearer(url, 'openid') }, viewer),
+    )
+    describes('a mutation with a token that reads', 403, async (url) =>
+      asked(
+        url,
+        { token: await bearer(url) },
+        { query: 'mutation { markAllNotificationsRead { __typename } }' },
+      ),
+    )
+    describes('of another media type', 406, async (url) =>
+      asked(url, { token: await bearer(url), headers: { accept: 'image/png' } }, viewer),
+    )
+    describes('too much', 413, async (url) =>
+      asked(url, { token: await bearer(url) }, { query: 'x'.repeat(1_000_000) }),
+    )
+    describes('a form', 415, async (url) =>
+      asked(
+        url,
+        {
+          token: await bearer(url),
+          headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        },
+        viewer,
+      ),
+    )
+  })
+
+  describe('POST /mcp', () => {
+    const called = async (url: string, { token, headers }: Caller, body: unknown) =>
+      [
+        paths.mcp,
+        'POST',
+        await postAny(url + paths.mcp, { token, headers: { ...asTool, ...headers }, body }),
+      ] as const
+    const message = (method: string, params = {}) => ({ jsonrpc: '2.0', id: 1, method, params })
+    const list = message('tools/list')
+
+    describes('a list', 200, (url) => called(url, {}, list))
+    describes('a list for the next generation', 200, (url) => {
+      const { message: modern, headers } = messageOf('tools/list', '2026-07-28', {})
+      return called(url, { headers }, modern)
+    })
+    describes('a list for a client that would take a stream', 200, (url) =>
+      called(url, { headers: { accept: 'text/event-stream' } }, list),
+    )
+    describes('a subscription', 200, async (url) => {
+      const asked = { notifications: { toolsListChanged: true } }
+      const { message: modern, headers } = messageOf('subscriptions/listen', '2026-07-28', asked)
+      const response = await fetch(url + paths.mcp, {
+        method: 'POST',
+        body: JSON.stringify(modern),
+        headers: { ...headers, ...asTool },
+      })
+      // The stream stays open; its first event is enough.
+      const reader = response.body?.getReader()
+      const read = await reader?.read()
+      await reader?.cancel()
+      const text = new TextDecoder().decode(read?.value)
+      const { status, headers: answered } = response
+      return [paths.mcp, 'POST', { status, headers: answered, text, body: text }]
+    })
+    describes('an unknown tool', 200, (url) =>
+      called(url, {}, message('tools/call', { name: 'nothing', arguments: {} })),
+    )
+    describes('a version that nobody speaks', 400, (url) => {
+      const { message: modern, headers } = messageOf('tools/list', '2026-07-28', {})
+      const other = { ...headers, 'mcp-protocol-version': '2030-01-01' }
+      return called(url, { headers: other }, modern)
+    })
+    describes('a notification', 202, (url) =>
+      called(url, {}, { jsonrpc: '2.0', method: 'notifications/initialized' }),
+    )
+    describes('a batch', 400, (url) => called(url, {}, [list]))
+    describes('a malformed header', 401, (url) =>
+      called(url, { headers: { authorization: 'Bearer a b' } }, list),
+    )
+    describes('nonsense for a token', 401, (url) => called(url, { token: 'nonsense' }, list))
+    describes('a tool of members without a token', 401, (url) =>
+      called(url, {}, message('tools/call', { name: 'get_viewer', arguments: {} })),
+    )
+    describes('a tool without its scope', 403, async (url) => {
+      const { access_token } = await obtain(url, { authorization: { scope: 'openid' } })
+      return called(
+        url,
+        { token: access_token },
+        message('tools/call', { name: 'get_viewer', arguments: {} }),
+      )
+    })
+    describes('from a foreign page', 403, (url) =>
+      called(url, { headers: { origin: 'https://elsewhere.example' } }, list),
+    )
+    describes('an unknown method of the next generation', 404, (url) => {
+      const { message: modern, headers } = messageOf('nothing/like-it', '2026-07-28', {})
+      return called(url, { headers }, modern)
+    })
+    describes('too much', 413, (url) => called(url, {}, { ...list, x: 'x'.repeat(300_000) }))
+    describes('a form', 415, (url) =>
+      called(url, { headers: { 'content-type': 'application/x-www-form-urlencoded' } }, list),
+    )
+  })
+
   describe('GET and POST /oauth/logout', () => {
     describes('a question', 200, async (url) => {
       const person = makeHeadlessPerson(sam)
-      await person.authorize(authorizationUrl(url), notes.redirectUri)
+      await person.authorize(authorizeUrl(url), notes.redirectUri)
       const answer = await person.open(new URL(paths.endSession, url))
       return [paths.endSession, 'GET', await answerOf(answer)]
     })
@@ -293,6 +485,10 @@ describe('openapi.json, against real answers', () => {
       const query = encode({ client_id: 'nobody' })
       const answer = await fetch(`${url}${paths.endSession}?${query}`)
       return [paths.endSession, 'GET', await answerOf(answer)]
+    })
+    describes('an unknown client, in a browser', 400, async (url) => {
+      const address = `${url}${paths.endSession}?${encode({ client_id: 'nobody' })}`
+      return [paths.endSession, 'GET', await answerOf(await fetch(address, { headers: asBrowser }))]
     })
     describes('by POST', 303, (url) => post(url, paths.endSession, { state: 'x' }))
     describes('by POST of something else', 415, async (url) => [
@@ -303,6 +499,26 @@ describe('openapi.json, against real answers', () => {
     describes('by POST of too much', 413, (url) =>
       post(url, paths.endSession, { state: 'x'.repeat(100_000) }),
     )
+    describes('by POST of too much, in a browser', 413, async (url) => [
+      paths.endSession,
+      'POST',
+      await postForm(url + paths.endSession, { state: 'x'.repeat(100_000) }, asBrowser),
+    ])
+    describes('by POST of something else, in a browser', 415, async (url) => [
+      paths.endSession,
+      'POST',
+      await postAny(url + paths.endSession, { headers: asBrowser, body: {} }),
+    ])
+    describes('by POST, for a program', 303, async (url) => [
+      paths.endSession,
+      'POST',
+      await postForm(url + paths.endSession, { state: 'x' }, asProgram),
+    ])
+    describes('by POST, in a browser', 303, async (url) => [
+      paths.endSession,
+      'POST',
+      await postForm(url + paths.endSession, { state: 'x' }, asBrowser),
+    ])
   })
 })
 
@@ -329,6 +545,191 @@ describe('openapi.json, against a fault', () => {
   })
 })
 
+/** What the document says and no answer of these tests can show, with the reason. */
+const unshown: Readonly<Record<string, string>> = {
+  'POST /mcp 500 application/json': 'a mistake in the code, none of which is known',
+  'POST /member/graphql 500 application/json': 'the same; a resolver that fails is an error in 200',
+  'components schemas AuthorizationServer properties agent_auth': 'described as never there',
+}
+
+describe('openapi.json, against a service in need', () => {
+  let service: BreakableService
+  let token = ''
+  before(async () => {
+    service = await startBreakable()
+    token = (await obtain(service.url)).access_token
+  })
+  after(async () => {
+    await service?.[Symbol.asyncDispose]()
+  })
+
+  const asNotes = { client_id: notes.clientId }
+  const operations: readonly (readonly [
+    string,
+    'GET' | 'POST',
+    (url: string) => Promise<Answer>,
+    how?: string,
+  ])[] = [
+    [paths.authorization, 'GET', (url) => askToAuthorize(url)],
+    [
+      paths.endSession,
+      'GET',
+      async (url) => answerOf(await fetch(`${url}${paths.endSession}?${encode(asNotes)}`)),
+    ],
+    [
+      paths.endSession,
+      'GET',
+      async (url) =>
+        answerOf(
+          await fetch(`${url}${paths.endSession}?${encode(asNotes)}`, { headers: asBrowser }),
+        ),
+      ' in a browser',
+    ],
+    [paths.token, 'POST', (url) => exchange(url, 'nonsense')],
+    [paths.userinfo, 'GET', (url) => userinfo(url, token)],
+    [
+      paths.userinfo,
+      'POST',
+      (url) => postForm(url + paths.userinfo, {}, { authorization: `Bearer ${token}` }),
+    ],
+    [paths.introspection, 'POST', (url) => introspect(url, token)],
+    [paths.revocation, 'POST', (url) => revoke(url, token)],
+    [
+      paths.registration,
+      'POST',
+      (url) =>
+        postAny(url + paths.registration, {
+          body: { redirect_uris: ['http://127.0.0.1:51234/callback'] },
+        }),
+    ],
+    [
+      paths.graphql,
+      'POST',
+      (url) => postAny(url + paths.graphql, { token, body: { query: '{ viewer { id } }' } }),
+    ],
+    [
+      paths.mcp,
+      'POST',
+      (url) =>
+        postAny(url + paths.mcp, {
+          token,
+          headers: asTool,
+          body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+        }),
+    ],
+  ]
+  for (const [path, method, observe, how = ''] of operations) {
+    it(`${method} ${path}${how} without its store: 503`, async () => {
+      await service.broken(new Error('out of reach'), async () => {
+        await expectDescribed(service.url, 503, [path, method, await observe(service.url)])
+      })
+    })
+    if (`${method} ${path} 500 application/json` in unshown) continue
+    it(`${method} ${path}${how} with a mistake in the code: 500`, async () => {
+      await service.broken(new TypeError('a mistake'), async () => {
+        await expectDescribed(service.url, 500, [path, method, await observe(service.url)])
+      })
+    })
+  }
+
+  it('GET /readyz without its store: 503', async () => {
+    await service.broken(new Error('out of reach'), async () => {
+      const answer = await answerOf(await fetch(service.url + paths.ready))
+      await expectDescribed(service.url, 503, [paths.ready, 'GET', answer])
+    })
+  })
+
+  for (const [path, body] of [
+    [paths.registration, { redirect_uris: ['http://127.0.0.1:51234/callback'] }],
+    [paths.mcp, { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
+  ] as const) {
+    it(`POST ${path} too often: 429`, async () => {
+      await using busy = await startService({
+        policy: (policy) => ({
+          ...policy,
+          mcp: { ...policy.mcp, requestsPerAddressMax: 1 },
+          registration: { ...policy.registration, registrationsPerAddressMax: 1 },
+        }),
+      })
+      const send = () => postAny(busy.url + path, { headers: asTool, body })
+      await send()
+      await expectDescribed(busy.url, 429, [path, 'POST', await send()])
+    })
+  }
+})
+
+describe('openapi.json, where clients describe themselves', () => {
+  it('describes the metadata that says so', async () => {
+    await using service = await startService({
+      policy: (policy) => ({
+        ...policy,
+        metadataDocuments: { hosts: [], openRegistration: true },
+      }),
+    })
+    for (const path of [paths.authorizationServer, paths.openidConfiguration]) {
+      const answer = await answerOf(await fetch(service.url + path))
+      expect(answer.body).to.include({ client_id_metadata_document_supported: true })
+      await expectDescribed(service.url, 200, [path, 'GET', answer])
+    }
+  })
+})
+
+describe('openapi.json, as a whole', () => {
+  it('promises no answer and no member of one that no real answer has shown', async () => {
+    expect(shown.missing()).to.deep.equal(Object.keys(unshown))
+  })
+})
+
+interface Caller {
+  readonly token?: string | undefined
+  readonly headers?: Record<string, string> | undefined
+}
+
+const asBrowser = { accept: 'text/html' }
+const asProgram = { accept: 'application/json' }
+const asTool = { accept: 'application/json, text/event-stream' }
+
+async function postAny(
+  address: string,
+  { token, headers, body }: Caller & { body: unknown },
+): Promise<Answer> {
+  return await answerOf(
+    await fetch(address, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: {
+        'content-type': 'application/json',
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...headers,
+      },
+    }),
+  )
+}
+
+interface BreakableService extends AsyncDisposable {
+  readonly url: string
+  /** Every use of the database fails with this error while the work is done. */
+  broken(error: Error, work: () => Promise<void>): Promise<void>
+}
+
+async function startBreakable(): Promise<BreakableService> {
+  const running = await startService()
+  const executor = running.service.stores.database.kysely.getExecutor()
+  const provideConnection = executor.provideConnection.bind(executor)
+  return {
+    url: running.url,
+    async broken(error, work) {
+      executor.provideConnection = () => Promise.reject(error)
+      try {
+        await work()
+      } finally {
+        executor.provideConnection = provideConnection
+      }
+    },
+    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+  }
+}
+
 async function postJson(address: string): Promise<Answer> {
   const headers = { 'content-type': 'application/json' }
   return await answerOf(await fetch(address, { method: 'POST', body: '{}', headers }))
@@ -344,7 +745,7 @@ interface Described {
 /** What the media type and the headers of an answer lack of what is described. */
 function differences(document: object, [path, method, { status, headers }]: Observed): string[] {
   const described = at(document, ['paths', path, method.toLowerCase(), 'responses', `${status}`])
-  const mediaType = headers.get('content-type')?.split(';')[0] ?? 'none'
+  const mediaType = mediaTypeOf({ headers })
   const mediaTypes = Object.keys(described.content ?? {})
   const missing = Object.entries(described.headers ?? {})
     .filter(([, header]) => resolve(document, header).required === true)
@@ -358,6 +759,10 @@ function differences(document: object, [path, method, { status, headers }]: Obse
     ...missing.map((name) => `it lacks ${name}`),
     ...unsaid.map((name) => `it has ${name}`),
   ]
+}
+
+function mediaTypeOf({ headers }: Pick<Answer, 'headers'>): string {
+  return headers.get('content-type')?.split(';')[0] ?? 'none'
 }
 
 function lowerCase(headers: Record<string, unknown> = {}): string[] {

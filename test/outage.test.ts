@@ -6,23 +6,24 @@ import { sql } from 'kysely'
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { paths } from '../src/http/paths.ts'
 import {
-  type Answer,
-  ask,
-  authorizationRequest,
-  type Code,
-  exchangeAt,
-  introspectAt,
-  refreshAt,
-  revokeAt,
-  userinfoAt,
-} from './support/endpoints.ts'
+  authorizeUrl,
+  introspect,
+  type ObtainedCode,
+  obtainCode,
+  redeem,
+  refresh,
+  revoke,
+  userinfo,
+} from './support/client.ts'
 import { configFolder, sam, startService } from './support/gatehouse.ts'
+import { inTime } from './support/in-time.ts'
 import { type PostgresServer, startPostgres } from './support/postgres.ts'
 import { runGatehouse, type ServiceProcess, startProcess } from './support/process.ts'
 import { eventually } from './support/programs.ts'
 import { type RedisServer, startRedis } from './support/redis.ts'
-import { getTokens, signIn } from './support/relying-party.ts'
+import { getTokens } from './support/relying-party.ts'
 import { requireProgram } from './support/skipped.ts'
+import { type Answer, answerOf, get } from './support/wire.ts'
 
 const SECRET = 'the-secret-of-these-tests-is-long-enough-to-be-one'
 
@@ -30,7 +31,7 @@ const SECRET = 'the-secret-of-these-tests-is-long-enough-to-be-one'
 const ANSWER_WITHIN_MS = 500
 const RECOVERED_WITHIN_MS = 1_000
 
-const asBrowser = { headers: { accept: 'text/html,*/*;q=0.8' } }
+const asBrowser = { accept: 'text/html,*/*;q=0.8' }
 
 type Store = Pick<RedisServer, 'freeze' | 'thaw' | 'kill' | 'restart'>
 
@@ -46,7 +47,10 @@ const waysToFail = {
   },
 } as const
 
-describe('storage out of reach [design 24]', () => {
+describe('storage out of reach [design 24]', function () {
+  // A busy machine may keep a process waiting longer than the second that it has; a service that
+  // does not recover in time fails each run.
+  this.retries(2)
   const opened = new AsyncDisposableStack()
   let redis: RedisServer
   let postgres: PostgresServer
@@ -81,14 +85,13 @@ describe('storage out of reach [design 24]', () => {
           await expectUnavailable(withRedis.url, before)
           await expectAlive(withRedis.url)
           // The client is known from the database, so that the error goes back to it.
-          const { url } = await authorizationRequest(withRedis.url)
-          const answer = await ask(url.origin, url.pathname + url.search, asBrowser)
+          const url = authorizeUrl(withRedis.url)
+          const answer = await inTime(ANSWER_WITHIN_MS, () => get(url.href, asBrowser))
           const location = new URL(answer.headers.get('location') ?? '')
           expect(location.href).to.match(/^http:\/\/127\.0\.0\.1:9\/callback\?/)
           expect(location.searchParams.get('error')).to.equal('temporarily_unavailable')
           expect(location.searchParams.get('iss')).to.equal(withRedis.url)
           expect(location.searchParams.get('state')).to.equal(url.searchParams.get('state'))
-          expect(answer.tookMs).to.be.lessThan(ANSWER_WITHIN_MS)
           await expectPage(before.openPage)
         } finally {
           await mend(redis)
@@ -110,8 +113,7 @@ describe('storage out of reach [design 24]', () => {
             await expectUnavailable(url, before)
             await expectAlive(url)
             // Nobody can say where this client may be sent back to.
-            const request = await authorizationRequest(url)
-            await expectPage(() => makeHeadlessPerson(sam).open(request.url))
+            await expectPage(() => makeHeadlessPerson(sam).open(authorizeUrl(url)))
             await expectPage(before.openPage)
           } finally {
             await mend(postgres)
@@ -123,7 +125,8 @@ describe('storage out of reach [design 24]', () => {
   }
 })
 
-describe('a refresh that storage failed in the middle of [design 10, design 24]', () => {
+describe('a refresh that storage failed in the middle of [design 10, design 24]', function () {
+  this.retries(2)
   it('succeeds when it is repeated after Redis hung while refreshes were on their way', async function () {
     this.timeout(30_000)
     await using redis = await startRedis(requireProgram(this, 'redis-server'))
@@ -146,10 +149,10 @@ describe('a refresh that storage failed in the middle of [design 10, design 24]'
       }
       redis.thaw()
       await eventually(RECOVERED_WITHIN_MS, async () => {
-        expect((await ask(service.url, paths.ready)).status).to.equal(200)
+        expect((await get(service.url + paths.ready)).status).to.equal(200)
       })
       for (const [family, token = ''] of families.entries()) {
-        const { status, body } = await refreshAt(service.url, token)
+        const { status, body } = await refresh(service.url, token)
         expect([status, body.error]).to.deep.equal([200, undefined])
         families[family] = body.refresh_token
       }
@@ -165,17 +168,17 @@ describe('a refresh that storage failed in the middle of [design 10, design 24]'
     for (const model of ['AccessToken', 'RefreshToken']) {
       await sql`create trigger failing before insert on oauth_state
         when new.model = ${sql.lit(model)} begin select raise(abort, 'disk'); end`.execute(kysely)
-      const failed = await refreshAt(running.url, held)
+      const failed = await refresh(running.url, held)
       expect([failed.status, failed.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
       await sql`drop trigger failing`.execute(kysely)
       time += 60_000
     }
-    const repeated = await refreshAt(running.url, held)
+    const repeated = await refresh(running.url, held)
     expect([repeated.status, repeated.body.error]).to.deep.equal([200, undefined])
     // From now on it was answered, and coming back later is a theft.
     time += 60_000
-    expect((await refreshAt(running.url, held)).body.error).to.equal('invalid_grant')
-    const { body } = await refreshAt(running.url, repeated.body.refresh_token)
+    expect((await refresh(running.url, held)).body.error).to.equal('invalid_grant')
+    const { body } = await refresh(running.url, repeated.body.refresh_token)
     expect(body.error).to.equal('invalid_grant')
   })
 })
@@ -184,7 +187,7 @@ describe('a refresh that storage failed in the middle of [design 10, design 24]'
 async function refreshUntilFailure(url: string, token: string, onSuccess: () => void) {
   let held = token
   for (;;) {
-    const { status, body } = await refreshAt(url, held)
+    const { status, body } = await refresh(url, held)
     if (status !== 200) return { status, error: body.error, held }
     held = body.refresh_token
     onSuccess()
@@ -195,77 +198,72 @@ async function refreshUntilFailure(url: string, token: string, onSuccess: () => 
 interface Before {
   readonly accessToken: string
   readonly refreshToken: string
-  readonly code: Code
+  readonly code: ObtainedCode
   /** Asks for the sign-in page that somebody has open. */
   readonly openPage: () => Promise<Response>
 }
 
 async function prepare(url: string): Promise<Before> {
   const { tokens } = await getTokens(url)
-  const { callback, pkceCodeVerifier: verifier } = await signIn(url)
   const person = makeHeadlessPerson(sam)
-  const redirect = await person.open((await authorizationRequest(url)).url)
+  const redirect = await person.open(authorizeUrl(url))
   const page = new URL(redirect.headers.get('location') ?? '', url)
   return {
     accessToken: tokens.access_token,
     refreshToken: tokens.refresh_token ?? '',
-    code: { code: callback.searchParams.get('code') ?? '', verifier, resource: url },
+    code: await obtainCode(url),
     openPage: async () => await person.open(page),
   }
 }
 
 async function expectUnavailable(url: string, before: Before): Promise<void> {
-  const answers: Record<string, Answer> = {
-    refresh: await refreshAt(url, before.refreshToken),
-    exchange: await exchangeAt(url, before.code),
-    userinfo: await userinfoAt(url, before.accessToken),
-    introspection: await introspectAt(url, before.accessToken),
-    revocation: await revokeAt(url, before.accessToken),
+  const requests: Record<string, () => Promise<Answer>> = {
+    refresh: () => refresh(url, before.refreshToken),
+    exchange: () => redeem(url, before.code),
+    userinfo: () => userinfo(url, before.accessToken),
+    introspection: () => introspect(url, before.accessToken),
+    revocation: () => revoke(url, before.accessToken),
   }
-  for (const [name, { status, body, headers, tookMs }] of Object.entries(answers)) {
+  for (const [name, request] of Object.entries(requests)) {
+    const { status, body, headers } = await inTime(ANSWER_WITHIN_MS, request)
     expect([status, body.error], name).to.deep.equal([503, 'temporarily_unavailable'])
     expect(headers.get('retry-after'), name).to.equal('1')
     expect(headers.get('www-authenticate'), name).to.equal(null)
-    expect(tookMs, name).to.be.lessThan(ANSWER_WITHIN_MS)
   }
 }
 
 /** Discovery needs no storage; the process is alive and says that it is not ready. */
 async function expectAlive(url: string): Promise<void> {
   for (const path of [paths.openidConfiguration, paths.authorizationServer, paths.jwks]) {
-    expect((await ask(url, path)).status, path).to.equal(200)
+    expect((await get(url + path)).status, path).to.equal(200)
   }
-  expect((await ask(url, paths.health)).status).to.equal(200)
-  const ready = await ask(url, paths.ready)
+  expect((await get(url + paths.health)).status).to.equal(200)
+  const ready = await inTime(ANSWER_WITHIN_MS, () => get(url + paths.ready))
   expect(ready.status).to.equal(503)
-  expect(ready.tookMs).to.be.lessThan(ANSWER_WITHIN_MS)
 }
 
 /** A person gets a page that says so, not a browser's own error. */
 async function expectPage(open: () => Promise<Response>): Promise<void> {
-  const startedAt = performance.now()
-  const response = await open()
-  const text = await response.text()
-  expect(performance.now() - startedAt).to.be.lessThan(ANSWER_WITHIN_MS)
-  expect(response.status).to.equal(503)
-  expect(response.headers.get('content-type')).to.match(/^text\/html/)
-  expect(response.headers.get('retry-after')).to.equal('1')
-  expect(text).to.include('temporarily_unavailable')
+  const page = await inTime(ANSWER_WITHIN_MS, async () => await answerOf(await open()))
+  expect(page.status).to.equal(503)
+  expect(page.headers.get('content-type')).to.match(/^text\/html/)
+  expect(page.headers.get('retry-after')).to.equal('1')
+  expect(page.text).to.include('temporarily_unavailable')
 }
 
 /** Within a second everything goes on where it stood; nobody has lost a token or a code. */
 async function expectRecovered(url: string, before: Before): Promise<void> {
   const mendedAt = performance.now()
   await eventually(RECOVERED_WITHIN_MS, async () => {
-    expect((await ask(url, paths.ready)).status).to.equal(200)
+    expect((await get(url + paths.ready)).status).to.equal(200)
   })
   expect(performance.now() - mendedAt).to.be.lessThan(RECOVERED_WITHIN_MS)
   const page = await before.openPage()
   expect(page.status).to.equal(200)
   expect(await page.text()).to.include('name="password"')
-  expect((await userinfoAt(url, before.accessToken)).status).to.equal(200)
-  const { status, body } = await refreshAt(url, before.refreshToken)
+  expect((await userinfo(url, before.accessToken)).status).to.equal(200)
+  const { status, body } = await refresh(url, before.refreshToken)
   expect([status, body.error]).to.deep.equal([200, undefined])
-  expect((await introspectAt(url, body.access_token)).body.active).to.equal(true)
-  expect((await exchangeAt(url, before.code)).status).to.equal(200)
+  expect((await introspect(url, body.access_token)).body.active).to.equal(true)
+  expect((await redeem(url, before.code)).status).to.equal(200)
 }

@@ -8,7 +8,8 @@ import type { Browser, Page } from 'playwright-core'
 import { type ClientView, kindSentence } from '../views/client-view.ts'
 import { consentPage } from '../views/consent.ts'
 import { errorPage } from '../views/error.ts'
-import { type Html, html, trusted } from '../views/html.ts'
+import { html, trusted } from '../views/html.ts'
+import { layout, type Page as View } from '../views/layout.ts'
 import { memberApiPage } from '../views/member-api.ts'
 import { signInPage } from '../views/sign-in.ts'
 import { signedOutPage, signOutPage } from '../views/sign-out.ts'
@@ -38,8 +39,17 @@ const engineForm = trusted(
   '<form id="op.logoutForm" method="post" action="/out"><input type="hidden" name="xsrf" value="x"/></form>',
 )
 
+const hrefOf = ({ file }: { readonly file: string }) => `/assets/${file}`
+
+/** A page as a browser gets it; a page that is not there is none. */
+function markupOf(page: View | undefined): string {
+  if (!page) return ''
+  const stylesheetHref = hrefOf(page.stylesheet)
+  return layout(page, { serviceName: 'Gatehouse', stylesheetHref }).toString()
+}
+
 /** Every page in every shape that a person can meet, with `text` wherever a stranger has a say. */
-function pagesWith(text: string): Record<string, Html> {
+function pagesWith(text: string): Record<string, View> {
   const stranger: ClientView = { ...client, name: text, host: text, siteName: text }
   const somebody = { name: text, email: text }
   const form = { action: `/answer?${text}`, deny: `/deny?${text}`, csrf: text }
@@ -81,6 +91,7 @@ function pagesWith(text: string): Record<string, Html> {
     'sign-out': signOutPage({ form: engineForm, client: stranger }),
     'signed-out': signedOutPage({ client: stranger, homeHref: `/?${text}` }),
     welcome: welcomePage({
+      accountHref: '/account',
       baseUrl: text,
       links: [{ href: `/docs?${text}`, label: text, what: text }],
       demoAccounts: [{ login: text, password: text, what: text }],
@@ -101,7 +112,7 @@ const consent = {
   canChange,
   signOutHref: '/out',
 }
-const pages: Record<string, Html> = {
+const pages: Record<string, View> = {
   'sign-in': signInPage({ ...form, client }),
   'sign-in-again': signInPage({
     ...form,
@@ -146,6 +157,7 @@ const pages: Record<string, Html> = {
   'sign-out': signOutPage({ form: engineForm, client }),
   'signed-out': signedOutPage({ client, homeHref: '/' }),
   welcome: welcomePage({
+    accountHref: '/account',
     baseUrl: 'https://accounts.example.com',
     links: [
       { href: '/auth.md', label: 'How to connect', what: 'the guide for people and programs' },
@@ -184,7 +196,7 @@ describe('pages', () => {
 
   for (const [name, page] of Object.entries(pagesWith(hostile))) {
     it(`${name} shows hostile values as text`, () => {
-      const markup = page.toString()
+      const markup = markupOf(page)
       expect(markup).not.to.include('<script')
       expect(markup).not.to.include('" onfocus')
       expect(markup).not.to.include("x='")
@@ -197,13 +209,13 @@ describe('pages', () => {
 
   for (const [name, page] of Object.entries({ ...pagesWith('x'), ...pages })) {
     it(`${name} has no script, no inline style and no event attribute`, () => {
-      const markup = page.toString()
+      const markup = markupOf(page)
       expect(markup).not.to.match(/<script|<style|javascript:/i)
       expect(markup).not.to.match(/<[^>]*\s(style|on[a-z]+)\s*=/i)
     })
 
     it(`${name} has one heading, one main, a language, a title and unique ids`, () => {
-      const markup = page.toString()
+      const markup = markupOf(page)
       expect(markup).to.match(/^<!doctype html>\n<html lang="en">/)
       expect(markup.match(/<h1>/g)).to.have.length(1)
       expect(markup.match(/<main id="/g)).to.have.length(1)
@@ -216,8 +228,7 @@ describe('pages', () => {
     if (name === 'member-api') continue
 
     it(`${name} speaks no protocol to the person`, () => {
-      const words = page
-        .toString()
+      const words = markupOf(page)
         .replace(/<code id="error-code">[^<]*<\/code>/, '')
         .replace(/<[^>]*>/g, ' ')
       expect(words).not.to.match(/\b(scopes?|clients?|grants?|tokens?|OAuth|redirect)\b/i)
@@ -256,20 +267,20 @@ describe('pages', () => {
   }
   for (const [name, expected] of Object.entries(marks)) {
     it(`${name} carries the marks that the conformance suite looks for`, () => {
-      for (const mark of expected) expect(String(pages[name])).to.include(mark)
+      for (const mark of expected) expect(markupOf(pages[name])).to.include(mark)
     })
   }
 
   it('puts the proof of origin into every form of ours', () => {
     for (const name of ['sign-in', 'site-choice', 'consent-vendor']) {
-      const forms = String(pages[name]).split('<form').slice(1)
+      const forms = markupOf(pages[name]).split('<form').slice(1)
       expect(forms).to.have.length(2)
       for (const markup of forms) expect(markup).to.include('name="csrf" value="a-secret"')
     }
   })
 
   it('keeps the typed login, never the password, and links the problem to the fields', () => {
-    const markup = String(pages['sign-in-again'])
+    const markup = markupOf(pages['sign-in-again'])
     expect(markup).to.include('value="ada@harbour.example"')
     expect(markup).to.match(/id="login-problem" role="alert" tabindex="-1"/)
     expect(markup.match(/aria-describedby="login-problem"/g)).to.have.length(2)
@@ -277,13 +288,13 @@ describe('pages', () => {
   })
 
   it('chooses no site for the person, and keeps the choice of before', () => {
-    expect(String(pages['site-choice'])).not.to.include('checked')
-    expect(String(pages['site-choice-again'])).to.match(/value="sit_2" required checked/)
+    expect(markupOf(pages['site-choice'])).not.to.include('checked')
+    expect(markupOf(pages['site-choice-again'])).to.match(/value="sit_2" required checked/)
   })
 
   it('names on consent the application, where the person goes back to, the site and the person', () => {
     for (const kind of ['vendor', 'operator-created', 'self-declared'] as const) {
-      const markup = String(pages[`consent-${kind}`])
+      const markup = markupOf(pages[`consent-${kind}`])
       const words = ['Course Companion', 'app.companion.example', 'Harbour School', person.email]
       for (const word of [...words, ...canSee, ...canChange]) expect(markup).to.include(word)
     }
@@ -293,14 +304,16 @@ describe('pages', () => {
   })
 
   it('warns of applications that nobody checked, and of no others (design 17)', () => {
-    const warned = Object.keys(pages).filter((name) => String(pages[name]).includes('role="note"'))
+    const warned = Object.keys(pages).filter((name) =>
+      markupOf(pages[name]).includes('role="note"'),
+    )
     expect(warned).to.deep.equal(['consent-self-declared', 'consent-loopback'])
   })
 
   it('says what the person can do about an error, whatever its code', () => {
     const advice = (code: string) =>
       /<h2>What you can do<\/h2>\n<p>([^<]+)/.exec(
-        String(errorPage({ code, description: 'x' })),
+        markupOf(errorPage({ code, description: 'x' })),
       )?.[1]
     expect(advice('temporarily_unavailable')).to.match(/^Wait a minute/)
     expect(advice('constructor')).to.equal(advice('invalid_request'))
@@ -308,18 +321,20 @@ describe('pages', () => {
   })
 
   it('leaves out a group of abilities that is empty', () => {
-    const markup = consentPage({ ...consent, client, canChange: [] }).toString()
+    const markup = markupOf(consentPage({ ...consent, client, canChange: [] }))
     expect(markup).to.include('id="can-see"')
     expect(markup).not.to.include('id="can-change"')
   })
 
   it('shows accounts only in a demo', () => {
-    expect(String(welcomePage({ baseUrl: 'x', links: [] }))).not.to.include('demo')
-    expect(String(pages['welcome'])).to.include('demo-ada')
+    expect(markupOf(welcomePage({ baseUrl: 'x', accountHref: '/', links: [] }))).not.to.include(
+      'demo',
+    )
+    expect(markupOf(pages['welcome'])).to.include('demo-ada')
   })
 
   it('names the stylesheet by its content', () => {
-    expect(stylesheet.path).to.match(/^\/assets\/style-[0-9a-f]{10}\.css$/)
+    expect(stylesheet.file).to.match(/^style-[0-9a-f]{10}\.css$/)
     expect(stylesheet.content.byteLength).to.be.lessThan(6000)
     expect(stylesheet.content.toString()).not.to.match(/url\(|@import/)
   })
@@ -401,20 +416,20 @@ describe('pages in a browser', function () {
 
 interface Served extends AsyncDisposable {
   readonly url: string
-  readonly pages: Record<string, Html>
+  readonly pages: Record<string, View>
 }
 
 /** The pages behind the headers that they really have; a POST is answered with what it carried. */
 async function serve(): Promise<Served> {
   const long = pagesWith(`${'Extraordinarily'.repeat(12)} and \u202egnol\u202c`)
-  const all: Record<string, Html> = {
+  const all: Record<string, View> = {
     ...pages,
     ...Object.fromEntries(Object.entries(long).map(([name, page]) => [`long-${name}`, page])),
   }
   const server = createServer(async (request, response) => {
     const path = request.url ?? '/'
     response.setHeader('content-security-policy', policy)
-    if (path === stylesheet.path) {
+    if (path === hrefOf(stylesheet)) {
       response.setHeader('content-type', 'text/css')
       response.end(stylesheet.content)
       return
@@ -427,7 +442,7 @@ async function serve(): Promise<Served> {
     }
     const page = all[path.slice(1)]
     response.writeHead(page ? 200 : 404, { 'content-type': 'text/html; charset=utf-8' })
-    response.end(page?.toString())
+    response.end(page && markupOf(page))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {

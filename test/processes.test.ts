@@ -4,14 +4,7 @@ import * as oidc from 'openid-client'
 
 import { type HeadlessPerson, makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { openDatabase } from '../src/store/database.ts'
-import {
-  authorizationRequest,
-  exchangeAt,
-  introspectAt,
-  refreshAt,
-  revokeAt,
-  userinfoAt,
-} from './support/endpoints.ts'
+import { authorizeUrl, exchange, introspect, refresh, revoke, userinfo } from './support/client.ts'
 import { notes, sam } from './support/gatehouse.ts'
 import {
   type Balancer,
@@ -76,23 +69,23 @@ describe('several processes on one PostgreSQL and one Redis', () => {
 
   it('share an interaction: authorize at A, sign in at B, consent at A, exchange at B, refresh at A', async () => {
     const person = makeHeadlessPerson(sam)
-    const { url, verifier } = await authorizationRequest(balancer.url)
+    const url = authorizeUrl(balancer.url)
     const login = await follow(person, at(first, url))
     const signedIn = await send(person, at(second, login), sam)
     const consent = await follow(person, at(first, signedIn))
     expect(consent).to.match(/\/consent$/)
     const consented = await send(person, at(first, consent))
     const callback = new URL(await follow(person, at(second, consented)))
-    const code = { code: callback.searchParams.get('code') ?? '', verifier, resource: balancer.url }
-    const exchanged = await exchangeAt(second.url, code)
+    const code = callback.searchParams.get('code') ?? ''
+    const exchanged = await exchange(second.url, code, { resource: balancer.url })
     expect(exchanged.status).to.equal(200)
-    const refreshed = await refreshAt(first.url, exchanged.body.refresh_token)
+    const refreshed = await refresh(first.url, exchanged.body.refresh_token)
     expect(refreshed.status).to.equal(200)
   })
 
   it('share the session: who signed in at A is known at B', async () => {
     const { person } = await getTokens(balancer.url)
-    const { url } = await authorizationRequest(balancer.url)
+    const url = authorizeUrl(balancer.url)
     for (const process of [first, second]) {
       expect(await follow(person, at(process, url))).not.to.match(/\/login$/)
     }
@@ -101,11 +94,11 @@ describe('several processes on one PostgreSQL and one Redis', () => {
   it('refuse at A at once what was revoked at B [design 12]', async () => {
     const { tokens } = await getTokens(balancer.url)
     const { access_token, refresh_token = '' } = tokens
-    expect((await userinfoAt(first.url, access_token)).status).to.equal(200)
-    expect((await revokeAt(second.url, refresh_token)).status).to.equal(200)
-    expect((await userinfoAt(first.url, access_token)).status).to.equal(401)
-    expect((await introspectAt(first.url, access_token)).body).to.deep.equal({ active: false })
-    const refused = await refreshAt(first.url, refresh_token)
+    expect((await userinfo(first.url, access_token)).status).to.equal(200)
+    expect((await revoke(second.url, refresh_token)).status).to.equal(200)
+    expect((await userinfo(first.url, access_token)).status).to.equal(401)
+    expect((await introspect(first.url, access_token)).body).to.deep.equal({ active: false })
+    const refused = await refresh(first.url, refresh_token)
     expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_grant'])
   })
 
@@ -123,11 +116,11 @@ describe('several processes on one PostgreSQL and one Redis', () => {
         .execute()
     await switchOff(Date.now())
     for (const { url } of [first, second]) {
-      expect((await userinfoAt(url, access_token)).status).to.equal(401)
-      expect((await refreshAt(url, refresh_token)).body.error).to.equal('invalid_grant')
+      expect((await userinfo(url, access_token)).status).to.equal(401)
+      expect((await refresh(url, refresh_token)).body.error).to.equal('invalid_grant')
     }
     await switchOff(null)
-    expect((await userinfoAt(second.url, access_token)).status).to.equal(200)
+    expect((await userinfo(second.url, access_token)).status).to.equal(200)
   })
 
   it('go on when a newer version changes a table beneath them', async () => {
@@ -141,7 +134,7 @@ describe('several processes on one PostgreSQL and one Redis', () => {
     const statuses = []
     for (let i = 0; i < 40; i += 1) {
       for (const { url } of [first, second]) {
-        statuses.push((await userinfoAt(url, access_token)).status)
+        statuses.push((await userinfo(url, access_token)).status)
       }
     }
     expect(new Set(statuses)).to.deep.equal(new Set([200]))
@@ -149,7 +142,7 @@ describe('several processes on one PostgreSQL and one Redis', () => {
 
   it('count failed sign-ins together', async () => {
     const person = makeHeadlessPerson(sam)
-    const { url } = await authorizationRequest(balancer.url)
+    const url = authorizeUrl(balancer.url)
     const login = await follow(person, at(first, url))
     const guess = async (process: ServiceProcess) => {
       const wrong = { login: 'noor@northlight.example', password: 'a-wrong-guess' }
@@ -172,10 +165,10 @@ describe('a process on a Redis Cluster', () => {
     })
     const { configuration, tokens } = await getTokens(service.url)
     const refreshed = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
-    expect((await introspectAt(service.url, refreshed.access_token)).body.active).to.equal(true)
+    expect((await introspect(service.url, refreshed.access_token)).body.active).to.equal(true)
     await oidc.tokenRevocation(configuration, refreshed.refresh_token ?? '')
     for (const { access_token } of [tokens, refreshed]) {
-      expect((await userinfoAt(service.url, access_token)).status).to.equal(401)
+      expect((await userinfo(service.url, access_token)).status).to.equal(401)
     }
     // The state is where it was asked for: sessions and tokens are spread over the nodes.
     const sizes = await Promise.all(cluster.nodes.map((node) => node.ask('DBSIZE')))

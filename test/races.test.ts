@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 
-import type { ServicePolicy } from '../src/config/config.ts'
-import { type Answer, exchangeAt, introspectAt, refreshAt } from './support/endpoints.ts'
+import { introspect, obtainCode, redeem, refresh } from './support/client.ts'
 import {
   configWith,
   type Pair,
@@ -11,16 +10,15 @@ import {
 } from './support/process.ts'
 import { eventually } from './support/programs.ts'
 import { startRedis } from './support/redis.ts'
-import { getTokens, signIn } from './support/relying-party.ts'
+import { getTokens } from './support/relying-party.ts'
 import { requireProgram } from './support/skipped.ts'
 import { postgresWithDemo } from './support/storages.ts'
+import type { Answer } from './support/wire.ts'
 
 const PARALLEL = 50
 
-/** The longest time limit that there is: these tests contend for few cores, not for a quick answer. */
-function patient(policy: ServicePolicy): ServicePolicy {
-  return { ...policy, storage: { ...policy.storage, answerWithinMs: 450 } }
-}
+/** These tests contend for few cores, not for a quick answer. */
+const patientService = [process.execPath, 'test/patient-worker.ts']
 
 /** As many at the same time, half of them at each process. */
 async function inParallel(
@@ -46,12 +44,12 @@ function races(storageOf: (test: Mocha.Context) => Promise<Variables>): void {
   before(async function () {
     this.timeout(60_000)
     const storage = await storageOf(this)
-    pair = await startPair({ ...storage, CONFIG_DIR: configWith(patient) })
+    pair = await startPair(storage, patientService)
     const CONFIG_DIR = configWith((policy) => ({
-      ...patient(policy),
+      ...policy,
       lifetimes: { ...policy.lifetimes, refreshRetrySeconds: 1 },
     }))
-    impatient = await startPair({ ...storage, CONFIG_DIR })
+    impatient = await startPair({ ...storage, CONFIG_DIR }, patientService)
   })
   after(async () => {
     await pair?.[Symbol.asyncDispose]()
@@ -60,11 +58,8 @@ function races(storageOf: (test: Mocha.Context) => Promise<Variables>): void {
 
   it('lets exactly one of 50 parallel exchanges of one code succeed [design 11]', async () => {
     for (let round = 0; round < 3; round += 1) {
-      const { callback, pkceCodeVerifier } = await signIn(pair.first.url)
-      const code = callback.searchParams.get('code') ?? ''
-      const answers = await inParallel(pair, (address) =>
-        exchangeAt(address, { code, verifier: pkceCodeVerifier, resource: pair.first.url }),
-      )
+      const code = await obtainCode(pair.first.url)
+      const answers = await inParallel(pair, (address) => redeem(address, code))
       expect(count(answers)).to.deep.equal({ '200': 1, '400 invalid_grant': PARALLEL - 1 })
     }
   })
@@ -74,7 +69,7 @@ function races(storageOf: (test: Mocha.Context) => Promise<Variables>): void {
     let current = tokens.refresh_token ?? ''
     for (let round = 0; round < 3; round += 1) {
       const used = current
-      const answers = await inParallel(pair, (address) => refreshAt(address, used))
+      const answers = await inParallel(pair, (address) => refresh(address, used))
       expect(count(answers)).to.deep.equal({ '200': PARALLEL })
       const families = new Set(
         answers.map(({ body }) => `${body.access_token} ${body.refresh_token}`),
@@ -82,7 +77,7 @@ function races(storageOf: (test: Mocha.Context) => Promise<Variables>): void {
       expect(families.size).to.equal(1)
       const [answer] = answers
       for (const { url } of [pair.first, pair.second]) {
-        const { body } = await introspectAt(url, answer?.body.access_token)
+        const { body } = await introspect(url, answer?.body.access_token)
         expect(body.active).to.equal(true)
       }
       expect(answer?.body.refresh_token).to.be.a('string').that.is.not.equal(used)
@@ -92,8 +87,8 @@ function races(storageOf: (test: Mocha.Context) => Promise<Variables>): void {
 
   it('gives a client that repeats a refresh within seconds the same answer in the other process [design 10]', async () => {
     const { tokens } = await getTokens(pair.first.url)
-    const answer = await refreshAt(pair.first.url, tokens.refresh_token ?? '')
-    const retry = await refreshAt(pair.second.url, tokens.refresh_token ?? '')
+    const answer = await refresh(pair.first.url, tokens.refresh_token ?? '')
+    const retry = await refresh(pair.second.url, tokens.refresh_token ?? '')
     expect(retry.status).to.equal(200)
     expect(retry.body).to.deep.equal(answer.body)
   })
@@ -101,16 +96,16 @@ function races(storageOf: (test: Mocha.Context) => Promise<Variables>): void {
   it('ends the grant when a replaced refresh token is used later [design 10]', async () => {
     const { tokens } = await getTokens(impatient.first.url)
     const replaced = tokens.refresh_token ?? ''
-    const { body: next } = await refreshAt(impatient.first.url, replaced)
+    const { body: next } = await refresh(impatient.first.url, replaced)
     // Until the window of one second is over it is a retry, which changes nothing.
     await eventually(5_000, async () => {
-      const late = await refreshAt(impatient.second.url, replaced)
+      const late = await refresh(impatient.second.url, replaced)
       expect(count([late])).to.deep.equal({ '400 invalid_grant': 1 })
     })
     for (const { url } of [impatient.first, impatient.second]) {
-      expect((await introspectAt(url, next.access_token)).body).to.deep.equal({ active: false })
+      expect((await introspect(url, next.access_token)).body).to.deep.equal({ active: false })
     }
-    const { status, body } = await refreshAt(impatient.first.url, next.refresh_token)
+    const { status, body } = await refresh(impatient.first.url, next.refresh_token)
     expect([status, body.error]).to.deep.equal([400, 'invalid_grant'])
   })
 }

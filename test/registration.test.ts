@@ -442,7 +442,7 @@ describe('registration: refusals', () => {
 })
 
 describe('registration under load', () => {
-  it('answers 429 with Retry-After when one network registers too often (peers: registration floods)', async () => {
+  it('answers 429 with Retry-After when one network registers too often [95]', async () => {
     await using service = await startService({
       policy: (policy) => ({
         ...policy,

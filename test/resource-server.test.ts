@@ -9,11 +9,10 @@ import type { ServicePolicy } from '../src/config/config.ts'
 import { paths } from '../src/http/paths.ts'
 import { challengeHeader } from '../src/resource-server/challenge.ts'
 import {
-  type BearerTokens,
   demandScopes,
   makeVerifyBearer,
-  type StoredToken,
   TOKEN_REFUSED,
+  type VerdictDependencies,
 } from '../src/resource-server/verdict.ts'
 import { notes, type RunningService, startService } from './support/gatehouse.ts'
 import { askMember, memberToken, readOnly } from './support/member-api.ts'
@@ -22,20 +21,36 @@ import { discover, getTokens } from './support/relying-party.ts'
 
 const origin = 'https://gatehouse.example'
 
-const stored: StoredToken = {
-  personId: 'per_sam',
+const record = {
+  accountId: 'per_sam',
   clientId: 'app',
-  grantId: 'sit~g',
-  siteId: 'sit',
-  scopes: new Set(['a', 'b']),
-  audience: origin,
-  expired: false,
+  grantId: 'g',
+  scope: 'a b',
+  aud: origin,
+  exp: Math.floor(Date.now() / 1000) + 3600,
 }
 
 const person = { id: 'per_sam', name: 'Sam', email: 'sam@example', picture: undefined }
+const grant = {
+  id: 'g',
+  personId: 'per_sam',
+  clientId: 'app',
+  clientOrigin: 'site',
+  siteId: 'sit',
+  documentFingerprint: undefined,
+  allowed: {},
+  grantedAt: 1,
+  expiresAt: 2,
+  endedBecause: undefined,
+}
+
+interface Changes {
+  readonly find?: VerdictDependencies['tokens']['find']
+  readonly findAccess?: VerdictDependencies['findAccess']
+}
 
 /** Storage in which everything is as it should be, but for what a case says. */
-function storage(changes: Partial<BearerTokens> = {}): BearerTokens & { calls: string[] } {
+function storage(changes: Changes = {}): VerdictDependencies & { readonly calls: string[] } {
   const calls: string[] = []
   const counted = <Arguments extends unknown[], Result>(
     name: string,
@@ -48,21 +63,22 @@ function storage(changes: Partial<BearerTokens> = {}): BearerTokens & { calls: s
   }
   return {
     calls,
-    findToken: counted('token', changes.findToken ?? (async () => stored)),
-    whyUnknown: counted('why', async () => 'the token is unknown'),
-    findGrant: counted(
-      'grant',
-      changes.findGrant ?? (async () => ({ personId: 'per_sam', clientId: 'app' })),
-    ),
+    audience: origin,
+    tokens: {
+      find: counted('token', changes.find ?? (async () => record)),
+      whyUnknown: counted('why', async () => 'the token is unknown'),
+    },
     findAccess: counted(
       'access',
-      changes.findAccess ?? (async () => ({ kind: 'good', person, roles: ['student'] }) as const),
+      changes.findAccess ??
+        (async () => ({ kind: 'good', grant, person, roles: ['student'] }) as const),
     ),
+    countUse: (grantId) => calls.push(`use of ${grantId}`),
   }
 }
 
-async function reasonOf(changes: Partial<BearerTokens>, header = 'Bearer abc'): Promise<string> {
-  const verdict = await makeVerifyBearer(storage(changes), origin)([header])
+async function reasonOf(changes: Changes, header = 'Bearer abc'): Promise<string> {
+  const verdict = await makeVerifyBearer(storage(changes))([header])
   if (verdict.kind !== 'invalid') throw new Error(`the verdict is ${verdict.kind}`)
   expect(verdict.description).to.equal(TOKEN_REFUSED)
   return verdict.reason
@@ -70,7 +86,7 @@ async function reasonOf(changes: Partial<BearerTokens>, header = 'Bearer abc'): 
 
 describe('bearer verdicts', () => {
   it('grants a token of this origin with the roles that the person holds now', async () => {
-    const verdict = await makeVerifyBearer(storage(), origin)(['bearer  abc'])
+    const verdict = await makeVerifyBearer(storage())(['bearer  abc'])
     expect(verdict).to.deep.equal({
       kind: 'granted',
       token: {
@@ -86,29 +102,36 @@ describe('bearer verdicts', () => {
 
   it('calls a request without an Authorization header anonymous, and asks no storage', async () => {
     const tokens = storage()
-    expect(await makeVerifyBearer(tokens, origin)([])).to.deep.equal({ kind: 'anonymous' })
+    expect(await makeVerifyBearer(tokens)([])).to.deep.equal({ kind: 'anonymous' })
     expect(tokens.calls).to.deep.equal([])
   })
 
-  it('asks the token first, and then its grant and the standing at the same time', async () => {
-    const open = Promise.withResolvers<undefined>()
-    const tokens = storage({ findGrant: () => open.promise })
-    const verdict = makeVerifyBearer(tokens, origin)(['Bearer abc'])
-    await new Promise(setImmediate)
-    // The grant has not been answered, and the standing was asked all the same.
-    expect(tokens.calls).to.deep.equal(['token', 'grant', 'access'])
-    open.resolve(undefined)
-    await verdict
+  it('asks the token first, then its access, and counts the use of what is good only', async () => {
+    const good = storage()
+    await makeVerifyBearer(good)(['Bearer abc'])
+    expect(good.calls).to.deep.equal(['token', 'access', 'use of g'])
+    const lost = storage({
+      findAccess: async () => ({ kind: 'lost', reason: 'the client is disabled' }),
+    })
+    await makeVerifyBearer(lost)(['Bearer abc'])
+    expect(lost.calls).to.deep.equal(['token', 'access'])
   })
 
   it('tells the faults of a token apart in its reason, and not in what the caller is told', async () => {
     const reasons = [
       await reasonOf({}, ''),
-      await reasonOf({ findToken: async () => undefined }),
-      await reasonOf({ findToken: async () => ({ ...stored, expired: true }) }),
-      await reasonOf({ findToken: async () => ({ ...stored, audience: 'https://else.example' }) }),
-      await reasonOf({ findGrant: async () => undefined }),
-      await reasonOf({ findGrant: async () => ({ personId: 'per_else', clientId: 'app' }) }),
+      await reasonOf({ find: async () => undefined }),
+      await reasonOf({ find: async () => ({ ...record, exp: 1 }) }),
+      await reasonOf({ find: async () => ({ ...record, aud: 'https://else.example' }) }),
+      await reasonOf({
+        findAccess: async () => ({ kind: 'lost', reason: 'the grant does not exist' }),
+      }),
+      await reasonOf({
+        findAccess: async () => ({
+          kind: 'lost',
+          reason: 'the grant is of another person or client',
+        }),
+      }),
       await reasonOf({
         findAccess: async () => ({ kind: 'lost', reason: 'the client is disabled' }),
       }),
@@ -118,8 +141,8 @@ describe('bearer verdicts', () => {
 
   it('takes neither an unbound token nor one bound to several origins', async () => {
     for (const audience of [undefined, [origin], [origin, 'https://else.example'], `${origin}/`]) {
-      const findToken = async () => ({ ...stored, audience })
-      expect(await reasonOf({ findToken })).to.equal('the token was issued for another origin')
+      const find = async () => ({ ...record, aud: audience as string })
+      expect(await reasonOf({ find })).to.equal('the token was issued for another origin')
     }
   })
 
@@ -138,29 +161,29 @@ describe('bearer verdicts', () => {
   ]) {
     it(`answers invalid, and asks no storage, for the header ${JSON.stringify(header.slice(0, 20))}`, async () => {
       const tokens = storage()
-      const verdict = await makeVerifyBearer(tokens, origin)([header])
+      const verdict = await makeVerifyBearer(tokens)([header])
       expect(verdict.kind).to.equal('invalid')
       expect(tokens.calls).to.deep.equal([])
     })
   }
 
   it('answers invalid for two Authorization headers, even when both are good', async () => {
-    const verdict = await makeVerifyBearer(storage(), origin)(['Bearer abc', 'Bearer abc'])
+    const verdict = await makeVerifyBearer(storage())(['Bearer abc', 'Bearer abc'])
     expect(verdict.kind).to.equal('invalid')
   })
 
-  it('reaches no verdict when any of the three questions fails [Errors 7]', async () => {
+  it('reaches no verdict when either of the two questions fails [Errors 7]', async () => {
     const fail = async () => {
       throw new Error('no answer')
     }
-    for (const changes of [{ findToken: fail }, { findGrant: fail }, { findAccess: fail }]) {
-      const verdict = await makeVerifyBearer(storage(changes), origin)(['Bearer abc'])
+    for (const changes of [{ find: fail }, { findAccess: fail }]) {
+      const verdict = await makeVerifyBearer(storage(changes))(['Bearer abc'])
       expect(verdict.kind).to.equal('unavailable')
     }
   })
 
   it('names every scope that is needed when one is missing', async () => {
-    const verdict = await makeVerifyBearer(storage(), origin)(['Bearer abc'])
+    const verdict = await makeVerifyBearer(storage())(['Bearer abc'])
     expect(demandScopes(verdict, ['a', 'b']).kind).to.equal('granted')
     expect(demandScopes(verdict, ['a', 'c'])).to.include({ kind: 'insufficient' })
     expect(demandScopes(verdict, ['a', 'c']))
@@ -306,9 +329,13 @@ describe('a token at the Member API', () => {
   it('returns 401 when the grant of the token has ended', async () => {
     const token = await memberToken(running.url, readOnly)
     const { kysely } = running.service.stores.database
-    await kysely.deleteFrom('oauth_state').where('model', '=', 'Grant').execute()
+    await kysely
+      .updateTable('oauth_grant')
+      .set({ ended_at: Date.now(), end_reason: 'the person removed it' })
+      .where('ended_at', 'is', null)
+      .execute()
     await expectInvalid(await ask(token))
-    expect(detailOf()).to.equal('the grant of the token has ended')
+    expect(detailOf()).to.equal('the grant has ended: the person removed it')
   })
 
   it('returns 401 while the client is disabled, and says so in the log only', async () => {

@@ -1,21 +1,19 @@
 import { expect } from 'chai'
 
 import { paths } from '../src/http/paths.ts'
-import { notes, portal } from './support/gatehouse.ts'
-import { signIn } from './support/relying-party.ts'
 import {
-  type Answer,
-  authorizationUrl,
-  errorOf,
+  authorizeUrl,
   introspect,
   obtain,
-  postForm,
   refresh,
   revoke,
   type Tokens,
   userinfo,
-} from './support/requests.ts'
+} from './support/client.ts'
+import { notes, portal } from './support/gatehouse.ts'
+import { signIn } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
+import { type Answer, postForm, refusalOf } from './support/wire.ts'
 
 const asPortal = {
   client_id: portal.clientId,
@@ -55,9 +53,9 @@ describe('POST /api/oauth/revoke', () => {
     const { url } = service()
     const tokens = await obtain(url)
     await revoke(url, tokens.access_token)
-    expect(errorOf(await userinfo(url, tokens.access_token))).to.deep.equal([401, 'invalid_token'])
+    expect(refusalOf(await userinfo(url, tokens.access_token))).to.equal('401 invalid_token')
     expect((await introspect(url, tokens.access_token)).body).to.deep.equal({ active: false })
-    expect(errorOf(await refresh(url, tokens.refresh_token))).to.deep.equal([400, 'invalid_grant'])
+    expect(refusalOf(await refresh(url, tokens.refresh_token))).to.equal('400 invalid_grant')
   })
 
   it('ends with a refresh token every token that was made of the grant', async () => {
@@ -68,7 +66,7 @@ describe('POST /api/oauth/revoke', () => {
     for (const token of [tokens.access_token, next.access_token]) {
       expect((await userinfo(url, token)).status).to.equal(401)
     }
-    expect(errorOf(await refresh(url, next.refresh_token))).to.deep.equal([400, 'invalid_grant'])
+    expect(refusalOf(await refresh(url, next.refresh_token))).to.equal('400 invalid_grant')
   })
 
   it('ends the grant by a refresh token that was replaced already', async () => {
@@ -77,7 +75,7 @@ describe('POST /api/oauth/revoke', () => {
     const next = (await refresh(url, tokens.refresh_token)).body as Tokens
     await revoke(url, tokens.refresh_token)
     expect((await userinfo(url, next.access_token)).status).to.equal(401)
-    expect(errorOf(await refresh(url, next.refresh_token))).to.deep.equal([400, 'invalid_grant'])
+    expect(refusalOf(await refresh(url, next.refresh_token))).to.equal('400 invalid_grant')
   })
 
   it('does not mind a wrong hint, or one it does not know (RFC 7009 §2.1)', async () => {
@@ -94,21 +92,21 @@ describe('POST /api/oauth/revoke', () => {
     const { url } = service()
     const tokens = await obtain(url, { authorization: asPortal, token: asPortal })
     const bare = await revoke(url, tokens.access_token, { client_id: portal.clientId })
-    expect(errorOf(bare)).to.deep.equal([401, 'invalid_client'])
+    expect(refusalOf(bare)).to.equal('401 invalid_client')
     expect((await userinfo(url, tokens.access_token)).status).to.equal(200)
     expect((await revoke(url, tokens.access_token, asPortal)).status).to.equal(200)
     expect((await userinfo(url, tokens.access_token)).status).to.equal(401)
   })
 
   for (const [title, fields, expected] of [
-    ['no client', { token: 'x' }, [400, 'invalid_request']],
-    ['an unknown client', { token: 'x', client_id: 'nobody' }, [401, 'invalid_client']],
-    ['no token', { client_id: notes.clientId }, [400, 'invalid_request']],
-    ['two tokens', { token: ['x', 'y'], client_id: notes.clientId }, [400, 'invalid_request']],
+    ['no client', { token: 'x' }, '400 invalid_request'],
+    ['an unknown client', { token: 'x', client_id: 'nobody' }, '401 invalid_client'],
+    ['no token', { client_id: notes.clientId }, '400 invalid_request'],
+    ['two tokens', { token: ['x', 'y'], client_id: notes.clientId }, '400 invalid_request'],
   ] as const) {
-    it(`${title}: ${expected.join(' ')}`, async () => {
+    it(`${title}: ${expected}`, async () => {
       const answer = await postForm(service().url + paths.revocation, fields)
-      expect(errorOf(answer)).to.deep.equal(expected)
+      expect(refusalOf(answer)).to.equal(expected)
       expect(answer.body).to.have.property('error_description')
     })
   }
@@ -118,7 +116,7 @@ describe('POST /api/oauth/revoke', () => {
     const { person, exchange } = await signIn(url)
     const tokens = await exchange()
     await revoke(url, tokens.refresh_token ?? '')
-    const answer = await person.open(authorizationUrl(url))
+    const answer = await person.open(authorizeUrl(url))
     expect(answer.headers.get('location')).to.match(/^\/interaction\/[\w-]+\/consent$/)
   })
 })

@@ -8,7 +8,7 @@ import {
   needsResource,
 } from '../src/scopes/policy.ts'
 
-/** The table of the specification (Authentication: Scopes), word for word. */
+/** The table of the specification (Scopes), word for word. */
 const specified = `openid profile email courses:read courses:write students:read students:write
   members:read members:write analytics:read curriculum:read curriculum:write orders:read school:read
   school:write appearance:read appearance:write events:read events:write membership_plans:read

@@ -9,8 +9,9 @@ import { makeAttemptLimits } from '../src/people/attempt-limits.ts'
 import { makeSignIn } from '../src/people/authenticate.ts'
 import { canonicalEmail } from '../src/people/email-address.ts'
 import { makePasswords, type Passwords, TooManyHashes } from '../src/people/password.ts'
+import { authorizeUrl } from './support/client.ts'
 import { olivia, type RunningService, sam, startService, theo } from './support/gatehouse.ts'
-import { authorizeUrl, encode, FORM, send } from './support/wire.ts'
+import { encode, FORM, send } from './support/wire.ts'
 
 const policy = {
   failuresPerAccountAndAddressMax: 3,
@@ -30,9 +31,11 @@ async function startStrict(environment: Record<string, string> = {}) {
 async function openForm({ url }: RunningService) {
   const { pathname, search } = authorizeUrl(url)
   const start = await send(url, { path: pathname + search })
-  const path = start.headers.location ?? ''
-  const cookies =
-    start.headers['set-cookie']?.map((cookie) => cookie.split(';')[0]).join('; ') ?? ''
+  const path = start.headers.get('location') ?? ''
+  const cookies = start.headers
+    .getSetCookie()
+    .map((cookie) => cookie.split(';')[0])
+    .join('; ')
   const page = await send(url, { path, headers: ['Cookie', cookies] })
   const csrf = /name="csrf" value="([^"]+)"/.exec(page.text)?.[1]
   return async (answers: { login: string; password: string }, headers: readonly string[] = []) =>

@@ -4,7 +4,12 @@ import fc from 'fast-check'
 import { decideSite, type HeldSite, type SiteQuestion } from '../src/sites/site-choice.ts'
 import type { SiteRole } from '../src/store/schema.ts'
 
-const site = (id: string, ...roles: SiteRole[]): HeldSite => ({ id, name: `The ${id}`, roles })
+const site = (id: string, ...roles: SiteRole[]): HeldSite => ({
+  id,
+  slug: id,
+  name: `The ${id}`,
+  roles,
+})
 const school = site('school', 'owner')
 const kitchen = site('kitchen', 'admin', 'student')
 const library = site('library', 'lecturer')

@@ -1,9 +1,10 @@
 import { expect } from 'chai'
 
 import { paths } from '../src/http/paths.ts'
+import { obtain, userinfo } from './support/client.ts'
 import { notes, olivia, startService } from './support/gatehouse.ts'
-import { answerOf, errorOf, type Fields, obtain, postForm, userinfo } from './support/requests.ts'
 import { sharedService } from './support/shared-service.ts'
+import { answerOf, type Fields, postForm, refusalOf } from './support/wire.ts'
 
 const operator = {
   client_id: 'integration-claude',
@@ -78,7 +79,7 @@ describe('/api/oauth/userinfo', () => {
 
     it('401 invalid_token for a token that nobody issued', async () => {
       const answer = await userinfo(service().url, 'nonsense')
-      expect(errorOf(answer)).to.deep.equal([401, 'invalid_token'])
+      expect(refusalOf(answer)).to.equal('401 invalid_token')
       const challenge = answer.headers.get('www-authenticate')
       expect(challenge)
         .to.match(/^Bearer /)
@@ -90,7 +91,7 @@ describe('/api/oauth/userinfo', () => {
       const { url } = service()
       const tokens = await obtain(url)
       const answer = await userinfo(url, tokens.refresh_token)
-      expect(errorOf(answer)).to.deep.equal([401, 'invalid_token'])
+      expect(refusalOf(answer)).to.equal('401 invalid_token')
     })
 
     it('401 invalid_token for a token that is bound to another origin', async () => {
@@ -101,7 +102,7 @@ describe('/api/oauth/userinfo', () => {
       const foreign = 'a-token-of-another-origin-that-is-as-long-as-ours'
       const jti = foreign
       await adapter.upsert(foreign, { ...stored, jti, aud: 'https://elsewhere.example' }, 600)
-      expect(errorOf(await userinfo(url, foreign))).to.deep.equal([401, 'invalid_token'])
+      expect(refusalOf(await userinfo(url, foreign))).to.equal('401 invalid_token')
       // The same copy with the right audience is accepted, so that it was the audience.
       const right = 'b-token-of-another-origin-that-is-as-long-as-ours'
       await adapter.upsert(right, { ...stored, jti: right }, 600)
@@ -112,7 +113,7 @@ describe('/api/oauth/userinfo', () => {
       const { url } = service()
       const tokens = await obtain(url, { authorization: { scope: 'account:read' } })
       const answer = await userinfo(url, tokens.access_token)
-      expect(errorOf(answer)).to.deep.equal([403, 'insufficient_scope'])
+      expect(refusalOf(answer)).to.equal('403 insufficient_scope')
       const challenge = answer.headers.get('www-authenticate')
       expect(challenge).to.include('error="insufficient_scope"').and.include(pointer())
     })
@@ -120,14 +121,14 @@ describe('/api/oauth/userinfo', () => {
     for (const authorization of ['Bearer', 'Bearer a b', 'nonsense']) {
       it(`400 invalid_request for "Authorization: ${authorization}"`, async () => {
         const answer = await answerOf(await fetch(address(), { headers: { authorization } }))
-        expect(errorOf(answer)).to.deep.equal([400, 'invalid_request'])
+        expect(refusalOf(answer)).to.equal('400 invalid_request')
       })
     }
 
     it('JSON whatever is accepted', async () => {
       const headers = { ...bearer('nonsense'), accept: 'text/html' }
       const answer = await answerOf(await fetch(address(), { headers }))
-      expect(errorOf(answer)).to.deep.equal([401, 'invalid_token'])
+      expect(refusalOf(answer)).to.equal('401 invalid_token')
     })
 
     it('takes no token from the address, which ends in logs', async () => {

@@ -2,6 +2,7 @@ import { type AreaView, areaConfirmPage, areaPage, doneNotice, type Pager, pager
 import { type ClientView, foreignName, kindSentence } from './client-view.ts'
 import { connectionFacts, type GrantView } from './grant-view.ts'
 import { type Html, html } from './html.ts'
+import type { Page } from './layout.ts'
 
 export interface ConnectedAppView extends GrantView {
   readonly name: string
@@ -19,7 +20,7 @@ export interface ConnectedAppsPage {
 }
 
 /** What the person allowed, and the way to take it back. */
-export function connectedAppsPage({ area, apps, pager: paging, done }: ConnectedAppsPage): Html {
+export function connectedAppsPage({ area, apps, pager: paging, done }: ConnectedAppsPage): Page {
   return areaPage({
     title: 'Connected apps',
     id: 'apps-page',
@@ -57,7 +58,7 @@ export interface RemoveAppPage {
   readonly cancelHref: string
 }
 
-export function removeAppPage({ name, siteName, ...page }: RemoveAppPage): Html {
+export function removeAppPage({ name, siteName, ...page }: RemoveAppPage): Page {
   return areaConfirmPage({
     ...page,
     title: 'Remove this application?',

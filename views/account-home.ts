@@ -1,5 +1,6 @@
 import { type AreaView, areaPage } from './area.ts'
 import { type Html, html } from './html.ts'
+import type { Page } from './layout.ts'
 import { rolesPhrase } from './person-view.ts'
 
 export interface AccountHomePage {
@@ -18,7 +19,7 @@ export interface AccountSite {
 }
 
 /** Who the person is here, and where. */
-export function accountHomePage(page: AccountHomePage): Html {
+export function accountHomePage(page: AccountHomePage): Page {
   return areaPage({
     title: 'Your account',
     id: 'account-page',

@@ -1,6 +1,6 @@
 import { type AreaView, areaConfirmPage } from './area.ts'
-import { type Html, html } from './html.ts'
-import { layout } from './layout.ts'
+import { html } from './html.ts'
+import type { Page } from './layout.ts'
 import { stylesheet } from './stylesheet.ts'
 
 /** Asks before every session of the person ends. */
@@ -8,7 +8,7 @@ export function signOutEverywherePage(page: {
   readonly area: AreaView
   readonly action: string
   readonly cancelHref: string
-}): Html {
+}): Page {
   return areaConfirmPage({
     ...page,
     title: 'Sign out everywhere?',
@@ -22,25 +22,25 @@ under <strong>Connected apps</strong>.</p>`,
 }
 
 /** Confirms that every session has ended. */
-export function signedOutEverywherePage({ againHref }: { readonly againHref: string }): Html {
-  return layout({
+export function signedOutEverywherePage({ againHref }: { readonly againHref: string }): Page {
+  return {
     title: 'Signed out everywhere',
     id: 'signed-out-everywhere-page',
-    stylesheet: stylesheet.path,
+    stylesheet,
     body: html`<h1>You are signed out everywhere</h1>
 <p>If you think that somebody knows your password, ask the team of your site to change it.</p>
 <p><a href="${againHref}">Sign in again</a></p>`,
-  })
+  }
 }
 
 /** The person went back from the sign-in. */
-export function signInCancelledPage({ againHref }: { readonly againHref: string }): Html {
-  return layout({
+export function signInCancelledPage({ againHref }: { readonly againHref: string }): Page {
+  return {
     title: 'Not signed in',
     id: 'not-signed-in-page',
-    stylesheet: stylesheet.path,
+    stylesheet,
     body: html`<h1>You are not signed in</h1>
 <p>The page that you wanted to open is for signed-in people only.</p>
 <p><a href="${againHref}">Sign in</a></p>`,
-  })
+  }
 }

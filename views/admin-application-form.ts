@@ -1,6 +1,7 @@
 import { type AreaView, areaPage } from './area.ts'
 import { csrfField, problemAlert } from './forms.ts'
 import { type Html, html } from './html.ts'
+import type { Page } from './layout.ts'
 
 export interface ApplicationFormPage {
   readonly area: AreaView
@@ -26,7 +27,7 @@ export interface ApplicationFormPage {
 }
 
 /** The form of an application, new or known. */
-export function applicationFormPage(page: ApplicationFormPage): Html {
+export function applicationFormPage(page: ApplicationFormPage): Page {
   const { area, editing, problems } = page
   const heading = editing === undefined ? 'New application' : `Edit ${editing}`
   const wrong = page.problem !== undefined || Object.keys(problems).length > 0

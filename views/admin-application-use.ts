@@ -1,7 +1,8 @@
 import { type AreaView, areaConfirmPage, areaPage, doneNotice, type Pager, pager } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { connectionFacts, type GrantView } from './grant-view.ts'
-import { type Html, html } from './html.ts'
+import { html } from './html.ts'
+import type { Page } from './layout.ts'
 import { moment } from './time.ts'
 
 export interface ApplicationPeoplePage {
@@ -19,7 +20,7 @@ export interface ApplicationPeoplePage {
 }
 
 /** Who connected an application. */
-export function applicationPeoplePage(page: ApplicationPeoplePage): Html {
+export function applicationPeoplePage(page: ApplicationPeoplePage): Page {
   const { area, name, people } = page
   return areaPage({
     title: `Who connected ${name}`,
@@ -62,7 +63,7 @@ export interface RefusalsPage {
 }
 
 /** What was refused to an application, with the reason that it was not told. */
-export function refusalsPage({ area, name, backHref, refusals, kept }: RefusalsPage): Html {
+export function refusalsPage({ area, name, backHref, refusals, kept }: RefusalsPage): Page {
   return areaPage({
     title: `Refusals of ${name}`,
     id: 'refusals-page',
@@ -92,7 +93,7 @@ export interface ApplicationConfirmPage {
   readonly cancelHref: string
 }
 
-export function disableApplicationPage({ name, people, ...page }: ApplicationConfirmPage): Html {
+export function disableApplicationPage({ name, people, ...page }: ApplicationConfirmPage): Page {
   return areaConfirmPage({
     ...page,
     title: 'Disable this application?',
@@ -105,7 +106,7 @@ removed meanwhile may be used again.</p>`,
   })
 }
 
-export function deleteApplicationPage({ name, people, ...page }: ApplicationConfirmPage): Html {
+export function deleteApplicationPage({ name, people, ...page }: ApplicationConfirmPage): Page {
   return areaConfirmPage({
     ...page,
     title: 'Delete this application?',
@@ -118,7 +119,7 @@ it.</p>`,
   })
 }
 
-export function endAllGrantsPage({ name, people, ...page }: ApplicationConfirmPage): Html {
+export function endAllGrantsPage({ name, people, ...page }: ApplicationConfirmPage): Page {
   return areaConfirmPage({
     ...page,
     title: 'End all connections?',
@@ -134,7 +135,7 @@ export function endGrantPage({
   name,
   personName,
   ...page
-}: Omit<ApplicationConfirmPage, 'people'> & { readonly personName: string }): Html {
+}: Omit<ApplicationConfirmPage, 'people'> & { readonly personName: string }): Page {
   return areaConfirmPage({
     ...page,
     title: 'End this connection?',
@@ -150,7 +151,7 @@ export function removeSecretPage({
   name,
   hint,
   ...page
-}: Omit<ApplicationConfirmPage, 'people'> & { readonly hint: string }): Html {
+}: Omit<ApplicationConfirmPage, 'people'> & { readonly hint: string }): Page {
   return areaConfirmPage({
     ...page,
     title: 'Remove this secret?',

@@ -2,6 +2,7 @@ import { type AreaView, areaPage, doneNotice, type Pager, pager } from './area.t
 import { foreignName } from './client-view.ts'
 import { csrfField } from './forms.ts'
 import { type Html, html } from './html.ts'
+import type { Page } from './layout.ts'
 import { moment } from './time.ts'
 
 export interface ApplicationsPage {
@@ -20,7 +21,7 @@ export interface ApplicationsPage {
 }
 
 /** The OAuth applications of a site. */
-export function applicationsPage(page: ApplicationsPage): Html {
+export function applicationsPage(page: ApplicationsPage): Page {
   return areaPage({
     title: 'OAuth applications',
     id: 'applications-page',
@@ -82,7 +83,7 @@ export interface SecretView {
 }
 
 /** One application: what its maker needs, and what can be done with it. */
-export function applicationPage(page: ApplicationPage): Html {
+export function applicationPage(page: ApplicationPage): Page {
   const { application, area, newSecret } = page
   return areaPage({
     title: application.name,

@@ -1,5 +1,6 @@
 import { type AreaView, areaPage, type Pager, pager } from './area.ts'
 import { type Html, html } from './html.ts'
+import type { Page } from './layout.ts'
 import { moment } from './time.ts'
 
 export interface AuditPage {
@@ -12,7 +13,8 @@ export interface AuditPage {
 export interface AuditEntryView {
   readonly occurredAt: number
   readonly actorName: string | undefined
-  readonly action: string
+  /** What the action is called. */
+  readonly words: string
   readonly subjectId: string
   /** What was, and what is, as names and values. */
   readonly before: readonly AuditFact[] | undefined
@@ -24,26 +26,8 @@ export interface AuditFact {
   readonly value: string
 }
 
-/** What each action is called; one that is not listed is shown as it is stored. */
-const words: ReadonlyMap<string, string> = new Map([
-  ['feature.on', 'switched MCP connections on'],
-  ['feature.off', 'switched MCP connections off'],
-  ['application.create', 'created the application'],
-  ['application.update', 'changed the application'],
-  ['application.disable', 'disabled the application'],
-  ['application.enable', 'enabled the application'],
-  ['application.delete', 'deleted the application'],
-  ['secret.add', 'made a secret for the application'],
-  ['secret.remove', 'removed a secret of the application'],
-  ['connection.remove', 'removed the own connection with the application'],
-  ['connection.revoke', 'ended the connection of a person with the application'],
-  ['connections.revoke_all', 'ended all connections of the application'],
-  ['document_client.approved', 'approved the self-declared client'],
-  ['document_client.blocked', 'blocked the self-declared client'],
-])
-
 /** Who changed what, the newest first. */
-export function auditPage({ area, siteName, entries, pager: paging }: AuditPage): Html {
+export function auditPage({ area, siteName, entries, pager: paging }: AuditPage): Page {
   return areaPage({
     title: 'Audit trail',
     id: 'audit-page',
@@ -57,9 +41,9 @@ ${pager(paging)}`,
   })
 }
 
-function entry({ occurredAt, actorName, action, subjectId, before, after }: AuditEntryView): Html {
+function entry({ occurredAt, actorName, words, subjectId, before, after }: AuditEntryView): Html {
   return html`<li class="card">
-<strong><bdi>${actorName ?? 'Somebody'}</bdi></strong> ${words.get(action) ?? action} <code>${subjectId}</code><br>
+<strong><bdi>${actorName ?? 'Somebody'}</bdi></strong> ${words} <code>${subjectId}</code><br>
 <span class="small">${moment(occurredAt)}</span>
 ${
   (before !== undefined || after !== undefined) &&

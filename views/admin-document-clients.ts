@@ -1,6 +1,7 @@
 import { type AreaView, areaConfirmPage, areaPage, doneNotice, type Pager, pager } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { type Html, html } from './html.ts'
+import type { Page } from './layout.ts'
 import { moment } from './time.ts'
 
 export interface DocumentClientsPage {
@@ -30,7 +31,7 @@ const stateNames = {
 } as const
 
 /** The applications that describe themselves (Client ID Metadata Documents). */
-export function documentClientsPage(page: DocumentClientsPage): Html {
+export function documentClientsPage(page: DocumentClientsPage): Page {
   const { area, clients } = page
   return areaPage({
     title: 'Self-declared clients',
@@ -84,7 +85,7 @@ export interface ReviewDocumentClientPage {
   readonly cancelHref: string
 }
 
-export function reviewDocumentClientPage(page: ReviewDocumentClientPage): Html {
+export function reviewDocumentClientPage(page: ReviewDocumentClientPage): Page {
   const approves = page.review === 'approved'
   return areaConfirmPage({
     ...page,

@@ -1,6 +1,7 @@
 import { type AreaView, areaConfirmPage, areaPage, doneNotice } from './area.ts'
 import { csrfField } from './forms.ts'
 import { type Html, html } from './html.ts'
+import type { Page } from './layout.ts'
 import { moment } from './time.ts'
 
 /** Which site to administer. */
@@ -10,7 +11,7 @@ export function adminSitesPage({
 }: {
   readonly area: AreaView
   readonly sites: readonly { readonly name: string; readonly href: string }[]
-}): Html {
+}): Page {
   return areaPage({
     title: 'Your sites',
     id: 'admin-sites-page',
@@ -33,7 +34,7 @@ export interface AdminHomePage {
 }
 
 /** Where an operator begins. */
-export function adminHomePage(page: AdminHomePage): Html {
+export function adminHomePage(page: AdminHomePage): Page {
   const { area, siteName, applicationsHref, documentClientsHref } = page
   return areaPage({
     title: `Administer ${siteName}`,
@@ -83,7 +84,7 @@ export interface BetaPage {
 }
 
 /** The switch of the beta feature, with what it does. */
-export function betaPage(page: BetaPage): Html {
+export function betaPage(page: BetaPage): Page {
   const on = page.onSince !== undefined
   return areaPage({
     title: 'Beta features',
@@ -116,7 +117,7 @@ export function switchOffPage(page: {
   readonly siteName: string
   readonly action: string
   readonly cancelHref: string
-}): Html {
+}): Page {
   return areaConfirmPage({
     ...page,
     title: 'Switch MCP connections off?',

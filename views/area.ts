@@ -1,6 +1,6 @@
 import { csrfField } from './forms.ts'
 import { type Html, html } from './html.ts'
-import { layout } from './layout.ts'
+import type { Page } from './layout.ts'
 import type { PersonView } from './person-view.ts'
 import { areaStylesheet } from './stylesheet.ts'
 
@@ -9,6 +9,8 @@ export interface AreaView {
   /** What the area is, for people who cannot see where they are: "Your account". */
   readonly name: string
   readonly links: readonly AreaLink[]
+  /** Where the sign-out is sent. */
+  readonly signOutAction: string
   readonly person: PersonView
   /** The token that the form which signs out carries, and every other form of the page. */
   readonly csrf: string
@@ -27,26 +29,23 @@ export interface AreaPage {
   readonly body: Html
 }
 
-/** Where the sign-out of an area is sent. */
-const SIGN_OUT_ACTION = '/sign-out'
-
 /** A page of an area, with its navigation and the way out. */
-export function areaPage({ title, id, area, body }: AreaPage): Html {
-  return layout({
+export function areaPage({ title, id, area, body }: AreaPage): Page {
+  return {
     title,
     id,
-    stylesheet: areaStylesheet.path,
+    stylesheet: areaStylesheet,
     navigation: html`<nav class="area" aria-label="${area.name}">
 <ul>
 ${area.links.map(areaLink)}</ul>
-<form method="post" action="${SIGN_OUT_ACTION}">
+<form method="post" action="${area.signOutAction}">
 ${csrfField(area.csrf)}
 <span class="muted"><bdi>${area.person.name}</bdi></span>
 <button id="sign-out" type="submit" class="second">Sign out</button>
 </form>
 </nav>`,
     body,
-  })
+  }
 }
 
 function areaLink({ href, label, current }: AreaLink): Html {
@@ -68,7 +67,7 @@ export interface AreaConfirmPage {
 }
 
 /** Asks once before something that cannot be taken back, and says what will happen. */
-export function areaConfirmPage(page: AreaConfirmPage): Html {
+export function areaConfirmPage(page: AreaConfirmPage): Page {
   return areaPage({
     ...page,
     body: html`<h1>${page.question}</h1>

@@ -1,7 +1,7 @@
 import { type ClientView, foreignName, kindSentence } from './client-view.ts'
 import { csrfField, refusalForm } from './forms.ts'
 import { type Html, html } from './html.ts'
-import { layout } from './layout.ts'
+import type { Page } from './layout.ts'
 import { type PersonView, rolesPhrase } from './person-view.ts'
 import { stylesheet } from './stylesheet.ts'
 
@@ -24,11 +24,11 @@ export interface ConsentPage {
 }
 
 /** Asks the person to allow what the application wants, or to refuse it. */
-export function consentPage(page: ConsentPage): Html {
-  return layout({
+export function consentPage(page: ConsentPage): Page {
+  return {
     title: 'Allow access?',
     id: 'consent-page',
-    stylesheet: stylesheet.path,
+    stylesheet,
     body: html`<h1>Allow <bdi>${page.client.name}</bdi> to use your account?</h1>
 ${warning(page.client)}
 ${facts(page)}
@@ -45,7 +45,7 @@ ${csrfField(page.csrf)}
 ${refusalForm({ action: page.deny, csrf: page.csrf })}
 <p class="small">You can remove this access at any time: open <strong>Connected apps</strong> in your
 account. It ends at once.</p>`,
-  })
+  }
 }
 
 /** Says what nobody checked, before anything that the application says about itself. */

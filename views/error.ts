@@ -1,5 +1,5 @@
-import { type Html, html } from './html.ts'
-import { layout } from './layout.ts'
+import { html } from './html.ts'
+import type { Page } from './layout.ts'
 import { stylesheet } from './stylesheet.ts'
 
 export interface ErrorPage {
@@ -29,12 +29,12 @@ const adviceByCode: ReadonlyMap<string, string> = new Map([
 const usualAdvice = `Go back to the application and start again from there. ${again}`
 
 /** Says that it cannot go on, why, and what the person can do now. */
-export function errorPage({ code, description, errorId, title }: ErrorPage): Html {
+export function errorPage({ code, description, errorId, title }: ErrorPage): Page {
   const heading = title ?? 'Something went wrong'
-  return layout({
+  return {
     title: heading,
     id: 'error-page',
-    stylesheet: stylesheet.path,
+    stylesheet,
     body: html`<h1>${heading}</h1>
 <p id="error-description">${description}</p>
 <h2>What you can do</h2>
@@ -43,5 +43,5 @@ export function errorPage({ code, description, errorId, title }: ErrorPage): Htm
 <div><dt>Error code</dt><dd><code id="error-code">${code}</code></dd></div>
 ${errorId !== undefined && html`<div><dt>Error number</dt><dd><code id="error-id">${errorId}</code></dd></div>`}
 </dl>`,
-  })
+  }
 }

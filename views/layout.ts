@@ -1,16 +1,23 @@
 import { type Html, html } from './html.ts'
+import type { Stylesheet } from './stylesheet.ts'
 
-export interface Layout {
+/** What a page says, before the service that sends it puts its name around it. */
+export interface Page {
   /** The title of the window; every page writes its own single h1 into `body`. */
   readonly title: string
   /** The id of `main`, by which tests and the conformance suite know the page. */
   readonly id: string
-  /** The URL path of the stylesheet. */
-  readonly stylesheet: string
+  readonly stylesheet: Stylesheet
   readonly body: Html
   /** What stands between the header and the page: the navigation of an area. */
   readonly navigation?: Html | undefined
-  readonly siteName?: string | undefined
+}
+
+/** What is the same for all pages of a service. */
+export interface Frame {
+  /** The name by which people know the service. */
+  readonly serviceName: string
+  readonly stylesheetHref: string
 }
 
 // A gatehouse. It is written twice because an icon in the tab cannot take the colour of the page.
@@ -20,22 +27,22 @@ const icon = `data:image/svg+xml,${encodeURIComponent(
 )}`
 
 /** The whole document around the body of a page. It needs no script and asks for one file only. */
-export function layout(page: Layout): Html {
-  const { title, id, stylesheet, body, navigation, siteName = 'Gatehouse' } = page
+export function layout(page: Page, { serviceName, stylesheetHref }: Frame): Html {
+  const { title, id, body, navigation } = page
   return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${title} – ${siteName}</title>
+<title>${title} – ${serviceName}</title>
 <link rel="icon" href="${icon}">
-<link rel="stylesheet" href="${stylesheet}">
+<link rel="stylesheet" href="${stylesheetHref}">
 </head>
 <body>
 <header class="brand">
 <svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><path fill="currentColor" d="${shape}"/></svg>
-<span>${siteName}</span>
+<span>${serviceName}</span>
 </header>
 ${navigation}
 <main id="${id}">

@@ -1,5 +1,5 @@
-import { type Html, html } from './html.ts'
-import { layout } from './layout.ts'
+import { html } from './html.ts'
+import type { Page } from './layout.ts'
 import { stylesheet } from './stylesheet.ts'
 
 export interface MemberApiPage {
@@ -16,13 +16,13 @@ export interface MemberApiPage {
 }
 
 /** What a person sees who opens the address of the Member API in a browser. */
-export function memberApiPage({ endpoint, readScope, writeScope, links }: MemberApiPage): Html {
+export function memberApiPage({ endpoint, readScope, writeScope, links }: MemberApiPage): Page {
   const query =
     '{"query":"{ viewer { name enrolledCourses(first: 5) { nodes { slug expireDate } } } }"}'
-  return layout({
+  return {
     title: 'Member API',
     id: 'member-api-page',
-    stylesheet: stylesheet.path,
+    stylesheet,
     body: html`<h1>Member API</h1>
 <p>This address is for programs. With the access token of a member it answers GraphQL queries about
 what that person has at one site: courses, other purchases and notifications.</p>
@@ -35,5 +35,5 @@ anonymous mode: an operator of the site creates the application and hands its
 <code>client_id</code> over.</p>
 <ul class="links">
 ${links.map(({ href, label, what }) => html`<li><a href="${href}">${label}</a> <span class="muted">${what}</span></li>\n`)}</ul>`,
-  })
+  }
 }

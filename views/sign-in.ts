@@ -1,7 +1,7 @@
 import { type ClientView, foreignName } from './client-view.ts'
 import { csrfField, problemAlert, refusalForm } from './forms.ts'
 import { type Html, html } from './html.ts'
-import { layout } from './layout.ts'
+import type { Page } from './layout.ts'
 import { stylesheet } from './stylesheet.ts'
 
 export interface SignInPage {
@@ -18,11 +18,11 @@ export interface SignInPage {
 }
 
 /** Asks who the person is. */
-export function signInPage(page: SignInPage): Html {
-  return layout({
+export function signInPage(page: SignInPage): Page {
+  return {
     title: page.problem ? 'Sign in: please try again' : 'Sign in',
     id: 'login-page',
-    stylesheet: stylesheet.path,
+    stylesheet,
     body: html`<h1>Sign in</h1>
 <p>to continue to ${foreignName(page.client.name)}<br>
 <span class="muted"><bdi>${page.client.host}</bdi></span></p>
@@ -30,7 +30,7 @@ ${problemAlert('login-problem', page.problem)}
 ${signInForm(page)}
 ${refusalForm({ action: page.deny, csrf: page.csrf })}
 <p class="small">Only this page sees your password. The application never does.</p>`,
-  })
+  }
 }
 
 function signInForm({ action, csrf, login, problem }: SignInPage): Html {

@@ -1,6 +1,6 @@
 import { foreignName } from './client-view.ts'
 import { type Html, html } from './html.ts'
-import { layout } from './layout.ts'
+import type { Page } from './layout.ts'
 import { stylesheet } from './stylesheet.ts'
 
 export interface SignOutPage {
@@ -11,11 +11,11 @@ export interface SignOutPage {
 }
 
 /** Asks whether the person wants to sign out, because any page of the web can send somebody here. */
-export function signOutPage({ form, client }: SignOutPage): Html {
-  return layout({
+export function signOutPage({ form, client }: SignOutPage): Page {
+  return {
     title: 'Sign out?',
     id: 'logout-page',
-    stylesheet: stylesheet.path,
+    stylesheet,
     body: html`<h1>Sign out?</h1>
 ${client && html`<p>${foreignName(client.name)} asks you to sign out.</p>`}
 <p>You will be signed out here, in this browser. Applications that you connected keep their access
@@ -25,7 +25,7 @@ ${form}
 <button id="logout-confirm" type="submit" form="op.logoutForm" name="logout" value="yes">Sign out</button>
 <button id="logout-cancel" type="submit" form="op.logoutForm" class="second">Stay signed in</button>
 </div>`,
-  })
+  }
 }
 
 export interface SignedOutPage {
@@ -35,14 +35,14 @@ export interface SignedOutPage {
 }
 
 /** Confirms that the person is signed out. */
-export function signedOutPage({ client, homeHref }: SignedOutPage): Html {
-  return layout({
+export function signedOutPage({ client, homeHref }: SignedOutPage): Page {
+  return {
     title: 'Signed out',
     id: 'logout-success',
-    stylesheet: stylesheet.path,
+    stylesheet,
     body: html`<h1>You are signed out</h1>
 <p>You can close this page${client && html`, or go back to ${foreignName(client.name)}`}.</p>
 <p class="small">Is this a computer that others use? Close the browser too.</p>
 <p><a href="${homeHref}">Go to the start page</a></p>`,
-  })
+  }
 }

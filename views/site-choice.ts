@@ -1,7 +1,7 @@
 import { type ClientView, foreignName } from './client-view.ts'
 import { csrfField, problemAlert, refusalForm } from './forms.ts'
 import { type Html, html } from './html.ts'
-import { layout } from './layout.ts'
+import type { Page } from './layout.ts'
 import { type PersonView, rolesPhrase } from './person-view.ts'
 import { stylesheet } from './stylesheet.ts'
 
@@ -27,11 +27,11 @@ export interface SiteChoice {
 }
 
 /** Asks which of the person's sites the application may work with. */
-export function siteChoicePage(page: SiteChoicePage): Html {
-  return layout({
+export function siteChoicePage(page: SiteChoicePage): Page {
+  return {
     title: page.problem ? 'Choose a site: please try again' : 'Choose a site',
     id: 'site-page',
-    stylesheet: stylesheet.path,
+    stylesheet,
     body: html`<h1>Choose a site</h1>
 <p>${foreignName(page.client.name)} will work with one of your sites, and reach none of the others.</p>
 ${problemAlert('site-problem', page.problem)}
@@ -39,7 +39,7 @@ ${siteForm(page)}
 ${refusalForm({ action: page.deny, csrf: page.csrf })}
 <p class="small">You are signed in as <bdi>${page.person.name}</bdi> (<bdi>${page.person.email}</bdi>).
 The next page says what the application will be able to do.</p>`,
-  })
+  }
 }
 
 function siteForm({ action, csrf, sites, selected, problem }: SiteChoicePage): Html {

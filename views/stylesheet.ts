@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Its address names its content, so that a browser may keep it for ever and still sees a new one at once. */
+/** Its name says its content, so that a browser may keep it for ever and still sees a new one at once. */
 export interface Stylesheet {
-  readonly path: string
+  readonly file: string
   readonly content: Buffer
 }
 
@@ -17,5 +17,5 @@ export const areaStylesheet: Stylesheet = sheetOf('area', ['style.css', 'area.cs
 function sheetOf(name: string, files: readonly string[]): Stylesheet {
   const content = Buffer.concat(files.map((file) => readFileSync(join(import.meta.dirname, file))))
   const digest = createHash('sha256').update(content).digest('hex')
-  return { path: `/assets/${name}-${digest.slice(0, 10)}.css`, content }
+  return { file: `${name}-${digest.slice(0, 10)}.css`, content }
 }

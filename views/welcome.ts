@@ -1,9 +1,10 @@
 import { type Html, html } from './html.ts'
-import { layout } from './layout.ts'
+import type { Page } from './layout.ts'
 import { stylesheet } from './stylesheet.ts'
 
 export interface WelcomePage {
   readonly baseUrl: string
+  readonly accountHref: string
   readonly links: readonly {
     readonly href: string
     readonly label: string
@@ -20,15 +21,15 @@ export interface DemoAccount {
 }
 
 /** What a person sees who opens the address of the service itself. */
-export function welcomePage({ baseUrl, links, demoAccounts = [] }: WelcomePage): Html {
-  return layout({
+export function welcomePage({ baseUrl, accountHref, links, demoAccounts = [] }: WelcomePage): Page {
+  return {
     title: 'Welcome',
     id: 'welcome-page',
-    stylesheet: stylesheet.path,
+    stylesheet,
     body: html`<h1>Welcome</h1>
 <p>This service signs people in, and lets them connect applications to their account without giving
 their password away. You usually get here from an application.</p>
-<p>Your own applications and sites are under <a id="account" href="/account">Your account</a>.</p>
+<p>Your own applications and sites are under <a id="account" href="${accountHref}">Your account</a>.</p>
 <p>Its address is <code>${baseUrl}</code></p>
 ${
   links.length > 0 &&
@@ -37,7 +38,7 @@ ${
 ${links.map(({ href, label, what }) => html`<li><a href="${href}">${label}</a> <span class="muted">${what}</span></li>\n`)}</ul>`
 }
 ${demoAccounts.length > 0 && demo(demoAccounts)}`,
-  })
+  }
 }
 
 function demo(accounts: readonly DemoAccount[]): Html {

@@ -1,47 +1,48 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { accountHomePage } from '../../views/account-home.ts'
 import { signedOutEverywherePage, signOutEverywherePage } from '../../views/account-signed-out.ts'
-import { pages } from '../http/page-paths.ts'
+import { seeOther, sendPage } from '../http/page.ts'
+import { addressOf, pages } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
-import { type PageContext, seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
+import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import { operates } from '../sites/roles.ts'
-import { listOperatedSites } from '../sites/site-admin.ts'
 import { listHeldSites } from '../sites/site-choice.ts'
 import { appRoutes } from './app-routes.ts'
-import { type AccountPorts, addresses, areaOf } from './area.ts'
+import { type AccountPorts, areaOf } from './area.ts'
 
 /** /account: who the person is here, what they connected, and the way out of every browser. */
 export function accountRoutes(ports: AccountPorts): Router {
-  const router = new Router()
+  const router = makeRouter()
   const { signedInPages } = ports
 
   router.get(
-    addresses.home,
+    pages.account,
     signedInPages.page(async (ctx, session) => await showHome(ctx, session, ports)),
   )
   appRoutes(router, ports)
 
   router.get(
-    addresses.signOutEverywhere,
+    pages.signOutEverywhere,
     signedInPages.page(async (ctx, session) => {
-      const [action, cancelHref] = [addresses.signOutEverywhere, addresses.home]
+      const [action, cancelHref] = [pages.signOutEverywhere, pages.account]
       sendPage(
         ctx,
-        signOutEverywherePage({ area: areaOf(session, addresses.home), action, cancelHref }),
+        signOutEverywherePage({ area: areaOf(session, pages.account), action, cancelHref }),
       )
     }),
   )
   router.post(
-    addresses.signOutEverywhere,
+    pages.signOutEverywhere,
     signedInPages.form(async (ctx, session) => {
       await signedInPages.signOutEverywhere(ctx, session)
-      seeOther(ctx, addresses.signedOutEverywhere)
+      seeOther(ctx, pages.signedOutEverywhere)
     }),
   )
   // Whoever sees this page is signed out already.
-  router.get(addresses.signedOutEverywhere, (ctx) => {
-    sendPage(ctx, signedOutEverywherePage({ againHref: addresses.home }))
+  router.get(pages.signedOutEverywhere, (ctx) => {
+    sendPage(ctx, signedOutEverywherePage({ againHref: pages.account }))
   })
   return router
 }
@@ -52,21 +53,17 @@ async function showHome(
   { database }: AccountPorts,
 ): Promise<void> {
   const { person } = session
-  const [sites, operated] = await Promise.all([
-    listHeldSites(database, person.id),
-    listOperatedSites(database, person.id),
-  ])
-  const slugOf = new Map(operated.map(({ id, slug }) => [id, slug]))
+  const sites = await listHeldSites(database, person.id)
   const page = accountHomePage({
-    area: areaOf(session, addresses.home),
+    area: areaOf(session, pages.account),
     person,
-    sites: sites.map(({ id, name, roles }) => ({
+    sites: sites.map(({ slug, name, roles }) => ({
       name,
       roles,
-      adminHref: operates(roles) ? `${pages.admin}/${slugOf.get(id) ?? ''}` : undefined,
+      adminHref: operates(roles) ? addressOf(pages.site, { site: slug }) : undefined,
     })),
-    appsHref: addresses.apps,
-    signOutEverywhereHref: addresses.signOutEverywhere,
+    appsHref: pages.apps,
+    signOutEverywhereHref: pages.signOutEverywhere,
   })
   sendPage(ctx, page)
 }

@@ -1,4 +1,4 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import {
   deleteApplicationPage,
@@ -6,56 +6,61 @@ import {
   removeSecretPage,
 } from '../../views/admin-application-use.ts'
 import { nothingHere } from '../http/errors.ts'
-import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
-import { APPLICATION, applicationOf } from './application-routes.ts'
+import { seeOther, sendPage } from '../http/page.ts'
+import { pages } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
+import { applicationOf } from './application-routes.ts'
 import type { OperatorPages } from './operator-pages.ts'
 import type { AdminParts } from './parts.ts'
 
 /** Stopping an application, and its secrets. What cannot be taken back asks once. */
 export function applicationChangeRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
-  const router = new Router()
-  const { applications, connections, forgetGrants } = parts
+  const router = makeRouter()
+  const { applications, connections } = parts
 
-  for (const [word, confirmPage] of [
-    ['disable', disableApplicationPage],
-    ['delete', deleteApplicationPage],
+  for (const [address, confirmPage] of [
+    [pages.disableApplication, disableApplicationPage],
+    [pages.deleteApplication, deleteApplicationPage],
   ] as const) {
     router.get(
-      `${APPLICATION}/${word}`,
+      address,
       operatorPages.whereOn.page(async (ctx, operator) => {
         const app = await applicationOf(ctx, operator, parts)
         const page = confirmPage({
           area: operator.area,
           name: app.name,
           people: await connections.countPeople(app.clientId),
-          action: operator.address('applications', app.clientId, word),
-          cancelHref: operator.address('applications', app.clientId),
+          action: operator.address(address, { client: app.clientId }),
+          cancelHref: operator.address(pages.application, { client: app.clientId }),
         })
         sendPage(ctx, page)
       }),
     )
   }
 
-  for (const [word, enabled] of [
-    ['disable', false],
-    ['enable', true],
+  for (const [address, enabled] of [
+    [pages.disableApplication, false],
+    [pages.enableApplication, true],
   ] as const) {
     router.post(
-      `${APPLICATION}/${word}`,
+      address,
       operatorPages.whereOn.form(async (ctx, operator) => {
         const app = await applicationOf(ctx, operator, parts)
         await applications.setEnabled(app, enabled, operator.actor)
-        seeOther(ctx, `${operator.address('applications', app.clientId)}?done=${word}d`)
+        seeOther(
+          ctx,
+          `${operator.address(pages.application, { client: app.clientId })}?done=${enabled ? 'enabled' : 'disabled'}`,
+        )
       }),
     )
   }
 
   router.post(
-    `${APPLICATION}/delete`,
+    pages.deleteApplication,
     operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
-      await forgetGrants(await applications.remove(app, operator.actor))
-      seeOther(ctx, `${operator.address('applications')}?done=deleted`)
+      await applications.remove(app, operator.actor)
+      seeOther(ctx, `${operator.address(pages.applications)}?done=deleted`)
     }),
   )
   secretRoutes(router, operatorPages, parts)
@@ -65,17 +70,17 @@ export function applicationChangeRoutes(operatorPages: OperatorPages, parts: Adm
 function secretRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
   const { secrets, newSecrets } = parts
   router.post(
-    `${APPLICATION}/secrets`,
+    pages.secrets,
     operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
       const secret = await secrets.add(app, operator.actor)
       if (secret !== undefined) await newSecrets.keep(operator.session, app.clientId, secret)
       const done = secret === undefined ? 'two-secrets' : 'secret-added'
-      seeOther(ctx, `${operator.address('applications', app.clientId)}?done=${done}`)
+      seeOther(ctx, `${operator.address(pages.application, { client: app.clientId })}?done=${done}`)
     }),
   )
   router.get(
-    `${APPLICATION}/secrets/:secret/remove`,
+    pages.removeSecret,
     operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
       const secret = app.secrets.find(({ id }) => id === ctx.params['secret'])
@@ -85,18 +90,21 @@ function secretRoutes(router: Router, operatorPages: OperatorPages, parts: Admin
         name: app.name,
         hint: secret.hint,
         action: ctx.path,
-        cancelHref: operator.address('applications', app.clientId),
+        cancelHref: operator.address(pages.application, { client: app.clientId }),
       })
       sendPage(ctx, page)
     }),
   )
   router.post(
-    `${APPLICATION}/secrets/:secret/remove`,
+    pages.removeSecret,
     operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
       const removed = await secrets.remove(app, ctx.params['secret'] ?? '', operator.actor)
       if (!removed) throw nothingHere()
-      seeOther(ctx, `${operator.address('applications', app.clientId)}?done=secret-removed`)
+      seeOther(
+        ctx,
+        `${operator.address(pages.application, { client: app.clientId })}?done=secret-removed`,
+      )
     }),
   )
 }

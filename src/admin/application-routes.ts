@@ -1,4 +1,4 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { applicationFormPage } from '../../views/admin-application-form.ts'
 import { applicationPage, applicationsPage } from '../../views/admin-applications.ts'
@@ -18,37 +18,35 @@ import { APPLICATIONS_PER_SITE_MAX } from '../applications/application-store.ts'
 import { nothingHere } from '../http/errors.ts'
 import { formField, formFields } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
-import { pages } from '../http/page-paths.ts'
-import { paths } from '../http/paths.ts'
-import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
-import { type PageContext, seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
+import { seeOther, sendPage } from '../http/page.ts'
+import { pages, paths } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
+import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 import type { AdminParts } from './parts.ts'
 
-const APPLICATIONS = `${pages.admin}/:site/applications`
-export const APPLICATION = `${APPLICATIONS}/:client`
-
 /** The OAuth applications of a site: the list, one of them, and the form that makes or changes it. */
 export function applicationRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
-  const router = new Router()
+  const router = makeRouter()
+  const { listPages } = parts
   const { kysely } = parts.database
 
   router.get(
-    APPLICATIONS,
+    pages.applications,
     operatorPages.whereOn.page(async (ctx, { area, site, address }) => {
-      const { rows, next } = await listApplications(kysely, site.id, listRequest(ctx))
+      const found = await listApplications(kysely, site.id, listPages.requestOf(ctx))
       const page = applicationsPage({
         area,
         siteName: site.name,
-        applications: rows.map(({ clientId, name, authMethod, disabled }) => ({
+        applications: found.rows.map(({ clientId, name, authMethod, disabled }) => ({
           name,
           clientId,
           confidential: authMethod !== 'none',
           disabled,
-          href: address('applications', clientId),
+          href: address(pages.application, { client: clientId }),
         })),
-        newHref: address('applications', 'new'),
-        pager: pagerOf(ctx, next),
+        newHref: address(pages.newApplication),
+        pager: listPages.pagerOf(ctx, found),
         done: noticeOf(ctx, { deleted: 'The application was deleted.' }),
       })
       sendPage(ctx, page)
@@ -57,7 +55,7 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
   creationRoutes(router, operatorPages, parts)
 
   router.get(
-    APPLICATION,
+    pages.application,
     operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
       await showApplication(ctx, { app, operator }, parts)
@@ -86,13 +84,13 @@ function creationRoutes(
   { applications, newSecrets, loopbackHosts }: AdminParts,
 ): void {
   router.get(
-    `${APPLICATIONS}/new`,
+    pages.newApplication,
     operatorPages.whereOn.page(async (ctx, operator) => {
       sendForm(ctx, { operator, app: undefined, typed: nothingTyped })
     }),
   )
   router.post(
-    APPLICATIONS,
+    pages.applications,
     operatorPages.whereOn.form(async (ctx, operator) => {
       const typed = typedEntry(ctx)
       const checked = checkEntry(typed, loopbackHosts)
@@ -107,15 +105,15 @@ function creationRoutes(
       }
       const { clientId, secret } = created
       if (secret !== undefined) await newSecrets.keep(session, clientId, secret)
-      seeOther(ctx, `${address('applications', clientId)}?done=created`)
+      seeOther(ctx, `${address(pages.application, { client: clientId })}?done=created`)
     }),
   )
 }
 
 function editRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
-  const { applications, loopbackHosts, forgetGrants } = parts
+  const { applications, loopbackHosts } = parts
   router.get(
-    `${APPLICATION}/edit`,
+    pages.editApplication,
     operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
       const typed = { ...app, redirectUris: app.redirectUris.join('\n') }
@@ -123,7 +121,7 @@ function editRoutes(router: Router, operatorPages: OperatorPages, parts: AdminPa
     }),
   )
   router.post(
-    `${APPLICATION}/edit`,
+    pages.editApplication,
     operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
       // What a client is does not change: a public one would have no secret, a confidential one two.
@@ -132,8 +130,8 @@ function editRoutes(router: Router, operatorPages: OperatorPages, parts: AdminPa
       if (checked.kind === 'bad') {
         return sendForm(ctx, { operator, app, typed, problems: checked.problems })
       }
-      await forgetGrants(await applications.update(app, checked.application, operator.actor))
-      seeOther(ctx, `${operator.address('applications', app.clientId)}?done=saved`)
+      await applications.update(app, checked.application, operator.actor)
+      seeOther(ctx, `${operator.address(pages.application, { client: app.clientId })}?done=saved`)
     }),
   )
 }
@@ -158,24 +156,20 @@ interface Form {
 function sendForm(ctx: PageContext, { operator, app, typed, problems, problem }: Form): void {
   const { area, address } = operator
   if (problems || problem) ctx.status = 422
-  const known = app && address('applications', app.clientId)
+  const known = app && address(pages.application, { client: app.clientId })
   const page = applicationFormPage({
     area,
     editing: app?.name,
-    action: known ? `${known}/edit` : address('applications'),
-    cancelHref: known ?? address('applications'),
+    action: app
+      ? address(pages.editApplication, { client: app.clientId })
+      : address(pages.applications),
+    cancelHref: known ?? address(pages.applications),
     typed,
-    choices: choosableScopes.map(({ name }) => ({ name, ability: abilityOf(name) })),
+    choices: choosableScopes,
     problems: problems ?? {},
     problem,
   })
   sendPage(ctx, page)
-}
-
-/** What a scope lets an application do, in the words that the member reads. */
-function abilityOf(name: string): string {
-  const scope = choosableScopes.find((choice) => choice.name === name)
-  return scope ? `can ${scope.access === 'write' ? 'change' : 'see'} ${scope.sentence}` : name
 }
 
 interface Shown {
@@ -189,30 +183,33 @@ async function showApplication(
   { newSecrets, connections, baseUrl }: AdminParts,
 ): Promise<void> {
   const { area, session, address } = operator
-  const at = (...segments: string[]) => address('applications', app.clientId, ...segments)
+  const at = (pattern: string) => address(pattern, { client: app.clientId })
   const page = applicationPage({
     area,
     application: {
       ...app,
       confidential: app.authMethod !== 'none',
-      scopes: app.scopes.map((name) => ({ name, ability: abilityOf(name) })),
+      scopes: choosableScopes.filter(({ name }) => app.scopes.includes(name)),
     },
     secrets: app.secrets.map(({ id, hint, createdAt }) => ({
       hint,
       createdAt,
-      removeHref: app.secrets.length > 1 ? at('secrets', id, 'remove') : undefined,
+      removeHref:
+        app.secrets.length > 1
+          ? address(pages.removeSecret, { client: app.clientId, secret: id })
+          : undefined,
     })),
     mayAddSecret: app.secrets.length < LIVE_SECRETS_MAX,
     newSecret: await newSecrets.take(session, app.clientId),
     people: await connections.countPeople(app.clientId),
     hrefs: {
-      edit: at('edit'),
-      people: at('people'),
-      refusals: at('refusals'),
-      addSecret: at('secrets'),
-      remove: at('delete'),
-      disable: at('disable'),
-      enable: at('enable'),
+      edit: at(pages.editApplication),
+      people: at(pages.people),
+      refusals: at(pages.refusals),
+      addSecret: at(pages.secrets),
+      remove: at(pages.deleteApplication),
+      disable: at(pages.disableApplication),
+      enable: at(pages.enableApplication),
     },
     discoveryHref: baseUrl + paths.openidConfiguration,
     done: noticeOf(ctx, doneSentences),

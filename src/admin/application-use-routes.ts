@@ -1,4 +1,4 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import {
   applicationPeoplePage,
@@ -9,36 +9,36 @@ import {
 import { REFUSALS_PER_CLIENT } from '../applications/application-refusals.ts'
 import { nothingHere } from '../http/errors.ts'
 import { noticeOf } from '../http/notice.ts'
-import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
-import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
+import { seeOther, sendPage } from '../http/page.ts'
+import { pages } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
 import { describeScopes } from '../scopes/scope-sentences.ts'
-import { APPLICATION, applicationOf } from './application-routes.ts'
+import { applicationOf } from './application-routes.ts'
 import type { OperatorPages } from './operator-pages.ts'
 import type { AdminParts } from './parts.ts'
 
 /** How an application is used: who connected it, and what was refused to it. */
 export function applicationUseRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
-  const router = new Router()
-  const { connections, refusals } = parts
+  const router = makeRouter()
+  const { connections, refusals, listPages } = parts
 
   router.get(
-    `${APPLICATION}/people`,
+    pages.people,
     operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
-      const at = (...segments: string[]) =>
-        operator.address('applications', app.clientId, ...segments)
-      const { rows, next } = await connections.listPeople(app.clientId, listRequest(ctx))
+      const client = app.clientId
+      const found = await connections.listPeople(app.clientId, listPages.requestOf(ctx))
       const page = applicationPeoplePage({
         area: operator.area,
         name: app.name,
-        people: rows.map(({ personId, scopes, ...person }) => ({
+        people: found.rows.map(({ personId, scopes, ...person }) => ({
           ...person,
           ...describeScopes(scopes),
-          removeHref: at('people', personId, 'end'),
+          removeHref: operator.address(pages.endGrant, { client, person: personId }),
         })),
-        removeAllHref: at('people', 'end-all'),
-        backHref: at(),
-        pager: pagerOf(ctx, next),
+        removeAllHref: operator.address(pages.endAllGrants, { client }),
+        backHref: operator.address(pages.application, { client }),
+        pager: listPages.pagerOf(ctx, found),
         done: noticeOf(ctx, {
           ended: 'The connection was ended. Its tokens are refused.',
           'all-ended': 'All connections were ended. Their tokens are refused.',
@@ -48,13 +48,13 @@ export function applicationUseRoutes(operatorPages: OperatorPages, parts: AdminP
     }),
   )
   router.get(
-    `${APPLICATION}/refusals`,
+    pages.refusals,
     operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
       const page = refusalsPage({
         area: operator.area,
         name: app.name,
-        backHref: operator.address('applications', app.clientId),
+        backHref: operator.address(pages.application, { client: app.clientId }),
         refusals: await refusals.list(app.clientId),
         kept: REFUSALS_PER_CLIENT,
       })
@@ -66,9 +66,9 @@ export function applicationUseRoutes(operatorPages: OperatorPages, parts: AdminP
 }
 
 function endingRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
-  const { applications, connections, forgetGrants } = parts
+  const { applications, connections } = parts
   router.get(
-    `${APPLICATION}/people/end-all`,
+    pages.endAllGrants,
     operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
       const page = endAllGrantsPage({
@@ -76,22 +76,22 @@ function endingRoutes(router: Router, operatorPages: OperatorPages, parts: Admin
         name: app.name,
         people: await connections.countPeople(app.clientId),
         action: ctx.path,
-        cancelHref: operator.address('applications', app.clientId, 'people'),
+        cancelHref: operator.address(pages.people, { client: app.clientId }),
       })
       sendPage(ctx, page)
     }),
   )
   router.post(
-    `${APPLICATION}/people/end-all`,
+    pages.endAllGrants,
     operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
-      await forgetGrants(await applications.disconnect(app, undefined, operator.actor))
-      const people = operator.address('applications', app.clientId, 'people')
+      await applications.disconnect(app, undefined, operator.actor)
+      const people = operator.address(pages.people, { client: app.clientId })
       seeOther(ctx, `${people}?done=all-ended`)
     }),
   )
   router.get(
-    `${APPLICATION}/people/:person/end`,
+    pages.endGrant,
     operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
       const person = await connections.findPerson(app.clientId, ctx.params['person'] ?? '')
@@ -101,20 +101,19 @@ function endingRoutes(router: Router, operatorPages: OperatorPages, parts: Admin
         name: app.name,
         personName: person.name,
         action: ctx.path,
-        cancelHref: operator.address('applications', app.clientId, 'people'),
+        cancelHref: operator.address(pages.people, { client: app.clientId }),
       })
       sendPage(ctx, page)
     }),
   )
   router.post(
-    `${APPLICATION}/people/:person/end`,
+    pages.endGrant,
     operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
       const { actor, address } = operator
       const ended = await applications.disconnect(app, ctx.params['person'] ?? '', actor)
       if (ended.length === 0) throw nothingHere()
-      await forgetGrants(ended)
-      seeOther(ctx, `${address('applications', app.clientId, 'people')}?done=ended`)
+      seeOther(ctx, `${address(pages.people, { client: app.clientId })}?done=ended`)
     }),
   )
 }

@@ -1,4 +1,4 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import {
   documentClientsPage,
@@ -7,36 +7,40 @@ import {
 import { nothingHere } from '../http/errors.ts'
 import { formField } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
-import { pages } from '../http/page-paths.ts'
+import { seeOther, sendPage } from '../http/page.ts'
+import { pages } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
 import type { DocumentReviews } from '../metadata-documents/document-review.ts'
-import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
-import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
+import type { ListPages } from '../relying-party/list-pages.ts'
 import type { OperatorPages } from './operator-pages.ts'
 
-const CLIENTS = `${pages.admin}/:site/self-declared-clients`
+const reviewAddresses = {
+  approved: pages.approveDocumentClient,
+  blocked: pages.blockDocumentClient,
+} as const
 
 /** What operators decide about clients that describe themselves (specification, Authentication 8). */
 export function documentClientRoutes(
   operatorPages: OperatorPages,
   reviews: DocumentReviews,
+  listPages: ListPages,
 ): Router {
-  const router = new Router()
+  const router = makeRouter()
 
   router.get(
-    CLIENTS,
+    pages.documentClients,
     operatorPages.page(async (ctx, { area, address }) => {
-      const { pageSize: first, after } = listRequest(ctx)
-      const { rows, last, hasNextPage } = await reviews.listDocumentClients({ first, after })
-      const reviewHref = (review: string, client: string) =>
-        `${address('self-declared-clients', review)}?${new URLSearchParams({ client })}`
+      const found = await reviews.listDocumentClients(listPages.requestOf(ctx))
+      const reviewHref = (review: keyof typeof reviewAddresses, client: string) =>
+        `${address(reviewAddresses[review])}?${new URLSearchParams({ client })}`
       const page = documentClientsPage({
         area,
-        clients: rows.map((client) => ({
+        clients: found.rows.map((client) => ({
           ...client,
           approveHref: reviewHref('approved', client.clientId),
           blockHref: reviewHref('blocked', client.clientId),
         })),
-        pager: pagerOf(ctx, hasNextPage ? last : undefined),
+        pager: listPages.pagerOf(ctx, found),
         done: noticeOf(ctx, {
           approved: 'The client was approved.',
           blocked: 'The client was blocked. Its tokens are refused.',
@@ -48,7 +52,7 @@ export function documentClientRoutes(
 
   for (const review of ['approved', 'blocked'] as const) {
     router.get(
-      `${CLIENTS}/${review}`,
+      reviewAddresses[review],
       operatorPages.page(async (ctx, { area, address }) => {
         const clientId = new URLSearchParams(ctx.querystring).get('client') ?? ''
         if (clientId === '') throw nothingHere()
@@ -58,17 +62,17 @@ export function documentClientRoutes(
           review,
           action: ctx.path,
           hidden: [{ name: 'client', value: clientId }],
-          cancelHref: address('self-declared-clients'),
+          cancelHref: address(pages.documentClients),
         })
         sendPage(ctx, page)
       }),
     )
     router.post(
-      `${CLIENTS}/${review}`,
+      reviewAddresses[review],
       operatorPages.form(async (ctx, { actor, address }) => {
         const clientId = formField(ctx, 'client')
         if (!(await reviews.reviewDocumentClient(clientId, review, actor))) throw nothingHere()
-        seeOther(ctx, `${address('self-declared-clients')}?done=${review}`)
+        seeOther(ctx, `${address(pages.documentClients)}?done=${review}`)
       }),
     )
   }

@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
-
 import type { PageSession } from '../relying-party/page-session.ts'
 import type { Seals } from '../relying-party/pending-sign-in.ts'
+import { sha256 } from '../store/digest.ts'
 import type { StateAdapter } from '../store/state.ts'
 
 /**
@@ -23,6 +22,8 @@ export function makeNewSecrets(
   state: Pick<StateAdapter, 'upsert' | 'find' | 'destroy' | 'consumeOnce'>,
   seals: Seals,
 ): NewSecrets {
+  const recordId = ({ sessionId }: PageSession, clientId: string) =>
+    sha256(`${sessionId} ${clientId}`)
   return {
     async keep(session, clientId, secret) {
       const sealed = seals.seal(secret, LABEL)
@@ -38,9 +39,4 @@ export function makeNewSecrets(
       return consumption?.first ? seals.open(String(record['sealed']), LABEL) : undefined
     },
   }
-}
-
-/** A digest, because the session's id is what only its browser may know. */
-function recordId({ sessionId }: PageSession, clientId: string): string {
-  return createHash('sha256').update(`${sessionId} ${clientId}`).digest('base64url')
 }

@@ -3,9 +3,10 @@ import type { Middleware } from 'koa'
 import type { AreaView } from '../../views/area.ts'
 import type { Actor } from '../audit/audit-log.ts'
 import { notAnOperator, nothingHere } from '../http/errors.ts'
-import { pages } from '../http/page-paths.ts'
+import { seeOther } from '../http/page.ts'
+import { addressOf, pages } from '../http/paths.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
-import { type PageContext, seeOther } from '../relying-party/signed-in-pages.ts'
+import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import { operates } from '../sites/roles.ts'
 import { type AdminSite, findAdminSite } from '../sites/site-admin.ts'
 import type { AdminPorts } from './parts.ts'
@@ -17,7 +18,7 @@ export interface Operator {
   readonly actor: Actor
   readonly area: AreaView
   /** Address of a page of this site's administration. */
-  address(...segments: readonly string[]): string
+  address(pattern: string, values?: Readonly<Record<string, string>>): string
 }
 
 export type OperatorHandler = (ctx: PageContext, operator: Operator) => Promise<void>
@@ -29,7 +30,10 @@ export type OperatorHandler = (ctx: PageContext, operator: Operator) => Promise<
 export interface OperatorPages {
   page(show: OperatorHandler): Middleware
   form(answer: OperatorHandler): Middleware
-  /** The same two for pages that appear once the site has MCP connections on (specification). */
+  /**
+   * The same two for pages that appear once the site has MCP connections on (specification, What
+   * the service does 9).
+   */
   readonly whereOn: Pick<OperatorPages, 'page' | 'form'>
 }
 
@@ -52,7 +56,7 @@ export function makeOperatorPages(ports: OperatorPagesPorts): OperatorPages {
 function ifOn(handler: OperatorHandler): OperatorHandler {
   return async (ctx, operator) => {
     if (operator.site.connectionsOnSince !== undefined) return await handler(ctx, operator)
-    seeOther(ctx, operator.address('beta'))
+    seeOther(ctx, operator.address(pages.beta))
   }
 }
 
@@ -64,30 +68,34 @@ async function enter(
   const site = await findAdminSite(database, ctx.params['site'] ?? '', session.person.id)
   if (!site) throw nothingHere()
   if (!operates(site.roles)) throw notAnOperator()
-  const address = (...segments: readonly string[]) =>
-    [pages.admin, site.slug, ...segments].join('/')
+  const address: Operator['address'] = (pattern, values) =>
+    addressOf(pattern, { site: site.slug, ...values })
   return {
     session,
     site,
     actor: actorOf(ctx, session, now),
     address,
-    area: areaOf(ctx, session, site),
+    area: areaOf(ctx, session, { site, address }),
   }
 }
 
-function areaOf(ctx: PageContext, { person, csrf }: PageSession, site: AdminSite): AreaView {
-  const home = `${pages.admin}/${site.slug}`
+function areaOf(
+  ctx: PageContext,
+  { person, csrf }: PageSession,
+  { site, address }: Pick<Operator, 'site' | 'address'>,
+): AreaView {
   const link = (href: string, label: string) => ({ href, label, current: ctx.path === href })
   return {
     name: `Administration of ${site.name}`,
     links: [
-      link(home, site.name),
+      link(address(pages.site), site.name),
       ...(site.connectionsOnSince === undefined
         ? []
-        : [link(`${home}/applications`, 'OAuth applications')]),
-      link(`${home}/audit`, 'Audit trail'),
+        : [link(address(pages.applications), 'OAuth applications')]),
+      link(address(pages.audit), 'Audit trail'),
       link(pages.account, 'Your account'),
     ],
+    signOutAction: pages.signOut,
     person,
     csrf,
   }

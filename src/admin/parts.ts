@@ -4,9 +4,9 @@ import {
   makeApplicationSecrets,
 } from '../applications/application-secrets.ts'
 import { type ApplicationStore, makeApplicationStore } from '../applications/application-store.ts'
-import { type ForgetGrants, makeForgetGrants } from '../grants/forget-tokens.ts'
 import { type GrantLists, makeGrantLists } from '../grants/grant-lists.ts'
 import { type DocumentReviews, makeDocumentReviews } from '../metadata-documents/document-review.ts'
+import type { ListPages } from '../relying-party/list-pages.ts'
 import type { Seals } from '../relying-party/pending-sign-in.ts'
 import type { SignedInPages } from '../relying-party/signed-in-pages.ts'
 import type { Database } from '../store/database.ts'
@@ -19,6 +19,7 @@ export interface AdminPorts {
   readonly state: StateStore
   readonly seals: Seals
   readonly signedInPages: SignedInPages
+  readonly listPages: ListPages
   readonly refusals: Pick<ClientRefusals, 'list'>
   /** Whether this service accepts metadata documents, which operators then review. */
   readonly acceptsDocuments: boolean
@@ -33,7 +34,6 @@ export interface AdminParts extends AdminPorts {
   readonly secrets: ApplicationSecrets
   readonly newSecrets: NewSecrets
   readonly connections: Pick<GrantLists, 'listPeople' | 'findPerson' | 'countPeople'>
-  readonly forgetGrants: ForgetGrants
   readonly documents: DocumentReviews | undefined
 }
 
@@ -45,7 +45,6 @@ export function makeAdminParts(ports: AdminPorts): AdminParts {
     secrets: makeApplicationSecrets(database),
     newSecrets: makeNewSecrets(state.adapterFor('NewSecret'), seals),
     connections: makeGrantLists(database, now),
-    forgetGrants: makeForgetGrants(state),
     documents: acceptsDocuments ? makeDocumentReviews(database) : undefined,
   }
 }

@@ -10,16 +10,17 @@ import { siteRoutes } from './site-routes.ts'
 
 /**
  * /admin: what the owners and admins of a site decide about applications (specification, What the
- * service does: Developers, then OAuth applications).
+ * service does 8).
  */
 export function adminRoutes(ports: AdminPorts): Router[] {
   const parts = makeAdminParts(ports)
+  const { documents, listPages } = parts
   const operatorPages = makeOperatorPages(parts)
   return [
     siteRoutes(operatorPages, parts),
     applicationRoutes(operatorPages, parts),
     applicationChangeRoutes(operatorPages, parts),
     applicationUseRoutes(operatorPages, parts),
-    ...(parts.documents ? [documentClientRoutes(operatorPages, parts.documents)] : []),
+    ...(documents ? [documentClientRoutes(operatorPages, documents, listPages)] : []),
   ]
 }

@@ -1,24 +1,22 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { auditPage } from '../../views/admin-audit.ts'
 import { adminHomePage, adminSitesPage, betaPage, switchOffPage } from '../../views/admin-home.ts'
 import { type Actor, listChanges, recordAuditEvent } from '../audit/audit-log.ts'
 import { notAnOperator } from '../http/errors.ts'
 import { noticeOf } from '../http/notice.ts'
-import { pages } from '../http/page-paths.ts'
-import { listRequest, pagerOf } from '../relying-party/list-pages.ts'
-import { seeOther, sendPage } from '../relying-party/signed-in-pages.ts'
+import { seeOther, sendPage } from '../http/page.ts'
+import { addressOf, pages } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
 import { listOperatedSites, switchMcpConnections } from '../sites/site-admin.ts'
 import type { Database } from '../store/database.ts'
 import type { OperatorPages } from './operator-pages.ts'
 import type { AdminParts } from './parts.ts'
 
-const SITE = `${pages.admin}/:site`
-
 /** The way to a site, its overview, its beta features and its audit trail. */
 export function siteRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
-  const router = new Router()
-  const { signedInPages, database, documents } = parts
+  const router = makeRouter()
+  const { signedInPages, database, listPages, documents } = parts
 
   router.get(
     pages.admin,
@@ -26,45 +24,48 @@ export function siteRoutes(operatorPages: OperatorPages, parts: AdminParts): Rou
       const sites = await listOperatedSites(database, person.id)
       const [only, second] = sites
       if (!only) throw notAnOperator()
-      if (!second) return seeOther(ctx, `${pages.admin}/${only.slug}`)
+      if (!second) return seeOther(ctx, addressOf(pages.site, { site: only.slug }))
       const links = [{ href: pages.account, label: 'Your account', current: false }]
       const page = adminSitesPage({
-        area: { name: 'Administration', links, person, csrf },
-        sites: sites.map(({ name, slug }) => ({ name, href: `${pages.admin}/${slug}` })),
+        area: { name: 'Administration', links, signOutAction: pages.signOut, person, csrf },
+        sites: sites.map(({ name, slug }) => ({
+          name,
+          href: addressOf(pages.site, { site: slug }),
+        })),
       })
       sendPage(ctx, page)
     }),
   )
 
   router.get(
-    SITE,
+    pages.site,
     operatorPages.page(async (ctx, { area, site, address }) => {
       const on = site.connectionsOnSince !== undefined
       const page = adminHomePage({
         area,
         siteName: site.name,
-        betaHref: address('beta'),
-        applicationsHref: on ? address('applications') : undefined,
-        documentClientsHref: documents && address('self-declared-clients'),
-        auditHref: address('audit'),
+        betaHref: address(pages.beta),
+        applicationsHref: on ? address(pages.applications) : undefined,
+        documentClientsHref: documents && address(pages.documentClients),
+        auditHref: address(pages.audit),
       })
       sendPage(ctx, page)
     }),
   )
 
   router.get(
-    `${SITE}/audit`,
+    pages.audit,
     operatorPages.page(async (ctx, { area, site }) => {
-      const { rows, next } = await listChanges(database, site.id, listRequest(ctx))
+      const found = await listChanges(database, site.id, listPages.requestOf(ctx))
       const page = auditPage({
         area,
         siteName: site.name,
-        entries: rows.map((entry) => ({
+        entries: found.rows.map((entry) => ({
           ...entry,
           before: factsOf(entry.before),
           after: factsOf(entry.after),
         })),
-        pager: pagerOf(ctx, next),
+        pager: listPages.pagerOf(ctx, found),
       })
       sendPage(ctx, page)
     }),
@@ -85,15 +86,15 @@ function factsOf(json: string | undefined): { name: string; value: string }[] | 
 
 function betaRoutes(router: Router, operatorPages: OperatorPages, { database }: AdminParts): void {
   router.get(
-    `${SITE}/beta`,
+    pages.beta,
     operatorPages.page(async (ctx, { area, site, address }) => {
       const page = betaPage({
         area,
         siteName: site.name,
         onSince: site.connectionsOnSince,
-        switchOnAction: address('beta', 'on'),
-        switchOffHref: address('beta', 'off'),
-        applicationsHref: address('applications'),
+        switchOnAction: address(pages.betaOn),
+        switchOffHref: address(pages.betaOff),
+        applicationsHref: address(pages.applications),
         done: noticeOf(ctx, {
           on: 'MCP connections is on. You find OAuth applications in the navigation now.',
           off: 'MCP connections is off. Every application of the site has stopped.',
@@ -103,18 +104,18 @@ function betaRoutes(router: Router, operatorPages: OperatorPages, { database }: 
     }),
   )
   router.get(
-    `${SITE}/beta/off`,
+    pages.betaOff,
     operatorPages.page(async (ctx, { area, site, address }) => {
-      const [action, cancelHref] = [address('beta', 'off'), address('beta')]
+      const [action, cancelHref] = [address(pages.betaOff), address(pages.beta)]
       sendPage(ctx, switchOffPage({ area, siteName: site.name, action, cancelHref }))
     }),
   )
   for (const word of ['on', 'off'] as const) {
     router.post(
-      `${SITE}/beta/${word}`,
+      word === 'on' ? pages.betaOn : pages.betaOff,
       operatorPages.form(async (ctx, { site, actor, address }) => {
         await switchWithAudit(database, { siteId: site.id, on: word === 'on', actor })
-        seeOther(ctx, `${address('beta')}?done=${word}`)
+        seeOther(ctx, `${address(pages.beta)}?done=${word}`)
       }),
     )
   }

@@ -1,4 +1,6 @@
+import { leadsToThisMachine } from '../http/loopback.ts'
 import { catalogue } from '../scopes/catalogue.ts'
+import { describeScope } from '../scopes/scope-sentences.ts'
 import type { ApplicationType, ClientAuthMethod } from '../store/oauth-tables.ts'
 
 /**
@@ -41,8 +43,13 @@ const NAME_LENGTH_MAX = 80
 const URI_LENGTH_MAX = 2000
 const URIS_MAX = 20
 
-/** The scopes that an operator may choose; the identity scopes every application may request. */
-export const choosableScopes = catalogue.filter(({ audience }) => audience === 'member')
+/**
+ * The scopes that an operator may choose, each with what it lets an application do in the words that
+ * the member reads. The identity scopes every application may request.
+ */
+export const choosableScopes = catalogue
+  .filter(({ audience }) => audience === 'member')
+  .map((scope) => ({ name: scope.name, ability: describeScope(scope) }))
 
 export function checkEntry(typed: TypedEntry, loopbackHosts: readonly string[]): CheckedEntry {
   const name = typed.name.normalize('NFC').trim()
@@ -125,7 +132,7 @@ function problemOfScheme(
   uri: string,
   { authMethod, loopbackHosts }: UriRules,
 ): string | undefined {
-  const onThisMachine = isLoopback(hostname)
+  const onThisMachine = leadsToThisMachine(hostname)
   if (protocol === 'https:') {
     return onThisMachine ? `${shown(uri)} must begin with http:// on this machine.` : undefined
   }
@@ -142,10 +149,6 @@ function problemOfScheme(
   return authMethod === 'none'
     ? undefined
     : `${shown(uri)} leads to an app on a device, which cannot keep a secret.`
-}
-
-function isLoopback(hostname: string): boolean {
-  return /^(127(\.\d+){3}|\[::1\]|localhost|.+\.localhost)$/.test(hostname)
 }
 
 /** Only a native client may vary the port of a loopback address (RFC 8252 §7.3). */

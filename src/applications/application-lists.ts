@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 
-import { isAfter, type PlaceInList } from '../store/keyset.ts'
+import { type Page, type PageRequest, readPage } from '../store/keyset.ts'
 import type { ApplicationType, ClientAuthMethod } from '../store/oauth-tables.ts'
 import type { Schema } from '../store/schema.ts'
 
@@ -99,28 +99,29 @@ async function readLists(kysely: Kysely<Schema>, clientId: string) {
 export async function listApplications(
   kysely: Kysely<Schema>,
   siteId: string,
-  { pageSize, after }: { readonly pageSize: number; readonly after: PlaceInList | undefined },
-): Promise<{ rows: ApplicationLine[]; next: PlaceInList | undefined }> {
-  const found = await kysely
+  request: PageRequest,
+): Promise<Page<ApplicationLine>> {
+  const applications = kysely
     .selectFrom('oauth_application')
     .selectAll()
     .where('site_id', '=', siteId)
     .where('kind', '=', 'site')
     .where('deleted_at', 'is', null)
-    .where(isAfter({ by: 'created_at', id: 'client_id', direction: 'desc' }, after))
-    .orderBy('created_at', 'desc')
-    .orderBy('client_id', 'desc')
-    .limit(pageSize + 1)
-    .execute()
-  const rows = found.slice(0, pageSize)
-  const last = rows.at(-1)
-  return {
-    rows: rows.map((row) => ({
-      clientId: row.client_id,
-      name: row.name,
-      authMethod: row.auth_method,
-      disabled: row.disabled_at !== null,
-    })),
-    next: last && found.length > pageSize ? [last.created_at, last.client_id] : undefined,
-  }
+  const page = await readPage(
+    applications,
+    {
+      by: 'created_at',
+      id: 'client_id',
+      direction: 'desc',
+      placeOf: (row) => [row.created_at, row.client_id],
+    },
+    request,
+  )
+  const rows = page.rows.map((row) => ({
+    clientId: row.client_id,
+    name: row.name,
+    authMethod: row.auth_method,
+    disabled: row.disabled_at !== null,
+  }))
+  return { ...page, rows }
 }

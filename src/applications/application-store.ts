@@ -71,7 +71,11 @@ export function makeApplicationStore(database: Database): ApplicationStore {
           .where('deleted_at', 'is', null)
           .executeTakeFirstOrThrow()
         if (numUpdatedRows === 0n) return []
-        const ended = await endGrants(trx, { clientId: app.clientId })
+        const ended = await endGrants(
+          trx,
+          { clientId: app.clientId },
+          { reason: 'the application was deleted', nowMs: actor.now },
+        )
         await recordAuditEvent(trx, actor, {
           ...subjectOf(app),
           action: 'application.delete',
@@ -84,7 +88,11 @@ export function makeApplicationStore(database: Database): ApplicationStore {
     disconnect: async (app, personId, actor) =>
       await changing(async (trx) => {
         const whose = personId === undefined ? {} : { personId }
-        const ended = await endGrants(trx, { clientId: app.clientId, ...whose })
+        const ended = await endGrants(
+          trx,
+          { clientId: app.clientId, ...whose },
+          { reason: 'an operator ended it', nowMs: actor.now },
+        )
         if (ended.length === 0) return ended
         await recordAuditEvent(trx, actor, {
           ...subjectOf(app),
@@ -157,7 +165,13 @@ async function update(trx: Transaction<Schema>, { app, entry, actor }: Update): 
   await replaceLists(trx, app.clientId, entry)
   const withScopes = before.scopes.filter((scope) => !entry.scopes.includes(scope))
   const ended =
-    withScopes.length > 0 ? await endGrants(trx, { clientId: app.clientId, withScopes }) : []
+    withScopes.length > 0
+      ? await endGrants(
+          trx,
+          { clientId: app.clientId, withScopes },
+          { reason: 'a scope of it was taken from the application', nowMs: actor.now },
+        )
+      : []
   await recordAuditEvent(trx, actor, {
     ...subjectOf(app),
     action: 'application.update',

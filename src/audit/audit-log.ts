@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 
 import type { Database } from '../store/database.ts'
-import { isAfter, type PlaceInList } from '../store/keyset.ts'
+import { type Page, type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
+import { type AuditAction, auditWords } from './audit-actions.ts'
 
 /** Who changes something, in which request, when. */
 export interface Actor {
@@ -15,7 +16,7 @@ export interface Actor {
 
 /** A change as the audit trail keeps it. Never a secret, a digest or a token. */
 export interface Change {
-  readonly action: string
+  readonly action: AuditAction
   readonly subject: { readonly kind: string; readonly id: string }
   readonly siteId: string | undefined
   readonly before?: Record<string, unknown> | undefined
@@ -27,17 +28,20 @@ export interface AuditEntry {
   /** The name of the person, as it is now; undefined when there is no such person any more. */
   readonly actorName: string | undefined
   readonly action: string
-  readonly subjectKind: string
+  /** What the action is called. */
+  readonly words: string
   readonly subjectId: string
   readonly before: string | undefined
   readonly after: string | undefined
-  readonly requestId: string | undefined
 }
 
-/** Writes a change down, in the transaction that makes it: neither is there without the other. */
+/**
+ * Writes a change down, in the transaction that makes it: neither is there without the other. What is
+ * done at the command line has neither a person nor a request.
+ */
 export async function recordAuditEvent(
   kysely: Kysely<Schema>,
-  actor: Actor,
+  actor: Partial<Actor> & Pick<Actor, 'now'>,
   change: Change,
 ): Promise<void> {
   await kysely
@@ -45,14 +49,14 @@ export async function recordAuditEvent(
     .values({
       id: randomUUID(),
       occurred_at: actor.now,
-      actor_person_id: actor.personId,
+      actor_person_id: actor.personId ?? null,
       action: change.action,
       subject_kind: change.subject.kind,
       subject_id: change.subject.id,
       site_id: change.siteId ?? null,
       before: change.before ? JSON.stringify(change.before) : null,
       after: change.after ? JSON.stringify(change.after) : null,
-      request_id: actor.requestId,
+      request_id: actor.requestId ?? null,
     })
     .execute()
 }
@@ -61,9 +65,9 @@ export async function recordAuditEvent(
 export async function listChanges(
   { kysely }: Database,
   siteId: string,
-  { pageSize, after }: { readonly pageSize: number; readonly after: PlaceInList | undefined },
-): Promise<{ rows: AuditEntry[]; next: PlaceInList | undefined }> {
-  const found = await kysely
+  request: PageRequest,
+): Promise<Page<AuditEntry>> {
+  const changes = kysely
     .selectFrom('audit_event as e')
     .leftJoin('person', 'person.id', 'e.actor_person_id')
     .selectAll('e')
@@ -75,24 +79,24 @@ export async function listChanges(
         eb('e.subject_kind', '=', 'document_client'),
       ]),
     )
-    .where(isAfter({ by: 'e.occurred_at', id: 'e.id', direction: 'desc' }, after))
-    .orderBy('e.occurred_at', 'desc')
-    .orderBy('e.id', 'desc')
-    .limit(pageSize + 1)
-    .execute()
-  const rows = found.slice(0, pageSize)
-  const last = rows.at(-1)
-  return {
-    rows: rows.map((row) => ({
-      occurredAt: row.occurred_at,
-      actorName: row.actor_name ?? undefined,
-      action: row.action,
-      subjectKind: row.subject_kind,
-      subjectId: row.subject_id,
-      before: row.before ?? undefined,
-      after: row.after ?? undefined,
-      requestId: row.request_id ?? undefined,
-    })),
-    next: last && found.length > pageSize ? [last.occurred_at, last.id] : undefined,
-  }
+  const page = await readPage(
+    changes,
+    {
+      by: 'e.occurred_at',
+      id: 'e.id',
+      direction: 'desc',
+      placeOf: (row) => [row.occurred_at, row.id],
+    },
+    request,
+  )
+  const rows = page.rows.map((row) => ({
+    occurredAt: row.occurred_at,
+    actorName: row.actor_name ?? undefined,
+    action: row.action,
+    words: auditWords(row.action),
+    subjectId: row.subject_id,
+    before: row.before ?? undefined,
+    after: row.after ?? undefined,
+  }))
+  return { ...page, rows }
 }

@@ -1,56 +1,63 @@
 import type { Middleware } from 'koa'
 import type Router from 'koa-router'
-import type { JWK, Provider } from 'oidc-provider'
+import type { Provider } from 'oidc-provider'
 
 import { paths } from '../http/paths.ts'
-import { bearerTokens } from '../token/bearer-tokens.ts'
-import { makeJudge } from '../token/introspection.ts'
+import type { KeyRing } from '../keys/signing-keys.ts'
+import { listHeldSites } from '../sites/site-choice.ts'
+import type { Database } from '../store/database.ts'
 import { makeResources } from '../token/resource-indicators.ts'
 import { authorizationRequests } from './authorize-requests.ts'
 import { type ConformanceSettings, makeConformanceProfile } from './conformance-profile.ts'
-import { type EnginePorts, makeEngine } from './engine.ts'
+import { type EnginePorts, engineMaker } from './engine.ts'
 import { engineAnswers } from './engine-answers.ts'
 import { makeInteractions } from './interactions.ts'
 
-export interface AuthorizationPorts extends Omit<EnginePorts, 'resources' | 'conformance'> {
+type Made = 'resources' | 'conformance' | 'listHeldSites'
+
+export interface AuthorizationServerPorts extends Omit<EnginePorts, Made> {
+  readonly database: Database
   /** Present while the conformance profile is on. */
   readonly conformance: ConformanceSettings | undefined
   /** Address of the protected-resource metadata, for challenges (RFC 9728 §5.1). */
   readonly resourceMetadataUrl: string
 }
 
-/** The authorization server: the certified engine, and what stands before it and after it. */
+/** The authorization server: the engine, and what stands before it and after it. */
 export interface AuthorizationServer {
-  /** Changes answers of the engine on their way out. */
+  /** What happens to the answers of the engine on their way out. */
   readonly answers: Middleware
-  /** Changes requests on their way in. */
+  /** What happens to the requests of a browser before the engine reads them. */
   readonly requests: Router
-  withKeys(keys: readonly JWK[]): EngineParts
+  withKeys(ring: KeyRing): EngineParts
 }
 
 /** What is made again when the keys change. */
 export interface EngineParts {
-  /** Itself a Koa application, which answers whatever no route before it has answered. */
+  /** The Koa application that every surface is put in front of. */
   readonly engine: Provider
   readonly interactions: ReturnType<typeof makeInteractions>
-  readonly tokens: ReturnType<typeof bearerTokens>
 }
 
 export async function makeAuthorizationServer(
-  ports: AuthorizationPorts,
+  ports: AuthorizationServerPorts,
 ): Promise<AuthorizationServer> {
-  const { baseUrl, resourceMetadataUrl, state, logger } = ports
+  const { baseUrl, resourceMetadataUrl, database, grants, logger } = ports
   const conformance = ports.conformance && (await makeConformanceProfile(ports.conformance))
   if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
   const resources = makeResources(baseUrl, [paths.mcp, paths.graphql])
+  const makeEngine = engineMaker({
+    ...ports,
+    resources,
+    conformance,
+    listHeldSites: (personId) => listHeldSites(database, personId),
+  })
   return {
     answers: engineAnswers({ resourceMetadataUrl }),
     requests: authorizationRequests(resources, conformance),
-    withKeys(keys) {
-      const engine = makeEngine({ ...ports, resources, conformance }, keys)
-      const judge = makeJudge(ports.findAccess, ports.countUse)
-      const interactions = makeInteractions(engine)
-      return { engine, interactions, tokens: bearerTokens(engine, judge, state) }
+    withKeys(ring) {
+      const engine = makeEngine(ring.keys)
+      return { engine, interactions: makeInteractions(engine, grants) }
     },
   }
 }

@@ -1,8 +1,10 @@
 import { bodyParser } from '@koa/bodyparser'
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { unsupportedBody } from '../http/errors.ts'
+import { seeOther } from '../http/page.ts'
 import { paths } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
 
@@ -22,7 +24,7 @@ export function authorizationRequests(
   resources: Resources,
   conformance: ConformanceProfile | undefined,
 ): Router {
-  const router = new Router()
+  const router = makeRouter()
 
   router.get(paths.authorization, async (ctx, next) => {
     const query = new URLSearchParams(ctx.querystring)
@@ -45,9 +47,7 @@ export function authorizationRequests(
       if (!ctx.is('application/x-www-form-urlencoded')) {
         throw unsupportedBody('application/x-www-form-urlencoded')
       }
-      ctx.redirect(`${path}?${ctx.request.rawBody ?? ''}`)
-      ctx.status = 303
-      ctx.set('Cache-Control', 'no-store')
+      seeOther(ctx, `${path}?${ctx.request.rawBody ?? ''}`)
     })
   }
 

@@ -4,6 +4,8 @@ import { trusted } from '../../views/html.ts'
 import { signedOutPage, signOutPage } from '../../views/sign-out.ts'
 import { faultBody, sendErrorPage } from '../http/error-handler.ts'
 import { isRefusal } from '../http/errors.ts'
+import { sendPublicPage } from '../http/page.ts'
+import { pages } from '../http/paths.ts'
 
 /** Routes that a person's browser visits; everywhere else an error is JSON, whatever was accepted. */
 const pageRoutes: ReadonlySet<string> = new Set([
@@ -30,18 +32,18 @@ export function renderEngineError(ctx: KoaContextWithOIDC, out: ErrorOut, error:
 /** The page on which a person confirms a sign-out that a client asked for (RP-Initiated Logout §3). */
 export function renderSignOut(ctx: KoaContextWithOIDC, form: string): void {
   const { client } = ctx.oidc
-  ctx.type = 'html'
-  ctx.body = signOutPage({
+  const page = signOutPage({
     form: trusted(form),
     client: client && { name: client.clientName ?? client.clientId },
-  }).toString()
+  })
+  sendPublicPage(ctx, page)
 }
 
 export function renderSignedOut(ctx: KoaContextWithOIDC): void {
   const { client } = ctx.oidc
-  ctx.type = 'html'
-  ctx.body = signedOutPage({
+  const page = signedOutPage({
     client: client && { name: client.clientName ?? client.clientId },
-    homeHref: '/',
-  }).toString()
+    homeHref: pages.welcome,
+  })
+  sendPublicPage(ctx, page)
 }

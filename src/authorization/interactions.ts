@@ -2,18 +2,19 @@ import type { Context } from 'koa'
 import { errors, type InteractionResults, type Provider } from 'oidc-provider'
 
 import { type ClientFacts, factsOf } from '../clients/client-metadata.ts'
+import type { GrantStore } from '../grants/grant-store.ts'
 import { interactionGone } from '../http/errors.ts'
 import { paths } from '../http/paths.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import type { HeldSite } from '../sites/site-choice.ts'
 import { claimsByScope } from '../token/claims.ts'
-import { newGrantId } from '../token/site-of-grant.ts'
+import { allowedIn, type EngineGrant, newGrantId } from './engine-grant.ts'
 import { PASSWORD_ACR } from './provider.ts'
 
 type Details = Awaited<ReturnType<Provider['interactionDetails']>>
 
 /** The engine's interactions in the words of the pages (`interaction/pending-interaction.ts`). */
-export function makeInteractions(provider: Provider) {
+export function makeInteractions(provider: Provider, grants: Pick<GrantStore, 'save'>) {
   const finish = async (ctx: Context, result: InteractionResults, merge: boolean) =>
     await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })
 
@@ -26,7 +27,8 @@ export function makeInteractions(provider: Provider) {
     refused: async (ctx: Context, why: string) =>
       await finish(ctx, { error: 'access_denied', error_description: why }, false),
     async consented(ctx: Context) {
-      const grantId = await saveGrant(await findDetails(ctx, provider), provider)
+      const details = await findDetails(ctx, provider)
+      const grantId = await saveGrant(details, { provider, grants })
       return await finish(ctx, { consent: { grantId } }, true)
     },
   }
@@ -115,26 +117,42 @@ interface ConsentDetails {
  * Writes down what the person agreed to: exactly what was missing, in the grant that the request
  * continues or in a new one. What a form says of scopes is never read, so nobody can add one.
  */
-async function saveGrant(details: Details, provider: Provider): Promise<string> {
+async function saveGrant(
+  details: Details,
+  { provider, grants }: { readonly provider: Provider; readonly grants: Pick<GrantStore, 'save'> },
+): Promise<string> {
   const missing = details.prompt.details as ConsentDetails
+  const client = await provider.Client.find(String(details.params['client_id']))
+  const personId = details.session?.accountId
+  if (!client || personId === undefined) throw interactionGone()
   const grant = await continuedGrant(details, provider)
   if (missing.missingOIDCScope) grant.addOIDCScope(missing.missingOIDCScope.join(' '))
   if (missing.missingOIDCClaims) grant.addOIDCClaims(missing.missingOIDCClaims)
   for (const [resource, scopes] of Object.entries(missing.missingResourceScopes ?? {})) {
     grant.addResourceScope(resource, scopes.join(' '))
   }
-  return await grant.save()
+  const { clientId, name, origin } = factsOf(client)
+  const [site] = sitesOf(details.prompt.details)
+  await grants.save({
+    id: grant.jti,
+    personId,
+    clientId,
+    clientName: name,
+    clientOrigin: origin,
+    siteId: site?.id,
+    documentFingerprint: missing.fingerprint,
+    allowed: allowedIn(grant),
+  })
+  return grant.jti
 }
 
-async function continuedGrant(details: Details, provider: Provider) {
+async function continuedGrant(details: Details, provider: Provider): Promise<EngineGrant> {
   const known = details.grantId ? await provider.Grant.find(details.grantId) : undefined
   if (known) return known
-  const [site] = sitesOf(details.prompt.details)
-  const { fingerprint } = details.prompt.details as ConsentDetails
   const properties = {
     accountId: details.session?.accountId,
     clientId: String(details.params['client_id']),
-    jti: newGrantId(site?.id, fingerprint),
+    jti: newGrantId(),
   }
   return new provider.Grant(properties)
 }

@@ -1,10 +1,10 @@
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
 
 import { factsOf } from '../clients/client-metadata.ts'
+import type { FindGrant } from '../grants/access.ts'
 import { accessDenied } from '../http/errors.ts'
 import { needsOperator } from '../scopes/policy.ts'
 import { decideSite, type HeldSite, type SiteDecision } from '../sites/site-choice.ts'
-import { siteOfGrant } from '../token/site-of-grant.ts'
 
 const LOGIN_REQUIRED = 'login_required'
 
@@ -12,9 +12,12 @@ const LOGIN_REQUIRED = 'login_required'
  * What a person is asked, and when: to sign in, to choose a site, to consent. The names are the
  * standard prompt names, so that a client may send `prompt=select_account` to change the site.
  */
-export type ListHeldSites = (personId: string) => Promise<HeldSite[]>
+export interface PromptDependencies {
+  readonly listHeldSites: (personId: string) => Promise<HeldSite[]>
+  readonly findGrant: FindGrant
+}
 
-export function promptPolicy(listHeldSites: ListHeldSites) {
+export function promptPolicy(dependencies: PromptDependencies) {
   const { base, Check, Prompt } = interactionPolicy
   const policy = base()
 
@@ -49,9 +52,9 @@ export function promptPolicy(listHeldSites: ListHeldSites) {
   policy.add(
     new Prompt(
       { name: 'select_account', requestable: true },
-      async (ctx) => ({ sites: sitesOf(await siteDecision(ctx, listHeldSites)) }),
+      async (ctx) => ({ sites: sitesOf(await siteDecision(ctx, dependencies)) }),
       new Check('no_site', 'a site must be chosen', async (ctx) => {
-        const decision = await siteDecision(ctx, listHeldSites)
+        const decision = await siteDecision(ctx, dependencies)
         if (decision.kind === 'refused') throw accessDenied(decision.why)
         return decision.kind === 'choose'
       }),
@@ -73,7 +76,7 @@ export function promptPolicy(listHeldSites: ListHeldSites) {
   )
   if (consent) {
     consent.details = async (ctx) => {
-      const [site] = sitesOf(await siteDecision(ctx, listHeldSites))
+      const [site] = sitesOf(await siteDecision(ctx, dependencies))
       // The document as it is asked about, so that the consent is for this one and no later one.
       return {
         site,
@@ -103,18 +106,18 @@ const decisions = new WeakMap<KoaContextWithOIDC, Promise<SiteDecision>>()
 /** The site that this authorization request is bound to; asked once a request. */
 export function siteDecision(
   ctx: KoaContextWithOIDC,
-  listHeldSites: ListHeldSites,
+  dependencies: PromptDependencies,
 ): Promise<SiteDecision> {
   const known = decisions.get(ctx)
   if (known !== undefined) return known
-  const decision = decide(ctx, listHeldSites)
+  const decision = decide(ctx, dependencies)
   decisions.set(ctx, decision)
   return decision
 }
 
 async function decide(
   { oidc }: KoaContextWithOIDC,
-  listHeldSites: ListHeldSites,
+  { listHeldSites, findGrant }: PromptDependencies,
 ): Promise<SiteDecision> {
   const { client, account } = oidc
   if (!client || !account) return { kind: 'none' }
@@ -129,7 +132,7 @@ async function decide(
     // A client that asks for the choice wants it made again.
     rememberedSiteId: oidc.promptPending('select_account')
       ? undefined
-      : siteOfGrant(oidc.session?.grantIdFor(clientId)),
+      : (await findGrant(oidc.session?.grantIdFor(clientId)))?.grant.siteId,
   })
 }
 

@@ -12,18 +12,21 @@ import {
   extraClientProperties,
   factsOf,
 } from '../clients/client-metadata.ts'
+import type { FindAccess } from '../grants/access.ts'
+import { grantLifetimeSeconds } from '../grants/grants.ts'
 import {
   clientSwitchedOff,
   noKnownScope,
   resourceRequired,
   unknownResource,
 } from '../http/errors.ts'
-import { paths } from '../http/paths.ts'
+import { addressOf, paths, promptPages } from '../http/paths.ts'
 import { findScope, scopeNames } from '../scopes/catalogue.ts'
 import { needsOperator, needsResource } from '../scopes/policy.ts'
 import { claimsByScope } from '../token/claims.ts'
-import { mayRevokeToken, maySeeToken, type TokenJudge } from '../token/introspection.ts'
+import { maySeeToken } from '../token/introspection.ts'
 import type { Resources } from '../token/resource-indicators.ts'
+import { mayRevokeToken } from '../token/revocation.ts'
 import { type ConformanceProfile, overlay } from './conformance-profile.ts'
 import {
   type DocumentResolution,
@@ -31,8 +34,8 @@ import {
   documentRequests,
 } from './document-resolution.ts'
 import { renderEngineError, renderSignedOut, renderSignOut } from './engine-pages.ts'
-import { type ListHeldSites, promptPolicy } from './prompts.ts'
-import { findRememberedGrant } from './remembered-grant.ts'
+import { promptPolicy } from './prompts.ts'
+import { findRememberedGrant, type RememberedGrantDependencies } from './remembered-grant.ts'
 
 export interface Lifetimes {
   readonly authorizationCodeSeconds: number
@@ -45,7 +48,7 @@ export interface Lifetimes {
   readonly interactionSeconds: number
 }
 
-export interface ProviderDependencies {
+export interface ProviderDependencies extends RememberedGrantDependencies {
   readonly baseUrl: string
   readonly adapter: AdapterFactory
   /** Private ES256 keys, the one that signs first. */
@@ -54,14 +57,12 @@ export interface ProviderDependencies {
   readonly lifetimes: Lifetimes
   readonly resources: Resources
   readonly findAccount: FindAccount
-  readonly judgeToken: TokenJudge
-  readonly listHeldSites: ListHeldSites
+  readonly findAccess: FindAccess
+  /** Hears of each use of a token. */
+  readonly countUse: (grantId: string) => void
   readonly documentResolution: DocumentResolution
   readonly conformance: ConformanceProfile | undefined
-  readonly now: () => number
 }
-
-const DAY_SECONDS = 86_400
 
 /**
  * The certified engine, configured. This file connects it with policy and holds none itself; every
@@ -179,28 +180,19 @@ function checkRequest(
     throw noKnownScope()
 }
 
-function people({
-  findAccount,
-  listHeldSites,
-  lifetimes,
-  now,
-}: ProviderDependencies): Configuration {
-  const grantSeconds = grantLifetime(lifetimes)
+function people(dependencies: ProviderDependencies): Configuration {
   return {
-    findAccount,
-    loadExistingGrant: (ctx) => findRememberedGrant(ctx, listHeldSites, { grantSeconds, now }),
+    findAccount: dependencies.findAccount,
+    loadExistingGrant: (ctx) => findRememberedGrant(ctx, dependencies),
     // Clients keep their refresh tokens when the person signs out of the browser.
     expiresWithSession: () => false,
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     interactions: {
-      policy: promptPolicy(listHeldSites),
-      url: (_ctx, { uid, prompt }) => `/interaction/${uid}/${prompt.name}`,
+      policy: promptPolicy(dependencies),
+      url: (_ctx, { uid, prompt }) =>
+        addressOf(promptPages[prompt.name as keyof typeof promptPages], { uid }),
     },
   }
-}
-
-function grantLifetime(lifetimes: Lifetimes): number {
-  return lifetimes.refreshTokenAbsoluteSeconds + 2 * DAY_SECONDS
 }
 
 function ttl(lifetimes: Lifetimes): Configuration['ttl'] {
@@ -210,8 +202,7 @@ function ttl(lifetimes: Lifetimes): Configuration['ttl'] {
     IdToken: lifetimes.idTokenSeconds,
     Session: lifetimes.sessionSeconds,
     Interaction: lifetimes.interactionSeconds,
-    // The grant outlives its refresh tokens, or they would fail although they are alive (design 9).
-    Grant: grantLifetime(lifetimes),
+    Grant: grantLifetimeSeconds(lifetimes),
     // Sliding, and absolute from the first token of the family.
     RefreshToken: (_ctx, token) =>
       Math.max(
@@ -227,7 +218,8 @@ function ttl(lifetimes: Lifetimes): Configuration['ttl'] {
 function features({
   resources,
   lifetimes,
-  judgeToken,
+  findAccess,
+  countUse,
   documentResolution,
 }: ProviderDependencies): Configuration['features'] {
   return {
@@ -238,7 +230,7 @@ function features({
     claimsParameter: { enabled: true },
     userinfo: { enabled: true },
     revocation: { enabled: true, allowedPolicy: mayRevokeToken },
-    introspection: { enabled: true, allowedPolicy: maySeeToken(judgeToken) },
+    introspection: { enabled: true, allowedPolicy: maySeeToken(findAccess, countUse) },
     rpInitiatedLogout: {
       enabled: true,
       logoutSource: renderSignOut,

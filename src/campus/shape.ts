@@ -1,5 +1,6 @@
 import { z } from 'zod'
 
+import { isLoopbackHost } from '../http/loopback.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import { referenceProblems } from './references.ts'
 import { isTime } from './time.ts'
@@ -262,7 +263,7 @@ function campusProblems(problems: readonly string[], cause?: unknown): Error {
 function mayReturnTo(uri: string, applicationType: 'web' | 'native'): boolean {
   const parsed = URL.parse(uri)
   if (parsed === null || uri.includes('#') || parsed.username !== '') return false
-  const isLoopback = ['127.0.0.1', '[::1]', 'localhost'].includes(parsed.hostname)
+  const isLoopback = isLoopbackHost(parsed.hostname)
   if (parsed.protocol === 'http:') return isLoopback
   return parsed.protocol === 'https:' && (applicationType === 'web' || !isLoopback)
 }

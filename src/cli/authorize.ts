@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
+import { loopbackAddress } from '../http/loopback.ts'
 import { type Answers, makeHeadlessPerson } from './headless-person.ts'
 import type { RelyingParty, Tokens } from './relying-party.ts'
 
@@ -12,7 +13,7 @@ const SIGN_IN_TIMEOUT_MS = 5 * 60_000
 /** Signs an account in through the real pages, without a browser. */
 export async function signInWithoutBrowser(party: RelyingParty, account: Answers): Promise<Tokens> {
   // Nothing listens there: the answer is read from the redirect itself.
-  const authorization = party.begin(`http://127.0.0.1:8400${CALLBACK_PATH}`)
+  const authorization = party.begin(`http://${loopbackAddress}:8400${CALLBACK_PATH}`)
   const person = makeHeadlessPerson(account)
   return await authorization.finish(
     await person.authorize(authorization.start, authorization.redirectUri),
@@ -21,11 +22,11 @@ export async function signInWithoutBrowser(party: RelyingParty, account: Answers
 
 /** Lets a person sign in with their browser, and waits on a loopback port (RFC 8252 §7.3). */
 export async function signInWithBrowser(party: RelyingParty): Promise<Tokens> {
-  const server = createServer().listen(0, '127.0.0.1')
+  const server = createServer().listen(0, loopbackAddress)
   await once(server, 'listening')
   try {
     const { port } = server.address() as AddressInfo
-    const authorization = party.begin(`http://127.0.0.1:${port}${CALLBACK_PATH}`)
+    const authorization = party.begin(`http://${loopbackAddress}:${port}${CALLBACK_PATH}`)
     openBrowser(authorization.start)
     return await authorization.finish(await waitForCallback(server, port))
   } finally {
@@ -48,7 +49,7 @@ async function waitForCallback(server: Server, port: number): Promise<URL> {
   const { promise, resolve, reject } = Promise.withResolvers<URL>()
   const timer = setTimeout(() => reject(new Error('nobody signed in')), SIGN_IN_TIMEOUT_MS)
   server.on('request', (request, response) => {
-    const address = new URL(request.url ?? '/', `http://127.0.0.1:${port}`)
+    const address = new URL(request.url ?? '/', `http://${loopbackAddress}:${port}`)
     const ours = address.pathname === CALLBACK_PATH
     response.writeHead(ours ? 200 : 404, { 'content-type': 'text/plain; charset=utf-8' })
     response.end(ours ? 'You can close this page and go back to the terminal.\n' : 'Not here.\n')

@@ -1,12 +1,10 @@
-import { randomUUID } from 'node:crypto'
-
 import type { Config } from '../config/config.ts'
 import { openKeys } from '../keys/keys.ts'
 import type { KeyDependencies } from '../keys/signing-keys.ts'
 import type { Database } from '../store/database.ts'
 import { openServiceDatabase } from '../store/open-stores.ts'
 
-/** What every command needs: the configured database, and a row in the audit trail. */
+/** What every command needs: the configured database. */
 
 /** A command that has a report to print although it ends with an error. */
 export class CommandRefused extends Error {
@@ -31,30 +29,4 @@ export async function withDatabase<Result>(
 /** The signing keys of this configuration. */
 export function keysOf(config: Config, database: Database): KeyDependencies {
   return openKeys({ ...config, database, policy: config.service.keys, now: Date.now }).signing
-}
-
-export interface AuditedAction {
-  readonly action: string
-  readonly subjectKind: string
-  readonly subjectId: string
-  readonly after: object
-}
-
-/** Writes what an operator did at the command line into the audit trail; it has no actor there. */
-export async function recordAction({ kysely }: Database, action: AuditedAction): Promise<void> {
-  await kysely
-    .insertInto('audit_event')
-    .values({
-      id: `aud_${randomUUID()}`,
-      occurred_at: Date.now(),
-      actor_person_id: null,
-      action: action.action,
-      subject_kind: action.subjectKind,
-      subject_id: action.subjectId,
-      site_id: null,
-      before: null,
-      after: JSON.stringify(action.after),
-      request_id: null,
-    })
-    .execute()
 }

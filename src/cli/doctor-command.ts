@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 
 import { holdsDemoCampus } from '../campus/load.ts'
 import type { Config } from '../config/config.ts'
-import { isLoopbackUrl } from '../config/environment.ts'
+import { isLoopbackUrl } from '../http/loopback.ts'
 import { type KeyDependencies, listKeys, loadKeyRing } from '../keys/signing-keys.ts'
 import type { Database } from '../store/database.ts'
 import { openRedis, type RedisClient } from '../store/redis.ts'

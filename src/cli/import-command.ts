@@ -1,7 +1,8 @@
+import { recordAuditEvent } from '../audit/audit-log.ts'
 import { loadCampus, readCampusFolder } from '../campus/load.ts'
 import type { Config } from '../config/config.ts'
 import { makePasswords } from '../people/password.ts'
-import { recordAction, withDatabase } from './command.ts'
+import { withDatabase } from './command.ts'
 
 /**
  * `import <folder>`: loads a campus into the configured database, whole or not at all. It is never
@@ -13,12 +14,17 @@ export async function importCampus(config: Config, folder: string): Promise<stri
     const { hash: hashPassword } = makePasswords(config.service.signIn)
     const summary = await loadCampus({ database, campus, hashPassword, now: Date.now })
     const written = Object.entries(summary).filter(([, count]) => count > 0)
-    await recordAction(database, {
-      action: 'campus.imported',
-      subjectKind: 'campus',
-      subjectId: folder,
-      after: Object.fromEntries(written),
-    })
+    const now = Date.now()
+    await recordAuditEvent(
+      database.kysely,
+      { now },
+      {
+        action: 'campus.imported',
+        subject: { kind: 'campus', id: folder },
+        siteId: undefined,
+        after: Object.fromEntries(written),
+      },
+    )
     const counts = written.map(([table, count]) => `${count} ${table.replaceAll('_', ' ')}`)
     return `Imported ${folder}: ${counts.join(', ')}.`
   })

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 
-import { isLoopbackUrl } from '../config/environment.ts'
+import { isLoopbackUrl } from '../http/loopback.ts'
 import { signInWithBrowser, signInWithoutBrowser } from './authorize.ts'
 import { describeTokens } from './describe-tokens.ts'
 import { openRelyingParty } from './relying-party.ts'

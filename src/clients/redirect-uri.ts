@@ -1,3 +1,5 @@
+import { isLoopbackHost } from '../http/loopback.ts'
+
 /**
  * Which redirect addresses a client that nobody created by hand may have. It owns the forms; who may
  * register what is decided by `registration.ts` and `metadata-document.ts`.
@@ -7,7 +9,7 @@ const URI_LENGTH_MAX = 512
 
 /** `http://<host>[:<port>]/<path>`, in the letters of RFC 3986 §3.3 and nothing else. */
 const loopbackForm =
-  /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::([1-9]\d{0,4}))?(\/(?:[\w.~!$&'()*+,;=:@/-]|%[\dA-Fa-f]{2})*)$/
+  /^http:\/\/(\[[\d:]+\]|[\w.]+)(?::([1-9]\d{0,4}))?(\/(?:[\w.~!$&'()*+,;=:@/-]|%[\dA-Fa-f]{2})*)$/
 
 /**
  * Whether this is an address on the person's own computer (RFC 8252 §7.3) in the one spelling that
@@ -18,13 +20,14 @@ const loopbackForm =
  * The port may be absent: it is chosen anew at each authorization anyway, and VS Code and the
  * metadata document of Claude Code name none.
  *
- * @param hosts those of 127.0.0.1, [::1] and localhost that count (design 7)
+ * @param hosts those of `loopbackHosts` that count (design 7)
  */
 export function isLoopbackRedirect(uri: string, hosts: readonly string[]): boolean {
   if (uri.length > URI_LENGTH_MAX) return false
   const [, host = '', port = '1', path] = loopbackForm.exec(uri) ?? []
   // The parser resolves dot segments, also the encoded ones, so that a path with one comes out changed.
-  return hosts.includes(host) && Number(port) <= 65_535 && URL.parse(uri)?.pathname === path
+  if (!isLoopbackHost(host) || !hosts.includes(host)) return false
+  return Number(port) <= 65_535 && URL.parse(uri)?.pathname === path
 }
 
 /**

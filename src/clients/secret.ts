@@ -1,4 +1,6 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+
+import { sha256 } from '../store/digest.ts'
 
 /**
  * Client secrets. A secret is 256 random bits, so that a plain digest protects it as well as a slow
@@ -23,9 +25,9 @@ export function hintOf(secret: string): string {
   return secret.slice(-HINT_CHARACTERS)
 }
 
-/** SHA-256 in base64url. */
+/** What is stored of a secret. */
 export function digestSecret(secret: string): string {
-  return createHash('sha256').update(secret).digest('base64url')
+  return sha256(secret)
 }
 
 /** Whether the secret is one of those with these digests, in a time that does not tell how nearly. */

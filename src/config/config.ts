@@ -3,7 +3,8 @@ import { join } from 'node:path'
 
 import { z } from 'zod'
 
-import { type Environment, isLoopbackUrl, readEnvironment } from './environment.ts'
+import { isLoopbackUrl, loopbackHosts } from '../http/loopback.ts'
+import { type Environment, readEnvironment } from './environment.ts'
 
 /**
  * The whole configuration: addresses and secrets from the environment (`environment.ts`), policy
@@ -95,7 +96,7 @@ const servicePolicy = z.strictObject({
     registrationWindowSeconds: seconds(DAY_SECONDS),
     idleClientSeconds: seconds(400 * DAY_SECONDS),
   }),
-  loopbackHosts: z.array(z.enum(['127.0.0.1', '[::1]', 'localhost'])).min(1),
+  loopbackHosts: z.array(z.enum(loopbackHosts)).min(1),
   metadataDocuments: z.strictObject({
     hosts: z.array(z.hostname()),
     openRegistration: z.boolean(),

@@ -1,35 +1,80 @@
-import { handleErrors, limits, revoke, scopes } from './auth-md-afterwards.ts'
-import { discover, pickMethod, register } from './auth-md-obtain.ts'
-import { useCredential } from './auth-md-use.ts'
-import type { ServiceFacts } from './facts.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 
-/** The order of the specification: six steps, then what a reader looks up. */
-const sections: readonly ((facts: ServiceFacts) => string)[] = [
-  discover,
-  pickMethod,
-  register,
-  useCredential,
-  handleErrors,
-  revoke,
-  limits,
-  scopes,
-]
+import { type Audience, catalogue } from '../scopes/catalogue.ts'
+import type { ServiceFacts } from './facts.ts'
+import { fillTemplate } from './template.ts'
+
+const templateFile = join(import.meta.dirname, '../../views/auth.md')
 
 /**
- * The authentication walkthrough at /auth.md, for an agent or its developer. Readers look for a
- * first heading that contains "auth.md", and for a page that needs no other page to be followed.
+ * The authentication walkthrough at /auth.md, for an agent or its developer: views/auth.md, filled
+ * with what this configuration says. Readers look for a first heading that contains "auth.md", and
+ * for a page that needs no other page to be followed.
  */
 export function authMd(facts: ServiceFacts): string {
-  const parts = [opening(facts), ...sections.map((section) => section(facts))]
-  return `${parts.join('\n\n')}\n`
+  const { baseUrl, serviceName, loopbackHosts, integrations, ttl } = facts
+  return fillTemplate(readFileSync(templateFile, 'utf8'), {
+    service_name: serviceName,
+    base_url: baseUrl,
+    base_url_encoded: encodeURIComponent(baseUrl),
+    example_registration: inShell(exampleRegistration(serviceName)),
+    loopback_hosts: listed(loopbackHosts, 'or'),
+    localhost: loopbackHosts.includes('localhost'),
+    known_platforms: listed(
+      integrations.map(({ clientName }) => clientName),
+      'or',
+    ),
+    metadata_documents: facts.metadataDocuments !== 'off',
+    metadata_document_hosts:
+      facts.metadataDocuments === 'listed hosts' && listed(facts.metadataDocumentHosts, 'and'),
+    code_lives: inWords(ttl.authorizationCodeSeconds),
+    access_token_lives: inWords(ttl.accessTokenSeconds),
+    id_token_lives: inWords(ttl.idTokenSeconds),
+    refresh_token_lives: inWords(ttl.refreshTokenSeconds),
+    refresh_token_lives_in_all: inWords(ttl.refreshTokenAbsoluteSeconds),
+    refresh_retry: ttl.refreshRetrySeconds > 0 && inWords(ttl.refreshRetrySeconds),
+    documents_live: inWords(facts.documentCacheSeconds),
+    identity_scopes: scopeTable('identity'),
+    member_scopes: scopeTable('member'),
+    operator_scopes: scopeTable('operator'),
+  })
 }
 
-function opening({ baseUrl, serviceName }: ServiceFacts): string {
-  return `# ${serviceName} auth.md
+function exampleRegistration(serviceName: string): string {
+  return JSON.stringify({
+    client_name: `${serviceName} example`,
+    application_type: 'native',
+    redirect_uris: ['http://127.0.0.1:8976/callback'],
+    token_endpoint_auth_method: 'none',
+  })
+}
 
-You are an agent, or the developer of one. This service issues OAuth 2.0 access tokens through the
-authorization-code flow with PKCE (S256); a person signs in and agrees in a browser. The issuer and
-the origin of the API is \`${baseUrl}\`.
+/** What stands between single quotes of a shell. */
+function inShell(text: string): string {
+  return text.replaceAll("'", "'\\''")
+}
 
-The order is: discover, pick a method, register, use the credential, handle errors, revoke.`
+/** A duration in the largest unit that says it exactly: `600` is "10 minutes". */
+function inWords(seconds: number): string {
+  const [name, size] = units.find(([, size]) => seconds >= size && seconds % size === 0) ?? second
+  const count = seconds / size
+  return `${count} ${name}${count === 1 ? '' : 's'}`
+}
+
+const second = ['second', 1] as const
+const units = [['day', 86_400], ['hour', 3600], ['minute', 60], second] as const
+
+/** Words in code marks, as an enumeration: "`a`, `b` and `c`". */
+function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
+  const marked = words.map((word) => `\`${word}\``)
+  const last = marked.pop() ?? ''
+  return marked.length === 0 ? last : `${marked.join(', ')} ${conjunction} ${last}`
+}
+
+function scopeTable(audience: Audience): string {
+  const rows = catalogue
+    .filter((scope) => scope.audience === audience)
+    .map(({ name, grants, access }) => `| \`${name}\` | ${access} | ${grants} |`)
+  return ['| Scope | Access | Grants |', '| --- | --- | --- |', ...rows].join('\n')
 }

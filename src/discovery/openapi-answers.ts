@@ -4,8 +4,10 @@ import {
   closed,
   type Header,
   json,
+  named,
   type Reference,
   type Schema,
+  said,
   text,
 } from './openapi-shapes.ts'
 
@@ -14,20 +16,11 @@ import {
 const schemas: Readonly<Record<string, Schema>> = {
   OAuthError: {
     description: 'RFC 6749 §5.2',
-    ...closed(
-      {
-        error: text,
-        error_description: text,
-        scope: { type: 'string', description: 'the scope that was refused or is missing' },
-        state: text,
-        iss: text,
-        error_id: {
-          type: 'string',
-          description: 'names the entry of the log that tells the cause',
-        },
-      },
-      ['error', 'error_description'],
-    ),
+    ...closed({
+      error: text,
+      error_description: text,
+      'scope?': said('the scope that was refused or is missing'),
+    }),
   },
 }
 
@@ -118,7 +111,7 @@ export function refusal(description: string, details: RefusalDetails = {}): Answ
 }
 
 export function errorSchema(errors?: readonly string[]): Schema {
-  const shape = { $ref: '#/components/schemas/OAuthError' }
+  const shape = named('OAuthError')
   return errors ? { allOf: [shape, { properties: { error: { enum: errors } } }] } : shape
 }
 

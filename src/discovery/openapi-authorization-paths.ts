@@ -5,203 +5,141 @@ import { errorSchema, header } from './openapi-answers.ts'
 import {
   type Answer,
   type Content,
-  closed,
   form,
   json,
+  type Members,
   type Operation,
+  open,
   type Parameter,
+  type PathItem,
   type Paths,
   page,
-  type Schema,
+  said,
   text,
   uri,
 } from './openapi-shapes.ts'
 
-const tags = ['Authorization']
-const security = [] as const
-
-type Field = Omit<Parameter, 'in'>
-
-function authorizationFields({ baseUrl }: ServiceFacts): Field[] {
-  return [
-    { name: 'response_type', required: true, description: 'RFC 6749', schema: { const: 'code' } },
-    { name: 'client_id', required: true, description: 'the client', schema: text },
-    { name: 'redirect_uri', required: true, description: 'one that is registered', schema: uri },
-    {
-      name: 'scope',
-      required: true,
-      description: `scope names, separated by spaces: ${scopeNames().join(' ')}`,
-      schema: text,
-    },
-    {
-      name: 'resource',
-      description: 'RFC 8707; required with member scopes',
-      schema: { ...uri, examples: [baseUrl] },
-    },
-    {
-      name: 'code_challenge',
-      required: true,
-      description: 'base64url of the SHA-256 digest of the verifier (RFC 7636)',
-      schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{43}$' },
-    },
-    {
-      name: 'code_challenge_method',
-      required: true,
-      description: 'RFC 7636',
-      schema: { const: 'S256' },
-    },
-    { name: 'state', description: 'a random value that comes back', schema: text },
-    { name: 'nonce', description: 'a random value that comes back in the id_token', schema: text },
-    {
-      name: 'prompt',
-      description: '`select_account` asks for the site again',
-      schema: text,
-    },
-    {
-      name: 'max_age',
-      description: 'OpenID Connect, seconds',
-      schema: { type: 'integer', minimum: 0 },
-    },
-    { name: 'login_hint', description: 'OpenID Connect', schema: text },
-    { name: 'id_token_hint', description: 'OpenID Connect', schema: text },
-    {
-      name: 'response_mode',
-      description: 'how the answer travels to `redirect_uri`',
-      schema: { enum: ['query', 'fragment', 'form_post'] },
-    },
-  ]
+function authorizationFields({ baseUrl }: ServiceFacts): Members {
+  return {
+    response_type: said('RFC 6749', { const: 'code' }),
+    client_id: said('the client'),
+    redirect_uri: said('one that is registered', uri),
+    scope: said(`scope names, separated by spaces: ${scopeNames().join(' ')}`),
+    'resource?': said('RFC 8707; required with member scopes', { ...uri, examples: [baseUrl] }),
+    code_challenge: said('base64url of the SHA-256 digest of the verifier (RFC 7636)', {
+      type: 'string',
+      pattern: '^[A-Za-z0-9_-]{43}$',
+    }),
+    code_challenge_method: said('RFC 7636', { const: 'S256' }),
+    'state?': said('a random value that comes back'),
+    'nonce?': said('a random value that comes back in the id_token'),
+    'prompt?': said('`select_account` asks for the site again'),
+    'max_age?': said('OpenID Connect, seconds', { type: 'integer', minimum: 0 }),
+    'login_hint?': said('OpenID Connect'),
+    'id_token_hint?': said('OpenID Connect'),
+    'response_mode?': said('how the answer travels to `redirect_uri`', {
+      enum: ['query', 'fragment', 'form_post'],
+    }),
+  }
 }
 
-const signOutFields: readonly Field[] = [
-  { name: 'id_token_hint', description: 'an id_token of this service', schema: text },
-  { name: 'client_id', description: 'the client', schema: text },
-  { name: 'post_logout_redirect_uri', description: 'one that is registered', schema: uri },
-  { name: 'state', description: 'a value that comes back', schema: text },
-  { name: 'logout_hint', description: 'OpenID Connect', schema: text },
-  { name: 'ui_locales', description: 'OpenID Connect', schema: text },
-]
+const signOutFields: Members = {
+  'id_token_hint?': said('an id_token of this service'),
+  'client_id?': said('the client'),
+  'post_logout_redirect_uri?': said('one that is registered', uri),
+  'state?': said('a value that comes back'),
+  'logout_hint?': said('OpenID Connect'),
+  'ui_locales?': said('OpenID Connect'),
+}
 
-/** What a redirect says to a person whose browser does not follow it. */
-const redirection: Content = { ...page, 'text/plain': { schema: text } }
-
-const onwards: Answer = {
-  description:
-    'To the pages of sign-in and consent, or to `redirect_uri` with `code`, `state` and `iss` (RFC 9207), or with `error`.',
-  headers: { Location: header('Location'), 'Cache-Control': header('NoStore') },
-  content: redirection,
+/** A redirect also says where it leads to a person whose browser does not follow it. */
+function onwards(description: string): Answer {
+  return {
+    description,
+    headers: { Location: header('Location'), 'Cache-Control': header('NoStore') },
+    content: { ...page, 'text/plain': { schema: text } },
+  }
 }
 
 /** A browser gets a page, and a program that asks for JSON the shape of RFC 6749. */
-const errorContent = { ...page, ...json(errorSchema()) }
+const pageOrJson: Content = { ...page, ...json(errorSchema()) }
 
-const errorPage: Answer = {
-  description: 'The client or its redirect address is in doubt, so that nothing is sent there.',
-  content: errorContent,
-}
-
-const waiting = { 'Retry-After': header('RetryAfter') }
-const faults: Operation['responses'] = {
-  500: { description: 'A fault of the service.', content: errorContent },
-  503: {
-    description: 'The service cannot even learn who the client is at the moment.',
-    headers: waiting,
-    content: errorContent,
-  },
-}
-
-/** What is wrong with a body before anything in it is looked at. */
-const formFaults: Operation['responses'] = {
-  413: { description: 'The body is larger than the service reads.', content: errorContent },
-  415: { description: 'The body is of another media type.', content: errorContent },
+function faults(content: Content): Operation['responses'] {
+  return {
+    400: {
+      description: 'The client or its redirect address is in doubt, so that nothing is sent there.',
+      content,
+    },
+    500: { description: 'A fault of the service.', content },
+    503: {
+      description: 'The service cannot even learn who the client is at the moment.',
+      headers: { 'Retry-After': header('RetryAfter') },
+      content,
+    },
+  }
 }
 
 /** The two addresses to which a browser is sent. */
 export function authorizationPaths(facts: ServiceFacts): Paths {
-  const fields = authorizationFields(facts)
   return {
-    [paths.authorization]: { get: authorize(fields), post: authorizeByForm(fields) },
-    [paths.endSession]: { get: signOut(), post: signOutByForm() },
-  }
-}
-
-function authorize(fields: readonly Field[]): Operation {
-  return {
-    operationId: 'authorize',
-    summary: 'Asks the person for access (authorization code with PKCE)',
-    tags,
-    security,
-    parameters: inQuery(fields),
-    responses: {
-      200: {
-        description: 'A page that posts the answer (`response_mode=form_post`).',
-        content: page,
+    [paths.authorization]: byEitherMethod(authorizationFields(facts), {
+      operationId: 'authorize',
+      summary: 'Asks the person for access (authorization code with PKCE)',
+      responses: {
+        200: {
+          description: 'A page that posts the answer (`response_mode=form_post`).',
+          content: page,
+        },
+        303: onwards(
+          'To the pages of sign-in and consent, or to `redirect_uri` with `code`, `state` and `iss` (RFC 9207), or with `error`.',
+        ),
+        ...faults(page),
       },
-      303: onwards,
-      400: errorPage,
-      ...faults,
-    },
-  }
-}
-
-function authorizeByForm(fields: readonly Field[]): Operation {
-  return {
-    operationId: 'authorizeByForm',
-    summary: 'The same request as a form',
-    tags,
-    security,
-    requestBody: { required: true, content: form(formOf(fields)) },
-    responses: {
-      303: { ...onwards, description: 'To the same address as GET with the same parameters.' },
-      ...formFaults,
-      ...faults,
-    },
-  }
-}
-
-function signOut(): Operation {
-  return {
-    operationId: 'signOut',
-    summary: 'Ends the session of the browser (RP-initiated logout)',
-    tags,
-    security,
-    parameters: inQuery(signOutFields),
-    responses: {
-      200: {
-        description: 'A page that asks for confirmation; it goes on to `post_logout_redirect_uri`.',
-        content: page,
+    }),
+    [paths.endSession]: byEitherMethod(signOutFields, {
+      operationId: 'signOut',
+      summary: 'Ends the session of the browser (RP-initiated logout)',
+      responses: {
+        200: {
+          description:
+            'A page that asks for confirmation; it goes on to `post_logout_redirect_uri`.',
+          content: page,
+        },
+        ...faults(pageOrJson),
       },
-      400: errorPage,
-      ...faults,
-    },
+    }),
   }
 }
 
-function signOutByForm(): Operation {
+/** GET with these fields in the query, and POST with the same as a form, which leads to the GET. */
+function byEitherMethod(
+  fields: Members,
+  get: Pick<Operation, 'operationId' | 'summary' | 'responses'>,
+): PathItem {
+  const common = { tags: ['Authorization'], security: [] }
+  const schema = open(fields)
   return {
-    operationId: 'signOutByForm',
-    summary: 'The same request as a form',
-    tags,
-    security,
-    requestBody: { required: false, content: form(formOf(signOutFields)) },
-    responses: {
-      303: { ...onwards, description: 'To the same address as GET with the same parameters.' },
-      ...formFaults,
-      ...faults,
+    get: { ...get, ...common, parameters: inQuery(fields) },
+    post: {
+      operationId: `${get.operationId}ByForm`,
+      summary: 'The same request as a form',
+      ...common,
+      requestBody: { required: schema['required'].length > 0, content: form(schema) },
+      responses: {
+        303: onwards('To the same address as GET with the same parameters.'),
+        413: { description: 'The body is larger than the service reads.', content: pageOrJson },
+        415: { description: 'The body is of another media type.', content: pageOrJson },
+      },
     },
   }
 }
 
-function inQuery(fields: readonly Field[]): Parameter[] {
-  return fields.map((field) => ({ ...field, in: 'query' }))
-}
-
-function formOf(fields: readonly Field[]): Schema {
-  const required = fields.filter((field) => field.required).map((field) => field.name)
-  const { additionalProperties: _, ...schema } = closed(
-    Object.fromEntries(
-      fields.map(({ name, description, schema }) => [name, { ...schema, description }]),
-    ),
-    required,
-  )
-  return schema
+function inQuery(fields: Members): Parameter[] {
+  return Object.entries(fields).map(([field, { description, ...schema }]) => ({
+    name: field.replace('?', ''),
+    in: 'query',
+    ...(!field.endsWith('?') && { required: true }),
+    description: String(description),
+    schema,
+  }))
 }

@@ -6,8 +6,11 @@ import {
   closed,
   json,
   list,
+  type Members,
+  named,
   open,
   type Paths,
+  publicRead,
   type Schema,
   text,
   uri,
@@ -18,87 +21,58 @@ import {
   protectedResources,
 } from './protected-resource.ts'
 
-const tags = ['Discovery']
-const security = [] as const
 const scope: Schema = { enum: scopeNames() }
 
-const protectedResource = closed(
-  {
-    resource: uri,
-    authorization_servers: { ...list(uri), minItems: 1 },
-    scopes_supported: list(scope),
-    bearer_methods_supported: list({ const: 'header' }),
-    resource_name: text,
-    resource_documentation: uri,
-  },
-  [
-    'resource',
-    'authorization_servers',
-    'scopes_supported',
-    'bearer_methods_supported',
-    'resource_name',
-    'resource_documentation',
-  ],
-)
+const protectedResource = closed({
+  resource: uri,
+  authorization_servers: { ...list(uri), minItems: 1 },
+  scopes_supported: list(scope),
+  bearer_methods_supported: list({ const: 'header' }),
+  resource_name: text,
+  resource_documentation: uri,
+})
 
-const authorizationServer = open(
-  {
+/** The components that the answers below name. */
+export const discoverySchemas = {
+  AuthorizationServer: open({
     issuer: uri,
     authorization_endpoint: uri,
     token_endpoint: uri,
-    userinfo_endpoint: uri,
+    'userinfo_endpoint?': uri,
     jwks_uri: uri,
     registration_endpoint: uri,
-    revocation_endpoint: uri,
-    introspection_endpoint: uri,
-    end_session_endpoint: uri,
-    service_documentation: uri,
+    'revocation_endpoint?': uri,
+    'introspection_endpoint?': uri,
+    'end_session_endpoint?': uri,
+    'service_documentation?': uri,
     scopes_supported: list(scope),
     response_types_supported: list({ const: 'code' }),
     grant_types_supported: list({ enum: ['authorization_code', 'refresh_token'] }),
     code_challenge_methods_supported: list({ const: 'S256' }),
     token_endpoint_auth_methods_supported: list({ enum: ['none', 'client_secret_post'] }),
     id_token_signing_alg_values_supported: list(text),
-    subject_types_supported: list(text),
-    claims_supported: list(text),
+    'subject_types_supported?': list(text),
+    'claims_supported?': list(text),
     authorization_response_iss_parameter_supported: { const: true },
-    client_id_metadata_document_supported: { type: 'boolean' },
+    'client_id_metadata_document_supported?': { type: 'boolean' },
     // The extension is unsupported, and a client must find no trace of it.
-    agent_auth: { not: {} },
-  },
-  [
-    'issuer',
-    'authorization_endpoint',
-    'token_endpoint',
-    'jwks_uri',
-    'registration_endpoint',
-    'scopes_supported',
-    'response_types_supported',
-    'grant_types_supported',
-    'code_challenge_methods_supported',
-    'token_endpoint_auth_methods_supported',
-    'id_token_signing_alg_values_supported',
-    'authorization_response_iss_parameter_supported',
-  ],
-)
+    'agent_auth?': { not: {} },
+  }),
+} as const satisfies Members
 
-const publicKey = closed(
-  {
-    kty: { const: 'EC' },
-    crv: { const: 'P-256' },
-    x: text,
-    y: text,
-    kid: text,
-    alg: { const: 'ES256' },
-    use: { const: 'sig' },
-    key_ops: list({ const: 'verify' }),
-  },
-  ['kty', 'crv', 'x', 'y', 'kid', 'alg', 'use'],
-)
+const publicKey = closed({
+  kty: { const: 'EC' },
+  crv: { const: 'P-256' },
+  x: text,
+  y: text,
+  kid: text,
+  alg: { const: 'ES256' },
+  use: { const: 'sig' },
+})
 
 const keySet: Content = {
   'application/jwk-set+json': {
-    schema: closed({ keys: { ...list(publicKey), minItems: 1 } }, ['keys']),
+    schema: closed({ keys: { ...list(publicKey), minItems: 1 } }),
   },
 }
 
@@ -109,38 +83,38 @@ const operationIds: Readonly<Record<ProtectedResource, string>> = {
 }
 
 /** The documents a client reads before it does anything else. */
-export function discoveryPaths(): Paths {
-  return {
-    ...Object.fromEntries(
-      protectedResources.map((resource) => [
-        protectedResourcePath(resource),
-        read(
-          operationIds[resource],
-          'Protected Resource Metadata (RFC 9728)',
-          json(protectedResource),
-        ),
-      ]),
-    ),
-    [paths.authorizationServer]: read(
-      'getAuthorizationServer',
-      'Authorization Server Metadata (RFC 8414)',
-      json(authorizationServer),
-    ),
-    [paths.openidConfiguration]: read(
-      'getOpenidConfiguration',
-      'OpenID Connect Discovery 1.0',
-      json(authorizationServer),
-    ),
-    [paths.jwks]: read('getKeySet', 'The keys that verify an id_token (RFC 7517)', keySet),
-    [paths.openApi]: read('getOpenApi', 'This document', json({ type: 'object' })),
-    [paths.authMd]: read('getWalkthrough', 'The authentication walkthrough', {
-      'text/markdown': { schema: text },
-    }),
-  }
+export const discoveryPaths: Paths = {
+  ...Object.fromEntries(
+    protectedResources.map((resource) => [
+      protectedResourcePath(resource),
+      read(
+        operationIds[resource],
+        'Protected Resource Metadata (RFC 9728)',
+        json(protectedResource),
+      ),
+    ]),
+  ),
+  [paths.authorizationServer]: read(
+    'getAuthorizationServer',
+    'Authorization Server Metadata (RFC 8414)',
+    json(named('AuthorizationServer')),
+  ),
+  [paths.openidConfiguration]: read(
+    'getOpenidConfiguration',
+    'OpenID Connect Discovery 1.0',
+    json(named('AuthorizationServer')),
+  ),
+  [paths.jwks]: read('getKeySet', 'The keys that verify an id_token (RFC 7517)', keySet),
+  [paths.openApi]: read('getOpenApi', 'This document', json({ type: 'object' })),
+  [paths.authMd]: read('getWalkthrough', 'The authentication walkthrough', {
+    'text/markdown': { schema: text },
+  }),
 }
 
 function read(operationId: string, summary: string, content: Content) {
-  return {
-    get: { operationId, summary, tags, security, responses: publicDocument(summary, content) },
-  }
+  return publicRead('Discovery', {
+    operationId,
+    summary,
+    responses: publicDocument(summary, content),
+  })
 }

@@ -3,13 +3,13 @@ import { catalogue } from '../scopes/catalogue.ts'
 import type { ServiceFacts } from './facts.ts'
 import { sharedComponents } from './openapi-answers.ts'
 import { authorizationPaths } from './openapi-authorization-paths.ts'
-import { discoveryPaths } from './openapi-discovery-paths.ts'
+import { discoveryPaths, discoverySchemas } from './openapi-discovery-paths.ts'
 import { healthPaths } from './openapi-health-paths.ts'
-import { memberPaths } from './openapi-member-paths.ts'
+import { memberPaths, memberSchemas } from './openapi-member-paths.ts'
 import { registrationPaths } from './openapi-registration-paths.ts'
 import type { Paths } from './openapi-shapes.ts'
 import { tokenPaths } from './openapi-token-paths.ts'
-import { toolPaths } from './openapi-tool-paths.ts'
+import { toolPaths, toolSchemas } from './openapi-tool-paths.ts'
 
 export interface OpenApiDocument {
   readonly openapi: string
@@ -44,15 +44,24 @@ export function openApiDocument(facts: ServiceFacts): OpenApiDocument {
     servers: [{ url: facts.baseUrl }],
     tags,
     paths: {
-      ...discoveryPaths(),
+      ...discoveryPaths,
       ...registrationPaths(facts),
       ...authorizationPaths(facts),
       ...tokenPaths(facts),
-      ...memberPaths(),
-      ...toolPaths(),
-      ...healthPaths(),
+      ...memberPaths,
+      ...toolPaths,
+      ...healthPaths,
     },
-    components: { ...sharedComponents, securitySchemes: securitySchemes(facts) },
+    components: {
+      ...sharedComponents,
+      schemas: {
+        ...sharedComponents.schemas,
+        ...discoverySchemas,
+        ...memberSchemas,
+        ...toolSchemas,
+      },
+      securitySchemes: securitySchemes(facts),
+    },
   }
 }
 

@@ -8,36 +8,28 @@ const authMethod = { enum: ['none', 'client_secret_post'] } as const
 const grantTypes = list({ enum: ['authorization_code', 'refresh_token'] })
 
 /** Unknown members of a request are ignored (RFC 7591 §2), so the request is open. */
-const request = open(
-  {
-    client_name: text,
-    application_type: applicationType,
-    redirect_uris: list(uri),
-    token_endpoint_auth_method: { type: 'string', description: '`none` for a public client' },
-    grant_types: list(text),
-    response_types: list(text),
-    scope: { type: 'string', description: 'narrowed to what the client may have' },
-  },
-  [],
-)
+const request = open({
+  'client_name?': text,
+  'application_type?': applicationType,
+  'redirect_uris?': list(uri),
+  'token_endpoint_auth_method?': { type: 'string', description: '`none` for a public client' },
+  'grant_types?': list(text),
+  'response_types?': list(text),
+  'scope?': { type: 'string', description: 'narrowed to what the client may have' },
+})
 
 /** Closed, so that neither a secret nor a registration access token can ever slip in. */
-const record = closed(
-  {
-    client_id: text,
-    client_id_issued_at: time,
-    client_name: text,
-    client_uri: uri,
-    logo_uri: uri,
-    application_type: applicationType,
-    redirect_uris: list(uri),
-    token_endpoint_auth_method: authMethod,
-    grant_types: grantTypes,
-    response_types: list({ const: 'code' }),
-    scope: text,
-  },
-  ['client_id', 'redirect_uris', 'token_endpoint_auth_method'],
-)
+const record = closed({
+  client_id: text,
+  'client_id_issued_at?': time,
+  'client_name?': text,
+  'application_type?': applicationType,
+  redirect_uris: list(uri),
+  token_endpoint_auth_method: authMethod,
+  'grant_types?': grantTypes,
+  'response_types?': list({ const: 'code' }),
+  'scope?': text,
+})
 
 export function registrationPaths({ integrations, loopbackHosts }: ServiceFacts): Paths {
   const known = integrations.map(({ clientName }) => clientName).join(', ')

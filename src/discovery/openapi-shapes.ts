@@ -51,31 +51,52 @@ export interface PathItem {
   readonly post?: Operation
 }
 
+type Answering = Pick<Operation, 'operationId' | 'summary' | 'responses'>
+
+/** GET of what anybody may see. */
+export function publicRead(tag: string, operation: Answering): PathItem {
+  return { get: { ...operation, tags: [tag], security: [] } }
+}
+
 export type Paths = Readonly<Record<string, PathItem>>
 
 export const text: Schema = { type: 'string' }
 export const uri: Schema = { type: 'string', format: 'uri' }
 export const seconds: Schema = { type: 'integer', description: 'seconds', minimum: 0 }
-export const time: Schema = { type: 'integer', description: 'seconds since 1970', minimum: 0 }
+export const time: Schema = { ...seconds, description: 'seconds since 1970' }
+
+/** The same with words for the reader of the document. */
+export function said(description: string, schema: Schema = text): Schema {
+  return { ...schema, description }
+}
 
 export function list(items: Schema): Schema {
   return { type: 'array', items }
 }
 
+/** The members of an object by their names; `name?` is one that may be absent. */
+export type Members = Readonly<Record<string, Schema>>
+
 /** An object that has these members and no others, so that checking an answer against it means something. */
-export function closed(
-  properties: Readonly<Record<string, Schema>>,
-  required: readonly string[],
-): Schema {
-  return { type: 'object', properties, required, additionalProperties: false }
+export function closed(members: Members): Schema {
+  return { ...open(members), additionalProperties: false }
 }
 
 /** An object of which only these members are promised. */
-export function open(
-  properties: Readonly<Record<string, Schema>>,
-  required: readonly string[],
-): Schema {
-  return { type: 'object', properties, required }
+export function open(members: Members) {
+  const names = Object.keys(members)
+  return {
+    type: 'object',
+    properties: Object.fromEntries(
+      Object.entries(members).map(([name, schema]) => [name.replace('?', ''), schema]),
+    ),
+    required: names.filter((name) => !name.endsWith('?')),
+  }
+}
+
+/** A schema that stands among the components, because several answers have it. */
+export function named(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` }
 }
 
 export function json(schema: Schema): Content {

@@ -2,13 +2,16 @@ import { paths } from '../http/paths.ts'
 import type { ServiceFacts } from './facts.ts'
 import { faults, header, privateAnswer, refusal, shared } from './openapi-answers.ts'
 import {
+  type Answer,
   closed,
   form,
   list,
+  type Members,
   type Operation,
   open,
   type Paths,
   type Schema,
+  said,
   seconds,
   text,
   time,
@@ -18,53 +21,48 @@ import {
 const tags = ['Tokens']
 
 /** How a client names itself in a form; HTTP Basic is accepted for confidential clients as well. */
-const clientFields = {
-  client_id: text,
-  client_secret: { type: 'string', description: 'confidential clients only', format: 'password' },
-} as const
+const clientFields: Members = {
+  'client_id?': text,
+  'client_secret?': said('confidential clients only', { ...text, format: 'password' }),
+}
 
-const claims = {
+const atTheSite: Members = {
+  'org_id?': said('the site of the authorization'),
+  'roles?': said('the roles that the person holds there now', list(text)),
+}
+
+const claims = closed({
   sub: text,
-  email: { type: 'string', format: 'email' },
-  name: text,
-  picture: uri,
-  org_id: { type: 'string', description: 'the site of the authorization' },
-  roles: { ...list(text), description: 'the roles that the person holds there now' },
-} as const
+  'email?': { type: 'string', format: 'email' },
+  'name?': text,
+  'picture?': uri,
+  ...atTheSite,
+})
 
-const tokenAnswer = closed(
-  {
-    access_token: text,
-    token_type: { const: 'Bearer' },
-    expires_in: seconds,
-    refresh_token: text,
-    id_token: { type: 'string', description: 'JWT, ES256; never in the answer to a refresh' },
-    scope: text,
-  },
-  ['access_token', 'token_type', 'expires_in'],
-)
+const tokenAnswer = closed({
+  access_token: text,
+  token_type: { const: 'Bearer' },
+  expires_in: seconds,
+  'refresh_token?': text,
+  'id_token?': said('JWT, ES256; never in the answer to a refresh'),
+  'scope?': text,
+})
 
 const introspection: Schema = {
   oneOf: [
-    closed({ active: { const: false } }, ['active']),
-    closed(
-      {
-        active: { const: true },
-        iss: uri,
-        sub: text,
-        aud: text,
-        client_id: text,
-        scope: text,
-        token_type: { const: 'Bearer' },
-        exp: time,
-        iat: time,
-        sid: text,
-        jti: text,
-        org_id: claims.org_id,
-        roles: claims.roles,
-      },
-      ['active', 'iss', 'sub', 'client_id', 'exp', 'iat'],
-    ),
+    closed({ active: { const: false } }),
+    closed({
+      active: { const: true },
+      iss: uri,
+      sub: text,
+      'aud?': text,
+      client_id: text,
+      'scope?': text,
+      'token_type?': { const: 'Bearer' },
+      exp: time,
+      iat: time,
+      ...atTheSite,
+    }),
   ],
 }
 
@@ -76,38 +74,44 @@ export function tokenPaths(facts: ServiceFacts): Paths {
       get: userinfo('getUserinfo', 'Who signed in'),
       post: userinfo('postUserinfo', 'The same by POST (OpenID Connect Core §5.3.1)'),
     },
-    [paths.introspection]: { post: introspect() },
-    [paths.revocation]: { post: revoke() },
+    [paths.introspection]: {
+      post: aboutToken({
+        operationId: 'introspect',
+        summary: 'Says what a token is good for (RFC 7662)',
+        description:
+          'A registered resource server sees every token of this origin, a client its own; for all others a token is not active.',
+        answer: privateAnswer('The token, or that it is not active.', introspection),
+      }),
+    },
+    [paths.revocation]: {
+      post: aboutToken({
+        operationId: 'revoke',
+        summary: 'Ends an access or refresh token (RFC 7009)',
+        description:
+          'The answer is the same for a token that is unknown, foreign or already revoked.',
+        answer: { description: 'Done. The body is empty.' },
+      }),
+    },
   }
 }
 
 function issueTokens({ baseUrl }: ServiceFacts): Operation {
-  const resource = {
-    ...uri,
-    description: 'RFC 8707; required with member scopes',
-    examples: [baseUrl],
-  }
-  const byCode = open(
-    {
-      grant_type: { const: 'authorization_code' },
-      code: text,
-      redirect_uri: uri,
-      code_verifier: { type: 'string', pattern: '^[A-Za-z0-9._~-]{43,128}$' },
-      resource,
-      ...clientFields,
-    },
-    ['grant_type', 'code', 'redirect_uri', 'code_verifier'],
-  )
-  const byRefresh = open(
-    {
-      grant_type: { const: 'refresh_token' },
-      refresh_token: text,
-      scope: { type: 'string', description: 'fewer scopes than were granted' },
-      resource: { ...resource, description: 'may be repeated' },
-      ...clientFields,
-    },
-    ['grant_type', 'refresh_token'],
-  )
+  const resource = { ...uri, examples: [baseUrl] }
+  const byCode = open({
+    grant_type: { const: 'authorization_code' },
+    code: text,
+    redirect_uri: uri,
+    code_verifier: { type: 'string', pattern: '^[A-Za-z0-9._~-]{43,128}$' },
+    'resource?': said('RFC 8707; required with member scopes', resource),
+    ...clientFields,
+  })
+  const byRefresh = open({
+    grant_type: { const: 'refresh_token' },
+    refresh_token: text,
+    'scope?': said('fewer scopes than were granted'),
+    'resource?': said('may be repeated', resource),
+    ...clientFields,
+  })
   return {
     operationId: 'issueTokens',
     summary: 'Exchanges a code, or refreshes',
@@ -142,7 +146,7 @@ function userinfo(operationId: string, summary: string): Operation {
     tags,
     security: [{ bearer: [] }],
     responses: {
-      200: privateAnswer('The claims that the granted scopes release.', closed(claims, ['sub'])),
+      200: privateAnswer('The claims that the granted scopes release.', claims),
       400: refusal('The request is malformed.', {
         errors: ['invalid_request'],
         headers: { 'WWW-Authenticate': header('Challenge') },
@@ -154,52 +158,24 @@ function userinfo(operationId: string, summary: string): Operation {
   }
 }
 
-function tokenForm() {
-  return form(
-    open(
-      {
-        token: text,
-        token_type_hint: { enum: ['access_token', 'refresh_token'] },
-        ...clientFields,
-      },
-      ['token'],
-    ),
-  )
-}
-
-function introspect(): Operation {
+/** A client asks about a token, or hands it back. */
+function aboutToken({
+  answer,
+  ...operation
+}: Pick<Operation, 'operationId' | 'summary' | 'description'> & { answer: Answer }): Operation {
+  const fields = open({
+    token: text,
+    'token_type_hint?': { enum: ['access_token', 'refresh_token'] },
+    ...clientFields,
+  })
   return {
-    operationId: 'introspect',
-    summary: 'Says what a token is good for (RFC 7662)',
-    description:
-      'A registered resource server sees every token of this origin, a client its own; for all others a token is not active.',
+    ...operation,
     tags,
     security: [{}, { clientSecretBasic: [] }],
-    requestBody: { required: true, content: tokenForm() },
+    requestBody: { required: true, content: form(fields) },
     responses: {
-      200: privateAnswer('The token, or that it is not active.', introspection),
-      400: refusal('The request is malformed.', {
-        errors: ['invalid_request', 'invalid_client'],
-      }),
-      401: shared('InvalidClient'),
-      ...faults,
-    },
-  }
-}
-
-function revoke(): Operation {
-  return {
-    operationId: 'revoke',
-    summary: 'Ends an access or refresh token (RFC 7009)',
-    description: 'The answer is the same for a token that is unknown, foreign or already revoked.',
-    tags,
-    security: [{}, { clientSecretBasic: [] }],
-    requestBody: { required: true, content: tokenForm() },
-    responses: {
-      200: { description: 'Done. The body is empty.' },
-      400: refusal('The request is malformed.', {
-        errors: ['invalid_request', 'invalid_client'],
-      }),
+      200: answer,
+      400: refusal('The request is malformed.', { errors: ['invalid_request', 'invalid_client'] }),
       401: shared('InvalidClient'),
       ...faults,
     },

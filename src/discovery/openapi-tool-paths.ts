@@ -4,7 +4,8 @@ import { errorSchema, faults, shared } from './openapi-answers.ts'
 import {
   closed,
   json,
-  type Operation,
+  type Members,
+  named,
   open,
   type Paths,
   type Schema,
@@ -14,67 +15,67 @@ import {
 const version: Schema = { const: '2.0' }
 const id: Schema = { type: ['string', 'integer', 'null'] }
 
-const request = open(
-  {
-    jsonrpc: version,
-    id: { type: ['string', 'integer'], description: 'absent in a notification' },
-    method: text,
-    params: { type: 'object' },
-  },
-  ['jsonrpc', 'method'],
-)
+const request = open({
+  jsonrpc: version,
+  'id?': { type: ['string', 'integer'], description: 'absent in a notification' },
+  method: text,
+  'params?': { type: 'object' },
+})
 
-const failure = closed(
-  {
+/** The components that the answers below name. */
+export const toolSchemas = {
+  ToolFailure: closed({
     jsonrpc: version,
-    id,
-    error: closed({ code: { type: 'integer' }, message: text, data: {} }, ['code', 'message']),
-  },
-  ['jsonrpc', 'error'],
-)
+    'id?': id,
+    error: closed({ code: { type: 'integer' }, message: text, 'data?': {} }),
+  }),
+} as const satisfies Members
+
+const failure = named('ToolFailure')
 
 const answer: Schema = {
-  oneOf: [
-    closed({ jsonrpc: version, id, result: { type: 'object' } }, ['jsonrpc', 'id', 'result']),
-    failure,
-  ],
+  oneOf: [closed({ jsonrpc: version, id, result: { type: 'object' } }), failure],
 }
+
+/** Refused by the protocol of tools, or before it by that of tokens. */
+const refusals = json({ anyOf: [failure, errorSchema()] })
 
 /** One JSON-RPC message for each request; there are no sessions and no batches. */
-export function toolPaths(): Paths {
-  return { [paths.mcp]: { post: call() } }
-}
-
-function call(): Operation {
-  return {
-    operationId: 'callTools',
-    summary: 'The tool endpoint (Model Context Protocol, Streamable HTTP)',
-    description:
-      'A request without a token is served as anonymous and may use the public tools only.',
-    tags: ['Tools'],
-    security: [{}, { oauth: [] }, { oauth: [MEMBER_READ] }],
-    requestBody: { required: true, content: json(request) },
-    responses: {
-      200: {
-        description: 'The answer.',
-        content: { ...json(answer), 'text/event-stream': { schema: text } },
+export const toolPaths: Paths = {
+  [paths.mcp]: {
+    post: {
+      operationId: 'callTools',
+      summary: 'The tool endpoint (Model Context Protocol, Streamable HTTP)',
+      description:
+        'A request without a token is served as anonymous and may use the public tools only.',
+      tags: ['Tools'],
+      security: [{}, { oauth: [] }, { oauth: [MEMBER_READ] }],
+      requestBody: { required: true, content: json(request) },
+      responses: {
+        200: {
+          description: 'The answer. A stream is the answer to `subscriptions/listen` only.',
+          content: { ...json(answer), 'text/event-stream': { schema: text } },
+        },
+        202: { description: 'A notification was accepted. The body is empty.' },
+        400: { description: 'The message is refused.', content: refusals },
+        401: shared('InvalidToken'),
+        403: {
+          description:
+            'The token lacks the scope of the tool, or the Host or Origin is not admitted.',
+          headers: {
+            'WWW-Authenticate': {
+              description: 'When a scope is missing (RFC 6750 §3).',
+              schema: text,
+            },
+          },
+          content: refusals,
+        },
+        404: { description: 'The method is unknown.', content: json(failure) },
+        413: shared('TooLarge'),
+        415: shared('UnsupportedMediaType'),
+        429: shared('TooManyRequests'),
+        ...faults,
       },
-      202: { description: 'A notification was accepted. The body is empty.' },
-      400: {
-        description: 'The message is refused.',
-        content: json({ anyOf: [failure, errorSchema()] }),
-      },
-      401: shared('InvalidToken'),
-      403: {
-        description:
-          'The token lacks the scope of the tool, or the Host or Origin is not admitted.',
-        content: json({ anyOf: [failure, errorSchema()] }),
-      },
-      404: { description: 'The method is unknown.', content: json(failure) },
-      413: shared('TooLarge'),
-      415: shared('UnsupportedMediaType'),
-      429: shared('TooManyRequests'),
-      ...faults,
     },
-  }
+  },
 }

@@ -5,20 +5,28 @@ import type { ServiceFacts } from './facts.ts'
 export type ProtectedResource = 'origin' | 'mcp' | 'graphql'
 
 interface Row {
-  /** What follows {base_url} in the resource identifier, and the well-known path in the document's. */
+  /** What follows {base_url} in the resource identifier. */
   readonly suffix: string
+  /** Where the document stands: the well-known path inserted before that (RFC 9728 §3.1). */
+  readonly document: string
   readonly name: string
   readonly scopes: readonly string[]
 }
 
 const resources: Readonly<Record<ProtectedResource, Row>> = {
   // The machine catalogue of the origin: everything that a token of this service can carry.
-  origin: { suffix: '', name: '', scopes: scopeNames() },
+  origin: { suffix: '', document: paths.protectedResource, name: '', scopes: scopeNames() },
   // MCP clients request everything that they read here, and a registered client that asks for a
   // member scope is refused with invalid_scope. The scope of a tool comes with its challenge.
-  mcp: { suffix: paths.mcp, name: ' tools', scopes: scopeNames('identity') },
+  mcp: {
+    suffix: paths.mcp,
+    document: paths.protectedResourceMcp,
+    name: ' tools',
+    scopes: scopeNames('identity'),
+  },
   graphql: {
     suffix: paths.graphql,
+    document: paths.protectedResourceGraphql,
     name: ' Member API',
     scopes: [...scopeNames('identity'), ...scopeNames('member')],
   },
@@ -36,9 +44,9 @@ export interface ProtectedResourceMetadata {
   readonly resource_documentation: string
 }
 
-/** Where a resource's metadata stands: "inserting" the well-known path before its own (RFC 9728 §3.1). */
+/** Where a resource's metadata stands. */
 export function protectedResourcePath(resource: ProtectedResource): string {
-  return `${paths.protectedResource}${resources[resource].suffix}`
+  return resources[resource].document
 }
 
 /**

@@ -1,6 +1,7 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { paths } from '../http/paths.ts'
+import { makeRouter } from '../http/router.ts'
 import { authMd } from './auth-md.ts'
 import { cacheableJson, type RenderedDocument, renderDocument, sendDocument } from './cacheable.ts'
 import type { ServiceFacts } from './facts.ts'
@@ -20,7 +21,7 @@ const preflightMaxAgeSeconds = 3600
  * be cached and read from any page is ours.
  */
 export function discoveryRoutes(facts: ServiceFacts): Router {
-  const router = new Router()
+  const router = makeRouter()
 
   for (const [path, render] of documents(facts)) {
     const document = once(render)

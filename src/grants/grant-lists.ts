@@ -1,7 +1,8 @@
 import type { Kysely } from 'kysely'
 
+import { scopeNames } from '../scopes/catalogue.ts'
 import type { Database } from '../store/database.ts'
-import { isAfter, type PlaceInList } from '../store/keyset.ts'
+import { type ListOrder, type Page, type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
 import { CALL_DAYS, dayOf } from './grant-store.ts'
 
@@ -10,6 +11,7 @@ import { CALL_DAYS, dayOf } from './grant-store.ts'
  * line, from however many browsers it was allowed.
  */
 export interface GrantUse {
+  /** In the order of the catalogue. */
   readonly scopes: readonly string[]
   /** When the person first allowed it. */
   readonly grantedAt: number
@@ -31,24 +33,13 @@ export interface ConnectedPerson extends GrantUse {
   readonly email: string
 }
 
-export interface ListPage<Row> {
-  readonly rows: readonly Row[]
-  /** Where the next page begins, when there is one. */
-  readonly next: PlaceInList | undefined
-}
-
-export interface ListRequest {
-  readonly pageSize: number
-  readonly after: PlaceInList | undefined
-}
-
 export interface GrantLists {
   /** What a person allowed, the newest first. */
-  listApps(personId: string, request: ListRequest): Promise<ListPage<ConnectedApp>>
+  listApps(personId: string, request: PageRequest): Promise<Page<ConnectedApp>>
   /** The names of one line of that list, while it is there. */
   findApp(line: AppLine): Promise<{ clientName: string; siteName: string | undefined } | undefined>
   /** Who allowed a client, the newest first. */
-  listPeople(clientId: string, request: ListRequest): Promise<ListPage<ConnectedPerson>>
+  listPeople(clientId: string, request: PageRequest): Promise<Page<ConnectedPerson>>
   /** One person of that list. */
   findPerson(clientId: string, personId: string): Promise<{ name: string } | undefined>
   countPeople(clientId: string): Promise<number>
@@ -71,9 +62,9 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
   const { kysely } = database
   return {
     async listApps(personId, request) {
-      const found = await appsPage(kysely, personId, { ...request, nowMs: now() })
+      const page = await readPage(appsOf(kysely, personId, now()), newestFirst, request)
       const uses = await usesOf(kysely, { column: 'person_id', value: personId, nowMs: now() })
-      return pageOf(found, request, ({ id, site_id, ...row }) => ({
+      const rows = page.rows.map(({ id, site_id, ...row }) => ({
         clientId: row.client_id,
         clientName: row.client_name,
         clientOrigin: row.client_origin,
@@ -83,127 +74,122 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
             : { id: site_id, name: row.site_name },
         ...useOf(row, uses.get(id)),
       }))
+      return { ...page, rows }
     },
 
     async findApp({ personId, clientId, siteId }) {
-      const row = await kysely
-        .selectFrom('connection as c')
-        .leftJoin('oauth_application as app', 'app.client_id', 'c.client_id')
-        .leftJoin('site', 'site.id', 'c.site_id')
+      const row = await liveGrants(kysely, now())
+        .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')
+        .leftJoin('site', 'site.id', 'g.site_id')
         .select((eb) => [
-          eb.fn.coalesce('app.name', 'c.client_name').as('client_name'),
+          eb.fn.coalesce('app.name', 'g.client_name').as('client_name'),
           'site.name as site_name',
         ])
-        .where('c.person_id', '=', personId)
-        .where('c.client_id', '=', clientId)
-        .where('c.site_id', siteId === undefined ? 'is' : '=', siteId ?? null)
-        .where('c.client_origin', '!=', OWN_CLIENT_ORIGIN)
+        .where('g.person_id', '=', personId)
+        .where('g.client_id', '=', clientId)
+        .where('g.site_id', siteId === undefined ? 'is' : '=', siteId ?? null)
+        .where('g.client_origin', '!=', OWN_CLIENT_ORIGIN)
         .executeTakeFirst()
       return row && { clientName: row.client_name, siteName: row.site_name ?? undefined }
     },
 
     async listPeople(clientId, request) {
-      const found = await peoplePage(kysely, clientId, { ...request, nowMs: now() })
+      const page = await readPage(peopleOf(kysely, clientId, now()), newestFirst, request)
       const uses = await usesOf(kysely, {
         column: 'client_id',
         value: clientId,
-        people: found.map(({ id }) => id),
+        people: page.rows.map(({ id }) => id),
         nowMs: now(),
       })
-      return pageOf(found, request, (row) => ({
+      const rows = page.rows.map((row) => ({
         personId: row.id,
         name: row.name,
         email: row.email,
         ...useOf(row, uses.get(row.id)),
       }))
+      return { ...page, rows }
     },
 
     async findPerson(clientId, personId) {
-      return await kysely
-        .selectFrom('connection as c')
-        .innerJoin('person', 'person.id', 'c.person_id')
+      return await liveGrants(kysely, now())
+        .innerJoin('person', 'person.id', 'g.person_id')
         .select('person.name')
-        .where('c.client_id', '=', clientId)
-        .where('c.person_id', '=', personId)
+        .where('g.client_id', '=', clientId)
+        .where('g.person_id', '=', personId)
         .executeTakeFirst()
     },
 
     async countPeople(clientId) {
-      const { people } = await kysely
-        .selectFrom('connection')
-        .select((eb) => eb.fn.count<number>('person_id').distinct().as('people'))
-        .where('client_id', '=', clientId)
-        .where('expires_at', '>', now())
+      const { people } = await liveGrants(kysely, now())
+        .select((eb) => eb.fn.count<number>('g.person_id').distinct().as('people'))
+        .where('g.client_id', '=', clientId)
         .executeTakeFirstOrThrow()
       return Number(people)
     },
   }
 }
 
-type Question = ListRequest & { readonly nowMs: number }
+/** The grants that have neither ended nor expired. */
+function liveGrants(kysely: Kysely<Schema>, nowMs: number) {
+  return kysely
+    .selectFrom('oauth_grant as g')
+    .where('g.ended_at', 'is', null)
+    .where('g.expires_at', '>', nowMs)
+}
 
-/** The applications of a person, one more than a page holds; a deleted one is of no use to anybody. */
-async function appsPage(kysely: Kysely<Schema>, personId: string, question: Question) {
-  return await kysely
-    .selectFrom((q) =>
-      q
-        .selectFrom('connection as c')
-        .leftJoin('oauth_application as app', 'app.client_id', 'c.client_id')
-        .leftJoin('site', 'site.id', 'c.site_id')
+/** The applications of a person; a deleted one is of no use to anybody. */
+function appsOf(kysely: Kysely<Schema>, personId: string, nowMs: number) {
+  return kysely
+    .selectFrom(
+      liveGrants(kysely, nowMs)
+        .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')
+        .leftJoin('site', 'site.id', 'g.site_id')
         .select((eb) => [
-          'c.client_id',
-          eb.fn.coalesce('c.site_id', eb.val(NO_SITE)).as('site_id'),
-          eb.fn<string>('max', [eb.fn.coalesce('app.name', 'c.client_name')]).as('client_name'),
-          eb.fn.max('c.client_origin').as('client_origin'),
+          'g.client_id',
+          eb.fn.coalesce('g.site_id', eb.val(NO_SITE)).as('site_id'),
+          eb.fn<string>('max', [eb.fn.coalesce('app.name', 'g.client_name')]).as('client_name'),
+          eb.fn.max('g.client_origin').as('client_origin'),
           eb.fn.max('site.name').as('site_name'),
-          eb.fn.min('c.granted_at').as('granted_at'),
-          eb.fn.max('c.last_used_at').as('last_used_at'),
-          eb(eb('c.client_id', '||', ' '), '||', eb.fn.coalesce('c.site_id', eb.val(NO_SITE))).as(
+          eb.fn.min('g.granted_at').as('granted_at'),
+          eb.fn.max('g.last_used_at').as('last_used_at'),
+          eb(eb('g.client_id', '||', ' '), '||', eb.fn.coalesce('g.site_id', eb.val(NO_SITE))).as(
             'id',
           ),
         ])
-        .where('c.person_id', '=', personId)
-        .where('c.client_origin', '!=', OWN_CLIENT_ORIGIN)
-        .where('c.expires_at', '>', question.nowMs)
+        .where('g.person_id', '=', personId)
+        .where('g.client_origin', '!=', OWN_CLIENT_ORIGIN)
         .where('app.deleted_at', 'is', null)
-        .groupBy(['c.client_id', 'c.site_id'])
+        .groupBy(['g.client_id', 'g.site_id'])
         .as('list'),
     )
     .selectAll()
-    .where(isAfter(newestFirst, question.after))
-    .orderBy('list.granted_at', 'desc')
-    .orderBy('list.id', 'desc')
-    .limit(question.pageSize + 1)
-    .execute()
 }
 
-async function peoplePage(kysely: Kysely<Schema>, clientId: string, question: Question) {
-  return await kysely
-    .selectFrom((q) =>
-      q
-        .selectFrom('connection as c')
-        .innerJoin('person', 'person.id', 'c.person_id')
+function peopleOf(kysely: Kysely<Schema>, clientId: string, nowMs: number) {
+  return kysely
+    .selectFrom(
+      liveGrants(kysely, nowMs)
+        .innerJoin('person', 'person.id', 'g.person_id')
         .select((eb) => [
           'person.id as id',
           'person.name as name',
           'person.email as email',
-          eb.fn.min('c.granted_at').as('granted_at'),
-          eb.fn.max('c.last_used_at').as('last_used_at'),
+          eb.fn.min('g.granted_at').as('granted_at'),
+          eb.fn.max('g.last_used_at').as('last_used_at'),
         ])
-        .where('c.client_id', '=', clientId)
-        .where('c.expires_at', '>', question.nowMs)
+        .where('g.client_id', '=', clientId)
         .groupBy(['person.id', 'person.name', 'person.email'])
         .as('list'),
     )
     .selectAll()
-    .where(isAfter(newestFirst, question.after))
-    .orderBy('list.granted_at', 'desc')
-    .orderBy('list.id', 'desc')
-    .limit(question.pageSize + 1)
-    .execute()
 }
 
-const newestFirst = { by: 'list.granted_at', id: 'list.id', direction: 'desc' } as const
+const newestFirst: ListOrder<{ readonly granted_at: number; readonly id: string }> = {
+  by: 'list.granted_at',
+  id: 'list.id',
+  direction: 'desc',
+  placeOf: (row) => [Number(row.granted_at), row.id],
+}
 
 interface Uses {
   readonly scopes: Set<string>
@@ -223,23 +209,21 @@ async function usesOf(
   kysely: Kysely<Schema>,
   { column, value, people, nowMs }: UsesQuestion,
 ): Promise<Map<string, Uses>> {
-  const lines = kysely
-    .selectFrom('connection as c')
-    .where(`c.${column}`, '=', value)
-    .where('c.expires_at', '>', nowMs)
-    .$if(people !== undefined, (query) => query.where('c.person_id', 'in', people ?? []))
-    .select(['c.client_id', 'c.person_id', 'c.site_id'])
+  const lines = liveGrants(kysely, nowMs)
+    .where(`g.${column}`, '=', value)
+    .$if(people !== undefined, (query) => query.where('g.person_id', 'in', people ?? []))
+    .select(['g.client_id', 'g.person_id', 'g.site_id'])
   const [scopes, calls] = await Promise.all([
     lines
-      .innerJoin('connection_scope as s', 's.grant_id', 'c.grant_id')
+      .innerJoin('oauth_grant_scope as s', 's.grant_id', 'g.id')
       .select('s.scope')
       .distinct()
       .execute(),
     lines
-      .innerJoin('connection_day as d', 'd.grant_id', 'c.grant_id')
+      .innerJoin('oauth_grant_day as d', 'd.grant_id', 'g.id')
       .where('d.day', '>', dayOf(nowMs) - CALL_DAYS)
       .select((eb) => eb.fn.sum<number>('d.calls').as('calls'))
-      .groupBy(['c.client_id', 'c.person_id', 'c.site_id'])
+      .groupBy(['g.client_id', 'g.person_id', 'g.site_id'])
       .execute(),
   ])
   const uses = new Map<string, Uses>()
@@ -259,20 +243,9 @@ function useOf(
   uses: Uses | undefined,
 ): GrantUse {
   return {
-    scopes: [...(uses?.scopes ?? [])],
+    scopes: scopeNames().filter((name) => uses?.scopes.has(name)),
     grantedAt: Number(row.granted_at),
     lastUsedAt: row.last_used_at === null ? undefined : Number(row.last_used_at),
     calls: uses?.calls ?? 0,
   }
-}
-
-function pageOf<Row extends { id: string; granted_at: number }, View>(
-  found: readonly Row[],
-  { pageSize }: ListRequest,
-  view: (row: Row) => View,
-): ListPage<View> {
-  const rows = found.slice(0, pageSize)
-  const last = rows.at(-1)
-  const more = last !== undefined && found.length > pageSize
-  return { rows: rows.map(view), next: more ? [Number(last.granted_at), last.id] : undefined }
 }

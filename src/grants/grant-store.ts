@@ -1,32 +1,41 @@
 import type { Kysely, Transaction } from 'kysely'
 
+import { findScope } from '../scopes/catalogue.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
 
 /**
- * Connections: what a person allowed a client, as rows in the database (design 12 and 15).
+ * Grants: what a person allowed a client, one row each in every deployment (design 30). This folder
+ * owns that row, the question whether it may still be used (`access.ts`), its use and its lists. The
+ * engine's Grant model is served from it, and who writes one is `authorization/`.
  *
- * The engine's grant is one record in the state store, perhaps in Redis. Its connection is what
- * standing looks for at every use of a token, in the query that it makes anyway. So ending one
- * connection or ten thousand is one statement, is effective at once in every process, and no token
- * that is being issued at the same moment slips through.
+ * Ending a grant is a mark on its row, effective at once in every process: each use of a code or
+ * token asks for the row, so that none that is being issued at the same moment slips through.
  */
 export interface NewGrant {
-  readonly grantId: string
+  readonly id: string
   readonly personId: string
   readonly clientId: string
+  /** As they were at the consent, for a client that has no row or loses it. */
   readonly clientName: string
   readonly clientOrigin: string
+  /** The site that the grant is for; undefined for a plain sign-in. */
   readonly siteId: string | undefined
-  readonly scopes: readonly string[]
-  readonly expiresAtMs: number
-  /** False when the grant was saved before: its connection is brought up to date, never made again. */
-  readonly isNew: boolean
+  /** Of the metadata document that the person agreed to; undefined for any other client. */
+  readonly documentFingerprint: string | undefined
+  readonly allowed: Allowed
 }
 
-/** Which connections to end. */
+/** What the engine keeps of a grant: scopes by resource, claims, and what was refused. */
+export interface Allowed {
+  readonly openid?: { readonly scope?: string; readonly claims?: readonly string[] }
+  readonly resources?: Readonly<Record<string, string>>
+  readonly rejected?: Pick<Allowed, 'openid' | 'resources'>
+}
+
+/** Which grants to end. */
 export type Ending =
-  | { readonly grantId: string }
+  | { readonly id: string }
   /** All of a person with one client at one site, or without a site. */
   | { readonly personId: string; readonly clientId: string; readonly siteId: string | undefined }
   /** All that a client has, of one person or of everybody. */
@@ -34,12 +43,31 @@ export type Ending =
   /** All of a client that hold a scope which it may not have any more. */
   | { readonly clientId: string; readonly withScopes: readonly string[] }
 
+/** Why a grant ended, for the log. */
+export type EndReason =
+  | 'the person removed it'
+  | 'an operator ended it'
+  | 'the application was deleted'
+  | 'a scope of it was taken from the application'
+  | 'the client revoked it'
+  | 'a code was used twice'
+  | 'a used refresh token came back'
+
 export interface GrantStore {
-  /** Writes a connection down, or brings its scopes and its end up to date. */
-  keep(connection: NewGrant): Promise<void>
-  has(grantId: string): Promise<boolean>
-  end(ending: Ending): Promise<readonly string[]>
-  /** Removes connections that expired and counts that nobody is shown any more. */
+  /**
+   * Writes a new grant, or what is allowed in one that goes on and has not ended meanwhile.
+   *
+   */
+  save(grant: NewGrant): Promise<void>
+  /** Moves the end of a grant on, when there is a day to gain: most requests need not write. */
+  prolong(grant: { readonly id: string; readonly expiresAt: number }): Promise<void>
+  /** Takes over what the version before kept of a grant outside of the database. */
+  adopt(id: string, allowed: Allowed): Promise<void>
+  /** Writes down that a code exchange began a family of refresh tokens. */
+  beginFamily(grantId: string, familyId: string): Promise<void>
+  /** @returns the ids of the grants that ended */
+  end(ending: Ending, reason: EndReason): Promise<readonly string[]>
+  /** Removes a batch of grants that expired, and counts that nobody is shown any more. */
   prune(): Promise<void>
 }
 
@@ -47,56 +75,102 @@ export interface GrantStore {
 export const CALL_DAYS = 30
 
 const DAY_MS = 86_400_000
+// Small enough for the time limit of a statement.
+const PRUNED_ROWS_MAX = 1000
 
-/** The day of a moment, as `connection_day.day` has it. */
+/** The day of a moment, as `oauth_grant_day.day` has it. */
 export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }
 
-export function makeGrantStore(database: Database, now: () => number): GrantStore {
+export interface GrantStoreDependencies {
+  readonly database: Database
+  /** How long a grant lives from its last consent or sign-in: longer than any token made of it. */
+  readonly grantSeconds: number
+  readonly now: () => number
+}
+
+export function makeGrantStore({
+  database,
+  grantSeconds,
+  now,
+}: GrantStoreDependencies): GrantStore {
   const { kysely } = database
+  const expiry = () => now() + grantSeconds * 1000
   return {
-    async keep(connection) {
+    save: async (grant) =>
       await kysely.transaction().execute(async (trx) => {
-        const kept = connection.isNew
-          ? await insertRow(trx, connection, now())
-          : await prolongRow(trx, connection)
-        if (kept) await keepScopes(trx, connection)
-      })
+        await saveRow(trx, grant, { nowMs: now(), expiresAt: expiry() })
+        await saveScopes(trx, grant)
+      }),
+
+    async prolong({ id, expiresAt }) {
+      const full = expiry()
+      if (expiresAt > full - DAY_MS) return
+      await kysely
+        .updateTable('oauth_grant')
+        .set({ expires_at: full })
+        .where('id', '=', id)
+        .where('ended_at', 'is', null)
+        .execute()
     },
 
-    async has(grantId) {
-      const row = await kysely
-        .selectFrom('connection')
-        .select('grant_id')
-        .where('grant_id', '=', grantId)
-        .executeTakeFirst()
-      return row !== undefined
+    async adopt(id, allowed) {
+      await kysely
+        .updateTable('oauth_grant')
+        .set({ allowed: JSON.stringify(allowed) })
+        .where('id', '=', id)
+        .where('allowed', 'is', null)
+        .where('ended_at', 'is', null)
+        .execute()
     },
 
-    end: (ending) => endGrants(kysely, ending),
+    async beginFamily(grantId, familyId) {
+      await kysely
+        .insertInto('refresh_token_family')
+        .values({ id: familyId, grant_id: grantId, started_at: now() })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute()
+    },
+
+    end: async (ending, reason) => await endGrants(kysely, ending, { reason, nowMs: now() }),
 
     async prune() {
       await kysely
-        .deleteFrom('connection_day')
+        .deleteFrom('oauth_grant_day')
         .where('day', '<=', dayOf(now()) - CALL_DAYS)
         .execute()
-      await kysely.deleteFrom('connection').where('expires_at', '<=', now()).execute()
+      await kysely
+        .deleteFrom('oauth_grant')
+        .where('id', 'in', (q) =>
+          q
+            .selectFrom('oauth_grant')
+            .select('id')
+            .where('expires_at', '<=', now())
+            .limit(PRUNED_ROWS_MAX),
+        )
+        .execute()
     },
   }
 }
 
 /**
- * Ends connections, in the transaction of whoever changes something else with them.
+ * Ends grants, in the transaction of whoever changes something else with them.
  *
  * @returns the ids of the grants that ended
  */
 export async function endGrants(
   kysely: Kysely<Schema> | Transaction<Schema>,
   ending: Ending,
+  { reason, nowMs }: { readonly reason: EndReason; readonly nowMs: number },
 ): Promise<string[]> {
-  let query = kysely.deleteFrom('connection').returning('grant_id')
-  if ('grantId' in ending) query = query.where('grant_id', '=', ending.grantId)
+  let query = kysely
+    .updateTable('oauth_grant')
+    .set({ ended_at: nowMs, end_reason: reason })
+    .where('ended_at', 'is', null)
+    .where('expires_at', '>', nowMs)
+    .returning('id')
+  if ('id' in ending) query = query.where('id', '=', ending.id)
   else query = query.where('client_id', '=', ending.clientId)
   if ('personId' in ending) query = query.where('person_id', '=', ending.personId)
   if ('siteId' in ending) {
@@ -105,57 +179,52 @@ export async function endGrants(
   }
   if ('withScopes' in ending) {
     const { withScopes } = ending
-    query = query.where('grant_id', 'in', (q) =>
-      q.selectFrom('connection_scope').select('grant_id').where('scope', 'in', withScopes),
+    query = query.where('id', 'in', (q) =>
+      q.selectFrom('oauth_grant_scope').select('grant_id').where('scope', 'in', withScopes),
     )
   }
   const rows = await query.execute()
-  return rows.map(({ grant_id }) => grant_id)
+  return rows.map(({ id }) => id)
 }
 
-async function insertRow(
+async function saveRow(
   trx: Transaction<Schema>,
-  connection: NewGrant,
-  nowMs: number,
-): Promise<boolean> {
+  grant: NewGrant,
+  { nowMs, expiresAt }: { readonly nowMs: number; readonly expiresAt: number },
+): Promise<void> {
+  const allowed = JSON.stringify(grant.allowed)
   await trx
-    .insertInto('connection')
+    .insertInto('oauth_grant')
     .values({
-      grant_id: connection.grantId,
-      person_id: connection.personId,
-      client_id: connection.clientId,
-      client_name: connection.clientName,
-      client_origin: connection.clientOrigin,
-      site_id: connection.siteId ?? null,
+      id: grant.id,
+      person_id: grant.personId,
+      client_id: grant.clientId,
+      client_name: grant.clientName,
+      client_origin: grant.clientOrigin,
+      site_id: grant.siteId ?? null,
+      document_fingerprint: grant.documentFingerprint ?? null,
+      allowed,
       granted_at: nowMs,
-      expires_at: connection.expiresAtMs,
-      last_used_at: null,
+      expires_at: expiresAt,
     })
     .onConflict((conflict) =>
-      conflict.column('grant_id').doUpdateSet({ expires_at: connection.expiresAtMs }),
+      conflict
+        .column('id')
+        .doUpdateSet({ allowed, expires_at: expiresAt })
+        // A grant that somebody ended meanwhile stays ended.
+        .where('oauth_grant.ended_at', 'is', null),
     )
     .execute()
-  return true
 }
 
-/** A connection that somebody ended meanwhile stays ended. */
-async function prolongRow(
-  trx: Transaction<Schema>,
-  { grantId, expiresAtMs }: NewGrant,
-): Promise<boolean> {
-  const { numUpdatedRows } = await trx
-    .updateTable('connection')
-    .set({ expires_at: expiresAtMs })
-    .where('grant_id', '=', grantId)
-    .executeTakeFirstOrThrow()
-  return numUpdatedRows > 0n
-}
-
-async function keepScopes(trx: Transaction<Schema>, { grantId, scopes }: NewGrant): Promise<void> {
+async function saveScopes(trx: Transaction<Schema>, { id, allowed }: NewGrant): Promise<void> {
+  const { openid, resources } = allowed
+  const named = [openid?.scope ?? '', ...Object.values(resources ?? {})].join(' ').split(' ')
+  const scopes = [...new Set(named)].filter((name) => findScope(name))
   if (scopes.length === 0) return
   await trx
-    .insertInto('connection_scope')
-    .values(scopes.map((scope) => ({ grant_id: grantId, scope })))
+    .insertInto('oauth_grant_scope')
+    .values(scopes.map((scope) => ({ grant_id: id, scope })))
     .onConflict((conflict) => conflict.columns(['grant_id', 'scope']).doNothing())
     .execute()
 }

@@ -5,7 +5,7 @@ import type { Schema } from '../store/schema.ts'
 import { dayOf } from './grant-store.ts'
 
 /**
- * Counts the uses of connections without a write at the use: counts gather in memory and are added
+ * Counts the uses of grants without a write at the use: counts gather in memory and are added
  * to the database every few seconds and when the process stops. A process that is killed loses what
  * it counted in between, which is worth less than a disk write at every call of an API.
  */
@@ -63,12 +63,13 @@ export function makeGrantUsage(database: Database, now: () => number): GrantUsag
 async function write(trx: Transaction<Schema>, batch: readonly [string, Uses][]): Promise<void> {
   const grantIds = batch.map(([grantId]) => grantId)
   const live = await trx
-    .selectFrom('connection')
-    .select(['grant_id', 'last_used_at'])
-    .where('grant_id', 'in', grantIds)
+    .selectFrom('oauth_grant')
+    .select(['id', 'last_used_at'])
+    .where('id', 'in', grantIds)
+    .where('ended_at', 'is', null)
     .execute()
-  // A grant that ended meanwhile has no row, and nothing to be counted for.
-  const lastUsedAt = new Map(live.map((row) => [row.grant_id, row.last_used_at ?? 0]))
+  // A grant that ended meanwhile is nothing to be counted for.
+  const lastUsedAt = new Map(live.map((row) => [row.id, row.last_used_at ?? 0]))
   const counted = batch.filter(([grantId]) => lastUsedAt.has(grantId))
   if (counted.length === 0) return
 
@@ -78,20 +79,20 @@ async function write(trx: Transaction<Schema>, batch: readonly [string, Uses][])
     calls,
   }))
   await trx
-    .insertInto('connection_day')
+    .insertInto('oauth_grant_day')
     .values(days)
     .onConflict((conflict) =>
       conflict.columns(['grant_id', 'day']).doUpdateSet((eb) => ({
-        calls: eb('connection_day.calls', '+', eb.ref('excluded.calls')),
+        calls: eb('oauth_grant_day.calls', '+', eb.ref('excluded.calls')),
       })),
     )
     .execute()
   for (const [grantId, { lastAtMs }] of counted) {
     if (lastAtMs - (lastUsedAt.get(grantId) ?? 0) < LAST_USED_STEP_MS) continue
     await trx
-      .updateTable('connection')
+      .updateTable('oauth_grant')
       .set({ last_used_at: lastAtMs })
-      .where('grant_id', '=', grantId)
+      .where('id', '=', grantId)
       .execute()
   }
 }

@@ -4,7 +4,7 @@ import type { AppLine } from './grant-lists.ts'
 import { endGrants } from './grant-store.ts'
 
 /**
- * A person takes back what they allowed: every connection of theirs with this client at this site,
+ * A person takes back what they allowed: every grant of theirs to this client at this site,
  * from whatever browser, with a line in the audit trail.
  *
  * @returns the grants that ended; none when there was nothing to take back
@@ -15,7 +15,7 @@ export async function removeApp(
   actor: Actor,
 ): Promise<readonly string[]> {
   return await kysely.transaction().execute(async (trx) => {
-    const ended = await endGrants(trx, line)
+    const ended = await endGrants(trx, line, { reason: 'the person removed it', nowMs: actor.now })
     if (ended.length === 0) return ended
     await recordAuditEvent(trx, actor, {
       action: 'connection.remove',

@@ -1,4 +1,5 @@
 import { type DocumentNode, GraphQLError, type GraphQLSchema, parse, validate } from 'graphql'
+import { LRUCache } from 'lru-cache'
 
 import { type DocumentLimits, findExceededLimit, limitExceeded } from './limits.ts'
 
@@ -29,24 +30,18 @@ export function makePrepareDocument(
   schema: GraphQLSchema,
   limits: DocumentLimits & DocumentCacheLimits,
 ): PrepareDocument {
-  const kept = new Map<string, PreparedDocument>()
-  let characters = 0
-
-  const keep = (source: string, prepared: PreparedDocument) => {
-    if (source.length > limits.cachedDocumentCharactersMax) return
-    if (!kept.delete(source)) characters += source.length
-    kept.set(source, prepared)
-    for (const oldest of kept.keys()) {
-      if (kept.size <= limits.cachedDocumentsMax && characters <= limits.cachedCharactersMax) break
-      kept.delete(oldest)
-      characters -= oldest.length
-    }
-  }
-
+  const kept = new LRUCache<string, PreparedDocument>({
+    max: limits.cachedDocumentsMax,
+    maxSize: limits.cachedCharactersMax,
+    maxEntrySize: limits.cachedDocumentCharactersMax,
+    sizeCalculation: (_prepared, source) => source.length,
+  })
   return (source) => {
-    const prepared = kept.get(source) ?? prepare(source, schema, limits)
+    const known = kept.get(source)
+    if (known) return known
+    const prepared = prepare(source, schema, limits)
     // What is not valid is not kept: it would push out what is asked for again and again.
-    if (prepared.kind === 'valid') keep(source, prepared)
+    if (prepared.kind === 'valid') kept.set(source, prepared)
     return prepared
   }
 }

@@ -9,10 +9,10 @@ import {
 } from 'graphql'
 
 import { isRefusal } from '../http/errors.ts'
-import type { Cursors } from '../member/connection.ts'
 import type { MemberData } from '../member/member-data.ts'
 import type { BearerToken } from '../resource-server/verdict.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../scopes/catalogue.ts'
+import type { Cursors } from '../store/cursor.ts'
 import { makeBatch } from './batch.ts'
 import { makeCostOf } from './cost.ts'
 import {

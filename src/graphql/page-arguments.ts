@@ -1,4 +1,5 @@
-import type { CursorScope, Cursors, PageRequest } from '../member/connection.ts'
+import type { CursorScope, Cursors } from '../store/cursor.ts'
+import type { PageRequest } from '../store/keyset.ts'
 import { badArgument } from './errors.ts'
 
 /** design 21; `schema.graphql` says the same two numbers. */
@@ -21,7 +22,7 @@ export function pageRequest(
     throw badArgument('first', `first must be from 1 to ${PAGE_SIZE_MAX}`)
   }
   if (after == null) return { first: size, after: undefined }
-  const key = cursors.open(after, scope)
-  if (!key) throw badArgument('after', 'after is not a cursor of this list')
-  return { first: size, after: key }
+  const place = cursors.open(after, scope)
+  if (!place) throw badArgument('after', 'after is not a cursor of this list')
+  return { first: size, after: place }
 }

@@ -1,7 +1,9 @@
-import type { CursorScope, Cursors, Membership, PagedList, PageKey } from '../member/connection.ts'
 import type { MemberData } from '../member/member-data.ts'
 import type { Notification, NotificationSubscription } from '../member/notifications.ts'
+import type { Membership, PagedList } from '../member/paged-list.ts'
 import type { EnrolledCourse, WatchedLecture } from '../member/purchases.ts'
+import type { Cursors } from '../store/cursor.ts'
+import type { PlaceInList } from '../store/keyset.ts'
 import { notFound } from './errors.ts'
 import { type PageArguments, pageRequest } from './page-arguments.ts'
 
@@ -71,7 +73,7 @@ const mutation = {
 
 const viewer = {
   id: ({ personId }) => personId,
-  schools: ({ personId }, _args, { data }) => data.listSchools(personId),
+  schools: ({ personId }, _args, { data }) => data.listSites(personId),
   enrolledCourses: (_source, args: PageArguments, context) =>
     connection({ list: context.data.enrolledCourses, name: 'enrolledCourses', args, context }),
   digitalProducts: (_source, args: PageArguments, context) =>
@@ -130,30 +132,29 @@ function isPossibleId(id: string): boolean {
   return id.length <= ID_LENGTH_MAX && !id.includes('\0')
 }
 
-interface Asked<Item> {
-  readonly list: PagedList<Item>
+interface AskedList<Row> {
+  readonly list: PagedList<Row>
   /** The name of the list, to which its cursors are bound. */
   readonly name: string
   readonly args: PageArguments
   readonly context: MemberContext
 }
 
-async function connection<Item>({ list, name, args, context }: Asked<Item>) {
+async function connection<Row>({ list, name, args, context }: AskedList<Row>) {
   const { caller, cursors } = context
-  const { personId, siteId } = caller
-  const scope: CursorScope = { personId, siteId, list: name }
+  const scope = [caller.personId, caller.siteId, name]
   const request = pageRequest(args, cursors, scope)
-  const { placed, hasNextPage } = await list.page(caller, request)
-  const sealed = (at: { key: PageKey } | undefined) => () =>
-    at ? cursors.seal(at.key, scope) : null
+  const { rows, places, hasNextPage } = await list.page(caller, request)
+  const sealed = (place: PlaceInList | undefined) => () =>
+    place ? cursors.seal(place, scope) : null
   return {
-    nodes: placed.map(({ item }) => item),
-    edges: placed.map((place) => ({ cursor: sealed(place), node: place.item })),
+    nodes: rows,
+    edges: rows.map((node, index) => ({ cursor: sealed(places[index]), node })),
     pageInfo: {
       hasNextPage,
       hasPreviousPage: request.after !== undefined,
-      startCursor: sealed(placed[0]),
-      endCursor: sealed(placed.at(-1)),
+      startCursor: sealed(places[0]),
+      endCursor: sealed(places.at(-1)),
     },
     totalCount: () => list.count(caller),
   }

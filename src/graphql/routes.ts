@@ -1,15 +1,18 @@
 import type { ExecutionResult, GraphQLError } from 'graphql'
 import { createHandler, type RequestParams, type Response } from 'graphql-http'
 import type { Context } from 'koa'
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
+import type { Page } from '../../views/layout.ts'
 import { memberApiPage } from '../../views/member-api.ts'
 import { sendError } from '../http/error-handler.ts'
 import { methodNotAllowed, unsupportedBody } from '../http/errors.ts'
 import { openCors } from '../http/open-cors.ts'
+import { sendPublicPage } from '../http/page.ts'
 import { paths } from '../http/paths.ts'
 import { decodeUtf8, readRequestBody } from '../http/request-body.ts'
 import { logFields, requestIdOf } from '../http/request-log.ts'
+import { makeRouter } from '../http/router.ts'
 import { type Protection, refuse, verdictOf } from '../resource-server/protect.ts'
 import {
   type BearerToken,
@@ -41,7 +44,7 @@ export interface MemberRoutesDependencies {
 }
 
 /**
- * The Member API over HTTP (specification, POST /member/graphql): GraphQL over HTTP, POST only, one
+ * The Member API over HTTP (specification, Member API): GraphQL over HTTP, POST only, one
  * operation a request. A browser that is pointed at the address gets a page that explains it.
  */
 export function memberRoutes(dependencies: MemberRoutesDependencies): Router {
@@ -51,7 +54,7 @@ export function memberRoutes(dependencies: MemberRoutesDependencies): Router {
   }
   const page = explanation(dependencies.baseUrl)
   const handle = makeHandler(dependencies.api)
-  const router = new Router()
+  const router = makeRouter()
 
   router.get(paths.memberSchema, openCors(['GET']), (ctx) => {
     ctx.set('Cache-Control', `public, max-age=${dependencies.schemaCacheSeconds}`)
@@ -63,7 +66,7 @@ export function memberRoutes(dependencies: MemberRoutesDependencies): Router {
     if (ctx.method === 'GET' || ctx.method === 'HEAD') {
       ctx.vary('Accept')
       // JSON comes first, so that a program which accepts anything is told that it must POST.
-      if (ctx.accepts('json', 'html') === 'html') return sendPage(ctx, page)
+      if (ctx.accepts('json', 'html') === 'html') return sendPublicPage(ctx, page)
     }
     if (ctx.method !== 'POST') {
       ctx.set('Allow', 'POST')
@@ -77,7 +80,7 @@ export function memberRoutes(dependencies: MemberRoutesDependencies): Router {
   return router
 }
 
-function explanation(baseUrl: string): string {
+function explanation(baseUrl: string): Page {
   return memberApiPage({
     endpoint: baseUrl + paths.graphql,
     readScope: MEMBER_READ,
@@ -91,12 +94,7 @@ function explanation(baseUrl: string): string {
       { href: paths.authMd, label: 'auth.md', what: 'how to get an access token, step by step' },
       { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and answer' },
     ],
-  }).toString()
-}
-
-function sendPage(ctx: Context, page: string): void {
-  ctx.type = 'html'
-  ctx.body = page
+  })
 }
 
 /** A token that can do nothing here is told so before its request is read. */

@@ -1,13 +1,14 @@
 import type Router from 'koa-router'
 
-import type { Cursors } from '../member/connection.ts'
 import { makeMemberData } from '../member/member-data.ts'
 import type { VerifyBearer } from '../resource-server/verdict.ts'
+import type { Cursors } from '../store/cursor.ts'
+import type { Database } from '../store/database.ts'
 import { type ExecuteMember, type MemberApiLimits, makeMemberApi } from './member-api.ts'
 import { memberRoutes } from './routes.ts'
 
 export interface MemberPorts {
-  readonly database: Parameters<typeof makeMemberData>[0]
+  readonly database: Database
   readonly cursors: Cursors
   readonly verifyBearer: VerifyBearer
   readonly limits: MemberApiLimits

@@ -1,16 +1,19 @@
 import type { Middleware } from 'koa'
 
 /**
- * Lets each fixed address be spelled in one way only.
+ * Lets each address of the engine be spelled in one way only, as `router.ts` does for our own.
  *
  * The engine's router ignores letter case and one trailing slash, so that `/API/OAuth/Token/` would
  * reach the token endpoint past everything in front that compares paths. Such a spelling is 404 here.
+ *
+ * @param patterns addresses, with `:name` for a segment that may be anything
  */
-export function canonicalPath(fixedPaths: Iterable<string>): Middleware {
-  const fixed = new Set(fixedPaths)
+export function canonicalPath(patterns: readonly string[]): Middleware {
+  const escaped = patterns.map((path) => path.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+'))
+  const exact = new RegExp(`^(${escaped.join('|')})$`)
+  const folded = new RegExp(`^(${escaped.join('|')})/?$`, 'i')
   return async (ctx, next) => {
-    const canonical = ctx.path.toLowerCase().replace(/\/$/, '')
-    if (ctx.path !== canonical && fixed.has(canonical)) return
+    if (folded.test(ctx.path) && !exact.test(ctx.path)) return
     await next()
   }
 }

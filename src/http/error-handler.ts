@@ -2,6 +2,7 @@ import type { Context, Middleware } from 'koa'
 
 import { errorPage } from '../../views/error.ts'
 import { isRefusal } from './errors.ts'
+import { sendPublicPage } from './page.ts'
 import { logFields, requestIdOf } from './request-log.ts'
 
 export interface ErrorBody {
@@ -43,12 +44,12 @@ export function sendError(ctx: Context, status: number, body: ErrorBody): void {
 
 /** Answers with the error page; the status stands already. */
 export function sendErrorPage(ctx: Context, body: ErrorBody): void {
-  ctx.type = 'html'
-  ctx.body = errorPage({
+  const page = errorPage({
     code: body.error,
     description: body.error_description ?? 'The request could not be answered.',
     errorId: requestIdOf(ctx),
-  }).toString()
+  })
+  sendPublicPage(ctx, page)
 }
 
 /** What a fault says to the outside: an id that leads to the log, and nothing else. */

@@ -1,7 +1,9 @@
 /**
- * Every fixed address that the service answers, relative to {base_url} (specification, Endpoints).
- * Routers, the engine's routes, discovery documents and the request log read this one table.
+ * Every address that the service answers, relative to {base_url}, and nowhere else. Routers, the
+ * engine's routes, discovery documents, pages and the request log read these tables.
  */
+
+/** The addresses for programs (specification, Endpoints). `/openapi.json` describes exactly these. */
 export const paths = {
   authorization: '/oauth/authorize',
   token: '/api/oauth/token',
@@ -11,14 +13,85 @@ export const paths = {
   jwks: '/api/oauth/jwks',
   registration: '/api/oauth/register',
   endSession: '/oauth/logout',
+
   graphql: '/member/graphql',
   memberSchema: '/member/schema.graphql',
   mcp: '/mcp',
+
   protectedResource: '/.well-known/oauth-protected-resource',
+  protectedResourceMcp: '/.well-known/oauth-protected-resource/mcp',
+  protectedResourceGraphql: '/.well-known/oauth-protected-resource/member/graphql',
   authorizationServer: '/.well-known/oauth-authorization-server',
   openidConfiguration: '/.well-known/openid-configuration',
   openApi: '/openapi.json',
   authMd: '/auth.md',
+
   health: '/healthz',
   ready: '/readyz',
 } as const
+
+const site = '/admin/:site'
+const application = `${site}/applications/:client`
+
+/** The pages between an authorization request and its answer, by the name of the engine's prompt. */
+export const promptPages = {
+  login: '/interaction/:uid/login',
+  select_account: '/interaction/:uid/select_account',
+  consent: '/interaction/:uid/consent',
+} as const
+
+/** The addresses for people, as patterns of a router. They are no part of the protocol. */
+export const pages = {
+  welcome: '/',
+  stylesheet: '/assets/:file',
+
+  ...promptPages,
+  cancelLogin: `${promptPages.login}/cancel`,
+  cancelSiteChoice: `${promptPages.select_account}/cancel`,
+  cancelConsent: `${promptPages.consent}/cancel`,
+
+  /** Where the sign-in to the pages below comes back to; the redirect address of `own-client.ts`. */
+  signedIn: '/signed-in',
+  signOut: '/sign-out',
+
+  account: '/account',
+  apps: '/account/apps',
+  removeApp: '/account/apps/remove',
+  signOutEverywhere: '/account/sign-out-everywhere',
+  signedOutEverywhere: '/account/signed-out-everywhere',
+
+  admin: '/admin',
+  site,
+  audit: `${site}/audit`,
+  beta: `${site}/beta`,
+  betaOn: `${site}/beta/on`,
+  betaOff: `${site}/beta/off`,
+  documentClients: `${site}/self-declared-clients`,
+  approveDocumentClient: `${site}/self-declared-clients/approved`,
+  blockDocumentClient: `${site}/self-declared-clients/blocked`,
+  applications: `${site}/applications`,
+  newApplication: `${site}/applications/new`,
+  application,
+  editApplication: `${application}/edit`,
+  enableApplication: `${application}/enable`,
+  disableApplication: `${application}/disable`,
+  deleteApplication: `${application}/delete`,
+  secrets: `${application}/secrets`,
+  removeSecret: `${application}/secrets/:secret/remove`,
+  people: `${application}/people`,
+  endAllGrants: `${application}/people/end-all`,
+  endGrant: `${application}/people/:person/end`,
+  refusals: `${application}/refusals`,
+} as const
+
+/** What the engine makes of the two addresses to which a browser is sent. */
+export const enginePages = {
+  resume: `${paths.authorization}/:uid`,
+  confirmSignOut: `${paths.endSession}/confirm`,
+  signedOut: `${paths.endSession}/success`,
+} as const
+
+/** The address that a pattern stands for. */
+export function addressOf(pattern: string, values: Readonly<Record<string, string>>): string {
+  return pattern.replace(/:(\w+)/g, (_, name) => encodeURIComponent(values[name] ?? ''))
+}

@@ -1,10 +1,22 @@
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { areaStylesheet, stylesheet } from '../../views/stylesheet.ts'
 import { type WelcomePage, welcomePage } from '../../views/welcome.ts'
 import { isRefusal } from './errors.ts'
-import { paths } from './paths.ts'
+import { sendPublicPage } from './page.ts'
+import { addressOf, pages, paths } from './paths.ts'
 import { logFields } from './request-log.ts'
+import { makeRouter } from './router.ts'
+
+const links = [
+  {
+    href: paths.openidConfiguration,
+    label: 'OpenID configuration',
+    what: 'OpenID Connect Discovery',
+  },
+  { href: paths.authMd, label: 'auth.md', what: 'how to get and use a token, step by step' },
+  { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and answer' },
+]
 
 export interface HttpDependencies {
   /** Rejects when a store does not answer in time. */
@@ -16,15 +28,14 @@ export interface HttpDependencies {
 
 /** GET /, the stylesheet, /healthz (the process is alive) and /readyz (its stores answer). */
 export function httpRoutes({ checkStores, welcome, conformance }: HttpDependencies): Router {
-  const router = new Router()
+  const router = makeRouter()
 
-  router.get('/', (ctx) => {
-    ctx.type = 'html'
-    ctx.body = welcomePage({ ...welcome, links: welcomeLinks }).toString()
+  router.get(pages.welcome, (ctx) => {
+    sendPublicPage(ctx, welcomePage({ ...welcome, accountHref: pages.account, links }))
   })
 
-  for (const { path, content } of [stylesheet, areaStylesheet]) {
-    router.get(path, (ctx) => {
+  for (const { file, content } of [stylesheet, areaStylesheet]) {
+    router.get(addressOf(pages.stylesheet, { file }), (ctx) => {
       // The address holds a digest of the content, so that it may be kept for ever.
       ctx.set('Cache-Control', 'public, max-age=31536000, immutable')
       ctx.type = 'css'
@@ -51,13 +62,3 @@ export function httpRoutes({ checkStores, welcome, conformance }: HttpDependenci
 
   return router
 }
-
-const welcomeLinks = [
-  {
-    href: paths.openidConfiguration,
-    label: 'OpenID configuration',
-    what: 'OpenID Connect Discovery',
-  },
-  { href: paths.authMd, label: 'auth.md', what: 'how to get and use a token, step by step' },
-  { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and answer' },
-]

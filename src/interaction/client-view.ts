@@ -1,4 +1,5 @@
 import type { ClientView } from '../../views/client-view.ts'
+import { isLoopbackHost } from '../http/loopback.ts'
 import type { ClientOrigin } from '../scopes/policy.ts'
 import type { PendingInteraction } from './pending-interaction.ts'
 
@@ -9,8 +10,6 @@ const kindOf = {
   loopback: 'loopback',
   first_party: 'own',
 } as const satisfies Record<ClientOrigin | 'first_party', ClientView['kind']>
-
-const loopbackHostnames: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost'])
 
 /** What the pages say about the application that asks. */
 export function clientView({ client, redirectUri }: PendingInteraction): ClientView {
@@ -26,6 +25,6 @@ export function clientView({ client, redirectUri }: PendingInteraction): ClientV
 /** Where a redirect address leads, in words; an address on the person's own machine is said so. */
 function hostOf(redirectUri: string): string {
   const url = new URL(redirectUri)
-  if (loopbackHostnames.has(url.hostname)) return `this computer (${url.hostname})`
+  if (isLoopbackHost(url.hostname)) return `this computer (${url.hostname})`
   return url.host === '' ? `an app on this device (${url.protocol.slice(0, -1)})` : url.host
 }

@@ -1,18 +1,21 @@
 import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { consentPage } from '../../views/consent.ts'
-import type { Html } from '../../views/html.ts'
+import type { Page } from '../../views/layout.ts'
 import { signInPage } from '../../views/sign-in.ts'
 import { siteChoicePage } from '../../views/site-choice.ts'
 import { interactionGone } from '../http/errors.ts'
 import { formField } from '../http/form.ts'
+import { seeOther, sendPage } from '../http/page.ts'
+import { addressOf, pages } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
+import { makeRouter } from '../http/router.ts'
 import { contentSecurityPolicy, formTarget } from '../http/security-headers.ts'
 import type { NotSignedIn, SignInService } from '../people/authenticate.ts'
 import type { Person } from '../people/person-store.ts'
-import { findScope } from '../scopes/catalogue.ts'
+import { describeScopes } from '../scopes/scope-sentences.ts'
 import { clientView } from './client-view.ts'
 import { checkForm, formToken } from './form-token.ts'
 import type { Interactions, PendingInteraction, PromptName } from './pending-interaction.ts'
@@ -26,56 +29,62 @@ export interface InteractionDependencies {
 
 const FORM_BYTES_MAX = '16kb'
 
+const addresses: Readonly<Record<PromptName, { answer: string; cancel: string }>> = {
+  login: { answer: pages.login, cancel: pages.cancelLogin },
+  select_account: { answer: pages.select_account, cancel: pages.cancelSiteChoice },
+  consent: { answer: pages.consent, cancel: pages.cancelConsent },
+}
+
 /**
  * /interaction/:uid/login, /select_account and /consent: the pages between an authorization request
  * and its answer. Each prompt has its own address, and `POST …/cancel` refuses at any of them.
  */
 export function interactionRoutes(dependencies: InteractionDependencies): Router {
-  const router = new Router({ prefix: '/interaction/:uid' })
+  const router = makeRouter()
   const { interactions } = dependencies
   const form = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
 
-  router.get('/login', async (ctx) => {
+  router.get(pages.login, async (ctx) => {
     const pending = await findPending(ctx, 'login', dependencies)
-    sendPage(
+    showPage(
       ctx,
       pending,
       signInPage({ ...frameOf(pending, dependencies), login: pending.loginHint }),
     )
   })
-  router.post('/login', form, async (ctx) => {
+  router.post(pages.login, form, async (ctx) => {
     const pending = await findSubmitted(ctx, 'login', dependencies)
     await answerSignIn(ctx, pending, dependencies)
   })
 
-  router.get('/select_account', async (ctx) => {
+  router.get(pages.select_account, async (ctx) => {
     const pending = await findPending(ctx, 'select_account', dependencies)
     if (pending.sites.length < 2) {
-      return goOn(ctx, await interactions.siteChosen(ctx, pending.sites[0]?.id))
+      return seeOther(ctx, await interactions.siteChosen(ctx, pending.sites[0]?.id))
     }
     await sendSiteChoice(ctx, pending, dependencies)
   })
-  router.post('/select_account', form, async (ctx) => {
+  router.post(pages.select_account, form, async (ctx) => {
     const pending = await findSubmitted(ctx, 'select_account', dependencies)
     const site = pending.sites.find(({ id }) => id === formField(ctx, 'site'))
-    if (site) return goOn(ctx, await interactions.siteChosen(ctx, site.id))
+    if (site) return seeOther(ctx, await interactions.siteChosen(ctx, site.id))
     ctx.status = 422
     await sendSiteChoice(ctx, pending, dependencies)
   })
 
-  router.get('/consent', async (ctx) => {
+  router.get(pages.consent, async (ctx) => {
     const pending = await findPending(ctx, 'consent', dependencies)
     await sendConsent(ctx, pending, dependencies)
   })
-  router.post('/consent', form, async (ctx) => {
+  router.post(pages.consent, form, async (ctx) => {
     await findSubmitted(ctx, 'consent', dependencies)
-    goOn(ctx, await interactions.consented(ctx))
+    seeOther(ctx, await interactions.consented(ctx))
   })
 
   for (const prompt of ['login', 'select_account', 'consent'] as const) {
-    router.post(`/${prompt}/cancel`, form, async (ctx) => {
+    router.post(addresses[prompt].cancel, form, async (ctx) => {
       await findSubmitted(ctx, prompt, dependencies)
-      goOn(ctx, await interactions.refused(ctx, 'the person refused the request'))
+      seeOther(ctx, await interactions.refused(ctx, 'the person refused the request'))
     })
   }
   return router
@@ -112,12 +121,12 @@ async function answerSignIn(
   const outcome = await dependencies.signIn({ login, password, address: ctx.ip })
   if (outcome.kind === 'signed-in') {
     logFields(ctx).person = outcome.personId
-    return goOn(ctx, await dependencies.interactions.signedIn(ctx, outcome.personId))
+    return seeOther(ctx, await dependencies.interactions.signedIn(ctx, outcome.personId))
   }
   const [status, problem] = explain(outcome)
   ctx.status = status
   logFields(ctx).detail = `sign-in ${outcome.kind}`
-  sendPage(ctx, pending, signInPage({ ...frameOf(pending, dependencies), login, problem }))
+  showPage(ctx, pending, signInPage({ ...frameOf(pending, dependencies), login, problem }))
 }
 
 function explain(outcome: NotSignedIn): [number, string] {
@@ -145,7 +154,7 @@ async function sendSiteChoice(
     sites: pending.sites,
     problem: ctx.status === 422 ? 'Please choose one of your sites.' : undefined,
   })
-  sendPage(ctx, pending, page)
+  showPage(ctx, pending, page)
 }
 
 async function sendConsent(
@@ -153,28 +162,22 @@ async function sendConsent(
   pending: PendingInteraction,
   dependencies: InteractionDependencies,
 ): Promise<void> {
-  const sentences = (write: boolean) =>
-    pending.scopes
-      .flatMap((name) => findScope(name) ?? [])
-      .filter(({ access }) => (access === 'write') === write)
-      .map(({ sentence }) => sentence)
   const page = consentPage({
     ...frameOf(pending, dependencies),
     person: await personOf(pending, dependencies),
     site: pending.sites[0],
-    canSee: sentences(false),
-    canChange: sentences(true),
+    ...describeScopes(pending.scopes),
     signOutHref: pending.otherAccountHref,
   })
-  sendPage(ctx, pending, page)
+  showPage(ctx, pending, page)
 }
 
 /** What every page of an interaction needs. */
 function frameOf(pending: PendingInteraction, { formKey }: InteractionDependencies) {
-  const action = `/interaction/${pending.uid}/${pending.prompt}`
+  const { answer, cancel } = addresses[pending.prompt]
   return {
-    action,
-    deny: `${action}/cancel`,
+    action: addressOf(answer, { uid: pending.uid }),
+    deny: addressOf(cancel, { uid: pending.uid }),
     csrf: formToken(pending.uid, formKey),
     client: clientView(pending),
   }
@@ -189,16 +192,8 @@ async function personOf(
   return person
 }
 
-function sendPage(ctx: Context, { redirectUri }: PendingInteraction, page: Html): void {
-  // ctx.body would turn a 404 into 200, and keeps every other status.
-  ctx.body = page.toString()
-  ctx.type = 'html'
-  ctx.set('Cache-Control', 'no-store')
+/** The page's forms lead to the application in the end, which its policy has to allow. */
+function showPage(ctx: Context, { redirectUri }: PendingInteraction, page: Page): void {
+  sendPage(ctx, page)
   ctx.set('Content-Security-Policy', contentSecurityPolicy([formTarget(redirectUri)]))
-}
-
-function goOn(ctx: Context, address: string): void {
-  ctx.redirect(address)
-  ctx.status = 303
-  ctx.set('Cache-Control', 'no-store')
 }

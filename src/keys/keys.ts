@@ -1,3 +1,4 @@
+import { type Cursors, makeCursors } from '../store/cursor.ts'
 import type { Database } from '../store/database.ts'
 import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './secret-root.ts'
 import { type KeyDependencies, type KeyPolicy, type KeyRing, loadKeyRing } from './signing-keys.ts'
@@ -14,6 +15,8 @@ export interface KeySettings {
 /** Everything secret that the service has: its root secrets, and the keys that sign tokens. */
 export interface Keys {
   readonly secretRoot: SecretRoot
+  /** Signs the cursors of every list. */
+  readonly cursors: Cursors
   readonly signing: KeyDependencies
   loadRing(): Promise<KeyRing>
 }
@@ -21,5 +24,6 @@ export interface Keys {
 export function openKeys({ secrets, dataDir, policy, database, now }: KeySettings): Keys {
   const secretRoot = makeSecretRoot(secrets ?? [readOrMakeSecret(dataDir)])
   const signing = { database, secretRoot, policy, now }
-  return { secretRoot, signing, loadRing: () => loadKeyRing(signing) }
+  const cursors = makeCursors(secretRoot.cursorKeys)
+  return { secretRoot, cursors, signing, loadRing: () => loadKeyRing(signing) }
 }

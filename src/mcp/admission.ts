@@ -1,3 +1,5 @@
+import { isLoopbackUrl } from '../http/loopback.ts'
+
 /**
  * From which hosts and origins the tool endpoint may be spoken to. A page of a stranger that rebinds
  * its name to a loopback address sends its own name as Host and Origin (MCP, Streamable HTTP:
@@ -10,8 +12,6 @@ export interface Admission {
 
 export interface AdmissionPolicy {
   readonly baseUrl: string
-  /** Whether an address can only be reached from the machine itself. */
-  readonly isLoopback: (url: string) => boolean
   /** Further origins of browser clients, or `*` for all. */
   readonly allowedOrigins: readonly string[]
 }
@@ -22,20 +22,20 @@ export interface AdmissionPolicy {
  * beside it. `*` admits pages of every origin, as design 28 has it for the other endpoints: no
  * browser adds a credential by itself here, and the host is checked all the same.
  */
-export function makeAdmission({ baseUrl, isLoopback, allowedOrigins }: AdmissionPolicy): Admission {
+export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy): Admission {
   const base = new URL(baseUrl)
-  const atHome = isLoopback(baseUrl)
+  const atHome = isLoopbackUrl(baseUrl)
   const listed = new Set(allowedOrigins)
   return {
     admitsHost(host = '') {
       const url = isHost(host) ? URL.parse(`${base.protocol}//${host}`) : null
-      return url !== null && (url.host === base.host || (atHome && isLoopback(url.href)))
+      return url !== null && (url.host === base.host || (atHome && isLoopbackUrl(url.href)))
     },
     admitsOrigin(origin) {
       const url = URL.parse(origin)
       if (!url || url.origin !== origin) return listed.has('*')
       if (origin === base.origin || listed.has('*') || listed.has(origin)) return true
-      return atHome && /^https?:$/.test(url.protocol) && isLoopback(origin)
+      return atHome && /^https?:$/.test(url.protocol) && isLoopbackUrl(origin)
     },
   }
 }

@@ -1,4 +1,5 @@
 import type { Tool as ToolDescription } from '@modelcontextprotocol/server'
+import { LRUCache } from 'lru-cache'
 
 import type { BearerToken } from '../resource-server/verdict.ts'
 import { memberTools } from './member-tools.ts'
@@ -27,8 +28,7 @@ export function findTool(name: unknown): Tool | undefined {
 const describedByName = once(
   () => new Map(toolCatalogue.map((tool) => [tool.name, describeTool(tool)])),
 )
-const listsByScopes = new Map<string, ToolDescription[]>()
-const LISTS_KEPT_MAX = 500
+const listsByScopes = new LRUCache<string, ToolDescription[]>({ max: 500 })
 const usedScopes = new Set(toolCatalogue.flatMap(({ access }) => scopesOf(access)))
 
 /**
@@ -43,7 +43,6 @@ export function listTools(caller: BearerToken | undefined): ToolDescription[] {
   const list = toolCatalogue
     .filter(({ access }) => access.kind === 'token' || isOpen(access, caller))
     .flatMap(({ name }) => describedByName().get(name) ?? [])
-  if (listsByScopes.size >= LISTS_KEPT_MAX) listsByScopes.clear()
   listsByScopes.set(key, list)
   return list
 }

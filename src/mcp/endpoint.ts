@@ -16,7 +16,6 @@ export interface ToolEndpointPorts extends Omit<ToolParts, 'service' | 'read'> {
   readonly database: Database
   readonly policy: RequestLimitPolicy &
     Pick<AdmissionPolicy, 'allowedOrigins'> & { readonly bodyBytesMax: number }
-  readonly isLoopback: AdmissionPolicy['isLoopback']
   readonly resourceMetadataUrl: string
   readonly redis: Redis | Cluster | undefined
   readonly verifyBearer: VerifyBearer
@@ -27,7 +26,7 @@ export function toolEndpoint(ports: ToolEndpointPorts): Router {
   const { baseUrl, serviceName, database, policy } = ports
   return toolRoutes({
     ...ports,
-    admission: makeAdmission({ ...ports, allowedOrigins: policy.allowedOrigins }),
+    admission: makeAdmission({ baseUrl, allowedOrigins: policy.allowedOrigins }),
     limits: makeRequestLimits(policy, ports.redis),
     tools: makeToolServer({
       ...ports,

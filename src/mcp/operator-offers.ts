@@ -21,11 +21,10 @@ import {
   idArgument,
   isoTime,
   isoTimeOrNull,
+  listAnswer,
   moment,
-  pageAnswer,
   pageArguments,
   pageOf,
-  pageRequest,
   slugArgument,
 } from './shapes.ts'
 import { type Tool, ToolProblem } from './tool.ts'
@@ -51,11 +50,12 @@ const courseTools = [
     scope: readScope('courses'),
     input: z.strictObject(pageArguments),
     output: pageOf(course),
-    run: async (wanted, call) => {
-      const page = pageRequest('courses', wanted)
-      const courses = await call.parts.read((db) => listCourses(db, siteOf(call), page))
-      return pageAnswer('courses', courses, courseOf)
-    },
+    run: async (wanted, call) =>
+      await listAnswer(call, 'courses', {
+        wanted,
+        read: (db, page) => listCourses(db, siteOf(call), page),
+        nodeOf: courseOf,
+      }),
   }),
   operatorTool({
     name: 'get_site_course',
@@ -87,14 +87,13 @@ const curriculumTools = [
     scope: readScope('curriculum'),
     input: z.strictObject({ course: slugArgument('the course'), ...pageArguments }),
     output: pageOf(z.strictObject(lecture)),
-    run: async ({ course: courseSlug, ...wanted }, call) => {
-      const page = pageRequest('lectures', wanted)
-      const lectures = await call.parts.read((db) =>
-        listLectures(db, { siteId: siteOf(call), courseSlug }, page),
-      )
-      if (!lectures) throw new ToolProblem(`The site has no course ${courseSlug}.`)
-      return pageAnswer('lectures', lectures, lectureOf)
-    },
+    run: async ({ course: courseSlug, ...wanted }, call) =>
+      await listAnswer(call, 'lectures', {
+        wanted,
+        read: (db, page) => listLectures(db, { siteId: siteOf(call), courseSlug }, page),
+        missing: `The site has no course ${courseSlug}.`,
+        nodeOf: lectureOf,
+      }),
   }),
   operatorTool({
     name: 'get_site_lecture',
@@ -130,11 +129,12 @@ const digitalProductTools = [
     scope: readScope('digital_products'),
     input: z.strictObject(pageArguments),
     output: pageOf(digitalProduct),
-    run: async (wanted, call) => {
-      const page = pageRequest('digital_products', wanted)
-      const products = await call.parts.read((db) => listDigitalProducts(db, siteOf(call), page))
-      return pageAnswer('digital_products', products, digitalProductOf)
-    },
+    run: async (wanted, call) =>
+      await listAnswer(call, 'digital_products', {
+        wanted,
+        read: (db, page) => listDigitalProducts(db, siteOf(call), page),
+        nodeOf: digitalProductOf,
+      }),
   }),
   operatorTool({
     name: 'get_site_digital_product',
@@ -172,11 +172,12 @@ const eventTools = [
     scope: readScope('events'),
     input: z.strictObject(pageArguments),
     output: pageOf(event),
-    run: async (wanted, call) => {
-      const page = pageRequest('events', wanted)
-      const events = await call.parts.read((db) => listEvents(db, siteOf(call), page))
-      return pageAnswer('events', events, eventOf)
-    },
+    run: async (wanted, call) =>
+      await listAnswer(call, 'events', {
+        wanted,
+        read: (db, page) => listEvents(db, siteOf(call), page),
+        nodeOf: eventOf,
+      }),
   }),
   operatorTool({
     name: 'get_site_event',

@@ -20,11 +20,10 @@ import {
   idArgument,
   isoTime,
   isoTimeOrNull,
+  listAnswer,
   moment,
-  pageAnswer,
   pageArguments,
   pageOf,
-  pageRequest,
 } from './shapes.ts'
 import { type Tool, ToolProblem } from './tool.ts'
 
@@ -44,11 +43,12 @@ const memberTools = [
     scope: readScope('members'),
     input: z.strictObject(pageArguments),
     output: pageOf(member),
-    run: async (wanted, call) => {
-      const page = pageRequest('members', wanted)
-      const members = await call.parts.read((db) => listMembers(db, siteOf(call), page))
-      return pageAnswer('members', members, memberOf)
-    },
+    run: async (wanted, call) =>
+      await listAnswer(call, 'members', {
+        wanted,
+        read: (db, page) => listMembers(db, siteOf(call), page),
+        nodeOf: memberOf,
+      }),
   }),
   operatorTool({
     name: 'get_site_member',
@@ -86,11 +86,12 @@ const studentTools = [
     scope: readScope('students'),
     input: z.strictObject(pageArguments),
     output: pageOf(z.strictObject(student)),
-    run: async (wanted, call) => {
-      const page = pageRequest('students', wanted)
-      const students = await call.parts.read((db) => listStudents(db, siteOf(call), page))
-      return pageAnswer('students', students, studentOf)
-    },
+    run: async (wanted, call) =>
+      await listAnswer(call, 'students', {
+        wanted,
+        read: (db, page) => listStudents(db, siteOf(call), page),
+        nodeOf: studentOf,
+      }),
   }),
   operatorTool({
     name: 'get_site_student',
@@ -125,11 +126,12 @@ const lecturerTools = [
     scope: readScope('lecturers'),
     input: z.strictObject(pageArguments),
     output: pageOf(lecturer),
-    run: async (wanted, call) => {
-      const page = pageRequest('lecturers', wanted)
-      const lecturers = await call.parts.read((db) => listLecturers(db, siteOf(call), page))
-      return pageAnswer('lecturers', lecturers, lecturerOf)
-    },
+    run: async (wanted, call) =>
+      await listAnswer(call, 'lecturers', {
+        wanted,
+        read: (db, page) => listLecturers(db, siteOf(call), page),
+        nodeOf: lecturerOf,
+      }),
   }),
   operatorTool({
     name: 'get_site_lecturer',

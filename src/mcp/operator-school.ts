@@ -7,11 +7,10 @@ import {
   count,
   isoTime,
   isoTimeOrNull,
+  listAnswer,
   moment,
-  pageAnswer,
   pageArguments,
   pageOf,
-  pageRequest,
 } from './shapes.ts'
 import { type Tool, ToolProblem } from './tool.ts'
 
@@ -62,11 +61,12 @@ const orderTools = [
     scope: readScope('orders'),
     input: z.strictObject(pageArguments),
     output: pageOf(z.strictObject(order)),
-    run: async (wanted, call) => {
-      const page = pageRequest('orders', wanted)
-      const orders = await call.parts.read((db) => listOrders(db, siteOf(call), page))
-      return pageAnswer('orders', orders, orderOf)
-    },
+    run: async (wanted, call) =>
+      await listAnswer(call, 'orders', {
+        wanted,
+        read: (db, page) => listOrders(db, siteOf(call), page),
+        nodeOf: orderOf,
+      }),
   }),
   operatorTool({
     name: 'get_site_order',

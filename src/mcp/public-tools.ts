@@ -8,18 +8,16 @@ import {
   findPublishedCourse,
   LECTURES_SHOWN_MAX,
   listPublishedCourses,
-  type PublicSite,
   type PublishedCourse,
 } from '../sites/public-courses.ts'
 import { protocolVersions } from './protocol-versions.ts'
 import {
   count,
   isoTime,
+  listAnswer,
   moment,
-  pageAnswer,
   pageArguments,
   pageOf,
-  pageRequest,
   slugArgument,
 } from './shapes.ts'
 import { defineTool, type Tool, type ToolCall, ToolProblem } from './tool.ts'
@@ -98,14 +96,18 @@ const listPublicCourses = defineTool({
   effect: 'reads',
   input: z.strictObject({ site: siteArgument, ...pageArguments }),
   output: pageOf(z.strictObject(publicCourse)),
-  run: async ({ site, ...wanted }, { parts }) => {
-    const page = pageRequest('public_courses', wanted)
-    const courses = await parts.read(async (database) => {
-      const { id } = found(await findPublicSite(database, site), site)
-      return await listPublishedCourses(database, { siteId: id, nowMs: parts.now() }, page)
-    })
-    return pageAnswer('public_courses', courses, publicCourseOf)
-  },
+  run: async ({ site, ...wanted }, call) =>
+    await listAnswer(call, 'public_courses', {
+      wanted,
+      async read(database, page) {
+        const found = await findPublicSite(database, site)
+        if (!found) return undefined
+        const question = { siteId: found.id, nowMs: call.parts.now() }
+        return await listPublishedCourses(database, question, page)
+      },
+      missing: noSite(site),
+      nodeOf: publicCourseOf,
+    }),
 })
 
 const getPublicCourse = defineTool({
@@ -125,10 +127,10 @@ const getPublicCourse = defineTool({
       .describe('In the order of the course.'),
   }),
   run: async ({ site, slug }, { parts }) => {
-    const course = await parts.read(async (database) => {
-      const { id } = found(await findPublicSite(database, site), site)
-      return await findPublishedCourse(database, { siteId: id, nowMs: parts.now() }, slug)
-    })
+    const found = await parts.read((database) => findPublicSite(database, site))
+    if (!found) throw new ToolProblem(noSite(site))
+    const question = { siteId: found.id, nowMs: parts.now() }
+    const course = await parts.read((database) => findPublishedCourse(database, question, slug))
     if (!course) throw new ToolProblem(`The site ${site} has published no course ${slug}.`)
     return { ...publicCourseOf(course), lectures: [...course.lectures] }
   },
@@ -200,9 +202,8 @@ function whoIs({ clientId, scopes, person, siteId, roles }: BearerToken) {
   }
 }
 
-function found(site: PublicSite | undefined, slug: string): PublicSite {
-  if (!site) throw new ToolProblem(`There is no site with the slug ${slug}.`)
-  return site
+function noSite(slug: string): string {
+  return `There is no site with the slug ${slug}.`
 }
 
 function publicCourseOf({ slug, title, summary, publishedAt, lectureCount }: PublishedCourse) {

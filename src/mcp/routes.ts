@@ -1,11 +1,12 @@
 import type { Context, Middleware } from 'koa'
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { faultBody } from '../http/error-handler.ts'
 import { isRefusal, methodNotAllowed, tooManyRequests } from '../http/errors.ts'
 import { openCors } from '../http/open-cors.ts'
 import { paths } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
+import { makeRouter } from '../http/router.ts'
 import { type Protection, refuse, verdictOf } from '../resource-server/protect.ts'
 import type { Verdict, VerifyBearer } from '../resource-server/verdict.ts'
 import type { Admission } from './admission.ts'
@@ -39,7 +40,7 @@ export interface ToolEndpointDependencies {
  * before the method, so that a client which only probes with GET or HEAD is challenged too.
  */
 export function toolRoutes(dependencies: ToolEndpointDependencies): Router {
-  const router = new Router()
+  const router = makeRouter()
   router.all(paths.mcp, admit(dependencies.admission), openCors(['POST']), async (ctx) => {
     if (ctx.method === 'OPTIONS') return answerOptions(ctx)
     const verdict = await judgeRequest(ctx, dependencies)

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/page-arguments.ts'
-import type { Page, PageRequest } from '../store/keyset.ts'
-import { type ListName, readCursor, writeCursor } from './cursor.ts'
+import type { Database } from '../store/database.ts'
+import type { CountedPage, PageRequest } from '../store/keyset.ts'
+import { type ToolCall, ToolProblem } from './tool.ts'
 
 /** What arguments and answers of tools are made of. Every string and every list has a bound. */
 
@@ -60,27 +61,43 @@ export function pageOf<Node extends z.ZodType>(node: Node) {
   })
 }
 
-/**
- * The page that the arguments of a list ask for.
- *
- * @throws ToolProblem when `after` did not come from this list
- */
-export function pageRequest(
-  list: ListName,
-  { first, after }: { first: number; after?: string | undefined },
-): PageRequest {
-  return { first, after: after === undefined ? undefined : readCursor(list, after) }
+interface ListQuestion<Row, Node> {
+  /** The two arguments of every list, as they were sent. */
+  readonly wanted: { readonly first: number; readonly after?: string | undefined }
+  /** Nothing when there is no such list. */
+  readonly read: (database: Database, request: PageRequest) => Promise<CountedPage<Row> | undefined>
+  /** What the caller is told then. */
+  readonly missing?: string
+  readonly nodeOf: (row: Row) => Node
 }
 
-/** The answer of a list. */
-export function pageAnswer<Row, Node>(
-  list: ListName,
-  { rows, last, hasNextPage, totalCount }: Page<Row>,
-  nodeOf: (row: Row) => Node,
+/**
+ * The answer of a list. Its cursors are bound to the list and to no site: which site is asked comes
+ * from the token or from another argument, so that somebody else's cursor moves within one's own rows
+ * and shows nothing else.
+ *
+ * @throws ToolProblem when `after` did not come from this list, and when the list is not there
+ */
+export async function listAnswer<Row, Node>(
+  { parts }: ToolCall,
+  list: string,
+  { wanted: { first, after: cursor }, read, missing, nodeOf }: ListQuestion<Row, Node>,
 ) {
+  const scope = ['tools', list]
+  const after = cursor === undefined ? undefined : parts.cursors.open(cursor, scope)
+  if (cursor !== undefined && !after) {
+    throw new ToolProblem(
+      'after: must be pageInfo.endCursor of a page of the same list; leave it out for the first page',
+    )
+  }
+  const page = await parts.read((database) => read(database, { first, after }))
+  // Not thrown inside the reading, where it would pass for a failure of the database.
+  if (!page) throw new ToolProblem(missing)
+  const { rows, places, hasNextPage, totalCount } = page
+  const last = places.at(-1)
   return {
     nodes: rows.map(nodeOf),
-    pageInfo: { hasNextPage, endCursor: last ? writeCursor(list, last) : null },
+    pageInfo: { hasNextPage, endCursor: last ? parts.cursors.seal(last, scope) : null },
     totalCount,
   }
 }

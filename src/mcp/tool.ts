@@ -3,13 +3,14 @@ import { z } from 'zod'
 
 import type { ExecuteMember } from '../graphql/member-api.ts'
 import { type BearerToken, demandScopes, type Verdict } from '../resource-server/verdict.ts'
+import type { Cursors } from '../store/cursor.ts'
 import type { Database } from '../store/database.ts'
 
 /** A JSON Schema (2020-12), as a client reads it. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
 /** Who may call a tool. */
-export type Access =
+export type ToolAccess =
   | { readonly kind: 'public' }
   /** Any valid token; `asked` is what a caller without one is told to ask for. */
   | { readonly kind: 'token'; readonly asked: readonly string[] }
@@ -21,7 +22,7 @@ export interface Tool {
   readonly name: string
   readonly title: string
   readonly description: string
-  readonly access: Access
+  readonly access: ToolAccess
   readonly effect: Effect
   /** What it takes and answers. Made when somebody asks, because a start should not wait for it. */
   readonly schemas: () => { readonly input: JsonSchema; readonly output: JsonSchema }
@@ -52,6 +53,7 @@ export interface ToolParts {
   readonly read: <Result>(question: (database: Database) => Promise<Result>) => Promise<Result>
   /** Runs a fixed document of the Member API for the caller, in process. */
   readonly executeMember: ExecuteMember
+  readonly cursors: Cursors
   readonly now: () => number
 }
 
@@ -124,7 +126,7 @@ export function describeTool({ name, title, description, effect, schemas }: Tool
 }
 
 /** The scopes that a caller is told to ask for. */
-export function scopesOf(access: Access): readonly string[] {
+export function scopesOf(access: ToolAccess): readonly string[] {
   switch (access.kind) {
     case 'public':
       return []
@@ -136,12 +138,12 @@ export function scopesOf(access: Access): readonly string[] {
 }
 
 /** Whether a caller may use a tool; a scope includes no other, as the catalogue reads. */
-export function isOpen(access: Access, caller: BearerToken | undefined): boolean {
+export function isOpen(access: ToolAccess, caller: BearerToken | undefined): boolean {
   return access.kind === 'public' || judgeCall(access, verdictOn(caller)).kind === 'granted'
 }
 
 /** The verdict on a call of a tool, of the verdict on the caller's token. */
-export function judgeCall(access: Access, verdict: Verdict): Verdict {
+export function judgeCall(access: ToolAccess, verdict: Verdict): Verdict {
   return access.kind === 'scopes' ? demandScopes(verdict, access.needed) : verdict
 }
 

@@ -1,37 +1,18 @@
+import { type HeldSite, listHeldSites } from '../sites/site-choice.ts'
 import type { Database } from '../store/database.ts'
-import type { PagedList } from './connection.ts'
 import { type InboxData, inboxData } from './notifications.ts'
-import {
-  type ConsultingService,
-  consultingServices,
-  type DigitalProduct,
-  digitalProducts,
-  type EnrolledCourse,
-  type EventRegistration,
-  enrolledCourses,
-  eventRegistrations,
-  type FindLastWatched,
-  findLastWatched,
-} from './purchases.ts'
-import { type ViewerData, viewerData } from './viewer.ts'
+import { type PurchaseData, purchaseData } from './purchases.ts'
 
 /** Everything that a member may ask and change. Each call is one statement. */
-export interface MemberData extends ViewerData, InboxData {
-  readonly enrolledCourses: PagedList<EnrolledCourse>
-  readonly digitalProducts: PagedList<DigitalProduct>
-  readonly consultingServices: PagedList<ConsultingService>
-  readonly eventRegistrations: PagedList<EventRegistration>
-  readonly findLastWatched: FindLastWatched
+export interface MemberData extends PurchaseData, InboxData {
+  /** Every site of a person, by name; the only question here that reaches beyond a token's site. */
+  listSites(personId: string): Promise<HeldSite[]>
 }
 
 export function makeMemberData(database: Database, now: () => number): MemberData {
   return {
-    ...viewerData(database),
+    listSites: async (personId) => await listHeldSites(database, personId),
+    ...purchaseData(database),
     ...inboxData(database, now),
-    enrolledCourses: enrolledCourses(database),
-    digitalProducts: digitalProducts(database),
-    consultingServices: consultingServices(database),
-    eventRegistrations: eventRegistrations(database),
-    findLastWatched: findLastWatched(database),
   }
 }

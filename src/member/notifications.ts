@@ -2,14 +2,7 @@ import { sql } from 'kysely'
 
 import type { Database } from '../store/database.ts'
 import type { NotificationChannel } from '../store/schema.ts'
-import {
-  comesAfter,
-  type Membership,
-  type PagedList,
-  pageOf,
-  rowCount,
-  totalOf,
-} from './connection.ts'
+import { type Membership, type PagedList, pagedList } from './paged-list.ts'
 
 /**
  * A member's inbox at one site. Every change can be repeated, in parallel too: each is one statement
@@ -87,27 +80,25 @@ const notificationColumns = [
 
 const subscriptionColumns = ['id', 'topic', 'channel', 'enabled_at as enabledAt'] as const
 
-function listOf({ kysely }: Database, { unreadOnly }: { unreadOnly: boolean }) {
-  const owned = ({ personId, siteId }: Membership) =>
-    kysely
-      .selectFrom('notification')
-      .where('person_id', '=', personId)
-      .where('site_id', '=', siteId)
-      .$if(unreadOnly, (query) => query.where('read_at', 'is', null))
-  const list: PagedList<Notification> = {
-    async page(membership, request) {
-      const rows = await owned(membership)
-        .where(comesAfter('created_at', 'id', request.after))
-        .select(notificationColumns)
-        .orderBy('created_at', 'desc')
-        .orderBy('id', 'desc')
-        .limit(request.first + 1)
-        .execute()
-      return pageOf(rows, request, ({ createdAt }) => createdAt)
+function listOf(
+  { kysely }: Database,
+  { unreadOnly }: { unreadOnly: boolean },
+): PagedList<Notification> {
+  return pagedList(
+    ({ personId, siteId }) =>
+      kysely
+        .selectFrom('notification')
+        .where('person_id', '=', personId)
+        .where('site_id', '=', siteId)
+        .$if(unreadOnly, (query) => query.where('read_at', 'is', null))
+        .select(notificationColumns),
+    {
+      by: 'created_at',
+      id: 'id',
+      direction: 'desc',
+      placeOf: ({ createdAt, id }) => [createdAt, id],
     },
-    count: async (membership) => totalOf(await owned(membership).select(rowCount).execute()),
-  }
-  return list
+  )
 }
 
 function changesOf({ kysely }: Database, now: () => number) {

@@ -1,17 +1,12 @@
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 
 import type { Database } from '../store/database.ts'
-import {
-  comesAfter,
-  type Membership,
-  type PagedList,
-  pageOf,
-  rowCount,
-  totalOf,
-} from './connection.ts'
+import type { ListOrder } from '../store/keyset.ts'
+import type { Schema } from '../store/schema.ts'
+import { type PagedList, pagedList } from './paged-list.ts'
 
 /**
- * What a member bought at one site (specification, Viewer, rule 1). No statement here selects a
+ * What a member bought at one site (specification, Viewer 1). No statement here selects a
  * column of an order: number, coupon, refund and invoice cannot come out because they never come in.
  */
 
@@ -66,174 +61,150 @@ export interface EventRegistration {
   readonly cancelledAt: number | null
 }
 
-/** The lecture that a person watched last in each of several courses, in one statement. */
-export type FindLastWatched = (
-  personId: string,
-  courseIds: readonly string[],
-) => Promise<WatchedLecture[]>
+export interface PurchaseData {
+  readonly enrolledCourses: PagedList<EnrolledCourse>
+  readonly digitalProducts: PagedList<DigitalProduct>
+  readonly consultingServices: PagedList<ConsultingService>
+  readonly eventRegistrations: PagedList<EventRegistration>
+  /** The lecture that a person watched last in each of several courses, in one statement. */
+  findLastWatched(personId: string, courseIds: readonly string[]): Promise<WatchedLecture[]>
+}
 
-export function enrolledCourses({ kysely }: Database): PagedList<EnrolledCourse> {
-  const at = 'course_purchase.purchased_at'
-  const id = 'course_purchase.id'
-  const owned = ({ personId, siteId }: Membership) =>
-    kysely
-      .selectFrom('course_purchase')
-      .innerJoin('course', 'course.id', 'course_purchase.course_id')
-      .where('course_purchase.person_id', '=', personId)
-      .where('course.site_id', '=', siteId)
+export function purchaseData({ kysely }: Database): PurchaseData {
   return {
-    async page(membership, request) {
-      const rows = await owned(membership)
-        .where(comesAfter(at, id, request.after))
+    enrolledCourses: enrolledCourses(kysely),
+    digitalProducts: digitalProducts(kysely),
+    consultingServices: consultingServices(kysely),
+    eventRegistrations: eventRegistrations(kysely),
+    findLastWatched: async (personId, courseIds) =>
+      await findLastWatched(kysely, personId, courseIds),
+  }
+}
+
+const latestPurchaseFirst: ListOrder<{ readonly purchasedAt: number; readonly id: string }> = {
+  by: 'bought.purchased_at',
+  id: 'bought.id',
+  direction: 'desc',
+  placeOf: ({ purchasedAt, id }) => [purchasedAt, id],
+}
+
+function enrolledCourses(kysely: Kysely<Schema>) {
+  return pagedList(
+    ({ personId, siteId }) =>
+      kysely
+        .selectFrom('course_purchase as bought')
+        .innerJoin('course', 'course.id', 'bought.course_id')
+        .where('bought.person_id', '=', personId)
+        .where('course.site_id', '=', siteId)
         .select([
-          'course_purchase.id',
+          'bought.id',
           'course.id as courseId',
           'course.slug',
           'course.title',
           'course.summary',
-          'course_purchase.purchased_at as purchasedAt',
-          'course_purchase.expires_at as expiresAt',
-        ])
-        .orderBy(at, 'desc')
-        .orderBy(id, 'desc')
-        .limit(request.first + 1)
-        .execute()
-      return pageOf(rows, request, (item) => item.purchasedAt)
-    },
-    count: async (membership) => totalOf(await owned(membership).select(rowCount).execute()),
-  }
+          'bought.purchased_at as purchasedAt',
+          'bought.expires_at as expiresAt',
+        ]),
+    latestPurchaseFirst,
+  )
 }
 
-export function findLastWatched({ kysely }: Database): FindLastWatched {
-  return async (personId, courseIds) => {
-    const latest = sql<number>`row_number() over (
-      partition by lecture.course_id order by watch_position.watched_at desc, lecture.id
-    )`
-    return await kysely
-      .selectFrom(
-        kysely
-          .selectFrom('watch_position')
-          .innerJoin('lecture', 'lecture.id', 'watch_position.lecture_id')
-          .where('watch_position.person_id', '=', personId)
-          .where('lecture.course_id', 'in', courseIds)
-          .select([
-            'lecture.course_id as courseId',
-            'lecture.id as lectureId',
-            'lecture.title',
-            'watch_position.position_seconds as positionSeconds',
-            'lecture.duration_seconds as durationSeconds',
-            'watch_position.watched_at as watchedAt',
-            latest.as('place'),
-          ])
-          .as('watched'),
-      )
-      .select(['courseId', 'lectureId', 'title', 'positionSeconds', 'durationSeconds', 'watchedAt'])
-      .where('place', '=', 1)
-      .execute()
-  }
-}
-
-export function digitalProducts({ kysely }: Database): PagedList<DigitalProduct> {
-  const at = 'digital_product_purchase.purchased_at'
-  const id = 'digital_product_purchase.id'
-  const owned = ({ personId, siteId }: Membership) =>
-    kysely
-      .selectFrom('digital_product_purchase')
-      .innerJoin(
-        'digital_product',
-        'digital_product.id',
-        'digital_product_purchase.digital_product_id',
-      )
-      .where('digital_product_purchase.person_id', '=', personId)
-      .where('digital_product.site_id', '=', siteId)
-  return {
-    async page(membership, request) {
-      const rows = await owned(membership)
-        .where(comesAfter(at, id, request.after))
+function digitalProducts(kysely: Kysely<Schema>) {
+  return pagedList(
+    ({ personId, siteId }) =>
+      kysely
+        .selectFrom('digital_product_purchase as bought')
+        .innerJoin('digital_product', 'digital_product.id', 'bought.digital_product_id')
+        .where('bought.person_id', '=', personId)
+        .where('digital_product.site_id', '=', siteId)
         .select([
-          'digital_product_purchase.id',
+          'bought.id',
           'digital_product.slug',
           'digital_product.title',
           'digital_product.summary',
           'digital_product.file_name as fileName',
-          'digital_product_purchase.purchased_at as purchasedAt',
-        ])
-        .orderBy(at, 'desc')
-        .orderBy(id, 'desc')
-        .limit(request.first + 1)
-        .execute()
-      return pageOf(rows, request, (item) => item.purchasedAt)
-    },
-    count: async (membership) => totalOf(await owned(membership).select(rowCount).execute()),
-  }
+          'bought.purchased_at as purchasedAt',
+        ]),
+    latestPurchaseFirst,
+  )
 }
 
-export function consultingServices({ kysely }: Database): PagedList<ConsultingService> {
-  const at = 'consulting_service_purchase.purchased_at'
-  const id = 'consulting_service_purchase.id'
-  const owned = ({ personId, siteId }: Membership) =>
-    kysely
-      .selectFrom('consulting_service_purchase')
-      .innerJoin(
-        'consulting_service',
-        'consulting_service.id',
-        'consulting_service_purchase.consulting_service_id',
-      )
-      .where('consulting_service_purchase.person_id', '=', personId)
-      .where('consulting_service.site_id', '=', siteId)
-  return {
-    async page(membership, request) {
-      const rows = await owned(membership)
-        .where(comesAfter(at, id, request.after))
+function consultingServices(kysely: Kysely<Schema>) {
+  return pagedList(
+    ({ personId, siteId }) =>
+      kysely
+        .selectFrom('consulting_service_purchase as bought')
+        .innerJoin('consulting_service', 'consulting_service.id', 'bought.consulting_service_id')
+        .where('bought.person_id', '=', personId)
+        .where('consulting_service.site_id', '=', siteId)
         .select([
-          'consulting_service_purchase.id',
+          'bought.id',
           'consulting_service.slug',
           'consulting_service.title',
           'consulting_service.summary',
           'consulting_service.duration_minutes as durationMinutes',
-          'consulting_service_purchase.purchased_at as purchasedAt',
-          'consulting_service_purchase.scheduled_at as scheduledAt',
-        ])
-        .orderBy(at, 'desc')
-        .orderBy(id, 'desc')
-        .limit(request.first + 1)
-        .execute()
-      return pageOf(rows, request, (item) => item.purchasedAt)
-    },
-    count: async (membership) => totalOf(await owned(membership).select(rowCount).execute()),
-  }
+          'bought.purchased_at as purchasedAt',
+          'bought.scheduled_at as scheduledAt',
+        ]),
+    latestPurchaseFirst,
+  )
 }
 
-export function eventRegistrations({ kysely }: Database): PagedList<EventRegistration> {
-  const at = 'event_registration.registered_at'
-  const id = 'event_registration.id'
-  const owned = ({ personId, siteId }: Membership) =>
-    kysely
-      .selectFrom('event_registration')
-      .innerJoin('event', 'event.id', 'event_registration.event_id')
-      .where('event_registration.person_id', '=', personId)
-      .where('event.site_id', '=', siteId)
-  return {
-    async page(membership, request) {
-      const rows = await owned(membership)
-        .where(comesAfter(at, id, request.after))
+function eventRegistrations(kysely: Kysely<Schema>) {
+  return pagedList(
+    ({ personId, siteId }) =>
+      kysely
+        .selectFrom('event_registration as bought')
+        .innerJoin('event', 'event.id', 'bought.event_id')
+        .where('bought.person_id', '=', personId)
+        .where('event.site_id', '=', siteId)
         .select([
-          'event_registration.id',
+          'bought.id',
           'event.slug',
           'event.title',
           'event.summary',
           'event.location',
           'event.starts_at as startsAt',
           'event.ends_at as endsAt',
-          'event_registration.registered_at as registeredAt',
-          'event_registration.cancelled_at as cancelledAt',
-        ])
-        .orderBy(at, 'desc')
-        .orderBy(id, 'desc')
-        .limit(request.first + 1)
-        .execute()
-      return pageOf(rows, request, (item) => item.registeredAt)
+          'bought.registered_at as registeredAt',
+          'bought.cancelled_at as cancelledAt',
+        ]),
+    {
+      by: 'bought.registered_at',
+      id: 'bought.id',
+      direction: 'desc',
+      placeOf: ({ registeredAt, id }) => [registeredAt, id],
     },
-    count: async (membership) => totalOf(await owned(membership).select(rowCount).execute()),
-  }
+  )
+}
+
+async function findLastWatched(
+  kysely: Kysely<Schema>,
+  personId: string,
+  courseIds: readonly string[],
+): Promise<WatchedLecture[]> {
+  const latest = sql<number>`row_number() over (
+      partition by lecture.course_id order by watch_position.watched_at desc, lecture.id
+    )`
+  return await kysely
+    .selectFrom(
+      kysely
+        .selectFrom('watch_position')
+        .innerJoin('lecture', 'lecture.id', 'watch_position.lecture_id')
+        .where('watch_position.person_id', '=', personId)
+        .where('lecture.course_id', 'in', courseIds)
+        .select([
+          'lecture.course_id as courseId',
+          'lecture.id as lectureId',
+          'lecture.title',
+          'watch_position.position_seconds as positionSeconds',
+          'lecture.duration_seconds as durationSeconds',
+          'watch_position.watched_at as watchedAt',
+          latest.as('place'),
+        ])
+        .as('watched'),
+    )
+    .select(['courseId', 'lectureId', 'title', 'positionSeconds', 'durationSeconds', 'watchedAt'])
+    .where('place', '=', 1)
+    .execute()
 }

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache'
+
 import type { Client } from '../clients/client.ts'
 import type { Database } from '../store/database.ts'
 import { type FetchFailure, type RequestDocument, readDocument } from './document-fetch.ts'
@@ -52,7 +54,13 @@ const STALE_MS = 7 * DAY_MS
 
 export function makeDocumentClients(dependencies: DocumentClientDependencies): DocumentClients {
   const { database, policy, loopbackHosts, tokensLiveSeconds, now } = dependencies
-  const failures = makeFailureMemory(now)
+  // What failed is remembered for some seconds: the engine asks twice, and a person presses reload.
+  const bounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
+  const failures = new LRUCache<string, FetchFailure>({ ...bounds, perf: { now } })
+  const remember = (clientId: string, failure: FetchFailure) => {
+    failures.set(clientId, failure)
+    return failure
+  }
   const governor = makeFetchGovernor(now, fetchBounds)
   const admitsAddress = (clientId: string) => admitsDocument(clientId, policy)
 
@@ -64,11 +72,11 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies): D
     if (!end) return { kind: 'failed', why: 'too many documents were asked for', gone: false }
     try {
       const fetched = await readDocument(request)
-      if (fetched.kind === 'failed') return failures.remember(address.href, fetched)
+      if (fetched.kind === 'failed') return remember(address.href, fetched)
       const judgement = judgeDocument(address, fetched.text, loopbackHosts)
       if (judgement.kind === 'refused') {
         const failure = { kind: 'failed', why: judgement.why, gone: true } as const
-        return failures.remember(address.href, failure)
+        return remember(address.href, failure)
       }
       const freshUntil = now() + freshSeconds(fetched.cacheControl) * 1000
       await keep(database, judgement.document, {
@@ -98,7 +106,7 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies): D
     async resolve(clientId, request) {
       const address = readDocumentAddress(clientId)
       if (!address) throw new Error('the client_id is not the address of a document')
-      const found = failures.recent(clientId) ?? (await fetchAndKeep(address, request))
+      const found = failures.get(clientId) ?? (await fetchAndKeep(address, request))
       const row = await readRow(database, clientId)
       if (row && mayStandIn(row, found, now())) return clientOf(row, admitsAddress(clientId))
       throw new Error(`the document cannot be used: ${'why' in found ? found.why : 'it is gone'}`)
@@ -188,25 +196,4 @@ async function forget({ kysely }: Database, fetchedBefore: number): Promise<void
     .where('review', 'is', null)
     .where('fetched_at', '<', fetchedBefore)
     .execute()
-}
-
-const FAILURE_MS = 10_000
-const FAILURES_MAX = 1000
-
-/** Remembers for some seconds what failed: the engine asks twice, and a person presses reload. */
-function makeFailureMemory(now: () => number) {
-  const failures = new Map<string, { failure: FetchFailure; untilMs: number }>()
-  return {
-    recent(clientId: string): FetchFailure | undefined {
-      const known = failures.get(clientId)
-      return known && known.untilMs > now() ? known.failure : undefined
-    },
-    remember(clientId: string, failure: FetchFailure): FetchFailure {
-      failures.delete(clientId)
-      failures.set(clientId, { failure, untilMs: now() + FAILURE_MS })
-      const [oldest] = failures.keys()
-      if (failures.size > FAILURES_MAX && oldest !== undefined) failures.delete(oldest)
-      return failure
-    },
-  }
 }

@@ -1,7 +1,12 @@
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Database } from '../store/database.ts'
 import type { DocumentReview } from '../store/document-tables.ts'
-import { isAfter, type Page, type PageRequest, pageOf } from '../store/keyset.ts'
+import {
+  type CountedPage,
+  type ListOrder,
+  type PageRequest,
+  readCountedPage,
+} from '../store/keyset.ts'
 import { isReviewed } from './document-clients.ts'
 import { clientDocument } from './metadata-document.ts'
 
@@ -12,7 +17,7 @@ import { clientDocument } from './metadata-document.ts'
  */
 export interface DocumentReviews {
   /** The clients that somebody tried to use, the newest first. */
-  listDocumentClients(page: PageRequest): Promise<Page<ListedDocumentClient>>
+  listDocumentClients(page: PageRequest): Promise<CountedPage<ListedDocumentClient>>
   /** False when there is no such client. */
   reviewDocumentClient(clientId: string, review: DocumentReview, actor: Actor): Promise<boolean>
 }
@@ -52,7 +57,7 @@ export function makeDocumentReviews(database: Database): DocumentReviews {
           .where('client_id', '=', clientId)
           .execute()
         await recordAuditEvent(transaction, actor, {
-          action: `document_client.${review}`,
+          action: review === 'approved' ? 'document_client.approved' : 'document_client.blocked',
           subject: { kind: 'document_client', id: clientId },
           siteId: undefined,
           before: { standing: stateOf(row) },
@@ -64,32 +69,24 @@ export function makeDocumentReviews(database: Database): DocumentReviews {
   }
 }
 
+const newestFirst: ListOrder<ListedRow> = {
+  by: 'd.first_seen_at',
+  id: 'd.client_id',
+  direction: 'desc',
+  placeOf: (row) => [row.first_seen_at, row.client_id],
+}
+
 async function listClients(
   { kysely }: Database,
-  page: PageRequest,
-): Promise<Page<ListedDocumentClient>> {
-  const order = { by: 'd.first_seen_at', id: 'd.client_id', direction: 'desc' } as const
-  const [found, { count }] = await Promise.all([
-    kysely
-      .selectFrom('document_client as d')
-      .leftJoin('person', 'person.id', 'd.reviewed_by')
-      .selectAll('d')
-      .select('person.name as reviewer_name')
-      .where(isAfter(order, page.after))
-      .orderBy('d.first_seen_at', 'desc')
-      .orderBy('d.client_id', 'desc')
-      .limit(page.first + 1)
-      .execute(),
-    kysely
-      .selectFrom('document_client')
-      .select((q) => q.fn.countAll().as('count'))
-      .executeTakeFirstOrThrow(),
-  ])
-  const { rows, ...rest } = pageOf(found, page, {
-    totalCount: Number(count),
-    placeOf: (row) => [row.first_seen_at, row.client_id],
-  })
-  return { ...rest, rows: rows.map(listed) }
+  request: PageRequest,
+): Promise<CountedPage<ListedDocumentClient>> {
+  const clients = kysely
+    .selectFrom('document_client as d')
+    .leftJoin('person', 'person.id', 'd.reviewed_by')
+    .selectAll('d')
+    .select('person.name as reviewer_name')
+  const page = await readCountedPage(clients, newestFirst, request)
+  return { ...page, rows: page.rows.map(listed) }
 }
 
 interface ReviewFacts {

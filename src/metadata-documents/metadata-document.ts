@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
 
 import { z } from 'zod'
@@ -7,6 +6,7 @@ import { grantTypesServed } from '../clients/client.ts'
 import { readClientName } from '../clients/client-name.ts'
 import { isLoopbackRedirect, isUnderHost } from '../clients/redirect-uri.ts'
 import { parseStrictObject } from '../http/strict-json.ts'
+import { sha256 } from '../store/digest.ts'
 import type { ApplicationType } from '../store/oauth-tables.ts'
 
 /**
@@ -144,7 +144,7 @@ function applicationTypeOf(hasLoopback: boolean): ApplicationType {
 /** Names what a person agrees to when they agree to a client: its name and where it leads. */
 export function fingerprintOf({ name, redirectUris }: ClientDocument): string {
   const facts = JSON.stringify([name, redirectUris.toSorted()])
-  return createHash('sha256').update(facts).digest('base64url').slice(0, 22)
+  return sha256(facts).slice(0, 22)
 }
 
 const FRESH_SECONDS_MIN = 60

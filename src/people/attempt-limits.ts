@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
-
 import type { Cluster, Redis } from 'ioredis'
 
+import { sha256 } from '../store/digest.ts'
 import { consume, makeLimiter, networkOf } from '../store/rate-limits.ts'
 
 /**
@@ -68,5 +67,5 @@ export function makeAttemptLimits(
 }
 
 const addressKey = ({ address }: Attempt) => networkOf(address)
-const accountKey = ({ login }: Attempt) => createHash('sha256').update(login).digest('base64url')
+const accountKey = ({ login }: Attempt) => sha256(login)
 const pairKey = (attempt: Attempt) => `${accountKey(attempt)}:${addressKey(attempt)}`

@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { grantTypesServed } from '../clients/client.ts'
 import type { IntegrationRow } from '../clients/client-store.ts'
@@ -16,6 +16,7 @@ import { openCors } from '../http/open-cors.ts'
 import { paths } from '../http/paths.ts'
 import { decodeUtf8, readRequestBody } from '../http/request-body.ts'
 import { logFields } from '../http/request-log.ts'
+import { makeRouter } from '../http/router.ts'
 import { parseStrictObject } from '../http/strict-json.ts'
 import { decideRegistration, type RegistrationPolicy } from './registration.ts'
 
@@ -32,7 +33,7 @@ const BODY_BYTES_MAX = 16_384
  * hand out secrets (design 6). Browser pages may call it (design 28).
  */
 export function registrationRoutes(dependencies: RegistrationDependencies): Router {
-  const router = new Router()
+  const router = makeRouter()
   router.all(paths.registration, openCors(['POST']))
   router.post(paths.registration, async (ctx) => await answerRegistration(ctx, dependencies))
   router.all(paths.registration, (ctx) => {

@@ -1,35 +1,35 @@
 import type { Context } from 'koa'
 
 import type { Pager } from '../../views/area.ts'
-import type { PlaceInList } from '../store/keyset.ts'
+import type { Cursors } from '../store/cursor.ts'
+import type { Page, PageRequest } from '../store/keyset.ts'
+
+/** Long lists of the pages, a part at a time: `?after=` says where the part begins. */
+export interface ListPages {
+  /** The part that the address asks for; a cursor that is not of this list is its beginning. */
+  requestOf(ctx: Context): PageRequest
+  /** The links to the next part and back to the beginning. */
+  pagerOf(ctx: Context, page: Page<unknown>): Pager
+}
 
 /** How many rows a page of a list has. */
 const PAGE_SIZE = 20
 
-/** The part of a list that the address asks for; a place that is none is the beginning. */
-export function listRequest(ctx: Context): { pageSize: number; after: PlaceInList | undefined } {
-  return { pageSize: PAGE_SIZE, after: parsePlace(ctx.query['after']) }
-}
-
-/** The links to the next part of the list and back to its beginning. */
-export function pagerOf(ctx: Context, next: PlaceInList | undefined): Pager {
+export function makeListPages(cursors: Cursors): ListPages {
+  // Each list has an address of its own.
+  const scopeOf = ({ path }: Context) => ['pages', path]
   return {
-    nextHref: next && `${ctx.path}?after=${placeText(next)}`,
-    firstHref: ctx.query['after'] === undefined ? undefined : ctx.path,
-  }
-}
-
-function placeText(place: PlaceInList): string {
-  return Buffer.from(JSON.stringify(place)).toString('base64url')
-}
-
-function parsePlace(text: unknown): PlaceInList | undefined {
-  if (typeof text !== 'string') return undefined
-  try {
-    const place: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
-    const [at, id] = Array.isArray(place) ? place : []
-    return Number.isSafeInteger(at) && typeof id === 'string' ? [at, id] : undefined
-  } catch {
-    return undefined
+    requestOf(ctx) {
+      const { after } = ctx.query
+      const place = typeof after === 'string' ? cursors.open(after, scopeOf(ctx)) : undefined
+      return { first: PAGE_SIZE, after: place }
+    },
+    pagerOf(ctx, { places, hasNextPage }) {
+      const last = hasNextPage ? places.at(-1) : undefined
+      return {
+        nextHref: last && `${ctx.path}?after=${cursors.seal(last, scopeOf(ctx))}`,
+        firstHref: ctx.query['after'] === undefined ? undefined : ctx.path,
+      }
+    },
   }
 }

@@ -1,5 +1,5 @@
 import type { Client } from '../clients/client.ts'
-import { pages } from '../http/page-paths.ts'
+import { pages } from '../http/paths.ts'
 
 /** The client_id under which /admin and /account sign people in. */
 export const OWN_CLIENT_ID = 'gatehouse-pages'

@@ -1,10 +1,11 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 
 import type { Context } from 'koa'
 
 import type { Actor } from '../audit/audit-log.ts'
 import { requestIdOf } from '../http/request-log.ts'
 import type { Person, PersonStore } from '../people/person-store.ts'
+import { sha256 } from '../store/digest.ts'
 import type { StateStore } from '../store/state.ts'
 
 /**
@@ -48,14 +49,14 @@ export function makeSessions(ports: SessionPorts): Sessions {
   const end = async (ctx: Context) => {
     const sessionId = ctx.cookies.get(cookie, { signed: true })
     if (!sessionId) return
-    await state.destroy(recordId(sessionId))
+    await state.destroy(sha256(sessionId))
     ctx.cookies.set(cookie, null, options)
   }
 
   return {
     async find(ctx) {
       const sessionId = ctx.cookies.get(cookie, { signed: true })
-      const record = sessionId ? await state.find(recordId(sessionId)) : undefined
+      const record = sessionId ? await state.find(sha256(sessionId)) : undefined
       if (!sessionId || !record?.accountId) return undefined
       const person = await people.findPerson(record.accountId)
       const beganAt = Number(record['beganAt'])
@@ -68,7 +69,7 @@ export function makeSessions(ports: SessionPorts): Sessions {
       await end(ctx)
       const sessionId = randomBytes(32).toString('base64url')
       const record = { accountId: personId, beganAt: now() }
-      await state.upsert(recordId(sessionId), record, sessionSeconds)
+      await state.upsert(sha256(sessionId), record, sessionSeconds)
       ctx.cookies.set(cookie, sessionId, { ...options, maxAge: sessionSeconds * 1000 })
     },
 
@@ -79,10 +80,6 @@ export function makeSessions(ports: SessionPorts): Sessions {
       await end(ctx)
     },
   }
-}
-
-function recordId(sessionId: string): string {
-  return createHash('sha256').update(sessionId).digest('base64url')
 }
 
 /** The person as the one who changes something, for the audit trail. */

@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import { z } from 'zod'
 
 import { signInIncomplete } from '../http/errors.ts'
-import { pages } from '../http/page-paths.ts'
+import { pages } from '../http/paths.ts'
 
 /** Encrypts for ourselves; the label binds the result to its use. */
 export interface Seals {

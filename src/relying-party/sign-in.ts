@@ -16,8 +16,7 @@ import {
 } from 'oauth4webapi'
 
 import { signInIncomplete } from '../http/errors.ts'
-import { pages } from '../http/page-paths.ts'
-import { paths } from '../http/paths.ts'
+import { pages, paths } from '../http/paths.ts'
 import { OPENID } from '../scopes/catalogue.ts'
 import { OWN_CLIENT_ID } from './own-client.ts'
 import type { OwnFetch } from './own-request.ts'

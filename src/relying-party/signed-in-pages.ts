@@ -1,20 +1,15 @@
-import type { RequestListener } from 'node:http'
-
 import { bodyParser } from '@koa/bodyparser'
 import type { Context, Middleware } from 'koa'
-import Router from 'koa-router'
+import type Router from 'koa-router'
 
 import { signInCancelledPage } from '../../views/account-signed-out.ts'
-import type { Html } from '../../views/html.ts'
-import type { Client } from '../clients/client.ts'
 import { signInIncomplete } from '../http/errors.ts'
 import { checkFormToken } from '../http/form.ts'
-import { pages } from '../http/page-paths.ts'
-import { paths } from '../http/paths.ts'
+import { seeOther, sendPage } from '../http/page.ts'
+import { pages, paths } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
-import { ownClient } from './own-client.ts'
-import { makeOwnFetch } from './own-request.ts'
-import { makeSessions, type PageSession, type SessionPorts, type Sessions } from './page-session.ts'
+import { makeRouter } from '../http/router.ts'
+import type { PageSession, Sessions } from './page-session.ts'
 import { keepPending, type PendingSignInPorts, takePending } from './pending-sign-in.ts'
 import { beginSignIn, completeSignIn, type SignInDependencies } from './sign-in.ts'
 
@@ -23,15 +18,13 @@ import { beginSignIn, completeSignIn, type SignInDependencies } from './sign-in.
  * service's own authorization endpoint and comes back to the page that was asked for.
  */
 export interface SignedInPages {
-  /** These pages as a client of this service. */
-  readonly client: Client
   /** A page for somebody who is signed in. */
   page(show: PageHandler): Middleware
   /** A form that somebody who is signed in sent from one of our pages. */
   form(answer: PageHandler): Middleware
   /** The way back from the sign-in, and the way out. */
   routes(): Router
-  /** Ends every session of the person, here and at the authorization server, in every browser. */
+  /** Ends every session of the person, of any browser. */
   signOutEverywhere(ctx: Context, session: PageSession): Promise<void>
   /** Ends the person's session here when the browser session ends at the logout endpoint. */
   followLogout(): Middleware
@@ -41,24 +34,16 @@ export interface SignedInPages {
 export type PageContext = Context & { params: Record<string, string> }
 export type PageHandler = (ctx: PageContext, session: PageSession) => Promise<void>
 
-export interface SignedInPagesPorts extends SessionPorts, PendingSignInPorts {
-  readonly serviceName: string
-  /** The application with the keys of this moment. */
-  readonly handler: () => RequestListener
-}
-
-interface SignedInPagesParts extends PendingSignInPorts, SignInDependencies {
+export interface SignedInPagesParts extends PendingSignInPorts, SignInDependencies {
   readonly sessions: Sessions
 }
 
 const FORM_BYTES_MAX = '32kb'
 
-export function makeSignedInPages(ports: SignedInPagesPorts): SignedInPages {
-  const sessions = makeSessions(ports)
-  const parts = { ...ports, sessions, ownFetch: makeOwnFetch(ports.handler) }
+export function makeSignedInPages(parts: SignedInPagesParts): SignedInPages {
+  const { sessions } = parts
   const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
   const signedInPages: SignedInPages = {
-    client: ownClient(ports.baseUrl, ports.serviceName),
     page: (show) => async (ctx) => {
       const session = await sessions.find(ctx)
       if (!session) return await sendToSignIn(ctx, ctx.url, parts)
@@ -77,7 +62,7 @@ export function makeSignedInPages(ports: SignedInPagesPorts): SignedInPages {
     },
 
     routes() {
-      const router = new Router()
+      const router = makeRouter()
       router.get(pages.signedIn, async (ctx) => await comeBack(ctx, parts))
       router.post(
         pages.signOut,
@@ -101,21 +86,6 @@ export function makeSignedInPages(ports: SignedInPagesPorts): SignedInPages {
     },
   }
   return signedInPages
-}
-
-/** Sends a page; its address may hold what only this person may know. */
-export function sendPage(ctx: Context, page: Html): void {
-  // ctx.body would turn a 404 into 200, and keeps every other status.
-  ctx.body = page.toString()
-  ctx.type = 'html'
-  ctx.set('Cache-Control', 'no-store')
-}
-
-/** The answer to a form: go and look at a page, which may be loaded again without sending twice. */
-export function seeOther(ctx: Context, address: string): void {
-  ctx.redirect(address)
-  ctx.status = 303
-  ctx.set('Cache-Control', 'no-store')
 }
 
 function areaOf(path: string): string {

@@ -1,4 +1,7 @@
-import type { Access } from '../grants/access.ts'
+import type { AdapterPayload } from 'oidc-provider'
+
+import type { Access, FindAccess } from '../grants/access.ts'
+import { type AccessTokens, isPastEnd } from '../token/access-token.ts'
 
 /**
  * What a bearer token is worth at a protected resource. This part judges tokens for every surface
@@ -27,44 +30,24 @@ export type Verdict =
   /** No verdict can be reached, which says nothing about the token (specification, Errors 7). */
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
-type GoodStanding = Extract<Access, { kind: 'good' }>
-
 /** A valid token of this origin, and the person who holds it as they are now. */
-export interface BearerToken {
+export interface BearerToken extends Pick<GoodAccess, 'person' | 'roles'> {
   readonly personId: string
   readonly clientId: string
   /** The site that the token is bound to; undefined for a sign-in without one. */
   readonly siteId: string | undefined
   readonly scopes: ReadonlySet<string>
-  readonly person: GoodStanding['person']
-  /** The roles that the person holds at the site now (design 15). */
-  readonly roles: GoodStanding['roles']
 }
 
-/** An access token as it is stored. */
-export interface StoredToken {
-  readonly personId: string
-  readonly clientId: string
-  readonly grantId: string
-  readonly siteId: string | undefined
-  readonly scopes: ReadonlySet<string>
-  readonly audience: unknown
-  readonly expired: boolean
-}
+type GoodAccess = Extract<Access, { kind: 'good' }>
 
-export interface StoredGrant {
-  readonly personId: string | undefined
-  readonly clientId: string | undefined
-}
-
-/** Where tokens come from. Every call is one round trip to its storage. */
-export interface BearerTokens {
-  findToken(value: string): Promise<StoredToken | undefined>
-  /** For the log: why `findToken` found nothing. */
-  whyUnknown(value: string): Promise<string>
-  /** Nothing for a grant that was revoked or has expired. */
-  findGrant(grantId: string): Promise<StoredGrant | undefined>
-  findAccess(token: StoredToken): Promise<Access>
+export interface VerdictDependencies {
+  readonly tokens: AccessTokens
+  readonly findAccess: FindAccess
+  /** The audience of every token of this origin. */
+  readonly audience: string
+  /** Hears of each use of a token. */
+  readonly countUse: (grantId: string) => void
 }
 
 /** Judges the Authorization headers of a request; a request may illegally carry several. */
@@ -77,11 +60,9 @@ export const TOKEN_REFUSED =
 /** What a request without any token is told where one is required. */
 export const TOKEN_REQUIRED = 'an access token is required'
 
-/**
- * Two storage round trips at most: the token, then its grant and the person's standing at the same
- * time. An access token outlives its grant in the engine, so that the grant has to be asked too.
- */
-export function makeVerifyBearer(tokens: BearerTokens, audience: string): VerifyBearer {
+/** Two storage round trips: the token, and then its access. */
+export function makeVerifyBearer(dependencies: VerdictDependencies): VerifyBearer {
+  const { tokens } = dependencies
   return async (authorization) => {
     const [header] = authorization
     if (header === undefined) return { kind: 'anonymous' }
@@ -89,9 +70,9 @@ export function makeVerifyBearer(tokens: BearerTokens, audience: string): Verify
     const value = bearerValue(header)
     if (value === undefined) return invalid('the Authorization header is no Bearer token')
     try {
-      const token = await tokens.findToken(value)
-      if (!token) return invalid(await tokens.whyUnknown(value))
-      return await judge(token, tokens, audience)
+      const record = await tokens.find(value)
+      if (!record) return invalid(await tokens.whyUnknown(value))
+      return await judge(record, dependencies)
     } catch (cause) {
       return { kind: 'unavailable', cause }
     }
@@ -109,25 +90,20 @@ function bearerValue(header: string): string | undefined {
 }
 
 async function judge(
-  stored: StoredToken,
-  tokens: BearerTokens,
-  audience: string,
+  record: AdapterPayload,
+  { audience, findAccess, countUse }: VerdictDependencies,
 ): Promise<Verdict> {
-  const { personId, clientId, siteId, scopes } = stored
+  const { accountId: personId = '', clientId = '' } = record
   const refused = (reason: string): Verdict => ({ ...invalid(reason), clientId })
-  if (stored.expired) return refused('the token has expired')
-  if (stored.audience !== audience) return refused('the token was issued for another origin')
+  if (isPastEnd(record)) return refused('the token has expired')
+  if (record.aud !== audience) return refused('the token was issued for another origin')
 
-  const [grant, access] = await Promise.all([
-    tokens.findGrant(stored.grantId),
-    tokens.findAccess(stored),
-  ])
-  if (!grant) return refused('the grant of the token has ended')
-  if (grant.personId !== personId || grant.clientId !== clientId) {
-    return refused('the grant of the token belongs to another person or client')
-  }
+  const scopes = new Set(record.scope?.split(' '))
+  const access = await findAccess(record, scopes)
   if (access.kind === 'lost') return refused(access.reason)
-  const { person, roles } = access
+  const { grant, person, roles } = access
+  countUse(grant.id)
+  const { siteId } = grant
   return { kind: 'granted', token: { personId, clientId, siteId, scopes, person, roles } }
 }
 

@@ -1,16 +1,16 @@
 /**
- * The scope catalogue (specification, Authentication: Scopes). Every scope that the service knows is
+ * The scope catalogue (specification, Scopes). Every scope that the service knows is
  * one row here and nowhere else: discovery, consent, policy, documents and the protected resources
  * read this table. It owns names and words; who may ask for which scope is `policy.ts`.
  */
 
 export type Audience = 'identity' | 'operator' | 'member'
-export type Access = 'identity' | 'read' | 'write'
+export type ScopeAccess = 'identity' | 'read' | 'write'
 
 export interface Scope {
   readonly name: string
   readonly audience: Audience
-  readonly access: Access
+  readonly access: ScopeAccess
   /** The words of the specification's table, for discovery documents and docs. */
   readonly grants: string
   /** What the consent page tells the person, as the end of "can see …" or "can change …". */

@@ -1,12 +1,24 @@
-import { catalogue } from './catalogue.ts'
+import { findScope, type Scope } from './catalogue.ts'
 
-/** What scopes mean in words: ends of "can see …" and of "can change …", in the catalogue's order. */
-export function describeScopes(scopes: readonly string[]): {
+/**
+ * What scopes let an application see and change, in words: ends of "can see …" and of "can change …",
+ * in the order of the names.
+ */
+export function describeScopes(names: readonly string[]): {
   canSee: string[]
   canChange: string[]
 } {
-  const known = catalogue.filter(({ name }) => scopes.includes(name))
-  const sentences = (write: boolean) =>
-    known.filter(({ access }) => (access === 'write') === write).map(({ sentence }) => sentence)
-  return { canSee: sentences(false), canChange: sentences(true) }
+  const known = names.flatMap((name) => findScope(name) ?? [])
+  const sentences = (verb: string) =>
+    known.filter((scope) => verbOf(scope) === verb).map(({ sentence }) => sentence)
+  return { canSee: sentences('see'), canChange: sentences('change') }
+}
+
+/** What one scope lets an application do: "can see …" or "can change …". */
+export function describeScope(scope: Scope): string {
+  return `can ${verbOf(scope)} ${scope.sentence}`
+}
+
+function verbOf({ access }: Scope): 'see' | 'change' {
+  return access === 'write' ? 'change' : 'see'
 }

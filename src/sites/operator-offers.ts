@@ -1,7 +1,12 @@
 import { sql } from 'kysely'
 
 import type { Database } from '../store/database.ts'
-import { isAfter, type ListOrder, type Page, type PageRequest, pageOf } from '../store/keyset.ts'
+import {
+  type CountedPage,
+  type ListOrder,
+  type PageRequest,
+  readCountedPage,
+} from '../store/keyset.ts'
 
 /**
  * What a site offers, as its operator sees it: drafts too. Every question names the site, so that an
@@ -52,23 +57,19 @@ export interface OperatorEvent {
   readonly registrationCount: number
 }
 
-const coursesBySlug: ListOrder = { by: 'course.slug', id: 'course.id', direction: 'asc' }
+const bySlug = (table: string): ListOrder<{ readonly slug: string; readonly id: string }> => ({
+  by: `${table}.slug`,
+  id: `${table}.id`,
+  direction: 'asc',
+  placeOf: ({ slug, id }) => [slug, id],
+})
 
 export async function listCourses(
   database: Database,
   siteId: string,
   page: PageRequest,
-): Promise<Page<OperatorCourse>> {
-  const [rows, totalCount] = await Promise.all([
-    courses(database, siteId)
-      .where(isAfter(coursesBySlug, page.after))
-      .orderBy('course.slug')
-      .orderBy('course.id')
-      .limit(page.first + 1)
-      .execute(),
-    countOfSite(database, 'course', siteId),
-  ])
-  return pageOf(rows, page, { totalCount, placeOf: ({ slug, id }) => [slug, id] })
+): Promise<CountedPage<OperatorCourse>> {
+  return await readCountedPage(courses(database, siteId), bySlug('course'), page)
 }
 
 export async function findCourse(
@@ -79,10 +80,11 @@ export async function findCourse(
   return await courses(database, siteId).where('course.slug', '=', slug).executeTakeFirst()
 }
 
-const lecturesByPosition: ListOrder = {
+const lecturesByPosition: ListOrder<OperatorLecture> = {
   by: 'lecture.position',
   id: 'lecture.id',
   direction: 'asc',
+  placeOf: ({ position, id }) => [position, id],
 }
 
 /** The lectures of one course of the site, in their order; nothing when the course is not its. */
@@ -90,20 +92,11 @@ export async function listLectures(
   database: Database,
   { siteId, courseSlug }: { siteId: string; courseSlug: string },
   page: PageRequest,
-): Promise<Page<OperatorLecture> | undefined> {
+): Promise<CountedPage<OperatorLecture> | undefined> {
   const course = await findCourse(database, siteId, courseSlug)
   if (!course) return undefined
-  const rows = await lectures(database, siteId)
-    .where('lecture.course_id', '=', course.id)
-    .where(isAfter(lecturesByPosition, page.after))
-    .orderBy('lecture.position')
-    .orderBy('lecture.id')
-    .limit(page.first + 1)
-    .execute()
-  return pageOf(rows, page, {
-    totalCount: course.lectureCount,
-    placeOf: ({ position, id }) => [position, id],
-  })
+  const inCourse = lectures(database, siteId).where('lecture.course_id', '=', course.id)
+  return await readCountedPage(inCourse, lecturesByPosition, page)
 }
 
 /** One lecture, with the course that it belongs to. */
@@ -118,27 +111,12 @@ export async function findLecture(
     .executeTakeFirst()
 }
 
-const productsBySlug: ListOrder = {
-  by: 'digital_product.slug',
-  id: 'digital_product.id',
-  direction: 'asc',
-}
-
 export async function listDigitalProducts(
   database: Database,
   siteId: string,
   page: PageRequest,
-): Promise<Page<OperatorDigitalProduct>> {
-  const [rows, totalCount] = await Promise.all([
-    digitalProducts(database, siteId)
-      .where(isAfter(productsBySlug, page.after))
-      .orderBy('digital_product.slug')
-      .orderBy('digital_product.id')
-      .limit(page.first + 1)
-      .execute(),
-    countOfSite(database, 'digital_product', siteId),
-  ])
-  return pageOf(rows, page, { totalCount, placeOf: ({ slug, id }) => [slug, id] })
+): Promise<CountedPage<OperatorDigitalProduct>> {
+  return await readCountedPage(digitalProducts(database, siteId), bySlug('digital_product'), page)
 }
 
 export async function findDigitalProduct(
@@ -151,23 +129,19 @@ export async function findDigitalProduct(
     .executeTakeFirst()
 }
 
-const eventsByStart: ListOrder = { by: 'event.starts_at', id: 'event.id', direction: 'asc' }
+const eventsByStart: ListOrder<OperatorEvent> = {
+  by: 'event.starts_at',
+  id: 'event.id',
+  direction: 'asc',
+  placeOf: ({ startsAt, id }) => [startsAt, id],
+}
 
 export async function listEvents(
   database: Database,
   siteId: string,
   page: PageRequest,
-): Promise<Page<OperatorEvent>> {
-  const [rows, totalCount] = await Promise.all([
-    events(database, siteId)
-      .where(isAfter(eventsByStart, page.after))
-      .orderBy('event.starts_at')
-      .orderBy('event.id')
-      .limit(page.first + 1)
-      .execute(),
-    countOfSite(database, 'event', siteId),
-  ])
-  return pageOf(rows, page, { totalCount, placeOf: ({ startsAt, id }) => [startsAt, id] })
+): Promise<CountedPage<OperatorEvent>> {
+  return await readCountedPage(events(database, siteId), eventsByStart, page)
 }
 
 export async function findEvent(
@@ -243,17 +217,4 @@ function events({ kysely }: Database, siteId: string) {
         where event_id = event.id and cancelled_at is null)`.as('registrationCount'),
     ])
     .where('event.site_id', '=', siteId)
-}
-
-async function countOfSite(
-  { kysely }: Database,
-  table: 'course' | 'digital_product' | 'event',
-  siteId: string,
-): Promise<number> {
-  const { total } = await kysely
-    .selectFrom(table)
-    .select((eb) => eb.fn.countAll<number>().as('total'))
-    .where('site_id', '=', siteId)
-    .executeTakeFirstOrThrow()
-  return Number(total)
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 
 import type { Database } from '../store/database.ts'
-import { isAfter, type ListOrder, type Page, type PageRequest, pageOf } from '../store/keyset.ts'
+import { type CountedPage, type ListOrder, type PageRequest, readPage } from '../store/keyset.ts'
 import type { SiteRole } from '../store/schema.ts'
 
 /**
@@ -40,25 +40,24 @@ export interface SiteLecturer extends SitePerson {
   readonly courses: readonly string[]
 }
 
-const byName: ListOrder = { by: 'person.name', id: 'person.id', direction: 'asc' }
+const byName: ListOrder<SitePerson> = {
+  by: 'person.name',
+  id: 'person.id',
+  direction: 'asc',
+  placeOf: ({ name, id }) => [name, id],
+}
 
 /** Everybody with a role at the site, by name. Three queries. */
 export async function listMembers(
   database: Database,
   siteId: string,
   page: PageRequest,
-): Promise<Page<SiteMember>> {
-  const [rows, totalCount] = await Promise.all([
-    people(database, siteId)
-      .where(isAfter(byName, page.after))
-      .orderBy('person.name')
-      .orderBy('person.id')
-      .limit(page.first + 1)
-      .execute(),
+): Promise<CountedPage<SiteMember>> {
+  const [found, totalCount] = await Promise.all([
+    readPage(people(database, siteId), byName, page),
     countPeople(database, siteId),
   ])
-  const found = pageOf(rows, page, { totalCount, placeOf: placeOfPerson })
-  return { ...found, rows: await withRoles(database, siteId, found.rows) }
+  return { ...found, totalCount, rows: await withRoles(database, siteId, found.rows) }
 }
 
 /** One person with a role at the site, or nothing. */
@@ -77,17 +76,12 @@ export async function listStudents(
   database: Database,
   siteId: string,
   page: PageRequest,
-): Promise<Page<SiteStudent>> {
-  const [rows, totalCount] = await Promise.all([
-    students(database, siteId)
-      .where(isAfter(byName, page.after))
-      .orderBy('person.name')
-      .orderBy('person.id')
-      .limit(page.first + 1)
-      .execute(),
+): Promise<CountedPage<SiteStudent>> {
+  const [found, totalCount] = await Promise.all([
+    readPage(students(database, siteId), byName, page),
     countPeople(database, siteId, 'student'),
   ])
-  return pageOf(rows.map(studentOf), page, { totalCount, placeOf: placeOfPerson })
+  return { ...found, totalCount, rows: found.rows.map(studentOf) }
 }
 
 /** One student with the courses of the site that they bought, or nothing. */
@@ -123,18 +117,12 @@ export async function listLecturers(
   database: Database,
   siteId: string,
   page: PageRequest,
-): Promise<Page<SiteLecturer>> {
-  const [rows, totalCount] = await Promise.all([
-    lecturers(database, siteId)
-      .where(isAfter(byName, page.after))
-      .orderBy('person.name')
-      .orderBy('person.id')
-      .limit(page.first + 1)
-      .execute(),
+): Promise<CountedPage<SiteLecturer>> {
+  const [found, totalCount] = await Promise.all([
+    readPage(lecturers(database, siteId), byName, page),
     countPeople(database, siteId, 'lecturer'),
   ])
-  const found = pageOf(rows, page, { totalCount, placeOf: placeOfPerson })
-  return { ...found, rows: await withCourses(database, siteId, found.rows) }
+  return { ...found, totalCount, rows: await withCourses(database, siteId, found.rows) }
 }
 
 /** One lecturer of the site, or nothing. */
@@ -147,8 +135,6 @@ export async function findLecturer(
   const [lecturer] = await withCourses(database, siteId, rows)
   return lecturer
 }
-
-const placeOfPerson = ({ name, id }: SitePerson) => [name, id] as const
 
 function people({ kysely }: Database, siteId: string) {
   return kysely

@@ -1,5 +1,10 @@
 import type { Database } from '../store/database.ts'
-import { isAfter, type ListOrder, type Page, type PageRequest, pageOf } from '../store/keyset.ts'
+import {
+  type CountedPage,
+  type ListOrder,
+  type PageRequest,
+  readCountedPage,
+} from '../store/keyset.ts'
 
 /** The site itself, as its operator sees it. */
 export interface School {
@@ -54,10 +59,11 @@ export async function findSchool(
   )
 }
 
-const latestFirst: ListOrder = {
+const latestFirst: ListOrder<{ readonly placedAt: number; readonly id: string }> = {
   by: 'customer_order.placed_at',
   id: 'customer_order.id',
   direction: 'desc',
+  placeOf: ({ placedAt, id }) => [placedAt, id],
 }
 
 /** The orders of the site, the latest first. Two queries. */
@@ -65,24 +71,8 @@ export async function listOrders(
   database: Database,
   siteId: string,
   page: PageRequest,
-): Promise<Page<SiteOrder>> {
-  const [rows, { total }] = await Promise.all([
-    orders(database, siteId)
-      .where(isAfter(latestFirst, page.after))
-      .orderBy('customer_order.placed_at', 'desc')
-      .orderBy('customer_order.id', 'desc')
-      .limit(page.first + 1)
-      .execute(),
-    database.kysely
-      .selectFrom('customer_order')
-      .select((eb) => eb.fn.countAll<number>().as('total'))
-      .where('site_id', '=', siteId)
-      .executeTakeFirstOrThrow(),
-  ])
-  const found = pageOf(rows, page, {
-    totalCount: Number(total),
-    placeOf: ({ placedAt, id }) => [placedAt, id],
-  })
+): Promise<CountedPage<SiteOrder>> {
+  const found = await readCountedPage(orders(database, siteId), latestFirst, page)
   return { ...found, rows: found.rows.map(orderOf) }
 }
 

@@ -1,7 +1,12 @@
 import { sql } from 'kysely'
 
 import type { Database } from '../store/database.ts'
-import { isAfter, type ListOrder, type Page, type PageRequest, pageOf } from '../store/keyset.ts'
+import {
+  type CountedPage,
+  type ListOrder,
+  type PageRequest,
+  readCountedPage,
+} from '../store/keyset.ts'
 
 /** What anybody may know of a course: what its page in the site's shop window says. */
 export interface PublishedCourse {
@@ -36,30 +41,22 @@ export async function findPublicSite(
     .executeTakeFirst()
 }
 
-const bySlug: ListOrder = { by: 'course.slug', id: 'course.id', direction: 'asc' }
+const bySlug: ListOrder<CourseRow> = {
+  by: 'course.slug',
+  id: 'course.id',
+  direction: 'asc',
+  placeOf: ({ slug, id }) => [slug, id],
+}
 
 /** The published courses of a site, by slug. Two queries. */
 export async function listPublishedCourses(
   database: Database,
   { siteId, nowMs }: { siteId: string; nowMs: number },
   page: PageRequest,
-): Promise<Page<PublishedCourse>> {
-  const published = publishedCourses(database, siteId, nowMs)
-  const [rows, count] = await Promise.all([
-    published
-      .select(courseColumns)
-      .where(isAfter(bySlug, page.after))
-      .orderBy('course.slug')
-      .orderBy('course.id')
-      .limit(page.first + 1)
-      .execute(),
-    published.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
-  ])
-  const withPlace = pageOf(rows, page, {
-    totalCount: Number(count.total),
-    placeOf: ({ slug, id }) => [slug, id],
-  })
-  return { ...withPlace, rows: withPlace.rows.map(courseOf) }
+): Promise<CountedPage<PublishedCourse>> {
+  const courses = publishedCourses(database, siteId, nowMs).select(courseColumns)
+  const found = await readCountedPage(courses, bySlug, page)
+  return { ...found, rows: found.rows.map(courseOf) }
 }
 
 /** One published course with its lectures, or nothing. Two queries. */

@@ -3,6 +3,8 @@ import type { Kysely } from 'kysely'
 import type { Database } from '../store/database.ts'
 import type { Schema, SiteRole } from '../store/schema.ts'
 import { MCP_CONNECTIONS } from './feature.ts'
+import { operates } from './roles.ts'
+import { type HeldSite, listHeldSites } from './site-choice.ts'
 
 /** A site as its operators' pages need it. */
 export interface AdminSite {
@@ -45,23 +47,9 @@ export async function findAdminSite(
 }
 
 /** The sites that a person operates, by name. */
-export async function listOperatedSites(
-  { kysely }: Database,
-  personId: string,
-): Promise<{ id: string; slug: string; name: string }[]> {
-  return await kysely
-    .selectFrom('site')
-    .select(['id', 'slug', 'name'])
-    .where('id', 'in', (q) =>
-      q
-        .selectFrom('site_role')
-        .select('site_id')
-        .where('person_id', '=', personId)
-        .where('role', 'in', ['owner', 'admin']),
-    )
-    .orderBy('name')
-    .orderBy('slug')
-    .execute()
+export async function listOperatedSites(database: Database, personId: string): Promise<HeldSite[]> {
+  const sites = await listHeldSites(database, personId)
+  return sites.filter(({ roles }) => operates(roles))
 }
 
 /** Switches the beta feature; says whether that changed anything. */

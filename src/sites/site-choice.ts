@@ -5,6 +5,7 @@ import { operates } from './roles.ts'
 /** A site at which a person holds roles. */
 export interface HeldSite {
   readonly id: string
+  readonly slug: string
   readonly name: string
   readonly roles: readonly SiteRole[]
 }
@@ -55,17 +56,17 @@ export async function listHeldSites({ kysely }: Database, personId: string): Pro
   const rows = await kysely
     .selectFrom('site_role')
     .innerJoin('site', 'site.id', 'site_role.site_id')
-    .select(['site.id', 'site.name', 'site_role.role'])
+    .select(['site.id', 'site.slug', 'site.name', 'site_role.role'])
     .where('site_role.person_id', '=', personId)
     .orderBy('site.name')
     .orderBy('site.id')
     .orderBy('site_role.role')
     .execute()
   const sites = new Map<string, HeldSite & { roles: SiteRole[] }>()
-  for (const { id, name, role } of rows) {
-    const site = sites.get(id) ?? { id, name, roles: [] }
+  for (const { role, ...row } of rows) {
+    const site = sites.get(row.id) ?? { ...row, roles: [] }
     site.roles.push(role)
-    sites.set(id, site)
+    sites.set(row.id, site)
   }
   return [...sites.values()]
 }

@@ -1,4 +1,10 @@
-import { type RawBuilder, sql } from 'kysely'
+import { type SelectQueryBuilder, type Simplify, sql } from 'kysely'
+
+/**
+ * Keyset pagination, for every list of the service: a page begins where the one before it ended, so
+ * that a row which is added or removed meanwhile neither repeats nor hides another, and the last page
+ * costs as much as the first.
+ */
 
 /** What identifies a row's place in a list: the value it is sorted by, and its id to break ties. */
 export type PlaceInList = readonly [sortedBy: string | number, id: string]
@@ -12,47 +18,66 @@ export interface PageRequest {
 
 export interface Page<Row> {
   readonly rows: readonly Row[]
-  /** The place of the last row of this page; undefined for an empty one. */
-  readonly last: PlaceInList | undefined
+  /** The place of each of the rows. */
+  readonly places: readonly PlaceInList[]
   readonly hasNextPage: boolean
+}
+
+export interface CountedPage<Row> extends Page<Row> {
+  /** How many rows the list has on all pages. */
   readonly totalCount: number
 }
 
-/** The columns that a list is sorted by, and in which direction. */
-export interface ListOrder {
+/** The columns that a list is sorted by, in which direction, and where a row of it stands. */
+export interface ListOrder<Row> {
   readonly by: string
   readonly id: string
   readonly direction: 'asc' | 'desc'
+  readonly placeOf: (row: Row) => PlaceInList
 }
 
 /**
- * The rows after a place. Keyset pagination: a row that is added or removed meanwhile neither repeats
- * nor hides another, and the last page costs as much as the first.
+ * One page of a list, in one query: it asks for one row more than wanted, which tells whether more
+ * follow.
  */
-export function isAfter(order: ListOrder, after: PlaceInList | undefined): RawBuilder<boolean> {
-  if (!after) return sql<boolean>`1 = 1`
-  const columns = sql`(${sql.ref(order.by)}, ${sql.ref(order.id)})`
-  const place = sql`(${after[0]}, ${after[1]})`
-  return order.direction === 'asc'
-    ? sql<boolean>`${columns} > ${place}`
-    : sql<boolean>`${columns} < ${place}`
-}
-
-/**
- * Makes a page of rows that were asked for with one more than wanted, which tells whether more follow
- * without a second question.
- */
-export function pageOf<Row>(
-  found: readonly Row[],
-  { first }: PageRequest,
-  { totalCount, placeOf }: { totalCount: number; placeOf: (row: Row) => PlaceInList },
-): Page<Row> {
+export async function readPage<Schema, Tables extends keyof Schema, Row>(
+  query: SelectQueryBuilder<Schema, Tables, Row>,
+  { by, id, direction, placeOf }: ListOrder<Simplify<Row>>,
+  { first, after }: PageRequest,
+): Promise<Page<Simplify<Row>>> {
+  const isAfter = sql.raw(direction === 'asc' ? '>' : '<')
+  const following = after
+    ? query.where(
+        sql<boolean>`(${sql.ref(by)}, ${sql.ref(id)}) ${isAfter} (${after[0]}, ${after[1]})`,
+      )
+    : query
+  const found = await following
+    .orderBy(sql.ref(by), direction)
+    .orderBy(sql.ref(id), direction)
+    .limit(first + 1)
+    .execute()
   const rows = found.slice(0, first)
-  const last = rows.at(-1)
-  return {
-    rows,
-    last: last === undefined ? undefined : placeOf(last),
-    hasNextPage: found.length > first,
-    totalCount,
-  }
+  return { rows, places: rows.map(placeOf), hasNextPage: found.length > first }
+}
+
+/** One page of a list and the length of the whole, in two queries. */
+export async function readCountedPage<Schema, Tables extends keyof Schema, Row>(
+  query: SelectQueryBuilder<Schema, Tables, Row>,
+  order: ListOrder<Simplify<Row>>,
+  request: PageRequest,
+): Promise<CountedPage<Simplify<Row>>> {
+  const [page, totalCount] = await Promise.all([readPage(query, order, request), countRows(query)])
+  return { ...page, totalCount }
+}
+
+/** How many rows a query finds, whatever it selects of them; it must not group them. */
+export async function countRows<Schema, Tables extends keyof Schema, Row>(
+  query: SelectQueryBuilder<Schema, Tables, Row>,
+): Promise<number> {
+  const { total } = await query
+    .clearSelect()
+    .select(sql<number>`count(*)`.as('total'))
+    .$castTo<{ total: number }>()
+    .executeTakeFirstOrThrow()
+  return Number(total)
 }

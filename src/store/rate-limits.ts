@@ -1,6 +1,5 @@
-import { isIPv6 } from 'node:net'
-
 import type { Cluster, Redis } from 'ioredis'
+import ipaddr from 'ipaddr.js'
 import {
   type RateLimiterAbstract,
   RateLimiterMemory,
@@ -56,23 +55,11 @@ export function networkOf(address: string): string {
     .replace(/^\[(.*)\](:\d+)?$/, '$1')
     .replace(/^(\d+(?:\.\d+){3}):\d+$/, '$1')
     .replace(/%.*$/, '')
-  if (!isIPv6(plain)) return plain
-  const { hostname } = new URL(`http://[${plain}]`)
-  const groups = expand(hostname.slice(1, -1))
-  if (groups.slice(0, 6).join(':') === '0:0:0:0:0:ffff')
-    return groups.slice(6).map(dotted).join('.')
-  return groups.slice(0, 4).join(':')
-}
-
-/** Half of an IPv4 address, as IPv6 writes it within itself (RFC 4291 §2.5.5.2). */
-function dotted(group: string): string {
-  const value = Number.parseInt(group, 16)
-  return `${value >> 8}.${value & 255}`
-}
-
-function expand(ipv6: string): string[] {
-  const [head = '', tail] = ipv6.split('::')
-  const before = head.split(':').filter(Boolean)
-  const after = tail?.split(':').filter(Boolean) ?? []
-  return [...before, ...Array<string>(8 - before.length - after.length).fill('0'), ...after]
+  if (!ipaddr.IPv6.isValid(plain)) return plain
+  const ipv6 = ipaddr.IPv6.parse(plain)
+  if (ipv6.isIPv4MappedAddress()) return ipv6.toIPv4Address().toString()
+  return ipv6.parts
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(':')
 }

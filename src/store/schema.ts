@@ -1,5 +1,5 @@
-import type { ConnectionTables } from './connection-tables.ts'
 import type { DocumentTables } from './document-tables.ts'
+import type { GrantTables } from './grant-tables.ts'
 import type { OauthTables } from './oauth-tables.ts'
 
 /**
@@ -202,7 +202,7 @@ interface SchemaMigrationTable {
   applied_at: number
 }
 
-export interface Schema extends ConnectionTables, DocumentTables, OauthTables {
+export interface Schema extends GrantTables, DocumentTables, OauthTables {
   person: PersonTable
   site: SiteTable
   site_role: SiteRoleTable

@@ -1,14 +1,13 @@
 import type { FindAccount, KoaContextWithOIDC } from 'oidc-provider'
 
-import type { Access, AccessQuestion } from '../grants/access.ts'
+import type { FindAccess, TokenOfGrant } from '../grants/access.ts'
 import { logFields } from '../http/request-log.ts'
 import type { Person } from '../people/person-store.ts'
-import { siteOfGrant } from './site-of-grant.ts'
 
 /**
- * The claims of a person (specification, UserInfo / id_token claims). With a token or code the
- * person's standing is looked up at every use: where it was lost there is no account, which the
- * engine answers with invalid_grant or invalid_token, and `roles` are those held now.
+ * The claims of a person (specification, UserInfo / id_token claims). With a token or code its access
+ * is looked up at every use: where it was lost there is no account, which the engine answers with
+ * invalid_grant or invalid_token, and `roles` are those held now.
  */
 export const claimsByScope = {
   openid: ['sub'],
@@ -17,9 +16,9 @@ export const claimsByScope = {
   email: ['email'],
 } as const
 
-export interface AccountDependencies {
+export interface ClaimsDependencies {
   readonly findPerson: (personId: string) => Promise<Person | undefined>
-  readonly findAccess: (question: AccessQuestion) => Promise<Access>
+  readonly findAccess: FindAccess
   /** What the conformance suite's clients are told of a person besides (design 26). */
   readonly conformance: SuiteClaims | undefined
   /** Hears of each use of an access token. */
@@ -31,67 +30,34 @@ export interface SuiteClaims {
   covers(clientId: string | undefined): boolean
 }
 
-/** A code or token, as far as standing is concerned. */
-export interface TokenOfGrant {
-  readonly accountId?: string | undefined
-  readonly clientId?: string | undefined
-  readonly grantId?: string | undefined
-  readonly scope?: string | undefined
-}
-
-/** The question to ask about a code or token. */
-export function accessQuestion(holding: TokenOfGrant): AccessQuestion {
-  return {
-    personId: holding.accountId ?? '',
-    clientId: holding.clientId ?? '',
-    siteId: siteOfGrant(holding.grantId),
-    scopes: holding.scope?.split(' ') ?? [],
-    grantId: holding.grantId,
-  }
-}
-
-/** The engine's `findAccount`. One query. */
-export function makeFindAccount({
-  findPerson,
-  findAccess,
-  conformance,
-  countUse,
-}: AccountDependencies): FindAccount {
+/** The engine's `findAccount`. One query at most. */
+export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
+  const { findPerson, findAccess, conformance, countUse } = dependencies
   return async (ctx, personId, token) => {
     if (!token || !('grantId' in token)) return await sessionAccount(personId, findPerson)
-    const holding = token as TokenOfGrant
-    const question = accessQuestion({ ...holding, accountId: personId })
-    const access = await findAccess(forKind(question, token.kind))
+    const { grantId, clientId }: TokenOfGrant = token
+    const access = await findAccess({ grantId, clientId, accountId: personId }, token.scopes)
     if (access.kind === 'lost') {
       explain(ctx, access.reason)
       return undefined
     }
-    if (token.kind === 'AccessToken' && holding.grantId !== undefined) countUse(holding.grantId)
-    const { person, roles } = access
-    const siteId = siteOfGrant(holding.grantId)
+    const { grant, person, roles } = access
+    if (token.kind === 'AccessToken') countUse(grant.id)
     const claims = {
       sub: person.id,
       name: person.name,
       email: person.email,
       ...(person.picture !== undefined && { picture: person.picture }),
-      ...(siteId !== undefined && { org_id: siteId, roles: [...roles] }),
+      ...(grant.siteId !== undefined && { org_id: grant.siteId, roles: [...roles] }),
     }
-    return conformance?.covers(holding.clientId)
+    return conformance?.covers(clientId)
       ? conformanceAccount(claims, conformance.claims)
       : accountOf(claims)
   }
 }
 
-/**
- * A parallel exchange of the same code ends the grant, at whatever moment. The one that used the code
- * up had its grant checked before (engine-adapter.ts), and still succeeds (design 11).
- */
-function forKind(question: AccessQuestion, kind: string): AccessQuestion {
-  return kind === 'AuthorizationCode' ? { ...question, grantId: undefined } : question
-}
-
 /** Whose session it is, with what tells whether it began before a sign-out everywhere. */
-async function sessionAccount(personId: string, findPerson: AccountDependencies['findPerson']) {
+async function sessionAccount(personId: string, findPerson: ClaimsDependencies['findPerson']) {
   const person = await findPerson(personId)
   if (!person) return undefined
   const { id, name, email, signedOutAt } = person

@@ -1,42 +1,27 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
 import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
-import type { Access, AccessQuestion } from '../grants/access.ts'
-import { accessQuestion, type TokenOfGrant } from './claims.ts'
-import { siteOfGrant } from './site-of-grant.ts'
+import type { FindAccess } from '../grants/access.ts'
 
 type Token = InstanceType<Provider['AccessToken']> | InstanceType<Provider['RefreshToken']>
-
-/** Looks up whether the person may still use the client of a token. */
-export type TokenJudge = (token: TokenOfGrant) => Promise<Access>
-
-/** Standing at a use of a token. The use is counted, except where the token is of no use any more. */
-export function makeJudge(
-  findAccess: (question: AccessQuestion) => Promise<Access>,
-  countUse: (grantId: string) => void,
-): TokenJudge {
-  return async (token) => {
-    const access = await findAccess(accessQuestion(token))
-    if (access.kind === 'good' && token.grantId) countUse(token.grantId)
-    return access
-  }
-}
 
 /**
  * Who may introspect a token (RFC 7662 §2.1; design 13): a registered resource server every token of
  * this origin, a client its own. For a token whose person, role or client is gone the answer is
  * `active: false`, because it works nowhere any more.
  */
-export function maySeeToken(judgeToken: TokenJudge) {
-  return async (ctx: KoaContextWithOIDC, client: EngineClient, token: unknown) => {
-    const seen = token as Token
-    if (!(await concerns(ctx, client, seen))) return false
-    const access = await judgeToken(seen)
+export function maySeeToken(findAccess: FindAccess, countUse: (grantId: string) => void) {
+  return async (ctx: KoaContextWithOIDC, client: EngineClient, seen: unknown) => {
+    const token = seen as Token
+    if (!(await concerns(ctx, client, token))) return false
+    const access = await findAccess(token, token.scopes)
     if (access.kind === 'lost') return false
-    if (seen.scopes.has('profile')) {
+    const { grant, roles } = access
+    countUse(grant.id)
+    if (token.scopes.has('profile')) {
       // The engine copies `extra` into its answer. What it stored at issue would be out of date.
-      const siteId = siteOfGrant(seen.grantId)
-      Object.assign(seen, { extra: siteId && { org_id: siteId, roles: [...access.roles] } })
+      const extra = grant.siteId && { org_id: grant.siteId, roles: [...roles] }
+      Object.assign(token, { extra })
     }
     return true
   }
@@ -51,13 +36,4 @@ async function concerns(
   if (factsOf(client).origin !== 'resource_server') return false
   // The engine reads the token's client afterwards, and fails when there is none any more.
   return (await oidc.provider.Client.find(clientId ?? '')) !== undefined
-}
-
-/** Who may revoke a token (RFC 7009 §2.1; design 14): the client it was issued to, nobody else. */
-export function mayRevokeToken(
-  _ctx: KoaContextWithOIDC,
-  client: EngineClient,
-  token: { clientId?: string | undefined },
-): boolean {
-  return token.clientId === client.clientId
 }

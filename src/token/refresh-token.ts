@@ -2,6 +2,8 @@ import { createHmac, randomBytes } from 'node:crypto'
 
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
+import type { FindAccess } from '../grants/access.ts'
+import type { GrantStore } from '../grants/grant-store.ts'
 import {
   invalidGrant,
   missingParameter,
@@ -30,8 +32,8 @@ export interface RefreshDependencies {
   readonly resources: Resources
   readonly retrySeconds: number
   readonly accessTokenSeconds: number
-  /** Whether the person may still use the client at the grant's site; a reason when not. */
-  readonly findLoss: (token: RefreshToken) => Promise<string | undefined>
+  readonly findAccess: FindAccess
+  readonly endGrant: GrantStore['end']
   readonly now: () => number
 }
 
@@ -58,26 +60,24 @@ async function answerRefresh(
   const token = await findToken(ctx, presented, dependencies)
   checkResource(ctx, token, dependencies.resources)
   const scopes = narrowScopes(ctx, token)
-  const [grant, loss] = await Promise.all([
-    findGrant(token, dependencies.provider),
-    dependencies.findLoss(token),
-  ])
-  if (loss) throw invalidGrant(loss)
+  const access = await dependencies.findAccess(token, token.scopes)
+  if (access.kind === 'lost') throw invalidGrant(access.reason)
+  const grant = await findGrant(token, dependencies.provider)
 
   const seed = await consume(ctx, { token, presented, grant }, dependencies)
   const family = { client, token, grant, scopes }
   const next = successorOf(family, successorId(seed, presented), dependencies)
   const accessJti = derive(seed, `access ${scopes.join(' ')} ${presented}`)
-  const access = accessTokenOf(family, accessJti, dependencies)
-  ctx.oidc.entity('AccessToken', access)
-  const access_token = await access.save()
+  const accessToken = accessTokenOf(family, accessJti, dependencies)
+  ctx.oidc.entity('AccessToken', accessToken)
+  const access_token = await accessToken.save()
   // The last write: a successor in the store says that the answer was complete (`wasAnswered`).
   const refresh_token = await next.save()
   ctx.body = {
     access_token,
     expires_in: dependencies.accessTokenSeconds,
     refresh_token,
-    scope: access.scope,
+    scope: accessToken.scope,
     token_type: 'Bearer',
   }
 }
@@ -119,14 +119,10 @@ function narrowScopes(ctx: KoaContextWithOIDC, token: RefreshToken): string[] {
   return granted.filter((scope) => scopes.includes(scope))
 }
 
+/** The grant as the engine sees it. Its access was found to be good just now, by the same look at it. */
 async function findGrant(token: RefreshToken, provider: Provider): Promise<Grant> {
-  const grant = token.grantId
-    ? await provider.Grant.find(token.grantId, { ignoreExpiration: true })
-    : undefined
-  if (!grant || grant.isExpired) throw invalidGrant('the grant has ended')
-  if (grant.clientId !== token.clientId || grant.accountId !== token.accountId) {
-    throw invalidGrant('the grant is of another client or person')
-  }
+  const grant = await provider.Grant.find(token.grantId ?? '')
+  if (!grant) throw invalidGrant('the grant has ended')
   return grant
 }
 
@@ -140,8 +136,9 @@ interface Use {
 async function consume(
   ctx: KoaContextWithOIDC,
   { token, presented, grant }: Use,
-  { provider, consumeOnce, retrySeconds, now }: RefreshDependencies,
+  dependencies: RefreshDependencies,
 ): Promise<string> {
+  const { provider, consumeOnce, endGrant, retrySeconds, now } = dependencies
   const consumption = await consumeOnce(presented, randomBytes(32).toString('base64url'))
   if (!consumption) throw invalidGrant('the refresh token is unknown')
   if (consumption.first) provider.emit('refresh_token.consumed', token)
@@ -150,7 +147,7 @@ async function consume(
     (await wasAnswered(consumption.seed, presented, provider))
   ) {
     // RFC 9700 §4.14.2: a replaced token that comes back means that one of two holders is a thief.
-    await endGrant(grant, provider)
+    await endGrant({ id: grant.jti }, 'a used refresh token came back')
     provider.emit('grant.revoked', ctx, grant.jti)
     throw invalidGrant('the refresh token was used before: the grant has been ended')
   }
@@ -168,16 +165,6 @@ async function wasAnswered(seed: string, presented: string, provider: Provider):
     ignoreExpiration: true,
   })
   return successor !== undefined
-}
-
-async function endGrant(grant: Grant, provider: Provider): Promise<void> {
-  // The grant goes first: without it no token of the family is worth anything.
-  await grant.destroy()
-  await Promise.all([
-    provider.AccessToken.revokeByGrantId(grant.jti),
-    provider.RefreshToken.revokeByGrantId(grant.jti),
-    provider.AuthorizationCode.revokeByGrantId(grant.jti),
-  ])
 }
 
 /** What a refresh continues. */

@@ -8,7 +8,7 @@ import {
   type DatabaseOptions,
   openDatabase,
 } from '../../src/store/database.ts'
-import { sharedPostgres } from './postgres.ts'
+import { type Content, sharedPostgres } from './postgres.ts'
 import { removeAtExit } from './programs.ts'
 import { requireProgram } from './skipped.ts'
 
@@ -32,7 +32,8 @@ export function withDatabases(name: string, suite: (open: Open, newPlace: NewPla
       this.timeout(20_000)
       file = requireProgram(this, 'postgres')
     })
-    const newPlace: NewPlace = (options) => postgresPlace(file, options)
+    const newPlace: NewPlace = ({ empty = false } = {}) =>
+      postgresPlace(file, empty ? 'nothing' : 'tables')
     suite(opener(newPlace), newPlace)
   })
 }
@@ -64,9 +65,9 @@ export async function sqlitePlace(): Promise<Place> {
 }
 
 /** A database on the shared server, which is gone with that server. */
-export async function postgresPlace(file: string, options?: { empty?: boolean }): Promise<Place> {
+export async function postgresPlace(file: string, content?: Content): Promise<Place> {
   const server = await sharedPostgres(file)
-  const url = await server.createDatabase(options)
+  const url = await server.createDatabase(content)
   return {
     location: { kind: 'postgres', url, connectionsMax: 4 },
     async [Symbol.asyncDispose]() {},

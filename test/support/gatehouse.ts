@@ -9,6 +9,8 @@ import { pino } from 'pino'
 
 import { type Config, readConfig, type ServicePolicy } from '../../src/config/config.ts'
 import { type Gatehouse, openGatehouse } from '../../src/gatehouse.ts'
+import { isLoopbackUrl } from '../../src/http/loopback.ts'
+import { placeDemoDatabase } from './demo-database.ts'
 
 export const configFolder = join(import.meta.dirname, '../../config')
 
@@ -41,6 +43,8 @@ export interface ServiceSetup {
   /** Variables on top of an embedded database in a folder of its own. */
   readonly environment?: Record<string, string>
   readonly policy?: (policy: ServicePolicy) => ServicePolicy
+  /** Keeps the time limit of storage, for tests of it; others must not fail on a slow machine. */
+  readonly inTime?: boolean
   readonly now?: () => number
   /** Sends the requests for metadata documents. */
   readonly fetch?: typeof fetch
@@ -59,7 +63,9 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
     { PORT: String(port), DATA_DIR: folder, ...setup.environment },
     configFolder,
   )
-  const config = setup.policy ? { ...read, service: setup.policy(read.service) } : read
+  const policy = setup.inTime ? read.service : patient(read.service)
+  const config = { ...read, service: setup.policy ? setup.policy(policy) : policy }
+  if (loadsDemo(config, folder)) await placeDemoDatabase(folder, setup.now?.())
   const log: string[] = []
   const logger = pino({ base: null }, { write: (line: string) => void log.push(line) })
   const service = opening.use(
@@ -82,4 +88,15 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
     log,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
+}
+
+/** Storage may take as long as a machine needs that has a lot else to do. */
+export function patient(policy: ServicePolicy): ServicePolicy {
+  return { ...policy, storage: { ...policy.storage, answerWithinMs: 10_000 } }
+}
+
+/** Whether the service would load the demo campus into the folder of its own. */
+function loadsDemo({ dataDir, databaseUrl, demoData, baseUrl }: Config, folder: string): boolean {
+  if (dataDir !== folder || databaseUrl !== undefined || demoData === 'off') return false
+  return demoData === 'on' || isLoopbackUrl(baseUrl)
 }

@@ -47,6 +47,81 @@ function compare(ajv: Ajv2020, place: readonly string[], body: unknown): string[
   return validate(body) ? [] : (validate.errors ?? []).map(inWords)
 }
 
+/** What of a document real answers have shown: every described answer, and every member of one. */
+export interface DocumentCoverage {
+  note(document: object, answer: ObservedAnswer, mediaType: string): void
+  /** The places in the document that no answer has shown. */
+  missing(): string[]
+}
+
+/** Begins with nothing shown. */
+export function documentCoverage(): DocumentCoverage {
+  const described = new Set<string>()
+  const shown = new Set<string>()
+  return {
+    note(document, [path, method, status, body], mediaType) {
+      for (const { name, place } of answersOf(document)) {
+        described.add(name)
+        collect({ document, place }, undefined, described)
+        const type = isEmpty(body) ? 'no body' : mediaType
+        if (name !== `${method} ${path} ${status} ${type}`) continue
+        shown.add(name)
+        collect({ document, place }, [body], shown)
+      }
+    },
+    missing: () => [...described].filter((place) => !shown.has(place)).toSorted(),
+  }
+}
+
+/** Every answer that is described, once for each media type, and where its schema stands. */
+function answersOf(document: object): { name: string; place: string[] }[] {
+  const { paths } = document as { paths: Record<string, Record<string, { responses: object }>> }
+  const operations = Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, { responses }]) => ({ path, method, responses })),
+  )
+  return operations.flatMap(({ path, method, responses }) =>
+    Object.keys(responses).flatMap((status) => {
+      const { value, place } =
+        follow(document, ['paths', path, method, 'responses', status]) ?? nowhere
+      const types = Object.keys((value['content'] as Node | undefined) ?? { 'no body': true })
+      return types.map((type) => ({
+        name: `${method.toUpperCase()} ${path} ${status} ${type}`,
+        place: [...place, 'content', type, 'schema'],
+      }))
+    }),
+  )
+}
+
+const nowhere: { value: Node; place: string[] } = { value: {}, place: [] }
+
+interface Place {
+  readonly document: object
+  readonly place: readonly string[]
+}
+
+/** Collects the members that a schema describes: all, or those that at least one of the values has. */
+function collect(at: Place, values: readonly unknown[] | undefined, into: Set<string>): void {
+  const schema = follow(at.document, at.place)
+  if (!schema) return
+  const inside = (...keys: string[]) => ({ ...at, place: [...schema.place, ...keys] })
+  for (const list of ['allOf', 'anyOf', 'oneOf']) {
+    const branches = (schema.value[list] as readonly Node[] | undefined) ?? []
+    for (const index of branches.keys()) collect(inside(list, String(index)), values, into)
+  }
+  collect(inside('items'), values?.filter(Array.isArray).flat(), into)
+  for (const name of Object.keys((schema.value['properties'] as Node | undefined) ?? {})) {
+    const held = values?.filter((value) => Object.hasOwn(Object(value), name))
+    if (held?.length === 0) continue
+    const member = inside('properties', name)
+    into.add(member.place.join(' '))
+    collect(
+      member,
+      held?.map((value) => Object(value)[name]),
+      into,
+    )
+  }
+}
+
 /** Finds a response, and where it stands when it is a reference. */
 function follow(
   document: object,

@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 
 import { openDatabase } from '../../src/store/database.ts'
+import { loadDemo } from './demo-database.ts'
 import {
   companion,
   eventually,
@@ -16,9 +17,12 @@ import {
   startProgram,
 } from './programs.ts'
 
+/** What is in a new database; the tables come with the migrations. */
+export type Content = 'nothing' | 'tables' | 'demo'
+
 export interface PostgresServer extends AsyncDisposable {
-  /** The URL of a new database: a migrated one, unless an empty one is asked for. */
-  createDatabase(options?: { empty?: boolean }): Promise<string>
+  /** The URL of a new database: a migrated one without rows, unless something else is asked for. */
+  createDatabase(content?: Content): Promise<string>
   freeze(): void
   thaw(): void
   kill(): Promise<void>
@@ -85,9 +89,9 @@ function serverOwner(): { uid: number; gid: number } | undefined {
   return { uid: id('-u'), gid: id('-g') }
 }
 
+/** Copies one database of each kind, so that a run migrates and loads the demo once per server. */
 function databaseCreator(url: (name: string) => string): PostgresServer['createDatabase'] {
   let count = 0
-  let migrated: Promise<string> | undefined
   const create = async (template: string) => {
     count += 1
     const name = `test_${count}`
@@ -97,29 +101,29 @@ function databaseCreator(url: (name: string) => string): PostgresServer['createD
     await client.end()
     return name
   }
-  const migrate = async () => {
-    const name = await create('template0')
-    const location = { kind: 'postgres', url: url(name), connectionsMax: 1 } as const
-    await (await openDatabase(location))[Symbol.asyncDispose]()
+  const templates = new Map<Content, Promise<string>>()
+  const templateOf = (content: Content): Promise<string> => {
+    const template = templates.get(content) ?? makeTemplate(content)
+    templates.set(content, template)
+    return template
+  }
+  const makeTemplate = async (content: Content) => {
+    if (content === 'nothing') return 'template0'
+    const name = await create(await templateOf(content === 'demo' ? 'tables' : 'nothing'))
+    await using database = await openDatabase(
+      { kind: 'postgres', url: url(name), connectionsMax: 1 },
+      { queryTimeoutMs: 10_000 },
+    )
+    if (content === 'demo') await loadDemo(database)
     return name
   }
-  return async ({ empty = false } = {}) => {
-    if (empty) return url(await create('template0'))
-    migrated ??= migrate()
-    return url(await create(await migrated))
-  }
+  return async (content = 'tables') => url(await create(await templateOf(content)))
 }
 
 let shared: Promise<PostgresServer> | undefined
 
-/** The server that the tests of a run share; each has its own databases in it. */
+/** The server that the tests of a process share, and that ends with it; each has its own databases. */
 export async function sharedPostgres(file: string): Promise<PostgresServer> {
   shared ??= startPostgres(file)
   return await shared
 }
-
-after(async () => {
-  const server = shared
-  shared = undefined
-  await (await server)?.[Symbol.asyncDispose]()
-})

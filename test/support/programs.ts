@@ -1,7 +1,7 @@
 import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants, globSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer, Socket } from 'node:net'
 import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -51,7 +51,7 @@ export interface RunningProgram {
   kill(): Promise<void>
 }
 
-const READY_TIMEOUT_MS = 10_000
+const READY_TIMEOUT_MS = 45_000
 
 /** Starts a program and waits until it is ready. It never outlives the test process. */
 export async function startProgram(start: ProgramStart): Promise<RunningProgram> {
@@ -73,6 +73,7 @@ export async function startProgram(start: ProgramStart): Promise<RunningProgram>
     thaw: () => signalAll(child, 'SIGCONT'),
     async kill() {
       if (child.exitCode !== null || child.signalCode !== null) return
+      child.ref()
       const exited = once(child, 'exit')
       signalAll(child, 'SIGKILL')
       await exited
@@ -98,7 +99,14 @@ async function ready(child: ChildProcess, readyWhen: RegExp): Promise<void> {
   } finally {
     clearTimeout(timer)
     for (const stream of [child.stdout, child.stderr]) stream?.off('data', listen).resume()
+    release(child)
   }
+}
+
+/** The program ends with the tests, so it must not be what they wait for. */
+function release(child: ChildProcess): void {
+  child.unref()
+  for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref()
 }
 
 const alive = new Set<ChildProcess>()

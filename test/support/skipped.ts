@@ -1,6 +1,12 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+
 import { findProgram, isContinuousIntegration, type ProgramName } from './programs.ts'
 
-const missing = new Map<ProgramName, Set<string>>()
+// biome-ignore lint/style/noProcessEnv: what the first process of a run tells those that run its files
+const variables = process.env
+const NOTED_IN = 'SKIPPED_SUITES_FILE'
 
 /**
  * The path of a program that a suite needs. Where it is missing the suite is skipped, and the end
@@ -11,8 +17,8 @@ export function requireProgram(context: Mocha.Context, name: ProgramName): strin
   if (file !== undefined) return file
   if (isContinuousIntegration) throw new Error(`${name} is not installed, and CI skips nothing.`)
 
-  const suites = missing.get(name) ?? new Set()
-  missing.set(name, suites.add(titleOf(context)))
+  const noted = variables[NOTED_IN]
+  if (noted !== undefined) appendFileSync(noted, `${name}\t${titleOf(context)}\n`)
   return context.skip()
 }
 
@@ -21,12 +27,21 @@ function titleOf(context: Mocha.Context): string {
   return runnable?.parent?.fullTitle() ?? runnable?.title ?? 'a test'
 }
 
-/** Root hooks, for mocha's `require`: what was skipped is the last thing that a run says. */
-export const mochaHooks: Mocha.RootHookObject = {
-  afterAll() {
-    for (const [name, suites] of missing) {
-      process.stdout.write(`\n  Skipped, because ${name} is not installed here:\n`)
-      for (const suite of suites) process.stdout.write(`    - ${suite}\n`)
-    }
-  },
+/** Before the first file of a run, in the process that hands the files out. */
+export function mochaGlobalSetup(): void {
+  const file = join(mkdtempSync(join(tmpdir(), 'gatehouse-skipped-')), 'suites')
+  appendFileSync(file, '')
+  variables[NOTED_IN] = file
+}
+
+/** After the last file of a run: what was skipped is the last thing that it says. */
+export function mochaGlobalTeardown(): void {
+  const file = variables[NOTED_IN] ?? ''
+  const lines = new Set(readFileSync(file, 'utf8').split('\n').filter(Boolean))
+  rmSync(dirname(file), { recursive: true })
+  const byProgram = Map.groupBy(lines, (line) => line.split('\t')[0])
+  for (const [name, skipped] of byProgram) {
+    process.stdout.write(`\n  Skipped, because ${name} is not installed here:\n`)
+    for (const line of skipped) process.stdout.write(`    - ${line.split('\t')[1]}\n`)
+  }
 }

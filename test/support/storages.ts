@@ -1,9 +1,5 @@
-import { loadCampus, readCampusFolder } from '../../src/campus/load.ts'
-import { readConfig } from '../../src/config/config.ts'
-import { makePasswords } from '../../src/people/password.ts'
-import { openDatabase } from '../../src/store/database.ts'
-import { postgresPlace } from './database.ts'
-import { configFolder, type RunningService, type ServiceSetup, startService } from './gatehouse.ts'
+import { type RunningService, type ServiceSetup, startService } from './gatehouse.ts'
+import { sharedPostgres } from './postgres.ts'
 import { type RedisServer, startRedis } from './redis.ts'
 import { requireProgram } from './skipped.ts'
 
@@ -52,7 +48,7 @@ async function startOnPostgres(
   more: Record<string, string> = {},
 ): Promise<RunningService> {
   const environment = {
-    ...(await postgresWithDemo(file, setup.now)),
+    ...(await postgresWithDemo(file)),
     ...more,
     ...setup.environment,
   }
@@ -62,29 +58,8 @@ async function startOnPostgres(
 /** A new database with the demo campus in it, as the variables with which a service uses it. */
 export async function postgresWithDemo(
   file: string,
-  now: () => number = Date.now,
 ): Promise<{ DATABASE_URL: string; DEMO_DATA: string; SECRET: string }> {
-  const { location } = await postgresPlace(file)
-  if (location.kind !== 'postgres') throw new Error('PostgreSQL was asked for')
-  await using database = await openDatabase(location)
-  await loadCampus({
-    database,
-    campus: await readCampusFolder(`${configFolder}/demo`),
-    hashPassword,
-    now,
-    demo: true,
-  })
+  const server = await sharedPostgres(file)
   // A reachable database gets no demo accounts by itself, and has no folder to keep a secret in.
-  return { DATABASE_URL: location.url, DEMO_DATA: 'on', SECRET }
-}
-
-const hashes = new Map<string, Promise<string>>()
-
-/** As the service hashes them, and once for all databases of a run, because it is slow on purpose. */
-function hashPassword(password: string): Promise<string> {
-  const known = hashes.get(password)
-  if (known !== undefined) return known
-  const hash = makePasswords(readConfig({}, configFolder).service.signIn).hash(password)
-  hashes.set(password, hash)
-  return hash
+  return { DATABASE_URL: await server.createDatabase('demo'), DEMO_DATA: 'on', SECRET }
 }

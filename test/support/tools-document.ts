@@ -5,7 +5,7 @@ import type { ServicePolicy } from '../../src/config/config.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/graphql/page-arguments.ts'
 import { ANSWER_LENGTH_MAX } from '../../src/mcp/call-tool.ts'
 import { toolCatalogue } from '../../src/mcp/catalogue.ts'
-import type { Access, JsonSchema, Tool } from '../../src/mcp/tool.ts'
+import type { JsonSchema, Tool, ToolAccess } from '../../src/mcp/tool.ts'
 
 /**
  * The generated part of docs/tools.md begins here; what stands above it is written by hand.
@@ -51,7 +51,7 @@ function renderTool(tool: Tool): string {
   ].join('\n\n')
 }
 
-function accessWords(access: Access): string {
+function accessWords(access: ToolAccess): string {
   switch (access.kind) {
     case 'public':
       return 'nothing'

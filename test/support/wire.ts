@@ -1,36 +1,39 @@
-import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { type IncomingHttpHeaders, request } from 'node:http'
+import { request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-import { type Answers, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
-import { paths } from '../../src/http/paths.ts'
-import { notes, sam } from './gatehouse.ts'
-import { MEMBER_SCOPE } from './relying-party.ts'
-
 /**
  * Requests as they are on the wire. A client library repairs, normalises or refuses what an attacker
- * sends; nothing here does.
+ * sends; nothing here does. Each has a connection of its own, so that one that broke in an outage
+ * breaks no other.
  */
 export interface WireRequest {
   readonly method?: string
   /** The request target, byte for byte. */
   readonly path: string
-  /** Names and values in turn, so that a header can be sent twice. */
-  readonly headers?: readonly string[]
-  readonly body?: string
+  readonly headers?: HeaderFields
+  readonly body?: string | URLSearchParams
 }
 
-export interface WireAnswer {
+/** By name, or names and values in turn, so that a header can be sent twice. */
+export type HeaderFields = Readonly<Record<string, string>> | readonly string[]
+
+/** What a service answered, in the one shape that every test reads. */
+export interface Answer {
   readonly status: number
-  readonly headers: IncomingHttpHeaders
+  readonly headers: Headers
   readonly text: string
+  /** Parsed when it is JSON, the text otherwise. */
+  // biome-ignore lint/suspicious/noExplicitAny: the body is whatever the service sent
+  readonly body: any
 }
 
-export async function send(url: string, asked: WireRequest): Promise<WireAnswer> {
+export async function send(url: string, wanted: WireRequest): Promise<Answer> {
   const { hostname, port, host } = new URL(url)
-  const { method = 'GET', path, headers = [], body } = asked
+  const { method = 'GET', path } = wanted
+  const body = wanted.body?.toString()
+  const headers = inTurn(wanted.headers ?? [])
   const namesHost = headers.some((name, position) => position % 2 === 0 && /^host$/i.test(name))
   const outgoing = request({
     ...{ hostname, port, method, path, agent: false, setHost: false },
@@ -41,8 +44,33 @@ export async function send(url: string, asked: WireRequest): Promise<WireAnswer>
     ],
   })
   outgoing.end(body)
-  const [answer] = await once(outgoing, 'response')
-  return { status: answer.statusCode, headers: answer.headers, text: await text(answer) }
+  const [incoming] = await once(outgoing, 'response')
+  return complete({
+    status: incoming.statusCode,
+    headers: new Headers(inPairs(incoming.rawHeaders)),
+    text: await text(incoming),
+  })
+}
+
+function inTurn(fields: HeaderFields): readonly string[] {
+  return Array.isArray(fields) ? fields : Object.entries(fields).flat()
+}
+
+function inPairs(fields: readonly string[]): [string, string][] {
+  return fields.flatMap((name, position) =>
+    position % 2 === 0 ? [[name, fields[position + 1] ?? '']] : [],
+  )
+}
+
+/** The answer to a request that something else sent, such as a person's browser. */
+export async function answerOf(response: Response): Promise<Answer> {
+  const { status, headers } = response
+  return complete({ status, headers, text: await response.text() })
+}
+
+function complete(seen: Omit<Answer, 'body'>): Answer {
+  const isJson = /json/.test(seen.headers.get('content-type') ?? '')
+  return { ...seen, body: isJson && seen.text !== '' ? JSON.parse(seen.text) : seen.text }
 }
 
 /** Sends bytes over a socket and returns all that comes back until the server closes. */
@@ -55,38 +83,44 @@ export async function sendBytes(url: string, bytes: string): Promise<string> {
   return await text(socket)
 }
 
+/** Parameters by name: several values for a list, none at all for undefined. */
 export type Fields = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Fields as a form or a query; an undefined one is left out, a list is sent as several. */
-export function encode(fields: Fields): string {
+/** Fields as a form or a query. */
+export function encode(fields: Fields): URLSearchParams {
   const encoded = new URLSearchParams()
   for (const [name, value] of Object.entries(fields)) {
     for (const single of [value ?? []].flat()) encoded.append(name, single)
   }
-  return encoded.toString()
+  return encoded
 }
 
 export const FORM: readonly string[] = ['Content-Type', 'application/x-www-form-urlencoded']
 
+/** Posts a form; the address stays byte for byte, too. */
 export async function postForm(
-  ...[url, path, fields, headers = []]: [string, string, Fields, (readonly string[])?]
-): Promise<WireAnswer> {
-  return await send(url, {
+  address: string,
+  fields: Fields,
+  headers: HeaderFields = [],
+): Promise<Answer> {
+  const { origin } = new URL(address)
+  return await send(origin, {
     method: 'POST',
-    path,
-    headers: [...FORM, ...headers],
+    path: address.slice(origin.length),
+    headers: [...FORM, ...inTurn(headers)],
     body: encode(fields),
   })
 }
 
-/** The answer's JSON object; an answer that is not one fails the test. */
-export function jsonOf({ text: body }: WireAnswer): Readonly<Record<string, unknown>> {
-  return JSON.parse(body)
+/** Asks for an address as a program does; a redirect is an answer like any other. */
+export async function get(address: string, headers: HeaderFields = []): Promise<Answer> {
+  const { origin } = new URL(address)
+  return await send(origin, { path: address.slice(origin.length), headers })
 }
 
-/** The error code of an answer, and its status: what a client tells refusals apart by. */
-export function refusalOf(answer: WireAnswer): string {
-  return `${answer.status} ${jsonOf(answer)['error']}`
+/** The status and the error code of an answer: what a client tells refusals apart by. */
+export function refusalOf({ status, body }: Answer): string {
+  return `${status} ${body?.error}`
 }
 
 /** Basic credentials (RFC 6749 §2.3.1). */
@@ -97,95 +131,4 @@ export function basic(clientId: string, clientSecret: string): readonly string[]
 
 export function bearer(token: string): readonly string[] {
   return ['Authorization', `Bearer ${token}`]
-}
-
-export function makePkce() {
-  const verifier = randomBytes(32).toString('base64url')
-  return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
-}
-
-/** A complete authorization request of the demo's public member client; fields replace its own. */
-export function authorizeUrl(url: string, fields: Fields = {}): URL {
-  const complete = {
-    response_type: 'code',
-    client_id: notes.clientId,
-    redirect_uri: notes.redirectUri,
-    scope: MEMBER_SCOPE,
-    resource: url,
-    state: 'state-of-the-test',
-    code_challenge: makePkce().challenge,
-    code_challenge_method: 'S256',
-    ...fields,
-  }
-  return new URL(`${paths.authorization}?${encode(complete)}`, url)
-}
-
-export interface ObtainedCode {
-  readonly code: string
-  readonly verifier: string
-  readonly callback: URL
-  readonly person: ReturnType<typeof makeHeadlessPerson>
-  /** The form of the token request that redeems the code. */
-  readonly form: Fields
-}
-
-/** Signs a person in and brings the code back. */
-export async function obtainCode(
-  url: string,
-  fields: Readonly<Record<string, string | undefined>> = {},
-  answers: Answers = sam,
-): Promise<ObtainedCode> {
-  const { verifier, challenge } = makePkce()
-  const start = authorizeUrl(url, { code_challenge: challenge, ...fields })
-  const asked = start.searchParams
-  const person = makeHeadlessPerson(answers)
-  const redirectUri = asked.get('redirect_uri') ?? notes.redirectUri
-  const callback = await person.authorize(start, redirectUri)
-  const code = callback.searchParams.get('code')
-  if (code === null) throw new Error(`no code came back: ${callback.search}`)
-  const form = {
-    grant_type: 'authorization_code',
-    code,
-    redirect_uri: redirectUri,
-    client_id: asked.get('client_id') ?? notes.clientId,
-    code_verifier: verifier,
-    resource: asked.get('resource') ?? undefined,
-  }
-  return { code, verifier, callback, person, form }
-}
-
-export interface ObtainedTokens extends ObtainedCode {
-  readonly accessToken: string
-  readonly refreshToken: string
-  readonly answer: Readonly<Record<string, unknown>>
-}
-
-/** Signs a person in and exchanges the code. */
-export async function obtainTokens(
-  ...[url, fields, answers]: Parameters<typeof obtainCode>
-): Promise<ObtainedTokens> {
-  const obtained = await obtainCode(url, fields, answers)
-  const response = await postForm(url, paths.token, obtained.form)
-  if (response.status !== 200) throw new Error(`no tokens: ${response.text}`)
-  const answer = jsonOf(response)
-  return {
-    ...obtained,
-    answer,
-    accessToken: String(answer['access_token']),
-    refreshToken: String(answer['refresh_token']),
-  }
-}
-
-/** Uses a refresh token of the demo's public client. */
-export async function refresh(
-  url: string,
-  refreshToken: string,
-  fields: Fields = {},
-): Promise<WireAnswer> {
-  return await postForm(url, paths.token, {
-    grant_type: 'refresh_token',
-    refresh_token: refreshToken,
-    client_id: notes.clientId,
-    ...fields,
-  })
 }

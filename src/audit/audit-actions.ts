@@ -1,0 +1,28 @@
+/** Every action that the audit trail keeps, with the words that people read after somebody's name. */
+export const auditActions = {
+  'feature.on': 'switched MCP connections on',
+  'feature.off': 'switched MCP connections off',
+  'application.create': 'created the application',
+  'application.update': 'changed the application',
+  'application.disable': 'disabled the application',
+  'application.enable': 'enabled the application',
+  'application.delete': 'deleted the application',
+  'secret.add': 'made a secret for the application',
+  'secret.remove': 'removed a secret of the application',
+  'connection.remove': 'removed the own connection with the application',
+  'connection.revoke': 'ended the connection of a person with the application',
+  'connections.revoke_all': 'ended all connections of the application',
+  'document_client.approved': 'approved the self-declared client',
+  'document_client.blocked': 'blocked the self-declared client',
+  'signing_key.rotated': 'let the next signing key sign',
+  'campus.imported': 'imported the campus',
+} as const
+
+export type AuditAction = keyof typeof auditActions
+
+const wordsOf: ReadonlyMap<string, string> = new Map(Object.entries(auditActions))
+
+/** The words for an action; one that another version wrote is told as it is stored. */
+export function auditWords(action: string): string {
+  return wordsOf.get(action) ?? action
+}

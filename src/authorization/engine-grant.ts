@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto'
+
+import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider'
+
+import type { FindGrant, Grant } from '../grants/access.ts'
+import type { Allowed, EndReason, GrantStore } from '../grants/grant-store.ts'
+import { promptPages } from '../http/paths.ts'
+
+/**
+ * The engine's Grant model, served from the row of a grant (grants/grant-store.ts). The engine never
+ * writes one: a grant is saved where a person consented, with the site that the engine knows not of.
+ */
+export type EngineGrant = InstanceType<Provider['Grant']>
+
+export interface GrantAdapterDependencies {
+  readonly findGrant: FindGrant
+  readonly grants: Pick<GrantStore, 'adopt' | 'end'>
+  /** Records of the version before, which kept the engine's half of a grant in the OAuth state. */
+  readonly formerRecords: Pick<Adapter, 'find'>
+}
+
+export function grantAdapter({
+  findGrant,
+  grants,
+  formerRecords,
+}: GrantAdapterDependencies): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
+  return {
+    async find(id) {
+      const grant = (await findGrant(id))?.grant
+      // To continue an ended grant would bring its old tokens back to life. Where a token is used it
+      // is shown, so that the answer to the token's access, and the log, can say why it ended.
+      if (!grant || (grant.endedBecause !== undefined && asksPerson())) return undefined
+      if (grant.allowed) return payloadOf(grant, grant.allowed)
+      if (grant.endedBecause !== undefined) return undefined
+      const former = await formerRecords.find(id)
+      if (!former) return undefined
+      await grants.adopt(id, allowedIn(former))
+      return payloadOf(grant, allowedIn(former))
+    },
+    upsert: async () => {
+      throw new Error('the engine writes no grants')
+    },
+    async destroy(id) {
+      await grants.end({ id }, endReason())
+    },
+  }
+}
+
+/** What the engine keeps of a grant, whatever else stands in its record. */
+export function allowedIn({ openid, resources, rejected }: EngineGrant | AdapterPayload): Allowed {
+  return JSON.parse(JSON.stringify({ openid, resources, rejected }))
+}
+
+/** 256 bits in the form of the engine's own ids. */
+export function newGrantId(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+function payloadOf(grant: Grant, allowed: Allowed): AdapterPayload {
+  return {
+    ...(allowed as AdapterPayload),
+    kind: 'Grant',
+    jti: grant.id,
+    accountId: grant.personId,
+    clientId: grant.clientId,
+    iat: Math.floor(grant.grantedAt / 1000),
+    exp: Math.floor(grant.expiresAt / 1000),
+  }
+}
+
+/** What the addresses of all prompts begin with. */
+const INTERACTIONS = promptPages.login.slice(0, promptPages.login.indexOf(':'))
+
+/** Whether the running request is a step of an authorization, and not the use of a token. */
+function asksPerson(): boolean {
+  const { ctx } = Provider
+  return (
+    /^(authorization|resume)$/.test(ctx?.oidc?.route ?? '') ||
+    (ctx?.path.startsWith(INTERACTIONS) ?? false)
+  )
+}
+
+/** The engine ends a grant where a client revokes a token and where a code comes back. */
+function endReason(): EndReason {
+  return Provider.ctx?.oidc?.route === 'revocation'
+    ? 'the client revoked it'
+    : 'a code was used twice'
+}

@@ -1,0 +1,67 @@
+import { expect } from 'chai'
+
+import { addressOf, enginePages, pages, paths } from '../src/http/paths.ts'
+import { stylesheet } from '../views/stylesheet.ts'
+import { sharedService } from './support/shared-service.ts'
+
+const patterns: readonly string[] = Object.values({ ...paths, ...pages, ...enginePages })
+
+const values = {
+  uid: 'the-uid',
+  site: 'northlight',
+  client: 'northlight-notes',
+  secret: 'the-secret',
+  person: 'the-person',
+  file: stylesheet.file,
+}
+
+describe('every address of the table', () => {
+  // Where no client may describe itself, nobody reviews one.
+  const service = sharedService({
+    policy: (policy) => ({ ...policy, metadataDocuments: { hosts: [], openRegistration: true } }),
+  })
+
+  const statuses = async (address: string) =>
+    await Promise.all(
+      (['GET', 'POST'] as const).map(async (method) => {
+        const response = await fetch(service().url + address, { method, redirect: 'manual' })
+        await response.body?.cancel()
+        return response.status
+      }),
+    )
+
+  for (const pattern of patterns) {
+    it(`${pattern} is served`, async () => {
+      const found = await statuses(addressOf(pattern, values))
+      expect(found.some((status) => status !== 404)).to.equal(true)
+    })
+
+    it(`${pattern} is spelled in one way only (decision 3)`, async () => {
+      for (const address of otherSpellings(pattern)) {
+        expect(await statuses(address), address).to.deep.equal([404, 404])
+      }
+    })
+  }
+})
+
+/** Upper case in one segment or in all, and a slash more; a parameter is left as it is. */
+function otherSpellings(pattern: string): string[] {
+  if (pattern === pages.welcome) return []
+  const segments = pattern.split('/')
+  const shout = (segment: string) => (segment.startsWith(':') ? segment : segment.toUpperCase())
+  const shouted = [
+    segments.map(shout),
+    ...segments.map((_, chosen) =>
+      segments.map((segment, index) => (index === chosen ? shout(segment) : segment)),
+    ),
+  ].map((each) => each.join('/'))
+  return [...new Set([`${pattern}/`, ...shouted])]
+    .filter((spelling) => !patterns.some((other) => covers(other, spelling)))
+    .map((spelling) => addressOf(spelling, values))
+}
+
+/** `/applications/NEW` is no spelling of `/applications/new` but the application called NEW. */
+function covers(pattern: string, address: string): boolean {
+  const names = pattern.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')
+  return new RegExp(`^${names}$`).test(address)
+}

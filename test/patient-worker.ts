@@ -1,0 +1,25 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+
+import { pino } from 'pino'
+
+import { readConfig } from '../src/config/config.ts'
+import { openGatehouse } from '../src/gatehouse.ts'
+import { configFolder, patient } from './support/gatehouse.ts'
+
+/**
+ * A process of the service that waits for storage as long as it takes, which the configuration does
+ * not allow. Where a hundred requests contend for few cores 503 is a right answer, and hides whether
+ * a race has one winner.
+ */
+// biome-ignore lint/style/noProcessEnv: like main.ts, it is a process of its own
+const config = readConfig(process.env, configFolder)
+await using service = await openGatehouse(
+  { ...config, service: patient(config.service) },
+  pino({ level: 'silent' }),
+)
+const server = createServer((request, response) => service.handler()(request, response))
+server.listen(config.port, config.host)
+await once(process, 'SIGTERM')
+server.close()
+server.closeAllConnections()

@@ -1,0 +1,199 @@
+import { createHash, randomBytes } from 'node:crypto'
+
+import {
+  type Answers,
+  type HeadlessPerson,
+  makeHeadlessPerson,
+} from '../../src/cli/headless-person.ts'
+import { paths } from '../../src/http/paths.ts'
+import { notes, resourceServer, sam } from './gatehouse.ts'
+import { MEMBER_SCOPE } from './relying-party.ts'
+import { type Answer, bearer, encode, type Fields, get, postForm } from './wire.ts'
+
+/**
+ * The one client of the tests that is no relying party's library: it sends what a well-behaved one
+ * never would, and hides nothing of an answer. It is the demo's public member client unless the
+ * fields say else; fields replace its own, and undefined removes them. The address names the process
+ * that is to answer, which need not be the one that began.
+ */
+
+/** Long enough for RFC 7636 §4.1, and the same in every test that needs no other. */
+export const codeVerifier = 'a-verifier-of-the-tests-that-is-long-enough-for-it'
+
+export const codeChallenge: string = challengeOf(codeVerifier)
+
+function challengeOf(verifier: string): string {
+  return createHash('sha256').update(verifier).digest('base64url')
+}
+
+/** A pair that no other request has. */
+export function makePkce(): { verifier: string; challenge: string } {
+  const verifier = randomBytes(32).toString('base64url')
+  return { verifier, challenge: challengeOf(verifier) }
+}
+
+/** A complete authorization request. */
+export function authorizeUrl(url: string, fields: Fields = {}): URL {
+  const complete = {
+    response_type: 'code',
+    client_id: notes.clientId,
+    redirect_uri: notes.redirectUri,
+    scope: MEMBER_SCOPE,
+    resource: url,
+    state: 'the-state',
+    code_challenge: codeChallenge,
+    code_challenge_method: 'S256',
+    ...fields,
+  }
+  return new URL(`${paths.authorization}?${encode(complete)}`, url)
+}
+
+/** Sends an authorization request and follows no redirect. */
+export async function askToAuthorize(url: string, fields: Fields = {}): Promise<Answer> {
+  return await get(authorizeUrl(url, fields).href)
+}
+
+/** Where an answer sends the browser. */
+export function locationOf({ headers }: Answer): URL {
+  return new URL(headers.get('location') ?? 'none:')
+}
+
+/** Sends an authorization request, answers every page of it, and returns what the client is told. */
+export async function authorize(
+  url: string,
+  fields: Fields = {},
+  person: Answers = sam,
+): Promise<URLSearchParams> {
+  const address = authorizeUrl(url, fields)
+  const redirectUri = address.searchParams.get('redirect_uri') ?? ''
+  return (await makeHeadlessPerson(person).authorize(address, redirectUri)).searchParams
+}
+
+export interface ObtainedCode {
+  readonly code: string
+  readonly callback: URL
+  readonly person: HeadlessPerson
+  /** The form of the token request that redeems the code. */
+  readonly form: Fields
+}
+
+/** Signs a person in and brings the code back. */
+export async function obtainCode(
+  url: string,
+  fields: Fields = {},
+  answers: Answers = sam,
+): Promise<ObtainedCode> {
+  const start = authorizeUrl(url, fields)
+  const wanted = start.searchParams
+  const person = makeHeadlessPerson(answers)
+  const redirectUri = wanted.get('redirect_uri') ?? notes.redirectUri
+  const callback = await person.authorize(start, redirectUri)
+  const code = callback.searchParams.get('code')
+  if (code === null) throw new Error(`no code came back: ${callback.search}`)
+  const form = {
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: redirectUri,
+    client_id: wanted.get('client_id') ?? notes.clientId,
+    code_verifier: codeVerifier,
+    resource: wanted.get('resource') ?? undefined,
+  }
+  return { code, callback, person, form }
+}
+
+export async function getCode(
+  ...[url, fields, person]: Parameters<typeof obtainCode>
+): Promise<string> {
+  return (await obtainCode(url, fields, person)).code
+}
+
+/** Exchanges a code for the resource that the address is. */
+export async function exchange(url: string, code: string, fields: Fields = {}): Promise<Answer> {
+  return await postForm(url + paths.token, {
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: notes.redirectUri,
+    client_id: notes.clientId,
+    code_verifier: codeVerifier,
+    resource: url,
+    ...fields,
+  })
+}
+
+/** Redeems a code with everything that its request said. */
+export async function redeem(url: string, { form }: Pick<ObtainedCode, 'form'>): Promise<Answer> {
+  return await postForm(url + paths.token, form)
+}
+
+export interface Tokens {
+  readonly access_token: string
+  readonly refresh_token: string
+  readonly id_token?: string
+  readonly scope: string
+}
+
+export interface ObtainedTokens extends ObtainedCode {
+  readonly accessToken: string
+  readonly refreshToken: string
+  /** The whole answer of the token endpoint. */
+  readonly answer: Tokens & Readonly<Record<string, unknown>>
+}
+
+/** Signs a person in and exchanges the code; the result is everything that was met on the way. */
+export async function obtainTokens(
+  ...[url, fields, answers]: Parameters<typeof obtainCode>
+): Promise<ObtainedTokens> {
+  const obtained = await obtainCode(url, fields, answers)
+  const answer = tokensOf(await redeem(url, obtained))
+  return {
+    ...obtained,
+    answer,
+    accessToken: answer.access_token,
+    refreshToken: answer.refresh_token,
+  }
+}
+
+/** Who asks for what, in requests that belong together. */
+export interface Obtaining {
+  readonly authorization?: Fields
+  readonly token?: Fields
+  readonly person?: Answers
+}
+
+/** Signs a person in and exchanges the code; each of the two requests has fields of its own. */
+export async function obtain(url: string, obtaining: Obtaining = {}): Promise<Tokens> {
+  const { authorization, token, person } = obtaining
+  return tokensOf(await exchange(url, await getCode(url, authorization, person), token))
+}
+
+function tokensOf({ status, body, text }: Answer): ObtainedTokens['answer'] {
+  if (status === 200) return body
+  throw new Error(`no tokens: ${text}`)
+}
+
+export async function refresh(url: string, token: string, fields: Fields = {}): Promise<Answer> {
+  return await postForm(url + paths.token, {
+    grant_type: 'refresh_token',
+    refresh_token: token,
+    client_id: notes.clientId,
+    ...fields,
+  })
+}
+
+/** Asks as the demo's resource server unless the fields name another client. */
+export async function introspect(url: string, token: string, fields: Fields = {}): Promise<Answer> {
+  return await postForm(url + paths.introspection, {
+    token,
+    client_id: resourceServer.clientId,
+    client_secret: resourceServer.clientSecret,
+    ...fields,
+  })
+}
+
+export async function revoke(url: string, token: string, fields: Fields = {}): Promise<Answer> {
+  return await postForm(url + paths.revocation, { token, client_id: notes.clientId, ...fields })
+}
+
+export async function userinfo(url: string, accessToken: string): Promise<Answer> {
+  return await get(url + paths.userinfo, bearer(accessToken))
+}
