@@ -1,260 +1,208 @@
-import type { Cluster, Redis } from 'ioredis'
-import type Router from 'koa-router'
-import type { Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 
-import packageJson from '../package.json' with { type: 'json' }
-import type { DemoPerson } from '../views/welcome.ts'
-import { noteRefusal, type PageRecords, usePages } from './app-pages.ts'
+import { accountRoutes } from './account/routes.ts'
+import { adminRoutes } from './admin/routes.ts'
+import { makeClientRefusals } from './applications/application-refusals.ts'
 import { makeAuthorizationServer } from './authorization/authorization-server.ts'
-import type { ConformanceProfile } from './authorization/conformance-profile.ts'
-import { engineAnswers } from './authorization/engine-answers.ts'
-import { type Clients, makeClients } from './clients/find-client.ts'
+import { startBackgroundTasks } from './background-tasks.ts'
+import { type DemoPeople, settleDemo } from './campus/demo.ts'
+import { makeClients } from './clients/find-client.ts'
 import type { Config } from './config/config.ts'
-import { grantLifetimeSeconds } from './config/lifetimes.ts'
-import { authMd } from './discovery/auth-md.ts'
-import { cacheableJson } from './discovery/cacheable.ts'
-import type { ServiceFacts } from './discovery/facts.ts'
-import { protectedResourcePath } from './discovery/protected-resource.ts'
-import { discoveryRoutes } from './discovery/routes.ts'
-import { makeFindAccess, makeFindGrant } from './grants/access.ts'
-import { makeGrantStore } from './grants/grant-store.ts'
-import { type MemberApi, makeMemberApi } from './graphql/member-api.ts'
-import { memberRoutes } from './graphql/routes.ts'
-import { canonicalPath } from './http/canonical-path.ts'
-import { errorHandler } from './http/error-handler.ts'
-import { nameOfService } from './http/page.ts'
-import { enginePages, paths } from './http/paths.ts'
-import { pinnedHost } from './http/pinned-host.ts'
-import { requestLog } from './http/request-log.ts'
-import { makeRouter } from './http/router.ts'
+import { mayServeDemo } from './config/environment.ts'
+import { makeDiscovery } from './discovery/discovery.ts'
+import { makeGrants } from './grants/grants.ts'
+import { memberSurface } from './graphql/surface.ts'
+import { everyRequest } from './http/every-request.ts'
 import { httpRoutes } from './http/routes.ts'
-import { securityHeaders } from './http/security-headers.ts'
-import { guardStorage } from './http/storage-guard.ts'
+import { storageGuard } from './http/storage-guard.ts'
 import { interactionRoutes } from './interaction/routes.ts'
-import type { SecretRoot } from './keys/secret-root.ts'
-import type { KeyRing } from './keys/signing-keys.ts'
-import { makeToolEndpoint } from './mcp/endpoint.ts'
-import { makeMemberData } from './member/member-data.ts'
-import { type DocumentClients, makeDocumentClients } from './metadata-documents/document-clients.ts'
-import { makeAttemptLimits } from './people/attempt-limits.ts'
-import { makeSignIn } from './people/authenticate.ts'
-import { makePasswords } from './people/password.ts'
-import { makePersonStore } from './people/person-store.ts'
+import { type Keys, openKeys } from './keys/keys.ts'
+import { toolEndpoint } from './mcp/endpoint.ts'
+import { makeDocumentClients } from './metadata-documents/document-clients.ts'
+import { makePeople, type People } from './people/people.ts'
 import { registrationRoutes } from './registration/routes.ts'
-import { withOwnClient } from './relying-party/own-client.ts'
+import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
 import { makeVerifyBearer } from './resource-server/verdict.ts'
-import { listHeldSites } from './sites/site-choice.ts'
-import { makeCursors } from './store/cursor.ts'
-import type { Database } from './store/database.ts'
-import type { StateStore } from './store/state.ts'
+import { openStores, type Stores } from './store/open-stores.ts'
 import { makeAccessTokens } from './token/access-token.ts'
 
-/** What is opened once and outlives a change of keys. */
-export interface Stores {
-  readonly database: Database
-  readonly state: StateStore
-  readonly redis: Redis | Cluster | undefined
-}
+/** A running service without its socket: stores are open, keys are loaded, timers run. */
+export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
 
-export interface Parts extends Stores {
-  readonly config: Config
-  readonly secretRoot: SecretRoot
-  readonly logger: Logger
-  readonly conformance: ConformanceProfile | undefined
-  readonly records: PageRecords
-  readonly demoPeople: readonly DemoPerson[]
-  readonly now: () => number
-  /** Sends the requests for metadata documents. */
-  readonly fetch: typeof fetch
+export interface GatehouseOptions {
+  readonly now?: () => number
+  /** Sends the requests for metadata documents; tests reach hosts of their own by it. */
+  readonly fetch?: typeof fetch
 }
 
 /**
- * The composition root: the only module that knows every part. What has state of its own is made
- * here once; the application around the engine is made again for each ring of signing keys, because
- * the engine takes its keys at construction only. Making it costs about a millisecond.
+ * The composition root: the only module that knows every part. What was opened is closed again, in
+ * reverse, when the service is disposed of or a later step fails.
  */
-export function createService(parts: Parts): (ring: KeyRing) => Provider {
-  const { config, database, state, redis, secretRoot, now } = parts
-  const limits = makeAttemptLimits(config.service.signIn, redis)
-  const integrations = new Set(config.integrations.map(({ client_id }) => client_id))
-  const accounts = makePersonStore(database)
-  const policy = clientPolicy(config)
-  const documents = makeDocumentClients({ ...parts, ...policy, policy: policy.metadataDocuments })
-  const clients = withOwnClient(makeClients({ ...parts, ...policy, documents }), {
-    baseUrl: config.baseUrl,
-    serviceName: config.service.name,
-  })
-  const cursors = makeCursors(secretRoot.cursorKeys)
-  const memberApi = makeMemberApi({
-    data: makeMemberData(database, now),
-    cursors,
-    limits: config.service.memberApi,
-  })
-  const findGrant = makeFindGrant(database, { integrations, admitsOrigin: clients.admitsOrigin })
-  const authorizationServer = makeAuthorizationServer({
-    ...parts,
-    baseUrl: config.baseUrl,
-    cookieKeys: secretRoot.cookieKeys,
-    lifetimes: config.service.lifetimes,
-    protectedPaths,
-    clients,
-    grants: makeGrantStore({
-      database,
-      grantSeconds: grantLifetimeSeconds(config.service.lifetimes),
-      now,
-    }),
-    findGrant,
-    findPerson: accounts.findPerson,
-    listHeldSites: (personId: string) => listHeldSites(database, personId),
-    documentResolution: {
-      enabled: admitsDocuments(config.service),
-      documents,
-      fetch: parts.fetch,
+export async function openGatehouse(
+  config: Config,
+  logger: Logger,
+  { now = Date.now, fetch = globalThis.fetch }: GatehouseOptions = {},
+) {
+  const { service } = config
+  await using opening = new AsyncDisposableStack()
+  const stores = await openStores(
+    { ...config, ...service.storage },
+    {
+      guard: storageGuard,
+      onIdleError: ({ message }) => logger.warn({ cause: message }, 'a database connection broke'),
     },
-    countUse: parts.records.usage.count,
-  })
-  const verifyBearer = makeVerifyBearer({
-    tokens: makeAccessTokens(state),
-    findAccess: makeFindAccess(findGrant, now),
-    audience: config.baseUrl,
-    countUse: parts.records.usage.count,
-  })
-  const domain: Domain = {
-    authorizationServer,
-    verifyBearer,
-    clients,
-    documents,
-    findPerson: accounts.findPerson,
-    listHeldSites: (personId: string) => listHeldSites(database, personId),
-    signIn: makeSignIn({ accounts, limits, passwords: makePasswords(config.service.signIn) }),
-    memberApi,
-    toolEndpoint: makeToolEndpoint({
-      ...toolSettings(config),
-      redis,
-      read: (question) => question(database),
-      executeMember: memberApi.executeMember,
-      cursors,
-      now,
-    }),
-    checkStores: async () => void (await Promise.all([database.ping(), state.ping()])),
+  )
+  opening.use(stores)
+  const ground = { ...stores, logger, now, fetch }
+  const keys = openKeys({ ...config, ...ground, policy: service.keys })
+  const people = makePeople({ ...ground, policy: service.signIn })
+  const { hashPassword } = people
+  const mayServe = mayServeDemo(config)
+  const demoPeople = await settleDemo(stores.database, { ...config, mayServe, hashPassword, now })
+
+  let ring = await keys.loadRing()
+  const parts = await makeParts(config, { ...ground, keys, people, handler: () => handler })
+  const makeHandler = makeSurfaces(config, { ...parts, demoPeople })
+  let handler = makeHandler(ring)
+  const followKeys = async () => {
+    const found = await keys.loadRing()
+    if (found.version === ring.version) return
+    ring = found
+    handler = makeHandler(ring)
+    logger.info({ keys: ring.version }, 'signing keys changed')
   }
-  return (ring) => createApp(parts, domain, ring)
-}
 
-interface Domain {
-  readonly authorizationServer: ReturnType<typeof makeAuthorizationServer>
-  readonly verifyBearer: ReturnType<typeof makeVerifyBearer>
-  readonly clients: Clients
-  readonly documents: DocumentClients
-  readonly findPerson: ReturnType<typeof makePersonStore>['findPerson']
-  readonly listHeldSites: (personId: string) => ReturnType<typeof listHeldSites>
-  readonly signIn: ReturnType<typeof makeSignIn>
-  readonly memberApi: MemberApi
-  readonly toolEndpoint: ReturnType<typeof makeToolEndpoint>
-  readonly checkStores: () => Promise<void>
-}
-
-/** One application: the engine, which is itself a Koa application, with our routes in front of it. */
-function createApp(parts: Parts, domain: Domain, ring: KeyRing): Provider {
-  const { config, secretRoot, logger, now } = parts
-  const { baseUrl } = config
-  const facts = factsOf(config)
-  const { engine: app, requests, interactions } = domain.authorizationServer(ring)
-
-  app.use(pinnedHost(baseUrl, config.trustProxy))
-  app.use(requestLog(logger, now, noteRefusal(parts.records, now)))
-  app.use(guardStorage())
-  app.use(nameOfService(config.service.name))
-  app.use(securityHeaders(baseUrl))
-  app.use(errorHandler())
-  app.use(canonicalPath([...Object.values(paths), ...Object.values(enginePages)]))
-  app.use(engineAnswers({ resourceMetadataUrl: baseUrl + protectedResourcePath('origin') }))
-  app.use(
-    httpRoutes({
-      checkStores: domain.checkStores,
-      conformance: parts.conformance !== undefined,
-      welcome: { baseUrl, demoPeople: parts.demoPeople },
-    }).routes(),
-  )
-  app.use(discoveryRoutes(facts).routes())
-  app.use(engineDocuments(facts.documentCacheSeconds).routes())
-  app.use(
-    registrationRoutes({
-      policy: { ...config, loopbackHosts: config.service.loopbackHosts },
-      register: domain.clients.loopback.register,
-      findClient: domain.clients.find,
-      countRegistration: domain.clients.countRegistration,
-    }).routes(),
-  )
-  app.use(requests)
-  app.use(
-    memberRoutes({
-      api: domain.memberApi,
-      verifyBearer: domain.verifyBearer,
-      resourceMetadataUrl: baseUrl + protectedResourcePath('origin'),
-      baseUrl,
-      schemaCacheSeconds: config.service.documents.cacheSeconds,
-    }).routes(),
-  )
-  app.use(domain.toolEndpoint(domain.verifyBearer).routes())
-  app.use(
-    interactionRoutes({
-      interactions,
-      signIn: domain.signIn,
-      findPerson: domain.findPerson,
-      formKey: secretRoot.formKey,
-    }).routes(),
-  )
-  usePages(app, parts)
-  return app
-}
-
-const protectedPaths = [paths.mcp, paths.graphql]
-
-/** Discovery and JWKS are the engine's; that they may be cached and read from any page is ours. */
-function engineDocuments(cacheSeconds: number): Router {
-  const router = makeRouter()
-  const documents = [paths.authorizationServer, paths.openidConfiguration, paths.jwks]
-  router.get(documents, cacheableJson(cacheSeconds))
-  return router
-}
-
-/** What the tool endpoint is told of a configuration. */
-function toolSettings(config: Config) {
-  const { baseUrl, service } = config
+  const { grants, refusals } = parts
+  opening.defer(refusals.flush)
+  opening.defer(grants.usage.flush)
+  const { usageFlushSeconds, sweepSeconds } = service.storage
+  const tasks = [
+    { everySeconds: usageFlushSeconds, run: grants.usage.flush },
+    { everySeconds: usageFlushSeconds, run: refusals.flush },
+    { everySeconds: service.keys.reloadSeconds, run: followKeys },
+    { everySeconds: sweepSeconds, run: stores.state.sweep },
+    { everySeconds: sweepSeconds, run: grants.store.prune },
+  ]
+  opening.use(startBackgroundTasks(tasks, logger))
+  const open = opening.move()
   return {
-    service: { name: service.name, version: packageJson.version, baseUrl },
-    authGuide: () => authMd(factsOf(config)),
-    policy: service.mcp,
-    resourceMetadataUrl: baseUrl + protectedResourcePath('mcp'),
+    stores,
+    demoPeople,
+    /** The application with the keys of this moment; it changes when keys rotate. */
+    handler: () => handler,
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
 }
 
-/** What the clients of a configuration are made of. */
-function clientPolicy({ service, integrations }: Config) {
-  const { loopbackHosts, metadataDocuments, registration, lifetimes } = service
-  const tokensLiveSeconds = lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds
-  return { integrations, loopbackHosts, metadataDocuments, registration, tokensLiveSeconds }
+/** What the parts are made of. */
+interface Ground extends Stores, Pick<OwnPagesPorts, 'handler'> {
+  readonly logger: Logger
+  readonly keys: Keys
+  readonly people: People
+  readonly now: () => number
+  readonly fetch: typeof fetch
 }
 
-function admitsDocuments({ metadataDocuments }: Config['service']): boolean {
-  return metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
-}
-
-/** What the discovery documents say of this configuration. */
-function factsOf({ baseUrl, service, integrations }: Config): ServiceFacts {
-  const { lifetimes, metadataDocuments } = service
-  const { hosts, openRegistration } = metadataDocuments
-  const listed = hosts.length > 0 ? 'listed hosts' : 'off'
-  return {
+/** The parts that are no surface. Each is made once. */
+async function makeParts({ baseUrl, service, integrations, conformance }: Config, ground: Ground) {
+  const { secretRoot, cursors } = ground.keys
+  const { lifetimes, metadataDocuments, loopbackHosts, name: serviceName } = service
+  const ownPages = makeOwnPages({
+    ...ground,
     baseUrl,
-    serviceName: service.name,
-    metadataDocuments: openRegistration ? 'open' : listed,
-    metadataDocumentHosts: hosts,
-    loopbackHosts: service.loopbackHosts,
-    integrations: integrations.map(({ client_name }) => ({ clientName: client_name })),
-    ttl: lifetimes,
-    documentCacheSeconds: service.documents.cacheSeconds,
+    serviceName,
+    cursors,
+    seals: secretRoot,
+    formKey: secretRoot.formKey,
+    sessionSeconds: lifetimes.pageSessionSeconds,
+  })
+  const documents = makeDocumentClients({
+    ...ground,
+    policy: metadataDocuments,
+    loopbackHosts,
+    tokensLiveSeconds: lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds,
+  })
+  const own = ownPages.client
+  const clients = makeClients({ ...ground, ...service, integrations, documents, own })
+  const { admitsOrigin } = clients
+  const grants = makeGrants({ ...ground, ...lifetimes, integrations, admitsOrigin })
+  const discovery = makeDiscovery({ baseUrl, service, integrations })
+  const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
+  const countUse = grants.usage.count
+  const authorization = await makeAuthorizationServer({
+    ...ground,
+    baseUrl,
+    lifetimes,
+    conformance,
+    cookieKeys: secretRoot.cookieKeys,
+    clients,
+    grants: grants.store,
+    findGrant: grants.findGrant,
+    findPerson: ground.people.findPerson,
+    countUse,
+    documentResolution: { enabled: acceptsDocuments, documents, fetch: ground.fetch },
+    resourceMetadataUrl: discovery.metadataUrl('origin'),
+  })
+  const tokens = makeAccessTokens(ground.state)
+  const { findAccess } = grants
+  const verifyBearer = makeVerifyBearer({ tokens, findAccess, audience: baseUrl, countUse })
+  const refusals = makeClientRefusals(ground.database)
+  const made = { ownPages, clients, grants, discovery, authorization, verifyBearer, refusals }
+  return { ...ground, ...made, acceptsDocuments }
+}
+
+type Ring = Awaited<ReturnType<Keys['loadRing']>>
+type Parts = Awaited<ReturnType<typeof makeParts>> & { readonly demoPeople: DemoPeople }
+
+/** The surfaces, and the order in which they see a request; the engine sees what is left of them. */
+function makeSurfaces(config: Config, parts: Parts) {
+  const { baseUrl, trustProxy, service } = config
+  const { keys, people, ownPages, clients, discovery, authorization, refusals } = parts
+  const common = { ...parts, ...ownPages, baseUrl, serviceName: service.name }
+  const member = memberSurface({
+    ...common,
+    cursors: keys.cursors,
+    limits: service.memberApi,
+    resourceMetadataUrl: discovery.metadataUrl('origin'),
+    schemaCacheSeconds: service.documents.cacheSeconds,
+  })
+  const before = [
+    ...everyRequest({ ...common, trustProxy, hear: refusals.hear }),
+    authorization.answers,
+    httpRoutes({
+      checkStores: parts.ping,
+      conformance: config.conformance !== undefined,
+      welcome: { baseUrl, demoPeople: parts.demoPeople },
+    }),
+    discovery.routes,
+    registrationRoutes({ policy: { ...config, ...service }, clients }),
+    authorization.requests,
+    member.routes,
+    toolEndpoint({
+      ...common,
+      cursors: keys.cursors,
+      policy: service.mcp,
+      executeMember: member.executeMember,
+      authGuide: discovery.authGuide,
+      resourceMetadataUrl: discovery.metadataUrl('mcp'),
+    }),
+  ]
+  const after = [
+    ownPages.signedInPages.followLogout(),
+    ownPages.signedInPages.routes(),
+    accountRoutes(common),
+    ...adminRoutes({ ...common, seals: keys.secretRoot, loopbackHosts: service.loopbackHosts }),
+  ]
+
+  /** Only what holds the engine is made again for each ring of keys. */
+  return (ring: Ring) => {
+    const { engine, interactions } = authorization.withKeys(ring)
+    const { formKey } = keys.secretRoot
+    const interaction = interactionRoutes({ ...people, interactions, formKey })
+    for (const surface of [...before, interaction, ...after]) {
+      engine.use('routes' in surface ? surface.routes() : surface)
+    }
+    return engine.callback()
   }
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type Logger, pino } from 'pino'
 
 import { readConfig } from './config/config.ts'
-import { openService } from './open-gatehouse.ts'
+import { type Gatehouse, openGatehouse } from './gatehouse.ts'
 
 /** How long running requests have to finish once the process was asked to stop. */
 const DRAIN_MS = 10_000
@@ -25,7 +25,7 @@ try {
 }
 
 async function serve(log: Logger): Promise<void> {
-  await using service = await openService(config, log)
+  await using service = await openGatehouse(config, log)
   const running = new Set<ServerResponse>()
   const server = createServer((request, response) => {
     running.add(response)
@@ -35,7 +35,7 @@ async function serve(log: Logger): Promise<void> {
   limitConnections(server)
   await listen(server)
   if (process.stdout.isTTY || config.logLevel !== 'silent') {
-    process.stderr.write(service.welcome(Math.round(performance.now() - started)))
+    process.stderr.write(welcome(service))
   }
   await stopSignal()
   await drain(server, running)
@@ -89,4 +89,18 @@ async function readOrExit() {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
     return process.exit(1)
   }
+}
+
+/** What a person reads at the start. */
+function welcome({ demoPeople }: Gatehouse): string {
+  const { baseUrl } = config
+  const lines = [
+    `Gatehouse serves ${baseUrl} (started in ${Math.round(performance.now() - started)} ms)`,
+    `  discovery   ${baseUrl}/.well-known/openid-configuration`,
+    `  walkthrough ${baseUrl}/auth.md`,
+    `  a token     npm run token`,
+  ]
+  if (demoPeople.length > 0) lines.push('Demo accounts (public passwords):')
+  for (const { login, password, what } of demoPeople) lines.push(`  ${login}  ${password}  ${what}`)
+  return `${lines.join('\n')}\n`
 }

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { pino } from 'pino'
 
 import { readConfig } from '../src/config/config.ts'
-import { openService } from '../src/open-gatehouse.ts'
+import { openGatehouse } from '../src/gatehouse.ts'
 import { configFolder, patient } from './support/gatehouse.ts'
 
 /**
@@ -14,7 +14,7 @@ import { configFolder, patient } from './support/gatehouse.ts'
  */
 // biome-ignore lint/style/noProcessEnv: like main.ts, it is a process of its own
 const config = readConfig(process.env, configFolder)
-await using service = await openService(
+await using service = await openGatehouse(
   { ...config, service: patient(config.service) },
   pino({ level: 'silent' }),
 )

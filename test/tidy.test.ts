@@ -46,7 +46,7 @@ const mayImport: Record<string, readonly string[]> = {
   interaction: ['http', 'people', 'scopes', 'sites', 'views'],
   discovery: ['config', 'http', 'scopes'],
   graphql: ['http', 'member', 'resource-server', 'scopes', 'store', 'views'],
-  mcp: ['graphql', 'http', 'resource-server', 'scopes', 'sites', 'store'],
+  mcp: ['graphql', 'http', 'package.json', 'resource-server', 'scopes', 'sites', 'store'],
   'relying-party': ['audit', 'clients', 'http', 'people', 'scopes', 'store', 'views'],
   admin: [
     'applications',
@@ -60,11 +60,10 @@ const mayImport: Record<string, readonly string[]> = {
     'store',
     'views',
   ],
-  account: ['audit', 'grants', 'http', 'relying-party', 'scopes', 'sites', 'views'],
+  account: ['grants', 'http', 'relying-party', 'scopes', 'sites', 'store', 'views'],
   gatehouse: ['*'],
-  'app-pages': ['*'],
-  'open-gatehouse': ['*'],
-  main: ['config', 'open-gatehouse'],
+  'background-tasks': [],
+  main: ['config', 'gatehouse'],
   cli: ['*'],
 }
 

@@ -9,17 +9,14 @@ import { nothingHere } from '../http/errors.ts'
 import { seeOther, sendPage } from '../http/page.ts'
 import { pages } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
-import { findAsked } from './application-routes.ts'
-import type { AdminDependencies } from './dependencies.ts'
+import { applicationOf } from './application-routes.ts'
 import type { OperatorPages } from './operator-pages.ts'
+import type { AdminParts } from './parts.ts'
 
 /** Stopping an application, and its secrets. What cannot be taken back asks once. */
-export function applicationChangeRoutes(
-  operatorPages: OperatorPages,
-  dependencies: AdminDependencies,
-): Router {
+export function applicationChangeRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
   const router = makeRouter()
-  const { applications, connections } = dependencies
+  const { applications, connections } = parts
 
   for (const [address, confirmPage] of [
     [pages.disableApplication, disableApplicationPage],
@@ -28,7 +25,7 @@ export function applicationChangeRoutes(
     router.get(
       address,
       operatorPages.whereOn.page(async (ctx, operator) => {
-        const app = await findAsked(ctx, operator, dependencies)
+        const app = await applicationOf(ctx, operator, parts)
         const page = confirmPage({
           area: operator.area,
           name: app.name,
@@ -48,7 +45,7 @@ export function applicationChangeRoutes(
     router.post(
       address,
       operatorPages.whereOn.form(async (ctx, operator) => {
-        const app = await findAsked(ctx, operator, dependencies)
+        const app = await applicationOf(ctx, operator, parts)
         await applications.setEnabled(app, enabled, operator.actor)
         seeOther(
           ctx,
@@ -61,25 +58,21 @@ export function applicationChangeRoutes(
   router.post(
     pages.deleteApplication,
     operatorPages.whereOn.form(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       await applications.remove(app, operator.actor)
       seeOther(ctx, `${operator.address(pages.applications)}?done=deleted`)
     }),
   )
-  secretRoutes(router, operatorPages, dependencies)
+  secretRoutes(router, operatorPages, parts)
   return router
 }
 
-function secretRoutes(
-  router: Router,
-  operatorPages: OperatorPages,
-  dependencies: AdminDependencies,
-): void {
-  const { secrets, newSecrets } = dependencies
+function secretRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
+  const { secrets, newSecrets } = parts
   router.post(
     pages.secrets,
     operatorPages.whereOn.form(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const secret = await secrets.add(app, operator.actor)
       if (secret !== undefined) await newSecrets.keep(operator.session, app.clientId, secret)
       const done = secret === undefined ? 'two-secrets' : 'secret-added'
@@ -89,7 +82,7 @@ function secretRoutes(
   router.get(
     pages.removeSecret,
     operatorPages.whereOn.page(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const secret = app.secrets.find(({ id }) => id === ctx.params['secret'])
       if (!secret) throw nothingHere()
       const page = removeSecretPage({
@@ -105,7 +98,7 @@ function secretRoutes(
   router.post(
     pages.removeSecret,
     operatorPages.whereOn.form(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const removed = await secrets.remove(app, ctx.params['secret'] ?? '', operator.actor)
       if (!removed) throw nothingHere()
       seeOther(

@@ -8,31 +8,33 @@ import {
   choosableScopes,
   type TypedEntry,
 } from '../applications/application-form.ts'
-import type { Application } from '../applications/application-lists.ts'
+import {
+  type Application,
+  findApplication,
+  listApplications,
+} from '../applications/application-lists.ts'
 import { LIVE_SECRETS_MAX } from '../applications/application-secrets.ts'
 import { APPLICATIONS_PER_SITE_MAX } from '../applications/application-store.ts'
 import { nothingHere } from '../http/errors.ts'
 import { formField, formFields } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
 import { seeOther, sendPage } from '../http/page.ts'
-import { pages } from '../http/paths.ts'
+import { pages, paths } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
-import type { AdminDependencies } from './dependencies.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
+import type { AdminParts } from './parts.ts'
 
 /** The OAuth applications of a site: the list, one of them, and the form that makes or changes it. */
-export function applicationRoutes(
-  operatorPages: OperatorPages,
-  dependencies: AdminDependencies,
-): Router {
+export function applicationRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
   const router = makeRouter()
-  const { listApplications, listPages } = dependencies
+  const { listPages } = parts
+  const { kysely } = parts.database
 
   router.get(
     pages.applications,
     operatorPages.whereOn.page(async (ctx, { area, site, address }) => {
-      const found = await listApplications(site.id, listPages.requestOf(ctx))
+      const found = await listApplications(kysely, site.id, listPages.requestOf(ctx))
       const page = applicationsPage({
         area,
         siteName: site.name,
@@ -50,26 +52,26 @@ export function applicationRoutes(
       sendPage(ctx, page)
     }),
   )
-  creationRoutes(router, operatorPages, dependencies)
+  creationRoutes(router, operatorPages, parts)
 
   router.get(
     pages.application,
     operatorPages.whereOn.page(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
-      await showApplication(ctx, { app, operator }, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
+      await showApplication(ctx, { app, operator }, parts)
     }),
   )
-  editRoutes(router, operatorPages, dependencies)
+  editRoutes(router, operatorPages, parts)
   return router
 }
 
 /** The application that the address names, at this site. */
-export async function findAsked(
+export async function applicationOf(
   ctx: PageContext,
   { site }: Operator,
-  { findApplication }: Pick<AdminDependencies, 'findApplication'>,
+  { database }: Pick<AdminParts, 'database'>,
 ): Promise<Application> {
-  const app = await findApplication(site.id, ctx.params['client'] ?? '')
+  const app = await findApplication(database.kysely, site.id, ctx.params['client'] ?? '')
   if (!app) throw nothingHere()
   return app
 }
@@ -79,7 +81,7 @@ const nothingTyped: TypedEntry = { name: '', redirectUris: '', authMethod: '', s
 function creationRoutes(
   router: Router,
   operatorPages: OperatorPages,
-  { applications, newSecrets, loopbackHosts }: AdminDependencies,
+  { applications, newSecrets, loopbackHosts }: AdminParts,
 ): void {
   router.get(
     pages.newApplication,
@@ -108,16 +110,12 @@ function creationRoutes(
   )
 }
 
-function editRoutes(
-  router: Router,
-  operatorPages: OperatorPages,
-  dependencies: AdminDependencies,
-): void {
-  const { applications, loopbackHosts } = dependencies
+function editRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
+  const { applications, loopbackHosts } = parts
   router.get(
     pages.editApplication,
     operatorPages.whereOn.page(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const typed = { ...app, redirectUris: app.redirectUris.join('\n') }
       sendForm(ctx, { operator, app, typed })
     }),
@@ -125,7 +123,7 @@ function editRoutes(
   router.post(
     pages.editApplication,
     operatorPages.whereOn.form(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       // What a client is does not change: a public one would have no secret, a confidential one two.
       const typed = { ...typedEntry(ctx), authMethod: app.authMethod }
       const checked = checkEntry(typed, loopbackHosts)
@@ -182,7 +180,7 @@ interface Shown {
 async function showApplication(
   ctx: PageContext,
   { app, operator }: Shown,
-  { newSecrets, connections, discoveryHref }: AdminDependencies,
+  { newSecrets, connections, baseUrl }: AdminParts,
 ): Promise<void> {
   const { area, session, address } = operator
   const at = (pattern: string) => address(pattern, { client: app.clientId })
@@ -213,7 +211,7 @@ async function showApplication(
       disable: at(pages.disableApplication),
       enable: at(pages.enableApplication),
     },
-    discoveryHref,
+    discoveryHref: baseUrl + paths.openidConfiguration,
     done: noticeOf(ctx, doneSentences),
   })
   sendPage(ctx, page)

@@ -13,22 +13,19 @@ import { seeOther, sendPage } from '../http/page.ts'
 import { pages } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
 import { describeScopes } from '../scopes/scope-sentences.ts'
-import { findAsked } from './application-routes.ts'
-import type { AdminDependencies } from './dependencies.ts'
+import { applicationOf } from './application-routes.ts'
 import type { OperatorPages } from './operator-pages.ts'
+import type { AdminParts } from './parts.ts'
 
 /** How an application is used: who connected it, and what was refused to it. */
-export function applicationUseRoutes(
-  operatorPages: OperatorPages,
-  dependencies: AdminDependencies,
-): Router {
+export function applicationUseRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
   const router = makeRouter()
-  const { connections, listRefusals, listPages } = dependencies
+  const { connections, refusals, listPages } = parts
 
   router.get(
     pages.people,
     operatorPages.whereOn.page(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const client = app.clientId
       const found = await connections.listPeople(app.clientId, listPages.requestOf(ctx))
       const page = applicationPeoplePage({
@@ -53,31 +50,27 @@ export function applicationUseRoutes(
   router.get(
     pages.refusals,
     operatorPages.whereOn.page(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const page = refusalsPage({
         area: operator.area,
         name: app.name,
         backHref: operator.address(pages.application, { client: app.clientId }),
-        refusals: await listRefusals(app.clientId),
+        refusals: await refusals.list(app.clientId),
         kept: REFUSALS_PER_CLIENT,
       })
       sendPage(ctx, page)
     }),
   )
-  endingRoutes(router, operatorPages, dependencies)
+  endingRoutes(router, operatorPages, parts)
   return router
 }
 
-function endingRoutes(
-  router: Router,
-  operatorPages: OperatorPages,
-  dependencies: AdminDependencies,
-): void {
-  const { applications, connections } = dependencies
+function endingRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
+  const { applications, connections } = parts
   router.get(
     pages.endAllGrants,
     operatorPages.whereOn.page(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const page = endAllGrantsPage({
         area: operator.area,
         name: app.name,
@@ -91,7 +84,7 @@ function endingRoutes(
   router.post(
     pages.endAllGrants,
     operatorPages.whereOn.form(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       await applications.disconnect(app, undefined, operator.actor)
       const people = operator.address(pages.people, { client: app.clientId })
       seeOther(ctx, `${people}?done=all-ended`)
@@ -100,7 +93,7 @@ function endingRoutes(
   router.get(
     pages.endGrant,
     operatorPages.whereOn.page(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const person = await connections.findPerson(app.clientId, ctx.params['person'] ?? '')
       if (!person) throw nothingHere()
       const page = endGrantPage({
@@ -116,7 +109,7 @@ function endingRoutes(
   router.post(
     pages.endGrant,
     operatorPages.whereOn.form(async (ctx, operator) => {
-      const app = await findAsked(ctx, operator, dependencies)
+      const app = await applicationOf(ctx, operator, parts)
       const { actor, address } = operator
       const ended = await applications.disconnect(app, ctx.params['person'] ?? '', actor)
       if (ended.length === 0) throw nothingHere()

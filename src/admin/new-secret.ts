@@ -1,4 +1,5 @@
 import type { PageSession } from '../relying-party/page-session.ts'
+import type { Seals } from '../relying-party/pending-sign-in.ts'
 import { sha256 } from '../store/digest.ts'
 import type { StateAdapter } from '../store/state.ts'
 
@@ -9,35 +10,33 @@ import type { StateAdapter } from '../store/state.ts'
  */
 export interface NewSecrets {
   keep(session: PageSession, clientId: string, secret: string): Promise<void>
-  /** The secret, the first time that this visitor asks for it. */
+  /** The secret, the first time that this session asks for it. */
   take(session: PageSession, clientId: string): Promise<string | undefined>
 }
 
-export interface NewSecretDependencies {
-  /** Records of the model `NewSecret`. */
-  readonly records: Pick<StateAdapter, 'upsert' | 'find' | 'destroy' | 'consumeOnce'>
-  readonly seal: (plain: string) => string
-  readonly open: (sealed: string) => string
-}
-
 const KEPT_SECONDS = 120
+const LABEL = 'a new client secret'
 
-export function makeNewSecrets(dependencies: NewSecretDependencies): NewSecrets {
-  const { records, seal, open } = dependencies
+/** @param state the records of the model `NewSecret` */
+export function makeNewSecrets(
+  state: Pick<StateAdapter, 'upsert' | 'find' | 'destroy' | 'consumeOnce'>,
+  seals: Seals,
+): NewSecrets {
   const recordId = ({ sessionId }: PageSession, clientId: string) =>
     sha256(`${sessionId} ${clientId}`)
   return {
     async keep(session, clientId, secret) {
-      await records.upsert(recordId(session, clientId), { sealed: seal(secret) }, KEPT_SECONDS)
+      const sealed = seals.seal(secret, LABEL)
+      await state.upsert(recordId(session, clientId), { sealed }, KEPT_SECONDS)
     },
 
     async take(session, clientId) {
       const id = recordId(session, clientId)
-      const record = await records.find(id)
+      const record = await state.find(id)
       if (!record) return undefined
-      const consumption = await records.consumeOnce(id, '')
-      await records.destroy(id)
-      return consumption?.first ? open(String(record['sealed'])) : undefined
+      const consumption = await state.consumeOnce(id, '')
+      await state.destroy(id)
+      return consumption?.first ? seals.open(String(record['sealed']), LABEL) : undefined
     },
   }
 }

@@ -6,9 +6,10 @@ import { notAnOperator, nothingHere } from '../http/errors.ts'
 import { seeOther } from '../http/page.ts'
 import { addressOf, pages } from '../http/paths.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
-import type { PageContext, SignedInPages } from '../relying-party/signed-in-pages.ts'
+import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import { operates } from '../sites/roles.ts'
-import type { AdminSite } from '../sites/site-admin.ts'
+import { type AdminSite, findAdminSite } from '../sites/site-admin.ts'
+import type { AdminPorts } from './parts.ts'
 
 /** An operator at the site of the address. */
 export interface Operator {
@@ -23,7 +24,7 @@ export interface Operator {
 export type OperatorHandler = (ctx: PageContext, operator: Operator) => Promise<void>
 
 /**
- * The door to the administration of one site: an unknown site is 404, and somebody who is neither
+ * The pages of the administration of one site: an unknown site is 404, and somebody who is neither
  * owner nor admin there is 403. Asked anew at every request, because roles are taken away.
  */
 export interface OperatorPages {
@@ -36,22 +37,18 @@ export interface OperatorPages {
   readonly whereOn: Pick<OperatorPages, 'page' | 'form'>
 }
 
-export interface OperatorPagesDependencies {
-  readonly gate: SignedInPages
-  readonly findSite: (slug: string, personId: string) => Promise<AdminSite | undefined>
-  readonly now: () => number
-}
+type OperatorPagesPorts = Pick<AdminPorts, 'signedInPages' | 'database' | 'now'>
 
-export function makeOperatorPages(dependencies: OperatorPagesDependencies): OperatorPages {
-  const { gate } = dependencies
+export function makeOperatorPages(ports: OperatorPagesPorts): OperatorPages {
+  const { signedInPages } = ports
   const entering = (handler: OperatorHandler) => async (ctx: PageContext, session: PageSession) =>
-    await handler(ctx, await enter(ctx, session, dependencies))
+    await handler(ctx, await enter(ctx, session, ports))
   return {
-    page: (show) => gate.page(entering(show)),
-    form: (answer) => gate.form(entering(answer)),
+    page: (show) => signedInPages.page(entering(show)),
+    form: (answer) => signedInPages.form(entering(answer)),
     whereOn: {
-      page: (show) => gate.page(entering(ifOn(show))),
-      form: (answer) => gate.form(entering(ifOn(answer))),
+      page: (show) => signedInPages.page(entering(ifOn(show))),
+      form: (answer) => signedInPages.form(entering(ifOn(answer))),
     },
   }
 }
@@ -66,9 +63,9 @@ function ifOn(handler: OperatorHandler): OperatorHandler {
 async function enter(
   ctx: PageContext,
   session: PageSession,
-  { findSite, now }: OperatorPagesDependencies,
+  { database, now }: OperatorPagesPorts,
 ): Promise<Operator> {
-  const site = await findSite(ctx.params['site'] ?? '', session.person.id)
+  const site = await findAdminSite(database, ctx.params['site'] ?? '', session.person.id)
   if (!site) throw nothingHere()
   if (!operates(site.roles)) throw notAnOperator()
   const address: Operator['address'] = (pattern, values) =>

@@ -2,23 +2,26 @@ import type Router from 'koa-router'
 
 import { auditPage } from '../../views/admin-audit.ts'
 import { adminHomePage, adminSitesPage, betaPage, switchOffPage } from '../../views/admin-home.ts'
+import { type Actor, listChanges, recordAuditEvent } from '../audit/audit-log.ts'
 import { notAnOperator } from '../http/errors.ts'
 import { noticeOf } from '../http/notice.ts'
 import { seeOther, sendPage } from '../http/page.ts'
 import { addressOf, pages } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
-import type { AdminDependencies } from './dependencies.ts'
+import { listOperatedSites, switchMcpConnections } from '../sites/site-admin.ts'
+import type { Database } from '../store/database.ts'
 import type { OperatorPages } from './operator-pages.ts'
+import type { AdminParts } from './parts.ts'
 
 /** The way to a site, its overview, its beta features and its audit trail. */
-export function siteRoutes(operatorPages: OperatorPages, dependencies: AdminDependencies): Router {
+export function siteRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
   const router = makeRouter()
-  const { gate, listSites, listChanges, listPages, documents } = dependencies
+  const { signedInPages, database, listPages, documents } = parts
 
   router.get(
     pages.admin,
-    gate.page(async (ctx, { person, csrf }) => {
-      const sites = await listSites(person.id)
+    signedInPages.page(async (ctx, { person, csrf }) => {
+      const sites = await listOperatedSites(database, person.id)
       const [only, second] = sites
       if (!only) throw notAnOperator()
       if (!second) return seeOther(ctx, addressOf(pages.site, { site: only.slug }))
@@ -53,7 +56,7 @@ export function siteRoutes(operatorPages: OperatorPages, dependencies: AdminDepe
   router.get(
     pages.audit,
     operatorPages.page(async (ctx, { area, site }) => {
-      const found = await listChanges(site.id, listPages.requestOf(ctx))
+      const found = await listChanges(database, site.id, listPages.requestOf(ctx))
       const page = auditPage({
         area,
         siteName: site.name,
@@ -67,7 +70,7 @@ export function siteRoutes(operatorPages: OperatorPages, dependencies: AdminDepe
       sendPage(ctx, page)
     }),
   )
-  betaRoutes(router, operatorPages, dependencies)
+  betaRoutes(router, operatorPages, parts)
   return router
 }
 
@@ -81,11 +84,7 @@ function factsOf(json: string | undefined): { name: string; value: string }[] | 
   }))
 }
 
-function betaRoutes(
-  router: Router,
-  operatorPages: OperatorPages,
-  { switchMcpConnections }: AdminDependencies,
-): void {
+function betaRoutes(router: Router, operatorPages: OperatorPages, { database }: AdminParts): void {
   router.get(
     pages.beta,
     operatorPages.page(async (ctx, { area, site, address }) => {
@@ -115,9 +114,30 @@ function betaRoutes(
     router.post(
       word === 'on' ? pages.betaOn : pages.betaOff,
       operatorPages.form(async (ctx, { site, actor, address }) => {
-        await switchMcpConnections(site.id, word === 'on', actor)
+        await switchWithAudit(database, { siteId: site.id, on: word === 'on', actor })
         seeOther(ctx, `${address(pages.beta)}?done=${word}`)
       }),
     )
   }
+}
+
+interface Switch {
+  readonly siteId: string
+  readonly on: boolean
+  readonly actor: Actor
+}
+
+/** Switches MCP connections of a site, with its line in the audit trail. */
+async function switchWithAudit({ kysely }: Database, { siteId, on, actor }: Switch) {
+  await kysely.transaction().execute(async (trx) => {
+    const changed = await switchMcpConnections(trx, siteId, on ? actor.now : undefined)
+    if (!changed) return
+    await recordAuditEvent(trx, actor, {
+      action: on ? 'feature.on' : 'feature.off',
+      subject: { kind: 'site', id: siteId },
+      siteId,
+      before: { mcpConnections: !on },
+      after: { mcpConnections: on },
+    })
+  })
 }

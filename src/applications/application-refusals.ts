@@ -12,6 +12,16 @@ export interface Refusal {
   readonly requestId: string
 }
 
+/** How a request ended. */
+export interface EndedRequest {
+  readonly id: string
+  readonly at: number
+  readonly route: string
+  readonly client?: string | undefined
+  readonly error?: string | undefined
+  readonly detail?: string | undefined
+}
+
 /**
  * The last refusals of each OAuth application, for its operator. They gather in memory and are
  * written every few seconds, so that no request waits for them; each client keeps a few, so that
@@ -20,6 +30,8 @@ export interface Refusal {
 export interface ClientRefusals {
   /** Never waits, never fails. */
   note(refusal: Refusal): void
+  /** Notes a request that was refused to a client; any other is nothing to it. */
+  hear(line: EndedRequest): void
   flush(): Promise<void>
   list(clientId: string): Promise<Refusal[]>
 }
@@ -56,11 +68,18 @@ export function makeClientRefusals({ kysely }: Database): ClientRefusals {
     })
   }
 
+  const note = (refusal: Refusal) => {
+    const known = waiting.get(refusal.clientId) ?? []
+    if (known.length === 0 && waiting.size >= CLIENTS_WAITING_MAX) return
+    waiting.set(refusal.clientId, [...known, refusal].slice(-REFUSALS_PER_CLIENT))
+  }
+
   return {
-    note(refusal) {
-      const known = waiting.get(refusal.clientId) ?? []
-      if (known.length === 0 && waiting.size >= CLIENTS_WAITING_MAX) return
-      waiting.set(refusal.clientId, [...known, refusal].slice(-REFUSALS_PER_CLIENT))
+    note,
+
+    hear({ id: requestId, at: occurredAt, route, client: clientId, error, detail: reason }) {
+      if (clientId === undefined || error === undefined) return
+      note({ clientId, occurredAt, route, error, reason, requestId })
     },
 
     async flush() {

@@ -12,7 +12,8 @@ import {
 } from 'oidc-provider'
 
 import { compareSecretsByDigest, extraClientProperties } from '../clients/client-metadata.ts'
-import { grantLifetimeSeconds, type Lifetimes } from '../config/lifetimes.ts'
+import type { Lifetimes } from '../config/lifetimes.ts'
+import { grantLifetimeSeconds } from '../grants/grants.ts'
 import { addressOf, paths, promptPages } from '../http/paths.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import { claimsByScope } from '../token/claims.ts'

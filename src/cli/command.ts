@@ -1,8 +1,8 @@
-import { pino } from 'pino'
-
 import type { Config } from '../config/config.ts'
-import { openConfiguredDatabase } from '../open-gatehouse.ts'
+import { openKeys } from '../keys/keys.ts'
+import type { KeyDependencies } from '../keys/signing-keys.ts'
 import type { Database } from '../store/database.ts'
+import { openServiceDatabase } from '../store/open-stores.ts'
 
 /** What every command needs: the configured database. */
 
@@ -22,6 +22,11 @@ export async function withDatabase<Result>(
   config: Config,
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> {
-  await using database = await openConfiguredDatabase(config, pino({ level: 'silent' }))
+  await using database = await openServiceDatabase({ ...config, ...config.service.storage })
   return await work(database)
+}
+
+/** The signing keys of this configuration. */
+export function keysOf(config: Config, database: Database): KeyDependencies {
+  return openKeys({ ...config, database, policy: config.service.keys, now: Date.now }).signing
 }

@@ -7,10 +7,9 @@ import { holdsDemoCampus } from '../campus/load.ts'
 import type { Config } from '../config/config.ts'
 import { mayServeDemo } from '../config/environment.ts'
 import { type KeyDependencies, listKeys, loadKeyRing } from '../keys/signing-keys.ts'
-import { keyDependencies, openSecretRoot } from '../open-gatehouse.ts'
 import type { Database } from '../store/database.ts'
 import { openRedis, type RedisClient } from '../store/redis.ts'
-import { CommandRefused, withDatabase } from './command.ts'
+import { CommandRefused, keysOf, withDatabase } from './command.ts'
 
 /** What one look found: how it is, or what is wrong, in a sentence. */
 interface Finding {
@@ -86,8 +85,7 @@ function compareClocks(other: string, theirsMs: number, beforeMs: number): Findi
 
 async function lookAtKeys(config: Config, database: Database): Promise<Finding[]> {
   try {
-    const keys = keyDependencies(config, database, openSecretRoot(config), Date.now)
-    return [await judgeKeys(keys)]
+    return [await judgeKeys(keysOf(config, database))]
   } catch (error) {
     return [wrong(`The signing keys cannot be used: ${sentenceOf(error)}`)]
   }

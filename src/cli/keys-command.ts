@@ -1,14 +1,12 @@
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { Config } from '../config/config.ts'
 import { type KeyRow, listKeys, loadKeyRing, rotateKeys } from '../keys/signing-keys.ts'
-import { keyDependencies, openSecretRoot } from '../open-gatehouse.ts'
-import type { Database } from '../store/database.ts'
-import { withDatabase } from './command.ts'
+import { keysOf, withDatabase } from './command.ts'
 
 /** `keys list`: one line a key, and no private part of any. */
 export async function listSigningKeys(config: Config): Promise<string> {
   return await withDatabase(config, async (database) => {
-    const rows = await listKeys(dependenciesOf(config, database))
+    const rows = await listKeys(keysOf(config, database))
     if (rows.length === 0) return 'There are no signing keys yet; the first start makes them.'
     return rows.map(lineOf).join('\n')
   })
@@ -20,7 +18,7 @@ export async function rotateSigningKeys(
   { force }: { readonly force: boolean },
 ): Promise<string> {
   return await withDatabase(config, async (database) => {
-    const dependencies = dependenciesOf(config, database)
+    const dependencies = keysOf(config, database)
     // It also shows that the secret is the right one before anything is changed.
     await loadKeyRing(dependencies)
     const kid = await rotateKeys(dependencies, { force })
@@ -41,10 +39,6 @@ export async function rotateSigningKeys(
       `The key before it stays published for ${retiredKeepSeconds} s.`
     )
   })
-}
-
-function dependenciesOf(config: Config, database: Database) {
-  return keyDependencies(config, database, openSecretRoot(config), Date.now)
 }
 
 const meanings = {

@@ -47,6 +47,8 @@ export interface ClientsDependencies {
   readonly loopbackHosts: readonly string[]
   readonly registration: RegistrationLimits
   readonly documents: DocumentSource
+  /** The client of this service's own pages. */
+  readonly own: Client
   readonly now: () => number
 }
 
@@ -56,7 +58,7 @@ export interface ClientsDependencies {
  * bits is a self-registered one, and every other id is known beforehand.
  */
 export function makeClients(dependencies: ClientsDependencies): Clients {
-  const { state, redis, registration, documents } = dependencies
+  const { state, redis, registration, documents, own } = dependencies
   const known = makeClientStore(dependencies)
   const loopback = makeLoopbackClients({
     ...dependencies,
@@ -77,6 +79,7 @@ export function makeClients(dependencies: ClientsDependencies): Clients {
       !clientId.startsWith('https://') || documents.admitsAddress(clientId),
     countRegistration: async (address) => await consume(limiter, networkOf(address)),
     async find(clientId, fresh = false) {
+      if (clientId === own.clientId) return own
       if (clientId.startsWith('https://')) return await documents.find(clientId, fresh)
       if (isLoopbackClientId(clientId)) return await loopback.find(clientId)
       return await known.find(clientId)

@@ -25,8 +25,3 @@ export const lifetimes = z.strictObject({
 })
 
 export type Lifetimes = z.infer<typeof lifetimes>
-
-/** The grant outlives its refresh tokens, or they would fail although they are alive (design 9). */
-export function grantLifetimeSeconds({ refreshTokenAbsoluteSeconds }: Lifetimes): number {
-  return refreshTokenAbsoluteSeconds + 2 * DAY_SECONDS
-}

@@ -3,7 +3,7 @@ import type { Lifetimes } from '../config/lifetimes.ts'
 /**
  * What the discovery documents say of the running configuration. They are generated from these facts
  * and from the tables of scopes and paths, so that no document can promise what the service does not
- * do. The composition root fills them; nothing here reads a configuration.
+ * do.
  */
 export interface ServiceFacts {
   /** The issuer and the origin of every advertised address: no trailing slash. */
@@ -17,4 +17,35 @@ export interface ServiceFacts {
   /** Those that a client must know. */
   readonly ttl: Omit<Lifetimes, 'sessionSeconds' | 'interactionSeconds' | 'pageSessionSeconds'>
   readonly documentCacheSeconds: number
+}
+
+/** The part of a configuration that is published. */
+export interface PublishedSettings {
+  readonly baseUrl: string
+  readonly service: {
+    readonly name: string
+    readonly lifetimes: Lifetimes
+    readonly loopbackHosts: readonly string[]
+    readonly metadataDocuments: {
+      readonly hosts: readonly string[]
+      readonly openRegistration: boolean
+    }
+    readonly documents: { readonly cacheSeconds: number }
+  }
+  readonly integrations: readonly { readonly client_name: string }[]
+}
+
+export function factsOf({ baseUrl, service, integrations }: PublishedSettings): ServiceFacts {
+  const { hosts, openRegistration } = service.metadataDocuments
+  const listed = hosts.length > 0 ? 'listed hosts' : 'off'
+  return {
+    baseUrl,
+    serviceName: service.name,
+    metadataDocuments: openRegistration ? 'open' : listed,
+    metadataDocumentHosts: hosts,
+    loopbackHosts: service.loopbackHosts,
+    integrations: integrations.map(({ client_name }) => ({ clientName: client_name })),
+    ttl: service.lifetimes,
+    documentCacheSeconds: service.documents.cacheSeconds,
+  }
 }

@@ -5,7 +5,7 @@ import type Router from 'koa-router'
 import { paths } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
 import { authMd } from './auth-md.ts'
-import { type RenderedDocument, renderDocument, sendDocument } from './cacheable.ts'
+import { cacheableJson, type RenderedDocument, renderDocument, sendDocument } from './cacheable.ts'
 import type { ServiceFacts } from './facts.ts'
 import { openApiDocument } from './openapi-document.ts'
 import {
@@ -19,7 +19,8 @@ const preflightMaxAgeSeconds = 3600
 
 /**
  * GET and HEAD for the documents of this service: protected-resource metadata, /auth.md and
- * /openapi.json. The authorization server's own metadata belongs to the engine.
+ * /openapi.json. The authorization server's own metadata and its keys are the engine's; that they may
+ * be cached and read from any page is ours.
  */
 export function discoveryRoutes(facts: ServiceFacts): Router {
   const router = makeRouter()
@@ -42,6 +43,8 @@ export function discoveryRoutes(facts: ServiceFacts): Router {
     })
   }
 
+  const ofTheEngine = [paths.authorizationServer, paths.openidConfiguration, paths.jwks]
+  router.get(ofTheEngine, cacheableJson(facts.documentCacheSeconds))
   return router
 }
 

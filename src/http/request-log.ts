@@ -48,7 +48,7 @@ export function requestLog(
         ...printable(logFields(ctx)),
       }
       logger[ctx.res.statusCode >= 500 ? 'error' : 'info'](line, 'request')
-      hear(line)
+      hear({ ...line, at: now() })
     })
     await next()
   }
@@ -57,6 +57,7 @@ export function requestLog(
 /** The line of a request, for whoever else wants to know how it ended. */
 export interface LoggedRequest extends Pick<LogFields, 'client' | 'error' | 'detail'> {
   readonly id: string
+  readonly at: number
   readonly route: string
 }
 

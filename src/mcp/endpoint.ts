@@ -3,44 +3,39 @@
 import type { Cluster, Redis } from 'ioredis'
 import type Router from 'koa-router'
 
+import packageJson from '../../package.json' with { type: 'json' }
 import type { VerifyBearer } from '../resource-server/verdict.ts'
+import type { Database } from '../store/database.ts'
 import { type AdmissionPolicy, makeAdmission } from './admission.ts'
 import { makeRequestLimits, type RequestLimitPolicy } from './request-limits.ts'
 import { toolRoutes } from './routes.ts'
 import { makeToolServer } from './server.ts'
 import { once, type ToolParts } from './tool.ts'
 
-export interface ToolEndpointSettings extends ToolParts {
+export interface ToolEndpointPorts extends Omit<ToolParts, 'service' | 'read'> {
+  readonly baseUrl: string
+  readonly serviceName: string
+  readonly database: Database
   readonly policy: RequestLimitPolicy &
     Pick<AdmissionPolicy, 'allowedOrigins'> & { readonly bodyBytesMax: number }
   readonly resourceMetadataUrl: string
   readonly redis: Redis | Cluster | undefined
+  readonly verifyBearer: VerifyBearer
 }
 
-/**
- * The tool endpoint with all that it keeps: counts of requests and open streams live as long as the
- * process, and only the routes are made again when the signing keys change.
- */
-export function makeToolEndpoint(
-  settings: ToolEndpointSettings,
-): (verifyBearer: VerifyBearer) => Router {
-  const { policy, redis, resourceMetadataUrl } = settings
-  const { baseUrl } = settings.service
-  const admission = makeAdmission({
-    baseUrl,
-    allowedOrigins: policy.allowedOrigins,
+/** The tool endpoint with all that it keeps, such as the counts of requests. */
+export function toolEndpoint(ports: ToolEndpointPorts): Router {
+  const { baseUrl, serviceName, database, policy } = ports
+  return toolRoutes({
+    ...ports,
+    admission: makeAdmission({ baseUrl, allowedOrigins: policy.allowedOrigins }),
+    limits: makeRequestLimits(policy, ports.redis),
+    tools: makeToolServer({
+      ...ports,
+      service: { name: serviceName, version: packageJson.version, baseUrl },
+      read: (question) => question(database),
+      authGuide: once(ports.authGuide),
+    }),
+    bodyBytesMax: policy.bodyBytesMax,
   })
-  const limits = makeRequestLimits(policy, redis)
-  const tools = makeToolServer({ ...settings, authGuide: once(settings.authGuide) })
-  const { bodyBytesMax } = policy
-  return (verifyBearer) =>
-    toolRoutes({
-      baseUrl,
-      admission,
-      limits,
-      tools,
-      verifyBearer,
-      resourceMetadataUrl,
-      bodyBytesMax,
-    })
 }

@@ -3,9 +3,10 @@
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
-import { type Client, grantTypesServed } from '../clients/client.ts'
+import { grantTypesServed } from '../clients/client.ts'
 import type { IntegrationRow } from '../clients/client-store.ts'
-import type { LoopbackClients, RegisteredClient } from '../clients/loopback-clients.ts'
+import type { Clients } from '../clients/find-client.ts'
+import type { RegisteredClient } from '../clients/loopback-clients.ts'
 import {
   invalidClientMetadata,
   methodNotAllowed,
@@ -23,10 +24,7 @@ import { decideRegistration, type RegistrationPolicy } from './registration.ts'
 
 export interface RegistrationDependencies {
   readonly policy: RegistrationPolicy
-  readonly register: LoopbackClients['register']
-  readonly findClient: (clientId: string) => Promise<Client | undefined>
-  /** Counts a registration of this address; seconds to wait when there were too many. */
-  readonly countRegistration: (address: string) => Promise<number | undefined>
+  readonly clients: Clients
 }
 
 const BODY_BYTES_MAX = 16_384
@@ -49,9 +47,9 @@ export function registrationRoutes(dependencies: RegistrationDependencies): Rout
 
 async function answerRegistration(
   ctx: Context,
-  { policy, register, findClient, countRegistration }: RegistrationDependencies,
+  { policy, clients }: RegistrationDependencies,
 ): Promise<void> {
-  const waitSeconds = await countRegistration(ctx.ip)
+  const waitSeconds = await clients.countRegistration(ctx.ip)
   if (waitSeconds !== undefined) {
     ctx.set('Retry-After', String(waitSeconds))
     throw tooManyRequests()
@@ -63,11 +61,11 @@ async function answerRegistration(
         ? unregisteredRedirectUri(decision.description)
         : invalidClientMetadata(decision.description)
     case 'integration':
-      await demandActive(decision.integration, findClient)
+      await demandActive(decision.integration, clients)
       send(ctx, integrationRecord(decision.integration, decision.scope))
       return
     case 'loopback':
-      send(ctx, loopbackRecord(await register(decision.registration)))
+      send(ctx, loopbackRecord(await clients.loopback.register(decision.registration)))
       return
   }
 }
@@ -85,11 +83,8 @@ async function readBody(ctx: Context): Promise<Readonly<Record<string, unknown>>
 }
 
 /** An operator can switch a platform off; its client_id would lead to a refusal later. */
-async function demandActive(
-  integration: IntegrationRow,
-  findClient: RegistrationDependencies['findClient'],
-): Promise<void> {
-  const client = await findClient(integration.client_id)
+async function demandActive(integration: IntegrationRow, clients: Clients): Promise<void> {
+  const client = await clients.find(integration.client_id)
   if (client?.state !== 'active') throw invalidClientMetadata('this platform has been switched off')
 }
 

@@ -1,25 +1,18 @@
 import type { Client } from '../clients/client.ts'
 import { pages } from '../http/paths.ts'
 
-interface ClientSource {
-  find(clientId: string, fresh?: boolean): Promise<Client | undefined>
-}
-
 /** The client_id under which /admin and /account sign people in. */
 export const OWN_CLIENT_ID = 'gatehouse-pages'
 
 /**
- * Adds this service's own pages to the clients: a relying party of this very service, so that there
- * is one password form, one session and one sign-out (docs/decisions/0008-own-pages-are-a-client.md).
+ * This service's own pages as a client: a relying party of this very service, so that there is one
+ * password form, one session and one sign-out (docs/decisions/0008-own-pages-are-a-client.md).
  *
  * It is a public client. A secret would prove nothing: the code comes to an address of this origin,
  * is redeemed inside this process with its PKCE verifier, and the token is never kept.
  */
-export function withOwnClient<Clients extends ClientSource>(
-  clients: Clients,
-  { baseUrl, serviceName }: { readonly baseUrl: string; readonly serviceName: string },
-): Clients {
-  const own: Client = {
+export function ownClient(baseUrl: string, serviceName: string): Client {
+  return {
     clientId: OWN_CLIENT_ID,
     origin: 'first_party',
     name: serviceName,
@@ -32,10 +25,5 @@ export function withOwnClient<Clients extends ClientSource>(
     secretDigests: [],
     chosenScopes: undefined,
     state: 'active',
-  }
-  return {
-    ...clients,
-    find: async (clientId: string, fresh?: boolean) =>
-      clientId === OWN_CLIENT_ID ? own : await clients.find(clientId, fresh),
   }
 }

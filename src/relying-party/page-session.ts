@@ -4,9 +4,9 @@ import type { Context } from 'koa'
 
 import type { Actor } from '../audit/audit-log.ts'
 import { requestIdOf } from '../http/request-log.ts'
-import type { Person } from '../people/person-store.ts'
+import type { Person, PersonStore } from '../people/person-store.ts'
 import { sha256 } from '../store/digest.ts'
-import type { StateAdapter } from '../store/state.ts'
+import type { StateStore } from '../store/state.ts'
 
 /**
  * Who is signed in to this service's own pages. The session is a record in the state store, so that
@@ -20,13 +20,12 @@ export interface PageSession {
   readonly sessionId: string
 }
 
-export interface SessionDependencies {
-  /** Records of the model `AreaSession`. */
-  readonly state: Pick<StateAdapter, 'upsert' | 'find' | 'destroy'>
-  readonly findPerson: (personId: string) => Promise<Person | undefined>
+export interface SessionPorts {
+  readonly baseUrl: string
+  readonly state: StateStore
+  readonly people: Pick<PersonStore, 'findPerson' | 'signOutEverywhere'>
   readonly formKey: Buffer
   readonly sessionSeconds: number
-  readonly secure: boolean
   readonly now: () => number
 }
 
@@ -35,10 +34,14 @@ export interface Sessions {
   find(ctx: Context): Promise<PageSession | undefined>
   begin(ctx: Context, personId: string): Promise<void>
   end(ctx: Context): Promise<void>
+  /** Ends every session of the person, of any browser, at the authorization server too. */
+  endEverywhere(ctx: Context, person: Person): Promise<void>
 }
 
-export function makeSessions(dependencies: SessionDependencies): Sessions {
-  const { state, findPerson, formKey, sessionSeconds, secure, now } = dependencies
+export function makeSessions(ports: SessionPorts): Sessions {
+  const { baseUrl, people, formKey, sessionSeconds, now } = ports
+  const state = ports.state.adapterFor('AreaSession')
+  const secure = baseUrl.startsWith('https:')
   // RFC 6265bis §4.1.3.2: a browser accepts the prefix from this very host only.
   const cookie = secure ? '__Host-gatehouse_pages' : 'gatehouse_pages'
   const options = { httpOnly: true, sameSite: 'lax', signed: true, secure, path: '/' } as const
@@ -55,7 +58,7 @@ export function makeSessions(dependencies: SessionDependencies): Sessions {
       const sessionId = ctx.cookies.get(cookie, { signed: true })
       const record = sessionId ? await state.find(sha256(sessionId)) : undefined
       if (!sessionId || !record?.accountId) return undefined
-      const person = await findPerson(record.accountId)
+      const person = await people.findPerson(record.accountId)
       const beganAt = Number(record['beganAt'])
       if (!person || beganAt <= (person.signedOutAt ?? 0)) return undefined
       const csrf = createHmac('sha256', formKey).update(`pages ${sessionId}`).digest('base64url')
@@ -71,6 +74,11 @@ export function makeSessions(dependencies: SessionDependencies): Sessions {
     },
 
     end,
+
+    async endEverywhere(ctx, { id }) {
+      await people.signOutEverywhere(id, now())
+      await end(ctx)
+    },
   }
 }
 

@@ -14,13 +14,13 @@ import {
   validateApplicationLevelSignature,
   validateAuthResponse,
 } from 'oauth4webapi'
-import { z } from 'zod'
 
 import { signInIncomplete } from '../http/errors.ts'
 import { pages, paths } from '../http/paths.ts'
 import { OPENID } from '../scopes/catalogue.ts'
 import { OWN_CLIENT_ID } from './own-client.ts'
 import type { OwnFetch } from './own-request.ts'
+import type { PendingSignIn } from './pending-sign-in.ts'
 
 /**
  * The relying party's half of a sign-in: authorization code with PKCE, state, nonce and the check of
@@ -30,21 +30,6 @@ export interface SignInDependencies {
   readonly baseUrl: string
   readonly ownFetch: OwnFetch
   readonly now: () => number
-}
-
-/** What the browser brings back, sealed, in a cookie. */
-export type PendingSignIn = z.infer<typeof pendingSignIn>
-
-const pendingSignIn = z.strictObject({
-  state: z.string(),
-  nonce: z.string(),
-  verifier: z.string(),
-  returnTo: z.string(),
-})
-
-/** @throws when the text is no pending sign-in; it was sealed by us, so that would be a fault */
-export function parsePendingSignIn(text: string): PendingSignIn {
-  return pendingSignIn.parse(JSON.parse(text))
 }
 
 /** Begins a sign-in that ends at `returnTo`, an address of this service. */

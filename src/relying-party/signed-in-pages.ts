@@ -15,12 +15,8 @@ import { pages, paths } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
 import { makeRouter } from '../http/router.ts'
 import type { PageSession, Sessions } from './page-session.ts'
-import {
-  beginSignIn,
-  completeSignIn,
-  parsePendingSignIn,
-  type SignInDependencies,
-} from './sign-in.ts'
+import { keepPending, type PendingSignInPorts, takePending } from './pending-sign-in.ts'
+import { beginSignIn, completeSignIn, type SignInDependencies } from './sign-in.ts'
 
 /**
  * The pages at /admin and /account, for people who are signed in: whoever is not is sent through this
@@ -33,6 +29,8 @@ export interface SignedInPages {
   form(answer: PageHandler): Middleware
   /** The way back from the sign-in, and the way out. */
   routes(): Router
+  /** Ends every session of the person, of any browser. */
+  signOutEverywhere(ctx: Context, session: PageSession): Promise<void>
   /** Ends the person's session here when the browser session ends at the logout endpoint. */
   followLogout(): Middleware
 }
@@ -41,24 +39,19 @@ export interface SignedInPages {
 export type PageContext = Context & { params: Record<string, string> }
 export type PageHandler = (ctx: PageContext, session: PageSession) => Promise<void>
 
-export interface SignedInPagesDependencies extends SignInDependencies {
+export interface SignedInPagesParts extends PendingSignInPorts, SignInDependencies {
   readonly sessions: Sessions
-  readonly seal: (plain: string) => string
-  /** @throws when it was not sealed by us */
-  readonly open: (sealed: string) => string
 }
 
-const SIGN_IN_COOKIE = 'gatehouse_sign_in'
-const SIGN_IN_SECONDS = 3600
 const FORM_BYTES_MAX = '32kb'
 
-export function makeSignedInPages(dependencies: SignedInPagesDependencies): SignedInPages {
-  const { sessions } = dependencies
+export function makeSignedInPages(parts: SignedInPagesParts): SignedInPages {
+  const { sessions } = parts
   const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
   const signedInPages: SignedInPages = {
     page: (show) => async (ctx) => {
       const session = await sessions.find(ctx)
-      if (!session) return await sendToSignIn(ctx, ctx.url, dependencies)
+      if (!session) return await sendToSignIn(ctx, ctx.url, parts)
       logFields(ctx).person = session.person.id
       await show(ctx as PageContext, session)
     },
@@ -75,7 +68,7 @@ export function makeSignedInPages(dependencies: SignedInPagesDependencies): Sign
 
     routes() {
       const router = makeRouter()
-      router.get(pages.signedIn, async (ctx) => await comeBack(ctx, dependencies))
+      router.get(pages.signedIn, async (ctx) => await comeBack(ctx, parts))
       router.post(
         pages.signOut,
         signedInPages.form(async (ctx) => {
@@ -86,6 +79,8 @@ export function makeSignedInPages(dependencies: SignedInPagesDependencies): Sign
       )
       return router
     },
+
+    signOutEverywhere: (ctx, { person }) => sessions.endEverywhere(ctx, person),
 
     followLogout: () => async (ctx, next) => {
       await next()
@@ -105,44 +100,22 @@ function areaOf(path: string): string {
 async function sendToSignIn(
   ctx: Context,
   returnTo: string,
-  { baseUrl, seal }: SignedInPagesDependencies,
+  parts: SignedInPagesParts,
 ): Promise<void> {
-  const { pending, address } = await beginSignIn(returnTo, baseUrl)
-  ctx.cookies.set(SIGN_IN_COOKIE, seal(JSON.stringify(pending)), {
-    ...signInCookie(baseUrl),
-    maxAge: SIGN_IN_SECONDS * 1000,
-  })
+  const { pending, address } = await beginSignIn(returnTo, parts.baseUrl)
+  keepPending(ctx, pending, parts)
   seeOther(ctx, address)
 }
 
-/** Only the way back reads the cookie. It is sealed, so that it needs no signature. */
-function signInCookie(baseUrl: string) {
-  const secure = baseUrl.startsWith('https:')
-  const path = pages.signedIn
-  return { httpOnly: true, sameSite: 'lax', signed: false, secure, path, overwrite: true } as const
-}
-
-async function comeBack(ctx: Context, dependencies: SignedInPagesDependencies): Promise<void> {
-  const { baseUrl, sessions, open } = dependencies
+async function comeBack(ctx: Context, parts: SignedInPagesParts): Promise<void> {
   const answer = new URLSearchParams(ctx.querystring)
-  const sealed = ctx.cookies.get(SIGN_IN_COOKIE)
-  if (!sealed) throw signInIncomplete('no cookie')
-  const pending = parsePendingSignIn(openOrRefuse(sealed, open))
-  ctx.cookies.set(SIGN_IN_COOKIE, null, signInCookie(baseUrl))
+  const pending = takePending(ctx, parts)
   // Two tabs share the cookie. The earlier one begins again, and finds the person signed in.
   if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)
   if (answer.has('error')) return sendCancelled(ctx, answer, pending.returnTo)
-  const personId = await completeSignIn(answer, pending, dependencies)
-  await sessions.begin(ctx, personId)
+  const personId = await completeSignIn(answer, pending, parts)
+  await parts.sessions.begin(ctx, personId)
   seeOther(ctx, pending.returnTo)
-}
-
-function openOrRefuse(sealed: string, open: (sealed: string) => string): string {
-  try {
-    return open(sealed)
-  } catch (error) {
-    throw Object.assign(signInIncomplete('a cookie that is not ours'), { cause: error })
-  }
 }
 
 function sendCancelled(ctx: Context, answer: URLSearchParams, returnTo: string): void {

@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 
 import { type Config, readConfig, type ServicePolicy } from '../../src/config/config.ts'
+import { type Gatehouse, openGatehouse } from '../../src/gatehouse.ts'
 import { isLoopbackUrl } from '../../src/http/loopback.ts'
-import { openService, type Service } from '../../src/open-gatehouse.ts'
 import { placeDemoDatabase } from './demo-database.ts'
 
 export const configFolder = join(import.meta.dirname, '../../config')
@@ -34,7 +34,7 @@ export const resourceServer = {
 export interface RunningService extends AsyncDisposable {
   readonly url: string
   readonly config: Config
-  readonly service: Service
+  readonly service: Gatehouse
   /** Every line that was logged, as it was written. */
   readonly log: readonly string[]
 }
@@ -69,7 +69,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
   const log: string[] = []
   const logger = pino({ base: null }, { write: (line: string) => void log.push(line) })
   const service = opening.use(
-    await openService(config, logger, {
+    await openGatehouse(config, logger, {
       ...(setup.now && { now: setup.now }),
       ...(setup.fetch && { fetch: setup.fetch }),
     }),

@@ -1,0 +1,50 @@
+import type { ClientRefusals } from '../applications/application-refusals.ts'
+import {
+  type ApplicationSecrets,
+  makeApplicationSecrets,
+} from '../applications/application-secrets.ts'
+import { type ApplicationStore, makeApplicationStore } from '../applications/application-store.ts'
+import { type GrantLists, makeGrantLists } from '../grants/grant-lists.ts'
+import { type DocumentReviews, makeDocumentReviews } from '../metadata-documents/document-review.ts'
+import type { ListPages } from '../relying-party/list-pages.ts'
+import type { Seals } from '../relying-party/pending-sign-in.ts'
+import type { SignedInPages } from '../relying-party/signed-in-pages.ts'
+import type { Database } from '../store/database.ts'
+import type { StateStore } from '../store/state.ts'
+import { makeNewSecrets, type NewSecrets } from './new-secret.ts'
+
+/** What the administration is given. */
+export interface AdminPorts {
+  readonly database: Database
+  readonly state: StateStore
+  readonly seals: Seals
+  readonly signedInPages: SignedInPages
+  readonly listPages: ListPages
+  readonly refusals: Pick<ClientRefusals, 'list'>
+  /** Whether this service accepts metadata documents, which operators then review. */
+  readonly acceptsDocuments: boolean
+  readonly loopbackHosts: readonly string[]
+  readonly baseUrl: string
+  readonly now: () => number
+}
+
+/** What the pages of an operator read and change. */
+export interface AdminParts extends AdminPorts {
+  readonly applications: ApplicationStore
+  readonly secrets: ApplicationSecrets
+  readonly newSecrets: NewSecrets
+  readonly connections: Pick<GrantLists, 'listPeople' | 'findPerson' | 'countPeople'>
+  readonly documents: DocumentReviews | undefined
+}
+
+export function makeAdminParts(ports: AdminPorts): AdminParts {
+  const { database, state, seals, acceptsDocuments, now } = ports
+  return {
+    ...ports,
+    applications: makeApplicationStore(database),
+    secrets: makeApplicationSecrets(database),
+    newSecrets: makeNewSecrets(state.adapterFor('NewSecret'), seals),
+    connections: makeGrantLists(database, now),
+    documents: acceptsDocuments ? makeDocumentReviews(database) : undefined,
+  }
+}

@@ -1,0 +1,43 @@
+import type { Database } from '../store/database.ts'
+import { type FindAccess, type FindGrant, makeFindAccess, makeFindGrant } from './access.ts'
+import { type GrantStore, makeGrantStore } from './grant-store.ts'
+import { type GrantUsage, makeGrantUsage } from './grant-usage.ts'
+
+export interface GrantPorts {
+  readonly database: Database
+  readonly integrations: readonly { readonly client_id: string }[]
+  /** Whether clients of this origin are admitted at all, which a configuration can take back. */
+  readonly admitsOrigin: (clientId: string) => boolean
+  readonly refreshTokenAbsoluteSeconds: number
+  readonly now: () => number
+}
+
+/** What people allowed: written down, looked at whenever it is used, and counted. */
+export interface Grants {
+  readonly store: GrantStore
+  readonly findGrant: FindGrant
+  /** May this grant still be used? */
+  readonly findAccess: FindAccess
+  readonly usage: GrantUsage
+}
+
+export function makeGrants({ database, integrations, admitsOrigin, now, ...ports }: GrantPorts) {
+  const clientIds = new Set(integrations.map(({ client_id }) => client_id))
+  const findGrant = makeFindGrant(database, { integrations: clientIds, admitsOrigin })
+  const grantSeconds = grantLifetimeSeconds(ports)
+  return {
+    store: makeGrantStore({ database, grantSeconds, now }),
+    findGrant,
+    findAccess: makeFindAccess(findGrant, now),
+    usage: makeGrantUsage(database, now),
+  } satisfies Grants
+}
+
+const DAY_SECONDS = 86_400
+
+/** The grant outlives its refresh tokens, or they would fail although they are alive (design 9). */
+export function grantLifetimeSeconds({
+  refreshTokenAbsoluteSeconds,
+}: Pick<GrantPorts, 'refreshTokenAbsoluteSeconds'>): number {
+  return refreshTokenAbsoluteSeconds + 2 * DAY_SECONDS
+}

@@ -1,0 +1,30 @@
+import type Router from 'koa-router'
+
+import { makeMemberData } from '../member/member-data.ts'
+import type { VerifyBearer } from '../resource-server/verdict.ts'
+import type { Cursors } from '../store/cursor.ts'
+import type { Database } from '../store/database.ts'
+import { type ExecuteMember, type MemberApiLimits, makeMemberApi } from './member-api.ts'
+import { memberRoutes } from './routes.ts'
+
+export interface MemberPorts {
+  readonly database: Database
+  readonly cursors: Cursors
+  readonly verifyBearer: VerifyBearer
+  readonly limits: MemberApiLimits
+  readonly baseUrl: string
+  /** The protected-resource metadata to which challenges point (RFC 9728 §5.1; design 5). */
+  readonly resourceMetadataUrl: string
+  /** How long the published schema may be kept. */
+  readonly schemaCacheSeconds: number
+  readonly now: () => number
+}
+
+/** The Member API: over HTTP, and within the process for the tools that are made of it. */
+export function memberSurface(ports: MemberPorts): {
+  readonly routes: Router
+  readonly executeMember: ExecuteMember
+} {
+  const api = makeMemberApi({ ...ports, data: makeMemberData(ports.database, ports.now) })
+  return { routes: memberRoutes({ ...ports, api }), executeMember: api.executeMember }
+}

@@ -1,0 +1,35 @@
+import type { Middleware } from 'koa'
+import type { Logger } from 'pino'
+
+import { canonicalPath } from './canonical-path.ts'
+import { errorHandler } from './error-handler.ts'
+import { nameOfService } from './page.ts'
+import { enginePages, paths } from './paths.ts'
+import { pinnedHost } from './pinned-host.ts'
+import { type LoggedRequest, requestLog } from './request-log.ts'
+import { securityHeaders } from './security-headers.ts'
+import { guardStorage } from './storage-guard.ts'
+
+export interface EveryRequestPorts {
+  readonly baseUrl: string
+  readonly serviceName: string
+  readonly trustProxy: boolean
+  readonly logger: Logger
+  /** Hears how each request ended. */
+  readonly hear: (line: LoggedRequest) => void
+  readonly now: () => number
+}
+
+/** What every request passes before any route, in this order. */
+export function everyRequest(ports: EveryRequestPorts): Middleware[] {
+  const { baseUrl, serviceName, trustProxy, logger, hear, now } = ports
+  return [
+    pinnedHost(baseUrl, trustProxy),
+    requestLog(logger, now, hear),
+    guardStorage(),
+    nameOfService(serviceName),
+    securityHeaders(baseUrl),
+    errorHandler(),
+    canonicalPath([...Object.values(paths), ...Object.values(enginePages)]),
+  ]
+}

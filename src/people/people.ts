@@ -1,0 +1,30 @@
+import type { Database } from '../store/database.ts'
+import type { RedisClient } from '../store/redis.ts'
+import { type AttemptPolicy, makeAttemptLimits } from './attempt-limits.ts'
+import { makeSignIn, type SignInService } from './authenticate.ts'
+import { makePasswords, type PasswordLimits, type Passwords } from './password.ts'
+import { makePersonStore, type PersonStore } from './person-store.ts'
+
+/** Who has an account here, and how they show that they are it. */
+export interface People extends Pick<PersonStore, 'findPerson' | 'signOutEverywhere'> {
+  readonly signIn: SignInService
+  readonly hashPassword: Passwords['hash']
+}
+
+export interface PeoplePorts {
+  readonly database: Database
+  /** With it, all processes count attempts together. */
+  readonly redis: RedisClient | undefined
+  readonly policy: AttemptPolicy & PasswordLimits
+}
+
+export function makePeople({ database, redis, policy }: PeoplePorts): People {
+  const accounts = makePersonStore(database)
+  const passwords = makePasswords(policy)
+  return {
+    findPerson: accounts.findPerson,
+    signOutEverywhere: accounts.signOutEverywhere,
+    signIn: makeSignIn({ accounts, passwords, limits: makeAttemptLimits(policy, redis) }),
+    hashPassword: passwords.hash,
+  }
+}

@@ -1,0 +1,63 @@
+import { join } from 'node:path'
+
+import { type Database, type DatabaseOptions, openDatabase } from './database.ts'
+import { guardedState, type StoreGuard } from './guard.ts'
+import { openRedis, type RedisClient, type RedisLocation } from './redis.ts'
+import { redisState } from './redis-state.ts'
+import { sqlState } from './sql-state.ts'
+import type { StateStore } from './state.ts'
+
+/** Where the stores of a service are, and how long they may take. */
+export interface StoreSettings {
+  /** The folder of the embedded database, which serves unless there is a `databaseUrl`. */
+  readonly dataDir: string
+  readonly databaseUrl: string | undefined
+  /** Without one, OAuth state lives in the database. */
+  readonly redis: RedisLocation | undefined
+  readonly answerWithinMs: number
+  readonly databaseConnectionsMax: number
+}
+
+/** What is opened once and outlives a change of keys. */
+export interface Stores extends AsyncDisposable {
+  readonly database: Database
+  readonly state: StateStore
+  /** For what is counted; nothing is lost when it is out of reach. */
+  readonly redis: RedisClient | undefined
+  /** Rejects when one of them does not answer in time. */
+  ping(): Promise<void>
+}
+
+export interface StoreHooks extends Pick<DatabaseOptions, 'onIdleError'> {
+  /** What everything that is asked of the database or of the OAuth state passes through. */
+  readonly guard: StoreGuard
+}
+
+/** Opens the stores of a running service. */
+export async function openStores(settings: StoreSettings, hooks: StoreHooks): Promise<Stores> {
+  await using opening = new AsyncDisposableStack()
+  const database = opening.use(await openServiceDatabase(settings, hooks))
+  const { answerWithinMs: commandTimeoutMs } = settings
+  const redis = settings.redis && (await openRedis(settings.redis, { commandTimeoutMs }))
+  const state = redis ? guardedState(redisState(redis), hooks.guard) : sqlState(database)
+  opening.use(state)
+  const open = opening.move()
+  return {
+    database,
+    state,
+    redis,
+    ping: async () => void (await Promise.all([database.ping(), state.ping()])),
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  }
+}
+
+/** Opens the database that these settings name, for the service or for a command. */
+export async function openServiceDatabase(
+  { dataDir, databaseUrl, answerWithinMs, databaseConnectionsMax }: StoreSettings,
+  hooks: Partial<StoreHooks> = {},
+): Promise<Database> {
+  const location = databaseUrl
+    ? ({ kind: 'postgres', url: databaseUrl, connectionsMax: databaseConnectionsMax } as const)
+    : ({ kind: 'sqlite', file: join(dataDir, 'gatehouse.db') } as const)
+  return await openDatabase(location, { queryTimeoutMs: answerWithinMs, ...hooks })
+}
