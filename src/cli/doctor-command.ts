@@ -5,7 +5,6 @@ import { sql } from 'kysely'
 
 import { holdsDemoCampus } from '../campus/load.ts'
 import type { Config } from '../config/config.ts'
-import { mayServeDemo } from '../config/environment.ts'
 import { type KeyDependencies, listKeys, loadKeyRing } from '../keys/signing-keys.ts'
 import type { Database } from '../store/database.ts'
 import { openRedis, type RedisClient } from '../store/redis.ts'
@@ -107,7 +106,7 @@ async function judgeKeys(keys: KeyDependencies): Promise<Finding> {
 
 async function lookAtDemo(config: Config, database: Database): Promise<Finding[]> {
   if (!(await holdsDemoCampus(database))) return []
-  if (mayServeDemo(config)) {
+  if (config.mayServeDemo) {
     return [note('The database holds the demo campus, whose passwords are public.')]
   }
   return [
