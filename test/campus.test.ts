@@ -17,7 +17,8 @@ import {
 import { parseCampus } from '../src/campus/parse.ts'
 import type { Campus } from '../src/campus/shape.ts'
 import { isTime, resolveTime } from '../src/campus/time.ts'
-import { type Database, openDatabase } from '../src/store/database.ts'
+import type { Database } from '../src/store/database.ts'
+import { openDatabase } from '../src/store/open-database.ts'
 
 const NOW_MS = Date.UTC(2026, 2, 10, 12, 30)
 const DAY_MS = 86_400_000

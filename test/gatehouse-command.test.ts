@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 
 import { holdsDemoCampus } from '../src/campus/load.ts'
-import { openDatabase } from '../src/store/database.ts'
+import { openDatabase } from '../src/store/open-database.ts'
 import { configFolder } from './support/gatehouse.ts'
 import { type Ended, runGatehouse, startProcess, temporaryFolder } from './support/process.ts'
 import { freePort } from './support/programs.ts'

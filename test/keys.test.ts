@@ -11,7 +11,7 @@ import {
 } from 'jose'
 
 import { paths } from '../src/http/paths.ts'
-import { openDatabase } from '../src/store/database.ts'
+import { openDatabase } from '../src/store/open-database.ts'
 import { obtainCode, redeem } from './support/client.ts'
 import { notes } from './support/gatehouse.ts'
 import {

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import * as oidc from 'openid-client'
 
 import { type HeadlessPerson, makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { openDatabase } from '../src/store/database.ts'
+import { openDatabase } from '../src/store/open-database.ts'
 import { authorizeUrl, exchange, introspect, refresh, revoke, userinfo } from './support/client.ts'
 import { patiently } from './support/database.ts'
 import { notes, sam } from './support/gatehouse.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
 import { type LoopbackClients, makeLoopbackClients } from '../src/clients/loopback-clients.ts'
-import { openDatabase } from '../src/store/database.ts'
+import { openDatabase } from '../src/store/open-database.ts'
 import { openRedis } from '../src/store/redis.ts'
 import { redisState } from '../src/store/redis-state.ts'
 import { sqlState } from '../src/store/sql-state.ts'

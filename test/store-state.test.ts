@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { Cluster, Redis } from 'ioredis'
 
-import { type Database, openDatabase } from '../src/store/database.ts'
+import type { Database } from '../src/store/database.ts'
+import { openDatabase } from '../src/store/open-database.ts'
 import { openRedis } from '../src/store/redis.ts'
 import { redisState } from '../src/store/redis-state.ts'
 import { sqlState } from '../src/store/sql-state.ts'

@@ -1,4 +1,5 @@
-import { type DatabaseLocation, openDatabase } from '../src/store/database.ts'
+import type { DatabaseLocation } from '../src/store/database.ts'
+import { openDatabase } from '../src/store/open-database.ts'
 import { openRedis, type RedisLocation } from '../src/store/redis.ts'
 import { redisState } from '../src/store/redis-state.ts'
 import { sqlState } from '../src/store/sql-state.ts'

@@ -103,6 +103,20 @@ describe('tidy', () => {
     expect(allowed.filter((direction) => !used.has(direction))).to.deep.equal([])
   })
 
+  it('has no circle of imports, types included', () => {
+    const graph = new Map(files.map((file) => [file, importsOf(file)]))
+    const done = new Set<string>()
+    const circles: string[] = []
+    const walk = (file: string, way: readonly string[]) => {
+      if (way.includes(file)) circles.push([...way.slice(way.indexOf(file)), file].join(' -> '))
+      if (done.has(file) || way.includes(file)) return
+      for (const next of graph.get(file) ?? []) walk(next, [...way, file])
+      done.add(file)
+    }
+    for (const file of files) walk(file, [])
+    expect(circles).to.deep.equal([])
+  })
+
   it('has no file with more imports than a reader can keep in mind', () => {
     const heavy = files.filter((file) => {
       const count = [...read(file).matchAll(/^import\b[^']*'[^']+'/gm)].length
@@ -218,7 +232,7 @@ function read(file: string): string {
 }
 
 function importsOf(file: string): string[] {
-  return [...read(file).matchAll(/from '(\.[^']+)'/g)].map(([, specifier]) =>
+  return [...read(file).matchAll(/(?:from |import\()'(\.[^']+)'/g)].map(([, specifier]) =>
     relative(root, join(root, dirname(file), specifier ?? '')),
   )
 }

@@ -34,19 +34,3 @@ export interface EngineOptions extends DatabaseOptions {
   readonly queryTimeoutMs: number
   readonly now: () => number
 }
-
-const QUERY_TIMEOUT_MS = 300
-
-/** Opens a database and brings its schema up to date. Only the driver that is used is loaded. */
-export async function openDatabase(
-  location: DatabaseLocation,
-  options: DatabaseOptions = {},
-): Promise<Database> {
-  const complete = { queryTimeoutMs: QUERY_TIMEOUT_MS, now: Date.now, ...options }
-  if (location.kind === 'sqlite') {
-    const { openSqlite } = await import('./sqlite.ts')
-    return await openSqlite(location.file, complete)
-  }
-  const { openPostgres } = await import('./postgres.ts')
-  return await openPostgres(location, complete)
-}

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 
-import { type Database, type DatabaseOptions, openDatabase } from './database.ts'
+import type { Database, DatabaseOptions } from './database.ts'
 import { guardedState, type StoreGuard } from './guard.ts'
+import { openDatabase } from './open-database.ts'
 import { openRedis, type RedisClient, type RedisLocation } from './redis.ts'
 import { redisState } from './redis-state.ts'
 import { sqlState } from './sql-state.ts'

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 
 import { loadCampus, readCampusFolder } from '../../src/campus/load.ts'
 import { makePasswords } from '../../src/people/password.ts'
-import { type Database, openDatabase } from '../../src/store/database.ts'
+import type { Database } from '../../src/store/database.ts'
+import { openDatabase } from '../../src/store/open-database.ts'
 import { removeAtExit } from './programs.ts'
 
 const demoFolder = join(import.meta.dirname, '../../config/demo')

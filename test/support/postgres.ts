@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 
 import pg from 'pg'
 
-import { openDatabase } from '../../src/store/database.ts'
+import { openDatabase } from '../../src/store/open-database.ts'
 import { loadDemo } from './demo-database.ts'
 import {
   companion,
