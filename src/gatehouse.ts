@@ -5,7 +5,7 @@ import { adminRoutes } from './admin/routes.ts'
 import { makeClientRefusals } from './applications/application-refusals.ts'
 import { makeAuthorizationServer } from './authorization/authorization-server.ts'
 import { startBackgroundTasks } from './background-tasks.ts'
-import { type DemoAccounts, settleDemo } from './campus/demo.ts'
+import { type DemoPeople, settleDemo } from './campus/demo.ts'
 import { makeClients } from './clients/find-client.ts'
 import { type Config, mayServeDemo } from './config/config.ts'
 import { makeDiscovery } from './discovery/discovery.ts'
@@ -58,11 +58,11 @@ export async function openGatehouse(
   const people = makePeople({ ...ground, policy: service.signIn })
   const { hashPassword } = people
   const mayServe = mayServeDemo(config)
-  const demoAccounts = await settleDemo(stores.database, { ...config, mayServe, hashPassword, now })
+  const demoPeople = await settleDemo(stores.database, { ...config, mayServe, hashPassword, now })
 
   let ring = await keys.loadRing()
   const parts = await makeParts(config, { ...ground, keys, people, handler: () => handler })
-  const makeHandler = makeSurfaces(config, { ...parts, demoAccounts })
+  const makeHandler = makeSurfaces(config, { ...parts, demoPeople })
   let handler = makeHandler(ring)
   const followKeys = async () => {
     const found = await keys.loadRing()
@@ -87,7 +87,7 @@ export async function openGatehouse(
   const open = opening.move()
   return {
     stores,
-    demoAccounts,
+    demoPeople,
     /** The application with the keys of this moment; it changes when keys rotate. */
     handler: () => handler,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
@@ -152,7 +152,7 @@ async function makeParts({ baseUrl, service, integrations, conformance }: Config
 }
 
 type Ring = Awaited<ReturnType<Keys['loadRing']>>
-type Parts = Awaited<ReturnType<typeof makeParts>> & { readonly demoAccounts: DemoAccounts }
+type Parts = Awaited<ReturnType<typeof makeParts>> & { readonly demoPeople: DemoPeople }
 
 /** The surfaces, and the order in which they see a request; the engine sees what is left of them. */
 function makeSurfaces(config: Config, parts: Parts) {
@@ -172,7 +172,7 @@ function makeSurfaces(config: Config, parts: Parts) {
     httpRoutes({
       checkStores: parts.ping,
       conformance: config.conformance !== undefined,
-      welcome: { baseUrl, demoAccounts: parts.demoAccounts },
+      welcome: { baseUrl, demoPeople: parts.demoPeople },
     }),
     discovery.routes,
     registrationRoutes({ policy: { ...config, ...service }, clients }),

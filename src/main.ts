@@ -92,7 +92,7 @@ async function readOrExit() {
 }
 
 /** What a person reads at the start. */
-function welcome({ demoAccounts }: Gatehouse): string {
+function welcome({ demoPeople }: Gatehouse): string {
   const { baseUrl } = config
   const lines = [
     `Gatehouse serves ${baseUrl} (started in ${Math.round(performance.now() - started)} ms)`,
@@ -100,8 +100,7 @@ function welcome({ demoAccounts }: Gatehouse): string {
     `  walkthrough ${baseUrl}/auth.md`,
     `  a token     npm run token`,
   ]
-  if (demoAccounts.length > 0) lines.push('Demo accounts (public passwords):')
-  for (const { login, password, what } of demoAccounts)
-    lines.push(`  ${login}  ${password}  ${what}`)
+  if (demoPeople.length > 0) lines.push('Demo accounts (public passwords):')
+  for (const { login, password, what } of demoPeople) lines.push(`  ${login}  ${password}  ${what}`)
   return `${lines.join('\n')}\n`
 }

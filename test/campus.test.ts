@@ -7,14 +7,15 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 
 import {
-  demoAccounts,
+  demoPeople,
   holdsDemoCampus,
   isEmpty,
   loadCampus,
   RowsExist,
   readCampusFolder,
 } from '../src/campus/load.ts'
-import { type Campus, parseCampus } from '../src/campus/shape.ts'
+import { parseCampus } from '../src/campus/parse.ts'
+import type { Campus } from '../src/campus/shape.ts'
 import { isTime, resolveTime } from '../src/campus/time.ts'
 import { type Database, openDatabase } from '../src/store/database.ts'
 
@@ -78,7 +79,7 @@ describe('demo campus: the data', () => {
   })
 
   it('names the accounts with what they may do', () => {
-    const accounts = demoAccounts(demo)
+    const accounts = demoPeople(demo)
     expect(accounts).to.have.lengthOf(8)
     expect(accounts[0]).to.deep.equal({
       login: 'sam@northlight.example',

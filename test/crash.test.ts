@@ -27,8 +27,7 @@ interface Ledger {
 }
 
 describe('a crash of the process on the embedded database', () => {
-  it(`loses nothing that was answered, in ${ROUNDS} rounds of kill -9 under load`, async function () {
-    this.timeout(40_000)
+  it(`loses nothing that was answered, in ${ROUNDS} rounds of kill -9 under load`, async () => {
     const variables = { DATA_DIR: temporaryFolder(), PORT: String(await freePort()) }
     await using processes = new AsyncDisposableStack()
     let service = processes.use(await startProcess(variables))

@@ -134,7 +134,6 @@ describe('the gatehouse command', () => {
     })
 
     it('looks at the clocks of PostgreSQL and Redis, and finds a Redis that forgets', async function () {
-      this.timeout(30_000)
       await using redis = await startRedis(requireProgram(this, 'redis-server'))
       const variables = {
         ...(await postgresWithDemo(requireProgram(this, 'postgres'))),

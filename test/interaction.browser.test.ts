@@ -29,8 +29,7 @@ async function startRelyingParty() {
   }
 }
 
-describe('the interaction pages, in a browser', function () {
-  this.timeout(60_000)
+describe('the interaction pages, in a browser', () => {
   let browser: Browser
   let service: RunningService
   let party: Awaited<ReturnType<typeof startRelyingParty>>

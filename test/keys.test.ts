@@ -36,7 +36,7 @@ describe('signing keys of two processes on one database', () => {
   const gatehouse = (...words: string[]) => runGatehouse(words, { DATA_DIR, CONFIG_DIR })
   let pair: Pair
   before(async function () {
-    this.timeout(30_000)
+    this.timeout(90_000)
     pair = await startPair({ DATA_DIR, CONFIG_DIR })
   })
   after(() => pair?.[Symbol.asyncDispose]())
@@ -65,20 +65,20 @@ describe('signing keys of two processes on one database', () => {
   })
 
   it('verifies every id_token before, during and after a rotation by the command', async function () {
-    this.timeout(30_000)
+    this.timeout(90_000)
     // A relying party that fetched the key set once, before the rotation, and never again: the key
     // that signs next is in it already.
     const early = createLocalJWKSet(await keySetAt(pair.first.url))
     const before = await idTokenFrom(pair.first.url)
     const old = await kidOf(before, early)
 
-    const rotation = eventually(5_000, async () => {
+    const rotation = eventually(20_000, async () => {
       const { code, stderr } = await gatehouse('keys', 'rotate')
       expect(code, stderr).to.equal(0)
     })
     // A stream of sign-ins at both processes until both have taken the new key up.
     const signing = new Map<string, string>()
-    await eventually(15_000, async () => {
+    await eventually(40_000, async () => {
       for (const { url } of [pair.first, pair.second]) {
         const kid = await kidOf(await idTokenFrom(url), early)
         signing.set(url, kid)

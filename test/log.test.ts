@@ -52,8 +52,7 @@ async function lineOf(service: RunningService, answer: Answer): Promise<Line> {
 }
 
 describe('log: no code, token, secret, password, cookie, form token or verifier (RFC 9700 §4.2; OSVDB-118830) [119]', () => {
-  it('in no line of a complete set of flows, those that fail included', async function () {
-    this.timeout(60_000)
+  it('in no line of a complete set of flows, those that fail included', async () => {
     await using service = await startService()
     const secrets = await useEverything(service)
     const text = service.log.join('')

@@ -163,8 +163,7 @@ describe('/oauth/logout [design 27]', () => {
   })
 })
 
-describe('/oauth/logout in a browser [design 27]', function () {
-  this.timeout(60_000)
+describe('/oauth/logout in a browser [design 27]', () => {
   const service = sharedService()
   let browser: Browser | undefined
   before(async function () {

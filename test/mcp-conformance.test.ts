@@ -18,8 +18,7 @@ const expectedFailures = join(import.meta.dirname, 'conformance/mcp-expected-fai
 /** The scenarios of the older revision that need no fixture of the suite. */
 const generic = ['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection']
 
-describe('the conformance suite of the Model Context Protocol [design 23]', function () {
-  this.timeout(60_000)
+describe('the conformance suite of the Model Context Protocol [design 23]', () => {
   const running = sharedService()
 
   it('passes all that revision 2026-07-28 requires, except what needs a fixture', async () => {

@@ -13,6 +13,7 @@ import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
 import { makeCursors } from '../src/store/cursor.ts'
 import { revoke } from './support/client.ts'
 import { configFolder, notes, sam, startService } from './support/gatehouse.ts'
+import { inTime } from './support/in-time.ts'
 import {
   callTool,
   eras,
@@ -514,7 +515,6 @@ describe('the configuration of the tool endpoint', () => {
 
 describe('the tool endpoint while storage is out of reach', () => {
   it('answers 503 temporarily_unavailable without WWW-Authenticate, and the client retries [Errors 7]', async function () {
-    this.timeout(60_000)
     await using postgres = await startPostgres(requireProgram(this, 'postgres'))
     await using service = await startService({
       inTime: true,
@@ -527,10 +527,8 @@ describe('the tool endpoint while storage is out of reach', () => {
     const { url } = service
     postgres.freeze()
     for (const era of eras) {
-      const startedAt = performance.now()
-      const withToken = await callTool(url, 'get_viewer', { era, token: 'some-token' })
-      expect(performance.now() - startedAt).to.be.lessThan(500)
-      expectUnavailable(withToken)
+      const token = 'some-token'
+      expectUnavailable(await inTime(500, () => callTool(url, 'get_viewer', { era, token })))
       // No verdict is needed for a public tool; its own question finds no answer.
       const values = { site: 'northlight' }
       expectUnavailable(await callTool(url, 'list_public_courses', { values, era }))
@@ -538,7 +536,7 @@ describe('the tool endpoint while storage is out of reach', () => {
       expect((await callTool(url, 'get_viewer', { era })).status).to.equal(401)
     }
     postgres.thaw()
-    await eventually(5000, async () => {
+    await eventually(20_000, async () => {
       expect((await send(url, 'ping', { token: 'some-token' })).status).to.equal(401)
     })
   })
@@ -546,7 +544,6 @@ describe('the tool endpoint while storage is out of reach', () => {
 
 describe('the tool endpoint while Redis is out of reach', () => {
   it('answers in time: 503 with a token, and anonymous callers as ever [design 24]', async function () {
-    this.timeout(60_000)
     await using redis = await startRedis(requireProgram(this, 'redis-server'))
     await using service = await startService({
       inTime: true,
@@ -558,16 +555,13 @@ describe('the tool endpoint while Redis is out of reach', () => {
     const { url } = service
     redis.freeze()
     for (const era of eras) {
-      const startedAt = performance.now()
-      expectUnavailable(await callTool(url, 'get_viewer', { era, token: 'some-token' }))
-      const answeredAt = performance.now()
-      expect(answeredAt - startedAt).to.be.lessThan(500)
+      const token = 'some-token'
+      expectUnavailable(await inTime(500, () => callTool(url, 'get_viewer', { era, token })))
       const values = { site: 'northlight' }
-      await readTool(url, 'list_public_courses', { era, values })
-      expect(performance.now() - answeredAt).to.be.lessThan(500)
+      await inTime(500, () => readTool(url, 'list_public_courses', { era, values }))
     }
     redis.thaw()
-    await eventually(5000, async () => {
+    await eventually(20_000, async () => {
       expect((await send(url, 'ping', { token: 'some-token' })).status).to.equal(401)
     })
   })

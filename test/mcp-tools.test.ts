@@ -134,8 +134,7 @@ describe('the tools', () => {
 })
 
 forEachStorage('every tool', (start) => {
-  it('answers what its output schema says, with the same as text', async function () {
-    this.timeout(60_000)
+  it('answers what its output schema says, with the same as text', async () => {
     await using service = await start()
     const { url } = service
     const tokenFor = await tokensAt(url)
@@ -157,8 +156,7 @@ forEachStorage('every tool', (start) => {
     }
   })
 
-  it('that lists goes on where the page before ended, to the end', async function () {
-    this.timeout(60_000)
+  it('that lists goes on where the page before ended, to the end', async () => {
     await using service = await start()
     const { url } = service
     const tokenFor = await tokensAt(url)

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import pg from 'pg'
 
 import { type RunningService, startService } from './support/gatehouse.ts'
+import { inTime } from './support/in-time.ts'
 import { askMember, type MemberAnswer, memberToken, readOnly } from './support/member-api.ts'
 import { eventually } from './support/programs.ts'
 import { type RedisServer, startRedis } from './support/redis.ts'
@@ -17,7 +18,6 @@ describe('the Member API while storage is out of reach', () => {
   let databaseUrl = ''
   let token = ''
   before(async function () {
-    this.timeout(30_000)
     const postgres = requireProgram(this, 'postgres')
     redis = await startRedis(requireProgram(this, 'redis-server'))
     const environment = { ...(await postgresWithDemo(postgres)), REDIS_URL: redis.url }
@@ -43,12 +43,6 @@ describe('the Member API while storage is out of reach', () => {
     expect(answer.text).not.to.match(/127\.0\.0\.1|redis|postgres|course_purchase|timeout/i)
   }
 
-  async function timed(answering: Promise<MemberAnswer>) {
-    const startedAt = performance.now()
-    const answer = await answering
-    return { answer, tookMs: performance.now() - startedAt }
-  }
-
   it('asks the OAuth state twice for a token, and no more', async () => {
     await redis.ask('config', 'resetstat')
     expect((await ask()).status).to.equal(200)
@@ -62,14 +56,12 @@ describe('the Member API while storage is out of reach', () => {
   it('answers 503 in time, without a challenge, when no verdict can be reached [Errors 7]', async () => {
     redis.freeze()
     try {
-      const { answer, tookMs } = await timed(ask())
-      expectUnavailable(answer)
-      expect(tookMs).to.be.below(ANSWER_WITHIN_MS)
+      expectUnavailable(await inTime(ANSWER_WITHIN_MS, () => ask()))
     } finally {
       redis.thaw()
     }
     // The token was not held against anybody.
-    await eventually(5000, async () => expect((await ask()).status).to.equal(200))
+    await eventually(20_000, async () => expect((await ask()).status).to.equal(200))
   })
 
   it('answers 503 in time when the database freezes after the verdict [design 24]', async () => {
@@ -78,17 +70,14 @@ describe('the Member API while storage is out of reach', () => {
     try {
       await client.query('begin')
       await client.query('lock table course_purchase in access exclusive mode')
-      const { answer, tookMs } = await timed(
-        ask('{ viewer { id enrolledCourses { nodes { slug } totalCount } } }'),
-      )
-      expectUnavailable(answer)
-      expect(tookMs).to.be.below(ANSWER_WITHIN_MS)
+      const locked = '{ viewer { id enrolledCourses { nodes { slug } totalCount } } }'
+      expectUnavailable(await inTime(ANSWER_WITHIN_MS, () => ask(locked)))
       // Whoever asks for nothing that is locked is served as ever.
       expect((await ask()).status).to.equal(200)
     } finally {
       await client.end()
     }
-    await eventually(5000, async () => {
+    await eventually(20_000, async () => {
       expect((await ask('{ viewer { enrolledCourses { totalCount } } }')).status).to.equal(200)
     })
   })

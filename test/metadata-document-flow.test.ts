@@ -386,7 +386,8 @@ describe('Client ID Metadata Documents', () => {
       expect(test.host.requests).to.have.length(1)
     })
 
-    it('by the authorization endpoint only: token, introspection and UserInfo use the copy', async () => {
+    it('by the authorization endpoint only: token, introspection and UserInfo use the copy', async function () {
+      this.retries(2)
       await using test = await start()
       const { url } = test.service
       const { exchange } = await signIn(url, identity)
@@ -505,7 +506,8 @@ describe('Client ID Metadata Documents', () => {
       ['that sends a secret', { ...document, client_secret: 'secret' }],
     ]
     for (const [title, answer] of hostile) {
-      it(`${title} are rejected in bounded time, and asked for once`, async () => {
+      it(`${title} are rejected in bounded time, and asked for once`, async function () {
+        this.retries(2)
         await using test = await start()
         test.host.serve(answer)
         const startedAtMs = performance.now()

@@ -4,6 +4,7 @@ import * as oauth from 'oauth4webapi'
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { notes, portal, resourceServer, sam } from './support/gatehouse.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
+import { sharedService } from './support/shared-service.ts'
 import { forEachStorage, type Start } from './support/storages.ts'
 
 /** How a client of the demo authenticates, in the words of this library. */
@@ -37,10 +38,11 @@ forEachStorage('oauth4webapi', (start) => {
 })
 
 function journey(start: Start, kind: Kind): void {
+  const running = sharedService({}, start)
   const { client, auth } = kind
 
   it('discovers, sends the person, checks state and iss, exchanges and verifies (Authentication 3, 7)', async () => {
-    await using service = await start()
+    const service = running()
     const { as, response, tokens, nonce } = await signIn(service.url, kind)
     expect(as.issuer).to.equal(service.url)
     const claims = oauth.getValidatedIdTokenClaims(tokens)
@@ -57,7 +59,7 @@ function journey(start: Start, kind: Kind): void {
   })
 
   it('reads UserInfo, whose claims are those of the id_token (UserInfo)', async () => {
-    await using service = await start()
+    const service = running()
     const { as, tokens } = await signIn(service.url, kind)
     const {
       iss: _iss,
@@ -74,7 +76,7 @@ function journey(start: Start, kind: Kind): void {
   })
 
   it('refreshes: no id_token, a new refresh token, the same scope (Token)', async () => {
-    await using service = await start()
+    const service = running()
     const { as, tokens } = await signIn(service.url, kind)
     const next = await refresh(as, kind, tokens.refresh_token ?? '')
     expect(next).not.to.have.property('id_token')
@@ -84,7 +86,7 @@ function journey(start: Start, kind: Kind): void {
   })
 
   it('lets the resource server introspect the binding (Authentication 5)', async () => {
-    await using service = await start()
+    const service = running()
     const { as, tokens } = await signIn(service.url, kind)
     expect(await introspect(as, tokens.access_token)).to.deep.include({
       active: true,
@@ -96,7 +98,7 @@ function journey(start: Start, kind: Kind): void {
   })
 
   it('revokes: UserInfo is 401, introspection inactive, the refresh token invalid_grant (Revocation)', async () => {
-    await using service = await start()
+    const service = running()
     const { as, tokens } = await signIn(service.url, kind)
     const refreshToken = tokens.refresh_token ?? ''
     const answer = await oauth.revocationRequest(as, client, auth, refreshToken, http)
@@ -112,7 +114,7 @@ function journey(start: Start, kind: Kind): void {
   })
 
   it('signs the person out and comes back with state alone [design 27]', async () => {
-    await using service = await start()
+    const service = running()
     const { as, tokens, person } = await signIn(service.url, kind)
     const url = new URL(as.end_session_endpoint ?? '')
     url.searchParams.set('id_token_hint', tokens.id_token ?? '')

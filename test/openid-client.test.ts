@@ -5,6 +5,7 @@ import * as oidc from 'openid-client'
 import { paths } from '../src/http/paths.ts'
 import { notes, portal, resourceServer } from './support/gatehouse.ts'
 import { type Asking, discover, getTokens, MEMBER_SCOPE } from './support/relying-party.ts'
+import { sharedService } from './support/shared-service.ts'
 import { forEachStorage, type Start } from './support/storages.ts'
 
 /** The two kinds of client that the specification knows (Authentication 2). */
@@ -18,10 +19,11 @@ forEachStorage('openid-client', (start) => {
 })
 
 function journey(start: Start, asking: Asking): void {
+  const running = sharedService({}, start)
   const clientId = asking.clientId ?? ''
 
   it('verifies the id_token: iss, aud, ten minutes, nonce, and the key that kid names (Authentication 7)', async () => {
-    await using service = await start()
+    const service = running()
     const { configuration, start: address, tokens } = await getTokens(service.url, asking)
     const idToken = tokens.id_token ?? ''
     const metadata = configuration.serverMetadata()
@@ -41,7 +43,7 @@ function journey(start: Start, asking: Asking): void {
   })
 
   it('gets the same claims from UserInfo as from the id_token (UserInfo)', async () => {
-    await using service = await start()
+    const service = running()
     const { configuration, tokens } = await getTokens(service.url, asking)
     const claims = decodeJwt(tokens.id_token ?? '')
     const fetched = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub ?? '')
@@ -58,7 +60,7 @@ function journey(start: Start, asking: Asking): void {
   })
 
   it('refreshes without asking the person, gets no id_token, and a new refresh token (Token)', async () => {
-    await using service = await start()
+    const service = running()
     const { configuration, tokens } = await getTokens(service.url, asking)
     const next = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '', {
       resource: service.url,
@@ -73,7 +75,7 @@ function journey(start: Start, asking: Asking): void {
   })
 
   it('shows a resource server that the token is bound to the origin (Authentication 5)', async () => {
-    await using service = await start()
+    const service = running()
     const { tokens } = await getTokens(service.url, asking)
     const judge = await discover(service.url, resourceServer)
     const found = await oidc.tokenIntrospection(judge, tokens.access_token)
@@ -92,7 +94,7 @@ function journey(start: Start, asking: Asking): void {
   })
 
   it('revokes a refresh token, which ends all that was made of the grant (Revocation)', async () => {
-    await using service = await start()
+    const service = running()
     const { configuration, tokens } = await getTokens(service.url, asking)
     const refreshToken = tokens.refresh_token ?? ''
     await oidc.tokenRevocation(configuration, refreshToken)
@@ -110,7 +112,7 @@ function journey(start: Start, asking: Asking): void {
   })
 
   it('revokes an access token, which stops at UserInfo at once (Revocation)', async () => {
-    await using service = await start()
+    const service = running()
     const { configuration, tokens } = await getTokens(service.url, asking)
     await oidc.tokenRevocation(configuration, tokens.access_token)
     expect(
@@ -119,7 +121,7 @@ function journey(start: Start, asking: Asking): void {
   })
 
   it('signs the person out through the pages and gets them back with its state [design 27]', async () => {
-    await using service = await start()
+    const service = running()
     const { configuration, tokens, person, start: address } = await getTokens(service.url, asking)
     const back =
       asking === notes ? 'http://127.0.0.1/signed-out' : 'https://portal.example/signed-out'
@@ -145,7 +147,7 @@ function journey(start: Start, asking: Asking): void {
   })
 
   it('discovers everything at both well-known addresses (Discovery)', async () => {
-    await using service = await start()
+    const service = running()
     const byOpenid = await discover(service.url, asking)
     const byOauth = await oidc.discovery(new URL(service.url), clientId, undefined, undefined, {
       algorithm: 'oauth2',

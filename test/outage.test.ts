@@ -58,7 +58,6 @@ describe('storage out of reach [design 24]', function () {
   let withoutRedis: ServiceProcess
 
   before(async function () {
-    this.timeout(60_000)
     // What it acknowledged it still has after it was killed, as a Redis for OAuth state should.
     redis = opened.use(
       await startRedis(requireProgram(this, 'redis-server'), [
@@ -128,7 +127,6 @@ describe('storage out of reach [design 24]', function () {
 describe('a refresh that storage failed in the middle of [design 10, design 24]', function () {
   this.retries(2)
   it('succeeds when it is repeated after Redis hung while refreshes were on their way', async function () {
-    this.timeout(30_000)
     await using redis = await startRedis(requireProgram(this, 'redis-server'))
     await using service = await startProcess({ SECRET, REDIS_URL: redis.url })
     const families = await Promise.all(

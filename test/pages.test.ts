@@ -94,7 +94,7 @@ function pagesWith(text: string): Record<string, View> {
       accountHref: '/account',
       baseUrl: text,
       links: [{ href: `/docs?${text}`, label: text, what: text }],
-      demoAccounts: [{ login: text, password: text, what: text }],
+      demoPeople: [{ login: text, password: text, what: text }],
     }),
   }
 }
@@ -163,7 +163,7 @@ const pages: Record<string, View> = {
       { href: '/auth.md', label: 'How to connect', what: 'the guide for people and programs' },
       { href: '/openapi.json', label: 'The endpoints', what: 'as an OpenAPI document' },
     ],
-    demoAccounts: [{ login: 'ada@harbour.example', password: 'demo-ada', what: 'Owner of a site' }],
+    demoPeople: [{ login: 'ada@harbour.example', password: 'demo-ada', what: 'Owner of a site' }],
   }),
 }
 
@@ -340,8 +340,7 @@ describe('pages', () => {
   })
 })
 
-describe('pages in a browser', function () {
-  this.timeout(60_000)
+describe('pages in a browser', () => {
   let browser: Browser
   let served: Served
 

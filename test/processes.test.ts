@@ -5,6 +5,7 @@ import * as oidc from 'openid-client'
 import { type HeadlessPerson, makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { openDatabase } from '../src/store/database.ts'
 import { authorizeUrl, exchange, introspect, refresh, revoke, userinfo } from './support/client.ts'
+import { patiently } from './support/database.ts'
 import { notes, sam } from './support/gatehouse.ts'
 import {
   type Balancer,
@@ -28,7 +29,6 @@ describe('several processes on one PostgreSQL and one Redis', () => {
   let second: ServiceProcess
 
   before(async function () {
-    this.timeout(60_000)
     const redis = opened.use(await startRedis(requireProgram(this, 'redis-server')))
     const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
     databaseUrl = storage.DATABASE_URL
@@ -105,9 +105,10 @@ describe('several processes on one PostgreSQL and one Redis', () => {
   it('refuse at once the tokens of an application that was switched off [design 15]', async () => {
     const { tokens } = await getTokens(balancer.url)
     const { access_token, refresh_token = '' } = tokens
-    await using database = await openDatabase({
-      ...{ kind: 'postgres', url: databaseUrl, connectionsMax: 1 },
-    })
+    await using database = await openDatabase(
+      { kind: 'postgres', url: databaseUrl, connectionsMax: 1 },
+      patiently,
+    )
     const switchOff = async (at: number | null) =>
       await database.kysely
         .updateTable('oauth_application')
@@ -125,9 +126,10 @@ describe('several processes on one PostgreSQL and one Redis', () => {
 
   it('go on when a newer version changes a table beneath them', async () => {
     const { access_token } = (await getTokens(balancer.url)).tokens
-    await using database = await openDatabase({
-      ...{ kind: 'postgres', url: databaseUrl, connectionsMax: 1 },
-    })
+    await using database = await openDatabase(
+      { kind: 'postgres', url: databaseUrl, connectionsMax: 1 },
+      patiently,
+    )
     await sql`alter table oauth_application add column of_a_newer_version text`.execute(
       database.kysely,
     )
@@ -157,7 +159,6 @@ describe('several processes on one PostgreSQL and one Redis', () => {
 
 describe('a process on a Redis Cluster', () => {
   it('serves the whole flow, and revocation ends it', async function () {
-    this.timeout(30_000)
     await using cluster = await startRedisCluster(requireProgram(this, 'redis-server'))
     await using service = await startProcess({
       SECRET: 'the-secret-of-these-tests-is-long-enough-to-be-one',

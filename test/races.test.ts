@@ -42,7 +42,6 @@ function races(storageOf: (test: Mocha.Context) => Promise<Variables>): void {
   let pair: Pair
   let impatient: Pair
   before(async function () {
-    this.timeout(60_000)
     const storage = await storageOf(this)
     pair = await startPair(storage, patientService)
     const CONFIG_DIR = configWith((policy) => ({
@@ -98,7 +97,7 @@ function races(storageOf: (test: Mocha.Context) => Promise<Variables>): void {
     const replaced = tokens.refresh_token ?? ''
     const { body: next } = await refresh(impatient.first.url, replaced)
     // Until the window of one second is over it is a retry, which changes nothing.
-    await eventually(5_000, async () => {
+    await eventually(20_000, async () => {
       const late = await refresh(impatient.second.url, replaced)
       expect(count([late])).to.deep.equal({ '400 invalid_grant': 1 })
     })

@@ -6,7 +6,7 @@ import { openRedis } from '../src/store/redis.ts'
 import { redisState } from '../src/store/redis-state.ts'
 import { sqlState } from '../src/store/sql-state.ts'
 import type { StateStore } from '../src/store/state.ts'
-import { sqlitePlace, withDatabases } from './support/database.ts'
+import { patiently, sqlitePlace, withDatabases } from './support/database.ts'
 import { type RedisServer, startRedis } from './support/redis.ts'
 import { requireProgram } from './support/skipped.ts'
 
@@ -109,7 +109,6 @@ withDatabases('loopback clients', (open) => {
 describe('loopback clients on Redis', () => {
   let redis: RedisServer | undefined
   before(async function () {
-    this.timeout(30_000)
     redis = await startRedis(requireProgram(this, 'redis-server'))
   })
   after(async () => {
@@ -139,8 +138,8 @@ describe('loopback clients on Redis', () => {
 describe('loopback clients of two processes', () => {
   it('are known to each other at once', async () => {
     await using place = await sqlitePlace()
-    await using first = await openDatabase(place.location)
-    await using second = await openDatabase(place.location)
+    await using first = await openDatabase(place.location, patiently)
+    await using second = await openDatabase(place.location, patiently)
     const { clientId } = await watch(sqlState(first), Date.now).clients.register(registration)
     const found = await watch(sqlState(second), Date.now).clients.find(clientId)
     expect(found).to.include({ clientId })

@@ -222,8 +222,7 @@ describe('sign-in: checking passwords takes what it may and no more', () => {
     expect(await passwords.verify(await passwords.hash('x'), 'x')).to.equal(true)
   })
 
-  it('the service answers others meanwhile: the event loop is never held up', async function () {
-    this.timeout(60_000)
+  it('the service answers others meanwhile: the event loop is never held up', async () => {
     await using service = await startService({
       policy: (own) => ({
         ...own,

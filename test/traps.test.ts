@@ -5,15 +5,16 @@ import type { Adapter } from 'oidc-provider'
 import { paths } from '../src/http/paths.ts'
 import { scopeNames } from '../src/scopes/catalogue.ts'
 import { type BareEngine, startBareEngine } from './support/bare-engine.ts'
-import { authorizeUrl, makePkce, obtainCode, obtainTokens, refresh } from './support/client.ts'
 import {
-  notes,
-  olivia,
-  portal,
-  type RunningService,
-  resourceServer,
-  startService,
-} from './support/gatehouse.ts'
+  authorizeUrl,
+  introspect,
+  makePkce,
+  obtainCode,
+  obtainTokens,
+  refresh,
+  userinfo,
+} from './support/client.ts'
+import { notes, olivia, portal, type RunningService, startService } from './support/gatehouse.ts'
 import { startRedis } from './support/redis.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
 import { requireProgram } from './support/skipped.ts'
@@ -22,7 +23,8 @@ import { type Answer, bearer, FORM, postForm, refusalOf, send } from './support/
 /**
  * Each trap twice: on the engine without our repairs, where it must be seen to be there, and on the
  * service, where it must not. When a new version of the engine repairs one by itself, the first half
- * fails and says that ours can go.
+ * fails and says that ours can go. Only the races have their second half in races.test.ts, where they
+ * are run between two processes.
  */
 let bare: BareEngine
 let service: RunningService
@@ -43,28 +45,10 @@ const DAY_MS = 86_400_000
 const readDiscovery = async (url: string, headers: readonly string[] = []) =>
   (await send(url, { path: paths.openidConfiguration, headers })).body
 
-const userinfo = async (url: string, token: string) =>
-  await send(url, { path: paths.userinfo, headers: bearer(token) })
-
-const introspect = async (url: string, token: string, as = resourceServer) =>
-  await postForm(url + paths.introspection, {
-    token,
-    client_id: as.clientId,
-    client_secret: as.clientSecret,
-  })
+const asPortal = { client_id: portal.clientId, client_secret: portal.clientSecret }
 
 const parallel = async (task: () => Promise<Answer>) =>
   await Promise.all(Array.from({ length: PARALLEL }, task))
-
-/** The answers by status and error, with how often each came. */
-function tally(answers: readonly Answer[]): Record<string, number> {
-  const counts: Record<string, number> = {}
-  for (const answer of answers) {
-    const kind = answer.status === 200 ? '200' : refusalOf(answer)
-    counts[kind] = (counts[kind] ?? 0) + 1
-  }
-  return counts
-}
 
 /** Runs work as if the clock stood later; both servers are in this process and read the same one. */
 async function later<T>(ms: number, work: () => Promise<T>): Promise<T> {
@@ -81,26 +65,13 @@ describe('traps: a code or refresh token works once however many use it at the s
   it('engine: many parallel exchanges of one code succeed', async () => {
     const { form } = await obtainCode(bare.url)
     const answers = await parallel(() => postForm(bare.url + paths.token, form))
-    expect(tally(answers)['200']).to.be.greaterThan(1)
-  })
-
-  it('service: one exchange succeeds and the others are invalid_grant', async () => {
-    const { form } = await obtainCode(service.url)
-    const answers = await parallel(() => postForm(service.url + paths.token, form))
-    expect(tally(answers)).to.deep.equal({ '200': 1, '400 invalid_grant': PARALLEL - 1 })
+    expect(answers.filter(({ status }) => status === 200)).to.have.length.greaterThan(1)
   })
 
   it('engine: parallel uses of one refresh token make several families', async () => {
     const { refreshToken } = await obtainTokens(bare.url)
     const answers = await parallel(() => refresh(bare.url, refreshToken))
     expect(familiesIn(answers).size).to.be.greaterThan(1)
-  })
-
-  it('service: parallel uses of one refresh token make one family', async () => {
-    const { refreshToken } = await obtainTokens(service.url)
-    const answers = await parallel(() => refresh(service.url, refreshToken))
-    expect(tally(answers)).to.deep.equal({ '200': PARALLEL })
-    expect(familiesIn(answers).size).to.equal(1)
   })
 
   function familiesIn(answers: readonly Answer[]) {
@@ -362,8 +333,7 @@ describe('traps: an address has one spelling', () => {
   })
 })
 
-describe('traps: storage that does not answer is 503 soon (design 24)', function () {
-  this.timeout(30_000)
+describe('traps: storage that does not answer is 503 soon (design 24)', () => {
   const WAIT_MS = 2000
   const attempt = async (url: string) =>
     await fetch(url + paths.token, {
@@ -626,13 +596,13 @@ describe('traps: a browser application may use the token endpoint (design 28) [3
 describe('traps: a client sees its own tokens only (design 13) [87]', () => {
   it("engine: any confidential client is told about any client's token", async () => {
     const { accessToken } = await obtainTokens(bare.url)
-    expect((await introspect(bare.url, accessToken, portal)).body['active']).to.equal(true)
+    expect((await introspect(bare.url, accessToken, asPortal)).body['active']).to.equal(true)
   })
 
   it('service: a stranger learns that the token is inactive and nothing more', async () => {
     const { accessToken, refreshToken } = await obtainTokens(service.url)
     for (const token of [accessToken, refreshToken]) {
-      expect((await introspect(service.url, token, portal)).body).to.deep.equal({ active: false })
+      expect((await introspect(service.url, token, asPortal)).body).to.deep.equal({ active: false })
       expect((await introspect(service.url, token)).body['active']).to.equal(true)
     }
   })

@@ -1,3 +1,5 @@
+/** Pages, as functions from data to escaped markup. Whatever a page says is handed to it. */
+
 import { type Html, html } from './html.ts'
 import type { Stylesheet } from './stylesheet.ts'
 

@@ -11,17 +11,17 @@ export interface WelcomePage {
     readonly what: string
   }[]
   /** Accounts to try the service with; only a demo has them. */
-  readonly demoAccounts?: readonly DemoAccount[] | undefined
+  readonly demoPeople?: readonly DemoPerson[] | undefined
 }
 
-export interface DemoAccount {
+export interface DemoPerson {
   readonly login: string
   readonly password: string
   readonly what: string
 }
 
 /** What a person sees who opens the address of the service itself. */
-export function welcomePage({ baseUrl, accountHref, links, demoAccounts = [] }: WelcomePage): Page {
+export function welcomePage({ baseUrl, accountHref, links, demoPeople = [] }: WelcomePage): Page {
   return {
     title: 'Welcome',
     id: 'welcome-page',
@@ -37,11 +37,11 @@ ${
 <ul class="links">
 ${links.map(({ href, label, what }) => html`<li><a href="${href}">${label}</a> <span class="muted">${what}</span></li>\n`)}</ul>`
 }
-${demoAccounts.length > 0 && demo(demoAccounts)}`,
+${demoPeople.length > 0 && demo(demoPeople)}`,
   }
 }
 
-function demo(accounts: readonly DemoAccount[]): Html {
+function demo(accounts: readonly DemoPerson[]): Html {
   return html`<h2>Accounts of this demo</h2>
 <p class="small">They are invented, and everybody who can open this page knows their passwords.</p>
 <dl class="facts">

@@ -1,3 +1,5 @@
+/** The pages in which people see and end what they allowed. Rules are the domain's. */
+
 import type Router from 'koa-router'
 
 import { accountHomePage } from '../../views/account-home.ts'

@@ -1,3 +1,5 @@
+/** The pages of the operators of a site. Rules are the domain's. */
+
 import type Router from 'koa-router'
 
 import { applicationChangeRoutes } from './application-change-routes.ts'

@@ -1,3 +1,8 @@
+/**
+ * The clients that the operators of a site make and change. How a client is found when it asks is
+ * in clients.
+ */
+
 import { randomBytes } from 'node:crypto'
 
 import type { Transaction } from 'kysely'

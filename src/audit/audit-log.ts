@@ -1,3 +1,5 @@
+/** Who changed what, before and after. What may be changed is decided elsewhere. */
+
 import { randomUUID } from 'node:crypto'
 
 import type { Kysely } from 'kysely'

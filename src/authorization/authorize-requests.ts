@@ -1,10 +1,13 @@
 import { bodyParser } from '@koa/bodyparser'
 import type Router from 'koa-router'
+import type { KoaContextWithOIDC } from 'oidc-provider'
 
-import { unsupportedBody } from '../http/errors.ts'
+import { factsOf } from '../clients/client-metadata.ts'
+import { clientSwitchedOff, noKnownScope, unsupportedBody } from '../http/errors.ts'
 import { seeOther } from '../http/page.ts'
 import { paths } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
+import { findScope } from '../scopes/catalogue.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
 
@@ -63,4 +66,23 @@ function withoutConformanceScopes(query: URLSearchParams): string {
     query.append('scope', known.join(' '))
   }
   return query.toString()
+}
+
+/**
+ * The engine's last check of an authorization request, after the redirect address was found good,
+ * so that its errors go back to the client. Unknown scopes beside known ones are ignored, as OpenID
+ * Connect Core §3.1.2.1 asks; a request of nothing but unknown ones could only end in nothing.
+ */
+export function checkAuthorizationRequest(
+  _ctx: KoaContextWithOIDC,
+  scope: unknown,
+  client: KoaContextWithOIDC['oidc']['client'],
+): void {
+  if (client && factsOf(client).state !== 'active') throw clientSwitchedOff()
+  if (
+    !String(scope ?? '')
+      .split(' ')
+      .some(findScope)
+  )
+    throw noKnownScope()
 }

@@ -1,32 +1,26 @@
+/**
+ * The engine configured, and what stands around its storage and its answers. It holds no policy
+ * of its own.
+ */
+
 import {
   type AdapterFactory,
   type Configuration,
   type FindAccount,
   type JWK,
-  type KoaContextWithOIDC,
   Provider,
 } from 'oidc-provider'
 
-import {
-  compareSecretsByDigest,
-  extraClientProperties,
-  factsOf,
-} from '../clients/client-metadata.ts'
-import type { FindAccess } from '../grants/access.ts'
+import { compareSecretsByDigest, extraClientProperties } from '../clients/client-metadata.ts'
+import type { Lifetimes } from '../config/lifetimes.ts'
 import { grantLifetimeSeconds } from '../grants/grants.ts'
-import {
-  clientSwitchedOff,
-  noKnownScope,
-  resourceRequired,
-  unknownResource,
-} from '../http/errors.ts'
 import { addressOf, paths, promptPages } from '../http/paths.ts'
-import { findScope, scopeNames } from '../scopes/catalogue.ts'
-import { needsOperator, needsResource } from '../scopes/policy.ts'
+import { scopeNames } from '../scopes/catalogue.ts'
 import { claimsByScope } from '../token/claims.ts'
-import { maySeeToken } from '../token/introspection.ts'
-import type { Resources } from '../token/resource-indicators.ts'
+import { type IntrospectionDependencies, maySeeToken } from '../token/introspection.ts'
+import { type Resources, resourceIndicators } from '../token/resource-indicators.ts'
 import { mayRevokeToken } from '../token/revocation.ts'
+import { checkAuthorizationRequest } from './authorize-requests.ts'
 import { type ConformanceProfile, overlay } from './conformance-profile.ts'
 import {
   type DocumentResolution,
@@ -37,18 +31,9 @@ import { renderEngineError, renderSignedOut, renderSignOut } from './engine-page
 import { promptPolicy } from './prompts.ts'
 import { findRememberedGrant, type RememberedGrantDependencies } from './remembered-grant.ts'
 
-export interface Lifetimes {
-  readonly authorizationCodeSeconds: number
-  readonly accessTokenSeconds: number
-  readonly idTokenSeconds: number
-  readonly refreshTokenSeconds: number
-  readonly refreshTokenAbsoluteSeconds: number
-  readonly refreshRetrySeconds: number
-  readonly sessionSeconds: number
-  readonly interactionSeconds: number
-}
-
-export interface ProviderDependencies extends RememberedGrantDependencies {
+export interface ProviderDependencies
+  extends RememberedGrantDependencies,
+    IntrospectionDependencies {
   readonly baseUrl: string
   readonly adapter: AdapterFactory
   /** Private ES256 keys, the one that signs first. */
@@ -57,9 +42,6 @@ export interface ProviderDependencies extends RememberedGrantDependencies {
   readonly lifetimes: Lifetimes
   readonly resources: Resources
   readonly findAccount: FindAccount
-  readonly findAccess: FindAccess
-  /** Hears of each use of a token. */
-  readonly countUse: (grantId: string) => void
   readonly documentResolution: DocumentResolution
   readonly conformance: ConformanceProfile | undefined
 }
@@ -144,7 +126,7 @@ function protocol({ baseUrl }: ProviderDependencies): Configuration {
     // design 19: `redirect_uri` is required at both endpoints even when one is registered.
     allowOmittingSingleRegisteredRedirectUri: false,
     extraClientMetadata: { properties: [...extraClientProperties] },
-    extraParams: { scope: checkRequest },
+    extraParams: { scope: checkAuthorizationRequest },
     clientBasedCORS: (_ctx, _origin, client) => client.clientAuthMethod === 'none',
     discovery: {
       revocation_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
@@ -160,25 +142,6 @@ function protocol({ baseUrl }: ProviderDependencies): Configuration {
 
 /** The one way in which people prove who they are, as `acr` in id_tokens. */
 export const PASSWORD_ACR = 'urn:gatehouse:password'
-
-/**
- * The engine's last check of an authorization request, after the redirect address was found good,
- * so that its errors go back to the client. Unknown scopes beside known ones are ignored, as OpenID
- * Connect Core §3.1.2.1 asks; a request of nothing but unknown ones could only end in nothing.
- */
-function checkRequest(
-  _ctx: KoaContextWithOIDC,
-  scope: unknown,
-  client: KoaContextWithOIDC['oidc']['client'],
-): void {
-  if (client && factsOf(client).state !== 'active') throw clientSwitchedOff()
-  if (
-    !String(scope ?? '')
-      .split(' ')
-      .some(findScope)
-  )
-    throw noKnownScope()
-}
 
 function people(dependencies: ProviderDependencies): Configuration {
   return {
@@ -215,13 +178,8 @@ function ttl(lifetimes: Lifetimes): Configuration['ttl'] {
   }
 }
 
-function features({
-  resources,
-  lifetimes,
-  findAccess,
-  countUse,
-  documentResolution,
-}: ProviderDependencies): Configuration['features'] {
+function features(dependencies: ProviderDependencies): Configuration['features'] {
+  const { resources, lifetimes, documentResolution } = dependencies
   return {
     clientIdMetadataDocument: documentFeature(documentResolution),
     devInteractions: { enabled: false },
@@ -230,32 +188,12 @@ function features({
     claimsParameter: { enabled: true },
     userinfo: { enabled: true },
     revocation: { enabled: true, allowedPolicy: mayRevokeToken },
-    introspection: { enabled: true, allowedPolicy: maySeeToken(findAccess, countUse) },
+    introspection: { enabled: true, allowedPolicy: maySeeToken(dependencies) },
     rpInitiatedLogout: {
       enabled: true,
       logoutSource: renderSignOut,
       postLogoutSuccessSource: renderSignedOut,
     },
-    resourceIndicators: {
-      enabled: true,
-      defaultResource: (ctx, _client, oneOf) => {
-        if (oneOf) return resources.audience
-        const scopes = String(ctx.oidc.params?.['scope'] ?? '').split(' ')
-        if (needsResource(scopes)) throw resourceRequired()
-        return needsOperator(scopes) ? resources.audience : undefined
-      },
-      // A member code without `resource` was refused before this (engine-adapter.ts).
-      useGrantedResource: () => true,
-      getResourceServerInfo: (_ctx, resource, client) => {
-        if (resources.canonical(resource) === undefined) throw unknownResource()
-        return {
-          // Identity scopes stand here too, so that the answer's `scope` names all that was granted.
-          scope: client.scope ?? '',
-          audience: resources.audience,
-          accessTokenFormat: 'opaque',
-          accessTokenTTL: lifetimes.accessTokenSeconds,
-        }
-      },
-    },
+    resourceIndicators: resourceIndicators(resources, lifetimes.accessTokenSeconds),
   }
 }

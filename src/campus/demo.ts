@@ -1,6 +1,6 @@
 import type { Database } from '../store/database.ts'
 import {
-  demoAccounts,
+  demoPeople,
   holdsDemoCampus,
   isEmpty,
   loadCampus,
@@ -18,7 +18,7 @@ export interface DemoSettings {
   readonly now: () => number
 }
 
-export type DemoAccounts = ReturnType<typeof demoAccounts>
+export type DemoPeople = ReturnType<typeof demoPeople>
 
 /**
  * Loads the demo campus where it belongs, and refuses to serve it where it does not: its passwords
@@ -26,14 +26,11 @@ export type DemoAccounts = ReturnType<typeof demoAccounts>
  *
  * @returns the accounts to tell a person of; none where the demo campus is not served
  */
-export async function settleDemo(
-  database: Database,
-  settings: DemoSettings,
-): Promise<DemoAccounts> {
+export async function settleDemo(database: Database, settings: DemoSettings): Promise<DemoPeople> {
   const { demoFolder, mayServe, databaseUrl, hashPassword, now } = settings
   if (await holdsDemoCampus(database)) {
     if (!mayServe) throw new Error(demoRefusal(settings))
-    return demoAccounts(await readCampusFolder(demoFolder))
+    return demoPeople(await readCampusFolder(demoFolder))
   }
   // A database of the operator's own is never filled by a start; `import` does that when asked.
   if (!mayServe || databaseUrl !== undefined || !(await isEmpty(database))) return []
@@ -44,7 +41,7 @@ export async function settleDemo(
     // Another process of this host was faster.
     if (!(error instanceof RowsExist)) throw error
   }
-  return demoAccounts(campus)
+  return demoPeople(campus)
 }
 
 function demoRefusal({ baseUrl, databaseUrl }: DemoSettings): string {

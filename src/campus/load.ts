@@ -1,3 +1,5 @@
+/** A data set of sites and people, checked and imported. The running service does without it. */
+
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -5,8 +7,9 @@ import { type InsertObject, sql, type Transaction } from 'kysely'
 
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
+import { parseCampus } from './parse.ts'
 import { type CampusRows, campusRows } from './rows.ts'
-import { type Campus, parseCampus } from './shape.ts'
+import type { Campus } from './shape.ts'
 
 /**
  * Brings a campus into the database, whole or not at all. It owns the files of a campus and the
@@ -31,12 +34,6 @@ export interface CampusLoading {
 
 /** How many rows of each table were written. */
 export type CampusSummary = { readonly [Table in keyof CampusRows]: number }
-
-export interface DemoAccount {
-  readonly login: string
-  readonly password: string
-  readonly what: string
-}
 
 /** Thrown when the database already holds a row of the campus; nothing was changed then. */
 export class RowsExist extends Error {
@@ -107,39 +104,16 @@ async function hashPasswords(
   return hashes
 }
 
-/** Parents come before their children, or the foreign keys refuse. */
+/** Parents come before their children, or the foreign keys refuse; `campusRows` has this order. */
 async function insertCampus(transaction: Transaction<Schema>, rows: CampusRows): Promise<void> {
-  const insert = async <T extends keyof CampusRows>(
-    table: T,
-    list: readonly InsertObject<Schema, T>[],
-  ) => {
-    for (const some of chunks(list, ROWS_PER_STATEMENT)) {
+  for (const table of Object.keys(rows) as (keyof CampusRows)[]) {
+    for (const some of chunks<InsertObject<Schema, typeof table>>(
+      rows[table],
+      ROWS_PER_STATEMENT,
+    )) {
       await insertNew(transaction, table, some)
     }
   }
-  await insert('site', rows.site)
-  await insert('person', rows.person)
-  await insert('site_feature', rows.site_feature)
-  await insert('site_role', rows.site_role)
-  await insert('course', rows.course)
-  await insert('lecture', rows.lecture)
-  await insert('course_lecturer', rows.course_lecturer)
-  await insert('watch_position', rows.watch_position)
-  await insert('digital_product', rows.digital_product)
-  await insert('consulting_service', rows.consulting_service)
-  await insert('event', rows.event)
-  await insert('customer_order', rows.customer_order)
-  await insert('course_purchase', rows.course_purchase)
-  await insert('digital_product_purchase', rows.digital_product_purchase)
-  await insert('consulting_service_purchase', rows.consulting_service_purchase)
-  await insert('event_registration', rows.event_registration)
-  await insert('notification', rows.notification)
-  await insert('notification_subscription', rows.notification_subscription)
-  await insert('oauth_application', rows.oauth_application)
-  await insert('oauth_application_redirect_uri', rows.oauth_application_redirect_uri)
-  await insert('oauth_application_post_logout_uri', rows.oauth_application_post_logout_uri)
-  await insert('oauth_application_scope', rows.oauth_application_scope)
-  await insert('client_secret', rows.client_secret)
 }
 
 /**
@@ -190,10 +164,10 @@ function chunks<T>(list: readonly T[], size: number): T[][] {
 
 /** Whether nobody and nothing lives in the database yet: no person and no site. */
 export async function isEmpty({ kysely }: Database): Promise<boolean> {
-  const person = await kysely.selectFrom('person').select('id').limit(1).executeTakeFirst()
-  if (person !== undefined) return false
-  const site = await kysely.selectFrom('site').select('id').limit(1).executeTakeFirst()
-  return site === undefined
+  for (const table of ['person', 'site'] as const) {
+    if (await kysely.selectFrom(table).select('id').limit(1).executeTakeFirst()) return false
+  }
+  return true
 }
 
 /** Whether the database was filled with the demo campus, whose passwords everybody knows. */
@@ -206,8 +180,8 @@ export async function holdsDemoCampus({ kysely }: Database): Promise<boolean> {
   return marker !== undefined
 }
 
-/** The accounts of a demo campus in words, for the start-up text and the welcome page. */
-export function demoAccounts({ people, sites }: Campus): DemoAccount[] {
+/** The people of a demo campus in words, for the start-up text and the welcome page. */
+export function demoPeople({ people, sites }: Campus) {
   const siteNames = new Map(sites.map((site) => [site.id, site.name]))
   return people.flatMap(({ email, password, roles, disabledAt }) => {
     if (password === null) return []

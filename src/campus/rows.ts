@@ -11,9 +11,9 @@ interface Loading {
 
 export type CampusRows = ReturnType<typeof campusRows>
 
-/** The rows that a campus becomes when it is loaded at a moment, by table. */
+/** The rows that a campus becomes when it is loaded, by table, parents before their children. */
 export function campusRows(campus: Campus, loading: Loading) {
-  const time = (moment: string) => resolveTime(moment, loading.nowMs)
+  const time = (text: string) => resolveTime(text, loading.nowMs)
   return {
     ...peopleRows(campus, time, loading.passwordHashes),
     ...courseRows(campus, time),
@@ -24,11 +24,11 @@ export function campusRows(campus: Campus, loading: Loading) {
   }
 }
 
-type Time = (moment: string) => number
+/** The epoch milliseconds of a time of the campus. */
+type Time = (text: string) => number
 
-/** The time of a moment that may be absent. */
-function orNull(time: Time, moment: string | null): number | null {
-  return moment === null ? null : time(moment)
+function orNull(time: Time, text: string | null): number | null {
+  return text === null ? null : time(text)
 }
 
 function peopleRows(campus: Campus, time: Time, passwordHashes: Loading['passwordHashes']) {

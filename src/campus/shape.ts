@@ -1,8 +1,7 @@
 import { z } from 'zod'
 
-import { isLoopbackHost } from '../http/loopback.ts'
+import { mayReturnTo } from '../clients/redirect-uri.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
-import { referenceProblems } from './references.ts'
 import { isTime } from './time.ts'
 
 /**
@@ -10,11 +9,9 @@ import { isTime } from './time.ts'
  * what `config/demo` holds and what an operator imports. It owns forms and limits; whether the
  * names in it lead anywhere is `references.ts`, and what becomes of it is `load.ts`.
  *
- * Every time is a moment of `moment.ts`. Every kind of row has an id with its own prefix, and rows
+ * Every time is one of `time.ts`. Every kind of row has an id with its own prefix, and rows
  * name one another by these ids.
  */
-
-const PROBLEMS_SHOWN_MAX = 200
 
 const id = (prefix: string) =>
   z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,60}$`), `must be an id like ${prefix}_…`)
@@ -29,7 +26,7 @@ const word = z
   .regex(/^[a-z][a-z0-9_]*$/, 'must be a word like course_updates')
 const clientId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{2,99}$/, 'must be a client id')
 const url = z.url({ protocol: /^https?$/ }).max(2000)
-const moment = z
+const time = z
   .string()
   .max(40)
   .refine(isTime, 'must be a moment like "30 days ago", "in 14 days at 18:00" or an instant')
@@ -42,14 +39,14 @@ const site = z.strictObject({
   id: id('sit'),
   slug,
   name: text(120),
-  createdAt: moment,
-  features: list(z.strictObject({ feature: word, enabledAt: moment }), 20),
+  createdAt: time,
+  features: list(z.strictObject({ feature: word, enabledAt: time }), 20),
 })
 
 const role = z.strictObject({
   site: id('sit'),
   role: z.enum(['owner', 'admin', 'lecturer', 'student']),
-  grantedAt: moment,
+  grantedAt: time,
 })
 
 const person = z.strictObject({
@@ -58,8 +55,8 @@ const person = z.strictObject({
   name: text(120),
   picture: optional(url),
   password: optional(z.string().min(8).max(128)),
-  createdAt: moment,
-  disabledAt: optional(moment),
+  createdAt: time,
+  disabledAt: optional(time),
   roles: list(role, 1000),
 })
 
@@ -69,8 +66,8 @@ const offer = {
   slug,
   title: text(200),
   summary: text(2000),
-  publishedAt: optional(moment),
-  createdAt: moment,
+  publishedAt: optional(time),
+  createdAt: time,
 }
 
 const lecture = z.strictObject({
@@ -98,7 +95,7 @@ const event = z.strictObject({
   id: id('evt'),
   ...offer,
   location: optional(text(200)),
-  startsAt: moment,
+  startsAt: time,
   durationMinutes: count(44_640),
 })
 
@@ -109,19 +106,19 @@ const order = z.strictObject({
   number: text(60),
   couponCode: optional(text(60)),
   invoiceNumber: optional(text(60)),
-  refundedAt: optional(moment),
+  refundedAt: optional(time),
   totalCents: count(2_000_000_000),
   currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency like EUR'),
-  placedAt: moment,
+  placedAt: time,
 })
 
-const bought = { id: id('pur'), person: id('per'), order: optional(id('ord')), purchasedAt: moment }
+const bought = { id: id('pur'), person: id('per'), order: optional(id('ord')), purchasedAt: time }
 
 const coursePurchase = z.strictObject({
   ...bought,
   course: id('crs'),
   // Access for a lifetime is said as null, never by leaving the field out.
-  expiresAt: moment.nullable(),
+  expiresAt: time.nullable(),
 })
 
 const digitalProductPurchase = z.strictObject({ ...bought, digitalProduct: id('dig') })
@@ -129,7 +126,7 @@ const digitalProductPurchase = z.strictObject({ ...bought, digitalProduct: id('d
 const consultingServicePurchase = z.strictObject({
   ...bought,
   consultingService: id('con'),
-  scheduledAt: optional(moment),
+  scheduledAt: optional(time),
 })
 
 const eventRegistration = z.strictObject({
@@ -137,15 +134,15 @@ const eventRegistration = z.strictObject({
   person: id('per'),
   event: id('evt'),
   order: optional(id('ord')),
-  registeredAt: moment,
-  cancelledAt: optional(moment),
+  registeredAt: time,
+  cancelledAt: optional(time),
 })
 
 const watchPosition = z.strictObject({
   person: id('per'),
   lecture: id('lec'),
   positionSeconds: count(86_400),
-  watchedAt: moment,
+  watchedAt: time,
 })
 
 const notification = z.strictObject({
@@ -156,8 +153,8 @@ const notification = z.strictObject({
   title: text(200),
   body: text(4000),
   link: optional(url),
-  createdAt: moment,
-  readAt: optional(moment),
+  createdAt: time,
+  readAt: optional(time),
 })
 
 const notificationSubscription = z.strictObject({
@@ -166,7 +163,7 @@ const notificationSubscription = z.strictObject({
   site: id('sit'),
   topic: word,
   channel: z.enum(['inbox', 'email']),
-  enabledAt: optional(moment),
+  enabledAt: optional(time),
 })
 
 const application = z
@@ -185,7 +182,7 @@ const application = z
       z.string().regex(/^[A-Za-z0-9_-]{43,128}$/, 'must be 43 to 128 of A-Za-z0-9_-'),
     ),
     createdBy: optional(id('per')),
-    createdAt: moment,
+    createdAt: time,
   })
   .superRefine((row, context) => {
     const must = (holds: boolean, field: keyof typeof row, message: string) => {
@@ -211,7 +208,8 @@ const application = z
     }
   })
 
-const campus = z.strictObject({
+/** Every list of a campus; one that is absent is empty. */
+export const campus = z.strictObject({
   sites: list(site, 1000),
   people: list(person, 100_000),
   courses: list(course, 10_000),
@@ -230,43 +228,6 @@ const campus = z.strictObject({
 })
 
 export type Campus = z.infer<typeof campus>
-
-/**
- * Reads a campus, or throws with every problem and its path. Forms come first: only when all of
- * them are right can names be followed, and then every broken one is listed. Reading a campus that
- * was read before gives the same one.
- */
-export function parseCampus(data: unknown): Campus {
-  const result = campus.safeParse(data)
-  if (!result.success) {
-    throw campusProblems(
-      result.error.issues.map(({ path, message }) => `${z.core.toDotPath(path)}: ${message}`),
-      result.error,
-    )
-  }
-  const problems = referenceProblems(result.data)
-  if (problems.length > 0) throw campusProblems(problems)
-  return result.data
-}
-
-function campusProblems(problems: readonly string[], cause?: unknown): Error {
-  const shown = problems.slice(0, PROBLEMS_SHOWN_MAX)
-  const hidden = problems.length - shown.length
-  const rest = hidden > 0 ? [`and ${hidden} more`] : []
-  return new Error(`The campus has problems:\n- ${[...shown, ...rest].join('\n- ')}`, { cause })
-}
-
-/**
- * Plain http never leaves the machine (RFC 8252 §7.3), and a native application claims https only
- * for a real host (§7.2). The engine says the same of native clients and less of web clients.
- */
-function mayReturnTo(uri: string, applicationType: 'web' | 'native'): boolean {
-  const parsed = URL.parse(uri)
-  if (parsed === null || uri.includes('#') || parsed.username !== '') return false
-  const isLoopback = isLoopbackHost(parsed.hostname)
-  if (parsed.protocol === 'http:') return isLoopback
-  return parsed.protocol === 'https:' && (applicationType === 'web' || !isLoopback)
-}
 
 function refusal(uri: string): string {
   return `${JSON.stringify(uri)} must be https, or http to a loopback address, without a fragment`

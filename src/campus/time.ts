@@ -1,6 +1,6 @@
 /**
  * Times in a campus. A real import names instants ("2026-03-01T09:00:00Z"); the demo names
- * distances from the moment of loading ("30 days ago", "in 14 days at 18:00", "now"), so that it
+ * distances from the time of loading ("30 days ago", "in 14 days at 18:00", "now"), so that it
  * never goes stale. A time of day is UTC.
  */
 
@@ -15,11 +15,11 @@ export function isTime(text: string): boolean {
   return isRelative(text) || (INSTANT.test(text) && !Number.isNaN(Date.parse(text)))
 }
 
-/** The epoch milliseconds that a moment means when the campus is loaded at `nowMs`. */
-export function resolveTime(moment: string, nowMs: number): number {
-  if (moment === 'now') return nowMs
-  const groups = RELATIVE.exec(moment)?.groups
-  if (groups === undefined) return Date.parse(moment)
+/** The epoch milliseconds that a time means when the campus is loaded at `nowMs`. */
+export function resolveTime(text: string, nowMs: number): number {
+  if (text === 'now') return nowMs
+  const groups = RELATIVE.exec(text)?.groups
+  if (groups === undefined) return Date.parse(text)
 
   const unit = unitMs[(groups['pastUnit'] ?? groups['futureUnit']) as keyof typeof unitMs]
   const distance = Number(groups['future'] ?? `-${groups['past']}`) * unit
@@ -31,7 +31,7 @@ export function resolveTime(moment: string, nowMs: number): number {
 }
 
 /**
- * Whether two moments are certainly in the wrong order. A relative one and an instant cannot be
+ * Whether two times are certainly in the wrong order. A relative one and an instant cannot be
  * compared without knowing when the campus will be loaded, so they never are.
  */
 export function isAfter(first: string, second: string): boolean {

@@ -13,7 +13,7 @@ const SIGN_IN_TIMEOUT_MS = 5 * 60_000
 /** Signs an account in through the real pages, without a browser. */
 export async function signInWithoutBrowser(party: RelyingParty, account: Answers): Promise<Tokens> {
   // Nothing listens there: the answer is read from the redirect itself.
-  const authorization = party.begin(`http://${loopbackAddress}:8400${CALLBACK_PATH}`)
+  const authorization = await party.begin(`http://${loopbackAddress}:8400${CALLBACK_PATH}`)
   const person = makeHeadlessPerson(account)
   return await authorization.finish(
     await person.authorize(authorization.start, authorization.redirectUri),
@@ -26,7 +26,7 @@ export async function signInWithBrowser(party: RelyingParty): Promise<Tokens> {
   await once(server, 'listening')
   try {
     const { port } = server.address() as AddressInfo
-    const authorization = party.begin(`http://${loopbackAddress}:${port}${CALLBACK_PATH}`)
+    const authorization = await party.begin(`http://${loopbackAddress}:${port}${CALLBACK_PATH}`)
     openBrowser(authorization.start)
     return await authorization.finish(await waitForCallback(server, port))
   } finally {

@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 
 import { holdsDemoCampus } from '../campus/load.ts'
-import type { Config } from '../config/config.ts'
-import { isLoopbackUrl } from '../http/loopback.ts'
+import { type Config, mayServeDemo } from '../config/config.ts'
 import { type KeyDependencies, listKeys, loadKeyRing } from '../keys/signing-keys.ts'
 import type { Database } from '../store/database.ts'
 import { openRedis, type RedisClient } from '../store/redis.ts'
@@ -107,8 +106,7 @@ async function judgeKeys(keys: KeyDependencies): Promise<Finding> {
 
 async function lookAtDemo(config: Config, database: Database): Promise<Finding[]> {
   if (!(await holdsDemoCampus(database))) return []
-  const local = isLoopbackUrl(config.baseUrl)
-  if (config.demoData === 'on' || (config.demoData === 'auto' && local && !config.databaseUrl)) {
+  if (mayServeDemo(config)) {
     return [note('The database holds the demo campus, whose passwords are public.')]
   }
   return [

@@ -1,3 +1,5 @@
+/** The commands of the operator and of developers. The service runs without them. */
+
 import { join } from 'node:path'
 
 import { type Config, readConfig } from '../config/config.ts'

@@ -105,30 +105,26 @@ function plainText(text: string): string {
   return text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))
 }
 
-interface Cookie {
-  readonly name: string
-  readonly value: string
-  readonly path: string
-}
-
 /** Cookies of one host; RFC 6265 as far as paths and removal go. */
 class CookieJar {
-  #cookies: Cookie[] = []
+  readonly #cookies = new Map<string, { readonly pair: string; readonly path: string }>()
 
   keep(url: URL, lines: readonly string[]): void {
     for (const line of lines) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      const [pair = '', name = ''] = /^([^=]+)=[^;]*/.exec(line) ?? []
       const path = /;\s*path=([^;]+)/i.exec(line)?.[1] ?? url.pathname
-      this.#cookies = this.#cookies.filter((known) => known.name !== name || known.path !== path)
       const expires = /;\s*expires=([^;]+)/i.exec(line)?.[1]
-      if (!expires || Date.parse(expires) > Date.now()) this.#cookies.push({ name, value, path })
+      this.#cookies.delete(`${name} ${path}`)
+      if (!expires || Date.parse(expires) > Date.now()) {
+        this.#cookies.set(`${name} ${path}`, { pair, path })
+      }
     }
   }
 
   headerFor({ pathname }: URL): string {
-    return this.#cookies
+    return [...this.#cookies.values()]
       .filter(({ path }) => pathname === path || pathname.startsWith(path.replace(/\/?$/, '/')))
-      .map(({ name, value }) => `${name}=${value}`)
+      .map(({ pair }) => pair)
       .join('; ')
   }
 }

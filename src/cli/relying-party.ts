@@ -1,6 +1,23 @@
-import { createHash, randomBytes } from 'node:crypto'
-
-import { createRemoteJWKSet, type JWTPayload, jwtVerify } from 'jose'
+import {
+  AuthorizationResponseError,
+  type AuthorizationServer,
+  allowInsecureRequests,
+  authorizationCodeGrantRequest,
+  type Client,
+  calculatePKCECodeChallenge,
+  discoveryRequest,
+  generateRandomCodeVerifier,
+  generateRandomNonce,
+  generateRandomState,
+  getValidatedIdTokenClaims,
+  type IDToken,
+  None,
+  processAuthorizationCodeResponse,
+  processDiscoveryResponse,
+  ResponseBodyError,
+  validateApplicationLevelSignature,
+  validateAuthResponse,
+} from 'oauth4webapi'
 
 import { MEMBER_READ, MEMBER_WRITE, OPENID } from '../scopes/catalogue.ts'
 
@@ -12,7 +29,7 @@ import { MEMBER_READ, MEMBER_WRITE, OPENID } from '../scopes/catalogue.ts'
 export interface RelyingParty {
   readonly baseUrl: string
   /** Starts an authorization for this redirect address. */
-  begin(redirectUri: string): Authorization
+  begin(redirectUri: string): Promise<Authorization>
 }
 
 export interface Authorization {
@@ -28,10 +45,10 @@ export interface Tokens {
   readonly access_token: string
   readonly refresh_token: string | undefined
   readonly id_token: string | undefined
-  readonly expires_in: number
+  readonly expires_in: number | undefined
   readonly scope: string
   /** The claims of the id_token, after its verification. */
-  readonly claims: JWTPayload | undefined
+  readonly claims: IDToken | undefined
 }
 
 export interface RelyingPartyOptions {
@@ -40,23 +57,20 @@ export interface RelyingPartyOptions {
   readonly scope: string | undefined
 }
 
-interface Metadata {
-  readonly issuer: string
-  readonly authorization_endpoint: string
-  readonly token_endpoint: string
-  readonly jwks_uri: string
-}
+/** A service on the machine itself has no TLS. */
+const insecure = { [allowInsecureRequests]: true }
 
 /** @throws with a sentence when nothing answers there, or another issuer does */
 export async function openRelyingParty(options: RelyingPartyOptions): Promise<RelyingParty> {
   const { baseUrl, clientId } = options
-  const metadata = await discover(baseUrl)
+  const server = await discover(baseUrl)
   const scope = options.scope ?? [OPENID, 'profile', 'email', MEMBER_READ, MEMBER_WRITE].join(' ')
   return {
     baseUrl,
-    begin(redirectUri) {
-      const [verifier, state, nonce] = [random(), random(), random()]
-      const start = new URL(metadata.authorization_endpoint)
+    async begin(redirectUri) {
+      const verifier = generateRandomCodeVerifier()
+      const [state, nonce] = [generateRandomState(), generateRandomNonce()]
+      const start = new URL(server.authorization_endpoint ?? baseUrl)
       start.search = new URLSearchParams({
         response_type: 'code',
         client_id: clientId,
@@ -65,90 +79,71 @@ export async function openRelyingParty(options: RelyingPartyOptions): Promise<Re
         resource: baseUrl,
         state,
         nonce,
-        code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+        code_challenge: await calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
       }).toString()
-      return {
-        redirectUri,
-        start,
-        async finish(callback) {
-          const code = readCode(callback, { state, issuer: metadata.issuer })
-          const answer = await exchange(metadata.token_endpoint, {
-            grant_type: 'authorization_code',
-            code,
-            redirect_uri: redirectUri,
-            client_id: clientId,
-            code_verifier: verifier,
-            resource: baseUrl,
-          })
-          const claims = await verify(answer.id_token, { metadata, clientId, nonce })
-          return { base_url: baseUrl, client_id: clientId, ...answer, claims }
-        },
-      }
+      const asked = { clientId, redirectUri, scope, verifier, state, nonce }
+      return { redirectUri, start, finish: (callback) => redeem(server, asked, callback) }
     },
   }
 }
 
-async function discover(baseUrl: string): Promise<Metadata> {
+async function discover(baseUrl: string): Promise<AuthorizationServer> {
   let response: Response
   try {
-    response = await fetch(`${baseUrl}/.well-known/openid-configuration`)
+    response = await discoveryRequest(new URL(baseUrl), insecure)
   } catch (cause) {
     throw new Error(`no service answers at ${baseUrl}: start one with npm start`, { cause })
   }
   if (!response.ok) throw new Error(`discovery at ${baseUrl} answered ${response.status}`)
-  const metadata = (await response.json()) as Metadata
-  if (metadata.issuer !== baseUrl) {
-    throw new Error(`the service at ${baseUrl} calls itself ${metadata.issuer}: use that address`)
+  const { issuer } = (await response.clone().json()) as AuthorizationServer
+  if (issuer !== baseUrl) {
+    throw new Error(`the service at ${baseUrl} calls itself ${issuer}: use that address`)
   }
-  return metadata
+  return await processDiscoveryResponse(new URL(baseUrl), response)
 }
 
-/** RFC 6749 §4.1.2, and RFC 9207: the answer must carry our state and the issuer that we asked. */
-function readCode(callback: URL, expected: { state: string; issuer: string }): string {
-  const answer = callback.searchParams
-  if (answer.get('state') !== expected.state || answer.get('iss') !== expected.issuer) {
-    throw new Error('the answer is not the one to our request (state or iss differ)')
-  }
-  const code = answer.get('code')
-  if (code) return code
-  throw new Error(`${answer.get('error')}: ${answer.get('error_description') ?? 'no reason given'}`)
-}
-
-async function exchange(endpoint: string, parameters: Record<string, string>) {
-  const response = await fetch(endpoint, { method: 'POST', body: new URLSearchParams(parameters) })
-  const body = (await response.json()) as Omit<Tokens, 'base_url' | 'client_id' | 'claims'> & {
-    error?: string
-    error_description?: string
-  }
-  if (!response.ok) throw new Error(`${body.error}: ${body.error_description ?? 'no reason given'}`)
-  const { access_token, refresh_token, id_token, expires_in, scope } = body
-  return { access_token, refresh_token, id_token, expires_in, scope }
-}
-
-interface Expected {
-  readonly metadata: Metadata
+interface Asked {
   readonly clientId: string
+  readonly redirectUri: string
+  readonly scope: string
+  readonly verifier: string
+  readonly state: string
   readonly nonce: string
 }
 
-/** OpenID Connect Core §3.1.3.7, as the specification (Authentication 7) lists it. */
-async function verify(
-  idToken: string | undefined,
-  { metadata, clientId, nonce }: Expected,
-): Promise<JWTPayload | undefined> {
-  if (idToken === undefined) return undefined
-  const keys = createRemoteJWKSet(new URL(metadata.jwks_uri))
-  const { payload } = await jwtVerify(idToken, keys, {
-    issuer: metadata.issuer,
-    audience: clientId,
-    algorithms: ['ES256'],
-    requiredClaims: ['exp', 'iat', 'sub'],
-  })
-  if (payload['nonce'] !== nonce) throw new Error('the id_token is not the one to our request')
-  return payload
-}
-
-function random(): string {
-  return randomBytes(32).toString('base64url')
+async function redeem(server: AuthorizationServer, asked: Asked, callback: URL): Promise<Tokens> {
+  const { clientId, redirectUri, scope, verifier, state, nonce } = asked
+  const client: Client = { client_id: clientId, id_token_signed_response_alg: 'ES256' }
+  try {
+    const answer = validateAuthResponse(server, client, callback, state)
+    const response = await authorizationCodeGrantRequest(
+      server,
+      client,
+      None(),
+      answer,
+      redirectUri,
+      verifier,
+      { ...insecure, additionalParameters: { resource: server.issuer } },
+    )
+    const tokens = await processAuthorizationCodeResponse(server, client, response, {
+      expectedNonce: nonce,
+    })
+    await validateApplicationLevelSignature(server, response, insecure)
+    return {
+      base_url: server.issuer,
+      client_id: clientId,
+      access_token: tokens.access_token,
+      refresh_token: tokens.refresh_token,
+      id_token: tokens.id_token,
+      expires_in: tokens.expires_in,
+      scope: tokens.scope ?? scope,
+      claims: getValidatedIdTokenClaims(tokens),
+    }
+  } catch (error) {
+    if (!(error instanceof AuthorizationResponseError || error instanceof ResponseBodyError))
+      throw error
+    const { error: code, error_description: why = 'no reason given' } = error
+    throw new Error(`${code}: ${why}`, { cause: error })
+  }
 }

@@ -61,9 +61,9 @@ async function accountOf(baseUrl: string): Promise<{ login: string; password: st
   if (password !== undefined) return { login, password }
   if (!isLoopbackUrl(baseUrl))
     throw new Error('--password is needed for a service that is not local')
-  const { readCampusFolder, demoAccounts } = await import('../campus/load.ts')
+  const { readCampusFolder, demoPeople } = await import('../campus/load.ts')
   const folder = new URL('../../config/demo', import.meta.url).pathname
-  const known = demoAccounts(await readCampusFolder(folder)).find((row) => row.login === login)
+  const known = demoPeople(await readCampusFolder(folder)).find((row) => row.login === login)
   if (known) return { login, password: known.password }
   throw new Error(`${login} is not a demo account: give --password`)
 }

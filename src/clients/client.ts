@@ -1,3 +1,8 @@
+/**
+ * What a client is, its secrets as digests, and where clients are found. The protocol is the
+ * engine's.
+ */
+
 import { OPENID } from '../scopes/catalogue.ts'
 import { type ClientOrigin, decideScopes } from '../scopes/policy.ts'
 import type { ApplicationType, ClientAuthMethod } from '../store/oauth-tables.ts'

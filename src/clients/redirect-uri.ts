@@ -1,8 +1,8 @@
 import { isLoopbackHost } from '../http/loopback.ts'
 
 /**
- * Which redirect addresses a client that nobody created by hand may have. It owns the forms; who may
- * register what is decided by `registration.ts` and `metadata-document.ts`.
+ * Which redirect addresses a client may have that nobody typed into a form. It owns the forms; who
+ * may register what is decided by `registration.ts` and `metadata-document.ts`.
  */
 
 const URI_LENGTH_MAX = 512
@@ -45,6 +45,19 @@ export function isUnderHost(uri: string, document: URL): boolean {
     url.username === '' &&
     url.password === ''
   )
+}
+
+/**
+ * Whether the code and the session of an application may go to this address: plain http never leaves the
+ * machine (RFC 8252 §7.3), and a native application claims https only for a real host (§7.2). The
+ * engine says the same of native clients and less of web clients.
+ */
+export function mayReturnTo(uri: string, applicationType: 'web' | 'native'): boolean {
+  const url = URL.parse(uri)
+  if (url === null || uri.includes('#') || url.username !== '') return false
+  const isLoopback = isLoopbackHost(url.hostname)
+  if (url.protocol === 'http:') return isLoopback
+  return url.protocol === 'https:' && (applicationType === 'web' || !isLoopback)
 }
 
 /** Whether an address is meant to be http or https, in whatever spelling. */

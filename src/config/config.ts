@@ -1,3 +1,5 @@
+/** The configuration, read once and checked. What it is used for is not known here. */
+
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -5,6 +7,7 @@ import { z } from 'zod'
 
 import { isLoopbackUrl, loopbackHosts } from '../http/loopback.ts'
 import { type Environment, readEnvironment } from './environment.ts'
+import { DAY_SECONDS, lifetimes, seconds } from './lifetimes.ts'
 
 /**
  * The whole configuration: addresses and secrets from the environment (`environment.ts`), policy
@@ -16,15 +19,11 @@ export interface Config extends Environment {
   readonly integrations: readonly Integration[]
   readonly demoFolder: string
   /** Present while the conformance profile is on. */
-  readonly conformance: ConformanceSettings | undefined
+  readonly conformance: z.infer<typeof conformanceSettings> | undefined
 }
 
 export type ServicePolicy = z.infer<typeof servicePolicy>
 export type Integration = z.infer<typeof integration>
-export type ConformanceSettings = z.infer<typeof conformanceSettings>
-
-const seconds = (max: number) => z.int().min(1).max(max)
-const DAY_SECONDS = 86_400
 
 /** As the Origin header spells it: scheme, host and port, no slash behind. */
 const browserOrigin = z
@@ -36,19 +35,7 @@ const browserOrigin = z
 
 const servicePolicy = z.strictObject({
   name: z.string().min(1).max(60),
-  lifetimes: z.strictObject({
-    authorizationCodeSeconds: seconds(600),
-    accessTokenSeconds: seconds(DAY_SECONDS),
-    // The specification names this one: the id_token lives 10 minutes.
-    idTokenSeconds: z.literal(600),
-    refreshTokenSeconds: seconds(400 * DAY_SECONDS),
-    refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),
-    refreshRetrySeconds: seconds(60),
-    sessionSeconds: seconds(400 * DAY_SECONDS),
-    interactionSeconds: seconds(DAY_SECONDS),
-    // Of /admin and /account; when it is over, the browser session signs in again unseen.
-    pageSessionSeconds: seconds(30 * DAY_SECONDS),
-  }),
+  lifetimes,
   keys: z.strictObject({
     publishLeadSeconds: seconds(DAY_SECONDS),
     retiredKeepSeconds: z.int().min(600).max(DAY_SECONDS),
@@ -127,11 +114,12 @@ const conformanceSettings = z.strictObject({
   claims: z.record(z.string(), z.unknown()),
 })
 
-/**
- * Whether the demo campus may be served: its passwords are public, so that by itself it is served
- * from the embedded database on a loopback address only.
- */
-export function mayServeDemo({ demoData, databaseUrl, baseUrl }: Environment): boolean {
+/** Whether this service may serve the demo campus, whose passwords are public. */
+export function mayServeDemo({
+  demoData,
+  databaseUrl,
+  baseUrl,
+}: Pick<Environment, 'demoData' | 'databaseUrl' | 'baseUrl'>): boolean {
   if (demoData !== 'auto') return demoData === 'on'
   return databaseUrl === undefined && isLoopbackUrl(baseUrl)
 }
@@ -165,32 +153,16 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
 }
 
 function readJson<T>(file: string, shape: z.ZodType<T>, problems: string[]): T | undefined {
-  let text: string
   try {
-    text = readFileSync(file, 'utf8')
-  } catch {
-    problems.push(`${file} cannot be read`)
+    const { data, error } = shape.safeParse(JSON.parse(readFileSync(file, 'utf8')))
+    for (const { path, message } of error?.issues ?? []) {
+      problems.push(`${file}: ${path.join('.')}: ${message}`)
+    }
+    return data
+  } catch (error) {
+    problems.push(`${file} ${error instanceof SyntaxError ? 'is not JSON' : 'cannot be read'}`)
     return undefined
   }
-  return parseJson(text, shape, (problem) => problems.push(`${file}${problem}`))
-}
-
-function parseJson<T>(
-  text: string,
-  shape: z.ZodType<T>,
-  report: (problem: string) => void,
-): T | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    report(' is not JSON')
-    return undefined
-  }
-  const parsed = shape.safeParse(value)
-  if (parsed.success) return parsed.data
-  for (const { path, message } of parsed.error.issues) report(`: ${path.join('.')}: ${message}`)
-  return undefined
 }
 
 function repeatedIn(integrations: readonly Integration[]): string[] {

@@ -1,3 +1,6 @@
+import type { Config } from '../config/config.ts'
+import type { Lifetimes } from '../config/lifetimes.ts'
+
 /**
  * What the discovery documents say of the running configuration. They are generated from these facts
  * and from the tables of scopes and paths, so that no document can promise what the service does not
@@ -12,37 +15,13 @@ export interface ServiceFacts {
   /** The hosts that count as loopback in a redirect address, as they stand in a URL: `[::1]`. */
   readonly loopbackHosts: readonly string[]
   readonly integrations: readonly { readonly clientName: string }[]
-  readonly ttl: Lifetimes
+  /** Those that a client must know. */
+  readonly ttl: Omit<Lifetimes, 'sessionSeconds' | 'interactionSeconds' | 'pageSessionSeconds'>
   readonly documentCacheSeconds: number
 }
 
-export interface Lifetimes {
-  readonly accessTokenSeconds: number
-  /** How long a refresh token lives when it is not used; every use starts it again. */
-  readonly refreshTokenSeconds: number
-  /** How long a chain of refresh tokens lives in all, however often it is used. */
-  readonly refreshTokenAbsoluteSeconds: number
-  readonly authorizationCodeSeconds: number
-  readonly idTokenSeconds: number
-  /** How long a repeated refresh of the same token gets the same answer. */
-  readonly refreshRetrySeconds: number
-}
-
 /** The part of a configuration that is published. */
-export interface PublishedSettings {
-  readonly baseUrl: string
-  readonly service: {
-    readonly name: string
-    readonly lifetimes: Lifetimes
-    readonly loopbackHosts: readonly string[]
-    readonly metadataDocuments: {
-      readonly hosts: readonly string[]
-      readonly openRegistration: boolean
-    }
-    readonly documents: { readonly cacheSeconds: number }
-  }
-  readonly integrations: readonly { readonly client_name: string }[]
-}
+export type PublishedSettings = Pick<Config, 'baseUrl' | 'service' | 'integrations'>
 
 export function factsOf({ baseUrl, service, integrations }: PublishedSettings): ServiceFacts {
   const { hosts, openRegistration } = service.metadataDocuments

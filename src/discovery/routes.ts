@@ -1,3 +1,5 @@
+/** The documents by which the service describes itself. The engine's own two are the engine's. */
+
 import type Router from 'koa-router'
 
 import { paths } from '../http/paths.ts'

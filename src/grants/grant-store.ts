@@ -1,3 +1,5 @@
+/** What people allowed: the grants, their use and their end. Tokens are not known here. */
+
 import type { Kysely, Transaction } from 'kysely'
 
 import { findScope } from '../scopes/catalogue.ts'

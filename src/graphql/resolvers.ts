@@ -1,7 +1,7 @@
 import type { MemberData } from '../member/member-data.ts'
 import type { Notification, NotificationSubscription } from '../member/notifications.ts'
 import type { Membership, PagedList } from '../member/paged-list.ts'
-import type { EnrolledCourse, WatchedLecture } from '../member/purchases.ts'
+import type { EnrolledCourse, PurchaseData, WatchedLecture } from '../member/purchases.ts'
 import type { Cursors } from '../store/cursor.ts'
 import type { PlaceInList } from '../store/keyset.ts'
 import { notFound } from './errors.ts'
@@ -71,27 +71,20 @@ const mutation = {
   },
 } satisfies Record<string, Resolver<undefined, never>>
 
+type PurchaseList = Exclude<keyof PurchaseData, 'findLastWatched'>
+
+const purchases =
+  (name: PurchaseList): Resolver<MemberCaller, PageArguments> =>
+  (_source, args, context) =>
+    connection<object>({ list: context.data[name], name, args, context })
+
 const viewer = {
   id: ({ personId }) => personId,
   schools: ({ personId }, _args, { data }) => data.listSites(personId),
-  enrolledCourses: (_source, args: PageArguments, context) =>
-    connection({ list: context.data.enrolledCourses, name: 'enrolledCourses', args, context }),
-  digitalProducts: (_source, args: PageArguments, context) =>
-    connection({ list: context.data.digitalProducts, name: 'digitalProducts', args, context }),
-  consultingServices: (_source, args: PageArguments, context) =>
-    connection({
-      list: context.data.consultingServices,
-      name: 'consultingServices',
-      args,
-      context,
-    }),
-  eventRegistrations: (_source, args: PageArguments, context) =>
-    connection({
-      list: context.data.eventRegistrations,
-      name: 'eventRegistrations',
-      args,
-      context,
-    }),
+  enrolledCourses: purchases('enrolledCourses'),
+  digitalProducts: purchases('digitalProducts'),
+  consultingServices: purchases('consultingServices'),
+  eventRegistrations: purchases('eventRegistrations'),
 } satisfies Record<string, Resolver<MemberCaller>>
 
 const enrolledCourse = {

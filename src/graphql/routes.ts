@@ -1,3 +1,5 @@
+/** The Member API over HTTP: schema, limits and resolvers. The data come from member. */
+
 import type { ExecutionResult, GraphQLError } from 'graphql'
 import { createHandler, type RequestParams, type Response } from 'graphql-http'
 import type { Context } from 'koa'

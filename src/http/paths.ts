@@ -1,7 +1,10 @@
 /**
- * Every address that the service answers, relative to {base_url}, and nowhere else. Routers, the
- * engine's routes, discovery documents, pages and the request log read these tables.
+ * HTTP without a domain: the addresses, the middleware in front of everything, and how answers are
+ * sent.
  */
+
+// Every address that the service answers stands here, relative to {base_url}, and nowhere else. Routers,
+// the engine's routes, discovery documents, pages and the request log read these tables.
 
 /** The addresses for programs (specification, Endpoints). `/openapi.json` describes exactly these. */
 export const paths = {

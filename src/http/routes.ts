@@ -21,7 +21,7 @@ const links = [
 export interface HttpDependencies {
   /** Rejects when a store does not answer in time. */
   readonly checkStores: () => Promise<void>
-  readonly welcome: Pick<WelcomePage, 'baseUrl' | 'demoAccounts'>
+  readonly welcome: Pick<WelcomePage, 'baseUrl' | 'demoPeople'>
   /** Whether the conformance profile is on, which nobody should overlook (design 26). */
   readonly conformance: boolean
 }

@@ -1,3 +1,5 @@
+/** The pages between an authorization request and its answer. The engine is behind an interface. */
+
 import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
 import type Router from 'koa-router'

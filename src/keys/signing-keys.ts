@@ -1,3 +1,5 @@
+/** The signing keys and what is derived from the secret. Who signs what is the engine's business. */
+
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 import type { Transaction } from 'kysely'
 import type { JWK } from 'oidc-provider'

@@ -1,3 +1,5 @@
+/** The tool endpoint: who is let in, which tools there are, and what they do. */
+
 import type { Cluster, Redis } from 'ioredis'
 import type Router from 'koa-router'
 

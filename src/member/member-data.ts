@@ -1,3 +1,5 @@
+/** What the Member API shows of a person. GraphQL is not known here. */
+
 import { type HeldSite, listHeldSites } from '../sites/site-choice.ts'
 import type { Database } from '../store/database.ts'
 import { type InboxData, inboxData } from './notifications.ts'

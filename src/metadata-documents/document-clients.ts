@@ -1,3 +1,8 @@
+/**
+ * Clients that describe themselves at an address of their own: fetched, checked, kept and
+ * reviewed here.
+ */
+
 import { LRUCache } from 'lru-cache'
 
 import type { Client } from '../clients/client.ts'

@@ -1,3 +1,5 @@
+/** Who signs in: people, their passwords, and the limits of attempts. Sessions are the engine's. */
+
 import type { Database } from '../store/database.ts'
 
 /** A person as far as signing in is concerned. */

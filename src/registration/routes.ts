@@ -1,3 +1,5 @@
+/** The registration endpoint: who gets a client_id, and with what. Clients are stored elsewhere. */
+
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 

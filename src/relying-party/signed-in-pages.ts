@@ -1,3 +1,8 @@
+/**
+ * The service as its own relying party: sign-in and session of its pages. Passwords are not known
+ * here.
+ */
+
 import { bodyParser } from '@koa/bodyparser'
 import type { Context, Middleware } from 'koa'
 import type Router from 'koa-router'

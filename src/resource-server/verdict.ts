@@ -1,3 +1,8 @@
+/**
+ * The verdict on a bearer token, for both protected resources. What is protected is not known
+ * here.
+ */
+
 import type { AdapterPayload } from 'oidc-provider'
 
 import type { Access, FindAccess } from '../grants/access.ts'

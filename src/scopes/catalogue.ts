@@ -1,7 +1,6 @@
 /**
- * The scope catalogue (specification, Scopes). Every scope that the service knows is
- * one row here and nowhere else: discovery, consent, policy, documents and the protected resources
- * read this table. It owns names and words; who may ask for which scope is `policy.ts`.
+ * Scopes: every one is a row of this table and nowhere else, which discovery, consent, documents and
+ * the protected resources read. Who may ask for which is `policy.ts`; storage and HTTP are not here.
  */
 
 export type Audience = 'identity' | 'operator' | 'member'

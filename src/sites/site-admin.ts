@@ -1,3 +1,8 @@
+/**
+ * Sites: roles, the choice of one, and what a site has. What it looks like in a page is none of
+ * its business.
+ */
+
 import type { Kysely } from 'kysely'
 
 import type { Database } from '../store/database.ts'

@@ -1,3 +1,5 @@
+/** SQLite, PostgreSQL and Redis behind one set of queries. What is stored has no meaning here. */
+
 import type { Kysely } from 'kysely'
 
 import type { StoreGuard } from './guard.ts'

@@ -5,12 +5,18 @@ import type { FindAccess } from '../grants/access.ts'
 
 type Token = InstanceType<Provider['AccessToken']> | InstanceType<Provider['RefreshToken']>
 
+export interface IntrospectionDependencies {
+  readonly findAccess: FindAccess
+  /** Hears of each use of a token. */
+  readonly countUse: (grantId: string) => void
+}
+
 /**
  * Who may introspect a token (RFC 7662 §2.1; design 13): a registered resource server every token of
  * this origin, a client its own. For a token whose person, role or client is gone the answer is
  * `active: false`, because it works nowhere any more.
  */
-export function maySeeToken(findAccess: FindAccess, countUse: (grantId: string) => void) {
+export function maySeeToken({ findAccess, countUse }: IntrospectionDependencies) {
   return async (ctx: KoaContextWithOIDC, client: EngineClient, seen: unknown) => {
     const token = seen as Token
     if (!(await concerns(ctx, client, token))) return false

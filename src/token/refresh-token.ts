@@ -1,3 +1,8 @@
+/**
+ * Tokens: the refresh grant, claims, introspection and resource indicators. The engine stores
+ * them.
+ */
+
 import { createHmac, randomBytes } from 'node:crypto'
 
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'

@@ -1,3 +1,8 @@
+import type { Configuration } from 'oidc-provider'
+
+import { resourceRequired, unknownResource } from '../http/errors.ts'
+import { needsOperator, needsResource } from '../scopes/policy.ts'
+
 /**
  * Resource indicators (RFC 8707). Every accepted spelling denotes one audience, {base_url}: the
  * origin with or without a slash, and the two protected resources on it, which clients name because
@@ -27,4 +32,29 @@ export function makeResources(baseUrl: string, protectedPaths: readonly string[]
       return known ? baseUrl : undefined
     },
   }
+}
+
+/** The engine's feature: which resource a request is for, and what a token of it looks like. */
+export function resourceIndicators(resources: Resources, accessTokenSeconds: number) {
+  return {
+    enabled: true,
+    defaultResource: (ctx, _client, oneOf) => {
+      if (oneOf) return resources.audience
+      const scopes = String(ctx.oidc.params?.['scope'] ?? '').split(' ')
+      if (needsResource(scopes)) throw resourceRequired()
+      return needsOperator(scopes) ? resources.audience : undefined
+    },
+    // A member code without `resource` was refused before this (authorization-code.ts).
+    useGrantedResource: () => true,
+    getResourceServerInfo: (_ctx, resource, client) => {
+      if (resources.canonical(resource) === undefined) throw unknownResource()
+      return {
+        // Identity scopes stand here too, so that the answer's `scope` names all that was granted.
+        scope: client.scope ?? '',
+        audience: resources.audience,
+        accessTokenFormat: 'opaque',
+        accessTokenTTL: accessTokenSeconds,
+      }
+    },
+  } satisfies NonNullable<Configuration['features']>['resourceIndicators']
 }

@@ -19,6 +19,9 @@ export interface Place extends AsyncDisposable {
 /** Where a new database can be opened; an empty one has no tables yet. */
 export type NewPlace = (options?: { empty?: boolean }) => Promise<Place>
 
+/** What a test waits for that is not about time, on a machine that has much else to do. */
+export const patiently: DatabaseOptions = { queryTimeoutMs: 10_000 }
+
 /** Opens a new database. */
 export type Open = (options?: DatabaseOptions) => Promise<Database>
 
@@ -29,7 +32,6 @@ export function withDatabases(name: string, suite: (open: Open, newPlace: NewPla
   describe(`${name} on PostgreSQL`, () => {
     let file = ''
     before(function () {
-      this.timeout(20_000)
       file = requireProgram(this, 'postgres')
     })
     const newPlace: NewPlace = ({ empty = false } = {}) =>
@@ -41,7 +43,7 @@ export function withDatabases(name: string, suite: (open: Open, newPlace: NewPla
 function opener(newPlace: NewPlace): Open {
   return async (options) => {
     const place = await newPlace()
-    const database = await openDatabase(place.location, options)
+    const database = await openDatabase(place.location, { ...patiently, ...options })
     return {
       ...database,
       async [Symbol.asyncDispose]() {

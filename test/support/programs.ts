@@ -162,15 +162,28 @@ for (const [signal, number] of [
   })
 }
 
-/** A port that nobody listens on at the moment. */
+/**
+ * Below the ports that the system gives to whoever asks for any, so that no connection and no other
+ * test takes one between its choice and its use; what Redis adds for a cluster fits above them.
+ */
+const ports = { first: 10_000, last: 22_000 }
+let lastPort = ports.first + Math.floor(Math.random() * (ports.last - ports.first))
+
+/** A port that nobody listens on at the moment, and that is given to nobody twice. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no port was given')
-  return address.port
+  for (;;) {
+    lastPort = lastPort < ports.last ? lastPort + 1 : ports.first
+    const port = lastPort
+    const server = createServer()
+    try {
+      await once(server.listen(port, '127.0.0.1'), 'listening')
+    } catch {
+      continue
+    }
+    server.close()
+    await once(server, 'close')
+    return port
+  }
 }
 
 /** Asks again and again, for a bounded time, until the work succeeds; its last error otherwise. */

@@ -1,10 +1,14 @@
 import { type RunningService, type ServiceSetup, startService } from './gatehouse.ts'
+import type { Start } from './storages.ts'
 
 /** One service for all tests of a block, which change nothing that another of them reads. */
-export function sharedService(setup?: ServiceSetup): () => RunningService {
+export function sharedService(
+  setup?: ServiceSetup,
+  start: Start = startService,
+): () => RunningService {
   let running: RunningService | undefined
   before(async () => {
-    running = await startService(setup)
+    running = await start(setup)
   })
   after(async () => {
     await running?.[Symbol.asyncDispose]()

@@ -16,7 +16,6 @@ export function forEachStorage(name: string, suite: (start: Start) => void): voi
   describe(`${name} on PostgreSQL`, () => {
     const postgres = { file: '' }
     before(function () {
-      this.timeout(30_000)
       postgres.file = requireProgram(this, 'postgres')
     })
     suite((setup) => startOnPostgres(postgres.file, setup))
@@ -26,7 +25,6 @@ export function forEachStorage(name: string, suite: (start: Start) => void): voi
     const postgres = { file: '' }
     let redis: RedisServer | undefined
     before(async function () {
-      this.timeout(30_000)
       postgres.file = requireProgram(this, 'postgres')
       redis = await startRedis(requireProgram(this, 'redis-server'))
     })

@@ -1,0 +1,56 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
+import { join } from 'node:path'
+
+import { expect } from 'chai'
+
+import { addressOf, pages, paths } from '../src/http/paths.ts'
+import { sam } from './support/gatehouse.ts'
+import { makePagePerson } from './support/page-person.ts'
+import { sharedService } from './support/shared-service.ts'
+
+/** What docs/operations.md says, in the order of its row. */
+const [atEndpoint = 0, atSignIn = 0, whenSignedIn = 0] = [
+  ...(/^\| form body at an OAuth endpoint; [^|]*\|([^|]*)\|/m
+    .exec(readFileSync(join(import.meta.dirname, '../docs/operations.md'), 'utf8'))?.[1]
+    ?.matchAll(/(\d+) kB/g) ?? []),
+].map(([, figure]) => Number(figure) * 1024)
+
+describe('the limits of forms, as docs/operations.md has them', () => {
+  const service = sharedService()
+
+  const form = (bytes: number) => ({
+    method: 'POST',
+    body: `x=${'x'.repeat(bytes - 2)}`,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  })
+
+  it('hold at an OAuth endpoint', async () => {
+    // What is read comes back in the Location, which is more than fetch reads of a header.
+    const status = async (bytes: number) => {
+      const { body, ...rest } = form(bytes)
+      const asked = request(service().url + paths.authorization, {
+        ...rest,
+        maxHeaderSize: 131_072,
+      })
+      const [response] = (await once(asked.end(body), 'response')) as [IncomingMessage]
+      response.resume()
+      return response.statusCode
+    }
+    expect(await status(atEndpoint)).to.equal(303)
+    expect(await status(atEndpoint + 1)).to.equal(413)
+  })
+
+  for (const [where, address, limit] of [
+    ['a page of a sign-in', addressOf(pages.login, { uid: 'x' }), atSignIn],
+    ['a page for signed-in people', pages.removeApp, whenSignedIn],
+  ] as const) {
+    it(`hold at ${where}`, async () => {
+      const person = makePagePerson(service().url, sam)
+      await person.visit(pages.account)
+      expect((await person.open(address, form(limit))).status).to.equal(403)
+      expect((await person.open(address, form(limit + 1))).status).to.equal(413)
+    })
+  }
+})
