@@ -7,7 +7,7 @@ import { makeAuthorizationServer } from './authorization/authorization-server.ts
 import { startBackgroundTasks } from './background-tasks.ts'
 import { type DemoPeople, settleDemo } from './campus/demo.ts'
 import { makeClients } from './clients/find-client.ts'
-import { type Config, mayServeDemo } from './config/config.ts'
+import type { Config } from './config/config.ts'
 import { makeDiscovery } from './discovery/discovery.ts'
 import { makeGrants } from './grants/grants.ts'
 import { memberSurface } from './graphql/surface.ts'
@@ -21,9 +21,8 @@ import { makeDocumentClients } from './metadata-documents/document-clients.ts'
 import { makePeople, type People } from './people/people.ts'
 import { registrationRoutes } from './registration/routes.ts'
 import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
-import { makeVerifyBearer } from './resource-server/verdict.ts'
+import { verifierOf } from './resource-server/verdict.ts'
 import { openStores, type Stores } from './store/open-stores.ts'
-import { makeAccessTokens } from './token/access-token.ts'
 
 /** A running service without its socket: stores are open, keys are loaded, timers run. */
 export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
@@ -57,8 +56,7 @@ export async function openGatehouse(
   const keys = openKeys({ ...config, ...ground, policy: service.keys })
   const people = makePeople({ ...ground, policy: service.signIn })
   const { hashPassword } = people
-  const mayServe = mayServeDemo(config)
-  const demoPeople = await settleDemo(stores.database, { ...config, mayServe, hashPassword, now })
+  const demoPeople = await settleDemo(stores.database, { ...config, hashPassword, now })
 
   let ring = await keys.loadRing()
   const parts = await makeParts(config, { ...ground, keys, people, handler: () => handler })
@@ -144,9 +142,8 @@ async function makeParts({ baseUrl, service, integrations, conformance }: Config
     documentResolution: { enabled: acceptsDocuments, documents, fetch: ground.fetch },
     resourceMetadataUrl: discovery.metadataUrl('origin'),
   })
-  const tokens = makeAccessTokens(ground.state)
   const { findAccess } = grants
-  const verifyBearer = makeVerifyBearer({ tokens, findAccess, audience: baseUrl, countUse })
+  const verifyBearer = verifierOf({ ...ground, findAccess, audience: baseUrl, countUse })
   const refusals = makeClientRefusals(ground.database)
   const made = { ownPages, clients, grants, discovery, authorization, verifyBearer, refusals }
   return { ...ground, ...made, acceptsDocuments }

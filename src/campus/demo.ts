@@ -11,7 +11,7 @@ import {
 /** What a start knows of the demo campus. */
 export interface DemoSettings {
   readonly demoFolder: string
-  readonly mayServe: boolean
+  readonly mayServeDemo: boolean
   readonly baseUrl: string
   readonly databaseUrl: string | undefined
   readonly hashPassword: (password: string) => Promise<string>
@@ -27,13 +27,13 @@ export type DemoPeople = ReturnType<typeof demoPeople>
  * @returns the accounts to tell a person of; none where the demo campus is not served
  */
 export async function settleDemo(database: Database, settings: DemoSettings): Promise<DemoPeople> {
-  const { demoFolder, mayServe, databaseUrl, hashPassword, now } = settings
+  const { demoFolder, mayServeDemo, databaseUrl, hashPassword, now } = settings
   if (await holdsDemoCampus(database)) {
-    if (!mayServe) throw new Error(demoRefusal(settings))
+    if (!mayServeDemo) throw new Error(demoRefusal(settings))
     return demoPeople(await readCampusFolder(demoFolder))
   }
   // A database of the operator's own is never filled by a start; `import` does that when asked.
-  if (!mayServe || databaseUrl !== undefined || !(await isEmpty(database))) return []
+  if (!mayServeDemo || databaseUrl !== undefined || !(await isEmpty(database))) return []
   const campus = await readCampusFolder(demoFolder)
   try {
     await loadCampus({ database, campus, hashPassword, now, demo: true })

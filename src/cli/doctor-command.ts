@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 
 import { holdsDemoCampus } from '../campus/load.ts'
-import { type Config, mayServeDemo } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { type KeyDependencies, listKeys, loadKeyRing } from '../keys/signing-keys.ts'
 import type { Database } from '../store/database.ts'
 import { openRedis, type RedisClient } from '../store/redis.ts'
@@ -106,7 +106,7 @@ async function judgeKeys(keys: KeyDependencies): Promise<Finding> {
 
 async function lookAtDemo(config: Config, database: Database): Promise<Finding[]> {
   if (!(await holdsDemoCampus(database))) return []
-  if (mayServeDemo(config)) {
+  if (config.mayServeDemo) {
     return [note('The database holds the demo campus, whose passwords are public.')]
   }
   return [

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 
 import { isLoopbackUrl, loopbackHosts } from '../http/loopback.ts'
-import { type Environment, readEnvironment } from './environment.ts'
+import { type Environment, mayServeDemo, readEnvironment } from './environment.ts'
 import { DAY_SECONDS, lifetimes, seconds } from './lifetimes.ts'
 
 /**
@@ -18,6 +18,8 @@ export interface Config extends Environment {
   readonly service: ServicePolicy
   readonly integrations: readonly Integration[]
   readonly demoFolder: string
+  /** Whether this service may serve the demo campus, whose passwords are public. */
+  readonly mayServeDemo: boolean
   /** Present while the conformance profile is on. */
   readonly conformance: z.infer<typeof conformanceSettings> | undefined
 }
@@ -114,16 +116,6 @@ const conformanceSettings = z.strictObject({
   claims: z.record(z.string(), z.unknown()),
 })
 
-/** Whether this service may serve the demo campus, whose passwords are public. */
-export function mayServeDemo({
-  demoData,
-  databaseUrl,
-  baseUrl,
-}: Pick<Environment, 'demoData' | 'databaseUrl' | 'baseUrl'>): boolean {
-  if (demoData !== 'auto') return demoData === 'on'
-  return databaseUrl === undefined && isLoopbackUrl(baseUrl)
-}
-
 /**
  * Reads the environment and `config/*.json`, or throws one error that names every problem, so that
  * an operator mends a configuration in one go.
@@ -149,7 +141,14 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
     throw new Error(`Gatehouse cannot start:\n- ${problems.join('\n- ')}`)
   }
   const demoFolder = join(folder, 'demo')
-  return Object.freeze({ ...env, service, integrations, demoFolder, conformance })
+  return Object.freeze({
+    ...env,
+    service,
+    integrations,
+    demoFolder,
+    conformance,
+    mayServeDemo: mayServeDemo(env),
+  })
 }
 
 function readJson<T>(file: string, shape: z.ZodType<T>, problems: string[]): T | undefined {

@@ -178,6 +178,16 @@ function whySecretIsNeeded(url: string, store: string | undefined): string | und
   return store && `${store} is given, and every process must have the same secret`
 }
 
+/** Whether this service may serve the demo campus, whose passwords are public. */
+export function mayServeDemo({
+  demoData,
+  databaseUrl,
+  baseUrl,
+}: Pick<Environment, 'demoData' | 'databaseUrl' | 'baseUrl'>): boolean {
+  if (demoData !== 'auto') return demoData === 'on'
+  return databaseUrl === undefined && isLoopbackUrl(baseUrl)
+}
+
 /** The text of config/example.env. */
 export function renderExampleEnv(): string {
   const rows = Object.entries(environmentVariables.shape).map(([name, variable]) => {

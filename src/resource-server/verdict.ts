@@ -6,7 +6,7 @@
 import type { AdapterPayload } from 'oidc-provider'
 
 import type { Access, FindAccess } from '../grants/access.ts'
-import { type AccessTokens, isPastEnd } from '../token/access-token.ts'
+import { type AccessTokens, isPastEnd, makeAccessTokens } from '../token/access-token.ts'
 
 /**
  * What a bearer token is worth at a protected resource. This part judges tokens for every surface
@@ -64,6 +64,16 @@ export const TOKEN_REFUSED =
 
 /** What a request without any token is told where one is required. */
 export const TOKEN_REQUIRED = 'an access token is required'
+
+/** The verdicts of a service whose OAuth state is in this store. */
+export function verifierOf({
+  state,
+  ...dependencies
+}: Omit<VerdictDependencies, 'tokens'> & {
+  readonly state: Parameters<typeof makeAccessTokens>[0]
+}): VerifyBearer {
+  return makeVerifyBearer({ ...dependencies, tokens: makeAccessTokens(state) })
+}
 
 /** Two storage round trips: the token, and then its access. */
 export function makeVerifyBearer(dependencies: VerdictDependencies): VerifyBearer {
