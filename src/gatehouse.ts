@@ -135,6 +135,7 @@ async function makeParts({ baseUrl, service, integrations, conformance }: Config
     cookieKeys: secretRoot.cookieKeys,
     clients,
     grants: grants.store,
+    grantSeconds: grants.grantSeconds,
     findGrant: grants.findGrant,
     findPerson: ground.people.findPerson,
     countUse,

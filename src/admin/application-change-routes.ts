@@ -9,7 +9,7 @@ import { nothingHere } from '../http/errors.ts'
 import { seeOther, sendPage } from '../http/page.ts'
 import { pages } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
-import { applicationOf } from './application-routes.ts'
+import { applicationOf } from './application-page.ts'
 import type { OperatorPages } from './operator-pages.ts'
 import type { AdminParts } from './parts.ts'
 

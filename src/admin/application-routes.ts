@@ -1,27 +1,22 @@
 import type Router from 'koa-router'
 
 import { applicationFormPage } from '../../views/admin-application-form.ts'
-import { applicationPage, applicationsPage } from '../../views/admin-applications.ts'
+import { applicationsPage } from '../../views/admin-applications.ts'
 import {
   type CheckedEntry,
   checkEntry,
   choosableScopes,
   type TypedEntry,
 } from '../applications/application-form.ts'
-import {
-  type Application,
-  findApplication,
-  listApplications,
-} from '../applications/application-lists.ts'
-import { LIVE_SECRETS_MAX } from '../applications/application-secrets.ts'
+import { type Application, listApplications } from '../applications/application-lists.ts'
 import { APPLICATIONS_PER_SITE_MAX } from '../applications/application-store.ts'
-import { nothingHere } from '../http/errors.ts'
 import { formField, formFields } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
 import { seeOther, sendPage } from '../http/page.ts'
-import { pages, paths } from '../http/paths.ts'
+import { pages } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
+import { applicationOf, showApplication } from './application-page.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 import type { AdminParts } from './parts.ts'
 
@@ -63,17 +58,6 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
   )
   editRoutes(router, operatorPages, parts)
   return router
-}
-
-/** The application that the address names, at this site. */
-export async function applicationOf(
-  ctx: PageContext,
-  { site }: Operator,
-  { database }: Pick<AdminParts, 'database'>,
-): Promise<Application> {
-  const app = await findApplication(database.kysely, site.id, ctx.params['client'] ?? '')
-  if (!app) throw nothingHere()
-  return app
 }
 
 const nothingTyped: TypedEntry = { name: '', redirectUris: '', authMethod: '', scopes: [] }
@@ -170,59 +154,4 @@ function sendForm(ctx: PageContext, { operator, app, typed, problems, problem }:
     problem,
   })
   sendPage(ctx, page)
-}
-
-interface Shown {
-  readonly app: Application
-  readonly operator: Operator
-}
-
-async function showApplication(
-  ctx: PageContext,
-  { app, operator }: Shown,
-  { newSecrets, connections, baseUrl }: AdminParts,
-): Promise<void> {
-  const { area, session, address } = operator
-  const at = (pattern: string) => address(pattern, { client: app.clientId })
-  const page = applicationPage({
-    area,
-    application: {
-      ...app,
-      confidential: app.authMethod !== 'none',
-      scopes: choosableScopes.filter(({ name }) => app.scopes.includes(name)),
-    },
-    secrets: app.secrets.map(({ id, hint, createdAt }) => ({
-      hint,
-      createdAt,
-      removeHref:
-        app.secrets.length > 1
-          ? address(pages.removeSecret, { client: app.clientId, secret: id })
-          : undefined,
-    })),
-    mayAddSecret: app.secrets.length < LIVE_SECRETS_MAX,
-    newSecret: await newSecrets.take(session, app.clientId),
-    people: await connections.countPeople(app.clientId),
-    hrefs: {
-      edit: at(pages.editApplication),
-      people: at(pages.people),
-      refusals: at(pages.refusals),
-      addSecret: at(pages.secrets),
-      remove: at(pages.deleteApplication),
-      disable: at(pages.disableApplication),
-      enable: at(pages.enableApplication),
-    },
-    discoveryHref: baseUrl + paths.openidConfiguration,
-    done: noticeOf(ctx, doneSentences),
-  })
-  sendPage(ctx, page)
-}
-
-const doneSentences = {
-  created: 'The application was created. Give its client_id to its maker.',
-  saved: 'The changes were saved. They hold from now on.',
-  disabled: 'The application was disabled. Its tokens are refused.',
-  enabled: 'The application was enabled.',
-  'secret-added': 'A new secret was made. The other one works until you remove it.',
-  'secret-removed': 'The secret was removed.',
-  'two-secrets': 'Two secrets live already. Remove one before you make another.',
 }

@@ -13,7 +13,7 @@ import { seeOther, sendPage } from '../http/page.ts'
 import { pages } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
 import { describeScopes } from '../scopes/scope-sentences.ts'
-import { applicationOf } from './application-routes.ts'
+import { applicationOf } from './application-page.ts'
 import type { OperatorPages } from './operator-pages.ts'
 import type { AdminParts } from './parts.ts'
 

@@ -2,35 +2,20 @@ import type { Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 
 import { toClientMetadata } from '../clients/client-metadata.ts'
-import type { ClientFinder } from '../clients/find-client.ts'
-import { type FindGrant, makeFindAccess } from '../grants/access.ts'
+import { makeFindAccess } from '../grants/access.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
-import type { Person } from '../people/person-store.ts'
-import type { StateStore } from '../store/state.ts'
-import { makeFindAccount } from '../token/claims.ts'
+import { type ClaimsDependencies, makeFindAccount } from '../token/claims.ts'
 import { registerRefreshGrant } from '../token/refresh-token.ts'
-import { engineAdapter } from './engine-adapter.ts'
+import { type EngineAdapterDependencies, engineAdapter } from './engine-adapter.ts'
 import { logEngineEvents } from './engine-events.ts'
 import { oncePerRequest } from './once-per-request.ts'
 import { createProvider, type ProviderDependencies } from './provider.ts'
 
 export interface EnginePorts
-  extends Pick<
-    ProviderDependencies,
-    | 'baseUrl'
-    | 'cookieKeys'
-    | 'lifetimes'
-    | 'resources'
-    | 'listHeldSites'
-    | 'documentResolution'
-    | 'conformance'
-    | 'countUse'
-  > {
-  readonly state: StateStore
-  readonly clients: ClientFinder
+  extends Omit<ProviderDependencies, 'adapter' | 'keys' | 'findAccount' | 'findAccess' | 'grants'>,
+    Omit<EngineAdapterDependencies, 'present' | 'grants'>,
+    Pick<ClaimsDependencies, 'findPerson'> {
   readonly grants: GrantStore
-  readonly findGrant: FindGrant
-  readonly findPerson: (personId: string) => Promise<Person | undefined>
   readonly logger: Logger
   readonly now: () => number
 }

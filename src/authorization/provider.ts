@@ -13,7 +13,6 @@ import {
 
 import { compareSecretsByDigest, extraClientProperties } from '../clients/client-metadata.ts'
 import type { Lifetimes } from '../config/lifetimes.ts'
-import { grantLifetimeSeconds } from '../grants/grants.ts'
 import { addressOf, paths, promptPages } from '../http/paths.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import { claimsByScope } from '../token/claims.ts'
@@ -40,6 +39,7 @@ export interface ProviderDependencies
   readonly keys: readonly JWK[]
   readonly cookieKeys: readonly string[]
   readonly lifetimes: Lifetimes
+  readonly grantSeconds: number
   readonly resources: Resources
   readonly findAccount: FindAccount
   readonly documentResolution: DocumentResolution
@@ -56,7 +56,7 @@ export function createProvider(dependencies: ProviderDependencies): Provider {
     ...storageAndKeys(dependencies),
     ...protocol(dependencies),
     ...people(dependencies),
-    ttl: ttl(dependencies.lifetimes),
+    ttl: ttl(dependencies),
     features: features(dependencies),
     renderError: renderEngineError,
     ...documentRequests(dependencies.documentResolution),
@@ -158,14 +158,14 @@ function people(dependencies: ProviderDependencies): Configuration {
   }
 }
 
-function ttl(lifetimes: Lifetimes): Configuration['ttl'] {
+function ttl({ lifetimes, grantSeconds }: ProviderDependencies): Configuration['ttl'] {
   return {
     AuthorizationCode: lifetimes.authorizationCodeSeconds,
     AccessToken: lifetimes.accessTokenSeconds,
     IdToken: lifetimes.idTokenSeconds,
     Session: lifetimes.sessionSeconds,
     Interaction: lifetimes.interactionSeconds,
-    Grant: grantLifetimeSeconds(lifetimes),
+    Grant: grantSeconds,
     // Sliding, and absolute from the first token of the family.
     RefreshToken: (_ctx, token) =>
       Math.max(

@@ -1,3 +1,4 @@
+import type { Config } from '../config/config.ts'
 import type { Lifetimes } from '../config/lifetimes.ts'
 
 /**
@@ -20,20 +21,7 @@ export interface ServiceFacts {
 }
 
 /** The part of a configuration that is published. */
-export interface PublishedSettings {
-  readonly baseUrl: string
-  readonly service: {
-    readonly name: string
-    readonly lifetimes: Lifetimes
-    readonly loopbackHosts: readonly string[]
-    readonly metadataDocuments: {
-      readonly hosts: readonly string[]
-      readonly openRegistration: boolean
-    }
-    readonly documents: { readonly cacheSeconds: number }
-  }
-  readonly integrations: readonly { readonly client_name: string }[]
-}
+export type PublishedSettings = Pick<Config, 'baseUrl' | 'service' | 'integrations'>
 
 export function factsOf({ baseUrl, service, integrations }: PublishedSettings): ServiceFacts {
   const { hosts, openRegistration } = service.metadataDocuments

@@ -14,6 +14,8 @@ export interface GrantPorts {
 
 /** What people allowed: written down, looked at whenever it is used, and counted. */
 export interface Grants {
+  /** How long what a person allowed lasts. */
+  readonly grantSeconds: number
   readonly store: GrantStore
   readonly findGrant: FindGrant
   /** May this grant still be used? */
@@ -21,23 +23,19 @@ export interface Grants {
   readonly usage: GrantUsage
 }
 
-export function makeGrants({ database, integrations, admitsOrigin, now, ...ports }: GrantPorts) {
+const DAY_SECONDS = 86_400
+
+export function makeGrants(ports: GrantPorts) {
+  const { database, integrations, admitsOrigin, refreshTokenAbsoluteSeconds, now } = ports
   const clientIds = new Set(integrations.map(({ client_id }) => client_id))
   const findGrant = makeFindGrant(database, { integrations: clientIds, admitsOrigin })
-  const grantSeconds = grantLifetimeSeconds(ports)
+  // The grant outlives its refresh tokens, or they would fail although they are alive (design 9).
+  const grantSeconds = refreshTokenAbsoluteSeconds + 2 * DAY_SECONDS
   return {
+    grantSeconds,
     store: makeGrantStore({ database, grantSeconds, now }),
     findGrant,
     findAccess: makeFindAccess(findGrant, now),
     usage: makeGrantUsage(database, now),
   } satisfies Grants
-}
-
-const DAY_SECONDS = 86_400
-
-/** The grant outlives its refresh tokens, or they would fail although they are alive (design 9). */
-export function grantLifetimeSeconds({
-  refreshTokenAbsoluteSeconds,
-}: Pick<GrantPorts, 'refreshTokenAbsoluteSeconds'>): number {
-  return refreshTokenAbsoluteSeconds + 2 * DAY_SECONDS
 }

@@ -4,38 +4,29 @@ import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
-import { consentPage } from '../../views/consent.ts'
-import type { Page } from '../../views/layout.ts'
-import { signInPage } from '../../views/sign-in.ts'
-import { siteChoicePage } from '../../views/site-choice.ts'
 import { interactionGone } from '../http/errors.ts'
 import { formField } from '../http/form.ts'
-import { seeOther, sendPage } from '../http/page.ts'
-import { addressOf, pages } from '../http/paths.ts'
+import { seeOther } from '../http/page.ts'
+import { pages } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
 import { makeRouter } from '../http/router.ts'
-import { contentSecurityPolicy, formTarget } from '../http/security-headers.ts'
 import type { NotSignedIn, SignInService } from '../people/authenticate.ts'
-import type { Person } from '../people/person-store.ts'
-import { describeScopes } from '../scopes/scope-sentences.ts'
-import { clientView } from './client-view.ts'
-import { checkForm, formToken } from './form-token.ts'
+import { checkForm } from './form-token.ts'
 import type { Interactions, PendingInteraction, PromptName } from './pending-interaction.ts'
+import {
+  addresses,
+  type PromptPagesPorts,
+  sendConsent,
+  sendSignIn,
+  sendSiteChoice,
+} from './prompt-pages.ts'
 
-export interface InteractionDependencies {
+export interface InteractionDependencies extends PromptPagesPorts {
   readonly interactions: Interactions
   readonly signIn: SignInService
-  readonly findPerson: (personId: string) => Promise<Person | undefined>
-  readonly formKey: Buffer
 }
 
 const FORM_BYTES_MAX = '16kb'
-
-const addresses: Readonly<Record<PromptName, { answer: string; cancel: string }>> = {
-  login: { answer: pages.login, cancel: pages.cancelLogin },
-  select_account: { answer: pages.select_account, cancel: pages.cancelSiteChoice },
-  consent: { answer: pages.consent, cancel: pages.cancelConsent },
-}
 
 /**
  * /interaction/:uid/login, /select_account and /consent: the pages between an authorization request
@@ -48,11 +39,7 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
 
   router.get(pages.login, async (ctx) => {
     const pending = await findPending(ctx, 'login', dependencies)
-    showPage(
-      ctx,
-      pending,
-      signInPage({ ...frameOf(pending, dependencies), login: pending.loginHint }),
-    )
+    sendSignIn(ctx, pending, { ...dependencies, login: pending.loginHint })
   })
   router.post(pages.login, form, async (ctx) => {
     const pending = await findSubmitted(ctx, 'login', dependencies)
@@ -128,7 +115,7 @@ async function answerSignIn(
   const [status, problem] = explain(outcome)
   ctx.status = status
   logFields(ctx).detail = `sign-in ${outcome.kind}`
-  showPage(ctx, pending, signInPage({ ...frameOf(pending, dependencies), login, problem }))
+  sendSignIn(ctx, pending, { ...dependencies, login, problem })
 }
 
 function explain(outcome: NotSignedIn): [number, string] {
@@ -143,59 +130,4 @@ function explain(outcome: NotSignedIn): [number, string] {
     case 'busy':
       return [503, 'Many people are signing in at the moment. Please try again in a few seconds.']
   }
-}
-
-async function sendSiteChoice(
-  ctx: Context,
-  pending: PendingInteraction,
-  dependencies: InteractionDependencies,
-): Promise<void> {
-  const page = siteChoicePage({
-    ...frameOf(pending, dependencies),
-    person: await personOf(pending, dependencies),
-    sites: pending.sites,
-    problem: ctx.status === 422 ? 'Please choose one of your sites.' : undefined,
-  })
-  showPage(ctx, pending, page)
-}
-
-async function sendConsent(
-  ctx: Context,
-  pending: PendingInteraction,
-  dependencies: InteractionDependencies,
-): Promise<void> {
-  const page = consentPage({
-    ...frameOf(pending, dependencies),
-    person: await personOf(pending, dependencies),
-    site: pending.sites[0],
-    ...describeScopes(pending.scopes),
-    signOutHref: pending.otherAccountHref,
-  })
-  showPage(ctx, pending, page)
-}
-
-/** What every page of an interaction needs. */
-function frameOf(pending: PendingInteraction, { formKey }: InteractionDependencies) {
-  const { answer, cancel } = addresses[pending.prompt]
-  return {
-    action: addressOf(answer, { uid: pending.uid }),
-    deny: addressOf(cancel, { uid: pending.uid }),
-    csrf: formToken(pending.uid, formKey),
-    client: clientView(pending),
-  }
-}
-
-async function personOf(
-  { personId }: PendingInteraction,
-  { findPerson }: InteractionDependencies,
-): Promise<Person> {
-  const person = personId === undefined ? undefined : await findPerson(personId)
-  if (!person) throw interactionGone()
-  return person
-}
-
-/** The page's forms lead to the application in the end, which its policy has to allow. */
-function showPage(ctx: Context, { redirectUri }: PendingInteraction, page: Page): void {
-  sendPage(ctx, page)
-  ctx.set('Content-Security-Policy', contentSecurityPolicy([formTarget(redirectUri)]))
 }

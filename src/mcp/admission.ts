@@ -1,4 +1,7 @@
+import type { Middleware } from 'koa'
+
 import { isLoopbackUrl } from '../http/loopback.ts'
+import { INVALID_REQUEST, sendFault } from './message.ts'
 
 /**
  * From which hosts and origins the tool endpoint may be spoken to. A page of a stranger that rebinds
@@ -43,4 +46,23 @@ export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy): Adm
 /** A name or address and a port, and nothing by which a URL could be led elsewhere: `evil@host`. */
 function isHost(host: string): boolean {
   return /^(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:\d{1,5})?$/i.test(host)
+}
+
+/**
+ * Refuses a foreign host or origin. What passes may be read by the page that asked (design 28): no
+ * answer here depends on a credential that a browser adds by itself.
+ */
+export function admitOnly(admission: Admission): Middleware {
+  return async (ctx, next) => {
+    const host: unknown = ctx.state['presentedHost']
+    const origin = ctx.get('Origin')
+    ctx.vary('Origin')
+    if (!admission.admitsHost(typeof host === 'string' ? host : undefined)) {
+      sendFault(ctx, { status: 403, code: INVALID_REQUEST, message: 'this Host is not admitted' })
+    } else if (origin && !admission.admitsOrigin(origin)) {
+      sendFault(ctx, { status: 403, code: INVALID_REQUEST, message: 'this Origin is not admitted' })
+    } else {
+      await next()
+    }
+  }
 }

@@ -6,7 +6,7 @@ import type Router from 'koa-router'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { VerifyBearer } from '../resource-server/verdict.ts'
 import type { Database } from '../store/database.ts'
-import { type AdmissionPolicy, makeAdmission } from './admission.ts'
+import { type AdmissionPolicy, admitOnly, makeAdmission } from './admission.ts'
 import { makeRequestLimits, type RequestLimitPolicy } from './request-limits.ts'
 import { toolRoutes } from './routes.ts'
 import { makeToolServer } from './server.ts'
@@ -28,7 +28,7 @@ export function toolEndpoint(ports: ToolEndpointPorts): Router {
   const { baseUrl, serviceName, database, policy } = ports
   return toolRoutes({
     ...ports,
-    admission: makeAdmission({ baseUrl, allowedOrigins: policy.allowedOrigins }),
+    admit: admitOnly(makeAdmission({ baseUrl, allowedOrigins: policy.allowedOrigins })),
     limits: makeRequestLimits(policy, ports.redis),
     tools: makeToolServer({
       ...ports,

@@ -1,12 +1,13 @@
 import type { Context } from 'koa'
 
-import { unsupportedBody } from '../http/errors.ts'
+import { faultBody } from '../http/error-handler.ts'
+import { isRefusal, unsupportedBody } from '../http/errors.ts'
 import { decodeUtf8, readRequestBody } from '../http/request-body.ts'
 import { logFields } from '../http/request-log.ts'
 
 /** JSON-RPC 2.0 §5.1. */
 export const INVALID_REQUEST = -32_600
-export const INTERNAL_ERROR = -32_603
+const INTERNAL_ERROR = -32_603
 const PARSE_ERROR = -32_700
 
 /** A message that is refused before anything acts on it. */
@@ -62,5 +63,23 @@ function parseMessage(text: string): Message | undefined {
     return { text, value: JSON.parse(text) }
   } catch {
     return undefined
+  }
+}
+
+/**
+ * A tool that could not do its work. Storage out of reach leaves by the error door as 503, which says
+ * nothing about the token (specification, Errors 7); a fault is told with its id and nothing else.
+ */
+export function sendFailure(ctx: Context, message: unknown, failure: unknown): void {
+  if (isRefusal(failure)) throw failure
+  logFields(ctx).cause = failure
+  ctx.app.emit('error', failure, ctx)
+  const { id = null } = message as { id?: unknown }
+  ctx.status = 200
+  ctx.set('Cache-Control', 'no-store')
+  ctx.body = {
+    jsonrpc: '2.0',
+    error: { code: INTERNAL_ERROR, message: faultBody(ctx).error_description },
+    id,
   }
 }

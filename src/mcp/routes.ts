@@ -1,32 +1,24 @@
 import type { Context, Middleware } from 'koa'
 import type Router from 'koa-router'
 
-import { faultBody } from '../http/error-handler.ts'
-import { isRefusal, methodNotAllowed, tooManyRequests } from '../http/errors.ts'
+import { methodNotAllowed, tooManyRequests } from '../http/errors.ts'
 import { openCors } from '../http/open-cors.ts'
 import { paths } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
 import { makeRouter } from '../http/router.ts'
 import { type Protection, refuse, verdictOf } from '../resource-server/protect.ts'
 import type { Verdict, VerifyBearer } from '../resource-server/verdict.ts'
-import type { Admission } from './admission.ts'
 import { fetchRequest, sendResponse } from './bridge.ts'
 import { findTool } from './catalogue.ts'
-import {
-  INTERNAL_ERROR,
-  INVALID_REQUEST,
-  isFault,
-  type Message,
-  readMessage,
-  sendFault,
-} from './message.ts'
+import { isFault, type Message, readMessage, sendFailure, sendFault } from './message.ts'
 import type { RequestLimits } from './request-limits.ts'
 import type { Exchange, ToolServer } from './server.ts'
 import { judgeCall, scopesOf, type Tool } from './tool.ts'
 
 export interface ToolEndpointDependencies {
   readonly baseUrl: string
-  readonly admission: Admission
+  /** Refuses a foreign host or origin. */
+  readonly admit: Middleware
   readonly verifyBearer: VerifyBearer
   readonly limits: RequestLimits
   readonly tools: ToolServer
@@ -41,7 +33,7 @@ export interface ToolEndpointDependencies {
  */
 export function toolRoutes(dependencies: ToolEndpointDependencies): Router {
   const router = makeRouter()
-  router.all(paths.mcp, admit(dependencies.admission), openCors(['POST']), async (ctx) => {
+  router.all(paths.mcp, dependencies.admit, openCors(['POST']), async (ctx) => {
     if (ctx.method === 'OPTIONS') return answerOptions(ctx)
     const verdict = await judgeRequest(ctx, dependencies)
     if (verdict.kind !== 'anonymous' && verdict.kind !== 'granted') {
@@ -56,25 +48,6 @@ export function toolRoutes(dependencies: ToolEndpointDependencies): Router {
     await answer(ctx, { message, verdict }, dependencies)
   })
   return router
-}
-
-/**
- * Refuses a foreign host or origin. What passes may be read by the page that asked (design 28): no
- * answer here depends on a credential that a browser adds by itself.
- */
-function admit(admission: Admission): Middleware {
-  return async (ctx, next) => {
-    const host: unknown = ctx.state['presentedHost']
-    const origin = ctx.get('Origin')
-    ctx.vary('Origin')
-    if (!admission.admitsHost(typeof host === 'string' ? host : undefined)) {
-      sendFault(ctx, { status: 403, code: INVALID_REQUEST, message: 'this Host is not admitted' })
-    } else if (origin && !admission.admitsOrigin(origin)) {
-      sendFault(ctx, { status: 403, code: INVALID_REQUEST, message: 'this Origin is not admitted' })
-    } else {
-      await next()
-    }
-  }
 }
 
 const METHODS = 'POST, OPTIONS'
@@ -160,22 +133,4 @@ function protection(
   tool: Tool | undefined,
 ): Protection {
   return { resourceMetadataUrl, scopes: tool ? scopesOf(tool.access) : [] }
-}
-
-/**
- * A tool that could not do its work. Storage out of reach leaves by the error door as 503, which says
- * nothing about the token (specification, Errors 7); a fault is told with its id and nothing else.
- */
-function sendFailure(ctx: Context, message: unknown, failure: unknown): void {
-  if (isRefusal(failure)) throw failure
-  logFields(ctx).cause = failure
-  ctx.app.emit('error', failure, ctx)
-  const { id = null } = message as { id?: unknown }
-  ctx.status = 200
-  ctx.set('Cache-Control', 'no-store')
-  ctx.body = {
-    jsonrpc: '2.0',
-    error: { code: INTERNAL_ERROR, message: faultBody(ctx).error_description },
-    id,
-  }
 }
