@@ -5,6 +5,8 @@ import { protectedResourcePath, protectedResources } from '../src/discovery/prot
 import { paths } from '../src/http/paths.ts'
 import {
   askToAuthorize,
+  asPortal,
+  asResourceServer,
   authorizeUrl,
   codeVerifier,
   exchange,
@@ -15,23 +17,13 @@ import {
   revoke,
   userinfo,
 } from './support/client.ts'
-import { notes, portal, resourceServer, sam, startService } from './support/gatehouse.ts'
+import { notes, sam, startService } from './support/gatehouse.ts'
 import { responseValidator } from './support/openapi.ts'
 import { sharedService } from './support/shared-service.ts'
 import { type Answer, answerOf, encode, type Fields, postForm } from './support/wire.ts'
 
 /** An answer of the service, and which operation of the document gave it. */
 type Observed = readonly [path: string, method: 'GET' | 'POST', answer: Answer]
-
-const asPortal = {
-  client_id: portal.clientId,
-  redirect_uri: portal.redirectUri,
-  client_secret: portal.clientSecret,
-}
-const asResourceServer = {
-  client_id: resourceServer.clientId,
-  client_secret: resourceServer.clientSecret,
-}
 
 describe('openapi.json, against real answers', () => {
   const service = sharedService()
