@@ -21,7 +21,6 @@ import {
   postWithHeaders,
   readTool,
   send,
-  type ToolAnswer,
   toolNames,
 } from './support/mcp.ts'
 import { memberToken, readMember, readOnly, readWrite } from './support/member-api.ts'
@@ -33,6 +32,7 @@ import { startRedis } from './support/redis.ts'
 import { getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
 import { requireProgram } from './support/skipped.ts'
+import type { Answer } from './support/wire.ts'
 
 const json = { 'content-type': 'application/json' }
 
@@ -46,7 +46,7 @@ function challenge(url: string, [error, description, scope]: readonly string[]):
 const REFUSED =
   'the access token is malformed, expired, revoked, or was not issued for this service'
 
-function expectInvalidToken(answer: ToolAnswer, url: string): void {
+function expectInvalidToken(answer: Answer, url: string): void {
   expect(answer.status).to.equal(401)
   expect(answer.headers.get('www-authenticate')).to.equal(
     challenge(url, ['invalid_token', REFUSED]),
@@ -568,7 +568,7 @@ describe('the tool endpoint while Redis is out of reach', () => {
   })
 })
 
-function expectUnavailable({ status, headers, body }: ToolAnswer): void {
+function expectUnavailable({ status, headers, body }: Answer): void {
   expect(status).to.equal(503)
   expect(body.error).to.equal('temporarily_unavailable')
   expect(headers.get('www-authenticate')).to.equal(null)
