@@ -659,7 +659,7 @@ describe('cancelling a call', () => {
     if (socket.connecting) await once(socket, 'connect')
     request.destroy()
     await closed
-    await eventually(2000, async () => {
+    await eventually(20_000, async () => {
       const lines = service.log.map((line) => JSON.parse(line))
       expect(lines.filter(({ route }) => route === paths.mcp)).to.have.length(1)
     })
