@@ -1,11 +1,18 @@
 import { expect } from 'chai'
 import * as oidc from 'openid-client'
 
-import { amir, marco, type RunningService, sam, startService } from './support/gatehouse.ts'
+import {
+  amir,
+  june,
+  marco,
+  noor,
+  type RunningService,
+  sam,
+  startService,
+} from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { getTokens, type signIn } from './support/relying-party.ts'
 
-const noor = { login: 'noor@northlight.example', password: 'correct-horse-noor' }
 const removeSamsNotes = '/account/apps/remove?client=northlight-notes&site=sit_northlight'
 
 describe('/account', () => {
@@ -174,7 +181,6 @@ describe('/account', () => {
 
     it('answers 404 for what somebody else connected, and touches nothing', async () => {
       const { tokens } = await getTokens(service.url)
-      const june = { login: 'june@openkitchen.example', password: 'correct-horse-june' }
       const stranger = makePagePerson(service.url, june)
       expect((await stranger.visit(removeSamsNotes)).status).to.equal(404)
       const home = await stranger.visit('/account')

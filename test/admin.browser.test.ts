@@ -9,11 +9,10 @@ import * as oidc from 'openid-client'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 
 import { openBrowser } from './support/browser.ts'
-import { marco, type RunningService, startService } from './support/gatehouse.ts'
+import { june, marco, type RunningService, startService } from './support/gatehouse.ts'
 import { discover } from './support/relying-party.ts'
 import { requireProgram } from './support/skipped.ts'
 
-const june = { login: 'june@openkitchen.example', password: 'correct-horse-june' }
 const axeSource = readFileSync(
   createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
   'utf8',

@@ -1,7 +1,15 @@
 import { expect } from 'chai'
 import * as oidc from 'openid-client'
 
-import { amir, marco, olivia, type RunningService, sam, startService } from './support/gatehouse.ts'
+import {
+  amir,
+  marco,
+  noor,
+  olivia,
+  type RunningService,
+  sam,
+  startService,
+} from './support/gatehouse.ts'
 import {
   linkOf,
   makePagePerson,
@@ -12,7 +20,6 @@ import {
 import { getTokens } from './support/relying-party.ts'
 
 const applications = '/admin/northlight/applications'
-const noor = { login: 'noor@northlight.example', password: 'correct-horse-noor' }
 const publicEntry = {
   name: 'Study Planner',
   redirect_uris: 'http://127.0.0.1/callback\nhttps://planner.example/callback',

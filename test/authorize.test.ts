@@ -4,6 +4,7 @@ import { type Answers, makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { paths } from '../src/http/paths.ts'
 import { findScope } from '../src/scopes/catalogue.ts'
 import {
+  asClaude,
   askToAuthorize,
   authorize,
   authorizeUrl,
@@ -15,21 +16,14 @@ import {
   obtain,
   type Tokens,
 } from './support/client.ts'
-import { amir, marco, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
+import { amir, june, marco, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
 import { answerOf, type Fields, postForm, refusalOf } from './support/wire.ts'
 
-const claude = {
-  client_id: 'integration-claude',
-  redirect_uri: 'https://claude.ai/api/mcp/auth_callback',
-}
-
 /** Claude asks for what an operator has. */
-const operator: Fields = { ...claude, scope: 'openid profile courses:read courses:write' }
-
-const june = { login: 'june@openkitchen.example', password: 'correct-horse-june' }
+const operator: Fields = { ...asClaude, scope: 'openid profile courses:read courses:write' }
 
 const toSignIn = /^\/interaction\/[\w-]+\/login$/
 const toSiteChoice = /^\/interaction\/[\w-]+\/select_account$/
@@ -229,7 +223,7 @@ describe('/oauth/authorize', () => {
     ] as const) {
       it(`${title}: a vendor platform gets invalid_scope`, async () => {
         const scope = 'openid account:read'
-        const answer = await askToAuthorize(service().url, { ...claude, scope, ...fields })
+        const answer = await askToAuthorize(service().url, { ...asClaude, scope, ...fields })
         expect(locationOf(answer).searchParams.get('error')).to.equal('invalid_scope')
       })
     }
@@ -308,7 +302,7 @@ describe('/oauth/authorize', () => {
     it('identity scopes without resource are a plain sign-in, bound to nothing and to no site', async () => {
       const { url } = service()
       const scope = 'openid profile'
-      const tokens = await obtainAsClaude(url, { ...claude, scope, resource: undefined })
+      const tokens = await obtainAsClaude(url, { ...asClaude, scope, resource: undefined })
       const { body } = await introspect(url, tokens.access_token)
       expect(body).to.include({ active: true, scope })
       expect(body).not.to.have.any.keys('aud', 'org_id', 'roles')
@@ -370,7 +364,7 @@ describe('/oauth/authorize', () => {
       const person = await signedIn(url, { ...amir, site: 'sit_open_kitchen' })
       const request = authorizeUrl(url, operator)
       expect((await person.open(request)).headers.get('location')).to.match(toSiteChoice)
-      await person.authorize(request, claude.redirect_uri)
+      await person.authorize(request, asClaude.redirect_uri)
 
       const again = await person.open(request)
       expect(again.headers.get('location')).to.match(/^https:\/\/claude\.ai\/.*code=/)
@@ -381,7 +375,7 @@ describe('/oauth/authorize', () => {
     it('binds the grant to another site when he chooses again', async () => {
       const { url } = service()
       const kitchen = await signedIn(url, { ...amir, site: 'sit_open_kitchen' })
-      await kitchen.authorize(authorizeUrl(url, operator), claude.redirect_uri)
+      await kitchen.authorize(authorizeUrl(url, operator), asClaude.redirect_uri)
       const request = authorizeUrl(url, { ...operator, prompt: 'select_account' })
       const choice = new URL((await kitchen.open(request)).headers.get('location') ?? '', url)
       const page = await (await kitchen.open(choice)).text()
@@ -391,7 +385,7 @@ describe('/oauth/authorize', () => {
         body: new URLSearchParams({ csrf, site: 'sit_northlight' }),
       })
       const resumed = new URL(chosen.headers.get('location') ?? '', url)
-      const answer = await kitchen.authorize(resumed, claude.redirect_uri)
+      const answer = await kitchen.authorize(resumed, asClaude.redirect_uri)
       const tokens = await exchangeAsClaude(url, answer.searchParams.get('code') ?? '')
       expect((await introspect(url, tokens.access_token)).body).to.include({
         org_id: 'sit_northlight',
@@ -451,14 +445,14 @@ describe('/oauth/authorize', () => {
     const { url } = changing
     const person = await signedIn(url, { ...amir, site: 'sit_open_kitchen' })
     const request = authorizeUrl(url, operator)
-    await person.authorize(request, claude.redirect_uri)
+    await person.authorize(request, asClaude.redirect_uri)
     await changing.service.stores.database.kysely
       .deleteFrom('site_role')
       .where('person_id', '=', 'per_amir')
       .where('site_id', '=', 'sit_open_kitchen')
       .execute()
     expect((await person.open(request)).headers.get('location')).to.match(toConsent)
-    const answer = await person.authorize(request, claude.redirect_uri)
+    const answer = await person.authorize(request, asClaude.redirect_uri)
     const tokens = await exchangeAsClaude(url, answer.searchParams.get('code') ?? '')
     expect((await introspect(url, tokens.access_token)).body).to.include({
       org_id: 'sit_northlight',
@@ -478,7 +472,7 @@ describe('/oauth/authorize', () => {
     it(`goes through with prompt=${prompt} where there is no site to choose`, async () => {
       const { url } = service()
       expect((await authorize(url, { prompt })).has('code')).to.equal(true)
-      const plain = { ...claude, scope: 'openid', resource: undefined, prompt }
+      const plain = { ...asClaude, scope: 'openid', resource: undefined, prompt }
       expect((await authorize(url, plain)).has('code')).to.equal(true)
     })
   }
@@ -625,7 +619,7 @@ describe('/oauth/authorize, for a client that may not ask any more', () => {
     const { kysely } = service.service.stores.database
     await kysely
       .insertInto('integration_override')
-      .values({ client_id: claude.client_id, disabled_at: 1, note: null, updated_at: 1 })
+      .values({ client_id: asClaude.client_id, disabled_at: 1, note: null, updated_at: 1 })
       .execute()
     const { searchParams } = locationOf(await askToAuthorize(service.url, operator))
     expect(searchParams.get('error')).to.equal('unauthorized_client')
@@ -679,7 +673,7 @@ async function obtainAsClaude(
 }
 
 async function exchangeAsClaude(url: string, code: string): Promise<Tokens> {
-  const answer = await exchange(url, code, { ...claude, resource: undefined })
+  const answer = await exchange(url, code, { ...asClaude, resource: undefined })
   if (answer.status === 200) return answer.body as Tokens
   throw new Error(`no tokens: ${JSON.stringify(answer.body)}`)
 }

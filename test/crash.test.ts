@@ -8,7 +8,12 @@ import {
   refresh,
   userinfo,
 } from './support/client.ts'
-import { type ServiceProcess, startProcess, temporaryFolder } from './support/process.ts'
+import {
+  patientService,
+  type ServiceProcess,
+  startProcess,
+  temporaryFolder,
+} from './support/process.ts'
 import { freePort } from './support/programs.ts'
 import { getTokens } from './support/relying-party.ts'
 
@@ -30,7 +35,7 @@ describe('a crash of the process on the embedded database', () => {
   it(`loses nothing that was answered, in ${ROUNDS} rounds of kill -9 under load`, async () => {
     const variables = { DATA_DIR: temporaryFolder(), PORT: String(await freePort()) }
     await using processes = new AsyncDisposableStack()
-    let service = processes.use(await startProcess(variables))
+    let service = processes.use(await startProcess(variables, patientService))
     const { url } = service
     for (let round = 0; round < ROUNDS; round += 1) {
       const codes = await inTurn(CODES, () => obtainCode(url))
@@ -39,7 +44,7 @@ describe('a crash of the process on the embedded database', () => {
 
       await crashUnderLoad(service, { ledger, codes, killAfter: killAfter(round) })
       expect(ledger.accessTokens.length).to.be.greaterThanOrEqual(killAfter(round))
-      service = processes.use(await startProcess(variables))
+      service = processes.use(await startProcess(variables, patientService))
       await expectKept(url, ledger)
     }
   })

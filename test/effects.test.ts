@@ -1,12 +1,7 @@
 import { expect } from 'chai'
 
-import {
-  olivia,
-  type RunningService,
-  resourceServer,
-  sam,
-  startService,
-} from './support/gatehouse.ts'
+import { introspect, refresh, userinfo } from './support/client.ts'
+import { olivia, type RunningService, sam, startService } from './support/gatehouse.ts'
 import { makePagePerson, type PagePerson, type Seen, textOf } from './support/page-person.ts'
 import { getTokens } from './support/relying-party.ts'
 
@@ -192,27 +187,9 @@ async function confirm(operator: PagePerson, path: string): Promise<Seen> {
 
 /** What becomes of the tokens at one process. The refresh token is tried last, since it is used up. */
 async function lookAt(url: string, clientId: string, tokens: Tokens) {
-  const authorization = `Bearer ${tokens.access_token}`
-  const userinfo = await fetch(`${url}/api/oauth/userinfo`, { headers: { authorization } })
-  const introspection = await post(`${url}/api/oauth/introspect`, {
-    token: tokens.access_token,
-    client_id: resourceServer.clientId,
-    client_secret: resourceServer.clientSecret,
-  })
-  if (userinfo.ok) return { userinfo: userinfo.status, active: introspection['active'] }
-  const refresh = await post(`${url}/api/oauth/token`, {
-    grant_type: 'refresh_token',
-    refresh_token: tokens.refresh_token ?? '',
-    client_id: clientId,
-  })
-  return {
-    userinfo: userinfo.status,
-    active: introspection['active'],
-    refresh: refresh['error'],
-  }
-}
-
-async function post(url: string, form: Record<string, string>): Promise<Record<string, unknown>> {
-  const response = await fetch(url, { method: 'POST', body: new URLSearchParams(form) })
-  return (await response.json()) as Record<string, unknown>
+  const claims = await userinfo(url, tokens.access_token)
+  const { active } = (await introspect(url, tokens.access_token)).body
+  if (claims.status === 200) return { userinfo: claims.status, active }
+  const refreshed = await refresh(url, tokens.refresh_token ?? '', { client_id: clientId })
+  return { userinfo: claims.status, active, refresh: refreshed.body.error }
 }

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 
 import { paths } from '../src/http/paths.ts'
-import { obtainCode, obtainTokens, refresh } from './support/client.ts'
+import { asResourceServer, obtainCode, obtainTokens, refresh } from './support/client.ts'
 import {
   notes,
   portal,
@@ -52,8 +52,6 @@ const userinfo = async (headers: readonly string[], query = '') =>
 
 const introspect = async (fields: Fields, headers: readonly string[] = []) =>
   await postForm(service.url + paths.introspection, fields, headers)
-
-const asServer = { client_id: resourceServer.clientId, client_secret: resourceServer.clientSecret }
 
 /** An error of RFC 6749 §5.2: JSON, not to be kept, and with words for a person. */
 function expectRefusal(answer: Answer, expected: string | readonly string[]): void {
@@ -288,7 +286,7 @@ describe('token: client authentication (RFC 6749 §2.3) [63, 65]', () => {
     }
     const answer = await token({ ...attempt, client_id, ...assertion })
     expectRefusal(answer, ['400 invalid_request', '401 invalid_client'])
-    const server = await token({ ...attempt, ...asServer })
+    const server = await token({ ...attempt, ...asResourceServer })
     expectRefusal(server, ['400 unauthorized_client', '400 invalid_request'])
   })
 
@@ -478,7 +476,7 @@ describe('revocation (RFC 7009) [83, 85]', () => {
     expect((await revoke({ client_id, token: refreshToken })).status).to.equal(200)
     expect((await userinfo(bearer(accessToken))).status).to.equal(401)
     expectRefusal(await refresh(service.url, refreshToken), '400 invalid_grant')
-    const seen = (await introspect({ ...asServer, token: accessToken })).body
+    const seen = (await introspect({ ...asResourceServer, token: accessToken })).body
     expect(seen).to.deep.equal({ active: false })
   })
 })
@@ -490,7 +488,7 @@ describe('introspection (RFC 7662) [87, 89]', () => {
       [{ token: accessToken }, []],
       [{ token: accessToken }, bearer(accessToken)],
       [{ token: accessToken, client_id: resourceServer.clientId }, []],
-      [{ ...asServer, token: accessToken, client_secret: 'wrong' }, []],
+      [{ ...asResourceServer, token: accessToken, client_secret: 'wrong' }, []],
       [{ token: accessToken }, basic(resourceServer.clientId, 'wrong')],
     ] as const) {
       const answer = await introspect(fields, headers)
@@ -503,7 +501,7 @@ describe('introspection (RFC 7662) [87, 89]', () => {
     const { accessToken, refreshToken } = await obtainTokens(service.url)
     for (const value of [accessToken, refreshToken]) {
       for (const token_type_hint of [undefined, 'access_token', 'refresh_token', 'nothing']) {
-        const seen = (await introspect({ ...asServer, token: value, token_type_hint })).body
+        const seen = (await introspect({ ...asResourceServer, token: value, token_type_hint })).body
         expect(seen).to.include({ active: true, client_id: notes.clientId, sub: 'per_sam' })
         expect(seen['exp']).to.be.a('number')
       }
@@ -513,7 +511,7 @@ describe('introspection (RFC 7662) [87, 89]', () => {
   it('everything else is inactive, and nothing more is said', async () => {
     const { accessToken, code } = await obtainTokens(service.url)
     for (const value of [...alterations(accessToken), code, 'x'.repeat(5000), '\u0000', 'é']) {
-      const answer = await introspect({ ...asServer, token: value })
+      const answer = await introspect({ ...asResourceServer, token: value })
       expect(answer.status, value).to.be.oneOf([200, 400])
       if (answer.status === 200) expect(answer.body).to.deep.equal({ active: false })
     }
@@ -521,7 +519,7 @@ describe('introspection (RFC 7662) [87, 89]', () => {
 
   it('is not possible with GET', async () => {
     const { accessToken } = await obtainTokens(service.url)
-    const path = `${paths.introspection}?${encode({ ...asServer, token: accessToken })}`
+    const path = `${paths.introspection}?${encode({ ...asResourceServer, token: accessToken })}`
     expect((await send(service.url, { path })).status).to.equal(404)
   })
 })

@@ -1,16 +1,11 @@
 import { expect } from 'chai'
 
 import { paths } from '../src/http/paths.ts'
-import { introspect, obtain, refresh, type Tokens, userinfo } from './support/client.ts'
+import { asPortal, introspect, obtain, refresh, type Tokens, userinfo } from './support/client.ts'
 import { notes, portal, resourceServer, startService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
 import { postForm, refusalOf } from './support/wire.ts'
 
-const asPortal = {
-  client_id: portal.clientId,
-  redirect_uri: portal.redirectUri,
-  client_secret: portal.clientSecret,
-}
 const inactive = { active: false }
 
 describe('POST /api/oauth/introspect', () => {

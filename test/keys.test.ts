@@ -17,6 +17,7 @@ import { notes } from './support/gatehouse.ts'
 import {
   configWith,
   type Pair,
+  patientService,
   runGatehouse,
   runService,
   startPair,
@@ -37,7 +38,7 @@ describe('signing keys of two processes on one database', () => {
   let pair: Pair
   before(async function () {
     this.timeout(90_000)
-    pair = await startPair({ DATA_DIR, CONFIG_DIR })
+    pair = await startPair({ DATA_DIR, CONFIG_DIR }, patientService)
   })
   after(() => pair?.[Symbol.asyncDispose]())
 

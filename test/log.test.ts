@@ -44,7 +44,7 @@ const linesOf = ({ log }: { readonly log: readonly string[] }): Line[] =>
 /** The line of an answered request; it is written when the answer has left, a moment later. */
 async function lineOf(service: RunningService, answer: Answer): Promise<Line> {
   const id = answer.headers.get('x-request-id')
-  return await eventually(2000, async () => {
+  return await eventually(20_000, async () => {
     const found = linesOf(service).filter((line) => line.id === id)
     expect(found).to.have.lengthOf(1)
     return found[0] as Line
@@ -317,7 +317,7 @@ describe('log: a fault is one line with its cause, and the client sees only its 
       expect(answer.text).to.include('server_error')
       expect(answer.text).to.include(id)
       expect(answer.text).to.not.match(/secret reason|deeper|\.ts|node_modules/)
-      await eventually(2000, async () => {
+      await eventually(20_000, async () => {
         const lines = log.filter((line) => line.includes(id))
         expect(lines).to.have.lengthOf(1)
         expect(lines[0]).to.include('the secret reason')

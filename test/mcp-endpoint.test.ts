@@ -22,7 +22,6 @@ import {
   postWithHeaders,
   readTool,
   send,
-  type ToolAnswer,
   toolNames,
 } from './support/mcp.ts'
 import { memberToken, readMember, readOnly, readWrite } from './support/member-api.ts'
@@ -34,6 +33,7 @@ import { startRedis } from './support/redis.ts'
 import { getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
 import { requireProgram } from './support/skipped.ts'
+import type { Answer } from './support/wire.ts'
 
 const json = { 'content-type': 'application/json' }
 
@@ -47,7 +47,7 @@ function challenge(url: string, [error, description, scope]: readonly string[]):
 const REFUSED =
   'the access token is malformed, expired, revoked, or was not issued for this service'
 
-function expectInvalidToken(answer: ToolAnswer, url: string): void {
+function expectInvalidToken(answer: Answer, url: string): void {
   expect(answer.status).to.equal(401)
   expect(answer.headers.get('www-authenticate')).to.equal(
     challenge(url, ['invalid_token', REFUSED]),
@@ -567,7 +567,7 @@ describe('the tool endpoint while Redis is out of reach', () => {
   })
 })
 
-function expectUnavailable({ status, headers, body }: ToolAnswer): void {
+function expectUnavailable({ status, headers, body }: Answer): void {
   expect(status).to.equal(503)
   expect(body.error).to.equal('temporarily_unavailable')
   expect(headers.get('www-authenticate')).to.equal(null)
@@ -659,7 +659,7 @@ describe('cancelling a call', () => {
     if (socket.connecting) await once(socket, 'connect')
     request.destroy()
     await closed
-    await eventually(2000, async () => {
+    await eventually(20_000, async () => {
       const lines = service.log.map((line) => JSON.parse(line))
       expect(lines.filter(({ route }) => route === paths.mcp)).to.have.length(1)
     })

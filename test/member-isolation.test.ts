@@ -3,7 +3,7 @@ import { type GraphQLSchema, isObjectType } from 'graphql'
 
 import { makeMemberSchema } from '../src/graphql/schema.ts'
 import { makeCursors } from '../src/store/cursor.ts'
-import { marco, type RunningService, sam, startService } from './support/gatehouse.ts'
+import { june, marco, noor, type RunningService, sam, startService } from './support/gatehouse.ts'
 import {
   addKitchenClient,
   askMember,
@@ -12,9 +12,6 @@ import {
   readOnly,
   readWrite,
 } from './support/member-api.ts'
-
-const noor = { login: 'noor@northlight.example', password: 'correct-horse-noor' }
-const june = { login: 'june@openkitchen.example', password: 'correct-horse-june' }
 
 /** Where each list with a cursor stands, as a field of the query root. */
 const lists = {

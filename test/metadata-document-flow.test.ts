@@ -7,14 +7,9 @@ import * as oidc from 'openid-client'
 
 import { paths } from '../src/http/paths.ts'
 import { makeDocumentReviews } from '../src/metadata-documents/document-review.ts'
+import { authorizeUrl, introspect, userinfo } from './support/client.ts'
 import { type DocumentHost, documentAnswer, startDocumentHost } from './support/document-host.ts'
-import {
-  olivia,
-  type RunningService,
-  resourceServer,
-  sam,
-  startService,
-} from './support/gatehouse.ts'
+import { olivia, type RunningService, sam, startService } from './support/gatehouse.ts'
 import { getTokens, signIn } from './support/relying-party.ts'
 import { requireProgram } from './support/skipped.ts'
 import { forEachStorage, type Start } from './support/storages.ts'
@@ -201,9 +196,9 @@ describe('Client ID Metadata Documents', () => {
       await test.review('approved')
       test.later(HOUR_MS)
       const { tokens } = await getTokens(url, { ...operator, scope: 'openid courses:write' })
-      expect(await introspect(url, tokens.access_token)).to.include({ active: true })
+      expect((await introspect(url, tokens.access_token)).body).to.include({ active: true })
       await test.review('blocked')
-      expect(await introspect(url, tokens.access_token)).to.deep.equal({ active: false })
+      expect((await introspect(url, tokens.access_token)).body).to.deep.equal({ active: false })
       const { rows } = await test.reviews.listDocumentClients({ first: 1, after: undefined })
       expect(rows[0]).to.include({ clientId, state: 'blocked' })
       expect(test.host.requests).to.have.length(2)
@@ -228,10 +223,10 @@ describe('Client ID Metadata Documents', () => {
       await using test = await start()
       const { url } = test.service
       const { tokens, configuration } = await getTokens(url, identity)
-      expect(await userinfoStatus(url, tokens.access_token)).to.equal(200)
+      expect((await userinfo(url, tokens.access_token)).status).to.equal(200)
       await test.review('blocked')
-      expect(await userinfoStatus(url, tokens.access_token)).to.equal(401)
-      expect(await introspect(url, tokens.access_token)).to.deep.equal({ active: false })
+      expect((await userinfo(url, tokens.access_token)).status).to.equal(401)
+      expect((await introspect(url, tokens.access_token)).body).to.deep.equal({ active: false })
       const refresh = oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
       expect(await refusal(refresh)).to.include('invalid_grant')
       expect(await refusal(signIn(url, identity))).to.include('invalid_client')
@@ -397,8 +392,8 @@ describe('Client ID Metadata Documents', () => {
       test.later(48 * HOUR_MS)
       const startedAtMs = performance.now()
       const tokens = await exchange()
-      expect(await userinfoStatus(url, tokens.access_token)).to.equal(200)
-      expect(await introspect(url, tokens.access_token)).to.include({ active: true })
+      expect((await userinfo(url, tokens.access_token)).status).to.equal(200)
+      expect((await introspect(url, tokens.access_token)).body).to.include({ active: true })
       expect(performance.now() - startedAtMs).to.be.below(1500)
       expect(test.host.requests).to.have.length(1)
     })
@@ -595,16 +590,8 @@ async function advertised({ url }: RunningService): Promise<unknown[]> {
 
 /** The authorization request of a browser that nobody is signed in with. */
 function authorizationRequest(url: string): URL {
-  const address = new URL(url + paths.authorization)
-  address.search = new URLSearchParams({
-    client_id: clientId,
-    redirect_uri: redirectUri,
-    response_type: 'code',
-    scope: 'openid',
-    code_challenge: 'a'.repeat(43),
-    code_challenge_method: 'S256',
-  }).toString()
-  return address
+  const fields = { client_id: clientId, redirect_uri: redirectUri, scope: 'openid' }
+  return authorizeUrl(url, { ...fields, resource: undefined, state: undefined })
 }
 
 /** Where the same person's browser is sent when the request is opened again. */
@@ -614,25 +601,6 @@ async function nextStop(
 ): Promise<string> {
   const response = await person.open(request)
   return response.headers.get('location') ?? (await response.text())
-}
-
-async function userinfoStatus(url: string, token: string): Promise<number> {
-  const response = await fetch(url + paths.userinfo, {
-    headers: { authorization: `Bearer ${token}` },
-  })
-  return response.status
-}
-
-async function introspect(url: string, token: string): Promise<unknown> {
-  const response = await fetch(url + paths.introspection, {
-    method: 'POST',
-    body: new URLSearchParams({
-      token,
-      client_id: resourceServer.clientId,
-      client_secret: resourceServer.clientSecret,
-    }),
-  })
-  return await response.json()
 }
 
 /** Name and words of what was refused, by a page or by an OAuth error. */

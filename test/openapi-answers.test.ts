@@ -7,6 +7,8 @@ import { storageGuard } from '../src/http/storage-guard.ts'
 import { MEMBER_READ } from '../src/scopes/catalogue.ts'
 import {
   askToAuthorize,
+  asPortal,
+  asResourceServer,
   authorizeUrl,
   codeVerifier,
   exchange,
@@ -17,7 +19,7 @@ import {
   revoke,
   userinfo,
 } from './support/client.ts'
-import { notes, portal, resourceServer, sam, startService } from './support/gatehouse.ts'
+import { notes, sam, startService } from './support/gatehouse.ts'
 import { messageOf } from './support/mcp.ts'
 import { documentCoverage, responseValidator } from './support/openapi.ts'
 import { sharedService } from './support/shared-service.ts'
@@ -25,16 +27,6 @@ import { type Answer, answerOf, encode, type Fields, postForm } from './support/
 
 /** An answer of the service, and which operation of the document gave it. */
 type Observed = readonly [path: string, method: 'GET' | 'POST', answer: Answer]
-
-const asPortal = {
-  client_id: portal.clientId,
-  redirect_uri: portal.redirectUri,
-  client_secret: portal.clientSecret,
-}
-const asResourceServer = {
-  client_id: resourceServer.clientId,
-  client_secret: resourceServer.clientSecret,
-}
 
 /** What of the document a real answer of these tests has shown. */
 const shown = documentCoverage()

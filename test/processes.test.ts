@@ -10,6 +10,7 @@ import { notes, sam } from './support/gatehouse.ts'
 import {
   type Balancer,
   configWith,
+  patientService,
   type ServiceProcess,
   startBalancer,
   startProcess,
@@ -42,8 +43,8 @@ describe('several processes on one PostgreSQL and one Redis', () => {
         signIn: { ...policy.signIn, failuresPerAccountAndAddressMax: FAILURES_MAX },
       })),
     }
-    first = opened.use(await startProcess(variables))
-    second = opened.use(await startProcess(variables))
+    first = opened.use(await startProcess(variables, patientService))
+    second = opened.use(await startProcess(variables, patientService))
     balancer.serve([first.url, second.url])
   })
   after(() => opened.disposeAsync())
@@ -160,10 +161,11 @@ describe('several processes on one PostgreSQL and one Redis', () => {
 describe('a process on a Redis Cluster', () => {
   it('serves the whole flow, and revocation ends it', async function () {
     await using cluster = await startRedisCluster(requireProgram(this, 'redis-server'))
-    await using service = await startProcess({
+    const variables = {
       SECRET: 'the-secret-of-these-tests-is-long-enough-to-be-one',
       REDIS_CLUSTER_NODES: cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(','),
-    })
+    }
+    await using service = await startProcess(variables, patientService)
     const { configuration, tokens } = await getTokens(service.url)
     const refreshed = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
     expect((await introspect(service.url, refreshed.access_token)).body.active).to.equal(true)

@@ -4,6 +4,7 @@ import { introspect, obtainCode, redeem, refresh } from './support/client.ts'
 import {
   configWith,
   type Pair,
+  patientService,
   startPair,
   temporaryFolder,
   type Variables,
@@ -16,9 +17,6 @@ import { postgresWithDemo } from './support/storages.ts'
 import type { Answer } from './support/wire.ts'
 
 const PARALLEL = 50
-
-/** These tests contend for few cores, not for a quick answer. */
-const patientService = [process.execPath, 'test/patient-worker.ts']
 
 /** As many at the same time, half of them at each process. */
 async function inParallel(

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 
 import { paths } from '../src/http/paths.ts'
 import {
+  asPortal,
   authorizeUrl,
   introspect,
   obtain,
@@ -14,12 +15,6 @@ import { notes, portal } from './support/gatehouse.ts'
 import { signIn } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
 import { type Answer, postForm, refusalOf } from './support/wire.ts'
-
-const asPortal = {
-  client_id: portal.clientId,
-  redirect_uri: portal.redirectUri,
-  client_secret: portal.clientSecret,
-}
 
 describe('POST /api/oauth/revoke', () => {
   const service = sharedService()

@@ -278,7 +278,7 @@ describe('A PostgreSQL server that fails', function () {
     } finally {
       server.thaw()
     }
-    await eventually(1_000, async () => {
+    await eventually(20_000, async () => {
       await database.kysely
         .insertInto('setting')
         .values({ name: 'a', value: '2', updated_at: 2 })
@@ -294,7 +294,7 @@ describe('A PostgreSQL server that fails', function () {
       await transaction.selectFrom('site').selectAll().execute()
       await server.kill()
       // Long enough for the end of the connection to arrive while no query is under way.
-      await eventually(1_000, async () => await rejection(database.ping()))
+      await eventually(20_000, async () => await rejection(database.ping()))
       await transaction.selectFrom('site').selectAll().execute()
     })
     try {
@@ -303,7 +303,7 @@ describe('A PostgreSQL server that fails', function () {
     } finally {
       await server.restart()
     }
-    await eventually(1_000, () => database.ping())
+    await eventually(20_000, () => database.ping())
   })
 
   it('reports a connection that breaks while nobody uses it, and the process lives on', async () => {
@@ -315,7 +315,7 @@ describe('A PostgreSQL server that fails', function () {
     )
     await database.ping()
     await server.restart()
-    await eventually(1_000, async () => expect(errors).not.to.be.empty)
+    await eventually(20_000, async () => expect(errors).not.to.be.empty)
     await database.ping()
   })
 

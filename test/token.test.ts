@@ -4,6 +4,8 @@ import { decodeJwt } from 'jose'
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { paths } from '../src/http/paths.ts'
 import {
+  asClaude,
+  asPortal,
   authorize,
   authorizeUrl,
   codeVerifier,
@@ -29,15 +31,8 @@ import { sharedService } from './support/shared-service.ts'
 import { type Answer, type Fields, postForm, refusalOf } from './support/wire.ts'
 
 const operator = {
-  client_id: 'integration-claude',
-  redirect_uri: 'https://claude.ai/api/mcp/auth_callback',
+  ...asClaude,
   scope: 'openid profile courses:read courses:write',
-}
-
-const asPortal = {
-  client_id: portal.clientId,
-  redirect_uri: portal.redirectUri,
-  client_secret: portal.clientSecret,
 }
 
 describe('POST /api/oauth/token', () => {

@@ -1,15 +1,10 @@
 import { expect } from 'chai'
 
 import { paths } from '../src/http/paths.ts'
-import { obtain, userinfo } from './support/client.ts'
+import { asClaude, obtain, userinfo } from './support/client.ts'
 import { notes, olivia, startService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
 import { answerOf, type Fields, postForm, refusalOf } from './support/wire.ts'
-
-const operator = {
-  client_id: 'integration-claude',
-  redirect_uri: 'https://claude.ai/api/mcp/auth_callback',
-}
 
 describe('/api/oauth/userinfo', () => {
   const service = sharedService()
@@ -54,8 +49,8 @@ describe('/api/oauth/userinfo', () => {
 
     it('and nothing of a site for a plain sign-in, which has none', async () => {
       const { url } = service()
-      const authorization: Fields = { ...operator, scope: 'openid profile', resource: undefined }
-      const token = { ...operator, resource: undefined }
+      const authorization: Fields = { ...asClaude, scope: 'openid profile', resource: undefined }
+      const token = { ...asClaude, resource: undefined }
       const tokens = await obtain(url, { authorization, token, person: olivia })
       const { body } = await userinfo(url, tokens.access_token)
       expect(body).to.have.all.keys('sub', 'name', 'picture')

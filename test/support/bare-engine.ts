@@ -16,7 +16,7 @@ import {
 
 import { paths } from '../../src/http/paths.ts'
 import { scopeNames } from '../../src/scopes/catalogue.ts'
-import { notes, portal, resourceServer } from './gatehouse.ts'
+import { claude, notes, portal, resourceServer } from './gatehouse.ts'
 
 /**
  * The engine as somebody would configure it who reads its documentation and our specification, and
@@ -34,12 +34,6 @@ export type Records = Map<string, AdapterPayload>
 
 export interface BareSetup {
   readonly adapter?: Configuration['adapter']
-}
-
-/** The client that a vendor platform has, as the service's configuration knows it. */
-const vendor = {
-  clientId: 'integration-claude',
-  redirectUri: 'https://claude.ai/api/mcp/auth_callback',
 }
 
 export async function startBareEngine(setup: BareSetup = {}): Promise<BareEngine> {
@@ -84,8 +78,8 @@ const clients: readonly ClientMetadata[] = [
     token_endpoint_auth_method: 'client_secret_post',
   },
   {
-    client_id: vendor.clientId,
-    redirect_uris: [vendor.redirectUri],
+    client_id: claude.clientId,
+    redirect_uris: [claude.redirectUri],
     token_endpoint_auth_method: 'none',
   },
   {
@@ -138,7 +132,7 @@ function configuration(url: string): Configuration {
       // Scope policy as the documentation suggests it; it runs after the resource was looked at.
       scope: (_ctx, value, client) => {
         const member = String(value ?? '').includes('account:')
-        if (client?.clientId !== vendor.clientId || !member) return
+        if (client?.clientId !== claude.clientId || !member) return
         throw new errors.InvalidScope('requested scope is not allowed', 'account')
       },
     },

@@ -6,7 +6,7 @@ import {
   makeHeadlessPerson,
 } from '../../src/cli/headless-person.ts'
 import { paths } from '../../src/http/paths.ts'
-import { notes, resourceServer, sam } from './gatehouse.ts'
+import { claude, notes, portal, resourceServer, sam } from './gatehouse.ts'
 import { MEMBER_SCOPE } from './relying-party.ts'
 import { type Answer, bearer, encode, type Fields, get, postForm } from './wire.ts'
 
@@ -16,6 +16,18 @@ import { type Answer, bearer, encode, type Fields, get, postForm } from './wire.
  * fields say else; fields replace its own, and undefined removes them. The address names the process
  * that is to answer, which need not be the one that began.
  */
+
+/** What makes a request that of another client. */
+export const asPortal = {
+  client_id: portal.clientId,
+  redirect_uri: portal.redirectUri,
+  client_secret: portal.clientSecret,
+}
+export const asClaude = { client_id: claude.clientId, redirect_uri: claude.redirectUri }
+export const asResourceServer = {
+  client_id: resourceServer.clientId,
+  client_secret: resourceServer.clientSecret,
+}
 
 /** Long enough for RFC 7636 §4.1, and the same in every test that needs no other. */
 export const codeVerifier = 'a-verifier-of-the-tests-that-is-long-enough-for-it'
@@ -184,8 +196,7 @@ export async function refresh(url: string, token: string, fields: Fields = {}): 
 export async function introspect(url: string, token: string, fields: Fields = {}): Promise<Answer> {
   return await postForm(url + paths.introspection, {
     token,
-    client_id: resourceServer.clientId,
-    client_secret: resourceServer.clientSecret,
+    ...asResourceServer,
     ...fields,
   })
 }

@@ -19,12 +19,19 @@ export const sam = { login: 'sam@northlight.example', password: 'correct-horse-s
 export const olivia = { login: 'olivia@northlight.example', password: 'correct-horse-olivia' }
 export const amir = { login: 'amir@northlight.example', password: 'correct-horse-amir' }
 export const marco = { login: 'marco@openkitchen.example', password: 'correct-horse-marco' }
+export const noor = { login: 'noor@northlight.example', password: 'correct-horse-noor' }
+export const june = { login: 'june@openkitchen.example', password: 'correct-horse-june' }
 export const theo = { login: 'theo@northlight.example', password: 'correct-horse-theo' }
 export const notes = { clientId: 'northlight-notes', redirectUri: 'http://127.0.0.1:9/callback' }
 export const portal = {
   clientId: 'northlight-portal',
   clientSecret: 'demo-only-secret-of-the-northlight-student-portal-0001',
   redirectUri: 'https://portal.example/callback',
+}
+/** The client of a vendor platform, from config/integrations.json. */
+export const claude = {
+  clientId: 'integration-claude',
+  redirectUri: 'https://claude.ai/api/mcp/auth_callback',
 }
 export const resourceServer = {
   clientId: 'demo-resource-server',

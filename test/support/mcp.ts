@@ -1,20 +1,12 @@
-import { request as httpRequest } from 'node:http'
-
 import type { Answers } from '../../src/cli/headless-person.ts'
 import { paths } from '../../src/http/paths.ts'
 import { olivia } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
+import { type Answer, answerOf, send as sendOnWire } from './wire.ts'
 
 /** Messages of either generation of the protocol (design 23). */
 export const eras = ['2026-07-28', '2025-11-25'] as const
 export type Era = (typeof eras)[number]
-
-export interface ToolAnswer {
-  readonly status: number
-  readonly headers: Headers
-  // biome-ignore lint/suspicious/noExplicitAny: the body is whatever the service sent
-  readonly body: any
-}
 
 export interface Sending {
   /** The parameters of the message. */
@@ -29,7 +21,7 @@ export async function postRaw(
   url: string,
   body: string | Uint8Array<ArrayBuffer>,
   headers: Readonly<Record<string, string>> = {},
-): Promise<ToolAnswer> {
+): Promise<Answer> {
   const response = await fetch(url + paths.mcp, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
@@ -43,7 +35,7 @@ export async function send(
   url: string,
   method: string,
   { params = {}, token, era = '2025-11-25', headers = {} }: Sending = {},
-): Promise<ToolAnswer> {
+): Promise<Answer> {
   const { message, headers: own } = messageOf(method, era, params)
   return await postRaw(url, JSON.stringify(message), {
     accept: 'application/json, text/event-stream',
@@ -88,7 +80,7 @@ export async function callTool(
   url: string,
   name: string,
   { values = {}, ...sending }: Calling = {},
-): Promise<ToolAnswer> {
+): Promise<Answer> {
   return await send(url, 'tools/call', { ...sending, params: { name, arguments: values } })
 }
 
@@ -126,23 +118,15 @@ export async function postWithHeaders(
   url: string,
   headers: Readonly<Record<string, string | string[]>>,
   method = 'POST',
-): Promise<ToolAnswer> {
-  const { promise, resolve, reject } = Promise.withResolvers<ToolAnswer>()
-  const request = httpRequest(url + paths.mcp, { method, headers }, (response) => {
-    const chunks: Buffer[] = []
-    response.on('data', (chunk: Buffer) => chunks.push(chunk))
-    response.on('end', () => {
-      const text = Buffer.concat(chunks).toString()
-      resolve({
-        status: response.statusCode ?? 0,
-        headers: new Headers(response.headers as Record<string, string>),
-        body: parse(text),
-      })
-    })
+): Promise<Answer> {
+  return await sendOnWire(url, {
+    method,
+    path: paths.mcp,
+    headers: Object.entries(headers).flatMap(([name, values]) =>
+      [values].flat().flatMap((value) => [name, value]),
+    ),
+    ...(method === 'POST' && { body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }) }),
   })
-  request.on('error', reject)
-  request.end(method === 'POST' ? JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }) : '')
-  return await promise
 }
 
 /** An operator's token by a client that registered itself on a loopback address. */
@@ -165,17 +149,4 @@ export async function operatorToken(
   const asked = `openid ${scope}`
   const { tokens } = await getTokens(url, { clientId, redirectUri, scope: asked, person })
   return tokens.access_token
-}
-
-async function answerOf(response: Response): Promise<ToolAnswer> {
-  const text = await response.text()
-  return { status: response.status, headers: response.headers, body: parse(text) }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }

@@ -11,12 +11,10 @@ import { makeCursors } from '../../src/store/cursor.ts'
 import type { Database } from '../../src/store/database.ts'
 import { configFolder, notes, type RunningService, sam } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
+import { type Answer, answerOf } from './wire.ts'
 
-export interface MemberAnswer {
-  readonly status: number
-  readonly headers: Headers
-  readonly text: string
-  /** The parsed body; null when there is none. */
+export interface MemberAnswer extends Answer {
+  /** The parsed body. */
   readonly body: MemberBody
 }
 
@@ -52,14 +50,7 @@ export async function askMember(
     },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   })
-  const text = await response.text()
-  const isJson = /json/.test(response.headers.get('content-type') ?? '')
-  return {
-    status: response.status,
-    headers: response.headers,
-    text,
-    body: isJson ? JSON.parse(text) : null,
-  }
+  return await answerOf(response)
 }
 
 /** The data of a query that has to succeed. */

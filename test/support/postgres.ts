@@ -72,7 +72,7 @@ export async function startPostgres(
     async restart() {
       await program.kill()
       // The processes of the old server give its memory back a moment after it has ended.
-      program = await eventually(5_000, start)
+      program = await eventually(30_000, start)
     },
     async [Symbol.asyncDispose]() {
       program.thaw()

@@ -41,6 +41,9 @@ export interface ServiceProcess extends AsyncDisposable {
 
 const START_TIMEOUT_MS = 45_000
 
+/** Waits for storage as long as it takes: for tests of what is answered, and not of how soon. */
+export const patientService: readonly string[] = [process.execPath, 'test/patient-worker.ts']
+
 export type Variables = Readonly<Record<string, string>>
 
 /**

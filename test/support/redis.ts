@@ -88,7 +88,7 @@ export async function startRedisCluster(file: string): Promise<RedisCluster> {
   )
   const [first, ...others] = nodes
   await Promise.all(others.map(({ port }) => first?.ask('CLUSTER', 'MEET', '127.0.0.1', port)))
-  await eventually(10_000, async () => {
+  await eventually(40_000, async () => {
     for (const node of nodes) {
       const info = String(await node.ask('CLUSTER', 'INFO'))
       if (!info.includes('cluster_state:ok')) throw new Error(info)
