@@ -2,48 +2,11 @@ import type { Kysely } from 'kysely'
 
 import { scopeNames } from '../scopes/catalogue.ts'
 import type { Database } from '../store/database.ts'
-import { type ListOrder, type Page, type PageRequest, readPage } from '../store/keyset.ts'
+import { type ListOrder, type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
 import { CALL_DAYS, dayOf } from './grant-store.ts'
 
-/**
- * Connections as people see them: everything that one person allowed one client at one site is one
- * line, from however many browsers it was allowed.
- */
-export interface GrantUse {
-  /** In the order of the catalogue. */
-  readonly scopes: readonly string[]
-  /** When the person first allowed it. */
-  readonly grantedAt: number
-  readonly lastUsedAt: number | undefined
-  /** Calls in the last `CALL_DAYS` days. */
-  readonly calls: number
-}
-
-export interface ConnectedApp extends GrantUse {
-  readonly clientId: string
-  readonly clientName: string
-  readonly clientOrigin: string
-  readonly site: { readonly id: string; readonly name: string } | undefined
-}
-
-export interface ConnectedPerson extends GrantUse {
-  readonly personId: string
-  readonly name: string
-  readonly email: string
-}
-
-export interface GrantLists {
-  /** What a person allowed, the newest first. */
-  listApps(personId: string, request: PageRequest): Promise<Page<ConnectedApp>>
-  /** The names of one line of that list, while it is there. */
-  findApp(line: AppLine): Promise<{ clientName: string; siteName: string | undefined } | undefined>
-  /** Who allowed a client, the newest first. */
-  listPeople(clientId: string, request: PageRequest): Promise<Page<ConnectedPerson>>
-  /** One person of that list. */
-  findPerson(clientId: string, personId: string): Promise<{ name: string } | undefined>
-  countPeople(clientId: string): Promise<number>
-}
+export type GrantLists = ReturnType<typeof makeGrantLists>
 
 /** One line of a person's list. */
 export interface AppLine {
@@ -58,10 +21,14 @@ const OWN_CLIENT_ORIGIN = 'first_party'
 // The site of a plain sign-in, where a value and not its absence is needed.
 const NO_SITE = ''
 
-export function makeGrantLists(database: Database, now: () => number): GrantLists {
-  const { kysely } = database
+/**
+ * Connections as people see them: everything that one person allowed one client at one site is one
+ * line, from however many browsers it was allowed.
+ */
+export function makeGrantLists({ kysely }: Database, now: () => number) {
   return {
-    async listApps(personId, request) {
+    /** What a person allowed, the newest first. */
+    async listApps(personId: string, request: PageRequest) {
       const page = await readPage(appsOf(kysely, personId, now()), newestFirst, request)
       const uses = await usesOf(kysely, { column: 'person_id', value: personId, nowMs: now() })
       const rows = page.rows.map(({ id, site_id, ...row }) => ({
@@ -77,7 +44,8 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
       return { ...page, rows }
     },
 
-    async findApp({ personId, clientId, siteId }) {
+    /** The names of one line of that list, while it is there. */
+    async findApp({ personId, clientId, siteId }: AppLine) {
       const row = await liveGrants(kysely, now())
         .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')
         .leftJoin('site', 'site.id', 'g.site_id')
@@ -93,7 +61,8 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
       return row && { clientName: row.client_name, siteName: row.site_name ?? undefined }
     },
 
-    async listPeople(clientId, request) {
+    /** Who allowed a client, the newest first. */
+    async listPeople(clientId: string, request: PageRequest) {
       const page = await readPage(peopleOf(kysely, clientId, now()), newestFirst, request)
       const uses = await usesOf(kysely, {
         column: 'client_id',
@@ -110,7 +79,8 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
       return { ...page, rows }
     },
 
-    async findPerson(clientId, personId) {
+    /** One person of that list. */
+    async findPerson(clientId: string, personId: string) {
       return await liveGrants(kysely, now())
         .innerJoin('person', 'person.id', 'g.person_id')
         .select('person.name')
@@ -119,7 +89,7 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
         .executeTakeFirst()
     },
 
-    async countPeople(clientId) {
+    async countPeople(clientId: string) {
       const { people } = await liveGrants(kysely, now())
         .select((eb) => eb.fn.count<number>('g.person_id').distinct().as('people'))
         .where('g.client_id', '=', clientId)
@@ -241,11 +211,14 @@ async function usesOf(
 function useOf(
   row: { readonly granted_at: number; readonly last_used_at: number | null },
   uses: Uses | undefined,
-): GrantUse {
+) {
   return {
+    /** In the order of the catalogue. */
     scopes: scopeNames().filter((name) => uses?.scopes.has(name)),
+    /** When the person first allowed it. */
     grantedAt: Number(row.granted_at),
     lastUsedAt: row.last_used_at === null ? undefined : Number(row.last_used_at),
+    /** Calls in the last `CALL_DAYS` days. */
     calls: uses?.calls ?? 0,
   }
 }
