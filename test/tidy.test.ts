@@ -78,7 +78,6 @@ const surfacesWithTooMany = [
   'src/account/routes.ts',
   'src/admin/application-routes.ts',
   'src/graphql/routes.ts',
-  'src/interaction/routes.ts',
   'src/mcp/routes.ts',
 ]
 
