@@ -30,7 +30,9 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
     /** What a person allowed, the newest first. */
     async listApps(personId: string, request: PageRequest) {
       const page = await readPage(appsOf(kysely, personId, now()), newestFirst, request)
-      const uses = await usesOf(kysely, { column: 'person_id', value: personId, nowMs: now() })
+      const grants = liveGrants(kysely, now()).where('g.person_id', '=', personId)
+      const lineOf = (grant: GrantKey) => `${grant.client_id} ${grant.site_id ?? NO_SITE}`
+      const uses = await usesOf(grants, now(), lineOf)
       const rows = page.rows.map(({ id, site_id, ...row }) => ({
         clientId: row.client_id,
         clientName: row.client_name,
@@ -64,12 +66,12 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
     /** Who allowed a client, the newest first. */
     async listPeople(clientId: string, request: PageRequest) {
       const page = await readPage(peopleOf(kysely, clientId, now()), newestFirst, request)
-      const uses = await usesOf(kysely, {
-        column: 'client_id',
-        value: clientId,
-        people: page.rows.map(({ id }) => id),
-        nowMs: now(),
-      })
+      // Of the people of this page only, because a client may have very many.
+      const people = page.rows.map(({ id }) => id)
+      const grants = liveGrants(kysely, now())
+        .where('g.client_id', '=', clientId)
+        .where('g.person_id', 'in', people)
+      const uses = await usesOf(grants, now(), ({ person_id }) => person_id)
       const rows = page.rows.map((row) => ({
         personId: row.id,
         name: row.name,
@@ -166,23 +168,19 @@ interface Uses {
   calls: number
 }
 
-interface UsesQuestion {
-  readonly column: 'person_id' | 'client_id'
-  readonly value: string
-  /** Only these people, of a client that may have very many. */
-  readonly people?: readonly string[]
-  readonly nowMs: number
+interface GrantKey {
+  readonly client_id: string
+  readonly person_id: string
+  readonly site_id: string | null
 }
 
-/** Scopes and calls of each line, by its id. */
+/** Scopes and calls of each line of these grants, by its id. */
 async function usesOf(
-  kysely: Kysely<Schema>,
-  { column, value, people, nowMs }: UsesQuestion,
+  grants: ReturnType<typeof liveGrants>,
+  nowMs: number,
+  lineOf: (grant: GrantKey) => string,
 ): Promise<Map<string, Uses>> {
-  const lines = liveGrants(kysely, nowMs)
-    .where(`g.${column}`, '=', value)
-    .$if(people !== undefined, (query) => query.where('g.person_id', 'in', people ?? []))
-    .select(['g.client_id', 'g.person_id', 'g.site_id'])
+  const lines = grants.select(['g.client_id', 'g.person_id', 'g.site_id'])
   const [scopes, calls] = await Promise.all([
     lines
       .innerJoin('oauth_grant_scope as s', 's.grant_id', 'g.id')
@@ -197,8 +195,8 @@ async function usesOf(
       .execute(),
   ])
   const uses = new Map<string, Uses>()
-  const at = (row: { client_id: string; person_id: string; site_id: string | null }) => {
-    const id = column === 'client_id' ? row.person_id : `${row.client_id} ${row.site_id ?? NO_SITE}`
+  const at = (grant: GrantKey) => {
+    const id = lineOf(grant)
     const known = uses.get(id) ?? { scopes: new Set(), calls: 0 }
     uses.set(id, known)
     return known

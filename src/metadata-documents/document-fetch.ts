@@ -1,11 +1,6 @@
 /** Asks for one document; the caller has put into it all that makes the request safe. */
 export type RequestDocument = () => Promise<Response>
 
-export interface FetchedDocument {
-  readonly text: string
-  readonly cacheControl: string | null
-}
-
 export interface FetchFailure {
   readonly why: string
   /** Whether the host said that the document is not there any more, so that no copy may stand in. */
@@ -21,7 +16,7 @@ const DOCUMENT_BYTES_MAX = 5120
  */
 export async function readDocument(
   request: RequestDocument,
-): Promise<FetchedDocument | FetchFailure> {
+): Promise<{ text: string; cacheControl: string | null } | FetchFailure> {
   try {
     const response = await request()
     const problem = problemOf(response)

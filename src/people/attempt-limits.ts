@@ -7,6 +7,7 @@ export type AttemptLimits = ReturnType<typeof makeAttemptLimits>
 
 export interface Attempt {
   readonly login: string
+  /** The caller's network address. */
   readonly address: string
 }
 
