@@ -8,15 +8,12 @@ import type { ApplicationType, ClientAuthMethod } from '../store/oauth-tables.ts
  * table. The engine validates clients too, and refuses one that it dislikes at every request;
  * whatever passes here passes there.
  */
-export interface ApplicationEntry {
+export interface CheckedApplication {
   readonly name: string
   readonly redirectUris: readonly string[]
   readonly authMethod: ClientAuthMethod
-  readonly scopes: readonly string[]
-}
-
-export interface CheckedApplication extends ApplicationEntry {
   readonly applicationType: ApplicationType
+  readonly scopes: readonly string[]
 }
 
 /** What is wrong with an entry, in sentences that stand beside the field. */
@@ -65,25 +62,16 @@ export function checkEntry(typed: TypedEntry, loopbackHosts: readonly string[]):
   const problems: EntryProblems = {
     ...optional('name', problemOfName(name)),
     ...optional('redirectUris', problemsOfUris(redirectUris, { authMethod, loopbackHosts })),
-    ...optional(
-      'authMethod',
-      /^(none|client_secret_post)$/.test(typed.authMethod)
-        ? undefined
-        : 'Choose whether the application can keep a secret.',
-    ),
-    ...optional(
-      'scopes',
-      typed.scopes.every((name) => choosableScopes.some((scope) => scope.name === name))
-        ? undefined
-        : 'Choose from the listed abilities only.',
-    ),
+    ...(authMethod !== typed.authMethod && {
+      authMethod: 'Choose whether the application can keep a secret.',
+    }),
+    ...(!typed.scopes.every((name) => choosableScopes.some((scope) => scope.name === name)) && {
+      scopes: 'Choose from the listed abilities only.',
+    }),
   }
   if (Object.keys(problems).length > 0) return { kind: 'bad', problems }
   const applicationType = typeOf(redirectUris, authMethod)
-  return {
-    kind: 'good',
-    application: { name, redirectUris, authMethod, scopes, applicationType },
-  }
+  return { kind: 'good', application: { name, redirectUris, authMethod, scopes, applicationType } }
 }
 
 function optional<Key extends keyof EntryProblems>(key: Key, problem: EntryProblems[Key]) {

@@ -1,58 +1,32 @@
 import type { Kysely } from 'kysely'
 
-import { type Page, type PageRequest, readPage } from '../store/keyset.ts'
-import type { ApplicationType, ClientAuthMethod } from '../store/oauth-tables.ts'
+import { type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
 
 /** An OAuth application as the operators of its site see it. */
-export interface Application {
-  readonly clientId: string
-  readonly siteId: string
-  readonly name: string
-  readonly authMethod: ClientAuthMethod
-  readonly applicationType: ApplicationType
-  readonly redirectUris: readonly string[]
-  readonly scopes: readonly string[]
-  readonly secrets: readonly SecretHint[]
-  readonly createdAt: number
-  readonly createdBy: string | undefined
-  readonly disabledAt: number | undefined
-}
+export type Application = NonNullable<Awaited<ReturnType<typeof findApplication>>>
 
-/** What is known of a secret after it was shown: by its last characters people tell two apart. */
-export interface SecretHint {
-  readonly id: string
-  readonly hint: string
-  readonly createdAt: number
-  readonly expiresAt: number | undefined
-}
+export type ApplicationLine = Awaited<ReturnType<typeof listApplications>>['rows'][number]
 
-export interface ApplicationLine {
-  readonly clientId: string
-  readonly name: string
-  readonly authMethod: ClientAuthMethod
-  readonly disabled: boolean
+function applicationsOf(kysely: Kysely<Schema>, siteId: string) {
+  return kysely
+    .selectFrom('oauth_application as app')
+    .where('app.site_id', '=', siteId)
+    .where('app.kind', '=', 'site')
+    .where('app.deleted_at', 'is', null)
 }
 
 /** An application of this very site; that of another site is as good as none. */
-export async function findApplication(
-  kysely: Kysely<Schema>,
-  siteId: string,
-  clientId: string,
-): Promise<Application | undefined> {
-  const row = await kysely
-    .selectFrom('oauth_application as app')
+export async function findApplication(kysely: Kysely<Schema>, siteId: string, clientId: string) {
+  const row = await applicationsOf(kysely, siteId)
     .leftJoin('person', 'person.id', 'app.created_by')
     .selectAll('app')
     .select('person.name as creator')
     .where('app.client_id', '=', clientId)
-    .where('app.site_id', '=', siteId)
-    .where('app.kind', '=', 'site')
-    .where('app.deleted_at', 'is', null)
     .executeTakeFirst()
   if (!row) return undefined
   return {
-    clientId: row.client_id,
+    clientId,
     siteId,
     name: row.name,
     authMethod: row.auth_method,
@@ -77,21 +51,17 @@ async function readLists(kysely: Kysely<Schema>, clientId: string) {
     .where('client_id', '=', clientId)
     .orderBy('scope')
     .execute()
+  // What is known of a secret after it was shown: by its last characters people tell two apart.
   const secrets = await kysely
     .selectFrom('client_secret')
-    .select(['id', 'hint', 'created_at', 'expires_at'])
+    .select(['id', 'hint', 'created_at as createdAt', 'expires_at as expiresAt'])
     .where('client_id', '=', clientId)
     .orderBy('created_at')
     .execute()
   return {
     redirectUris: uris.map(({ uri }) => uri),
     scopes: scopes.map(({ scope }) => scope),
-    secrets: secrets.map(({ id, hint, created_at, expires_at }) => ({
-      id,
-      hint,
-      createdAt: created_at,
-      expiresAt: expires_at ?? undefined,
-    })),
+    secrets,
   }
 }
 
@@ -100,18 +70,12 @@ export async function listApplications(
   kysely: Kysely<Schema>,
   siteId: string,
   request: PageRequest,
-): Promise<Page<ApplicationLine>> {
-  const applications = kysely
-    .selectFrom('oauth_application')
-    .selectAll()
-    .where('site_id', '=', siteId)
-    .where('kind', '=', 'site')
-    .where('deleted_at', 'is', null)
+) {
   const page = await readPage(
-    applications,
+    applicationsOf(kysely, siteId).selectAll(),
     {
-      by: 'created_at',
-      id: 'client_id',
+      by: 'app.created_at',
+      id: 'app.client_id',
       direction: 'desc',
       placeOf: (row) => [row.created_at, row.client_id],
     },

@@ -22,25 +22,18 @@ export interface EndedRequest {
   readonly detail?: string | undefined
 }
 
-/**
- * The last refusals of each OAuth application, for its operator. They gather in memory and are
- * written every few seconds, so that no request waits for them; each client keeps a few, so that
- * somebody who provokes refusals by the million fills nothing.
- */
-export interface ClientRefusals {
-  /** Never waits, never fails. */
-  note(refusal: Refusal): void
-  /** Notes a request that was refused to a client; any other is nothing to it. */
-  hear(line: EndedRequest): void
-  flush(): Promise<void>
-  list(clientId: string): Promise<Refusal[]>
-}
+export type ClientRefusals = ReturnType<typeof makeClientRefusals>
 
 export const REFUSALS_PER_CLIENT = 50
 const CLIENTS_WAITING_MAX = 500
 const REASON_LENGTH_MAX = 300
 
-export function makeClientRefusals({ kysely }: Database): ClientRefusals {
+/**
+ * The last refusals of each OAuth application, for its operator. They gather in memory and are
+ * written every few seconds, so that no request waits for them; each client keeps a few, so that
+ * somebody who provokes refusals by the million fills nothing.
+ */
+export function makeClientRefusals({ kysely }: Database) {
   let waiting = new Map<string, Refusal[]>()
 
   const write = async (clientId: string, refusals: readonly Refusal[]) => {
@@ -75,11 +68,13 @@ export function makeClientRefusals({ kysely }: Database): ClientRefusals {
   }
 
   return {
+    /** Never waits, never fails. */
     note,
 
-    hear({ id: requestId, at: occurredAt, route, client: clientId, error, detail: reason }) {
-      if (clientId === undefined || error === undefined) return
-      note({ clientId, occurredAt, route, error, reason, requestId })
+    /** Notes a request that was refused to a client; any other is nothing to it. */
+    hear({ id, at, route, client, error, detail }: EndedRequest): void {
+      if (client === undefined || error === undefined) return
+      note({ clientId: client, occurredAt: at, route, error, reason: detail, requestId: id })
     },
 
     async flush() {
@@ -89,23 +84,17 @@ export function makeClientRefusals({ kysely }: Database): ClientRefusals {
       for (const [clientId, refusals] of taken) await write(clientId, refusals)
     },
 
-    async list(clientId) {
+    async list(clientId: string): Promise<Refusal[]> {
       const rows = await kysely
         .selectFrom('client_refusal')
-        .selectAll()
+        .select(['client_id as clientId', 'occurred_at as occurredAt', 'request_id as requestId'])
+        .select(['route', 'error', 'reason'])
         .where('client_id', '=', clientId)
         .orderBy('occurred_at', 'desc')
         .orderBy('id', 'desc')
         .limit(REFUSALS_PER_CLIENT)
         .execute()
-      return rows.map((row) => ({
-        clientId: row.client_id,
-        occurredAt: row.occurred_at,
-        route: row.route,
-        error: row.error,
-        reason: row.reason ?? undefined,
-        requestId: row.request_id,
-      }))
+      return rows.map((row) => ({ ...row, reason: row.reason ?? undefined }))
     },
   }
 }

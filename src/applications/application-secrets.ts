@@ -3,50 +3,47 @@ import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
-import { makeSecret } from '../clients/secret.ts'
+import { hintOf, makeSecret } from '../clients/secret.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Application } from './application-lists.ts'
+
+export const LIVE_SECRETS_MAX = 2
+
+export type ApplicationSecrets = ReturnType<typeof makeApplicationSecrets>
 
 /**
  * The secrets of a confidential application. Two may live at once, so that the application can
  * change over without a moment in which neither works; the last one stays.
  */
-export interface ApplicationSecrets {
-  /** @returns the secret, shown once; nothing when two live already */
-  add(app: Application, actor: Actor): Promise<string | undefined>
-  /** @returns false when it is not there, or the only one */
-  remove(app: Application, secretId: string, actor: Actor): Promise<boolean>
-}
-
-export const LIVE_SECRETS_MAX = 2
-
-export function makeApplicationSecrets({ kysely }: Database): ApplicationSecrets {
+export function makeApplicationSecrets({ kysely }: Database) {
   return {
-    add: async (app, actor) =>
+    /** @returns the secret, shown once; nothing when two live already */
+    add: async ({ clientId, siteId, authMethod }: Application, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
-        const live = await lockAndList(trx, app.clientId, actor.now)
-        if (app.authMethod === 'none' || live.length >= LIVE_SECRETS_MAX) return undefined
-        const secret = await insertSecret(trx, app.clientId, actor.now)
+        const live = await lockAndList(trx, clientId, actor.now)
+        if (authMethod === 'none' || live.length >= LIVE_SECRETS_MAX) return undefined
+        const secret = await insertSecret(trx, clientId, actor.now)
         await recordAuditEvent(trx, actor, {
           action: 'secret.add',
-          subject: { kind: 'application', id: app.clientId },
-          siteId: app.siteId,
-          after: { hint: secret.slice(-4) },
+          subject: { kind: 'application', id: clientId },
+          siteId,
+          after: { hint: hintOf(secret) },
         })
         return secret
       }),
 
-    remove: async (app, secretId, actor) =>
+    /** @returns false when it is not there, or the only one */
+    remove: async ({ clientId, siteId }: Application, secretId: string, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
-        const live = await lockAndList(trx, app.clientId, actor.now)
+        const live = await lockAndList(trx, clientId, actor.now)
         const secret = live.find(({ id }) => id === secretId)
         if (!secret || live.length < 2) return false
         await trx.deleteFrom('client_secret').where('id', '=', secretId).execute()
         await recordAuditEvent(trx, actor, {
           action: 'secret.remove',
-          subject: { kind: 'application', id: app.clientId },
-          siteId: app.siteId,
+          subject: { kind: 'application', id: clientId },
+          siteId,
           before: { hint: secret.hint },
         })
         return true
@@ -60,17 +57,11 @@ export async function insertSecret(
   clientId: string,
   nowMs: number,
 ): Promise<string> {
-  const { secret, digest, hint } = makeSecret()
+  const { secret, ...stored } = makeSecret()
+  const row = { id: randomUUID(), client_id: clientId, created_at: nowMs, expires_at: null }
   await trx
     .insertInto('client_secret')
-    .values({
-      id: randomUUID(),
-      client_id: clientId,
-      digest,
-      hint,
-      created_at: nowMs,
-      expires_at: null,
-    })
+    .values({ ...row, ...stored })
     .execute()
   return secret
 }

@@ -15,44 +15,28 @@ import type { CheckedApplication } from './application-form.ts'
 import { type Application, findApplication } from './application-lists.ts'
 import { insertSecret } from './application-secrets.ts'
 
-/**
- * How operators change the OAuth applications of their site. Each change is one transaction with its
- * line in the audit trail, and with the end of every connection that it makes impossible.
- */
-export interface ApplicationStore {
-  /** @returns the client_id and, of a confidential client, its secret; or nothing at the limit */
-  create(
-    siteId: string,
-    entry: CheckedApplication,
-    actor: Actor,
-  ): Promise<{ clientId: string; secret: string | undefined } | undefined>
-  /** @returns the grants that ended because they held scopes which were taken away */
-  update(app: Application, entry: CheckedApplication, actor: Actor): Promise<readonly string[]>
-  setEnabled(app: Application, enabled: boolean, actor: Actor): Promise<void>
-  /** @returns the grants that ended */
-  remove(app: Application, actor: Actor): Promise<readonly string[]>
-  /** Ends the connections of one person with the application, or of everybody. */
-  disconnect(
-    app: Application,
-    personId: string | undefined,
-    actor: Actor,
-  ): Promise<readonly string[]>
-}
-
 export const APPLICATIONS_PER_SITE_MAX = 200
 
-export function makeApplicationStore(database: Database): ApplicationStore {
+export type ApplicationStore = ReturnType<typeof makeApplicationStore>
+
+/**
+ * How operators change the OAuth applications of their site. Each change is one transaction with its
+ * line in the audit trail, and with the end of every grant that it makes impossible.
+ */
+export function makeApplicationStore({ kysely }: Database) {
   const changing = async <Result>(work: (trx: Transaction<Schema>) => Promise<Result>) =>
-    await database.kysely.transaction().execute(work)
+    await kysely.transaction().execute(work)
 
   return {
-    create: async (siteId, entry, actor) =>
+    /** @returns the client_id and, of a confidential client, its secret; or nothing at the limit */
+    create: async (siteId: string, entry: CheckedApplication, actor: Actor) =>
       await changing(async (trx) => await create(trx, { siteId, entry, actor })),
 
-    update: async (app, entry, actor) =>
+    /** @returns the grants that ended because they held scopes which were taken away */
+    update: async (app: Application, entry: CheckedApplication, actor: Actor) =>
       await changing(async (trx) => await update(trx, { app, entry, actor })),
 
-    setEnabled: async (app, enabled, actor) =>
+    setEnabled: async (app: Application, enabled: boolean, actor: Actor) =>
       await changing(async (trx) => {
         const { numUpdatedRows } = await trx
           .updateTable('oauth_application')
@@ -67,7 +51,8 @@ export function makeApplicationStore(database: Database): ApplicationStore {
         await recordAuditEvent(trx, actor, { ...subjectOf(app), action })
       }),
 
-    remove: async (app, actor) =>
+    /** @returns the grants that ended */
+    remove: async (app: Application, actor: Actor) =>
       await changing(async (trx) => {
         const { numUpdatedRows } = await trx
           .updateTable('oauth_application')
@@ -76,11 +61,8 @@ export function makeApplicationStore(database: Database): ApplicationStore {
           .where('deleted_at', 'is', null)
           .executeTakeFirstOrThrow()
         if (numUpdatedRows === 0n) return []
-        const ended = await endGrants(
-          trx,
-          { clientId: app.clientId },
-          { reason: 'the application was deleted', nowMs: actor.now },
-        )
+        const why = { reason: 'the application was deleted', nowMs: actor.now } as const
+        const ended = await endGrants(trx, { clientId: app.clientId }, why)
         await recordAuditEvent(trx, actor, {
           ...subjectOf(app),
           action: 'application.delete',
@@ -90,14 +72,12 @@ export function makeApplicationStore(database: Database): ApplicationStore {
         return ended
       }),
 
-    disconnect: async (app, personId, actor) =>
+    /** Ends the grants of one person to the application, or of everybody. */
+    disconnect: async (app: Application, personId: string | undefined, actor: Actor) =>
       await changing(async (trx) => {
         const whose = personId === undefined ? {} : { personId }
-        const ended = await endGrants(
-          trx,
-          { clientId: app.clientId, ...whose },
-          { reason: 'an operator ended it', nowMs: actor.now },
-        )
+        const why = { reason: 'an operator ended it', nowMs: actor.now } as const
+        const ended = await endGrants(trx, { clientId: app.clientId, ...whose }, why)
         if (ended.length === 0) return ended
         await recordAuditEvent(trx, actor, {
           ...subjectOf(app),
@@ -110,13 +90,10 @@ export function makeApplicationStore(database: Database): ApplicationStore {
   }
 }
 
-interface Creation {
-  readonly siteId: string
-  readonly entry: CheckedApplication
-  readonly actor: Actor
-}
-
-async function create(trx: Transaction<Schema>, { siteId, entry, actor }: Creation) {
+async function create(
+  trx: Transaction<Schema>,
+  { siteId, entry, actor }: { siteId: string; entry: CheckedApplication; actor: Actor },
+) {
   const { existing } = await trx
     .selectFrom('oauth_application')
     .select((eb) => eb.fn.countAll<number>().as('existing'))
@@ -153,13 +130,10 @@ async function create(trx: Transaction<Schema>, { siteId, entry, actor }: Creati
   return { clientId, secret }
 }
 
-interface Update {
-  readonly app: Application
-  readonly entry: CheckedApplication
-  readonly actor: Actor
-}
-
-async function update(trx: Transaction<Schema>, { app, entry, actor }: Update): Promise<string[]> {
+async function update(
+  trx: Transaction<Schema>,
+  { app, entry, actor }: { app: Application; entry: CheckedApplication; actor: Actor },
+) {
   // The update locks the row, so that what is compared below cannot change any more.
   await trx
     .updateTable('oauth_application')
@@ -169,13 +143,10 @@ async function update(trx: Transaction<Schema>, { app, entry, actor }: Update): 
   const before = (await findApplication(trx, app.siteId, app.clientId)) ?? app
   await replaceLists(trx, app.clientId, entry)
   const withScopes = before.scopes.filter((scope) => !entry.scopes.includes(scope))
+  const reason = 'a scope of it was taken from the application'
   const ended =
     withScopes.length > 0
-      ? await endGrants(
-          trx,
-          { clientId: app.clientId, withScopes },
-          { reason: 'a scope of it was taken from the application', nowMs: actor.now },
-        )
+      ? await endGrants(trx, { clientId: app.clientId, withScopes }, { reason, nowMs: actor.now })
       : []
   await recordAuditEvent(trx, actor, {
     ...subjectOf(app),

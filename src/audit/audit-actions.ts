@@ -20,9 +20,7 @@ export const auditActions = {
 
 export type AuditAction = keyof typeof auditActions
 
-const wordsOf: ReadonlyMap<string, string> = new Map(Object.entries(auditActions))
-
 /** The words for an action; one that another version wrote is told as it is stored. */
 export function auditWords(action: string): string {
-  return wordsOf.get(action) ?? action
+  return Object.hasOwn(auditActions, action) ? auditActions[action as AuditAction] : action
 }

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 
 import type { Database } from '../store/database.ts'
-import { type Page, type PageRequest, readPage } from '../store/keyset.ts'
+import { type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
 import { type AuditAction, auditWords } from './audit-actions.ts'
 
@@ -25,17 +25,7 @@ export interface Change {
   readonly after?: Record<string, unknown> | undefined
 }
 
-export interface AuditEntry {
-  readonly occurredAt: number
-  /** The name of the person, as it is now; undefined when there is no such person any more. */
-  readonly actorName: string | undefined
-  readonly action: string
-  /** What the action is called. */
-  readonly words: string
-  readonly subjectId: string
-  readonly before: string | undefined
-  readonly after: string | undefined
-}
+export type AuditEntry = Awaited<ReturnType<typeof listChanges>>['rows'][number]
 
 /**
  * Writes a change down, in the transaction that makes it: neither is there without the other. What is
@@ -64,11 +54,7 @@ export async function recordAuditEvent(
 }
 
 /** The changes at a site and the reviews for all sites, the newest first. */
-export async function listChanges(
-  { kysely }: Database,
-  siteId: string,
-  request: PageRequest,
-): Promise<Page<AuditEntry>> {
+export async function listChanges({ kysely }: Database, siteId: string, request: PageRequest) {
   const changes = kysely
     .selectFrom('audit_event as e')
     .leftJoin('person', 'person.id', 'e.actor_person_id')
@@ -93,6 +79,7 @@ export async function listChanges(
   )
   const rows = page.rows.map((row) => ({
     occurredAt: row.occurred_at,
+    /** The name of the person, as it is now; undefined when there is no such person any more. */
     actorName: row.actor_name ?? undefined,
     action: row.action,
     words: auditWords(row.action),

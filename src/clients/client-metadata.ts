@@ -1,12 +1,6 @@
 import type { ClientMetadata, Provider } from 'oidc-provider'
 
-import {
-  type AnyOrigin,
-  type Client,
-  type ClientState,
-  type DocumentState,
-  scopesOf,
-} from './client.ts'
+import { type Client, scopesOf } from './client.ts'
 import { matchesSecret } from './secret.ts'
 
 /**
@@ -26,16 +20,10 @@ export const extraClientProperties = [
 export type EngineClient = InstanceType<Provider['Client']>
 
 /** What our hooks need to know of a client that the engine holds. */
-export interface ClientFacts {
-  readonly clientId: string
-  readonly name: string
-  readonly origin: AnyOrigin
-  readonly siteId: string | undefined
-  readonly siteName: string | undefined
-  readonly state: ClientState
-  /** Of a client of a metadata document only. */
-  readonly document: DocumentState | undefined
-}
+export type ClientFacts = Pick<
+  Client,
+  'clientId' | 'name' | 'origin' | 'siteId' | 'siteName' | 'state' | 'document'
+>
 
 export function toClientMetadata(client: Client): ClientMetadata {
   const introspectsOnly = client.origin === 'resource_server'
@@ -45,7 +33,7 @@ export function toClientMetadata(client: Client): ClientMetadata {
     client_name: client.name,
     application_type: client.applicationType,
     redirect_uris: [...client.redirectUris],
-    post_logout_redirect_uris: [...client.postLogoutRedirectUris],
+    post_logout_redirect_uris: [...(client.postLogoutRedirectUris ?? [])],
     token_endpoint_auth_method: client.authMethod,
     grant_types: grantTypesOf(client),
     response_types: introspectsOnly ? [] : ['code'],
@@ -57,7 +45,7 @@ export function toClientMetadata(client: Client): ClientMetadata {
     x_site_id: client.siteId,
     x_site_name: client.siteName,
     x_state: client.state,
-    x_secret_digests: client.secretDigests.join(' '),
+    x_secret_digests: (client.secretDigests ?? []).join(' '),
     x_reviewed: client.document?.reviewed,
     x_fingerprint: client.document?.fingerprint,
   }
@@ -89,7 +77,7 @@ export function factsOf(client: EngineClient): ClientFacts {
     origin: (text('x_origin') ?? 'document') as ClientFacts['origin'],
     siteId: text('x_site_id'),
     siteName: text('x_site_name'),
-    state: (text('x_state') ?? 'active') as ClientState,
+    state: (text('x_state') ?? 'active') as ClientFacts['state'],
     document: documentOf(client),
   }
 }

@@ -11,12 +11,6 @@ export interface IntegrationRow {
   readonly token_endpoint_auth_method: 'none' | 'client_secret_post'
 }
 
-/** Finds clients that are known beforehand: sites' applications, resource servers, integrations. */
-export interface ClientStore {
-  /** Two queries at once; a deleted application is still found, as `deleted`. */
-  find(clientId: string): Promise<Client | undefined>
-}
-
 export interface ClientStoreDependencies {
   readonly database: Database
   readonly integrations: readonly IntegrationRow[]
@@ -27,32 +21,24 @@ export interface ClientStoreDependencies {
 // fail at a NUL).
 const clientIdForm = /^[\x20-\x7e]{1,200}$/
 
-export function makeClientStore({
-  database,
-  integrations,
-  now,
-}: ClientStoreDependencies): ClientStore {
+/** Finds clients that are known beforehand: sites' applications, resource servers, integrations. */
+export function makeClientStore({ database, integrations, now }: ClientStoreDependencies) {
   const vendors = new Map(integrations.map((row) => [row.client_id, row]))
   const readApplication = applicationReader(database)
   const readLists = listsReader(database)
   return {
-    async find(clientId) {
+    /** Two queries at once; a deleted application is still found, as `deleted`. */
+    async find(clientId: string): Promise<Client | undefined> {
       if (!clientIdForm.test(clientId)) return undefined
-      const lists = readLists(clientId, now())
       const vendor = vendors.get(clientId)
-      const application = vendor ? readIntegration(database, vendor) : readApplication(clientId)
-      const [found, listed] = await Promise.all([application, lists])
-      return found && { ...listed, ...found }
+      const [found, lists] = await Promise.all([
+        vendor ? readIntegration(database, vendor) : readApplication(clientId),
+        readLists(clientId, now()),
+      ])
+      return found && { ...lists, ...found }
     },
   }
 }
-
-type Lists = Pick<
-  Client,
-  'redirectUris' | 'postLogoutRedirectUris' | 'chosenScopes' | 'secretDigests'
->
-
-type Application = Omit<Client, keyof Lists> & Partial<Lists>
 
 function applicationReader({ kysely }: Database) {
   const query = compiled(kysely, (value: Valued<{ clientId: string }>) =>
@@ -68,7 +54,7 @@ function applicationReader({ kysely }: Database) {
       .select(['site.name as site_name', 'site_feature.enabled_at as feature_enabled_at'])
       .where('app.client_id', '=', value('clientId')),
   )
-  return async (clientId: string): Promise<Application | undefined> => {
+  return async (clientId: string) => {
     const { rows } = await query({ clientId })
     const [row] = rows
     if (!row) return undefined
@@ -118,7 +104,7 @@ function listsReader({ kysely }: Database) {
           .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', value('nowMs'))])),
       ),
   )
-  return async (clientId: string, nowMs: number): Promise<Lists> => {
+  return async (clientId: string, nowMs: number) => {
     const { rows } = await query({ clientId, nowMs })
     const valuesOf = (list: string) =>
       rows
@@ -135,7 +121,7 @@ function listsReader({ kysely }: Database) {
 }
 
 /** A platform has no lists in the database besides its secrets. */
-async function readIntegration({ kysely }: Database, vendor: IntegrationRow): Promise<Application> {
+async function readIntegration({ kysely }: Database, vendor: IntegrationRow): Promise<Client> {
   const override = await kysely
     .selectFrom('integration_override')
     .select('disabled_at')
@@ -145,10 +131,7 @@ async function readIntegration({ kysely }: Database, vendor: IntegrationRow): Pr
     clientId: vendor.client_id,
     origin: 'integration',
     name: vendor.client_name,
-    siteId: undefined,
-    siteName: undefined,
     redirectUris: vendor.redirect_uris,
-    postLogoutRedirectUris: [],
     authMethod: vendor.token_endpoint_auth_method,
     // Only a native client may vary the port of a loopback address (RFC 8252 §7.3).
     applicationType: vendor.redirect_uris.some((uri) => uri.startsWith('http:')) ? 'native' : 'web',

@@ -16,18 +16,18 @@ export interface Client {
   readonly origin: AnyOrigin
   readonly name: string
   /** The site that a site's own client is bound to. */
-  readonly siteId: string | undefined
-  readonly siteName: string | undefined
+  readonly siteId?: string | undefined
+  readonly siteName?: string | undefined
   readonly redirectUris: readonly string[]
-  readonly postLogoutRedirectUris: readonly string[]
+  readonly postLogoutRedirectUris?: readonly string[]
   readonly authMethod: ClientAuthMethod
   readonly applicationType: ApplicationType
   /** Those that a client chose for itself; otherwise all that are served. */
   readonly grantTypes?: readonly string[] | undefined
   /** SHA-256 digests of the secrets that are valid now, at most two. */
-  readonly secretDigests: readonly string[]
+  readonly secretDigests?: readonly string[]
   /** What the operator chose; undefined where the origin alone decides. */
-  readonly chosenScopes: readonly string[] | undefined
+  readonly chosenScopes?: readonly string[] | undefined
   readonly state: ClientState
   /** What only a client of a metadata document has. */
   readonly document?: DocumentState | undefined
@@ -61,10 +61,9 @@ export function scopesOf({ origin, chosenScopes, document }: Client): string[] {
 export interface LoopbackRegistration {
   readonly name: string | undefined
   readonly redirectUris: readonly string[]
-  readonly grantTypes: readonly GrantType[]
+  readonly grantTypes: readonly (typeof grantTypesServed)[number][]
   /** Told to the client. What it may request follows from its origin, however little it named here. */
   readonly scope: string
 }
 
 export const grantTypesServed = ['authorization_code', 'refresh_token'] as const
-export type GrantType = (typeof grantTypesServed)[number]

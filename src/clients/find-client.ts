@@ -1,15 +1,10 @@
 import type { Cluster, Redis } from 'ioredis'
 
-import type { Database } from '../store/database.ts'
 import { consume, makeLimiter, networkOf } from '../store/rate-limits.ts'
 import type { StateStore } from '../store/state.ts'
 import type { Client } from './client.ts'
-import { type IntegrationRow, makeClientStore } from './client-store.ts'
-import {
-  isLoopbackClientId,
-  type LoopbackClients,
-  makeLoopbackClients,
-} from './loopback-clients.ts'
+import { type ClientStoreDependencies, makeClientStore } from './client-store.ts'
+import { isLoopbackClientId, makeLoopbackClients } from './loopback-clients.ts'
 
 /** Finds a client of whatever origin. */
 export interface ClientFinder {
@@ -25,31 +20,20 @@ export interface DocumentSource {
 }
 
 /** Every way in which a client comes to be. */
-export interface Clients extends ClientFinder {
-  readonly loopback: LoopbackClients
-  /** Whether clients of this origin are admitted at all, which a configuration can take back. */
-  admitsOrigin(clientId: string): boolean
-  /** Counts a registration from an address; seconds to wait when there were too many. */
-  countRegistration(address: string): Promise<number | undefined>
-}
+export type Clients = ReturnType<typeof makeClients>
 
-export interface RegistrationLimits {
-  readonly registrationsPerAddressMax: number
-  readonly registrationWindowSeconds: number
-  readonly idleClientSeconds: number
-}
-
-export interface ClientsDependencies {
-  readonly database: Database
+export interface ClientsDependencies extends ClientStoreDependencies {
   readonly state: StateStore
   readonly redis: Redis | Cluster | undefined
-  readonly integrations: readonly IntegrationRow[]
   readonly loopbackHosts: readonly string[]
-  readonly registration: RegistrationLimits
+  readonly registration: {
+    readonly registrationsPerAddressMax: number
+    readonly registrationWindowSeconds: number
+    readonly idleClientSeconds: number
+  }
   readonly documents: DocumentSource
   /** The client of this service's own pages. */
   readonly own: Client
-  readonly now: () => number
 }
 
 /**
@@ -57,7 +41,7 @@ export interface ClientsDependencies {
  * one origin cannot take the place of another: an address is a document's, `loopback_` and 128 random
  * bits is a self-registered one, and every other id is known beforehand.
  */
-export function makeClients(dependencies: ClientsDependencies): Clients {
+export function makeClients(dependencies: ClientsDependencies) {
   const { state, redis, registration, documents, own } = dependencies
   const known = makeClientStore(dependencies)
   const loopback = makeLoopbackClients({
@@ -75,10 +59,12 @@ export function makeClients(dependencies: ClientsDependencies): Clients {
   )
   return {
     loopback,
-    admitsOrigin: (clientId) =>
+    /** Whether clients of this origin are admitted at all, which a configuration can take back. */
+    admitsOrigin: (clientId: string) =>
       !clientId.startsWith('https://') || documents.admitsAddress(clientId),
-    countRegistration: async (address) => await consume(limiter, networkOf(address)),
-    async find(clientId, fresh = false) {
+    /** Counts a registration from an address; seconds to wait when there were too many. */
+    countRegistration: async (address: string) => await consume(limiter, networkOf(address)),
+    async find(clientId: string, fresh = false): Promise<Client | undefined> {
       if (clientId === own.clientId) return own
       if (clientId.startsWith('https://')) return await documents.find(clientId, fresh)
       if (isLoopbackClientId(clientId)) return await loopback.find(clientId)

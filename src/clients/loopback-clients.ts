@@ -3,24 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 
 import type { StateAdapter } from '../store/state.ts'
-import type { Client } from './client.ts'
-import { type GrantType, grantTypesServed, type LoopbackRegistration } from './client.ts'
+import { type Client, grantTypesServed, type LoopbackRegistration } from './client.ts'
 import { isLoopbackRedirect } from './redirect-uri.ts'
 
-/**
- * Self-registered clients on the person's own computer. They live in the state store, which forgets
- * them by itself when nobody used them for a while (design 8), in whatever kind of store it is.
- */
-export interface LoopbackClients {
-  /** Uses the client, so that it lives on; nothing when it is unknown or was forgotten. */
-  find(clientId: string): Promise<Client | undefined>
-  register(registration: LoopbackRegistration): Promise<RegisteredClient>
-}
-
-export interface RegisteredClient extends LoopbackRegistration {
-  readonly clientId: string
-  readonly issuedAtSeconds: number
-}
+export type LoopbackClients = ReturnType<typeof makeLoopbackClients>
 
 export interface LoopbackClientDependencies {
   /** The records of the model `Client`. */
@@ -48,18 +34,19 @@ const record = z.object({
 
 type LoopbackRecord = z.infer<typeof record>
 
-export function makeLoopbackClients({
-  records,
-  loopbackHosts,
-  idleSeconds,
-  now,
-}: LoopbackClientDependencies): LoopbackClients {
+/**
+ * Self-registered clients on the person's own computer. They live in the state store, which forgets
+ * them by itself when nobody used them for a while (design 8), in whatever kind of store it is.
+ */
+export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
+  const { records, loopbackHosts, idleSeconds, now } = dependencies
   // The engine's type of a record lists its own models; ours goes into it as one member.
   const keep = async (clientId: string, kept: LoopbackRecord) =>
     await records.upsert(clientId, { extra: { ...kept } }, idleSeconds)
 
   return {
-    async find(clientId) {
+    /** Uses the client, so that it lives on; nothing when it is unknown or was forgotten. */
+    async find(clientId: string) {
       const stored = await records.find(clientId)
       const parsed = record.safeParse(stored?.extra)
       if (!parsed.success) return undefined
@@ -70,16 +57,15 @@ export function makeLoopbackClients({
       }
       return clientOf(clientId, parsed.data, loopbackHosts)
     },
-    async register(registration) {
-      const { name, redirectUris, grantTypes } = registration
+    async register({ name, redirectUris, grantTypes }: LoopbackRegistration) {
       const clientId = ID_PREFIX + randomBytes(16).toString('base64url')
       await keep(clientId, {
-        ...(name !== undefined && { name }),
+        name,
         redirectUris: [...redirectUris],
         grantTypes: [...grantTypes],
         usedAtMs: now(),
       })
-      return { ...registration, clientId, issuedAtSeconds: Math.floor(now() / 1000) }
+      return { clientId, issuedAtSeconds: Math.floor(now() / 1000) }
     },
   }
 }
@@ -96,16 +82,11 @@ function clientOf(
     clientId,
     origin: 'loopback',
     name: name ?? 'Unnamed program',
-    siteId: undefined,
-    siteName: undefined,
     redirectUris: admitted,
-    postLogoutRedirectUris: [],
     authMethod: 'none',
     // Only a native client may vary the port of a loopback address (RFC 8252 §7.3).
     applicationType: 'native',
-    grantTypes: grantTypes satisfies GrantType[],
-    secretDigests: [],
-    chosenScopes: undefined,
+    grantTypes,
     state: 'active',
   }
 }

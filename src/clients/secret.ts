@@ -6,23 +6,14 @@ import { sha256 } from '../store/digest.ts'
  * Client secrets. A secret is 256 random bits, so that a plain digest protects it as well as a slow
  * hash would; only digests are stored, and a client may have two live ones while it rotates.
  */
-export interface NewSecret {
-  /** Shown once, to the operator. */
-  readonly secret: string
-  readonly digest: string
-  /** Its last four characters, by which people tell two secrets apart. */
-  readonly hint: string
-}
-
-export function makeSecret(): NewSecret {
+export function makeSecret() {
   const secret = randomBytes(32).toString('base64url')
   return { secret, digest: digestSecret(secret), hint: hintOf(secret) }
 }
 
-const HINT_CHARACTERS = 4
-
+/** Its last four characters, by which people tell two secrets apart. */
 export function hintOf(secret: string): string {
-  return secret.slice(-HINT_CHARACTERS)
+  return secret.slice(-4)
 }
 
 /** What is stored of a secret. */

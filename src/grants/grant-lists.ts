@@ -2,48 +2,11 @@ import type { Kysely } from 'kysely'
 
 import { scopeNames } from '../scopes/catalogue.ts'
 import type { Database } from '../store/database.ts'
-import { type ListOrder, type Page, type PageRequest, readPage } from '../store/keyset.ts'
+import { type ListOrder, type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
 import { CALL_DAYS, dayOf } from './grant-store.ts'
 
-/**
- * Connections as people see them: everything that one person allowed one client at one site is one
- * line, from however many browsers it was allowed.
- */
-export interface GrantUse {
-  /** In the order of the catalogue. */
-  readonly scopes: readonly string[]
-  /** When the person first allowed it. */
-  readonly grantedAt: number
-  readonly lastUsedAt: number | undefined
-  /** Calls in the last `CALL_DAYS` days. */
-  readonly calls: number
-}
-
-export interface ConnectedApp extends GrantUse {
-  readonly clientId: string
-  readonly clientName: string
-  readonly clientOrigin: string
-  readonly site: { readonly id: string; readonly name: string } | undefined
-}
-
-export interface ConnectedPerson extends GrantUse {
-  readonly personId: string
-  readonly name: string
-  readonly email: string
-}
-
-export interface GrantLists {
-  /** What a person allowed, the newest first. */
-  listApps(personId: string, request: PageRequest): Promise<Page<ConnectedApp>>
-  /** The names of one line of that list, while it is there. */
-  findApp(line: AppLine): Promise<{ clientName: string; siteName: string | undefined } | undefined>
-  /** Who allowed a client, the newest first. */
-  listPeople(clientId: string, request: PageRequest): Promise<Page<ConnectedPerson>>
-  /** One person of that list. */
-  findPerson(clientId: string, personId: string): Promise<{ name: string } | undefined>
-  countPeople(clientId: string): Promise<number>
-}
+export type GrantLists = ReturnType<typeof makeGrantLists>
 
 /** One line of a person's list. */
 export interface AppLine {
@@ -58,12 +21,18 @@ const OWN_CLIENT_ORIGIN = 'first_party'
 // The site of a plain sign-in, where a value and not its absence is needed.
 const NO_SITE = ''
 
-export function makeGrantLists(database: Database, now: () => number): GrantLists {
-  const { kysely } = database
+/**
+ * Connections as people see them: everything that one person allowed one client at one site is one
+ * line, from however many browsers it was allowed.
+ */
+export function makeGrantLists({ kysely }: Database, now: () => number) {
   return {
-    async listApps(personId, request) {
+    /** What a person allowed, the newest first. */
+    async listApps(personId: string, request: PageRequest) {
       const page = await readPage(appsOf(kysely, personId, now()), newestFirst, request)
-      const uses = await usesOf(kysely, { column: 'person_id', value: personId, nowMs: now() })
+      const grants = liveGrants(kysely, now()).where('g.person_id', '=', personId)
+      const lineOf = (grant: GrantKey) => `${grant.client_id} ${grant.site_id ?? NO_SITE}`
+      const uses = await usesOf(grants, now(), lineOf)
       const rows = page.rows.map(({ id, site_id, ...row }) => ({
         clientId: row.client_id,
         clientName: row.client_name,
@@ -77,7 +46,8 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
       return { ...page, rows }
     },
 
-    async findApp({ personId, clientId, siteId }) {
+    /** The names of one line of that list, while it is there. */
+    async findApp({ personId, clientId, siteId }: AppLine) {
       const row = await liveGrants(kysely, now())
         .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')
         .leftJoin('site', 'site.id', 'g.site_id')
@@ -93,14 +63,15 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
       return row && { clientName: row.client_name, siteName: row.site_name ?? undefined }
     },
 
-    async listPeople(clientId, request) {
+    /** Who allowed a client, the newest first. */
+    async listPeople(clientId: string, request: PageRequest) {
       const page = await readPage(peopleOf(kysely, clientId, now()), newestFirst, request)
-      const uses = await usesOf(kysely, {
-        column: 'client_id',
-        value: clientId,
-        people: page.rows.map(({ id }) => id),
-        nowMs: now(),
-      })
+      // Of the people of this page only, because a client may have very many.
+      const people = page.rows.map(({ id }) => id)
+      const grants = liveGrants(kysely, now())
+        .where('g.client_id', '=', clientId)
+        .where('g.person_id', 'in', people)
+      const uses = await usesOf(grants, now(), ({ person_id }) => person_id)
       const rows = page.rows.map((row) => ({
         personId: row.id,
         name: row.name,
@@ -110,7 +81,8 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
       return { ...page, rows }
     },
 
-    async findPerson(clientId, personId) {
+    /** One person of that list. */
+    async findPerson(clientId: string, personId: string) {
       return await liveGrants(kysely, now())
         .innerJoin('person', 'person.id', 'g.person_id')
         .select('person.name')
@@ -119,7 +91,7 @@ export function makeGrantLists(database: Database, now: () => number): GrantList
         .executeTakeFirst()
     },
 
-    async countPeople(clientId) {
+    async countPeople(clientId: string) {
       const { people } = await liveGrants(kysely, now())
         .select((eb) => eb.fn.count<number>('g.person_id').distinct().as('people'))
         .where('g.client_id', '=', clientId)
@@ -196,23 +168,19 @@ interface Uses {
   calls: number
 }
 
-interface UsesQuestion {
-  readonly column: 'person_id' | 'client_id'
-  readonly value: string
-  /** Only these people, of a client that may have very many. */
-  readonly people?: readonly string[]
-  readonly nowMs: number
+interface GrantKey {
+  readonly client_id: string
+  readonly person_id: string
+  readonly site_id: string | null
 }
 
-/** Scopes and calls of each line, by its id. */
+/** Scopes and calls of each line of these grants, by its id. */
 async function usesOf(
-  kysely: Kysely<Schema>,
-  { column, value, people, nowMs }: UsesQuestion,
+  grants: ReturnType<typeof liveGrants>,
+  nowMs: number,
+  lineOf: (grant: GrantKey) => string,
 ): Promise<Map<string, Uses>> {
-  const lines = liveGrants(kysely, nowMs)
-    .where(`g.${column}`, '=', value)
-    .$if(people !== undefined, (query) => query.where('g.person_id', 'in', people ?? []))
-    .select(['g.client_id', 'g.person_id', 'g.site_id'])
+  const lines = grants.select(['g.client_id', 'g.person_id', 'g.site_id'])
   const [scopes, calls] = await Promise.all([
     lines
       .innerJoin('oauth_grant_scope as s', 's.grant_id', 'g.id')
@@ -227,8 +195,8 @@ async function usesOf(
       .execute(),
   ])
   const uses = new Map<string, Uses>()
-  const at = (row: { client_id: string; person_id: string; site_id: string | null }) => {
-    const id = column === 'client_id' ? row.person_id : `${row.client_id} ${row.site_id ?? NO_SITE}`
+  const at = (grant: GrantKey) => {
+    const id = lineOf(grant)
     const known = uses.get(id) ?? { scopes: new Set(), calls: 0 }
     uses.set(id, known)
     return known
@@ -241,11 +209,14 @@ async function usesOf(
 function useOf(
   row: { readonly granted_at: number; readonly last_used_at: number | null },
   uses: Uses | undefined,
-): GrantUse {
+) {
   return {
+    /** In the order of the catalogue. */
     scopes: scopeNames().filter((name) => uses?.scopes.has(name)),
+    /** When the person first allowed it. */
     grantedAt: Number(row.granted_at),
     lastUsedAt: row.last_used_at === null ? undefined : Number(row.last_used_at),
+    /** Calls in the last `CALL_DAYS` days. */
     calls: uses?.calls ?? 0,
   }
 }

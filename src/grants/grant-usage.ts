@@ -4,17 +4,7 @@ import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
 import { dayOf } from './grant-store.ts'
 
-/**
- * Counts the uses of grants without a write at the use: counts gather in memory and are added
- * to the database every few seconds and when the process stops. A process that is killed loses what
- * it counted in between, which is worth less than a disk write at every call of an API.
- */
-export interface GrantUsage {
-  /** A token of this grant was used. Never waits, never fails. */
-  count(grantId: string): void
-  /** Adds what was counted to the database. On failure it is kept for the next time. */
-  flush(): Promise<void>
-}
+export type GrantUsage = ReturnType<typeof makeGrantUsage>
 
 // What is counted for more grants than this between two flushes is not counted at all.
 const GRANTS_MAX = 50_000
@@ -28,7 +18,12 @@ interface Uses {
   lastAtMs: number
 }
 
-export function makeGrantUsage(database: Database, now: () => number): GrantUsage {
+/**
+ * Counts the uses of grants without a write at the use: counts gather in memory and are added
+ * to the database every few seconds and when the process stops. A process that is killed loses what
+ * it counted in between, which is worth less than a disk write at every call of an API.
+ */
+export function makeGrantUsage(database: Database, now: () => number) {
   let counted = new Map<string, Uses>()
 
   const count = (grantId: string, { calls, lastAtMs }: Uses) => {
@@ -40,8 +35,10 @@ export function makeGrantUsage(database: Database, now: () => number): GrantUsag
   }
 
   return {
-    count: (grantId) => count(grantId, { calls: 1, lastAtMs: now() }),
+    /** A token of this grant was used. Never waits, never fails. */
+    count: (grantId: string) => count(grantId, { calls: 1, lastAtMs: now() }),
 
+    /** Adds what was counted to the database. On failure it is kept for the next time. */
     async flush() {
       // In one order everywhere, so that two processes never wait for each other's rows in a circle.
       const taken = [...counted].sort(([one], [other]) => (one < other ? -1 : 1))

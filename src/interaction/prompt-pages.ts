@@ -2,87 +2,72 @@ import type { Context } from 'koa'
 
 import { consentPage } from '../../views/consent.ts'
 import type { Page } from '../../views/layout.ts'
-import { signInPage } from '../../views/sign-in.ts'
+import { type SignInPage, signInPage } from '../../views/sign-in.ts'
 import { siteChoicePage } from '../../views/site-choice.ts'
 import { interactionGone } from '../http/errors.ts'
 import { sendPage } from '../http/page.ts'
 import { addressOf, pages } from '../http/paths.ts'
 import { contentSecurityPolicy, formTarget } from '../http/security-headers.ts'
-import type { Person } from '../people/person-store.ts'
+import type { PersonStore } from '../people/person-store.ts'
 import { describeScopes } from '../scopes/scope-sentences.ts'
 import { clientView } from './client-view.ts'
 import { formToken } from './form-token.ts'
-import type { PendingInteraction, PromptName } from './pending-interaction.ts'
+import type { PendingInteraction } from './pending-interaction.ts'
 
-export interface PromptPagesPorts {
-  readonly findPerson: (personId: string) => Promise<Person | undefined>
+export interface PromptPagesDependencies {
+  readonly findPerson: PersonStore['findPerson']
   readonly formKey: Buffer
 }
 
-/** Where the form of each prompt goes. */
-export const addresses: Readonly<Record<PromptName, { answer: string; cancel: string }>> = {
-  login: { answer: pages.login, cancel: pages.cancelLogin },
-  select_account: { answer: pages.select_account, cancel: pages.cancelSiteChoice },
-  consent: { answer: pages.consent, cancel: pages.cancelConsent },
-}
+/** Where the form that refuses is sent, at each prompt. */
+export const cancelAddresses = {
+  login: pages.cancelLogin,
+  select_account: pages.cancelSiteChoice,
+  consent: pages.cancelConsent,
+} as const
 
-export interface Typed extends PromptPagesPorts {
-  readonly login: string | undefined
-  readonly problem?: string
-}
-
-export function sendSignIn(ctx: Context, pending: PendingInteraction, typed: Typed): void {
-  const { login, problem } = typed
-  showPage(ctx, pending, signInPage({ ...frameOf(pending, typed), login, problem }))
-}
-
-export async function sendSiteChoice(
-  ctx: Context,
-  pending: PendingInteraction,
-  ports: PromptPagesPorts,
-): Promise<void> {
-  const page = siteChoicePage({
-    ...frameOf(pending, ports),
-    person: await personOf(pending, ports),
-    sites: pending.sites,
-    problem: ctx.status === 422 ? 'Please choose one of your sites.' : undefined,
-  })
-  showPage(ctx, pending, page)
-}
-
-export async function sendConsent(
-  ctx: Context,
-  pending: PendingInteraction,
-  ports: PromptPagesPorts,
-): Promise<void> {
-  const page = consentPage({
-    ...frameOf(pending, ports),
-    person: await personOf(pending, ports),
-    site: pending.sites[0],
-    ...describeScopes(pending.scopes),
-    signOutHref: pending.otherAccountHref,
-  })
-  showPage(ctx, pending, page)
-}
-
-/** What every page of an interaction needs. */
-function frameOf(pending: PendingInteraction, { formKey }: PromptPagesPorts) {
-  const { answer, cancel } = addresses[pending.prompt]
-  return {
-    action: addressOf(answer, { uid: pending.uid }),
-    deny: addressOf(cancel, { uid: pending.uid }),
+/** The page of each prompt. */
+export function makePromptPages({ findPerson, formKey }: PromptPagesDependencies) {
+  /** What every page of an interaction needs. */
+  const frameOf = (pending: PendingInteraction) => ({
+    action: addressOf(pages[pending.prompt], { uid: pending.uid }),
+    deny: addressOf(cancelAddresses[pending.prompt], { uid: pending.uid }),
     csrf: formToken(pending.uid, formKey),
     client: clientView(pending),
-  }
-}
+  })
 
-async function personOf(
-  { personId }: PendingInteraction,
-  { findPerson }: PromptPagesPorts,
-): Promise<Person> {
-  const person = personId === undefined ? undefined : await findPerson(personId)
-  if (!person) throw interactionGone()
-  return person
+  const personOf = async ({ personId }: PendingInteraction) => {
+    const person = personId === undefined ? undefined : await findPerson(personId)
+    if (!person) throw interactionGone()
+    return person
+  }
+
+  return {
+    signIn(
+      ctx: Context,
+      pending: PendingInteraction,
+      said: Pick<SignInPage, 'login' | 'problem'>,
+    ): void {
+      showPage(ctx, pending, signInPage({ ...frameOf(pending), ...said }))
+    },
+
+    async siteChoice(ctx: Context, pending: PendingInteraction, problem?: string) {
+      const person = await personOf(pending)
+      const { sites } = pending
+      showPage(ctx, pending, siteChoicePage({ ...frameOf(pending), person, sites, problem }))
+    },
+
+    async consent(ctx: Context, pending: PendingInteraction) {
+      const page = consentPage({
+        ...frameOf(pending),
+        person: await personOf(pending),
+        site: pending.sites[0],
+        ...describeScopes(pending.scopes),
+        signOutHref: pending.otherAccountHref,
+      })
+      showPage(ctx, pending, page)
+    },
+  }
 }
 
 /** The page's forms lead to the application in the end, which its policy has to allow. */

@@ -5,23 +5,17 @@ import type { Context } from 'koa'
 import type Router from 'koa-router'
 
 import { interactionGone } from '../http/errors.ts'
-import { formField } from '../http/form.ts'
+import { checkFormToken, formField } from '../http/form.ts'
 import { seeOther } from '../http/page.ts'
 import { pages } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
 import { makeRouter } from '../http/router.ts'
 import type { NotSignedIn, SignInService } from '../people/authenticate.ts'
-import { checkForm } from './form-token.ts'
+import { formToken } from './form-token.ts'
 import type { Interactions, PendingInteraction, PromptName } from './pending-interaction.ts'
-import {
-  addresses,
-  type PromptPagesPorts,
-  sendConsent,
-  sendSignIn,
-  sendSiteChoice,
-} from './prompt-pages.ts'
+import { cancelAddresses, makePromptPages, type PromptPagesDependencies } from './prompt-pages.ts'
 
-export interface InteractionDependencies extends PromptPagesPorts {
+export interface InteractionDependencies extends PromptPagesDependencies {
   readonly interactions: Interactions
   readonly signIn: SignInService
 }
@@ -36,42 +30,17 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
   const router = makeRouter()
   const { interactions } = dependencies
   const form = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
-
-  router.get(pages.login, async (ctx) => {
-    const pending = await findPending(ctx, 'login', dependencies)
-    sendSignIn(ctx, pending, { ...dependencies, login: pending.loginHint })
-  })
-  router.post(pages.login, form, async (ctx) => {
-    const pending = await findSubmitted(ctx, 'login', dependencies)
-    await answerSignIn(ctx, pending, dependencies)
-  })
-
-  router.get(pages.select_account, async (ctx) => {
-    const pending = await findPending(ctx, 'select_account', dependencies)
-    if (pending.sites.length < 2) {
-      return seeOther(ctx, await interactions.siteChosen(ctx, pending.sites[0]?.id))
-    }
-    await sendSiteChoice(ctx, pending, dependencies)
-  })
-  router.post(pages.select_account, form, async (ctx) => {
-    const pending = await findSubmitted(ctx, 'select_account', dependencies)
-    const site = pending.sites.find(({ id }) => id === formField(ctx, 'site'))
-    if (site) return seeOther(ctx, await interactions.siteChosen(ctx, site.id))
-    ctx.status = 422
-    await sendSiteChoice(ctx, pending, dependencies)
-  })
-
-  router.get(pages.consent, async (ctx) => {
-    const pending = await findPending(ctx, 'consent', dependencies)
-    await sendConsent(ctx, pending, dependencies)
-  })
-  router.post(pages.consent, form, async (ctx) => {
-    await findSubmitted(ctx, 'consent', dependencies)
-    seeOther(ctx, await interactions.consented(ctx))
-  })
+  const steps = stepsOf(dependencies)
 
   for (const prompt of ['login', 'select_account', 'consent'] as const) {
-    router.post(addresses[prompt].cancel, form, async (ctx) => {
+    const { show, answer } = steps[prompt]
+    router.get(pages[prompt], async (ctx) => {
+      await show(ctx, await findPending(ctx, prompt, interactions))
+    })
+    router.post(pages[prompt], form, async (ctx) => {
+      await answer(ctx, await findSubmitted(ctx, prompt, dependencies))
+    })
+    router.post(cancelAddresses[prompt], form, async (ctx) => {
       await findSubmitted(ctx, prompt, dependencies)
       seeOther(ctx, await interactions.refused(ctx, 'the person refused the request'))
     })
@@ -83,7 +52,7 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
 async function findPending(
   ctx: Context,
   prompt: PromptName,
-  { interactions }: InteractionDependencies,
+  interactions: Interactions,
 ): Promise<PendingInteraction> {
   const pending = await interactions.find(ctx)
   if (pending.uid !== ctx['params'].uid || pending.prompt !== prompt) throw interactionGone()
@@ -94,28 +63,58 @@ async function findPending(
 async function findSubmitted(
   ctx: Context,
   prompt: PromptName,
-  dependencies: InteractionDependencies,
+  { interactions, formKey }: InteractionDependencies,
 ): Promise<PendingInteraction> {
-  checkForm(ctx, String(ctx['params'].uid), dependencies.formKey)
-  return await findPending(ctx, prompt, dependencies)
+  checkFormToken(ctx, formToken(String(ctx['params'].uid), formKey))
+  return await findPending(ctx, prompt, interactions)
 }
 
-async function answerSignIn(
-  ctx: Context,
-  pending: PendingInteraction,
+type Step = (ctx: Context, pending: PendingInteraction) => Promise<void>
+
+/** How each prompt shows its page, and what it makes of the form. */
+function stepsOf(
   dependencies: InteractionDependencies,
-): Promise<void> {
-  const login = formField(ctx, 'login')
-  const password = formField(ctx, 'password')
-  const outcome = await dependencies.signIn({ login, password, address: ctx.ip })
-  if (outcome.kind === 'signed-in') {
-    logFields(ctx).person = outcome.personId
-    return seeOther(ctx, await dependencies.interactions.signedIn(ctx, outcome.personId))
+): Readonly<Record<PromptName, { show: Step; answer: Step }>> {
+  const { interactions, signIn } = dependencies
+  const promptPages = makePromptPages(dependencies)
+  return {
+    login: {
+      async show(ctx, pending) {
+        promptPages.signIn(ctx, pending, { login: pending.loginHint })
+      },
+      async answer(ctx, pending) {
+        const login = formField(ctx, 'login')
+        const password = formField(ctx, 'password')
+        const outcome = await signIn({ login, password, address: ctx.ip })
+        if (outcome.kind === 'signed-in') {
+          logFields(ctx).person = outcome.personId
+          return seeOther(ctx, await interactions.signedIn(ctx, outcome.personId))
+        }
+        const [status, problem] = explain(outcome)
+        ctx.status = status
+        logFields(ctx).detail = `sign-in ${outcome.kind}`
+        promptPages.signIn(ctx, pending, { login, problem })
+      },
+    },
+    select_account: {
+      async show(ctx, pending) {
+        if (pending.sites.length >= 2) return await promptPages.siteChoice(ctx, pending)
+        seeOther(ctx, await interactions.siteChosen(ctx, pending.sites[0]?.id))
+      },
+      async answer(ctx, pending) {
+        const site = pending.sites.find(({ id }) => id === formField(ctx, 'site'))
+        if (site) return seeOther(ctx, await interactions.siteChosen(ctx, site.id))
+        ctx.status = 422
+        await promptPages.siteChoice(ctx, pending, 'Please choose one of your sites.')
+      },
+    },
+    consent: {
+      show: promptPages.consent,
+      async answer(ctx) {
+        seeOther(ctx, await interactions.consented(ctx))
+      },
+    },
   }
-  const [status, problem] = explain(outcome)
-  ctx.status = status
-  logFields(ctx).detail = `sign-in ${outcome.kind}`
-  sendSignIn(ctx, pending, { ...dependencies, login, problem })
 }
 
 function explain(outcome: NotSignedIn): [number, string] {

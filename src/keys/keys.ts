@@ -1,13 +1,13 @@
 import { type Cursors, makeCursors } from '../store/cursor.ts'
 import type { Database } from '../store/database.ts'
 import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './secret-root.ts'
-import { type KeyDependencies, type KeyPolicy, type KeyRing, loadKeyRing } from './signing-keys.ts'
+import { type KeyDependencies, type KeyRing, loadKeyRing } from './signing-keys.ts'
 
 export interface KeySettings {
   /** Root secrets, the current one first; without any, one is made in `dataDir`. */
   readonly secrets: readonly string[] | undefined
   readonly dataDir: string
-  readonly policy: KeyPolicy
+  readonly policy: KeyDependencies['policy']
   readonly database: Database
   readonly now: () => number
 }

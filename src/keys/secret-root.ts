@@ -2,36 +2,30 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+export type SecretRoot = ReturnType<typeof makeSecretRoot>
+
 /**
  * What derives from the root secret: the keys that sign cookies, the keys of form tokens, and the
  * sealing of private keys at rest. With several roots the first signs and seals, and all are
  * accepted, so that a root can be replaced without signing anybody out.
  */
-export interface SecretRoot {
-  /** Keys for signed cookies, the current one first. */
-  readonly cookieKeys: readonly string[]
-  /** Key of the tokens that forms carry. */
-  readonly formKey: Buffer
-  /** Keys that sign the cursors of pages, the current one first. */
-  readonly cursorKeys: readonly Buffer[]
-  /** Encrypts with AES-256-GCM; `label` binds the result to its use. */
-  seal(plain: string, label: string): string
-  /** @throws when no root opens it: it was sealed under another secret, or was changed. */
-  open(sealed: string, label: string): string
-}
-
-export function makeSecretRoot(secrets: readonly string[]): SecretRoot {
+export function makeSecretRoot(secrets: readonly string[]) {
   const keysFor = (purpose: string) => secrets.map((secret) => derive(secret, purpose))
   const sealingKeys = keysFor('sealing')
   const [sealingKey] = sealingKeys
   const [formKey] = keysFor('forms')
   if (!sealingKey || !formKey) throw new Error('a secret root needs at least one secret')
   return {
+    /** Keys for signed cookies, the current one first. */
     cookieKeys: keysFor('cookies').map((key) => key.toString('base64url')),
+    /** Key of the tokens that forms carry. */
     formKey,
+    /** Keys that sign the cursors of pages, the current one first. */
     cursorKeys: keysFor('cursors'),
-    seal: (plain, label) => seal(plain, label, sealingKey),
-    open: (sealed, label) => openWithAny(sealed, label, sealingKeys),
+    /** Encrypts with AES-256-GCM; `label` binds the result to its use. */
+    seal: (plain: string, label: string) => seal(plain, label, sealingKey),
+    /** @throws when no root opens it: it was sealed under another secret, or was changed. */
+    open: (sealed: string, label: string) => openWithAny(sealed, label, sealingKeys),
   }
 }
 

@@ -1,11 +1,9 @@
 /** The signing keys and what is derived from the secret. Who signs what is the engine's business. */
 
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
-import type { Transaction } from 'kysely'
 import type { JWK } from 'oidc-provider'
 
 import type { Database } from '../store/database.ts'
-import type { Schema } from '../store/schema.ts'
 import type { SecretRoot } from './secret-root.ts'
 
 /**
@@ -13,33 +11,21 @@ import type { SecretRoot } from './secret-root.ts'
  * still published until the last id_token that it signed has expired. A key is therefore known to
  * every process and every relying party before its first use, and rotation needs no restart.
  */
-export interface KeyRing {
-  /** Private keys in the order that the engine wants: the one that signs first. */
-  readonly keys: readonly JWK[]
-  /** Changes when the ring does. */
-  readonly version: string
-}
-
-export interface KeyPolicy {
-  /** How long a key must have been published before it may sign. */
-  readonly publishLeadSeconds: number
-  /** How long a key stays published after it signed last. */
-  readonly retiredKeepSeconds: number
-}
+export type KeyRing = Awaited<ReturnType<typeof readRing>>
 
 export interface KeyDependencies {
   readonly database: Database
   readonly secretRoot: SecretRoot
-  readonly policy: KeyPolicy
+  readonly policy: {
+    /** How long a key must have been published before it may sign. */
+    readonly publishLeadSeconds: number
+    /** How long a key stays published after it signed last. */
+    readonly retiredKeepSeconds: number
+  }
   readonly now: () => number
 }
 
-/** What the operator's key list shows; no private part. */
-export interface KeyRow {
-  readonly kid: string
-  readonly state: 'next' | 'current' | 'retired'
-  readonly createdAt: number
-}
+export type KeyRow = Awaited<ReturnType<typeof listKeys>>[number]
 
 /** The ring as it stands in the database, made there when the database has none. */
 export async function loadKeyRing(dependencies: KeyDependencies): Promise<KeyRing> {
@@ -49,9 +35,9 @@ export async function loadKeyRing(dependencies: KeyDependencies): Promise<KeyRin
   return await readRing(dependencies)
 }
 
-/** Every key that still counts, the newest state first. */
-export async function listKeys({ database, policy, now }: KeyDependencies): Promise<KeyRow[]> {
-  const rows = await selectRing(database, now() - policy.retiredKeepSeconds * 1000)
+/** Every key that still counts, the newest state first, without a private part. */
+export async function listKeys(dependencies: KeyDependencies) {
+  const rows = await selectRing(dependencies)
   return rows.map(({ kid, state, created_at }) => ({ kid, state, createdAt: created_at }))
 }
 
@@ -81,7 +67,11 @@ export async function rotateKeys(
           `wait ${Math.ceil(waitMs / 1000)} s, or rotate with --force`,
       )
     }
-    await retire(transaction, now())
+    await transaction
+      .updateTable('signing_key')
+      .set({ state: 'retired', retired_at: now() })
+      .where('state', '=', 'current')
+      .execute()
     await transaction
       .updateTable('signing_key')
       .set({ state: 'current', current_at: now() })
@@ -90,37 +80,36 @@ export async function rotateKeys(
     await transaction.insertInto('signing_key').values(successor).execute()
     await transaction
       .deleteFrom('signing_key')
-      .where('retired_at', '<', now() - policy.retiredKeepSeconds * 1000)
+      .where('retired_at', '<', keptSince(dependencies))
       .execute()
     return next.kid
   })
 }
 
-async function retire(transaction: Transaction<Schema>, at: number): Promise<void> {
-  await transaction
-    .updateTable('signing_key')
-    .set({ state: 'retired', retired_at: at })
-    .where('state', '=', 'current')
-    .execute()
-}
-
-async function readRing({ database, secretRoot, policy, now }: KeyDependencies): Promise<KeyRing> {
-  const rows = await selectRing(database, now() - policy.retiredKeepSeconds * 1000)
+async function readRing(dependencies: KeyDependencies) {
+  const rows = await selectRing(dependencies)
   return {
-    keys: rows.map(({ kid, sealed_private }) =>
-      JSON.parse(secretRoot.open(sealed_private, label(kid))),
+    /** Private keys in the order that the engine wants: the one that signs first. */
+    keys: rows.map(
+      ({ kid, sealed_private }): JWK =>
+        JSON.parse(dependencies.secretRoot.open(sealed_private, label(kid))),
     ),
+    /** Changes when the ring does. */
     version: rows.map(({ kid, state }) => `${kid}:${state}`).join(' '),
   }
 }
 
 const signingOrder = { current: 0, next: 1, retired: 2 } as const
 
-async function selectRing({ kysely }: Database, retiredAfter: number) {
-  const rows = await kysely
+const keptSince = ({ policy, now }: KeyDependencies) => now() - policy.retiredKeepSeconds * 1000
+
+async function selectRing(dependencies: KeyDependencies) {
+  const rows = await dependencies.database.kysely
     .selectFrom('signing_key')
     .select(['kid', 'state', 'sealed_private', 'created_at'])
-    .where((e) => e.or([e('retired_at', 'is', null), e('retired_at', '>', retiredAfter)]))
+    .where((e) =>
+      e.or([e('retired_at', 'is', null), e('retired_at', '>', keptSince(dependencies))]),
+    )
     .orderBy('created_at', 'desc')
     .orderBy('kid')
     .execute()

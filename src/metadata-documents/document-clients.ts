@@ -11,7 +11,6 @@ import { type FetchFailure, type RequestDocument, readDocument } from './documen
 import { fetchBounds, makeFetchGovernor } from './fetch-governor.ts'
 import {
   admitsDocument,
-  type ClientDocument,
   clientDocument,
   type DocumentPolicy,
   fingerprintOf,
@@ -20,29 +19,7 @@ import {
   readDocumentAddress,
 } from './metadata-document.ts'
 
-/**
- * Clients that are described by a document at the address that is their client_id. The last accepted
- * copy of each document is in the database: every process uses it, tokens are judged by it without a
- * fetch, and it stands in while its host is down.
- */
-export interface DocumentClients {
-  /**
-   * The client as the stored copy describes it; `deleted` when it is blocked or not admitted any more.
-   *
-   * @param fresh wants no copy that it is time to fetch again
-   */
-  find(clientId: string, fresh: boolean): Promise<Client | undefined>
-  /** Whether a document of this address may be fetched and used now. */
-  admits(clientId: string): Promise<boolean>
-  /** Whether documents of this address are admitted at all; asks no store. */
-  admitsAddress(clientId: string): boolean
-  /**
-   * Fetches the document and keeps what it says.
-   *
-   * @throws with the reason when there is no document to go by
-   */
-  resolve(clientId: string, request: RequestDocument): Promise<Client>
-}
+export type DocumentClients = ReturnType<typeof makeDocumentClients>
 
 export interface DocumentClientDependencies {
   readonly database: Database
@@ -57,64 +34,81 @@ const DAY_MS = 86_400_000
 /** How long a copy stands in for a host that does not answer. */
 const STALE_MS = 7 * DAY_MS
 
-export function makeDocumentClients(dependencies: DocumentClientDependencies): DocumentClients {
+/**
+ * Clients that are described by a document at the address that is their client_id. The last accepted
+ * copy of each document is in the database: every process uses it, tokens are judged by it without a
+ * fetch, and it stands in while its host is down.
+ */
+export function makeDocumentClients(dependencies: DocumentClientDependencies) {
   const { database, policy, loopbackHosts, tokensLiveSeconds, now } = dependencies
   // What failed is remembered for some seconds: the engine asks twice, and a person presses reload.
   const bounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
   const failures = new LRUCache<string, FetchFailure>({ ...bounds, perf: { now } })
-  const remember = (clientId: string, failure: FetchFailure) => {
-    failures.set(clientId, failure)
+  const remember = (address: URL, failure: FetchFailure) => {
+    failures.set(address.href, failure)
     return failure
   }
   const governor = makeFetchGovernor(now, fetchBounds)
   const admitsAddress = (clientId: string) => admitsDocument(clientId, policy)
 
+  /** @returns why there is nothing to keep */
   async function fetchAndKeep(
     address: URL,
     request: RequestDocument,
-  ): Promise<ClientDocument | FetchFailure> {
+  ): Promise<FetchFailure | undefined> {
     const end = governor.begin(address.host)
-    if (!end) return { kind: 'failed', why: 'too many documents were asked for', gone: false }
+    if (!end) return { why: 'too many documents were asked for', gone: false }
     try {
       const fetched = await readDocument(request)
-      if (fetched.kind === 'failed') return remember(address.href, fetched)
+      if ('why' in fetched) return remember(address, fetched)
       const judgement = judgeDocument(address, fetched.text, loopbackHosts)
-      if (judgement.kind === 'refused') {
-        const failure = { kind: 'failed', why: judgement.why, gone: true } as const
-        return remember(address.href, failure)
-      }
-      const freshUntil = now() + freshSeconds(fetched.cacheControl) * 1000
-      await keep(database, judgement.document, {
-        clientId: address.href,
-        fetchedAt: now(),
-        freshUntil,
+      if (judgement.kind === 'refused') return remember(address, { why: judgement.why, gone: true })
+      await keep(database, address, {
+        document: JSON.stringify(judgement.document),
+        fingerprint: fingerprintOf(judgement.document),
+        fetched_at: now(),
+        fresh_until: now() + freshSeconds(fetched.cacheControl) * 1000,
       })
       await forget(database, now() - STALE_MS - tokensLiveSeconds * 1000)
-      return judgement.document
+      return undefined
     } finally {
       end()
     }
   }
 
   return {
+    /** Whether documents of this address are admitted at all; asks no store. */
     admitsAddress,
-    async admits(clientId) {
+    /** Whether a document of this address may be fetched and used now. */
+    async admits(clientId: string) {
       if (!admitsAddress(clientId)) return false
       return (await readRow(database, clientId))?.review !== 'blocked'
     },
-    async find(clientId, fresh) {
+    /**
+     * The client as the stored copy describes it; `deleted` when it is blocked or not admitted any
+     * more.
+     *
+     * @param fresh wants no copy that it is time to fetch again
+     */
+    async find(clientId: string, fresh: boolean) {
       if (!readDocumentAddress(clientId)) return undefined
       const row = await readRow(database, clientId)
       if (!row || (fresh && row.fresh_until <= now())) return undefined
       return clientOf(row, admitsAddress(clientId))
     },
-    async resolve(clientId, request) {
+    /**
+     * Fetches the document and keeps what it says.
+     *
+     * @throws with the reason when there is no document to go by
+     */
+    async resolve(clientId: string, request: RequestDocument) {
       const address = readDocumentAddress(clientId)
       if (!address) throw new Error('the client_id is not the address of a document')
-      const found = failures.get(clientId) ?? (await fetchAndKeep(address, request))
+      const failure = failures.get(clientId) ?? (await fetchAndKeep(address, request))
       const row = await readRow(database, clientId)
-      if (row && mayStandIn(row, found, now())) return clientOf(row, admitsAddress(clientId))
-      throw new Error(`the document cannot be used: ${'why' in found ? found.why : 'it is gone'}`)
+      const mayStandIn = !failure || (!failure.gone && row && row.fetched_at > now() - STALE_MS)
+      if (row && mayStandIn) return clientOf(row, admitsAddress(clientId))
+      throw new Error(`the document cannot be used: ${failure?.why ?? 'it is gone'}`)
     },
   }
 }
@@ -127,15 +121,6 @@ async function readRow({ kysely }: Database, clientId: string) {
     .selectAll()
     .where('client_id', '=', clientId)
     .executeTakeFirst()
-}
-
-function mayStandIn(
-  { fetched_at }: DocumentRow,
-  found: ClientDocument | FetchFailure,
-  nowMs: number,
-): boolean {
-  if (!('kind' in found)) return true
-  return !found.gone && fetched_at > nowMs - STALE_MS
 }
 
 /** Whether the document is now as it was when an operator approved it. */
@@ -153,40 +138,23 @@ function clientOf(row: DocumentRow, admitted: boolean): Client {
     clientId: row.client_id,
     origin: 'document',
     name: document.name,
-    siteId: undefined,
-    siteName: undefined,
     redirectUris: document.redirectUris,
-    postLogoutRedirectUris: [],
     authMethod: 'none',
     applicationType: document.applicationType,
     grantTypes: document.grantTypes,
-    secretDigests: [],
-    chosenScopes: undefined,
     state: admitted && row.review !== 'blocked' ? 'active' : 'deleted',
     document: { reviewed: isReviewed(row), fingerprint: row.fingerprint },
   }
 }
 
-interface Copy {
-  readonly clientId: string
-  readonly fetchedAt: number
-  readonly freshUntil: number
-}
-
 async function keep(
   { kysely }: Database,
-  document: ClientDocument,
-  { clientId, fetchedAt, freshUntil }: Copy,
+  { href }: URL,
+  copy: Pick<DocumentRow, 'document' | 'fingerprint' | 'fetched_at' | 'fresh_until'>,
 ): Promise<void> {
-  const copy = {
-    document: JSON.stringify(document),
-    fingerprint: fingerprintOf(document),
-    fetched_at: fetchedAt,
-    fresh_until: freshUntil,
-  }
   await kysely
     .insertInto('document_client')
-    .values({ client_id: clientId, first_seen_at: fetchedAt, ...copy })
+    .values({ client_id: href, first_seen_at: copy.fetched_at, ...copy })
     .onConflict((conflict) => conflict.column('client_id').doUpdateSet(copy))
     .execute()
 }

@@ -1,12 +1,7 @@
 /** Asks for one document; the caller has put into it all that makes the request safe. */
 export type RequestDocument = () => Promise<Response>
 
-export type FetchedDocument =
-  | { readonly kind: 'fetched'; readonly text: string; readonly cacheControl: string | null }
-  | FetchFailure
-
 export interface FetchFailure {
-  readonly kind: 'failed'
   readonly why: string
   /** Whether the host said that the document is not there any more, so that no copy may stand in. */
   readonly gone: boolean
@@ -19,7 +14,9 @@ const DOCUMENT_BYTES_MAX = 5120
  * Reads a document: 200, JSON by its media type, small and in UTF-8. A redirect is not followed and a
  * page is not a document. Never throws.
  */
-export async function readDocument(request: RequestDocument): Promise<FetchedDocument> {
+export async function readDocument(
+  request: RequestDocument,
+): Promise<{ text: string; cacheControl: string | null } | FetchFailure> {
   try {
     const response = await request()
     const problem = problemOf(response)
@@ -30,7 +27,7 @@ export async function readDocument(request: RequestDocument): Promise<FetchedDoc
     const bytes = await readBytes(response)
     if (bytes === undefined) return failed(`it is larger than ${DOCUMENT_BYTES_MAX} bytes`)
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    return { kind: 'fetched', text, cacheControl: response.headers.get('cache-control') }
+    return { text, cacheControl: response.headers.get('cache-control') }
   } catch (error) {
     return failed(reasonOf(error))
   }
@@ -58,7 +55,7 @@ async function readBytes({ body }: Response): Promise<Uint8Array | undefined> {
 }
 
 function failed(why: string, gone = false): FetchFailure {
-  return { kind: 'failed', why, gone }
+  return { why, gone }
 }
 
 /** fetch() says "fetch failed" and keeps the reason in the cause. */

@@ -1,23 +1,6 @@
-/**
- * Bounds what strangers can make this process fetch: whoever opens an authorization request chooses
- * the address. What exceeds a bound is refused and not queued, since a queue would be the next thing
- * to fill. Each process counts by itself.
- */
-export interface FetchGovernor {
-  /** Counts a fetch and returns how to end it; nothing when there were too many. */
-  begin(host: string): (() => void) | undefined
-}
-
-export interface FetchBounds {
-  readonly runningMax: number
-  readonly runningPerHostMax: number
-  readonly perMinuteMax: number
-  readonly perMinuteAndHostMax: number
-}
-
 const MINUTE_MS = 60_000
 
-export const fetchBounds: FetchBounds = {
+export const fetchBounds = {
   runningMax: 16,
   runningPerHostMax: 4,
   perMinuteMax: 120,
@@ -30,14 +13,20 @@ interface Fetch {
   running: boolean
 }
 
-export function makeFetchGovernor(now: () => number, bounds: FetchBounds): FetchGovernor {
+/**
+ * Bounds what strangers can make this process fetch: whoever opens an authorization request chooses
+ * the address. What exceeds a bound is refused and not queued, since a queue would be the next thing
+ * to fill. Each process counts by itself.
+ */
+export function makeFetchGovernor(now: () => number, bounds: typeof fetchBounds) {
   // A minute has perMinuteMax entries at most, beside those that are still running.
   let recent: Fetch[] = []
   const fits = (fetches: readonly Fetch[], running: number, perMinute: number) =>
     fetches.length < perMinute && fetches.filter((fetch) => fetch.running).length < running
 
   return {
-    begin(host) {
+    /** Counts a fetch and returns how to end it; nothing when there were too many. */
+    begin(host: string) {
       const minuteAgoMs = now() - MINUTE_MS
       recent = recent.filter(({ startedAtMs, running }) => running || startedAtMs > minuteAgoMs)
       const ofHost = recent.filter((fetch) => fetch.host === host)

@@ -7,7 +7,6 @@ import { readClientName } from '../clients/client-name.ts'
 import { isLoopbackRedirect, isUnderHost } from '../clients/redirect-uri.ts'
 import { parseStrictObject } from '../http/strict-json.ts'
 import { sha256 } from '../store/digest.ts'
-import type { ApplicationType } from '../store/oauth-tables.ts'
 
 /**
  * Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-02): which address may
@@ -107,7 +106,7 @@ export function judgeDocument(
       grantTypes,
       // Documents seldom say so, and the port of a loopback address varies for a native client only
       // (RFC 8252 §7.3).
-      applicationType: applicationTypeOf(redirectUris.some(isLoopback)),
+      applicationType: redirectUris.some(isLoopback) ? 'native' : 'web',
     },
   }
 }
@@ -135,10 +134,6 @@ function mayBePublic(read: ReadDocument): boolean {
   return (
     preferred === 'none' || read.token_endpoint_auth_methods_supported?.includes('none') === true
   )
-}
-
-function applicationTypeOf(hasLoopback: boolean): ApplicationType {
-  return hasLoopback ? 'native' : 'web'
 }
 
 /** Names what a person agrees to when they agree to a client: its name and where it leads. */

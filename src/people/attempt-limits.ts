@@ -3,23 +3,11 @@ import type { Cluster, Redis } from 'ioredis'
 import { sha256 } from '../store/digest.ts'
 import { consume, makeLimiter, networkOf } from '../store/rate-limits.ts'
 
-/**
- * Bounds failed sign-ins: of one account from one address, of one account from everywhere, and from
- * one address for all accounts. An attempt is counted before the password is checked, so that
- * parallel guesses cannot slip past, and given back when it succeeds or nothing was checked.
- *
- * With Redis all processes count together, and each counts by itself while Redis is out of reach.
- */
-export interface AttemptLimits {
-  /** Seconds to wait when a limit is reached; undefined when the attempt may go on. */
-  begin(attempt: Attempt): Promise<number | undefined>
-  succeeded(attempt: Attempt): Promise<void>
-  /** No password was checked: the attempt is not counted. */
-  unchecked(attempt: Attempt): Promise<void>
-}
+export type AttemptLimits = ReturnType<typeof makeAttemptLimits>
 
 export interface Attempt {
   readonly login: string
+  /** The caller's network address. */
   readonly address: string
 }
 
@@ -30,10 +18,14 @@ export interface AttemptPolicy {
   readonly failureWindowSeconds: number
 }
 
-export function makeAttemptLimits(
-  policy: AttemptPolicy,
-  redis: Redis | Cluster | undefined,
-): AttemptLimits {
+/**
+ * Bounds failed sign-ins: of one account from one address, of one account from everywhere, and from
+ * one address for all accounts. An attempt is counted before the password is checked, so that
+ * parallel guesses cannot slip past, and given back when it succeeds or nothing was checked.
+ *
+ * With Redis all processes count together, and each counts by itself while Redis is out of reach.
+ */
+export function makeAttemptLimits(policy: AttemptPolicy, redis: Redis | Cluster | undefined) {
   const limit = (name: string, points: number) =>
     makeLimiter(
       { keyPrefix: `gatehouse:attempts:${name}`, points, duration: policy.failureWindowSeconds },
@@ -46,21 +38,23 @@ export function makeAttemptLimits(
   ] as const
 
   return {
-    async begin(attempt) {
+    /** Seconds to wait when a limit is reached; undefined when the attempt may go on. */
+    async begin(attempt: Attempt): Promise<number | undefined> {
       for (const { keyOf, limiter } of limits) {
         const waitSeconds = await consume(limiter, keyOf(attempt))
         if (waitSeconds !== undefined) return waitSeconds
       }
       return undefined
     },
-    async succeeded(attempt) {
+    async succeeded(attempt: Attempt): Promise<void> {
       await Promise.all([
         limits[0].limiter.delete(pairKey(attempt)),
         limits[1].limiter.reward(accountKey(attempt), 1),
         limits[2].limiter.reward(addressKey(attempt), 1),
       ])
     },
-    async unchecked(attempt) {
+    /** No password was checked: the attempt is not counted. */
+    async unchecked(attempt: Attempt): Promise<void> {
       await Promise.all(limits.map(({ keyOf, limiter }) => limiter.reward(keyOf(attempt), 1)))
     },
   }

@@ -1,4 +1,4 @@
-import type { AttemptLimits } from './attempt-limits.ts'
+import type { Attempt, AttemptLimits } from './attempt-limits.ts'
 import { canonicalEmail } from './email-address.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
 import type { PersonStore } from './person-store.ts'
@@ -11,11 +11,8 @@ export type NotSignedIn =
   | { readonly kind: 'limited'; readonly waitSeconds: number }
   | { readonly kind: 'busy' }
 
-export interface SignInAttempt {
-  readonly login: string
+export interface SignInAttempt extends Attempt {
   readonly password: string
-  /** The caller's network address. */
-  readonly address: string
 }
 
 export interface SignInDependencies {

@@ -2,21 +2,7 @@ import { availableParallelism } from 'node:os'
 
 import { hash, verify } from '@node-rs/argon2'
 
-/**
- * Password hashing with Argon2id, 19 MiB, two passes (OWASP's first choice). It runs on the thread
- * pool, which file system and DNS share, so that only a few hashes run at once, a bounded number
- * waits, and the rest is told to come back.
- */
-export interface Passwords {
-  hash(password: string): Promise<string>
-  /**
-   * Whether the password is the one of the hash. Without a hash (nobody has that address) a hash of
-   * the same cost is checked, so that the time does not tell whether an account exists.
-   *
-   * @throws {TooManyHashes} when the waiting line is full
-   */
-  verify(passwordHash: string | undefined, password: string): Promise<boolean>
-}
+export type Passwords = ReturnType<typeof makePasswords>
 
 /** The waiting line for password checks is full; nothing was checked. */
 export class TooManyHashes extends Error {
@@ -35,11 +21,22 @@ const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 const nobodysHash =
   '$argon2id$v=19$m=19456,t=2,p=1$qlKTKsnQDtvH7uitXqo4sQ$SD9veOAiEvLFuTeRqYOzgC/eFx0v+GJ2JRuwhhcbdsU'
 
-export function makePasswords({ parallelHashesMax, waitingHashesMax }: PasswordLimits): Passwords {
+/**
+ * Password hashing with Argon2id, 19 MiB, two passes (OWASP's first choice). It runs on the thread
+ * pool, which file system and DNS share, so that only a few hashes run at once, a bounded number
+ * waits, and the rest is told to come back.
+ */
+export function makePasswords({ parallelHashesMax, waitingHashesMax }: PasswordLimits) {
   const inTurn = takeTurns(Math.min(parallelHashesMax, availableParallelism()), waitingHashesMax)
   return {
-    hash: (password) => inTurn(() => hash(password, cost)),
-    verify: (passwordHash, password) =>
+    hash: (password: string) => inTurn(() => hash(password, cost)),
+    /**
+     * Whether the password is the one of the hash. Without a hash (nobody has that address) a hash of
+     * the same cost is checked, so that the time does not tell whether an account exists.
+     *
+     * @throws {TooManyHashes} when the waiting line is full
+     */
+    verify: (passwordHash: string | undefined, password: string) =>
       inTurn(async () => {
         const matches = await verify(passwordHash ?? nobodysHash, password)
         return matches && passwordHash !== undefined

@@ -2,13 +2,6 @@
 
 import type { Database } from '../store/database.ts'
 
-/** A person as far as signing in is concerned. */
-export interface Credentials {
-  readonly personId: string
-  readonly passwordHash: string | undefined
-  readonly disabled: boolean
-}
-
 export interface Person {
   readonly id: string
   readonly name: string
@@ -17,18 +10,12 @@ export interface Person {
   readonly signedOutAt?: number | undefined
 }
 
-/** Reads who can sign in. One query each. */
-export interface PersonStore {
-  findCredentials(emailCanonical: string): Promise<Credentials | undefined>
-  /** The person, unless the account is unknown or disabled. */
-  findPerson(personId: string): Promise<Person | undefined>
-  /** Ends every session of the person that began until now, in every browser. */
-  signOutEverywhere(personId: string, nowMs: number): Promise<void>
-}
+export type PersonStore = ReturnType<typeof makePersonStore>
 
-export function makePersonStore({ kysely }: Database): PersonStore {
+/** Reads who can sign in. One query each. */
+export function makePersonStore({ kysely }: Database) {
   return {
-    async findCredentials(emailCanonical) {
+    async findCredentials(emailCanonical: string) {
       // No address has a NUL in it, and PostgreSQL fails at one.
       if (emailCanonical.includes('\0')) return undefined
       const row = await kysely
@@ -45,7 +32,8 @@ export function makePersonStore({ kysely }: Database): PersonStore {
       )
     },
 
-    async findPerson(personId) {
+    /** The person, unless the account is unknown or disabled. */
+    async findPerson(personId: string): Promise<Person | undefined> {
       const row = await kysely
         .selectFrom('person')
         .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
@@ -58,7 +46,8 @@ export function makePersonStore({ kysely }: Database): PersonStore {
       return { ...person, ...(signedOutAt !== null && { signedOutAt }) }
     },
 
-    async signOutEverywhere(personId, signedOutAt) {
+    /** Ends every session of the person that began until now, in every browser. */
+    async signOutEverywhere(personId: string, signedOutAt: number): Promise<void> {
       await kysely
         .insertInto('signed_out_everywhere')
         .values({ person_id: personId, signed_out_at: signedOutAt })

@@ -4,6 +4,7 @@ import { grantTypesServed, type LoopbackRegistration } from '../clients/client.t
 import { readClientName } from '../clients/client-name.ts'
 import type { IntegrationRow } from '../clients/client-store.ts'
 import { isLoopbackRedirect, isWebAddress } from '../clients/redirect-uri.ts'
+import { invalidClientMetadata, unregisteredRedirectUri } from '../http/errors.ts'
 import { decideScopes } from '../scopes/policy.ts'
 
 /**
@@ -18,11 +19,6 @@ export interface RegistrationPolicy {
 export type RegistrationDecision =
   | { readonly kind: 'integration'; readonly integration: IntegrationRow; readonly scope: string }
   | { readonly kind: 'loopback'; readonly registration: LoopbackRegistration }
-  | {
-      readonly kind: 'refused'
-      readonly error: 'invalid_client_metadata' | 'invalid_redirect_uri'
-      readonly description: string
-    }
 
 const REDIRECT_URIS_MAX = 10
 
@@ -43,15 +39,17 @@ type Body = z.infer<typeof bodyShape>
  * Decides on a registration, in the order of design 6. Values that RFC 7591 §2 lets a server replace
  * are replaced and not refused, because clients send one body to every server: authentication method
  * and application type follow from the kind of client, grant types and scopes are narrowed.
+ *
+ * @throws invalidClientMetadata or unregisteredRedirectUri, with the reason
  */
 export function decideRegistration(
   body: Readonly<Record<string, unknown>>,
   policy: RegistrationPolicy,
 ): RegistrationDecision {
   const parsed = bodyShape.safeParse(body)
-  if (!parsed.success) return invalidMetadata(firstProblem(parsed.error))
+  if (!parsed.success) throw invalidClientMetadata(firstProblem(parsed.error))
   const read = readClientName(parsed.data.client_name ?? '')
-  if ('problem' in read) return invalidMetadata(read.problem)
+  if ('problem' in read) throw invalidClientMetadata(read.problem)
 
   const { redirect_uris: redirectUris = [] } = parsed.data
   const integration = policy.integrations.find(({ client_name }) => client_name === read.name)
@@ -60,35 +58,30 @@ export function decideRegistration(
   }
   const isLoopback = (uri: string) => isLoopbackRedirect(uri, policy.loopbackHosts)
   if (redirectUris.length > 0 && redirectUris.every(isLoopback)) {
-    return decideLoopback(parsed.data, read.name, redirectUris)
+    return { kind: 'loopback', registration: loopbackOf(parsed.data, read.name, redirectUris) }
   }
   if (redirectUris.some((uri) => isWebAddress(uri) && !isLoopback(uri))) {
-    return {
-      kind: 'refused',
-      error: 'invalid_redirect_uri',
-      description: `a fixed callback requires a registered integration; without one every redirect address must be of the form http://<host>:<port>/<path> with the host ${policy.loopbackHosts.join(' or ')}`,
-    }
+    throw unregisteredRedirectUri(
+      `a fixed callback requires a registered integration; without one every redirect address must be of the form http://<host>:<port>/<path> with the host ${policy.loopbackHosts.join(' or ')}`,
+    )
   }
-  return invalidMetadata(whyUnknown(redirectUris, integration !== undefined))
+  throw invalidClientMetadata(whyUnknown(redirectUris, integration !== undefined))
 }
 
-function decideLoopback(
+function loopbackOf(
   body: Body,
   name: string | undefined,
   redirectUris: readonly string[],
-): RegistrationDecision {
+): LoopbackRegistration {
   const grantTypes = grantTypesServed.filter((type) => body.grant_types?.includes(type) ?? true)
   if (!grantTypes.includes('authorization_code')) {
-    return invalidMetadata('grant_types must include authorization_code')
+    throw invalidClientMetadata('grant_types must include authorization_code')
   }
   if (body.response_types && !body.response_types.includes('code')) {
-    return invalidMetadata('response_types must include code')
+    throw invalidClientMetadata('response_types must include code')
   }
   const scope = narrowed(body, 'loopback')
-  return {
-    kind: 'loopback',
-    registration: { name, redirectUris: [...new Set(redirectUris)], grantTypes, scope },
-  }
+  return { name, redirectUris: [...new Set(redirectUris)], grantTypes, scope }
 }
 
 /**
@@ -111,8 +104,4 @@ function whyUnknown(redirectUris: readonly string[], known: boolean): string {
 
 function firstProblem({ issues: [issue] }: z.ZodError): string {
   return issue ? `${issue.path.join('.')}: ${issue.message}` : 'the metadata is malformed'
-}
-
-function invalidMetadata(description: string): RegistrationDecision {
-  return { kind: 'refused', error: 'invalid_client_metadata', description }
 }

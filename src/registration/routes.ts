@@ -3,15 +3,13 @@
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
-import { grantTypesServed } from '../clients/client.ts'
-import type { IntegrationRow } from '../clients/client-store.ts'
+import { grantTypesServed, type LoopbackRegistration } from '../clients/client.ts'
 import type { Clients } from '../clients/find-client.ts'
-import type { RegisteredClient } from '../clients/loopback-clients.ts'
+import type { LoopbackClients } from '../clients/loopback-clients.ts'
 import {
   invalidClientMetadata,
   methodNotAllowed,
   tooManyRequests,
-  unregisteredRedirectUri,
   unsupportedBody,
 } from '../http/errors.ts'
 import { openCors } from '../http/open-cors.ts'
@@ -20,7 +18,11 @@ import { decodeUtf8, readRequestBody } from '../http/request-body.ts'
 import { logFields } from '../http/request-log.ts'
 import { makeRouter } from '../http/router.ts'
 import { parseStrictObject } from '../http/strict-json.ts'
-import { decideRegistration, type RegistrationPolicy } from './registration.ts'
+import {
+  decideRegistration,
+  type RegistrationDecision,
+  type RegistrationPolicy,
+} from './registration.ts'
 
 export interface RegistrationDependencies {
   readonly policy: RegistrationPolicy
@@ -55,53 +57,35 @@ async function answerRegistration(
     throw tooManyRequests()
   }
   const decision = decideRegistration(await readBody(ctx), policy)
-  switch (decision.kind) {
-    case 'refused':
-      throw decision.error === 'invalid_redirect_uri'
-        ? unregisteredRedirectUri(decision.description)
-        : invalidClientMetadata(decision.description)
-    case 'integration':
-      await demandActive(decision.integration, clients)
-      send(ctx, integrationRecord(decision.integration, decision.scope))
-      return
-    case 'loopback':
-      send(ctx, loopbackRecord(await clients.loopback.register(decision.registration)))
-      return
-  }
-}
-
-async function readBody(ctx: Context): Promise<Readonly<Record<string, unknown>>> {
-  if (!ctx.is('application/json')) throw unsupportedBody('application/json')
-  const text = decodeUtf8(await readRequestBody(ctx, BODY_BYTES_MAX))
-  if (text === undefined)
-    throw invalidClientMetadata('the request body is refused: it is not UTF-8')
-  const read = parseStrictObject(text)
-  if ('problem' in read) {
-    throw invalidClientMetadata(`the request body is refused: ${read.problem}`)
-  }
-  return read.value
-}
-
-/** An operator can switch a platform off; its client_id would lead to a refusal later. */
-async function demandActive(integration: IntegrationRow, clients: Clients): Promise<void> {
-  const client = await clients.find(integration.client_id)
-  if (client?.state !== 'active') throw invalidClientMetadata('this platform has been switched off')
-}
-
-interface RegistrationRecord {
-  readonly client_id: string
-  readonly [member: string]: unknown
-}
-
-function send(ctx: Context, record: RegistrationRecord): void {
+  const record =
+    decision.kind === 'integration'
+      ? await integrationRecord(decision, clients)
+      : loopbackRecord(
+          decision.registration,
+          await clients.loopback.register(decision.registration),
+        )
   logFields(ctx).client = record.client_id
   ctx.status = 201
   ctx.set('Cache-Control', 'no-store')
   ctx.body = record
 }
 
+async function readBody(ctx: Context): Promise<Readonly<Record<string, unknown>>> {
+  if (!ctx.is('application/json')) throw unsupportedBody('application/json')
+  const text = decodeUtf8(await readRequestBody(ctx, BODY_BYTES_MAX))
+  const read = text === undefined ? { problem: 'it is not UTF-8' } : parseStrictObject(text)
+  if ('problem' in read) throw invalidClientMetadata(`the request body is refused: ${read.problem}`)
+  return read.value
+}
+
 /** Public members only. When the platform got its client_id is not known, and so not said. */
-function integrationRecord(integration: IntegrationRow, scope: string): RegistrationRecord {
+async function integrationRecord(
+  { integration, scope }: Extract<RegistrationDecision, { kind: 'integration' }>,
+  clients: Clients,
+) {
+  // An operator can switch a platform off; its client_id would lead to a refusal later.
+  const client = await clients.find(integration.client_id)
+  if (client?.state !== 'active') throw invalidClientMetadata('this platform has been switched off')
   return {
     client_id: integration.client_id,
     client_name: integration.client_name,
@@ -113,16 +97,19 @@ function integrationRecord(integration: IntegrationRow, scope: string): Registra
   }
 }
 
-function loopbackRecord(client: RegisteredClient): RegistrationRecord {
+function loopbackRecord(
+  { name, redirectUris, grantTypes, scope }: LoopbackRegistration,
+  { clientId, issuedAtSeconds }: Awaited<ReturnType<LoopbackClients['register']>>,
+) {
   return {
-    client_id: client.clientId,
-    client_id_issued_at: client.issuedAtSeconds,
-    ...(client.name !== undefined && { client_name: client.name }),
+    client_id: clientId,
+    client_id_issued_at: issuedAtSeconds,
+    client_name: name,
     application_type: 'native',
-    redirect_uris: client.redirectUris,
+    redirect_uris: redirectUris,
     token_endpoint_auth_method: 'none',
-    grant_types: client.grantTypes,
+    grant_types: grantTypes,
     response_types: ['code'],
-    scope: client.scope,
+    scope,
   }
 }

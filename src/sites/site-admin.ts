@@ -6,28 +6,16 @@
 import type { Kysely } from 'kysely'
 
 import type { Database } from '../store/database.ts'
-import type { Schema, SiteRole } from '../store/schema.ts'
+import type { Schema } from '../store/schema.ts'
 import { MCP_CONNECTIONS } from './feature.ts'
 import { operates } from './roles.ts'
 import { type HeldSite, listHeldSites } from './site-choice.ts'
 
 /** A site as its operators' pages need it. */
-export interface AdminSite {
-  readonly id: string
-  readonly slug: string
-  readonly name: string
-  /** When MCP connections was switched on; undefined while it is off. */
-  readonly connectionsOnSince: number | undefined
-  /** The roles of the person who asks. */
-  readonly roles: readonly SiteRole[]
-}
+export type AdminSite = NonNullable<Awaited<ReturnType<typeof findAdminSite>>>
 
 /** The site of a slug, with the roles that the person holds there, if any. */
-export async function findAdminSite(
-  { kysely }: Database,
-  slug: string,
-  personId: string,
-): Promise<AdminSite | undefined> {
+export async function findAdminSite({ kysely }: Database, slug: string, personId: string) {
   const rows = await kysely
     .selectFrom('site')
     .leftJoin('site_feature as f', (join) =>
@@ -45,6 +33,7 @@ export async function findAdminSite(
       id: row.id,
       slug: row.slug,
       name: row.name,
+      /** When MCP connections was switched on; undefined while it is off. */
       connectionsOnSince: row.enabled_at ?? undefined,
       roles: rows.flatMap(({ role }) => role ?? []),
     }
