@@ -5,7 +5,7 @@ import { MEMBER_READ, MEMBER_WRITE } from '../scopes/catalogue.ts'
 import { answerSchema } from './graphql-shape.ts'
 import { callerOf } from './public-tools.ts'
 import { idArgument, pageArguments } from './shapes.ts'
-import { inputSchemaOf, once, parseArguments, type Tool, ToolProblem } from './tool.ts'
+import { jsonSchemaOf, once, parseArguments, type Tool, ToolProblem } from './tool.ts'
 
 /**
  * The tools over the signed-in member's own data. Each runs one fixed document of the Member API in
@@ -32,7 +32,10 @@ function memberTool({ input = nothing, document, pick, ...described }: MemberDef
     ...described,
     effect: changes ? 'changes' : 'reads',
     access: { kind: 'scopes', needed: [changes ? MEMBER_WRITE : MEMBER_READ] },
-    schemas: once(() => ({ input: inputSchemaOf(input), output: answerSchema(document, pick) })),
+    schemas: once(() => ({
+      input: jsonSchemaOf(input, 'input'),
+      output: answerSchema(document, pick),
+    })),
     async run(values, call) {
       const variables = parseArguments(input, values)
       const caller = memberCaller(callerOf(call))
