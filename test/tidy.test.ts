@@ -79,7 +79,6 @@ const surfacesWithTooMany = [
   'src/admin/application-routes.ts',
   'src/graphql/routes.ts',
   'src/interaction/routes.ts',
-  'src/mcp/routes.ts',
 ]
 
 const root = join(import.meta.dirname, '..')

@@ -1,15 +1,5 @@
 import { isLoopbackUrl } from '../http/loopback.ts'
 
-/**
- * From which hosts and origins the tool endpoint may be spoken to. A page of a stranger that rebinds
- * its name to a loopback address sends its own name as Host and Origin (MCP, Streamable HTTP:
- * security warning), and is refused for either.
- */
-export interface Admission {
-  admitsHost(host: string | undefined): boolean
-  admitsOrigin(origin: string): boolean
-}
-
 export interface AdmissionPolicy {
   readonly baseUrl: string
   /** Further origins of browser clients, or `*` for all. */
@@ -17,21 +7,25 @@ export interface AdmissionPolicy {
 }
 
 /**
+ * From which hosts and origins the tool endpoint may be spoken to. A page of a stranger that rebinds
+ * its name to a loopback address sends its own name as Host and Origin (MCP, Streamable HTTP:
+ * security warning), and is refused for either.
+ *
  * The host of {base_url} and its origin are admitted, and what the configuration lists. A service on
  * a loopback address also admits every name of the machine itself at any port, for clients that run
  * beside it. `*` admits pages of every origin, as design 28 has it for the other endpoints: no
  * browser adds a credential by itself here, and the host is checked all the same.
  */
-export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy): Admission {
+export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy) {
   const base = new URL(baseUrl)
   const atHome = isLoopbackUrl(baseUrl)
   const listed = new Set(allowedOrigins)
   return {
-    admitsHost(host = '') {
+    admitsHost(host: string | undefined = ''): boolean {
       const url = isHost(host) ? URL.parse(`${base.protocol}//${host}`) : null
       return url !== null && (url.host === base.host || (atHome && isLoopbackUrl(url.href)))
     },
-    admitsOrigin(origin) {
+    admitsOrigin(origin: string): boolean {
       const url = URL.parse(origin)
       if (!url || url.origin !== origin) return listed.has('*')
       if (origin === base.origin || listed.has('*') || listed.has(origin)) return true

@@ -1,20 +1,35 @@
 /** The tool endpoint: who is let in, which tools there are, and what they do. */
 
-import type { Cluster, Redis } from 'ioredis'
+import type { Context, Middleware } from 'koa'
 import type Router from 'koa-router'
 
-import type { VerifyBearer } from '../resource-server/verdict.ts'
+import { methodNotAllowed, tooManyRequests } from '../http/errors.ts'
+import { openCors } from '../http/open-cors.ts'
+import { paths } from '../http/paths.ts'
+import { logFields } from '../http/request-log.ts'
+import { makeRouter } from '../http/router.ts'
+import { type Protection, refuse, verdictOf } from '../resource-server/protect.ts'
+import type { Verdict, VerifyBearer } from '../resource-server/verdict.ts'
 import { type AdmissionPolicy, makeAdmission } from './admission.ts'
+import { findTool } from './catalogue.ts'
+import {
+  fetchRequest,
+  INVALID_REQUEST,
+  type Message,
+  readMessage,
+  sendFailure,
+  sendFault,
+  sendResponse,
+} from './message.ts'
 import { makeRequestLimits, type RequestLimitPolicy } from './request-limits.ts'
-import { toolRoutes } from './routes.ts'
-import { makeToolServer } from './server.ts'
-import { once, type ToolParts } from './tool.ts'
+import { type Exchange, makeToolServer } from './server.ts'
+import { judgeCall, once, scopesOf, type Tool, type ToolParts } from './tool.ts'
 
 export interface ToolEndpointSettings extends ToolParts {
   readonly policy: RequestLimitPolicy &
     Pick<AdmissionPolicy, 'allowedOrigins'> & { readonly bodyBytesMax: number }
   readonly resourceMetadataUrl: string
-  readonly redis: Redis | Cluster | undefined
+  readonly redis: Parameters<typeof makeRequestLimits>[1]
 }
 
 /**
@@ -24,23 +39,139 @@ export interface ToolEndpointSettings extends ToolParts {
 export function makeToolEndpoint(
   settings: ToolEndpointSettings,
 ): (verifyBearer: VerifyBearer) => Router {
+  const kept = keep(settings)
+  return (verifyBearer) => toolRoutes({ ...kept, verifyBearer })
+}
+
+function keep(settings: ToolEndpointSettings) {
   const { policy, redis, resourceMetadataUrl } = settings
   const { baseUrl } = settings.service
-  const admission = makeAdmission({
-    baseUrl,
-    allowedOrigins: policy.allowedOrigins,
+  return {
+    address: baseUrl + paths.mcp,
+    admission: makeAdmission({ baseUrl, allowedOrigins: policy.allowedOrigins }),
+    limits: makeRequestLimits(policy, redis),
+    tools: makeToolServer({ ...settings, authGuide: once(settings.authGuide) }),
+    resourceMetadataUrl,
+    bodyBytesMax: policy.bodyBytesMax,
+  }
+}
+
+interface Endpoint extends ReturnType<typeof keep> {
+  readonly verifyBearer: VerifyBearer
+}
+
+/**
+ * The tool endpoint (specification, Tool endpoint). Everything is decided here, in this order, before
+ * the SDK sees a message: host and origin, preflight, token, method, body, scope. The token comes
+ * before the method, so that a client which only probes with GET or HEAD is challenged too.
+ */
+function toolRoutes(endpoint: Endpoint): Router {
+  const router = makeRouter()
+  router.all(paths.mcp, admit(endpoint), openCors(['POST']), async (ctx) => {
+    if (ctx.method === 'OPTIONS') return answerOptions(ctx)
+    const verdict = await judgeRequest(ctx, endpoint)
+    if (verdict.kind !== 'anonymous' && verdict.kind !== 'granted') {
+      return refuse(ctx, verdict, protection(endpoint, undefined))
+    }
+    if (ctx.method !== 'POST') {
+      ctx.set('Allow', METHODS)
+      throw methodNotAllowed('POST')
+    }
+    const message = await readMessage(ctx, endpoint.bodyBytesMax)
+    if (message) await answer(ctx, { message, verdict }, endpoint)
   })
-  const limits = makeRequestLimits(policy, redis)
-  const tools = makeToolServer({ ...settings, authGuide: once(settings.authGuide) })
-  const { bodyBytesMax } = policy
-  return (verifyBearer) =>
-    toolRoutes({
-      baseUrl,
-      admission,
-      limits,
-      tools,
-      verifyBearer,
-      resourceMetadataUrl,
-      bodyBytesMax,
-    })
+  return router
+}
+
+/**
+ * Refuses a foreign host or origin. What passes may be read by the page that asked (design 28): no
+ * answer here depends on a credential that a browser adds by itself.
+ */
+function admit({ admission }: Endpoint): Middleware {
+  return async (ctx, next) => {
+    const host: unknown = ctx.state['presentedHost']
+    const origin = ctx.get('Origin')
+    ctx.vary('Origin')
+    if (!admission.admitsHost(typeof host === 'string' ? host : undefined)) {
+      sendFault(ctx, { status: 403, code: INVALID_REQUEST, message: 'this Host is not admitted' })
+    } else if (origin && !admission.admitsOrigin(origin)) {
+      sendFault(ctx, { status: 403, code: INVALID_REQUEST, message: 'this Origin is not admitted' })
+    } else {
+      await next()
+    }
+  }
+}
+
+const METHODS = 'POST, OPTIONS'
+
+/** OPTIONS that is no preflight of a browser. */
+function answerOptions(ctx: Context): void {
+  ctx.status = 204
+  ctx.set('Allow', METHODS)
+}
+
+/**
+ * The verdict on the caller, who is then counted. The address is counted while the token is looked
+ * up, so that a store which does not answer costs its time limit once.
+ */
+async function judgeRequest(ctx: Context, { limits, verifyBearer }: Endpoint): Promise<Verdict> {
+  ctx.vary('Authorization')
+  const [addressWait, verdict] = await Promise.all([
+    limits.ofAddress(ctx.ip),
+    verdictOf(ctx, verifyBearer),
+  ])
+  const wait =
+    addressWait ?? (verdict.kind === 'granted' ? await limits.ofCaller(verdict.token) : undefined)
+  if (wait !== undefined) {
+    ctx.set('Retry-After', String(wait))
+    throw tooManyRequests()
+  }
+  return verdict
+}
+
+interface Judged {
+  readonly message: Message
+  readonly verdict: Extract<Verdict, { kind: 'anonymous' | 'granted' }>
+}
+
+async function answer(
+  ctx: Context,
+  { message, verdict }: Judged,
+  endpoint: Endpoint,
+): Promise<void> {
+  const tool = toolOf(message.value)
+  if (tool) {
+    logFields(ctx).tool = tool.name
+    const judged = judgeCall(tool.access, verdict)
+    if (judged.kind !== 'granted' && tool.access.kind !== 'public') {
+      return refuse(ctx, judged, protection(endpoint, tool))
+    }
+  }
+  const exchange: Exchange = { caller: verdict.kind === 'granted' ? verdict.token : undefined }
+  const request = fetchRequest(ctx, endpoint.address, message.text)
+  const response = await settle(endpoint.tools.answer(request, message.value, exchange), request)
+  if (exchange.failure !== undefined) return sendFailure(ctx, message, exchange.failure)
+  if (response) await sendResponse(ctx, response)
+}
+
+/** The answer, or nothing when the caller hung up meanwhile: there is nobody to tell. */
+async function settle(
+  answering: Promise<Response>,
+  { signal }: Request,
+): Promise<Response | undefined> {
+  try {
+    return await answering
+  } catch (error) {
+    if (signal.aborted) return undefined
+    throw error
+  }
+}
+
+function toolOf(message: unknown): Tool | undefined {
+  const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown } }
+  return method === 'tools/call' ? findTool(params?.name) : undefined
+}
+
+function protection({ resourceMetadataUrl }: Endpoint, tool: Tool | undefined): Protection {
+  return { resourceMetadataUrl, scopes: tool ? scopesOf(tool.access) : [] }
 }
