@@ -77,7 +77,6 @@ const tooMany = ['src/gatehouse.ts', 'src/app-pages.ts', 'src/open-gatehouse.ts'
 const surfacesWithTooMany = [
   'src/account/routes.ts',
   'src/admin/application-routes.ts',
-  'src/graphql/routes.ts',
   'src/interaction/routes.ts',
 ]
 
