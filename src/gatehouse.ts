@@ -187,6 +187,7 @@ function makeSurfaces(config: Config, parts: Parts) {
       cursors: keys.cursors,
       policy: service.mcp,
       executeMember: member.executeMember,
+      read: (question) => question(parts.database),
       authGuide: discovery.authGuide,
       resourceMetadataUrl: discovery.metadataUrl('mcp'),
     }),

@@ -362,15 +362,20 @@ function migrationsWith(name: string, text: string): string {
 function columnsOfTypes(): string[] {
   const files = globSync('../src/store/{schema,*-tables}.ts', { cwd: import.meta.dirname })
   const text = files.map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('\n')
+  const columnsIn = (body: string): string[] =>
+    [...body.matchAll(/(\w+): ([^\n{}]+?) *[\n}]/g)].map(
+      ([, column, kind]) => `${column}${kind?.endsWith('| null') ? '?' : ''}`,
+    )
+  // The columns that several tables share stand in an interface of their own: `Shared & { … }`.
+  const columnsOf = (type: string): string[] =>
+    type.split(' & ').flatMap((part) => {
+      const [, body = part] = text.split(`\ninterface ${part} `)
+      return columnsIn(body.slice(0, body.indexOf('}') + 1))
+    })
   const lists = text.matchAll(/export interface (?:Schema|\w+Tables)\b[^{]*\{\n(.*?)\n\}/gs)
   return [...lists]
-    .flatMap(([, list = '']) => [...list.matchAll(/^ {2}(\w+): (\w+)$/gm)])
-    .flatMap(([, table, type]) => {
-      const [, body = ''] = new RegExp(`interface ${type} \\{\\n(.*?)\\n\\}`, 's').exec(text) ?? []
-      return [...body.matchAll(/^ {2}(\w+): (.*)$/gm)].map(
-        ([, column, kind]) => `${table}.${column}${kind?.endsWith('| null') ? '?' : ''}`,
-      )
-    })
+    .flatMap(([, list = '']) => [...list.matchAll(/^ {2}(\w+): (\w+|.*?\})$/gms)])
+    .flatMap(([, table, type = '']) => columnsOf(type).map((column) => `${table}.${column}`))
     .sort()
 }
 

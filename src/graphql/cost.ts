@@ -5,11 +5,9 @@ import {
   isObjectType,
   Kind,
   type OperationDefinitionNode,
-  type SelectionNode,
-  type SelectionSetNode,
 } from 'graphql'
 
-import { fragmentsOf } from './limits.ts'
+import { makeFold } from './fold.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from './page-arguments.ts'
 
 export interface Operation {
@@ -30,43 +28,17 @@ const listFields: ReadonlySet<string> = new Set(['nodes', 'edges'])
 export function makeCostOf(schema: GraphQLSchema): CostOf {
   const connections = connectionFields(schema)
   return ({ document, operation, variables }) => {
-    const fragments = fragmentsOf(document)
-    // A fragment is counted once for each page size in which it is spread.
-    const known = new Map<string, number>()
-
-    const sum = ({ selections }: SelectionSetNode, pageSize: number): number =>
-      selections.reduce((total, selection) => total + costOf(selection, pageSize), 0)
-
-    const costOf = (selection: SelectionNode, pageSize: number): number => {
-      switch (selection.kind) {
-        case Kind.FIELD:
-          return costOfField(selection, pageSize)
-        case Kind.INLINE_FRAGMENT:
-          return sum(selection.selectionSet, pageSize)
-        case Kind.FRAGMENT_SPREAD:
-          return costOfFragment(selection.name.value, pageSize)
-      }
-    }
-
-    const costOfField = (field: FieldNode, pageSize: number): number => {
-      if (!field.selectionSet) return 1
-      const name = field.name.value
-      const times = listFields.has(name) ? pageSize : 1
-      const inside = connections.has(name) ? pageSizeOf(field, variables) : 1
-      return 1 + times * sum(field.selectionSet, inside)
-    }
-
-    const costOfFragment = (name: string, pageSize: number): number => {
-      const key = `${pageSize} ${name}`
-      const before = known.get(key)
-      if (before !== undefined) return before
-      const fragment = fragments.get(name)
-      const cost = fragment ? sum(fragment.selectionSet, pageSize) : 0
-      known.set(key, cost)
-      return cost
-    }
-
-    return sum(operation.selectionSet, 1)
+    const costOf = makeFold(document, {
+      join: (total, cost) => total + cost,
+      field(field, pageSize, fold) {
+        if (!field.selectionSet) return 1
+        const name = field.name.value
+        const times = listFields.has(name) ? pageSize : 1
+        const inside = connections.has(name) ? pageSizeOf(field, variables) : 1
+        return 1 + times * fold(field.selectionSet, inside)
+      },
+    })
+    return costOf(operation.selectionSet, 1)
   }
 }
 

@@ -1,13 +1,6 @@
-import {
-  type DocumentNode,
-  type FieldNode,
-  type FragmentDefinitionNode,
-  GraphQLError,
-  Kind,
-  type SelectionNode,
-  type SelectionSetNode,
-  visit,
-} from 'graphql'
+import { type DocumentNode, GraphQLError, Kind, visit } from 'graphql'
+
+import { makeFold } from './fold.ts'
 
 /** How large a document may be before anything is done with it; the units are in the names. */
 export interface DocumentLimits {
@@ -46,7 +39,7 @@ export function findExceededLimit(
   const depth = makeDepth(document)
   for (const definition of document.definitions) {
     if (definition.kind !== Kind.OPERATION_DEFINITION) continue
-    if (depth(definition.selectionSet) > limits.depthMax) {
+    if (depth(definition.selectionSet, 0) > limits.depthMax) {
       return limitExceeded('levels of depth', limits.depthMax)
     }
   }
@@ -67,52 +60,13 @@ function countParts(document: DocumentNode) {
   return counts
 }
 
-/** The fragments of a document by name. */
-export function fragmentsOf(document: DocumentNode): Map<string, FragmentDefinitionNode> {
-  return new Map(
-    document.definitions.flatMap((definition) =>
-      definition.kind === Kind.FRAGMENT_DEFINITION ? [[definition.name.value, definition]] : [],
-    ),
-  )
-}
-
-/**
- * Depth with fragments followed, each of them once. A fragment that spreads itself has no depth
- * here; validation refuses it a moment later.
- */
-function makeDepth(document: DocumentNode): (selections: SelectionSetNode) => number {
-  const fragments = fragmentsOf(document)
-  const known = new Map<string, number>()
-
-  const depthOf = ({ selections }: SelectionSetNode): number =>
-    selections.reduce((deepest, selection) => Math.max(deepest, depthBelow(selection)), 0)
-
-  const depthBelow = (selection: SelectionNode): number => {
-    switch (selection.kind) {
-      case Kind.FIELD:
-        return depthOfField(selection)
-      case Kind.INLINE_FRAGMENT:
-        return depthOf(selection.selectionSet)
-      case Kind.FRAGMENT_SPREAD:
-        return depthOfFragment(selection.name.value)
-    }
-  }
-
-  const depthOfField = ({ name, selectionSet }: FieldNode): number => {
-    const depth = 1 + (selectionSet ? depthOf(selectionSet) : 0)
-    const introspects = name.value.startsWith('__')
-    return introspects && depth <= INTROSPECTION_DEPTH_MAX ? 1 : depth
-  }
-
-  const depthOfFragment = (name: string): number => {
-    const before = known.get(name)
-    if (before !== undefined) return before
-    known.set(name, 0)
-    const fragment = fragments.get(name)
-    const depth = fragment ? depthOf(fragment.selectionSet) : 0
-    known.set(name, depth)
-    return depth
-  }
-
-  return depthOf
+function makeDepth(document: DocumentNode) {
+  return makeFold(document, {
+    join: Math.max,
+    field({ name, selectionSet }, within, fold) {
+      const depth = 1 + (selectionSet ? fold(selectionSet, within) : 0)
+      const introspects = name.value.startsWith('__')
+      return introspects && depth <= INTROSPECTION_DEPTH_MAX ? 1 : depth
+    },
+  })
 }

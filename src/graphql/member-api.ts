@@ -1,12 +1,11 @@
 import {
   type DocumentNode,
-  type ExecutionArgs,
   type ExecutionResult,
   execute,
   GraphQLError,
-  type GraphQLSchema,
   getOperationAST,
 } from 'graphql'
+import type { RequestParams } from 'graphql-http'
 
 import { isRefusal } from '../http/errors.ts'
 import type { MemberData } from '../member/member-data.ts'
@@ -18,7 +17,6 @@ import { makeCostOf } from './cost.ts'
 import {
   type DocumentCacheLimits,
   makePrepareDocument,
-  type PrepareDocument,
   type PreparedDocument,
 } from './documents.ts'
 import { type DocumentLimits, limitExceeded } from './limits.ts'
@@ -36,70 +34,59 @@ export interface MemberApiDependencies {
   readonly limits: MemberApiLimits
 }
 
-/** An operation as a caller sends it. */
-export interface MemberRequest {
-  readonly query: string
-  readonly operationName?: string | null | undefined
-  readonly variables?: Readonly<Record<string, unknown>> | null | undefined
-}
+/** Which operation of a document, and with what; the document was prepared already. */
+type MemberRequest = Pick<RequestParams, 'operationName' | 'variables'>
 
 /** Runs a document of our own for a caller, through the very schema that the HTTP surface serves. */
 export type ExecuteMember = (
   document: string,
-  variables: Readonly<Record<string, unknown>>,
+  variables: Record<string, unknown>,
   caller: MemberCaller,
 ) => Promise<ExecutionResult>
 
 /** The Member API without HTTP. It is made once; its documents stay prepared. */
-export interface MemberApi {
-  readonly schema: GraphQLSchema
-  readonly limits: MemberApiLimits
+export function makeMemberApi({ data, cursors, limits }: MemberApiDependencies) {
+  const schema = makeMemberSchema()
+  const prepare = makePrepareDocument(schema, limits)
+  const costOf = makeCostOf(schema)
+  const argumentsFor = (
+    document: DocumentNode,
+    { operationName, variables }: MemberRequest,
+    caller: MemberCaller,
+  ) => ({
+    schema,
+    document,
+    operationName,
+    variableValues: variables,
+    contextValue: contextFor(caller, { data, cursors }),
+  })
   /**
    * @throws storageUnavailable, and any fault as it is; errors that the caller can read are in the
    * result, each with its code
    */
-  readonly executeMember: ExecuteMember
-  readonly prepare: PrepareDocument
-  /** What the operation may not cost more than, as an error when it does. */
-  readonly findExcess: (document: DocumentNode, request: MemberRequest) => GraphQLError | undefined
-  readonly argumentsFor: (
-    document: DocumentNode,
-    request: MemberRequest,
-    caller: MemberCaller,
-  ) => ExecutionArgs & { readonly contextValue: MemberContext }
-}
-
-export function makeMemberApi({ data, cursors, limits }: MemberApiDependencies): MemberApi {
-  const schema = makeMemberSchema()
-  const prepare = makePrepareDocument(schema, limits)
-  const costOf = makeCostOf(schema)
-  const argumentsFor: MemberApi['argumentsFor'] = (document, request, caller) => ({
-    schema,
-    document,
-    operationName: request.operationName,
-    variableValues: request.variables,
-    contextValue: contextFor(caller, { data, cursors }),
-  })
+  const executeMember: ExecuteMember = async (source, variables, caller) => {
+    const document = documentOf(prepare(source))
+    const result = await execute(argumentsFor(document, { variables }, caller))
+    throwUnavailable(result)
+    const [fault] = faultsIn(result)
+    if (fault) throw fault.originalError ?? fault
+    return result
+  }
   return {
-    schema,
     limits,
     prepare,
     argumentsFor,
-    findExcess(document, { operationName, variables }) {
+    executeMember,
+    /** What the operation may not cost more than, as an error when it does. */
+    findExcess(document: DocumentNode, { operationName, variables }: MemberRequest) {
       const operation = getOperationAST(document, operationName)
       const cost = operation ? costOf({ document, operation, variables }) : 0
       return cost > limits.costMax ? limitExceeded('cost', limits.costMax) : undefined
     },
-    async executeMember(source, variables, caller) {
-      const document = documentOf(prepare(source))
-      const result = await execute(argumentsFor(document, { query: source, variables }, caller))
-      throwUnavailable(result)
-      const [fault] = faultsIn(result)
-      if (fault) throw fault.originalError ?? fault
-      return result
-    },
   }
 }
+
+export type MemberApi = ReturnType<typeof makeMemberApi>
 
 /**
  * The person and the site of a token. Nothing for a token without a site: member scopes are given

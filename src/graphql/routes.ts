@@ -2,7 +2,6 @@
 
 import type Router from 'koa-router'
 
-import type { Page } from '../../views/layout.ts'
 import { memberApiPage } from '../../views/member-api.ts'
 import { methodNotAllowed } from '../http/errors.ts'
 import { openCors } from '../http/open-cors.ts'
@@ -17,7 +16,7 @@ import {
   type VerifyBearer,
 } from '../resource-server/verdict.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../scopes/catalogue.ts'
-import { answer, makeHandler } from './handler.ts'
+import { makeAnswer } from './answer.ts'
 import type { MemberApi } from './member-api.ts'
 import { schemaText } from './schema.ts'
 
@@ -41,7 +40,7 @@ export function memberRoutes(dependencies: MemberRoutesDependencies): Router {
     scopes: [MEMBER_READ],
   }
   const page = explanation(dependencies.baseUrl)
-  const handle = makeHandler(dependencies.api)
+  const answer = makeAnswer(dependencies.api, protection)
   const router = makeRouter()
 
   router.get(paths.memberSchema, openCors(['GET']), (ctx) => {
@@ -63,12 +62,12 @@ export function memberRoutes(dependencies: MemberRoutesDependencies): Router {
     ctx.set('Cache-Control', 'no-store')
     const verdict = mustBeMember(await verdictOf(ctx, dependencies.verifyBearer))
     if (verdict.kind !== 'granted') return refuse(ctx, verdict, protection)
-    await answer(ctx, { handle, protection, token: verdict.token, api: dependencies.api })
+    await answer(ctx, verdict.token)
   })
   return router
 }
 
-function explanation(baseUrl: string): Page {
+function explanation(baseUrl: string) {
   return memberApiPage({
     endpoint: baseUrl + paths.graphql,
     readScope: MEMBER_READ,

@@ -18,8 +18,7 @@ export function storageUnavailable(cause: unknown): errors.OIDCProviderError {
   )
   error.cause = cause
   // The engine's own status for this class is 400; 503 is what tells a client to come back.
-  error.status = error.statusCode = 503
-  return error
+  return withStatus(error, 503)
 }
 
 /** `resource` names nothing that this origin protects (RFC 8707 §2; design 3). */
@@ -81,26 +80,17 @@ export function interactionGone(): errors.OIDCProviderError {
 
 /** A form came without the token that its page carried, or from another site. 403. */
 export function foreignForm(): errors.OIDCProviderError {
-  return withStatus(new errors.InvalidRequest('the form was not sent from its own page'), 403)
+  return invalidRequest(403, 'the form was not sent from its own page')
 }
 
 /** The page belongs to the operators of a site, and the person is none (design 15). 403. */
 export function notAnOperator(): errors.OIDCProviderError {
-  return withStatus(
-    new errors.CustomOIDCProviderError(
-      'forbidden',
-      'this page is for the owners and admins of the site only',
-    ),
-    403,
-  )
+  return custom(403, 'forbidden', 'this page is for the owners and admins of the site only')
 }
 
 /** What the address names does not exist, or not at this site. 404. */
 export function nothingHere(): errors.OIDCProviderError {
-  return withStatus(
-    new errors.CustomOIDCProviderError('not_found', 'there is nothing at this address'),
-    404,
-  )
+  return custom(404, 'not_found', 'there is nothing at this address')
 }
 
 /** The browser came back from the sign-in with something that this service did not send it for. */
@@ -114,41 +104,42 @@ export function signInIncomplete(detail: string): errors.OIDCProviderError {
 
 /** A request body is of the wrong kind. 415. */
 export function unsupportedBody(expected: string): errors.OIDCProviderError {
-  return withStatus(new errors.InvalidRequest(`the request body must be ${expected}`), 415)
+  return invalidRequest(415, `the request body must be ${expected}`)
 }
 
 /** A request body is larger than the endpoint reads. 413. */
 export function bodyTooLarge(bytesMax: number): errors.OIDCProviderError {
-  return withStatus(
-    new errors.InvalidRequest(`the request body is larger than ${bytesMax} bytes`),
-    413,
-  )
+  return invalidRequest(413, `the request body is larger than ${bytesMax} bytes`)
 }
 
 /** The endpoint knows no such method; the route sets `Allow`. 405. */
 export function methodNotAllowed(allowed: string): errors.OIDCProviderError {
-  return withStatus(new errors.InvalidRequest(`only ${allowed} is answered here`), 405)
+  return invalidRequest(405, `only ${allowed} is answered here`)
 }
 
 /** One address asked too often; the route sets `Retry-After`. 429. */
 export function tooManyRequests(): errors.OIDCProviderError {
-  return withStatus(
-    new errors.CustomOIDCProviderError(
-      'too_many_requests',
-      'too many requests, try again after the time that Retry-After says',
-    ),
-    429,
-  )
+  const description = 'too many requests, try again after the time that Retry-After says'
+  return custom(429, 'too_many_requests', description)
 }
 
 /** A registration that describes no client which may exist (specification, Errors 2; RFC 7591 §3.2.2). */
 export function invalidClientMetadata(description: string): errors.OIDCProviderError {
-  return new errors.CustomOIDCProviderError('invalid_client_metadata', description)
+  return custom(400, 'invalid_client_metadata', description)
 }
 
 /** A callback that needs a registered integration (specification, Errors 2; RFC 7591 §3.2.2). */
 export function unregisteredRedirectUri(description: string): errors.OIDCProviderError {
-  return new errors.CustomOIDCProviderError('invalid_redirect_uri', description)
+  return custom(400, 'invalid_redirect_uri', description)
+}
+
+function invalidRequest(status: number, description: string): errors.OIDCProviderError {
+  return withStatus(new errors.InvalidRequest(description), status)
+}
+
+/** An error that the engine has no class for. */
+function custom(status: number, error: string, description: string): errors.OIDCProviderError {
+  return withStatus(new errors.CustomOIDCProviderError(error, description), status)
 }
 
 function withStatus(error: errors.OIDCProviderError, status: number): errors.OIDCProviderError {

@@ -3,16 +3,6 @@ import type { Middleware } from 'koa'
 import { isLoopbackUrl } from '../http/loopback.ts'
 import { INVALID_REQUEST, sendFault } from './message.ts'
 
-/**
- * From which hosts and origins the tool endpoint may be spoken to. A page of a stranger that rebinds
- * its name to a loopback address sends its own name as Host and Origin (MCP, Streamable HTTP:
- * security warning), and is refused for either.
- */
-export interface Admission {
-  admitsHost(host: string | undefined): boolean
-  admitsOrigin(origin: string): boolean
-}
-
 export interface AdmissionPolicy {
   readonly baseUrl: string
   /** Further origins of browser clients, or `*` for all. */
@@ -20,21 +10,25 @@ export interface AdmissionPolicy {
 }
 
 /**
+ * From which hosts and origins the tool endpoint may be spoken to. A page of a stranger that rebinds
+ * its name to a loopback address sends its own name as Host and Origin (MCP, Streamable HTTP:
+ * security warning), and is refused for either.
+ *
  * The host of {base_url} and its origin are admitted, and what the configuration lists. A service on
  * a loopback address also admits every name of the machine itself at any port, for clients that run
  * beside it. `*` admits pages of every origin, as design 28 has it for the other endpoints: no
  * browser adds a credential by itself here, and the host is checked all the same.
  */
-export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy): Admission {
+export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy) {
   const base = new URL(baseUrl)
   const atHome = isLoopbackUrl(baseUrl)
   const listed = new Set(allowedOrigins)
   return {
-    admitsHost(host = '') {
+    admitsHost(host: string | undefined = ''): boolean {
       const url = isHost(host) ? URL.parse(`${base.protocol}//${host}`) : null
       return url !== null && (url.host === base.host || (atHome && isLoopbackUrl(url.href)))
     },
-    admitsOrigin(origin) {
+    admitsOrigin(origin: string): boolean {
       const url = URL.parse(origin)
       if (!url || url.origin !== origin) return listed.has('*')
       if (origin === base.origin || listed.has('*') || listed.has(origin)) return true
@@ -52,7 +46,7 @@ function isHost(host: string): boolean {
  * Refuses a foreign host or origin. What passes may be read by the page that asked (design 28): no
  * answer here depends on a credential that a browser adds by itself.
  */
-export function admitOnly(admission: Admission): Middleware {
+export function admitOnly(admission: ReturnType<typeof makeAdmission>): Middleware {
   return async (ctx, next) => {
     const host: unknown = ctx.state['presentedHost']
     const origin = ctx.get('Origin')

@@ -1,6 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 
-import { type Tool, type ToolCall, ToolProblem } from './tool.ts'
+import { isOpen, type Tool, type ToolCall, ToolProblem } from './tool.ts'
 
 /** The largest answer of one call, as text; the same content goes out twice. */
 export const ANSWER_LENGTH_MAX = 1_000_000
@@ -14,24 +14,21 @@ export async function callTool(
   values: unknown,
   call: ToolCall,
 ): Promise<CallToolResult> {
+  // The front door has asked already. Asked again here, no way around it opens a tool.
+  if (!isOpen(tool.access, call.caller)) throw new Error('a closed tool was reached')
   try {
-    return answerOf(await tool.run(values, call))
+    const answer = await tool.run(values, call)
+    const text = JSON.stringify(answer)
+    if (text.length > ANSWER_LENGTH_MAX) throw new ToolProblem(TOO_LONG)
+    return {
+      structuredContent: answer as CallToolResult['structuredContent'],
+      // For clients of revisions that know no structured content.
+      content: [{ type: 'text', text }],
+    }
   } catch (error) {
     if (!(error instanceof ToolProblem)) throw error
     return { isError: true, content: [{ type: 'text', text: error.message }] }
   }
 }
 
-/** The text copy is for clients of revisions that know no structured content. */
-function answerOf(answer: object): CallToolResult {
-  const text = JSON.stringify(answer)
-  if (text.length > ANSWER_LENGTH_MAX) {
-    throw new ToolProblem(
-      `The answer has more than ${ANSWER_LENGTH_MAX} characters. Ask for fewer with \`first\`.`,
-    )
-  }
-  return {
-    structuredContent: answer as CallToolResult['structuredContent'],
-    content: [{ type: 'text', text }],
-  }
-}
+const TOO_LONG = `The answer has more than ${ANSWER_LENGTH_MAX} characters. Ask for fewer with \`first\`.`

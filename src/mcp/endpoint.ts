@@ -1,41 +1,154 @@
 /** The tool endpoint: who is let in, which tools there are, and what they do. */
 
-import type { Cluster, Redis } from 'ioredis'
+import type { Context, Middleware } from 'koa'
 import type Router from 'koa-router'
 
-import packageJson from '../../package.json' with { type: 'json' }
-import type { VerifyBearer } from '../resource-server/verdict.ts'
-import type { Database } from '../store/database.ts'
+import { methodNotAllowed, tooManyRequests } from '../http/errors.ts'
+import { openCors } from '../http/open-cors.ts'
+import { paths } from '../http/paths.ts'
+import { logFields } from '../http/request-log.ts'
+import { makeRouter } from '../http/router.ts'
+import { type Protection, refuse, verdictOf } from '../resource-server/protect.ts'
+import type { Verdict, VerifyBearer } from '../resource-server/verdict.ts'
 import { type AdmissionPolicy, admitOnly, makeAdmission } from './admission.ts'
+import { findTool } from './catalogue.ts'
+import { fetchRequest, type Message, readMessage, sendFailure, sendResponse } from './message.ts'
 import { makeRequestLimits, type RequestLimitPolicy } from './request-limits.ts'
-import { toolRoutes } from './routes.ts'
-import { makeToolServer } from './server.ts'
-import { once, type ToolParts } from './tool.ts'
+import { type Exchange, makeToolServer } from './server.ts'
+import { describeService, judgeCall, once, scopesOf, type Tool, type ToolParts } from './tool.ts'
 
-export interface ToolEndpointPorts extends Omit<ToolParts, 'service' | 'read'> {
+export interface ToolEndpointPorts extends Omit<ToolParts, 'service'> {
   readonly baseUrl: string
   readonly serviceName: string
-  readonly database: Database
   readonly policy: RequestLimitPolicy &
     Pick<AdmissionPolicy, 'allowedOrigins'> & { readonly bodyBytesMax: number }
   readonly resourceMetadataUrl: string
-  readonly redis: Redis | Cluster | undefined
+  readonly redis: Parameters<typeof makeRequestLimits>[1]
   readonly verifyBearer: VerifyBearer
 }
 
 /** The tool endpoint with all that it keeps, such as the counts of requests. */
 export function toolEndpoint(ports: ToolEndpointPorts): Router {
-  const { baseUrl, serviceName, database, policy } = ports
+  const { baseUrl, policy, redis, resourceMetadataUrl, verifyBearer } = ports
   return toolRoutes({
-    ...ports,
+    address: baseUrl + paths.mcp,
     admit: admitOnly(makeAdmission({ baseUrl, allowedOrigins: policy.allowedOrigins })),
-    limits: makeRequestLimits(policy, ports.redis),
+    limits: makeRequestLimits(policy, redis),
     tools: makeToolServer({
       ...ports,
-      service: { name: serviceName, version: packageJson.version, baseUrl },
-      read: (question) => question(database),
+      service: describeService(ports.serviceName, baseUrl),
       authGuide: once(ports.authGuide),
     }),
+    resourceMetadataUrl,
+    verifyBearer,
     bodyBytesMax: policy.bodyBytesMax,
   })
+}
+
+interface Endpoint {
+  readonly address: string
+  /** Refuses a foreign host or origin. */
+  readonly admit: Middleware
+  readonly limits: ReturnType<typeof makeRequestLimits>
+  readonly tools: ReturnType<typeof makeToolServer>
+  readonly resourceMetadataUrl: string
+  readonly verifyBearer: VerifyBearer
+  readonly bodyBytesMax: number
+}
+
+/**
+ * The tool endpoint (specification, Tool endpoint). Everything is decided here, in this order, before
+ * the SDK sees a message: host and origin, preflight, token, method, body, scope. The token comes
+ * before the method, so that a client which only probes with GET or HEAD is challenged too.
+ */
+function toolRoutes(endpoint: Endpoint): Router {
+  const router = makeRouter()
+  router.all(paths.mcp, endpoint.admit, openCors(['POST']), async (ctx) => {
+    if (ctx.method === 'OPTIONS') return answerOptions(ctx)
+    const verdict = await judgeRequest(ctx, endpoint)
+    if (verdict.kind !== 'anonymous' && verdict.kind !== 'granted') {
+      return refuse(ctx, verdict, protection(endpoint, undefined))
+    }
+    if (ctx.method !== 'POST') {
+      ctx.set('Allow', METHODS)
+      throw methodNotAllowed('POST')
+    }
+    const message = await readMessage(ctx, endpoint.bodyBytesMax)
+    if (message) await answer(ctx, { message, verdict }, endpoint)
+  })
+  return router
+}
+
+const METHODS = 'POST, OPTIONS'
+
+/** OPTIONS that is no preflight of a browser. */
+function answerOptions(ctx: Context): void {
+  ctx.status = 204
+  ctx.set('Allow', METHODS)
+}
+
+/**
+ * The verdict on the caller, who is then counted. The address is counted while the token is looked
+ * up, so that a store which does not answer costs its time limit once.
+ */
+async function judgeRequest(ctx: Context, { limits, verifyBearer }: Endpoint): Promise<Verdict> {
+  ctx.vary('Authorization')
+  const [addressWait, verdict] = await Promise.all([
+    limits.ofAddress(ctx.ip),
+    verdictOf(ctx, verifyBearer),
+  ])
+  const wait =
+    addressWait ?? (verdict.kind === 'granted' ? await limits.ofCaller(verdict.token) : undefined)
+  if (wait !== undefined) {
+    ctx.set('Retry-After', String(wait))
+    throw tooManyRequests()
+  }
+  return verdict
+}
+
+interface Judged {
+  readonly message: Message
+  readonly verdict: Extract<Verdict, { kind: 'anonymous' | 'granted' }>
+}
+
+async function answer(
+  ctx: Context,
+  { message, verdict }: Judged,
+  endpoint: Endpoint,
+): Promise<void> {
+  const tool = toolOf(message.value)
+  if (tool) {
+    logFields(ctx).tool = tool.name
+    const judged = judgeCall(tool.access, verdict)
+    if (judged.kind !== 'granted' && tool.access.kind !== 'public') {
+      return refuse(ctx, judged, protection(endpoint, tool))
+    }
+  }
+  const exchange: Exchange = { caller: verdict.kind === 'granted' ? verdict.token : undefined }
+  const request = fetchRequest(ctx, endpoint.address, message.text)
+  const response = await settle(endpoint.tools.answer(request, message.value, exchange), request)
+  if (exchange.failure !== undefined) return sendFailure(ctx, message, exchange.failure)
+  if (response) await sendResponse(ctx, response)
+}
+
+/** The answer, or nothing when the caller hung up meanwhile: there is nobody to tell. */
+async function settle(
+  answering: Promise<Response>,
+  { signal }: Request,
+): Promise<Response | undefined> {
+  try {
+    return await answering
+  } catch (error) {
+    if (signal.aborted) return undefined
+    throw error
+  }
+}
+
+function toolOf(message: unknown): Tool | undefined {
+  const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown } }
+  return method === 'tools/call' ? findTool(params?.name) : undefined
+}
+
+function protection({ resourceMetadataUrl }: Endpoint, tool: Tool | undefined): Protection {
+  return { resourceMetadataUrl, scopes: tool ? scopesOf(tool.access) : [] }
 }

@@ -5,7 +5,7 @@ import { MEMBER_READ, MEMBER_WRITE } from '../scopes/catalogue.ts'
 import { answerSchema } from './graphql-shape.ts'
 import { callerOf } from './public-tools.ts'
 import { idArgument, pageArguments } from './shapes.ts'
-import { type Effect, inputSchemaOf, once, parseArguments, type Tool, ToolProblem } from './tool.ts'
+import { jsonSchemaOf, once, parseArguments, type Tool, ToolProblem } from './tool.ts'
 
 /**
  * The tools over the signed-in member's own data. Each runs one fixed document of the Member API in
@@ -13,25 +13,29 @@ import { type Effect, inputSchemaOf, once, parseArguments, type Tool, ToolProble
  * API never shows, a tool cannot show either.
  */
 
-interface MemberDefinition {
-  readonly name: string
-  readonly title: string
-  readonly description: string
-  readonly effect: Effect
-  readonly input: z.ZodObject
+type Described = Pick<Tool, 'name' | 'title' | 'description'>
+
+interface MemberDefinition extends Described {
+  /** What it takes; nothing without it. */
+  readonly input?: z.ZodObject
+  /** A query reads, and a mutation changes. */
   readonly document: string
   /** The way to the part of the answer that the tool returns. */
   readonly pick: readonly string[]
 }
 
-function memberTool({ input, document, pick, ...described }: MemberDefinition): Tool {
+const nothing = z.strictObject({})
+
+function memberTool({ input = nothing, document, pick, ...described }: MemberDefinition): Tool {
+  const changes = document.startsWith('mutation')
   return {
     ...described,
-    access: {
-      kind: 'scopes',
-      needed: [described.effect === 'reads' ? MEMBER_READ : MEMBER_WRITE],
-    },
-    schemas: once(() => ({ input: inputSchemaOf(input), output: answerSchema(document, pick) })),
+    effect: changes ? 'changes' : 'reads',
+    access: { kind: 'scopes', needed: [changes ? MEMBER_WRITE : MEMBER_READ] },
+    schemas: once(() => ({
+      input: jsonSchemaOf(input, 'input'),
+      output: answerSchema(document, pick),
+    })),
     async run(values, call) {
       const variables = parseArguments(input, values)
       const caller = memberCaller(callerOf(call))
@@ -49,181 +53,133 @@ type Answer = Record<string, unknown>
 const page = 'pageInfo { hasNextPage endCursor } totalCount'
 const here = 'at the site of the token'
 
-const getViewer = memberTool({
-  name: 'get_viewer',
-  title: 'The signed-in member',
-  description:
-    'Returns id, name and e-mail address of the person who signed in, and every site at which they ' +
-    'hold a role.',
-  effect: 'reads',
-  input: z.strictObject({}),
-  document: 'query { viewer { id name email schools { id slug name roles } } }',
-  pick: ['viewer'],
-})
+interface PurchaseListDefinition extends Described {
+  /** The list of the viewer, and what is told of each of its nodes. */
+  readonly list: string
+  readonly nodes: string
+}
 
-const listEnrolledCourses = memberTool({
-  name: 'list_enrolled_courses',
-  title: 'My courses',
-  description:
-    `Lists the courses that the signed-in member bought ${here}, the latest first, with when access ` +
-    'ends and where they stopped watching.',
-  effect: 'reads',
-  input: z.strictObject(pageArguments),
-  document: `query ($first: Int, $after: String) { viewer {
-    enrolledCourses(first: $first, after: $after) {
-      nodes {
-        id slug title summary purchasedAt expireDate hasLifetimeAccess
-        lastWatchedLecture { lectureId title positionSeconds durationSeconds watchedAt }
-      }
-      ${page}
-    }
-  } }`,
-  pick: ['viewer', 'enrolledCourses'],
-})
-
-const listDigitalProducts = memberTool({
-  name: 'list_digital_products',
-  title: 'My digital products',
-  description: `Lists the digital products that the signed-in member bought ${here}, the latest first.`,
-  effect: 'reads',
-  input: z.strictObject(pageArguments),
-  document: `query ($first: Int, $after: String) { viewer {
-    digitalProducts(first: $first, after: $after) {
-      nodes { id slug title summary fileName purchasedAt }
-      ${page}
-    }
-  } }`,
-  pick: ['viewer', 'digitalProducts'],
-})
-
-const listConsultingServices = memberTool({
-  name: 'list_consulting_services',
-  title: 'My consultations',
-  description:
-    `Lists the consulting services that the signed-in member bought ${here}, the latest first, and ` +
-    'when each takes place.',
-  effect: 'reads',
-  input: z.strictObject(pageArguments),
-  document: `query ($first: Int, $after: String) { viewer {
-    consultingServices(first: $first, after: $after) {
-      nodes { id slug title summary durationMinutes purchasedAt scheduledAt }
-      ${page}
-    }
-  } }`,
-  pick: ['viewer', 'consultingServices'],
-})
-
-const listEventRegistrations = memberTool({
-  name: 'list_event_registrations',
-  title: 'My events',
-  description: `Lists the events that the signed-in member registered for ${here}, the latest registration first.`,
-  effect: 'reads',
-  input: z.strictObject(pageArguments),
-  document: `query ($first: Int, $after: String) { viewer {
-    eventRegistrations(first: $first, after: $after) {
-      nodes { id slug title summary location startsAt endsAt registeredAt cancelledAt }
-      ${page}
-    }
-  } }`,
-  pick: ['viewer', 'eventRegistrations'],
-})
+function purchaseList({ list, nodes, ...described }: PurchaseListDefinition): Tool {
+  return memberTool({
+    ...described,
+    input: z.strictObject(pageArguments),
+    document: `query ($first: Int, $after: String) { viewer {
+      ${list}(first: $first, after: $after) { nodes { ${nodes} } ${page} }
+    } }`,
+    pick: ['viewer', list],
+  })
+}
 
 const notification = 'id topic title body link createdAt readAt'
-
-const listNotifications = memberTool({
-  name: 'list_notifications',
-  title: 'My notifications',
-  description: `Lists the signed-in member's notifications ${here}, the newest first.`,
-  effect: 'reads',
-  input: z.strictObject({
-    ...pageArguments,
-    unreadOnly: z.boolean().default(false).describe('Leaves out what was read already.'),
-  }),
-  document: `query ($first: Int, $after: String, $unreadOnly: Boolean) {
-    notifications(first: $first, after: $after, unreadOnly: $unreadOnly) {
-      nodes { ${notification} }
-      ${page}
-    }
-  }`,
-  pick: ['notifications'],
-})
-
-const getUnreadNotificationCount = memberTool({
-  name: 'get_unread_notification_count',
-  title: 'Number of unread notifications',
-  description: `Says how many notifications ${here} the signed-in member has not read.`,
-  effect: 'reads',
-  input: z.strictObject({}),
-  document: 'query { unreadNotificationCount }',
-  pick: [],
-})
-
 const subscription = 'id topic channel enabled'
 
-const listNotificationSubscriptions = memberTool({
-  name: 'list_notification_subscriptions',
-  title: 'My notification settings',
-  description:
-    `Lists about which topics, and by which way, the signed-in member is notified ${here}. ` +
-    'update_notification_subscription takes the ids.',
-  effect: 'reads',
-  input: z.strictObject({}),
-  document: `query { notificationSubscriptions { ${subscription} } }`,
-  pick: [],
-})
-
-const markNotificationRead = memberTool({
-  name: 'mark_notification_read',
-  title: 'Mark a notification as read',
-  description:
-    "Marks one of the signed-in member's notifications as read. Repeating it changes nothing.",
-  effect: 'changes',
-  input: z.strictObject({ id: idArgument('the notification, from list_notifications') }),
-  document: `mutation ($id: ID!) { markNotificationRead(id: $id) {
-    notification { ${notification} } unreadNotificationCount
-  } }`,
-  pick: ['markNotificationRead'],
-})
-
-const markAllNotificationsRead = memberTool({
-  name: 'mark_all_notifications_read',
-  title: 'Mark all notifications as read',
-  description: `Marks all of the signed-in member's notifications ${here} as read.`,
-  effect: 'changes',
-  input: z.strictObject({}),
-  document: 'mutation { markAllNotificationsRead { markedCount unreadNotificationCount } }',
-  pick: ['markAllNotificationsRead'],
-})
-
-const updateNotificationSubscription = memberTool({
-  name: 'update_notification_subscription',
-  title: 'Switch a kind of notification on or off',
-  description:
-    'Switches one notification subscription of the signed-in member on or off. Repeating it changes ' +
-    'nothing.',
-  effect: 'changes',
-  input: z.strictObject({
-    id: idArgument('the subscription, from list_notification_subscriptions'),
-    enabled: z.boolean().describe('Whether these notifications are to be sent.'),
-  }),
-  document: `mutation ($id: ID!, $enabled: Boolean!) {
-    updateNotificationSubscription(id: $id, enabled: $enabled) {
-      notificationSubscription { ${subscription} }
-    }
-  }`,
-  pick: ['updateNotificationSubscription'],
-})
-
 export const memberTools: readonly Tool[] = [
-  getViewer,
-  listEnrolledCourses,
-  listDigitalProducts,
-  listConsultingServices,
-  listEventRegistrations,
-  listNotifications,
-  getUnreadNotificationCount,
-  listNotificationSubscriptions,
-  markNotificationRead,
-  markAllNotificationsRead,
-  updateNotificationSubscription,
+  memberTool({
+    name: 'get_viewer',
+    title: 'The signed-in member',
+    description:
+      'Returns id, name and e-mail address of the person who signed in, and every site at which they ' +
+      'hold a role.',
+    document: 'query { viewer { id name email schools { id slug name roles } } }',
+    pick: ['viewer'],
+  }),
+  purchaseList({
+    name: 'list_enrolled_courses',
+    title: 'My courses',
+    description:
+      `Lists the courses that the signed-in member bought ${here}, the latest first, with when access ` +
+      'ends and where they stopped watching.',
+    list: 'enrolledCourses',
+    nodes: `id slug title summary purchasedAt expireDate hasLifetimeAccess
+    lastWatchedLecture { lectureId title positionSeconds durationSeconds watchedAt }`,
+  }),
+  purchaseList({
+    name: 'list_digital_products',
+    title: 'My digital products',
+    description: `Lists the digital products that the signed-in member bought ${here}, the latest first.`,
+    list: 'digitalProducts',
+    nodes: 'id slug title summary fileName purchasedAt',
+  }),
+  purchaseList({
+    name: 'list_consulting_services',
+    title: 'My consultations',
+    description:
+      `Lists the consulting services that the signed-in member bought ${here}, the latest first, and ` +
+      'when each takes place.',
+    list: 'consultingServices',
+    nodes: 'id slug title summary durationMinutes purchasedAt scheduledAt',
+  }),
+  purchaseList({
+    name: 'list_event_registrations',
+    title: 'My events',
+    description: `Lists the events that the signed-in member registered for ${here}, the latest registration first.`,
+    list: 'eventRegistrations',
+    nodes: 'id slug title summary location startsAt endsAt registeredAt cancelledAt',
+  }),
+  memberTool({
+    name: 'list_notifications',
+    title: 'My notifications',
+    description: `Lists the signed-in member's notifications ${here}, the newest first.`,
+    input: z.strictObject({
+      ...pageArguments,
+      unreadOnly: z.boolean().default(false).describe('Leaves out what was read already.'),
+    }),
+    document: `query ($first: Int, $after: String, $unreadOnly: Boolean) {
+      notifications(first: $first, after: $after, unreadOnly: $unreadOnly) {
+        nodes { ${notification} } ${page}
+      }
+    }`,
+    pick: ['notifications'],
+  }),
+  memberTool({
+    name: 'get_unread_notification_count',
+    title: 'Number of unread notifications',
+    description: `Says how many notifications ${here} the signed-in member has not read.`,
+    document: 'query { unreadNotificationCount }',
+    pick: [],
+  }),
+  memberTool({
+    name: 'list_notification_subscriptions',
+    title: 'My notification settings',
+    description:
+      `Lists about which topics, and by which way, the signed-in member is notified ${here}. ` +
+      'update_notification_subscription takes the ids.',
+    document: `query { notificationSubscriptions { ${subscription} } }`,
+    pick: [],
+  }),
+  memberTool({
+    name: 'mark_notification_read',
+    title: 'Mark a notification as read',
+    description:
+      "Marks one of the signed-in member's notifications as read. Repeating it changes nothing.",
+    input: z.strictObject({ id: idArgument('the notification, from list_notifications') }),
+    document: `mutation ($id: ID!) { markNotificationRead(id: $id) {
+      notification { ${notification} } unreadNotificationCount
+    } }`,
+    pick: ['markNotificationRead'],
+  }),
+  memberTool({
+    name: 'mark_all_notifications_read',
+    title: 'Mark all notifications as read',
+    description: `Marks all of the signed-in member's notifications ${here} as read.`,
+    document: 'mutation { markAllNotificationsRead { markedCount unreadNotificationCount } }',
+    pick: ['markAllNotificationsRead'],
+  }),
+  memberTool({
+    name: 'update_notification_subscription',
+    title: 'Switch a kind of notification on or off',
+    description:
+      'Switches one notification subscription of the signed-in member on or off. Repeating it changes ' +
+      'nothing.',
+    input: z.strictObject({
+      id: idArgument('the subscription, from list_notification_subscriptions'),
+      enabled: z.boolean().describe('Whether these notifications are to be sent.'),
+    }),
+    document: `mutation ($id: ID!, $enabled: Boolean!) {
+      updateNotificationSubscription(id: $id, enabled: $enabled) {
+        notificationSubscription { ${subscription} }
+      }
+    }`,
+    pick: ['updateNotificationSubscription'],
+  }),
 ]

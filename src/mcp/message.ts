@@ -1,3 +1,6 @@
+import { Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
+
 import type { Context } from 'koa'
 
 import { faultBody } from '../http/error-handler.ts'
@@ -10,52 +13,38 @@ export const INVALID_REQUEST = -32_600
 const INTERNAL_ERROR = -32_603
 const PARSE_ERROR = -32_700
 
-/** A message that is refused before anything acts on it. */
-export interface MessageFault {
-  readonly status: number
-  readonly code: number
-  readonly message: string
-}
-
+/** The one JSON-RPC message of a request: as it came, and what it says. */
 export interface Message {
   readonly text: string
   readonly value: unknown
 }
 
-/** Answers with a JSON-RPC error; the id of the message is not known where one is refused. */
-export function sendFault(ctx: Context, { status, code, message }: MessageFault): void {
-  logFields(ctx).error = message
-  ctx.status = status
-  ctx.set('Cache-Control', 'no-store')
-  ctx.body = { jsonrpc: '2.0', error: { code, message }, id: null }
-}
-
 /**
- * Reads the one JSON-RPC message that the body of a request is.
+ * Reads a message, or answers the request when its body is none.
  *
  * @throws unsupportedBody and bodyTooLarge before anything was parsed
  */
 export async function readMessage(
   ctx: Context,
   bodyBytesMax: number,
-): Promise<Message | MessageFault> {
+): Promise<Message | undefined> {
   if (!ctx.is('application/json')) throw unsupportedBody('application/json')
   const text = decodeUtf8(await readRequestBody(ctx, bodyBytesMax))
   const message = text === undefined ? undefined : parseMessage(text)
-  if (!message) return { status: 400, code: PARSE_ERROR, message: 'the body is not JSON in UTF-8' }
+  if (!message) {
+    return sendFault(ctx, {
+      status: 400,
+      code: PARSE_ERROR,
+      message: 'the body is not JSON in UTF-8',
+    })
+  }
   // A batch of 2025-03-26 would carry calls past every check of the one message (design 23).
-  if (Array.isArray(message.value)) return batch
-  return message
-}
-
-export function isFault(read: Message | MessageFault): read is MessageFault {
-  return 'status' in read
-}
-
-const batch: MessageFault = {
-  status: 400,
-  code: INVALID_REQUEST,
-  message: 'batches are not supported: send one message a request',
+  if (!Array.isArray(message.value)) return message
+  return sendFault(ctx, {
+    status: 400,
+    code: INVALID_REQUEST,
+    message: 'batches are not supported: send one message a request',
+  })
 }
 
 function parseMessage(text: string): Message | undefined {
@@ -66,15 +55,30 @@ function parseMessage(text: string): Message | undefined {
   }
 }
 
+interface Fault {
+  readonly status: number
+  readonly code: number
+  readonly message: string
+}
+
+/** Answers with a JSON-RPC error; the id of the message is not known where one is refused. */
+export function sendFault(ctx: Context, { status, code, message }: Fault): undefined {
+  logFields(ctx).error = message
+  ctx.status = status
+  ctx.set('Cache-Control', 'no-store')
+  ctx.body = { jsonrpc: '2.0', error: { code, message }, id: null }
+}
+
 /**
- * A tool that could not do its work. Storage out of reach leaves by the error door as 503, which says
- * nothing about the token (specification, Errors 7); a fault is told with its id and nothing else.
+ * Answers for a tool that could not do its work. Storage out of reach leaves by the error door as 503,
+ * which says nothing about the token (specification, Errors 7); a fault is told with its id and
+ * nothing else.
  */
-export function sendFailure(ctx: Context, message: unknown, failure: unknown): void {
+export function sendFailure(ctx: Context, { value }: Message, failure: unknown): void {
   if (isRefusal(failure)) throw failure
   logFields(ctx).cause = failure
   ctx.app.emit('error', failure, ctx)
-  const { id = null } = message as { id?: unknown }
+  const { id = null } = value as { id?: unknown }
   ctx.status = 200
   ctx.set('Cache-Control', 'no-store')
   ctx.body = {
@@ -82,4 +86,48 @@ export function sendFailure(ctx: Context, message: unknown, failure: unknown): v
     error: { code: INTERNAL_ERROR, message: faultBody(ctx).error_description },
     id,
   }
+}
+
+/** Hop-by-hop headers and those of a body that was read already. */
+const left = new Set(['connection', 'content-length', 'host', 'keep-alive', 'transfer-encoding'])
+
+/**
+ * A Koa request as the fetch API has it, without the Authorization header: nothing behind the front
+ * door needs the token, and what never had it cannot pass it on (MCP, token passthrough).
+ *
+ * Its signal is aborted when the caller hangs up, which is how a call is cancelled since 2026-07-28.
+ */
+export function fetchRequest(ctx: Context, url: string, body: string): Request {
+  const headers = new Headers()
+  for (const [name, values = []] of Object.entries(ctx.req.headersDistinct)) {
+    if (left.has(name) || name === 'authorization' || name === 'cookie') continue
+    for (const value of values) headers.append(name, value)
+  }
+  // The answer is JSON whatever the caller prefers; a narrow Accept is no reason to refuse it.
+  headers.set('accept', 'application/json, text/event-stream')
+  return new Request(url, { method: ctx.method, headers, body, signal: hangUpSignal(ctx) })
+}
+
+/** Sends an answer of the fetch API. */
+export async function sendResponse(ctx: Context, response: Response): Promise<void> {
+  ctx.set('Cache-Control', 'no-store')
+  ctx.status = response.status
+  for (const [name, value] of response.headers) ctx.set(name, value)
+  if (!response.body) {
+    const { status } = response
+    ctx.body = null
+    ctx.status = status
+  } else if (response.headers.get('content-type')?.startsWith('text/event-stream')) {
+    ctx.body = Readable.fromWeb(response.body as ReadableStream)
+  } else {
+    ctx.body = await response.text()
+  }
+}
+
+function hangUpSignal({ res }: Context): AbortSignal {
+  const hangUp = new AbortController()
+  res.once('close', () => {
+    if (!res.writableFinished) hangUp.abort()
+  })
+  return hangUp.signal
 }

@@ -1,16 +1,11 @@
 import type { z } from 'zod'
 
 import { callerOf } from './public-tools.ts'
-import { defineTool, type Tool, type ToolCall, ToolProblem } from './tool.ts'
+import { defineTool, type Tool, type ToolCall, type ToolDefinition, ToolProblem } from './tool.ts'
 
-interface OperatorDefinition<Input extends z.ZodType, Output extends z.ZodType> {
-  readonly name: string
-  readonly title: string
-  readonly description: string
+interface OperatorDefinition<Input extends z.ZodType, Output extends z.ZodType>
+  extends Omit<ToolDefinition<Input, Output>, 'access'> {
   readonly scope: string
-  readonly input: Input
-  readonly output: Output
-  readonly run: (values: z.output<Input>, call: ToolCall) => Promise<z.input<Output>>
 }
 
 /**
@@ -21,11 +16,7 @@ export function operatorTool<Input extends z.ZodType, Output extends z.ZodObject
   scope,
   ...definition
 }: OperatorDefinition<Input, Output>): Tool {
-  return defineTool({
-    ...definition,
-    effect: 'reads',
-    access: { kind: 'scopes', needed: [scope] },
-  })
+  return defineTool({ ...definition, access: { kind: 'scopes', needed: [scope] } })
 }
 
 /** The site of the token; no argument of any tool can name another. */

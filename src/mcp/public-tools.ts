@@ -24,58 +24,6 @@ import { defineTool, type Tool, type ToolCall, ToolProblem } from './tool.ts'
 
 const everybody = { kind: 'public' } as const
 
-const getServiceInfo = defineTool({
-  name: 'get_service_info',
-  title: 'Service information',
-  description:
-    'Says what this service is, where its documents are, and which protocol revisions it speaks. ' +
-    'Works without a token.',
-  access: everybody,
-  effect: 'reads',
-  input: z.strictObject({}),
-  output: z.strictObject({
-    name: z.string(),
-    version: z.string(),
-    issuer: z.string().describe('The issuer of access tokens and the origin of every address.'),
-    authorizationGuide: z.string().describe('Address of the walkthrough to a token.'),
-    authorizationServerMetadata: z.string(),
-    protectedResourceMetadata: z.string(),
-    openApi: z.string(),
-    memberApi: z.string().describe('Address of the GraphQL API that takes the same token.'),
-    protocolVersions: z.array(z.string()),
-  }),
-  run: async (_none, { parts }) => {
-    const { name, version, baseUrl } = parts.service
-    return {
-      name,
-      version,
-      issuer: baseUrl,
-      authorizationGuide: baseUrl + paths.authMd,
-      authorizationServerMetadata: baseUrl + paths.authorizationServer,
-      protectedResourceMetadata: baseUrl + paths.protectedResource + paths.mcp,
-      openApi: baseUrl + paths.openApi,
-      memberApi: baseUrl + paths.graphql,
-      protocolVersions: [...protocolVersions],
-    }
-  },
-})
-
-const getAuthGuide = defineTool({
-  name: 'get_auth_guide',
-  title: 'Authorization guide',
-  description:
-    'Returns the walkthrough of this service to an access token, as Markdown: how to discover, ' +
-    'register, authorize, call, handle errors and revoke. Works without a token.',
-  access: everybody,
-  effect: 'reads',
-  input: z.strictObject({}),
-  output: z.strictObject({
-    format: z.literal('text/markdown'),
-    guide: z.string(),
-  }),
-  run: async (_none, { parts }) => ({ format: 'text/markdown' as const, guide: parts.authGuide() }),
-})
-
 const siteArgument = slugArgument('the site, as in its address')
 
 const publicCourse = {
@@ -86,92 +34,132 @@ const publicCourse = {
   lectureCount: count,
 }
 
-const listPublicCourses = defineTool({
-  name: 'list_public_courses',
-  title: 'Published courses of a site',
-  description:
-    'Lists the courses that a site has published, by slug. Works without a token and shows nothing ' +
-    'about any person.',
-  access: everybody,
-  effect: 'reads',
-  input: z.strictObject({ site: siteArgument, ...pageArguments }),
-  output: pageOf(z.strictObject(publicCourse)),
-  run: async ({ site, ...wanted }, call) =>
-    await listAnswer(call, 'public_courses', {
-      wanted,
-      async read(database, page) {
-        const found = await findPublicSite(database, site)
-        if (!found) return undefined
-        const question = { siteId: found.id, nowMs: call.parts.now() }
-        return await listPublishedCourses(database, question, page)
-      },
-      missing: noSite(site),
-      nodeOf: publicCourseOf,
-    }),
-})
-
-const getPublicCourse = defineTool({
-  name: 'get_public_course',
-  title: 'A published course',
-  description:
-    'Returns one published course of a site with the titles and lengths of its lectures. Works ' +
-    'without a token.',
-  access: everybody,
-  effect: 'reads',
-  input: z.strictObject({ site: siteArgument, slug: slugArgument('the course') }),
-  output: z.strictObject({
-    ...publicCourse,
-    lectures: z
-      .array(z.strictObject({ title: z.string(), durationSeconds: count }))
-      .max(LECTURES_SHOWN_MAX)
-      .describe('In the order of the course.'),
-  }),
-  run: async ({ site, slug }, { parts }) => {
-    const found = await parts.read((database) => findPublicSite(database, site))
-    if (!found) throw new ToolProblem(noSite(site))
-    const question = { siteId: found.id, nowMs: parts.now() }
-    const course = await parts.read((database) => findPublishedCourse(database, question, slug))
-    if (!course) throw new ToolProblem(`The site ${site} has published no course ${slug}.`)
-    return { ...publicCourseOf(course), lectures: [...course.lectures] }
-  },
-})
-
-/**
- * Some clients start a sign-in only when a call is refused. Without a token they see public tools
- * only, none of which is ever refused; this one is.
- */
-const signIn = defineTool({
-  name: 'sign_in',
-  title: 'Sign in',
-  description:
-    'Starts the sign-in when the caller is anonymous: the call is answered with an authorization ' +
-    'challenge that the client follows. With a token it says who is signed in, at which site, and ' +
-    'what the token opens.',
-  access: { kind: 'token', asked: scopeNames('identity') },
-  effect: 'reads',
-  input: z.strictObject({}),
-  output: z.strictObject({
-    clientId: z.string(),
-    scopes: z.array(z.string()).describe('What the token opens, in alphabetical order.'),
-    person: z.strictObject({
-      id: z.string().nullable(),
-      name: z.string().nullable().describe('Null unless the token has the scope for it.'),
-      email: z.string().nullable().describe('Null unless the token has the scope for it.'),
-    }),
-    site: z
-      .strictObject({ id: z.string(), roles: z.array(z.string()) })
-      .nullable()
-      .describe('The site of the token; null without one, or without the scope for it.'),
-  }),
-  run: async (_none, call) => whoIs(callerOf(call)),
-})
-
 export const publicTools: readonly Tool[] = [
-  getServiceInfo,
-  getAuthGuide,
-  listPublicCourses,
-  getPublicCourse,
-  signIn,
+  defineTool({
+    name: 'get_service_info',
+    title: 'Service information',
+    description:
+      'Says what this service is, where its documents are, and which protocol revisions it speaks. ' +
+      'Works without a token.',
+    access: everybody,
+    input: z.strictObject({}),
+    output: z.strictObject({
+      name: z.string(),
+      version: z.string(),
+      issuer: z.string().describe('The issuer of access tokens and the origin of every address.'),
+      authorizationGuide: z.string().describe('Address of the walkthrough to a token.'),
+      authorizationServerMetadata: z.string(),
+      protectedResourceMetadata: z.string(),
+      openApi: z.string(),
+      memberApi: z.string().describe('Address of the GraphQL API that takes the same token.'),
+      protocolVersions: z.array(z.string()),
+    }),
+    run: async (_none, { parts }) => {
+      const { name, version, baseUrl } = parts.service
+      return {
+        name,
+        version,
+        issuer: baseUrl,
+        authorizationGuide: baseUrl + paths.authMd,
+        authorizationServerMetadata: baseUrl + paths.authorizationServer,
+        protectedResourceMetadata: baseUrl + paths.protectedResource + paths.mcp,
+        openApi: baseUrl + paths.openApi,
+        memberApi: baseUrl + paths.graphql,
+        protocolVersions: [...protocolVersions],
+      }
+    },
+  }),
+  defineTool({
+    name: 'get_auth_guide',
+    title: 'Authorization guide',
+    description:
+      'Returns the walkthrough of this service to an access token, as Markdown: how to discover, ' +
+      'register, authorize, call, handle errors and revoke. Works without a token.',
+    access: everybody,
+    input: z.strictObject({}),
+    output: z.strictObject({
+      format: z.literal('text/markdown'),
+      guide: z.string(),
+    }),
+    run: async (_none, { parts }) => ({
+      format: 'text/markdown' as const,
+      guide: parts.authGuide(),
+    }),
+  }),
+  defineTool({
+    name: 'list_public_courses',
+    title: 'Published courses of a site',
+    description:
+      'Lists the courses that a site has published, by slug. Works without a token and shows nothing ' +
+      'about any person.',
+    access: everybody,
+    input: z.strictObject({ site: siteArgument, ...pageArguments }),
+    output: pageOf(z.strictObject(publicCourse)),
+    run: async ({ site, ...wanted }, call) =>
+      await listAnswer(call, 'public_courses', {
+        wanted,
+        async read(database, page) {
+          const found = await findPublicSite(database, site)
+          if (!found) return undefined
+          const question = { siteId: found.id, nowMs: call.parts.now() }
+          return await listPublishedCourses(database, question, page)
+        },
+        missing: noSite(site),
+        nodeOf: publicCourseOf,
+      }),
+  }),
+  defineTool({
+    name: 'get_public_course',
+    title: 'A published course',
+    description:
+      'Returns one published course of a site with the titles and lengths of its lectures. Works ' +
+      'without a token.',
+    access: everybody,
+    input: z.strictObject({ site: siteArgument, slug: slugArgument('the course') }),
+    output: z.strictObject({
+      ...publicCourse,
+      lectures: z
+        .array(z.strictObject({ title: z.string(), durationSeconds: count }))
+        .max(LECTURES_SHOWN_MAX)
+        .describe('In the order of the course.'),
+    }),
+    run: async ({ site, slug }, { parts }) => {
+      const found = await parts.read((database) => findPublicSite(database, site))
+      if (!found) throw new ToolProblem(noSite(site))
+      const question = { siteId: found.id, nowMs: parts.now() }
+      const course = await parts.read((database) => findPublishedCourse(database, question, slug))
+      if (!course) throw new ToolProblem(`The site ${site} has published no course ${slug}.`)
+      return { ...publicCourseOf(course), lectures: [...course.lectures] }
+    },
+  }),
+  /**
+   * Some clients start a sign-in only when a call is refused. Without a token they see public tools
+   * only, none of which is ever refused; this one is.
+   */
+  defineTool({
+    name: 'sign_in',
+    title: 'Sign in',
+    description:
+      'Starts the sign-in when the caller is anonymous: the call is answered with an authorization ' +
+      'challenge that the client follows. With a token it says who is signed in, at which site, and ' +
+      'what the token opens.',
+    access: { kind: 'token', asked: scopeNames('identity') },
+    input: z.strictObject({}),
+    output: z.strictObject({
+      clientId: z.string(),
+      scopes: z.array(z.string()).describe('What the token opens, in alphabetical order.'),
+      person: z.strictObject({
+        id: z.string().nullable(),
+        name: z.string().nullable().describe('Null unless the token has the scope for it.'),
+        email: z.string().nullable().describe('Null unless the token has the scope for it.'),
+      }),
+      site: z
+        .strictObject({ id: z.string(), roles: z.array(z.string()) })
+        .nullable()
+        .describe('The site of the token; null without one, or without the scope for it.'),
+    }),
+    run: async (_none, call) => whoIs(callerOf(call)),
+  }),
 ]
 
 /**

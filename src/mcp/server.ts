@@ -12,18 +12,13 @@ import type { BearerToken } from '../resource-server/verdict.ts'
 import { callTool } from './call-tool.ts'
 import { findTool, listTools } from './catalogue.ts'
 import { protocolVersions } from './protocol-versions.ts'
-import { isOpen, type ToolParts } from './tool.ts'
+import type { ToolParts } from './tool.ts'
 
 /** One request on its way through the SDK: who sent it, and what went wrong inside. */
 export interface Exchange {
   readonly caller: BearerToken | undefined
   /** An error of a tool that is not for the caller's eyes; the front door answers it. */
   failure?: unknown
-}
-
-export interface ToolServer {
-  /** Answers one JSON-RPC message; aborting the request's signal ends the work on it. */
-  answer(request: Request, message: unknown, exchange: Exchange): Promise<Response>
 }
 
 /** Streams of `subscriptions/listen` open at once; nothing is ever sent on one. */
@@ -36,7 +31,7 @@ const SUBSCRIPTIONS_MAX = 64
  *
  * The SDK decides nothing about tokens: whoever calls has been judged by the front door.
  */
-export function makeToolServer(parts: ToolParts): ToolServer {
+export function makeToolServer(parts: ToolParts) {
   const exchanges = new WeakMap<Request, Exchange>()
   const makeServer = ({ requestInfo }: McpRequestContext) =>
     serverFor(requestInfo && exchanges.get(requestInfo), parts)
@@ -45,7 +40,8 @@ export function makeToolServer(parts: ToolParts): ToolServer {
     maxSubscriptions: SUBSCRIPTIONS_MAX,
   })
   return {
-    async answer(request, message, exchange) {
+    /** Answers one JSON-RPC message; aborting the request's signal ends the work on it. */
+    async answer(request: Request, message: unknown, exchange: Exchange): Promise<Response> {
       if (await isLegacyRequest(request, message)) {
         return await answerLegacy(serverFor(exchange, parts), request, message)
       }
@@ -75,28 +71,15 @@ function serverFor(exchange: Exchange | undefined, parts: ToolParts): Server {
     if (!tool) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'there is no tool of that name')
     }
-    const result = await settle(exchange, async () => {
-      // The front door has asked already. Asked again here, no way around it opens a tool.
-      if (!isOpen(tool.access, caller)) throw new Error('a closed tool was reached')
-      return await callTool(tool, params.arguments, { caller, parts })
+    const called = callTool(tool, params.arguments, { caller, parts })
+    const result = await called.catch((error: unknown) => {
+      // The front door tells why, and the SDK must not.
+      exchange.failure = error
     })
     if (!result) throw new ProtocolError(ProtocolErrorCode.InternalError, 'the tool failed')
     return result
   })
   return server
-}
-
-/** The result of a call, or nothing when it failed: the front door tells why, and the SDK must not. */
-async function settle<Result>(
-  exchange: Exchange,
-  call: () => Promise<Result>,
-): Promise<Result | undefined> {
-  try {
-    return await call()
-  } catch (error) {
-    exchange.failure = error
-    return undefined
-  }
 }
 
 function instructionsOf({ service: { name, baseUrl } }: ToolParts): string {

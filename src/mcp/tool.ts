@@ -1,6 +1,7 @@
 import type { Tool as ToolDescription } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 
+import packageJson from '../../package.json' with { type: 'json' }
 import type { ExecuteMember } from '../graphql/member-api.ts'
 import { type BearerToken, demandScopes, type Verdict } from '../resource-server/verdict.ts'
 import type { Cursors } from '../store/cursor.ts'
@@ -23,7 +24,8 @@ export interface Tool {
   readonly title: string
   readonly description: string
   readonly access: ToolAccess
-  readonly effect: Effect
+  /** Nothing here destroys: what a change does can be done again, and be undone by another change. */
+  readonly effect: 'reads' | 'changes'
   /** What it takes and answers. Made when somebody asks, because a start should not wait for it. */
   readonly schemas: () => { readonly input: JsonSchema; readonly output: JsonSchema }
   /**
@@ -33,9 +35,6 @@ export interface Tool {
    */
   readonly run: (values: unknown, call: ToolCall) => Promise<object>
 }
-
-/** Nothing here destroys: what a change does can be done again, and be undone by another change. */
-export type Effect = 'reads' | 'changes'
 
 /** What a running tool may use. */
 export interface ToolCall {
@@ -57,32 +56,42 @@ export interface ToolParts {
   readonly now: () => number
 }
 
+/** What the tools say of this service. */
+export function describeService(name: string, baseUrl: string): ToolParts['service'] {
+  return { name, version: packageJson.version, baseUrl }
+}
+
 /** Something that the caller can mend, told as the result of the call and not as a failure of it. */
 export class ToolProblem extends Error {}
 
 /** What a tool is made of; its schemas are derived, so that what is checked is what is told. */
-interface Definition<Input extends z.ZodType, Output extends z.ZodType>
-  extends Pick<Tool, 'name' | 'title' | 'description' | 'access' | 'effect'> {
+export interface ToolDefinition<Input extends z.ZodType, Output extends z.ZodType>
+  extends Pick<Tool, 'name' | 'title' | 'description' | 'access'> {
   readonly input: Input
   readonly output: Output
   readonly run: (values: z.output<Input>, call: ToolCall) => Promise<z.input<Output>>
 }
 
-/** Makes a row of the catalogue. */
+/** Makes a row of the catalogue, of a tool that reads. */
 export function defineTool<Input extends z.ZodType, Output extends z.ZodObject>(
-  definition: Definition<Input, Output>,
+  definition: ToolDefinition<Input, Output>,
 ): Tool {
   const { input, output, run, ...described } = definition
   return {
     ...described,
-    schemas: once(() => ({ input: inputSchemaOf(input), output: jsonSchemaOf(output, 'output') })),
+    effect: 'reads',
+    schemas: once(() => ({
+      input: jsonSchemaOf(input, 'input'),
+      output: jsonSchemaOf(output, 'output'),
+    })),
     run: async (values, call) => await run(parseArguments(input, values), call),
   }
 }
 
-/** The schema of the arguments that a tool takes: absent ones have their default. */
-export function inputSchemaOf(input: z.ZodType): JsonSchema {
-  return jsonSchemaOf(input, 'input')
+/** What a tool takes or answers; an argument that has a default may be absent. */
+export function jsonSchemaOf(type: z.ZodType, io: 'input' | 'output'): JsonSchema {
+  const { $schema: _dialect, ...schema } = z.toJSONSchema(type, { io })
+  return schema
 }
 
 /**
@@ -139,16 +148,13 @@ export function scopesOf(access: ToolAccess): readonly string[] {
 
 /** Whether a caller may use a tool; a scope includes no other, as the catalogue reads. */
 export function isOpen(access: ToolAccess, caller: BearerToken | undefined): boolean {
-  return access.kind === 'public' || judgeCall(access, verdictOn(caller)).kind === 'granted'
+  const verdict: Verdict = caller ? { kind: 'granted', token: caller } : { kind: 'anonymous' }
+  return access.kind === 'public' || judgeCall(access, verdict).kind === 'granted'
 }
 
 /** The verdict on a call of a tool, of the verdict on the caller's token. */
 export function judgeCall(access: ToolAccess, verdict: Verdict): Verdict {
   return access.kind === 'scopes' ? demandScopes(verdict, access.needed) : verdict
-}
-
-function verdictOn(caller: BearerToken | undefined): Verdict {
-  return caller ? { kind: 'granted', token: caller } : { kind: 'anonymous' }
 }
 
 /** Makes a value when it is asked for the first time. */
@@ -158,9 +164,4 @@ export function once<Value>(make: () => Value): () => Value {
     made ??= { value: make() }
     return made.value
   }
-}
-
-function jsonSchemaOf(type: z.ZodType, io: 'input' | 'output'): JsonSchema {
-  const { $schema: _dialect, ...schema } = z.toJSONSchema(type, { io })
-  return schema
 }

@@ -1,20 +1,18 @@
 /** What the Member API shows of a person. GraphQL is not known here. */
 
-import { type HeldSite, listHeldSites } from '../sites/site-choice.ts'
+import { listHeldSites } from '../sites/site-choice.ts'
 import type { Database } from '../store/database.ts'
-import { type InboxData, inboxData } from './notifications.ts'
-import { type PurchaseData, purchaseData } from './purchases.ts'
+import { inboxData } from './notifications.ts'
+import { purchaseData } from './purchases.ts'
 
 /** Everything that a member may ask and change. Each call is one statement. */
-export interface MemberData extends PurchaseData, InboxData {
-  /** Every site of a person, by name; the only question here that reaches beyond a token's site. */
-  listSites(personId: string): Promise<HeldSite[]>
-}
-
-export function makeMemberData(database: Database, now: () => number): MemberData {
+export function makeMemberData(database: Database, now: () => number) {
   return {
-    listSites: async (personId) => await listHeldSites(database, personId),
+    /** Every site of a person, by name; the only question here that reaches beyond a token's site. */
+    listSites: async (personId: string) => await listHeldSites(database, personId),
     ...purchaseData(database),
     ...inboxData(database, now),
   }
 }
+
+export type MemberData = ReturnType<typeof makeMemberData>

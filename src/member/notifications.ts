@@ -1,60 +1,23 @@
 import { sql } from 'kysely'
 
 import type { Database } from '../store/database.ts'
-import type { NotificationChannel } from '../store/schema.ts'
-import { type Membership, type PagedList, pagedList } from './paged-list.ts'
+import { type Membership, pagedList, type RowOf } from './paged-list.ts'
 
 /**
  * A member's inbox at one site. Every change can be repeated, in parallel too: each is one statement
  * that names the person and the site, keeps the first moment it finds, and so has nothing to undo.
  */
 
-export interface Notification {
-  readonly id: string
-  readonly topic: string
-  readonly title: string
-  readonly body: string
-  readonly link: string | null
-  readonly createdAt: number
-  readonly readAt: number | null
-}
-
-export interface NotificationSubscription {
-  readonly id: string
-  readonly topic: string
-  readonly channel: NotificationChannel
-  readonly enabledAt: number | null
-}
-
-export interface SubscriptionChange {
-  readonly id: string
-  readonly enabled: boolean
-}
-
-export interface InboxData {
-  readonly notifications: PagedList<Notification>
-  readonly unreadNotifications: PagedList<Notification>
-  listSubscriptions(membership: Membership): Promise<NotificationSubscription[]>
-  /** Nothing when the inbox holds no such notification, whoever else's may. */
-  markRead(membership: Membership, id: string): Promise<Notification | undefined>
-  /** How many were unread. */
-  markAllRead(membership: Membership): Promise<number>
-  /** Nothing when the person has no such subscription at the site. */
-  updateSubscription(
-    membership: Membership,
-    change: SubscriptionChange,
-  ): Promise<NotificationSubscription | undefined>
-}
-
 /** Far more than the topics of a site; it only keeps an answer bounded. */
 const SUBSCRIPTIONS_MAX = 500
 
-export function inboxData(database: Database, now: () => number): InboxData {
+/** The lists of an inbox, and every change that its owner can make. */
+export function inboxData(database: Database, now: () => number) {
   return {
     notifications: listOf(database, { unreadOnly: false }),
     unreadNotifications: listOf(database, { unreadOnly: true }),
     ...changesOf(database, now),
-    async listSubscriptions({ personId, siteId }) {
+    async listSubscriptions({ personId, siteId }: Membership) {
       return await database.kysely
         .selectFrom('notification_subscription')
         .select(subscriptionColumns)
@@ -80,10 +43,7 @@ const notificationColumns = [
 
 const subscriptionColumns = ['id', 'topic', 'channel', 'enabled_at as enabledAt'] as const
 
-function listOf(
-  { kysely }: Database,
-  { unreadOnly }: { unreadOnly: boolean },
-): PagedList<Notification> {
+function listOf({ kysely }: Database, { unreadOnly }: { unreadOnly: boolean }) {
   return pagedList(
     ({ personId, siteId }) =>
       kysely
@@ -102,8 +62,9 @@ function listOf(
 }
 
 function changesOf({ kysely }: Database, now: () => number) {
-  const changes: Pick<InboxData, 'markRead' | 'markAllRead' | 'updateSubscription'> = {
-    async markRead({ personId, siteId }, id) {
+  return {
+    /** Nothing when the inbox holds no such notification, whoever else's may. */
+    async markRead({ personId, siteId }: Membership, id: string) {
       return await kysely
         .updateTable('notification')
         .set({ read_at: sql<number>`coalesce(read_at, ${now()})` })
@@ -113,7 +74,8 @@ function changesOf({ kysely }: Database, now: () => number) {
         .returning(notificationColumns)
         .executeTakeFirst()
     },
-    async markAllRead({ personId, siteId }) {
+    /** How many were unread. */
+    async markAllRead({ personId, siteId }: Membership) {
       const { numUpdatedRows } = await kysely
         .updateTable('notification')
         .set({ read_at: now() })
@@ -123,7 +85,11 @@ function changesOf({ kysely }: Database, now: () => number) {
         .executeTakeFirstOrThrow()
       return Number(numUpdatedRows)
     },
-    async updateSubscription({ personId, siteId }, { id, enabled }) {
+    /** Nothing when the person has no such subscription at the site. */
+    async updateSubscription(
+      { personId, siteId }: Membership,
+      { id, enabled }: { readonly id: string; readonly enabled: boolean },
+    ) {
       return await kysely
         .updateTable('notification_subscription')
         .set({ enabled_at: enabled ? sql<number>`coalesce(enabled_at, ${now()})` : null })
@@ -134,5 +100,8 @@ function changesOf({ kysely }: Database, now: () => number) {
         .executeTakeFirst()
     },
   }
-  return changes
 }
+
+type InboxData = ReturnType<typeof inboxData>
+export type Notification = RowOf<InboxData['notifications']>
+export type NotificationSubscription = Awaited<ReturnType<InboxData['listSubscriptions']>>[number]

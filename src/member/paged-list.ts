@@ -20,6 +20,9 @@ export interface PagedList<Row> {
   count(membership: Membership): Promise<number>
 }
 
+/** What a list is of. */
+export type RowOf<List> = List extends PagedList<infer Row> ? Row : never
+
 /** Makes a list of a query for the rows that belong to a member. */
 export function pagedList<Schema, Tables extends keyof Schema, Row>(
   rowsOf: (membership: Membership) => SelectQueryBuilder<Schema, Tables, Row>,

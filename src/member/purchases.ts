@@ -3,83 +3,29 @@ import { type Kysely, sql } from 'kysely'
 import type { Database } from '../store/database.ts'
 import type { ListOrder } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
-import { type PagedList, pagedList } from './paged-list.ts'
+import { pagedList, type RowOf } from './paged-list.ts'
 
 /**
  * What a member bought at one site (specification, Viewer 1). No statement here selects a
  * column of an order: number, coupon, refund and invoice cannot come out because they never come in.
  */
 
-export interface EnrolledCourse {
-  readonly id: string
-  readonly courseId: string
-  readonly slug: string
-  readonly title: string
-  readonly summary: string
-  readonly purchasedAt: number
-  /** Null is access without end. */
-  readonly expiresAt: number | null
-}
-
-export interface WatchedLecture {
-  readonly courseId: string
-  readonly lectureId: string
-  readonly title: string
-  readonly positionSeconds: number
-  readonly durationSeconds: number
-  readonly watchedAt: number
-}
-
-export interface DigitalProduct {
-  readonly id: string
-  readonly slug: string
-  readonly title: string
-  readonly summary: string
-  readonly fileName: string
-  readonly purchasedAt: number
-}
-
-export interface ConsultingService {
-  readonly id: string
-  readonly slug: string
-  readonly title: string
-  readonly summary: string
-  readonly durationMinutes: number
-  readonly purchasedAt: number
-  readonly scheduledAt: number | null
-}
-
-export interface EventRegistration {
-  readonly id: string
-  readonly slug: string
-  readonly title: string
-  readonly summary: string
-  readonly location: string | null
-  readonly startsAt: number
-  readonly endsAt: number
-  readonly registeredAt: number
-  readonly cancelledAt: number | null
-}
-
-export interface PurchaseData {
-  readonly enrolledCourses: PagedList<EnrolledCourse>
-  readonly digitalProducts: PagedList<DigitalProduct>
-  readonly consultingServices: PagedList<ConsultingService>
-  readonly eventRegistrations: PagedList<EventRegistration>
-  /** The lecture that a person watched last in each of several courses, in one statement. */
-  findLastWatched(personId: string, courseIds: readonly string[]): Promise<WatchedLecture[]>
-}
-
-export function purchaseData({ kysely }: Database): PurchaseData {
+/** What a person bought or registered for, and the lecture of a course that they watched last. */
+export function purchaseData({ kysely }: Database) {
   return {
     enrolledCourses: enrolledCourses(kysely),
     digitalProducts: digitalProducts(kysely),
     consultingServices: consultingServices(kysely),
     eventRegistrations: eventRegistrations(kysely),
-    findLastWatched: async (personId, courseIds) =>
+    /** The lecture that a person watched last in each of several courses, in one statement. */
+    findLastWatched: async (personId: string, courseIds: readonly string[]) =>
       await findLastWatched(kysely, personId, courseIds),
   }
 }
+
+export type PurchaseData = ReturnType<typeof purchaseData>
+export type EnrolledCourse = RowOf<PurchaseData['enrolledCourses']>
+export type WatchedLecture = Awaited<ReturnType<PurchaseData['findLastWatched']>>[number]
 
 const latestPurchaseFirst: ListOrder<{ readonly purchasedAt: number; readonly id: string }> = {
   by: 'bought.purchased_at',
@@ -103,6 +49,7 @@ function enrolledCourses(kysely: Kysely<Schema>) {
           'course.title',
           'course.summary',
           'bought.purchased_at as purchasedAt',
+          // Null is access without end.
           'bought.expires_at as expiresAt',
         ]),
     latestPurchaseFirst,
@@ -182,7 +129,7 @@ async function findLastWatched(
   kysely: Kysely<Schema>,
   personId: string,
   courseIds: readonly string[],
-): Promise<WatchedLecture[]> {
+) {
   const latest = sql<number>`row_number() over (
       partition by lecture.course_id order by watch_position.watched_at desc, lecture.id
     )`

@@ -13,15 +13,16 @@ interface Script extends Migration {
   readonly sql: string
 }
 
-/** The few things that a migration asks of a database; both engines offer them in their own way. */
+/** A connection for migrations alone, and the words in which its engine wants to be spoken to. */
 export interface MigrationSession {
-  /** Runs the work in a transaction inside which no second process can be at the same time. */
-  exclusively(work: () => Promise<void>): Promise<void>
-  /** Runs several statements. */
-  runScript(sql: string): Promise<void>
-  /** The rows of schema_migration, or nothing while that table does not exist. */
-  listApplied(): Promise<Migration[]>
-  record(migration: Migration, appliedAtMs: number): Promise<void>
+  /** Runs one statement, or several. */
+  run(sql: string): Promise<unknown>
+  rowsOf(sql: string): Promise<readonly unknown[]>
+  /** Begins a transaction inside which no second process can be at the same time. */
+  readonly begin: string
+  /** Finds a row when there is a table schema_migration. */
+  readonly findTable: string
+  record(migration: Migration, appliedAtMs: number): Promise<unknown>
 }
 
 /**
@@ -31,13 +32,13 @@ export interface MigrationSession {
  */
 export async function migrate(session: MigrationSession, options: MigrateOptions): Promise<void> {
   const scripts = await readScripts(options.migrationsFolder ?? ownMigrations)
-  if (pending(scripts, await session.listApplied()).length === 0) return
+  if (pending(scripts, await listApplied(session)).length === 0) return
 
   for (const script of scripts) {
-    await session.exclusively(async () => {
-      await session.runScript(createMigrationTable)
-      if (!pending(scripts, await session.listApplied()).includes(script)) return
-      await session.runScript(script.sql)
+    await exclusively(session, async () => {
+      await session.run(createMigrationTable)
+      if (!pending(scripts, await listApplied(session)).includes(script)) return
+      await session.run(script.sql)
       await session.record(script, options.now())
     })
   }
@@ -54,6 +55,24 @@ const createMigrationTable = `create table if not exists schema_migration (
   digest text not null,
   applied_at bigint not null
 )`
+
+async function exclusively(session: MigrationSession, work: () => Promise<void>): Promise<void> {
+  try {
+    await session.run(session.begin)
+    await work()
+    await session.run('commit')
+  } catch (error) {
+    // The first error says more than what a broken connection answers to a rollback.
+    await session.run('rollback').catch(() => {})
+    throw error
+  }
+}
+
+async function listApplied(session: MigrationSession): Promise<Migration[]> {
+  const tables = await session.rowsOf(session.findTable)
+  if (tables.length === 0) return []
+  return (await session.rowsOf('select name, digest from schema_migration')) as Migration[]
+}
 
 async function readScripts(folder: string): Promise<Script[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()

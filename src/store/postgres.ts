@@ -3,7 +3,7 @@ import pg from 'pg'
 
 import type { Database, DatabaseLocation, EngineOptions } from './database.ts'
 import { openKysely } from './guard.ts'
-import { type Migration, type MigrationSession, migrate } from './migrate.ts'
+import { type MigrationSession, migrate } from './migrate.ts'
 
 type PostgresLocation = Extract<DatabaseLocation, { kind: 'postgres' }>
 
@@ -201,31 +201,15 @@ async function migrateServer(url: string, options: EngineOptions): Promise<void>
 
 function migrationSession(client: pg.Client): MigrationSession {
   return {
-    async exclusively(work) {
-      await client.query('begin')
-      try {
-        await client.query('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
-        await work()
-        await client.query('commit')
-      } catch (error) {
-        // The first error says more than what a broken connection answers to a rollback.
-        await client.query('rollback').catch(() => {})
-        throw error
-      }
-    },
-    async runScript(script) {
-      await client.query(script)
-    },
-    async listApplied() {
-      const table = await client.query("select to_regclass('schema_migration') as name")
-      if (table.rows[0]?.name === null) return []
-      return (await client.query<Migration>('select name, digest from schema_migration')).rows
-    },
-    async record({ name, digest }, appliedAtMs) {
-      await client.query(
-        'insert into schema_migration (name, digest, applied_at) values ($1, $2, $3)',
-        [name, digest, appliedAtMs],
-      )
-    },
+    run: (script) => client.query(script),
+    rowsOf: async (query) => (await client.query(query)).rows,
+    begin: `begin; select pg_advisory_xact_lock(${MIGRATION_LOCK})`,
+    findTable: "select 1 where to_regclass('schema_migration') is not null",
+    record: ({ name, digest }, appliedAtMs) =>
+      client.query('insert into schema_migration (name, digest, applied_at) values ($1, $2, $3)', [
+        name,
+        digest,
+        appliedAtMs,
+      ]),
   }
 }

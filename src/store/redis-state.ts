@@ -1,8 +1,5 @@
-import type { AdapterPayload } from 'oidc-provider'
-
 import type { RedisClient } from './redis.ts'
 import {
-  type Consumption,
   consumeOrRefuse,
   fromStored,
   isBearer,
@@ -77,7 +74,7 @@ export function redisState(client: RedisClient, options: RedisStateOptions = {})
   const commands = client as unknown as Commands
   const now = options.now ?? Date.now
   return {
-    adapterFor: (model) => new RedisStateAdapter(commands, model, now),
+    adapterFor: (model) => redisAdapter(commands, model, now),
     sweep: async () => 0,
     ping: async () => void (await commands.ping()),
     async [Symbol.asyncDispose]() {
@@ -86,86 +83,59 @@ export function redisState(client: RedisClient, options: RedisStateOptions = {})
   }
 }
 
-class RedisStateAdapter implements StateAdapter {
-  readonly #commands: Commands
-  readonly #model: string
-  readonly #now: () => number
-
-  constructor(commands: Commands, model: string, now: () => number) {
-    this.#commands = commands
-    this.#model = model
-    this.#now = now
-  }
-
-  async upsert(id: string, payload: AdapterPayload, ttlSeconds?: number): Promise<void> {
-    const { ttlMs, grantId, uid, ...record } = toStored(this.#model, payload, ttlSeconds)
-    const key = this.#key(storedId(this.#model, id))
-    const writes: Promise<unknown>[] = [
-      isBearer(this.#model)
-        ? this.#commands.set(key, record.payload, 'PX', ttlMs, 'NX')
-        : this.#commands.set(key, record.payload, 'PX', ttlMs),
-    ]
-    if (grantId !== undefined) {
-      writes.push(this.#commands.gatehouseIndex(this.#grantKey(grantId), key, ttlMs))
-    }
-    if (uid !== undefined) writes.push(this.#commands.set(uidKey(uid), id, 'PX', ttlMs))
-    await Promise.all(writes)
-  }
-
-  async find(id: string): Promise<AdapterPayload | undefined> {
-    const value = await this.#commands.get(this.#key(storedId(this.#model, id)))
-    return value === null ? undefined : fromStored(this.#model, { id, ...parse(value) })
-  }
-
-  async findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    if (this.#model !== 'Session') return undefined
-    const id = await this.#commands.get(uidKey(uid))
-    return id === null ? undefined : await this.find(id)
-  }
-
-  async findByUserCode(): Promise<undefined> {}
-
-  async consume(id: string): Promise<void> {
-    await consumeOrRefuse(this, id)
-  }
-
-  async consumeOnce(id: string, seed: string): Promise<Consumption | undefined> {
-    const reply = await this.#commands.gatehouseConsume(
-      this.#key(storedId(this.#model, id)),
-      JSON.stringify([this.#now(), seed]),
-    )
-    if (reply === null) return undefined
-    const [first, line] = reply
-    return { ...parseConsumption(line), first: first === 1 }
-  }
-
-  async destroy(id: string): Promise<void> {
-    const key = this.#key(storedId(this.#model, id))
-    if (this.#model !== 'Session') {
-      await this.#commands.unlink(key)
-      return
-    }
-    const value = await this.#commands.getdel(key)
-    const uid: unknown = value === null ? undefined : JSON.parse(parse(value).payload).uid
-    if (typeof uid === 'string') await this.#commands.gatehouseForget(uidKey(uid), id)
-  }
-
-  async revokeByGrantId(grantId: string): Promise<void> {
-    const index = this.#grantKey(grantId)
-    const keys = await this.#commands.zrange(index, 0, -1)
-    if (keys.length === 0) return
-    await Promise.all(keys.map((key) => this.#commands.unlink(key)))
-    // Only now, and only these: a failure before leaves an index with which to try again, and a
-    // token that was added meanwhile keeps its entry. An index without entries is gone.
-    await this.#commands.zrem(index, ...keys)
-  }
-
-  #key(id: string): string {
-    return `${PREFIX}${this.#model}:${id}`
-  }
-
-  #grantKey(grantId: string): string {
-    return `${PREFIX}grant:${this.#model}:${grantId}`
+function redisAdapter(commands: Commands, model: string, now: () => number): StateAdapter {
+  const keyOf = (id: string) => `${PREFIX}${model}:${storedId(model, id)}`
+  const indexOf = (grantId: string) => `${PREFIX}grant:${model}:${grantId}`
+  return {
+    async upsert(id, payload, ttlSeconds) {
+      const { ttlMs, grantId, uid, ...record } = toStored(model, payload, ttlSeconds)
+      const key = keyOf(id)
+      const writes: Promise<unknown>[] = [
+        isBearer(model)
+          ? commands.set(key, record.payload, 'PX', ttlMs, 'NX')
+          : commands.set(key, record.payload, 'PX', ttlMs),
+      ]
+      if (grantId !== undefined) writes.push(commands.gatehouseIndex(indexOf(grantId), key, ttlMs))
+      if (uid !== undefined) writes.push(commands.set(uidKey(uid), id, 'PX', ttlMs))
+      await Promise.all(writes)
+    },
+    async find(id) {
+      const value = await commands.get(keyOf(id))
+      return value === null ? undefined : fromStored(model, { id, ...parse(value) })
+    },
+    async findByUid(uid) {
+      if (model !== 'Session') return undefined
+      const id = await commands.get(uidKey(uid))
+      return id === null ? undefined : await this.find(id)
+    },
+    async findByUserCode() {},
+    async consume(id) {
+      await consumeOrRefuse(this, id)
+    },
+    async consumeOnce(id, seed) {
+      const reply = await commands.gatehouseConsume(keyOf(id), JSON.stringify([now(), seed]))
+      if (reply === null) return undefined
+      const [first, line] = reply
+      return { ...parseConsumption(line), first: first === 1 }
+    },
+    async destroy(id) {
+      if (model !== 'Session') {
+        await commands.unlink(keyOf(id))
+        return
+      }
+      const value = await commands.getdel(keyOf(id))
+      const uid: unknown = value === null ? undefined : JSON.parse(parse(value).payload).uid
+      if (typeof uid === 'string') await commands.gatehouseForget(uidKey(uid), id)
+    },
+    async revokeByGrantId(grantId) {
+      const index = indexOf(grantId)
+      const keys = await commands.zrange(index, 0, -1)
+      if (keys.length === 0) return
+      await Promise.all(keys.map((key) => commands.unlink(key)))
+      // Only now, and only these: a failure before leaves an index with which to try again, and a
+      // token that was added meanwhile keeps its entry. An index without entries is gone.
+      await commands.zrem(index, ...keys)
+    },
   }
 }
 

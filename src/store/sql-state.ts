@@ -1,11 +1,9 @@
 import type { Kysely, Selectable } from 'kysely'
-import type { AdapterPayload } from 'oidc-provider'
 
 import { compiled, type Valued } from './compiled.ts'
 import type { Database } from './database.ts'
 import type { Schema } from './schema.ts'
 import {
-  type Consumption,
   consumeOrRefuse,
   fromStored,
   isBearer,
@@ -28,7 +26,7 @@ export function sqlState(database: Database, options: SqlStateOptions = {}): Sta
   const now = options.now ?? Date.now
   const queries = makeQueries(kysely)
   return {
-    adapterFor: (model) => new SqlStateAdapter(queries, model, now),
+    adapterFor: (model) => sqlAdapter(queries, model, now),
     sweep: () => sweep(kysely, now()),
     ping: () => database.ping(),
     async [Symbol.asyncDispose]() {},
@@ -54,77 +52,55 @@ async function sweep(kysely: Kysely<Schema>, nowMs: number): Promise<number> {
   return Number(numDeletedRows)
 }
 
-class SqlStateAdapter implements StateAdapter {
-  readonly #model: string
-  readonly #now: () => number
-  readonly #queries: Queries
-
-  constructor(queries: Queries, model: string, now: () => number) {
-    this.#queries = queries
-    this.#model = model
-    this.#now = now
-  }
-
-  async upsert(id: string, payload: AdapterPayload, ttlSeconds?: number): Promise<void> {
-    const record = toStored(this.#model, payload, ttlSeconds)
-    const nowMs = this.#now()
-    const write = isBearer(this.#model) ? this.#queries.insert : this.#queries.replace
-    await write({
-      ...this.#key(id),
-      payload: record.payload,
-      grant_id: record.grantId ?? null,
-      uid: record.uid ?? null,
-      expires_at: nowMs + record.ttlMs,
-      nowMs,
-    })
-  }
-
-  async find(id: string): Promise<AdapterPayload | undefined> {
-    const row = await this.#findRow(id)
-    return row && fromStored(this.#model, { ...row, id, consumedAtMs: row.consumed_at })
-  }
-
-  async findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    const { rows } = await this.#queries.findByUid({ model: this.#model, uid, nowMs: this.#now() })
-    const [row] = rows
-    return row && fromStored(this.#model, { ...row, consumedAtMs: row.consumed_at })
-  }
-
-  async findByUserCode(): Promise<undefined> {}
-
-  async consume(id: string): Promise<void> {
-    await consumeOrRefuse(this, id)
-  }
-
-  async consumeOnce(id: string, seed: string): Promise<Consumption | undefined> {
-    const consumedAtMs = this.#now()
-    const { numAffectedRows } = await this.#queries.consume({
-      ...this.#key(id),
-      nowMs: consumedAtMs,
-      seed,
-    })
-    if (numAffectedRows === 1n) return { seed, consumedAtMs, first: true }
-
-    const row = await this.#findRow(id)
-    if (!row || row.consumed_at === null) return undefined
-    return { seed: row.successor_seed ?? '', consumedAtMs: row.consumed_at, first: false }
-  }
-
-  async destroy(id: string): Promise<void> {
-    await this.#queries.destroy(this.#key(id))
-  }
-
-  async revokeByGrantId(grantId: string): Promise<void> {
-    await this.#queries.revoke({ model: this.#model, grant_id: grantId })
-  }
-
-  async #findRow(id: string) {
-    const { rows } = await this.#queries.find({ ...this.#key(id), nowMs: this.#now() })
+function sqlAdapter(queries: Queries, model: string, now: () => number): StateAdapter {
+  const keyOf = (id: string): Key => ({ model, id: storedId(model, id) })
+  const findRow = async (id: string) => {
+    const { rows } = await queries.find({ ...keyOf(id), nowMs: now() })
     return rows[0]
   }
+  return {
+    async upsert(id, payload, ttlSeconds) {
+      const record = toStored(model, payload, ttlSeconds)
+      const nowMs = now()
+      const write = isBearer(model) ? queries.insert : queries.replace
+      await write({
+        ...keyOf(id),
+        payload: record.payload,
+        grant_id: record.grantId ?? null,
+        uid: record.uid ?? null,
+        expires_at: nowMs + record.ttlMs,
+        nowMs,
+      })
+    },
+    async find(id) {
+      const row = await findRow(id)
+      return row && fromStored(model, { ...row, id, consumedAtMs: row.consumed_at })
+    },
+    async findByUid(uid) {
+      const { rows } = await queries.findByUid({ model, uid, nowMs: now() })
+      const [row] = rows
+      return row && fromStored(model, { ...row, consumedAtMs: row.consumed_at })
+    },
+    async findByUserCode() {},
+    async consume(id) {
+      await consumeOrRefuse(this, id)
+    },
+    async consumeOnce(id, seed) {
+      const consumedAtMs = now()
+      const consuming = { ...keyOf(id), nowMs: consumedAtMs, seed }
+      const { numAffectedRows } = await queries.consume(consuming)
+      if (numAffectedRows === 1n) return { seed, consumedAtMs, first: true }
 
-  #key(id: string): Key {
-    return { model: this.#model, id: storedId(this.#model, id) }
+      const row = await findRow(id)
+      if (!row || row.consumed_at === null) return undefined
+      return { seed: row.successor_seed ?? '', consumedAtMs: row.consumed_at, first: false }
+    },
+    async destroy(id) {
+      await queries.destroy(keyOf(id))
+    },
+    async revokeByGrantId(grantId) {
+      await queries.revoke({ model, grant_id: grantId })
+    },
   }
 }
 

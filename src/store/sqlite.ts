@@ -14,7 +14,7 @@ import {
 
 import type { Database, EngineOptions } from './database.ts'
 import { openKysely } from './guard.ts'
-import { type Migration, type MigrationSession, migrate } from './migrate.ts'
+import { type MigrationSession, migrate } from './migrate.ts'
 
 /** How long a start waits for another process that is just migrating the same file. */
 const MIGRATION_TIMEOUT_MS = 30_000
@@ -60,31 +60,14 @@ function createPrivately(file: string): void {
 
 function migrationSession(connection: BetterSqlite.Database): MigrationSession {
   return {
-    async exclusively(work) {
-      connection.exec('begin immediate')
-      try {
-        await work()
-        connection.exec('commit')
-      } catch (error) {
-        if (connection.inTransaction) connection.exec('rollback')
-        throw error
-      }
-    },
-    async runScript(script) {
-      connection.exec(script)
-    },
-    async listApplied() {
-      const table = connection.prepare(
-        "select 1 from sqlite_master where type = 'table' and name = 'schema_migration'",
-      )
-      if (table.get() === undefined) return []
-      return connection.prepare<[], Migration>('select name, digest from schema_migration').all()
-    },
-    async record({ name, digest }, appliedAtMs) {
+    run: async (script) => connection.exec(script),
+    rowsOf: async (query) => connection.prepare(query).all(),
+    begin: 'begin immediate',
+    findTable: "select 1 from sqlite_master where type = 'table' and name = 'schema_migration'",
+    record: async ({ name, digest }, appliedAtMs) =>
       connection
         .prepare('insert into schema_migration (name, digest, applied_at) values (?, ?, ?)')
-        .run(name, digest, appliedAtMs)
-    },
+        .run(name, digest, appliedAtMs),
   }
 }
 

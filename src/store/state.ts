@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
-
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
+
+import { sha256 } from './digest.ts'
 
 /** What is known of the one time that a record was consumed. */
 export interface Consumption {
@@ -59,7 +59,7 @@ export function isBearer(model: string): boolean {
 
 /** The id under which a record is stored: of a bearer value, its digest. */
 export function storedId(model: string, id: string): string {
-  return isBearer(model) ? createHash('sha256').update(id).digest('base64url') : id
+  return isBearer(model) ? sha256(id) : id
 }
 
 /** A record as it is stored, in words that every kind of store understands. */

@@ -1,5 +1,5 @@
 import type { ExecutionResult, GraphQLError } from 'graphql'
-import { createHandler, type RequestParams, type Response } from 'graphql-http'
+import { createHandler, type Response } from 'graphql-http'
 import type { Context } from 'koa'
 
 import { sendError } from '../http/error-handler.ts'
@@ -18,35 +18,38 @@ import {
 } from './member-api.ts'
 import type { MemberCaller, MemberContext } from './resolvers.ts'
 
-interface Answering {
-  readonly api: MemberApi
-  readonly handle: Handle
-  readonly protection: Protection
+/** One request on its way through graphql-http. */
+interface Exchange {
+  readonly ctx: Context
   readonly token: BearerToken
+  readonly caller: MemberCaller
+  insufficient: Extract<Verdict, { kind: 'insufficient' }> | undefined
 }
 
-/** Answers a request whose token may use the API at all. */
-export async function answer(ctx: Context, answering: Answering): Promise<void> {
-  const { api, handle, protection, token } = answering
-  const caller = memberCaller(token)
-  if (!caller) throw new Error('a token without a site came through')
-  const text = decodeUtf8(await readRequestBody(ctx, api.limits.bodyBytesMax))
-  if (text === undefined) throw unsupportedBody('JSON in UTF-8')
+/** Answers requests whose token is a member's; whether it has the scope shows in the document. */
+export function makeAnswer(api: MemberApi, protection: Protection) {
+  const handle = makeHandler(api)
+  return async (ctx: Context, token: BearerToken): Promise<void> => {
+    const caller = memberCaller(token)
+    if (!caller) throw new Error('a token without a site came through')
+    const text = decodeUtf8(await readRequestBody(ctx, api.limits.bodyBytesMax))
+    if (text === undefined) throw unsupportedBody('JSON in UTF-8')
 
-  const exchange: Exchange = { ctx, token, caller, insufficient: undefined }
-  const [body, init] = await handle({
-    method: ctx.method,
-    url: ctx.url,
-    headers: ctx.headers,
-    body: text,
-    raw: exchange,
-    context: undefined,
-  })
-  if (exchange.insufficient) return refuse(ctx, exchange.insufficient, protection)
-  if (body === null) return sendRefusal(ctx, init.status)
-  ctx.status = init.status
-  ctx.set(init.headers ?? {})
-  ctx.body = body
+    const exchange: Exchange = { ctx, token, caller, insufficient: undefined }
+    const [body, init] = await handle({
+      method: ctx.method,
+      url: ctx.url,
+      headers: ctx.headers,
+      body: text,
+      raw: exchange,
+      context: undefined,
+    })
+    if (exchange.insufficient) return refuse(ctx, exchange.insufficient, protection)
+    if (body === null) return sendRefusal(ctx, init.status)
+    ctx.status = init.status
+    ctx.set(init.headers ?? {})
+    ctx.body = body
+  }
 }
 
 /** The refusals of graphql-http have no body; ours say what is wrong, as every endpoint does. */
@@ -58,18 +61,8 @@ function sendRefusal(ctx: Context, status: number): void {
   sendError(ctx, status, { error: 'invalid_request', error_description: description })
 }
 
-/** One request on its way through graphql-http. */
-interface Exchange {
-  readonly ctx: Context
-  readonly token: BearerToken
-  readonly caller: MemberCaller
-  insufficient: Extract<Verdict, { kind: 'insufficient' }> | undefined
-}
-
-type Handle = ReturnType<typeof makeHandler>
-
 /** graphql-http negotiates media types and reads the parameters; what is executed is decided here. */
-export function makeHandler(api: MemberApi) {
+function makeHandler(api: MemberApi) {
   return createHandler<Exchange, unknown, MemberContext>({
     onSubscribe({ raw, headers }, params) {
       const prepared = api.prepare(params.query)
@@ -82,10 +75,9 @@ export function makeHandler(api: MemberApi) {
         raw.insufficient = { kind: 'insufficient', token: raw.token, needed: [needed] }
         return FORBIDDEN
       }
-      const request = requestOf(params)
-      const excess = api.findExcess(document, request)
+      const excess = api.findExcess(document, params)
       if (excess) return badRequest(excess, headers)
-      return api.argumentsFor(document, request, raw.caller)
+      return api.argumentsFor(document, params, raw.caller)
     },
     onOperation: ({ raw }, _args, result) => settle(result, raw.ctx),
   })
@@ -93,10 +85,6 @@ export function makeHandler(api: MemberApi) {
 
 /** Stops graphql-http; the real answer, with its challenge, is made from the exchange. */
 const FORBIDDEN: Response = [null, { status: 403, statusText: 'Forbidden' }]
-
-function requestOf({ query, operationName, variables }: RequestParams) {
-  return { query, operationName, variables }
-}
 
 /** A document that is too large is a bad request in either media type: nobody looked inside it. */
 function badRequest(error: GraphQLError, headers: unknown): Response {
