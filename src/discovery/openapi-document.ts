@@ -35,7 +35,7 @@ export function openApiDocument(facts: ServiceFacts): OpenApiDocument {
   return {
     openapi: '3.1.0',
     info: {
-      title: facts.serviceName,
+      title: facts.service.name,
       summary: 'OAuth 2.0 and OpenID Connect authorization, Member API and tools',
       description: `Read ${facts.baseUrl}${paths.authMd} for the walkthrough.`,
       version: '1.0.0',

@@ -54,7 +54,7 @@ export function protectedResourcePath(resource: ProtectedResource): string {
  * makes a client drop a document whose `resource` is not the address it was found by.
  */
 export function protectedResourceMetadata(
-  { baseUrl, serviceName }: ServiceFacts,
+  { baseUrl, service }: ServiceFacts,
   resource: ProtectedResource,
 ): ProtectedResourceMetadata {
   const { suffix, name, scopes } = resources[resource]
@@ -64,7 +64,7 @@ export function protectedResourceMetadata(
     scopes_supported: scopes,
     // RFC 6750 §2: a token in a form or a query would end in logs, and is not read from there.
     bearer_methods_supported: ['header'],
-    resource_name: `${serviceName}${name}`,
+    resource_name: `${service.name}${name}`,
     resource_documentation: `${baseUrl}${paths.authMd}`,
   }
 }
