@@ -1,7 +1,7 @@
 import { paths } from '../http/paths.ts'
 import type { ServiceFacts } from './facts.ts'
 import { faults, privateAnswer, refusal, shared } from './openapi-answers.ts'
-import { closed, json, list, open, type Paths, text, time, uri } from './openapi-shapes.ts'
+import { closed, json, list, open, text, time, uri } from './openapi-shapes.ts'
 
 const applicationType = { enum: ['web', 'native'] } as const
 const authMethod = { enum: ['none', 'client_secret_post'] } as const
@@ -31,7 +31,7 @@ const record = closed({
   'scope?': text,
 })
 
-export function registrationPaths({ integrations, service }: ServiceFacts): Paths {
+export function registrationPaths({ integrations, service }: ServiceFacts) {
   const known = integrations.map(({ client_name }) => client_name).join(', ')
   return {
     [paths.registration]: {
