@@ -25,30 +25,33 @@ const base = 'https://id.campus.example'
 
 const facts: ServiceFacts = {
   baseUrl: base,
-  serviceName: 'Campus',
-  metadataDocuments: 'listed hosts',
-  metadataDocumentHosts: ['claude.ai', 'vscode.dev'],
-  loopbackHosts: ['127.0.0.1', '[::1]', 'localhost'],
-  integrations: [{ clientName: 'Claude' }, { clientName: 'Cursor' }],
-  ttl: {
-    accessTokenSeconds: 3600,
-    refreshTokenSeconds: 30 * 86_400,
-    refreshTokenAbsoluteSeconds: 90 * 86_400,
-    authorizationCodeSeconds: 60,
-    idTokenSeconds: 600,
-    refreshRetrySeconds: 10,
+  service: {
+    name: 'Campus',
+    metadataDocuments: { hosts: ['claude.ai', 'vscode.dev'], openRegistration: false },
+    loopbackHosts: ['127.0.0.1', '[::1]', 'localhost'],
+    lifetimes: {
+      accessTokenSeconds: 3600,
+      refreshTokenSeconds: 30 * 86_400,
+      refreshTokenAbsoluteSeconds: 90 * 86_400,
+      authorizationCodeSeconds: 60,
+      idTokenSeconds: 600,
+      refreshRetrySeconds: 10,
+    },
+    documents: { cacheSeconds: 300 },
   },
-  documentCacheSeconds: 300,
+  integrations: [{ client_name: 'Claude' }, { client_name: 'Cursor' }],
 }
 
 /** The configuration that admits the least. */
 const strictFacts: ServiceFacts = {
   ...facts,
-  metadataDocuments: 'off',
-  metadataDocumentHosts: [],
-  loopbackHosts: ['127.0.0.1', '[::1]'],
+  service: {
+    ...facts.service,
+    metadataDocuments: { hosts: [], openRegistration: false },
+    loopbackHosts: ['127.0.0.1', '[::1]'],
+    lifetimes: { ...facts.service.lifetimes, refreshRetrySeconds: 0 },
+  },
   integrations: [],
-  ttl: { ...facts.ttl, refreshRetrySeconds: 0 },
 }
 
 const documentPaths = [
@@ -146,7 +149,9 @@ describe('auth.md', () => {
 
   it('promises metadata documents only where they are admitted', () => {
     expect(text).to.include('Documents of these hosts are admitted: `claude.ai` and `vscode.dev`.')
-    expect(authMd({ ...facts, metadataDocuments: 'open' })).to.include('any host are admitted')
+    const metadataDocuments = { hosts: [], openRegistration: true }
+    const open = { ...facts, service: { ...facts.service, metadataDocuments } }
+    expect(authMd(open)).to.include('any host are admitted')
     expect(strict).to.include('- Client ID Metadata Documents.')
     expect(strict).not.to.include('client_id_metadata_document_supported')
   })

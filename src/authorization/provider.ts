@@ -12,7 +12,6 @@ import {
 } from 'oidc-provider'
 
 import { compareSecretsByDigest, extraClientProperties } from '../clients/client-metadata.ts'
-import type { Lifetimes } from '../config/lifetimes.ts'
 import { addressOf, paths, promptPages } from '../http/paths.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import { claimsByScope } from '../token/claims.ts'
@@ -38,13 +37,24 @@ export interface ProviderDependencies
   /** Private ES256 keys, the one that signs first. */
   readonly keys: readonly JWK[]
   readonly cookieKeys: readonly string[]
-  readonly lifetimes: Lifetimes
+  readonly lifetimes: Readonly<Record<EngineLifetime, number>>
   readonly grantSeconds: number
   readonly resources: Resources
   readonly findAccount: FindAccount
   readonly documentResolution: DocumentResolution
   readonly conformance: ConformanceProfile | undefined
 }
+
+/** How long what the engine keeps lives, and what it may be asked for again. */
+type EngineLifetime =
+  | 'authorizationCodeSeconds'
+  | 'accessTokenSeconds'
+  | 'idTokenSeconds'
+  | 'refreshTokenSeconds'
+  | 'refreshTokenAbsoluteSeconds'
+  | 'refreshRetrySeconds'
+  | 'sessionSeconds'
+  | 'interactionSeconds'
 
 /**
  * The certified engine, configured. This file connects it with policy and holds none itself; every

@@ -32,9 +32,6 @@ export interface CampusLoading {
   readonly demo?: boolean
 }
 
-/** How many rows of each table were written. */
-export type CampusSummary = { readonly [Table in keyof CampusRows]: number }
-
 /** Thrown when the database already holds a row of the campus; nothing was changed then. */
 export class RowsExist extends Error {
   override name = 'RowsExist'
@@ -74,25 +71,26 @@ function parseJson(text: string, path: string): unknown {
 /**
  * Writes a campus in one transaction. Identifiers stay as they are, passwords and client secrets
  * are kept as digests only. When any row exists already it throws `RowsExist` and changes nothing.
+ *
+ * @returns how many rows of each table were written
  */
-export async function loadCampus(loading: CampusLoading): Promise<CampusSummary> {
-  const { database, campus, hashPassword } = loading
+export async function loadCampus(loading: CampusLoading): Promise<Record<string, number>> {
   // Hashing is slow on purpose, so it is done before the transaction holds any lock.
-  const passwordHashes = await hashPasswords(campus, hashPassword)
+  const passwordHashes = await hashPasswords(loading)
   const nowMs = loading.now()
-  const rows = campusRows(campus, { nowMs, passwordHashes })
+  const rows = campusRows(loading.campus, { nowMs, passwordHashes })
 
-  await database.kysely.transaction().execute(async (transaction) => {
+  await loading.database.kysely.transaction().execute(async (transaction) => {
     await insertCampus(transaction, rows)
     if (loading.demo) await insertMarker(transaction, nowMs)
   })
-  return countRows(rows)
+  return Object.fromEntries(Object.entries(rows).map(([table, list]) => [table, list.length]))
 }
 
-async function hashPasswords(
-  { people }: Campus,
-  hashPassword: CampusLoading['hashPassword'],
-): Promise<Map<string, string>> {
+async function hashPasswords({
+  campus: { people },
+  hashPassword,
+}: CampusLoading): Promise<Map<string, string>> {
   const hashes = new Map<string, string>()
   for (const some of chunks(people, HASHES_AT_ONCE)) {
     await Promise.all(
@@ -107,12 +105,8 @@ async function hashPasswords(
 /** Parents come before their children, or the foreign keys refuse; `campusRows` has this order. */
 async function insertCampus(transaction: Transaction<Schema>, rows: CampusRows): Promise<void> {
   for (const table of Object.keys(rows) as (keyof CampusRows)[]) {
-    for (const some of chunks<InsertObject<Schema, typeof table>>(
-      rows[table],
-      ROWS_PER_STATEMENT,
-    )) {
-      await insertNew(transaction, table, some)
-    }
+    const all: readonly InsertObject<Schema, typeof table>[] = rows[table]
+    for (const some of chunks(all, ROWS_PER_STATEMENT)) await insertNew(transaction, table, some)
   }
 }
 
@@ -150,11 +144,6 @@ async function insertMarker(transaction: Transaction<Schema>, nowMs: number): Pr
     .values({ name: DEMO_MARKER, value, updated_at: nowMs })
     .onConflict((conflict) => conflict.column('name').doUpdateSet({ value, updated_at: nowMs }))
     .execute()
-}
-
-function countRows(rows: CampusRows): CampusSummary {
-  const counts = Object.entries(rows).map(([table, list]) => [table, list.length])
-  return Object.fromEntries(counts) as CampusSummary
 }
 
 function chunks<T>(list: readonly T[], size: number): T[][] {

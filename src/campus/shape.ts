@@ -188,18 +188,15 @@ const application = z
     const must = (holds: boolean, field: keyof typeof row, message: string) => {
       if (!holds) context.addIssue({ code: 'custom', path: [field], message })
     }
+    const { redirectUris, scopes, secret } = row
     const isSite = row.kind === 'site'
     const isConfidential = row.authMethod === 'client_secret_post'
     must(isSite === (row.site !== null), 'site', 'belongs to kind "site", and only there')
-    must(
-      isSite === row.redirectUris.length > 0,
-      'redirectUris',
-      'belong to kind "site", only there',
-    )
-    must(isSite === row.scopes.length > 0, 'scopes', 'belong to kind "site", and only there')
+    must(isSite === redirectUris.length > 0, 'redirectUris', 'belong to kind "site", only there')
+    must(isSite === scopes.length > 0, 'scopes', 'belong to kind "site", and only there')
     must(isSite || isConfidential, 'authMethod', 'of a resource server is client_secret_post')
     must(
-      isConfidential === (row.secret !== null),
+      isConfidential === (secret !== null),
       'secret',
       'belongs to client_secret_post, only there',
     )

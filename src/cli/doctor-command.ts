@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 
 import { holdsDemoCampus } from '../campus/load.ts'
 import type { Config } from '../config/config.ts'
-import { type KeyDependencies, listKeys, loadKeyRing } from '../keys/signing-keys.ts'
+import { listKeys, loadKeyRing } from '../keys/signing-keys.ts'
 import type { Database } from '../store/database.ts'
 import { openRedis, type RedisClient } from '../store/redis.ts'
 import { CommandRefused, keysOf, withDatabase } from './command.ts'
@@ -19,6 +19,15 @@ interface Finding {
 const ok = (sentence: string): Finding => ({ kind: 'ok', sentence })
 const note = (sentence: string): Finding => ({ kind: 'note', sentence })
 const wrong = (sentence: string): Finding => ({ kind: 'wrong', sentence })
+
+/** What a look finds; one that fails is a finding too. */
+async function orWrong(complaint: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
+  try {
+    return await look()
+  } catch (error) {
+    return [wrong(`${complaint}: ${error instanceof Error ? error.message : String(error)}`)]
+  }
+}
 
 /**
  * `doctor`: looks at everything that a service needs, one thing after the other, so that one that
@@ -47,16 +56,13 @@ async function lookAtDatabase(config: Config): Promise<Finding[]> {
   if (!config.databaseUrl && !existsSync(join(config.dataDir, 'gatehouse.db'))) {
     return [note(`There is no database in ${config.dataDir} yet; the first start makes it.`)]
   }
-  try {
-    return await withDatabase(config, async (database) => [
-      ok(`The database (${database.engine}) answers, and its schema is up to date.`),
-      ...(await lookAtDatabaseClock(database)),
-      ...(await lookAtKeys(config, database)),
-      ...(await lookAtDemo(config, database)),
-    ])
-  } catch (error) {
-    return [wrong(`The database does not answer: ${sentenceOf(error)}`)]
-  }
+  const look = async (database: Database) => [
+    ok(`The database (${database.engine}) answers, and its schema is up to date.`),
+    ...(await lookAtDatabaseClock(database)),
+    ...(await orWrong('The signing keys cannot be used', () => lookAtKeys(config, database))),
+    ...(await lookAtDemo(config, database)),
+  ]
+  return await orWrong('The database does not answer', () => withDatabase(config, look))
 }
 
 async function lookAtDatabaseClock({ engine, kysely }: Database): Promise<Finding[]> {
@@ -83,25 +89,16 @@ function compareClocks(other: string, theirsMs: number, beforeMs: number): Findi
 }
 
 async function lookAtKeys(config: Config, database: Database): Promise<Finding[]> {
-  try {
-    return [await judgeKeys(keysOf(config, database))]
-  } catch (error) {
-    return [wrong(`The signing keys cannot be used: ${sentenceOf(error)}`)]
-  }
-}
-
-async function judgeKeys(keys: KeyDependencies): Promise<Finding> {
+  const keys = keysOf(config, database)
   const rows = await listKeys(keys)
-  if (rows.length === 0) return note('There are no signing keys yet; the first start makes them.')
+  if (rows.length === 0) return [note('There are no signing keys yet; the first start makes them.')]
   const count = (state: string) => rows.filter((row) => row.state === state).length
   if (count('current') !== 1 || count('next') !== 1) {
-    return wrong(
-      `There must be one key that signs and one next key, but there are ${count('current')} and ` +
-        `${count('next')}.`,
-    )
+    const found = `${count('current')} and ${count('next')}`
+    return [wrong(`There must be one key that signs and one next key, but there are ${found}.`)]
   }
   await loadKeyRing(keys)
-  return ok(`The signing keys open with this secret; ${rows[0]?.kid} signs.`)
+  return [ok(`The signing keys open with this secret; ${rows[0]?.kid} signs.`)]
 }
 
 async function lookAtDemo(config: Config, database: Database): Promise<Finding[]> {
@@ -120,21 +117,20 @@ async function lookAtDemo(config: Config, database: Database): Promise<Finding[]
 /** A person is waiting. */
 const REDIS_READY_TIMEOUT_MS = 2_000
 
-async function lookAtRedis(config: Config): Promise<Finding[]> {
-  if (!config.redis) return []
-  let redis: RedisClient | undefined
-  try {
-    redis = await openRedis(config.redis, {
-      commandTimeoutMs: config.service.storage.answerWithinMs,
+async function lookAtRedis({ redis: address, service }: Config): Promise<Finding[]> {
+  if (!address) return []
+  return await orWrong('Redis does not answer', async () => {
+    const redis = await openRedis(address, {
+      commandTimeoutMs: service.storage.answerWithinMs,
       readyTimeoutMs: REDIS_READY_TIMEOUT_MS,
     })
-    await redis.ping()
-    return [ok('Redis answers.'), await lookAtRedisClock(redis), await lookAtEviction(redis)]
-  } catch (error) {
-    return [wrong(`Redis does not answer: ${sentenceOf(error)}`)]
-  } finally {
-    redis?.disconnect()
-  }
+    try {
+      await redis.ping()
+      return [ok('Redis answers.'), await lookAtRedisClock(redis), await lookAtEviction(redis)]
+    } finally {
+      redis.disconnect()
+    }
+  })
 }
 
 async function lookAtRedisClock(redis: RedisClient): Promise<Finding> {
@@ -162,8 +158,4 @@ function lookAtSecretFile({ secrets, dataDir }: Config): Finding[] {
   return readableByOthers
     ? [wrong(`Other users of this machine can read ${file}; run chmod 600 ${file}.`)]
     : [ok(`${file} is readable by its owner only.`)]
-}
-
-function sentenceOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -1,7 +1,6 @@
-import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { Config } from '../config/config.ts'
 import { type KeyRow, listKeys, loadKeyRing, rotateKeys } from '../keys/signing-keys.ts'
-import { keysOf, withDatabase } from './command.ts'
+import { keysOf, recordCommand, withDatabase } from './command.ts'
 
 /** `keys list`: one line a key, and no private part of any. */
 export async function listSigningKeys(config: Config): Promise<string> {
@@ -22,17 +21,11 @@ export async function rotateSigningKeys(
     // It also shows that the secret is the right one before anything is changed.
     await loadKeyRing(dependencies)
     const kid = await rotateKeys(dependencies, { force })
-    const now = Date.now()
-    await recordAuditEvent(
-      database.kysely,
-      { now },
-      {
-        action: 'signing_key.rotated',
-        subject: { kind: 'signing_key', id: kid },
-        siteId: undefined,
-        after: { forced: force },
-      },
-    )
+    await recordCommand(database, {
+      action: 'signing_key.rotated',
+      subject: { kind: 'signing_key', id: kid },
+      after: { forced: force },
+    })
     const { reloadSeconds, retiredKeepSeconds } = config.service.keys
     return (
       `${kid} signs from now on; running processes follow within ${reloadSeconds} s. ` +

@@ -10,7 +10,6 @@ import {
   generateRandomNonce,
   generateRandomState,
   getValidatedIdTokenClaims,
-  type IDToken,
   None,
   processAuthorizationCodeResponse,
   processDiscoveryResponse,
@@ -39,17 +38,7 @@ export interface Authorization {
   finish(callback: URL): Promise<Tokens>
 }
 
-export interface Tokens {
-  readonly base_url: string
-  readonly client_id: string
-  readonly access_token: string
-  readonly refresh_token: string | undefined
-  readonly id_token: string | undefined
-  readonly expires_in: number | undefined
-  readonly scope: string
-  /** The claims of the id_token, after its verification. */
-  readonly claims: IDToken | undefined
-}
+export type Tokens = Awaited<ReturnType<typeof redeem>>
 
 export interface RelyingPartyOptions {
   readonly baseUrl: string
@@ -103,16 +92,9 @@ async function discover(baseUrl: string): Promise<AuthorizationServer> {
   return await processDiscoveryResponse(new URL(baseUrl), response)
 }
 
-interface Asked {
-  readonly clientId: string
-  readonly redirectUri: string
-  readonly scope: string
-  readonly verifier: string
-  readonly state: string
-  readonly nonce: string
-}
+type Asked = Record<'clientId' | 'redirectUri' | 'scope' | 'verifier' | 'state' | 'nonce', string>
 
-async function redeem(server: AuthorizationServer, asked: Asked, callback: URL): Promise<Tokens> {
+async function redeem(server: AuthorizationServer, asked: Asked, callback: URL) {
   const { clientId, redirectUri, scope, verifier, state, nonce } = asked
   const client: Client = { client_id: clientId, id_token_signed_response_alg: 'ES256' }
   try {
@@ -138,6 +120,7 @@ async function redeem(server: AuthorizationServer, asked: Asked, callback: URL):
       id_token: tokens.id_token,
       expires_in: tokens.expires_in,
       scope: tokens.scope ?? scope,
+      // After the verification of the id_token.
       claims: getValidatedIdTokenClaims(tokens),
     }
   } catch (error) {

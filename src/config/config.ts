@@ -7,7 +7,11 @@ import { z } from 'zod'
 
 import { isLoopbackUrl, loopbackHosts } from '../http/loopback.ts'
 import { type Environment, mayServeDemo, readEnvironment } from './environment.ts'
-import { DAY_SECONDS, lifetimes, seconds } from './lifetimes.ts'
+
+const DAY_SECONDS = 86_400
+
+/** A whole number of seconds, one at least. */
+const seconds = (max: number) => z.int().min(1).max(max)
 
 /**
  * The whole configuration: addresses and secrets from the environment (`environment.ts`), policy
@@ -37,7 +41,23 @@ const browserOrigin = z
 
 const servicePolicy = z.strictObject({
   name: z.string().min(1).max(60),
-  lifetimes,
+  /** How long what the service issues lives. */
+  lifetimes: z.strictObject({
+    authorizationCodeSeconds: seconds(600),
+    accessTokenSeconds: seconds(DAY_SECONDS),
+    // The specification names this one: the id_token lives 10 minutes.
+    idTokenSeconds: z.literal(600),
+    // When it is not used; every use starts it again.
+    refreshTokenSeconds: seconds(400 * DAY_SECONDS),
+    // A chain of refresh tokens in all, however often it is used.
+    refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),
+    // So long a repeated refresh of the same token gets the same answer.
+    refreshRetrySeconds: seconds(60),
+    sessionSeconds: seconds(400 * DAY_SECONDS),
+    interactionSeconds: seconds(DAY_SECONDS),
+    // Of /admin and /account; when it is over, the browser session signs in again unseen.
+    pageSessionSeconds: seconds(30 * DAY_SECONDS),
+  }),
   keys: z.strictObject({
     publishLeadSeconds: seconds(DAY_SECONDS),
     retiredKeepSeconds: z.int().min(600).max(DAY_SECONDS),

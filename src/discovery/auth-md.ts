@@ -12,29 +12,29 @@ const templateFile = join(import.meta.dirname, '../../views/auth.md')
  * with what this configuration says. Readers look for a first heading that contains "auth.md", and
  * for a page that needs no other page to be followed.
  */
-export function authMd(facts: ServiceFacts): string {
-  const { baseUrl, serviceName, loopbackHosts, integrations, ttl } = facts
+export function authMd({ baseUrl, service, integrations }: ServiceFacts): string {
+  const { name, lifetimes, loopbackHosts, metadataDocuments } = service
   return fillTemplate(readFileSync(templateFile, 'utf8'), {
-    service_name: serviceName,
+    service_name: name,
     base_url: baseUrl,
     base_url_encoded: encodeURIComponent(baseUrl),
-    example_registration: inShell(exampleRegistration(serviceName)),
+    example_registration: inShell(exampleRegistration(name)),
     loopback_hosts: listed(loopbackHosts, 'or'),
     localhost: loopbackHosts.includes('localhost'),
     known_platforms: listed(
-      integrations.map(({ clientName }) => clientName),
+      integrations.map(({ client_name }) => client_name),
       'or',
     ),
-    metadata_documents: facts.metadataDocuments !== 'off',
+    metadata_documents: metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0,
     metadata_document_hosts:
-      facts.metadataDocuments === 'listed hosts' && listed(facts.metadataDocumentHosts, 'and'),
-    code_lives: inWords(ttl.authorizationCodeSeconds),
-    access_token_lives: inWords(ttl.accessTokenSeconds),
-    id_token_lives: inWords(ttl.idTokenSeconds),
-    refresh_token_lives: inWords(ttl.refreshTokenSeconds),
-    refresh_token_lives_in_all: inWords(ttl.refreshTokenAbsoluteSeconds),
-    refresh_retry: ttl.refreshRetrySeconds > 0 && inWords(ttl.refreshRetrySeconds),
-    documents_live: inWords(facts.documentCacheSeconds),
+      !metadataDocuments.openRegistration && listed(metadataDocuments.hosts, 'and'),
+    code_lives: inWords(lifetimes.authorizationCodeSeconds),
+    access_token_lives: inWords(lifetimes.accessTokenSeconds),
+    id_token_lives: inWords(lifetimes.idTokenSeconds),
+    refresh_token_lives: inWords(lifetimes.refreshTokenSeconds),
+    refresh_token_lives_in_all: inWords(lifetimes.refreshTokenAbsoluteSeconds),
+    refresh_retry: lifetimes.refreshRetrySeconds > 0 && inWords(lifetimes.refreshRetrySeconds),
+    documents_live: inWords(service.documents.cacheSeconds),
     identity_scopes: scopeTable('identity'),
     member_scopes: scopeTable('member'),
     operator_scopes: scopeTable('operator'),

@@ -1,7 +1,7 @@
 import type Router from 'koa-router'
 
 import { authMd } from './auth-md.ts'
-import { factsOf, type PublishedSettings } from './facts.ts'
+import type { ServiceFacts } from './facts.ts'
 import { type ProtectedResource, protectedResourcePath } from './protected-resource.ts'
 import { discoveryRoutes } from './routes.ts'
 
@@ -14,8 +14,7 @@ export interface Discovery {
   readonly metadataUrl: (resource: ProtectedResource) => string
 }
 
-export function makeDiscovery(settings: PublishedSettings): Discovery {
-  const facts = factsOf(settings)
+export function makeDiscovery(facts: ServiceFacts): Discovery {
   return {
     routes: discoveryRoutes(facts),
     authGuide: () => authMd(facts),

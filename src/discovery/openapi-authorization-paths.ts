@@ -3,23 +3,18 @@ import { scopeNames } from '../scopes/catalogue.ts'
 import type { ServiceFacts } from './facts.ts'
 import { errorSchema, header } from './openapi-answers.ts'
 import {
-  type Answer,
-  type Content,
   form,
   json,
   type Members,
   type Operation,
   open,
-  type Parameter,
-  type PathItem,
-  type Paths,
   page,
   said,
   text,
   uri,
 } from './openapi-shapes.ts'
 
-function authorizationFields({ baseUrl }: ServiceFacts): Members {
+function authorizationFields({ baseUrl }: ServiceFacts) {
   return {
     response_type: said('RFC 6749', { const: 'code' }),
     client_id: said('the client'),
@@ -43,7 +38,7 @@ function authorizationFields({ baseUrl }: ServiceFacts): Members {
   }
 }
 
-const signOutFields: Members = {
+const signOutFields = {
   'id_token_hint?': said('an id_token of this service'),
   'client_id?': said('the client'),
   'post_logout_redirect_uri?': said('one that is registered', uri),
@@ -53,7 +48,7 @@ const signOutFields: Members = {
 }
 
 /** A redirect also says where it leads to a person whose browser does not follow it. */
-function onwards(description: string): Answer {
+function onwards(description: string) {
   return {
     description,
     headers: { Location: header('Location'), 'Cache-Control': header('NoStore') },
@@ -62,9 +57,9 @@ function onwards(description: string): Answer {
 }
 
 /** A browser gets a page, and a program that asks for JSON the shape of RFC 6749. */
-const pageOrJson: Content = { ...page, ...json(errorSchema()) }
+const pageOrJson = { ...page, ...json(errorSchema()) }
 
-function faults(content: Content): Operation['responses'] {
+function faults(content: typeof page) {
   return {
     400: {
       description: 'The client or its redirect address is in doubt, so that nothing is sent there.',
@@ -80,7 +75,7 @@ function faults(content: Content): Operation['responses'] {
 }
 
 /** The two addresses to which a browser is sent. */
-export function authorizationPaths(facts: ServiceFacts): Paths {
+export function authorizationPaths(facts: ServiceFacts) {
   return {
     [paths.authorization]: byEitherMethod(authorizationFields(facts), {
       operationId: 'authorize',
@@ -115,7 +110,7 @@ export function authorizationPaths(facts: ServiceFacts): Paths {
 function byEitherMethod(
   fields: Members,
   get: Pick<Operation, 'operationId' | 'summary' | 'responses'>,
-): PathItem {
+) {
   const common = { tags: ['Authorization'], security: [] }
   const schema = open(fields)
   return {
@@ -134,10 +129,10 @@ function byEitherMethod(
   }
 }
 
-function inQuery(fields: Members): Parameter[] {
+function inQuery(fields: Members) {
   return Object.entries(fields).map(([field, { description, ...schema }]) => ({
     name: field.replace('?', ''),
-    in: 'query',
+    in: 'query' as const,
     ...(!field.endsWith('?') && { required: true }),
     description: String(description),
     schema,

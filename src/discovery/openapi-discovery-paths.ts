@@ -6,24 +6,17 @@ import {
   closed,
   json,
   list,
-  type Members,
   named,
   open,
-  type Paths,
   publicRead,
-  type Schema,
   text,
   uri,
 } from './openapi-shapes.ts'
-import {
-  type ProtectedResource,
-  protectedResourcePath,
-  protectedResources,
-} from './protected-resource.ts'
+import { type ProtectedResource, protectedResourcePath } from './protected-resource.ts'
 
-const scope: Schema = { enum: scopeNames() }
+const scope = { enum: scopeNames() }
 
-const protectedResource = closed({
+const resourceMetadata = closed({
   resource: uri,
   authorization_servers: { ...list(uri), minItems: 1 },
   scopes_supported: list(scope),
@@ -58,7 +51,7 @@ export const discoverySchemas = {
     // The extension is unsupported, and a client must find no trace of it.
     'agent_auth?': { not: {} },
   }),
-} as const satisfies Members
+}
 
 const publicKey = closed({
   kty: { const: 'EC' },
@@ -70,30 +63,17 @@ const publicKey = closed({
   use: { const: 'sig' },
 })
 
-const keySet: Content = {
+const keySet = {
   'application/jwk-set+json': {
     schema: closed({ keys: { ...list(publicKey), minItems: 1 } }),
   },
 }
 
-const operationIds: Readonly<Record<ProtectedResource, string>> = {
-  origin: 'getProtectedResource',
-  mcp: 'getToolEndpointResource',
-  graphql: 'getMemberApiResource',
-}
-
 /** The documents a client reads before it does anything else. */
-export const discoveryPaths: Paths = {
-  ...Object.fromEntries(
-    protectedResources.map((resource) => [
-      protectedResourcePath(resource),
-      read(
-        operationIds[resource],
-        'Protected Resource Metadata (RFC 9728)',
-        json(protectedResource),
-      ),
-    ]),
-  ),
+export const discoveryPaths = {
+  ...protectedResource('origin', 'getProtectedResource'),
+  ...protectedResource('mcp', 'getToolEndpointResource'),
+  ...protectedResource('graphql', 'getMemberApiResource'),
   [paths.authorizationServer]: read(
     'getAuthorizationServer',
     'Authorization Server Metadata (RFC 8414)',
@@ -109,6 +89,11 @@ export const discoveryPaths: Paths = {
   [paths.authMd]: read('getWalkthrough', 'The authentication walkthrough', {
     'text/markdown': { schema: text },
   }),
+}
+
+function protectedResource(resource: ProtectedResource, operationId: string) {
+  const summary = 'Protected Resource Metadata (RFC 9728)'
+  return { [protectedResourcePath(resource)]: read(operationId, summary, json(resourceMetadata)) }
 }
 
 function read(operationId: string, summary: string, content: Content) {

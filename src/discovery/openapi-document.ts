@@ -11,15 +11,6 @@ import type { Paths } from './openapi-shapes.ts'
 import { tokenPaths } from './openapi-token-paths.ts'
 import { toolPaths, toolSchemas } from './openapi-tool-paths.ts'
 
-export interface OpenApiDocument {
-  readonly openapi: string
-  readonly info: object
-  readonly servers: readonly { readonly url: string }[]
-  readonly tags: readonly { readonly name: string; readonly description: string }[]
-  readonly paths: Paths
-  readonly components: object
-}
-
 const tags = [
   { name: 'Discovery', description: 'Public documents, to be read first' },
   { name: 'Registration', description: 'How a client gets its client_id' },
@@ -28,14 +19,23 @@ const tags = [
   { name: 'Member API', description: "A member's own data" },
   { name: 'Tools', description: 'Tools for agents' },
   { name: 'Health', description: 'For load balancers and orchestrators' },
-] as const
+]
 
 /** The OpenAPI 3.1 description of every fixed address of the service. */
-export function openApiDocument(facts: ServiceFacts): OpenApiDocument {
+export function openApiDocument(facts: ServiceFacts) {
+  const described: Paths = {
+    ...discoveryPaths,
+    ...registrationPaths(facts),
+    ...authorizationPaths(facts),
+    ...tokenPaths(facts),
+    ...memberPaths,
+    ...toolPaths,
+    ...healthPaths,
+  }
   return {
     openapi: '3.1.0',
     info: {
-      title: facts.serviceName,
+      title: facts.service.name,
       summary: 'OAuth 2.0 and OpenID Connect authorization, Member API and tools',
       description: `Read ${facts.baseUrl}${paths.authMd} for the walkthrough.`,
       version: '1.0.0',
@@ -43,15 +43,7 @@ export function openApiDocument(facts: ServiceFacts): OpenApiDocument {
     },
     servers: [{ url: facts.baseUrl }],
     tags,
-    paths: {
-      ...discoveryPaths,
-      ...registrationPaths(facts),
-      ...authorizationPaths(facts),
-      ...tokenPaths(facts),
-      ...memberPaths,
-      ...toolPaths,
-      ...healthPaths,
-    },
+    paths: described,
     components: {
       ...sharedComponents,
       schemas: {

@@ -1,15 +1,15 @@
 import { paths } from '../http/paths.ts'
 import { header } from './openapi-answers.ts'
-import { type Answer, json, open, type Paths, publicRead, text } from './openapi-shapes.ts'
+import { json, open, publicRead, text } from './openapi-shapes.ts'
 
 const content = json(open({ status: text }))
 
-function answer(description: string): Answer {
+function answer(description: string) {
   return { description, headers: { 'Cache-Control': header('NoStore') }, content }
 }
 
 /** What a load balancer and an orchestrator ask. */
-export const healthPaths: Paths = {
+export const healthPaths = {
   [paths.health]: publicRead('Health', {
     operationId: 'getHealth',
     summary: 'Whether the process runs',

@@ -1,20 +1,7 @@
 import { paths } from '../http/paths.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../scopes/catalogue.ts'
 import { errorSchema, faults, header, refusal, shared } from './openapi-answers.ts'
-import {
-  type Content,
-  closed,
-  json,
-  list,
-  type Members,
-  named,
-  type Operation,
-  open,
-  type Paths,
-  publicRead,
-  type Schema,
-  text,
-} from './openapi-shapes.ts'
+import { closed, json, list, named, open, publicRead, type Schema, text } from './openapi-shapes.ts'
 
 const request = open({
   query: { type: 'string', description: 'a GraphQL document' },
@@ -35,13 +22,13 @@ export const memberSchemas = {
     'errors?': { ...list(closed(errorInResult)), minItems: 1 },
   }),
   GraphQLRejection: closed({ errors: { ...list(closed(error)), minItems: 1 } }),
-} as const satisfies Members
+}
 
-function graphql(schema: Schema): Content {
+function graphql(schema: Schema) {
   return { 'application/graphql-response+json': { schema }, ...json(schema) }
 }
 
-const query: Operation = {
+const query = {
   operationId: 'queryMember',
   summary: "The signed-in member's own data (GraphQL)",
   description: `Queries need \`${MEMBER_READ}\`, mutations \`${MEMBER_WRITE}\`. There is no anonymous mode.`,
@@ -67,7 +54,7 @@ const query: Operation = {
 }
 
 /** POST only, and one operation at a time (GraphQL over HTTP). */
-export const memberPaths: Paths = {
+export const memberPaths = {
   [paths.graphql]: { post: query },
   [paths.memberSchema]: publicRead('Member API', {
     operationId: 'getMemberSchema',

@@ -1,7 +1,7 @@
 import { paths } from '../http/paths.ts'
 import type { ServiceFacts } from './facts.ts'
 import { faults, privateAnswer, refusal, shared } from './openapi-answers.ts'
-import { closed, json, list, open, type Paths, text, time, uri } from './openapi-shapes.ts'
+import { closed, json, list, open, text, time, uri } from './openapi-shapes.ts'
 
 const applicationType = { enum: ['web', 'native'] } as const
 const authMethod = { enum: ['none', 'client_secret_post'] } as const
@@ -31,8 +31,8 @@ const record = closed({
   'scope?': text,
 })
 
-export function registrationPaths({ integrations, loopbackHosts }: ServiceFacts): Paths {
-  const known = integrations.map(({ clientName }) => clientName).join(', ')
+export function registrationPaths({ integrations, service }: ServiceFacts) {
+  const known = integrations.map(({ client_name }) => client_name).join(', ')
   return {
     [paths.registration]: {
       post: {
@@ -40,7 +40,7 @@ export function registrationPaths({ integrations, loopbackHosts }: ServiceFacts)
         summary: 'Returns the client_id of a known platform, or registers a local client',
         description: [
           known && `A known \`client_name\` (${known}) gets the \`client_id\` of that platform.`,
-          `Any client whose redirect addresses are all loopback (${loopbackHosts.join(', ')}) gets a new one.`,
+          `Any client whose redirect addresses are all loopback (${service.loopbackHosts.join(', ')}) gets a new one.`,
         ]
           .filter(Boolean)
           .join(' '),

@@ -8,11 +8,7 @@ export interface Reference {
   readonly $ref: string
 }
 
-export interface MediaType {
-  readonly schema: Schema
-}
-
-export type Content = Readonly<Record<string, MediaType>>
+export type Content = Readonly<Record<string, { readonly schema: Schema }>>
 
 export interface Header {
   readonly description: string
@@ -54,7 +50,7 @@ export interface PathItem {
 type Answering = Pick<Operation, 'operationId' | 'summary' | 'responses'>
 
 /** GET of what anybody may see. */
-export function publicRead(tag: string, operation: Answering): PathItem {
+export function publicRead(tag: string, operation: Answering) {
   return { get: { ...operation, tags: [tag], security: [] } }
 }
 

@@ -6,10 +6,8 @@ import {
   closed,
   form,
   list,
-  type Members,
   type Operation,
   open,
-  type Paths,
   type Schema,
   said,
   seconds,
@@ -21,12 +19,12 @@ import {
 const tags = ['Tokens']
 
 /** How a client names itself in a form; HTTP Basic is accepted for confidential clients as well. */
-const clientFields: Members = {
+const clientFields = {
   'client_id?': text,
   'client_secret?': said('confidential clients only', { ...text, format: 'password' }),
 }
 
-const atTheSite: Members = {
+const atTheSite = {
   'org_id?': said('the site of the authorization'),
   'roles?': said('the roles that the person holds there now', list(text)),
 }
@@ -48,7 +46,7 @@ const tokenAnswer = closed({
   'scope?': text,
 })
 
-const introspection: Schema = {
+const introspection = {
   oneOf: [
     closed({ active: { const: false } }),
     closed({
@@ -67,7 +65,7 @@ const introspection: Schema = {
 }
 
 /** The back channel of a client: tokens, and what can be asked about and done with them. */
-export function tokenPaths(facts: ServiceFacts): Paths {
+export function tokenPaths(facts: ServiceFacts) {
   return {
     [paths.token]: { post: issueTokens(facts) },
     [paths.userinfo]: {
@@ -75,7 +73,8 @@ export function tokenPaths(facts: ServiceFacts): Paths {
       post: userinfo('postUserinfo', 'The same by POST (OpenID Connect Core §5.3.1)'),
     },
     [paths.introspection]: {
-      post: aboutToken({
+      post: byClient({
+        ...aboutToken,
         operationId: 'introspect',
         summary: 'Says what a token is good for (RFC 7662)',
         description:
@@ -84,7 +83,8 @@ export function tokenPaths(facts: ServiceFacts): Paths {
       }),
     },
     [paths.revocation]: {
-      post: aboutToken({
+      post: byClient({
+        ...aboutToken,
         operationId: 'revoke',
         summary: 'Ends an access or refresh token (RFC 7009)',
         description:
@@ -95,7 +95,7 @@ export function tokenPaths(facts: ServiceFacts): Paths {
   }
 }
 
-function issueTokens({ baseUrl }: ServiceFacts): Operation {
+function issueTokens({ baseUrl }: ServiceFacts) {
   const resource = { ...uri, examples: [baseUrl] }
   const byCode = open({
     grant_type: { const: 'authorization_code' },
@@ -112,34 +112,28 @@ function issueTokens({ baseUrl }: ServiceFacts): Operation {
     'resource?': said('may be repeated', resource),
     ...clientFields,
   })
-  return {
+  return byClient({
     operationId: 'issueTokens',
     summary: 'Exchanges a code, or refreshes',
-    tags,
-    security: [{}, { clientSecretBasic: [] }],
-    requestBody: { required: true, content: form({ oneOf: [byCode, byRefresh] }) },
-    responses: {
-      200: privateAnswer('The tokens.', tokenAnswer),
-      400: refusal('The request or the grant is refused.', {
-        errors: [
-          'invalid_request',
-          'invalid_grant',
-          'invalid_scope',
-          'invalid_target',
-          'invalid_client',
-          'invalid_client_metadata',
-          'unauthorized_client',
-          'unsupported_grant_type',
-        ],
-        headers: { 'Cache-Control': header('NoStore') },
-      }),
-      401: shared('InvalidClient'),
-      ...faults,
-    },
-  }
+    fields: { oneOf: [byCode, byRefresh] },
+    answer: privateAnswer('The tokens.', tokenAnswer),
+    refused: refusal('The request or the grant is refused.', {
+      errors: [
+        'invalid_request',
+        'invalid_grant',
+        'invalid_scope',
+        'invalid_target',
+        'invalid_client',
+        'invalid_client_metadata',
+        'unauthorized_client',
+        'unsupported_grant_type',
+      ],
+      headers: { 'Cache-Control': header('NoStore') },
+    }),
+  })
 }
 
-function userinfo(operationId: string, summary: string): Operation {
+function userinfo(operationId: string, summary: string) {
   return {
     operationId,
     summary,
@@ -159,25 +153,29 @@ function userinfo(operationId: string, summary: string): Operation {
 }
 
 /** A client asks about a token, or hands it back. */
-function aboutToken({
-  answer,
-  ...operation
-}: Pick<Operation, 'operationId' | 'summary' | 'description'> & { answer: Answer }): Operation {
-  const fields = open({
+const aboutToken = {
+  fields: open({
     token: text,
     'token_type_hint?': { enum: ['access_token', 'refresh_token'] },
     ...clientFields,
-  })
+  }),
+  refused: refusal('The request is malformed.', { errors: ['invalid_request', 'invalid_client'] }),
+}
+
+type Described = Pick<Operation, 'operationId' | 'summary' | 'description'>
+
+/** A form that a client posts, and authenticates as it must. */
+function byClient({
+  fields,
+  answer,
+  refused,
+  ...described
+}: Described & { readonly fields: Schema } & Readonly<Record<'answer' | 'refused', Answer>>) {
   return {
-    ...operation,
+    ...described,
     tags,
     security: [{}, { clientSecretBasic: [] }],
     requestBody: { required: true, content: form(fields) },
-    responses: {
-      200: answer,
-      400: refusal('The request is malformed.', { errors: ['invalid_request', 'invalid_client'] }),
-      401: shared('InvalidClient'),
-      ...faults,
-    },
+    responses: { 200: answer, 400: refused, 401: shared('InvalidClient'), ...faults },
   }
 }

@@ -1,19 +1,10 @@
 import { paths } from '../http/paths.ts'
 import { MEMBER_READ } from '../scopes/catalogue.ts'
 import { errorSchema, faults, shared } from './openapi-answers.ts'
-import {
-  closed,
-  json,
-  type Members,
-  named,
-  open,
-  type Paths,
-  type Schema,
-  text,
-} from './openapi-shapes.ts'
+import { closed, json, named, open, text } from './openapi-shapes.ts'
 
-const version: Schema = { const: '2.0' }
-const id: Schema = { type: ['string', 'integer', 'null'] }
+const version = { const: '2.0' }
+const id = { type: ['string', 'integer', 'null'] }
 
 const request = open({
   jsonrpc: version,
@@ -29,11 +20,11 @@ export const toolSchemas = {
     'id?': id,
     error: closed({ code: { type: 'integer' }, message: text, 'data?': {} }),
   }),
-} as const satisfies Members
+}
 
 const failure = named('ToolFailure')
 
-const answer: Schema = {
+const answer = {
   oneOf: [closed({ jsonrpc: version, id, result: { type: 'object' } }), failure],
 }
 
@@ -41,7 +32,7 @@ const answer: Schema = {
 const refusals = json({ anyOf: [failure, errorSchema()] })
 
 /** One JSON-RPC message for each request; there are no sessions and no batches. */
-export const toolPaths: Paths = {
+export const toolPaths = {
   [paths.mcp]: {
     post: {
       operationId: 'callTools',

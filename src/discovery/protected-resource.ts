@@ -34,29 +34,20 @@ const resources: Readonly<Record<ProtectedResource, Row>> = {
 
 export const protectedResources = Object.keys(resources) as ProtectedResource[]
 
-/** RFC 9728 §2. The member names are those of the wire. */
-export interface ProtectedResourceMetadata {
-  readonly resource: string
-  readonly authorization_servers: readonly string[]
-  readonly scopes_supported: readonly string[]
-  readonly bearer_methods_supported: readonly string[]
-  readonly resource_name: string
-  readonly resource_documentation: string
-}
-
 /** Where a resource's metadata stands. */
 export function protectedResourcePath(resource: ProtectedResource): string {
   return resources[resource].document
 }
 
 /**
- * The metadata of one protected resource. Three documents for one audience, because RFC 9728 §3.3
- * makes a client drop a document whose `resource` is not the address it was found by.
+ * The metadata of one protected resource (RFC 9728 §2), in the names of the wire. Three documents
+ * for one audience, because RFC 9728 §3.3 makes a client drop a document whose `resource` is not the
+ * address it was found by.
  */
 export function protectedResourceMetadata(
-  { baseUrl, serviceName }: ServiceFacts,
+  { baseUrl, service }: ServiceFacts,
   resource: ProtectedResource,
-): ProtectedResourceMetadata {
+) {
   const { suffix, name, scopes } = resources[resource]
   return {
     resource: `${baseUrl}${suffix}`,
@@ -64,7 +55,7 @@ export function protectedResourceMetadata(
     scopes_supported: scopes,
     // RFC 6750 §2: a token in a form or a query would end in logs, and is not read from there.
     bearer_methods_supported: ['header'],
-    resource_name: `${serviceName}${name}`,
+    resource_name: `${service.name}${name}`,
     resource_documentation: `${baseUrl}${paths.authMd}`,
   }
 }

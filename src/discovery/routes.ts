@@ -24,12 +24,13 @@ const preflightMaxAgeSeconds = 3600
  */
 export function discoveryRoutes(facts: ServiceFacts): Router {
   const router = makeRouter()
+  const { cacheSeconds } = facts.service.documents
 
   for (const [path, render] of documents(facts)) {
     const document = once(render)
 
     router.get(path, (ctx) => {
-      sendDocument(ctx, document(), facts.documentCacheSeconds)
+      sendDocument(ctx, document(), cacheSeconds)
     })
 
     // MCP clients in a browser send MCP-Protocol-Version with every request, which makes even the
@@ -44,7 +45,7 @@ export function discoveryRoutes(facts: ServiceFacts): Router {
   }
 
   const ofTheEngine = [paths.authorizationServer, paths.openidConfiguration, paths.jwks]
-  router.get(ofTheEngine, cacheableJson(facts.documentCacheSeconds))
+  router.get(ofTheEngine, cacheableJson(cacheSeconds))
   return router
 }
 
