@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 const ownMigrations = join(import.meta.dirname, 'migrations')
 
-export interface Migration {
+interface Migration {
   readonly name: string
   readonly digest: string
 }
