@@ -197,7 +197,7 @@ function makeSurfaces(config: Config, parts: Parts) {
 
   /** Only what holds the engine is made again for each ring of keys. */
   return (ring: Ring) => {
-    const { engine, interactions } = authorization.withKeys(ring)
+    const { engine, interactions } = authorization.withKeys(ring.keys)
     const { formKey } = keys.secretRoot
     const interaction = interactionRoutes({ ...people, interactions, formKey })
     for (const surface of [...before, interaction, ...after]) {
