@@ -89,7 +89,7 @@ export async function openGatehouse(
   return {
     stores,
     demoPeople,
-    /** The application with the keys of this moment; it changes when keys rotate. */
+    /** The application with the keys that sign now; it changes when keys rotate. */
     handler: () => handler,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }

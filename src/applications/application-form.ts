@@ -49,7 +49,7 @@ const URIS_MAX = 20
  */
 export const choosableScopes = catalogue
   .filter(({ audience }) => audience === 'member')
-  .map((scope) => ({ name: scope.name, ability: describeScope(scope) }))
+  .map((scope) => ({ name: scope.name, words: describeScope(scope) }))
 
 export function checkEntry(typed: TypedEntry, loopbackHosts: readonly string[]): CheckedEntry {
   const name = typed.name.normalize('NFC').trim()
@@ -75,7 +75,7 @@ export function checkEntry(typed: TypedEntry, loopbackHosts: readonly string[]):
       'scopes',
       typed.scopes.every((name) => choosableScopes.some((scope) => scope.name === name))
         ? undefined
-        : 'Choose from the listed abilities only.',
+        : 'Choose from the listed scopes only.',
     ),
   }
   if (Object.keys(problems).length > 0) return { kind: 'bad', problems }

@@ -17,7 +17,7 @@ import { insertSecret } from './application-secrets.ts'
 
 /**
  * How operators change the OAuth applications of their site. Each change is one transaction with its
- * line in the audit trail, and with the end of every connection that it makes impossible.
+ * line in the audit trail, and with the end of every grant that it makes impossible.
  */
 export interface ApplicationStore {
   /** @returns the client_id and, of a confidential client, its secret; or nothing at the limit */
@@ -31,7 +31,7 @@ export interface ApplicationStore {
   setEnabled(app: Application, enabled: boolean, actor: Actor): Promise<void>
   /** @returns the grants that ended */
   remove(app: Application, actor: Actor): Promise<readonly string[]>
-  /** Ends the connections of one person with the application, or of everybody. */
+  /** Ends the grants of one person to the application, or of everybody. */
   disconnect(
     app: Application,
     personId: string | undefined,
@@ -85,7 +85,7 @@ export function makeApplicationStore(database: Database): ApplicationStore {
           ...subjectOf(app),
           action: 'application.delete',
           before: factsOf(app),
-          after: { connectionsEnded: ended.length },
+          after: { grantsEnded: ended.length },
         })
         return ended
       }),
@@ -101,9 +101,9 @@ export function makeApplicationStore(database: Database): ApplicationStore {
         if (ended.length === 0) return ended
         await recordAuditEvent(trx, actor, {
           ...subjectOf(app),
-          action: personId === undefined ? 'connections.revoke_all' : 'connection.revoke',
-          before: { ...whose, connections: ended.length },
-          after: { connections: 0 },
+          action: personId === undefined ? 'grants.end_all' : 'grant.end',
+          before: { ...whose, grants: ended.length },
+          after: { grants: 0 },
         })
         return ended
       }),
@@ -181,7 +181,7 @@ async function update(trx: Transaction<Schema>, { app, entry, actor }: Update): 
     ...subjectOf(app),
     action: 'application.update',
     before: { ...factsOf(before), name: app.name },
-    after: { ...factsOf(entry), ...(ended.length > 0 && { connectionsEnded: ended.length }) },
+    after: { ...factsOf(entry), ...(ended.length > 0 && { grantsEnded: ended.length }) },
   })
   return ended
 }

@@ -22,7 +22,7 @@ export function promptPolicy(dependencies: PromptDependencies) {
   const policy = base()
 
   policy.get('login')?.checks.add(
-    // A session outlives an account that was disabled or removed; without this check the engine
+    // A session outlives a person who was disabled or removed; without this check the engine
     // would go on with a session that belongs to nobody.
     new Check(
       'account_gone',

@@ -7,7 +7,7 @@ import type { Schema } from '../store/schema.ts'
 import { CALL_DAYS, dayOf } from './grant-store.ts'
 
 /**
- * Connections as people see them: everything that one person allowed one client at one site is one
+ * Grants as people see them: everything that one person allowed one client at one site is one
  * line, from however many browsers it was allowed.
  */
 export interface GrantUse {

@@ -7,8 +7,8 @@ import type { Context } from 'koa'
 const left = new Set(['connection', 'content-length', 'host', 'keep-alive', 'transfer-encoding'])
 
 /**
- * A Koa request as the fetch API has it, without the Authorization header: nothing behind the front
- * door needs the token, and what never had it cannot pass it on (MCP, token passthrough).
+ * A Koa request as the fetch API has it, without the Authorization header: nothing behind the
+ * route needs the token, and what never had it cannot pass it on (MCP, token passthrough).
  *
  * Its signal is aborted when the caller hangs up, which is how a call is cancelled since 2026-07-28.
  */

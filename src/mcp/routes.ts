@@ -163,7 +163,7 @@ function protection(
 }
 
 /**
- * A tool that could not do its work. Storage out of reach leaves by the error door as 503, which says
+ * A tool that could not do its work. Storage out of reach leaves as an error of ours, 503, which says
  * nothing about the token (specification, Errors 7); a fault is told with its id and nothing else.
  */
 function sendFailure(ctx: Context, message: unknown, failure: unknown): void {

@@ -17,7 +17,7 @@ import { isOpen, type ToolParts } from './tool.ts'
 /** One request on its way through the SDK: who sent it, and what went wrong inside. */
 export interface Exchange {
   readonly caller: BearerToken | undefined
-  /** An error of a tool that is not for the caller's eyes; the front door answers it. */
+  /** An error of a tool that is not for the caller's eyes; the route answers it. */
   failure?: unknown
 }
 
@@ -34,7 +34,7 @@ const SUBSCRIPTIONS_MAX = 64
  * 2026-07-28, and the family of 2025 without sessions. A new `Server` of two handlers is made for
  * each request and shares nothing with another, so that no caller's state can reach the next.
  *
- * The SDK decides nothing about tokens: whoever calls has been judged by the front door.
+ * The SDK decides nothing about tokens: whoever calls has been judged by the route.
  */
 export function makeToolServer(parts: ToolParts): ToolServer {
   const exchanges = new WeakMap<Request, Exchange>()
@@ -56,7 +56,7 @@ export function makeToolServer(parts: ToolParts): ToolServer {
 }
 
 function serverFor(exchange: Exchange | undefined, parts: ToolParts): Server {
-  if (!exchange) throw new Error('a request came to the tools past the front door')
+  if (!exchange) throw new Error('a request came to the tools past the route')
   const { caller } = exchange
   const { name, version, baseUrl } = parts.service
   const server = new Server(
@@ -76,7 +76,7 @@ function serverFor(exchange: Exchange | undefined, parts: ToolParts): Server {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'there is no tool of that name')
     }
     const result = await settle(exchange, async () => {
-      // The front door has asked already. Asked again here, no way around it opens a tool.
+      // The route has asked already. Asked again here, no way around it opens a tool.
       if (!isOpen(tool.access, caller)) throw new Error('a closed tool was reached')
       return await callTool(tool, params.arguments, { caller, parts })
     })
@@ -86,7 +86,7 @@ function serverFor(exchange: Exchange | undefined, parts: ToolParts): Server {
   return server
 }
 
-/** The result of a call, or nothing when it failed: the front door tells why, and the SDK must not. */
+/** The result of a call, or nothing when it failed: the route tells why, and the SDK must not. */
 async function settle<Result>(
   exchange: Exchange,
   call: () => Promise<Result>,

@@ -6,7 +6,7 @@ import { type Membership, type PagedList, pagedList } from './paged-list.ts'
 
 /**
  * A member's inbox at one site. Every change can be repeated, in parallel too: each is one statement
- * that names the person and the site, keeps the first moment it finds, and so has nothing to undo.
+ * that names the person and the site, keeps the first time it finds, and so has nothing to undo.
  */
 
 export interface Notification {

@@ -4,8 +4,8 @@ import { sha256 } from '../store/digest.ts'
 import { consume, makeLimiter, networkOf } from '../store/rate-limits.ts'
 
 /**
- * Bounds failed sign-ins: of one account from one address, of one account from everywhere, and from
- * one address for all accounts. An attempt is counted before the password is checked, so that
+ * Bounds failed sign-ins: of one person from one address, of one person from everywhere, and from
+ * one address for all people. An attempt is counted before the password is checked, so that
  * parallel guesses cannot slip past, and given back when it succeeds or nothing was checked.
  *
  * With Redis all processes count together, and each counts by itself while Redis is out of reach.

@@ -11,7 +11,7 @@ export interface Passwords {
   hash(password: string): Promise<string>
   /**
    * Whether the password is the one of the hash. Without a hash (nobody has that address) a hash of
-   * the same cost is checked, so that the time does not tell whether an account exists.
+   * the same cost is checked, so that the time does not tell whether a person exists.
    *
    * @throws {TooManyHashes} when the waiting line is full
    */

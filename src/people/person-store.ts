@@ -20,7 +20,7 @@ export interface Person {
 /** Reads who can sign in. One query each. */
 export interface PersonStore {
   findCredentials(emailCanonical: string): Promise<Credentials | undefined>
-  /** The person, unless the account is unknown or disabled. */
+  /** The person, unless it is unknown or disabled. */
   findPerson(personId: string): Promise<Person | undefined>
   /** Ends every session of the person that began until now, in every browser. */
   signOutEverywhere(personId: string, nowMs: number): Promise<void>

@@ -22,7 +22,7 @@ export interface PublishedLecture {
   readonly durationSeconds: number
 }
 
-/** A site as its visitors know it. */
+/** A site as everybody knows it. */
 export interface PublicSite {
   readonly id: string
   readonly slug: string

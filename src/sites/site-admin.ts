@@ -17,7 +17,7 @@ export interface AdminSite {
   readonly slug: string
   readonly name: string
   /** When MCP connections was switched on; undefined while it is off. */
-  readonly connectionsOnSince: number | undefined
+  readonly mcpConnectionsOnSince: number | undefined
   /** The roles of the person who asks. */
   readonly roles: readonly SiteRole[]
 }
@@ -45,7 +45,7 @@ export async function findAdminSite(
       id: row.id,
       slug: row.slug,
       name: row.name,
-      connectionsOnSince: row.enabled_at ?? undefined,
+      mcpConnectionsOnSince: row.enabled_at ?? undefined,
       roles: rows.flatMap(({ role }) => role ?? []),
     }
   )

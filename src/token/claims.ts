@@ -5,7 +5,7 @@ import { logFields } from '../http/request-log.ts'
 
 /**
  * The claims of a person (specification, UserInfo / id_token claims). With a token or code its access
- * is looked up at every use: where it was lost there is no account, which the engine answers with
+ * is looked up at every use: where it was lost there is nobody, which the engine answers with
  * invalid_grant or invalid_token, and `roles` are those held now.
  */
 export const claimsByScope = {
