@@ -86,7 +86,7 @@ export async function openGatehouse(
   return {
     stores,
     demoPeople,
-    /** The application with the keys of this moment; it changes when keys rotate. */
+    /** The application with the keys that sign now; it changes when keys rotate. */
     handler: () => handler,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
@@ -201,7 +201,7 @@ function makeSurfaces(config: Config, parts: Parts) {
 
   /** Only what holds the engine is made again for each ring of keys. */
   return (ring: Ring) => {
-    const { engine, interactions } = authorization.withKeys(ring)
+    const { engine, interactions } = authorization.withKeys(ring.keys)
     const { formKey } = keys.secretRoot
     const interaction = interactionRoutes({ ...people, interactions, formKey })
     for (const surface of [...before, interaction, ...after]) {

@@ -100,7 +100,7 @@ function welcome({ demoPeople }: Gatehouse): string {
     `  walkthrough ${baseUrl}/auth.md`,
     `  a token     npm run token`,
   ]
-  if (demoPeople.length > 0) lines.push('Demo accounts (public passwords):')
+  if (demoPeople.length > 0) lines.push('Demo people (public passwords):')
   for (const { login, password, what } of demoPeople) lines.push(`  ${login}  ${password}  ${what}`)
   return `${lines.join('\n')}\n`
 }

@@ -237,7 +237,7 @@ describe('/admin', () => {
     }
   })
 
-  it('says who connected an application, and ends one connection or all of them', async () => {
+  it('says who connected an application, and ends the access to one person or to all of them', async () => {
     const page = await create({ ...publicEntry, name: 'Shared' })
     const clientId = textOf(page, 'client-id')
     const asking = { clientId, redirectUri: 'http://127.0.0.1:1/callback' }
@@ -249,7 +249,7 @@ describe('/admin', () => {
       expect(people.text).to.include(name)
     }
     const one = await operator.visit(`${people.path}/per_sam/end`)
-    expect((await operator.send(one, one.path)).text).to.include('The connection was ended.')
+    expect((await operator.send(one, one.path)).text).to.include('The access was ended.')
     expect(await statusesOf(sams, noors, amirs)).to.deep.equal([401, 200, 200])
 
     const all = await operator.visit(linkOf(people, 'remove-all'))
@@ -424,7 +424,7 @@ const wrongEntries: [Record<string, string | string[]>, string, string][] = [
   ],
   [{ redirect_uris: 'https://a.example/\nhttps://a.example/' }, 'redirect-uris', 'twice'],
   [{ auth_method: 'private_key_jwt' }, 'kind', 'keep a secret'],
-  [{ scope: 'courses:read' }, 'scopes', 'listed abilities'],
+  [{ scope: 'courses:read' }, 'scopes', 'listed scopes'],
 ]
 
 function csrfOf({ text }: Seen): string {

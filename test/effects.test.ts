@@ -29,9 +29,9 @@ const effects: Record<string, (world: World) => Promise<unknown>> = {
   },
   'switching MCP connections off': async ({ operator }) =>
     await confirm(operator, '/admin/northlight/beta/off'),
-  'ending all connections of the application': async ({ operator, application }) =>
+  'ending the access of everybody by the application': async ({ operator, application }) =>
     await confirm(operator, `${application}/people/end-all`),
-  'ending the connection of this person': async ({ operator, application }) =>
+  'ending the access to the account of this person': async ({ operator, application }) =>
     await confirm(operator, `${application}/people/per_sam/end`),
   'removing the application under Connected apps': async ({ member, clientId }) => {
     const query = new URLSearchParams({ client: clientId, site: 'sit_northlight' })
@@ -70,7 +70,7 @@ describe('what ends the tokens of a client, at the next use and in every process
     })
   }
 
-  it('a connection that ended in the database alone is over everywhere, and is not brought back', async () => {
+  it('a grant that ended in the database alone is over everywhere, and is not brought back', async () => {
     await using world = await makeWorld()
     const { service, clientId, tokens, browser, start } = world
     await service.service.stores.database.kysely
@@ -98,7 +98,7 @@ describe('what ends the tokens of a client, at the next use and in every process
     expect(error).to.have.property('error', 'invalid_grant')
   })
 
-  it('narrowing leaves connections alone that hold nothing of what was taken away', async () => {
+  it('narrowing leaves grants alone that hold nothing of what was taken away', async () => {
     await using world = await makeWorld({ scope: 'openid account:read' })
     const form = await world.operator.visit(`${world.application}/edit`)
     await world.operator.send(form, form.path, { ...entry, scope: 'account:read' })

@@ -234,7 +234,7 @@ withDatabases('grants and applications', (open) => {
     expect(await removeApp(database, line, actor)).to.deep.equal([])
     expect(await removeApp(database, { ...line, siteId: undefined }, actor)).to.deep.equal(['g2'])
     const { rows } = await listChanges(database, 'north', page)
-    expect(rows.map(({ action }) => action)).to.deep.equal(['connection.remove'])
+    expect(rows.map(({ action }) => action)).to.deep.equal(['grant.remove'])
   })
 
   it('creates, narrows, disables and deletes an application, each with its line in the audit trail', async () => {
@@ -303,7 +303,7 @@ withDatabases('grants and applications', (open) => {
     expect(await switchMcpConnections(database.kysely, 'north', now)).to.equal(true)
     expect(await switchMcpConnections(database.kysely, 'north', now)).to.equal(false)
     const site = await findAdminSite(database, 'north', 'olivia')
-    expect(site).to.include({ connectionsOnSince: now })
+    expect(site).to.include({ mcpConnectionsOnSince: now })
     expect(await switchMcpConnections(database.kysely, 'north', undefined)).to.equal(true)
   })
 })

@@ -251,7 +251,7 @@ describe('the tool endpoint', () => {
   })
 })
 
-describe('the front door of the tool endpoint', () => {
+describe('the route of the tool endpoint', () => {
   const running = sharedService()
 
   it('refuses a batch, whatever is in it', async () => {
@@ -575,8 +575,8 @@ function expectUnavailable({ status, headers, body }: Answer): void {
   expect(headers.get('cache-control')).to.equal('no-store')
 }
 
-describe('the handler behind the front door', () => {
-  it('asks for the scope again, so that no way around the door opens a tool', async () => {
+describe('the handler behind the route', () => {
+  it('asks for the scope again, so that no way around the route opens a tool', async () => {
     for (const era of eras) {
       const exchange: Exchange = { caller: withoutScope }
       const { message, headers } = messageOf('tools/call', era, { name: 'get_viewer' })

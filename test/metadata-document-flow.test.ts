@@ -189,7 +189,7 @@ describe('Client ID Metadata Documents', () => {
   })
 
   forEachStorage('that are kept, reviewed and blocked', (begin) => {
-    it('have the scopes of their standing, and lose what they hold with it', async () => {
+    it('have the scopes of their review, and lose what they hold with it', async () => {
       await using test = await start({ begin })
       const { url } = test.service
       await getTokens(url, { ...operator, scope: 'openid courses:read' })
@@ -260,7 +260,7 @@ describe('Client ID Metadata Documents', () => {
       expect(event).to.include({
         action: 'document_client.approved',
         actor_person_id: test.ownerId,
-        before: '{"standing":"unreviewed"}',
+        before: '{"review":"unreviewed"}',
       })
     })
 

@@ -320,7 +320,7 @@ describe('pages', () => {
     expect(advice('invalid_request')).to.match(/^Go back to the application/)
   })
 
-  it('leaves out a group of abilities that is empty', () => {
+  it('leaves out a group of scopes that is empty', () => {
     const markup = markupOf(consentPage({ ...consent, client, canChange: [] }))
     expect(markup).to.include('id="can-see"')
     expect(markup).not.to.include('id="can-change"')

@@ -650,7 +650,7 @@ describe('registration: what a body cannot bring about', () => {
     expect([response.status, refused['error']]).to.deep.equal([401, 'invalid_client'])
   })
 
-  it('the id, origin, site or standing of another client (class client privilege)', async () => {
+  it('the id, origin, site or state of another client (class client privilege)', async () => {
     const { url } = service()
     const { body } = await post(url, {
       ...real.codex,

@@ -163,7 +163,7 @@ describe('sign-in: checking passwords takes what it may and no more', () => {
   it('so many run, so many wait, and the rest is told to come back, which is no failure', async () => {
     const hash = await makePasswords({ parallelHashesMax: 1, waitingHashesMax: 1 }).hash('right')
     const signIn = makeSignIn({
-      accounts: {
+      store: {
         ...nobody,
         findCredentials: async () => ({ personId: 'p', passwordHash: hash, disabled: false }),
       },
@@ -253,7 +253,7 @@ describe('sign-in: outcomes', () => {
   })
   const signInWith = (disabled: boolean) =>
     makeSignIn({
-      accounts: accounts(disabled),
+      store: accounts(disabled),
       passwords,
       limits: makeAttemptLimits({ ...policy, failuresPerAddressMax: 100 }, undefined),
     })
@@ -282,7 +282,7 @@ describe('sign-in: outcomes', () => {
       return true
     }
     const signIn = makeSignIn({
-      accounts: accounts(false),
+      store: accounts(false),
       passwords: { ...passwords, verify },
       limits: makeAttemptLimits(policy, undefined),
     })

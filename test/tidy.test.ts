@@ -28,12 +28,11 @@ const mayImport: Record<string, readonly string[]> = {
   campus: ['clients', 'people', 'scopes', 'store'],
   member: ['sites', 'store'],
   'resource-server': ['grants', 'http', 'token'],
-  token: ['clients', 'grants', 'http', 'people', 'scopes', 'store'],
+  token: ['clients', 'grants', 'http', 'scopes', 'store'],
   authorization: [
     'clients',
     'grants',
     'http',
-    'keys',
     'metadata-documents',
     'scopes',
     'sites',

@@ -51,7 +51,7 @@ describe('npm run token', () => {
       expect(refusal.code).to.equal(1)
       return String(refusal.stderr)
     }
-    expect(await failing('--account', 'nobody@x.example')).to.include('not a demo account')
+    expect(await failing('--account', 'nobody@x.example')).to.include('none of the demo people')
     expect(await failing('--client', 'unknown')).to.include('invalid_client')
     expect(await failing('--password', 'wrong')).to.include('password is wrong')
     const absent = await token('--base-url', 'http://127.0.0.1:1').catch((error) => error)

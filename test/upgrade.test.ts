@@ -4,9 +4,11 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
+import { listChanges } from '../src/audit/audit-log.ts'
 import { paths } from '../src/http/paths.ts'
 import type { DatabaseLocation } from '../src/store/database.ts'
 import { openDatabase } from '../src/store/open-database.ts'
+import { auditPage } from '../views/admin-audit.ts'
 import { postgresPlace } from './support/database.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
 import { removeAtExit } from './support/programs.ts'
@@ -238,7 +240,42 @@ function suite(file: string, fill: Fill): void {
       .execute()
     expect(ended).to.deep.equal([{ end_reason: 'a used refresh token came back' }])
   })
+
+  it("the audit trail of the version before reads with today's words", async () => {
+    const { database } = service.service.stores
+    const page = { first: 10, after: undefined }
+    const { rows } = await listChanges(database, 'sit_northlight', page)
+    expect(rows.map(({ action, words }) => `${action}: ${words}`)).to.deep.equal([
+      'application.delete: deleted the application',
+      'grants.end_all: ended the access of everybody by the application',
+      'grant.end: ended the access of a person by the application',
+      'grant.remove: removed the own access of the application',
+    ])
+    const facts = rows.flatMap(({ before, after }) =>
+      [before, after].filter((side) => side != null),
+    )
+    const names = new Set(facts.flatMap((side) => Object.keys(JSON.parse(side))))
+    expect([...names].toSorted()).to.deep.equal(['connections', 'connectionsEnded'])
+    const entry = { occurredAt: 0, actorName: 'Sam', words: '', subjectId: '', before: undefined }
+    const after = [...names].map((name) => ({ name, value: '3' }))
+    const { body } = auditPage({
+      area: { name: '', links: [], signOutAction: '', person: { name: '', email: '' }, csrf: '' },
+      siteName: 'Northlight',
+      entries: [{ ...entry, after }],
+      pager: { nextHref: undefined, firstHref: undefined },
+    })
+    expect(String(body)).to.include('grants:').and.include('grants ended:')
+    expect(String(body)).not.to.include('connections')
+  })
 }
+
+/** What version 0.1.0 wrote of grants in the audit trail; the data sets have no line of it. */
+const formerAuditEvents = [
+  { action: 'connection.remove', before: '{"connections":2}', after: '{"connections":0}' },
+  { action: 'connection.revoke', before: '{"connections":1}', after: '{"connections":0}' },
+  { action: 'connections.revoke_all', before: '{"connections":3}', after: '{"connections":0}' },
+  { action: 'application.delete', before: null, after: '{"connectionsEnded":3}' },
+]
 
 async function filledPostgres(file: string, set: DataSet): Promise<Record<string, string>> {
   const { location } = await postgresPlace(file, 'nothing')
@@ -263,6 +300,11 @@ async function fill(location: DatabaseLocation, set: DataSet): Promise<void> {
         .execute()
     }
   }
+  const events = formerAuditEvents.map((event, index) => ({
+    ...{ ...event, id: `event-${index}`, occurred_at: index, actor_person_id: 'per_sam' },
+    ...{ subject_kind: 'application', subject_id: 'northlight-notes', site_id: 'sit_northlight' },
+  }))
+  await database.kysely.insertInto('audit_event').values(events).execute()
 }
 
 function newFolder(prefix: string): string {

@@ -1,6 +1,13 @@
-import { type AreaView, areaConfirmPage, areaPage, doneNotice, type Pager, pager } from './area.ts'
+import {
+  type AreaView,
+  areaConfirmPage,
+  areaPage,
+  type Pager,
+  pager,
+  resultNotice,
+} from './area.ts'
 import { type ClientView, foreignName, kindSentence } from './client-view.ts'
-import { connectionFacts, type GrantView } from './grant-view.ts'
+import { type GrantView, grantFacts } from './grant-view.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 
@@ -26,7 +33,7 @@ export function connectedAppsPage({ area, apps, pager: paging, done }: Connected
     id: 'apps-page',
     area,
     body: html`<h1>Connected apps</h1>
-${doneNotice(done)}
+${resultNotice(done)}
 <p>These applications may use your account. None of them knows your password.</p>
 ${apps.length === 0 && html`<p id="no-apps">No application is connected.</p>`}
 <ul class="cards">
@@ -42,7 +49,7 @@ function app(view: ConnectedAppView): Html {
 <p class="muted">${kindSentence({ name, kind, host: '', siteName })}</p>
 <dl class="facts">
 ${siteName !== undefined && html`<div><dt>Site</dt><dd><bdi>${siteName}</bdi></dd></div>`}
-${connectionFacts(view)}
+${grantFacts(view)}
 </dl>
 <p><a class="button second" href="${removeHref}">Remove <span class="hidden"><bdi>${name}</bdi></span></a></p>
 </li>

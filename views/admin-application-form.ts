@@ -15,7 +15,7 @@ export interface ApplicationFormPage {
     readonly authMethod: string
     readonly scopes: readonly string[]
   }
-  readonly choices: readonly { readonly name: string; readonly ability: string }[]
+  readonly choices: readonly { readonly name: string; readonly words: string }[]
   readonly problems: {
     readonly name?: string | undefined
     readonly redirectUris?: readonly string[] | undefined
@@ -106,13 +106,13 @@ function scopeField({ typed, choices, problems, editing }: ApplicationFormPage):
 <p class="hint">Every application may also ask who the member is (<code>openid</code>,
 <code>profile</code>, <code>email</code>). Each member is asked before anything is shared.${
     editing !== undefined &&
-    ' When you take one away, the connections that have it end at once and members connect again.'
+    ' When you take one away, all access that has it ends at once and members connect again.'
   }</p>
 ${fieldProblem('scopes-problem', problems.scopes)}
 ${choices.map(
-  ({ name, ability }) => html`<label class="choice">
+  ({ name, words }) => html`<label class="choice">
 <input type="checkbox" name="scope" value="${name}"${typed.scopes.includes(name) && html` checked`}>
-<span><strong>${ability}</strong> <span class="muted"><code>${name}</code></span></span>
+<span><strong>${words}</strong> <span class="muted"><code>${name}</code></span></span>
 </label>
 `,
 )}</fieldset>`

@@ -1,9 +1,16 @@
-import { type AreaView, areaConfirmPage, areaPage, doneNotice, type Pager, pager } from './area.ts'
+import {
+  type AreaView,
+  areaConfirmPage,
+  areaPage,
+  type Pager,
+  pager,
+  resultNotice,
+} from './area.ts'
 import { foreignName } from './client-view.ts'
-import { connectionFacts, type GrantView } from './grant-view.ts'
+import { type GrantView, grantFacts } from './grant-view.ts'
 import { html } from './html.ts'
 import type { Page } from './layout.ts'
-import { moment } from './time.ts'
+import { timeOf } from './time.ts'
 
 export interface ApplicationPeoplePage {
   readonly area: AreaView
@@ -28,19 +35,19 @@ export function applicationPeoplePage(page: ApplicationPeoplePage): Page {
     area,
     body: html`<p class="small"><a href="${page.backHref}"><bdi>${name}</bdi></a></p>
 <h1>Who connected <bdi>${name}</bdi></h1>
-${doneNotice(page.done)}
+${resultNotice(page.done)}
 ${
   people.length === 0
     ? html`<p id="no-people">Nobody has connected it.</p>`
-    : html`<p><a id="remove-all" class="button second" href="${page.removeAllHref}">End all connections…</a></p>`
+    : html`<p><a id="remove-all" class="button second" href="${page.removeAllHref}">End everybody’s access…</a></p>`
 }
 <ul class="cards">
 ${people.map(
   (person) => html`<li class="card">
 <h2>${foreignName(person.name)}</h2>
 <p class="muted"><bdi>${person.email}</bdi></p>
-<dl class="facts">${connectionFacts(person)}</dl>
-<p><a class="button second" href="${person.removeHref}">End<span class="hidden"> the connection of <bdi>${person.name}</bdi></span>…</a></p>
+<dl class="facts">${grantFacts(person)}</dl>
+<p><a class="button second" href="${person.removeHref}">End<span class="hidden"> the access to the account of <bdi>${person.name}</bdi></span>…</a></p>
 </li>
 `,
 )}</ul>
@@ -78,7 +85,7 @@ ${refusals.map(
   ({ occurredAt, route, error, reason, requestId }) => html`<li class="card refusal">
 <strong><code>${error}</code></strong> <span class="muted">at ${route}</span><br>
 ${reason !== undefined && html`${reason}<br>`}
-<span class="small">${moment(occurredAt)}, error number <code>${requestId}</code></span>
+<span class="small">${timeOf(occurredAt)}, error number <code>${requestId}</code></span>
 </li>
 `,
 )}</ul>`,
@@ -100,8 +107,8 @@ export function disableApplicationPage({ name, people, ...page }: ApplicationCon
     id: 'disable-page',
     question: html`Disable <bdi>${name}</bdi>?`,
     consequences: html`<p>It stops at once for ${everybody(people)}: its tokens are refused, and nobody can
-connect it. Its settings and connections are kept. When you enable it again, connections that nobody
-removed meanwhile may be used again.</p>`,
+connect it. Its settings are kept, and so is what people allowed. When you enable it again, it may use
+what nobody removed meanwhile.</p>`,
     confirm: 'Disable',
   })
 }
@@ -112,7 +119,7 @@ export function deleteApplicationPage({ name, people, ...page }: ApplicationConf
     title: 'Delete this application?',
     id: 'delete-page',
     question: html`Delete <bdi>${name}</bdi>?`,
-    consequences: html`<p>It stops at once for ${everybody(people)}, every connection ends, and its
+    consequences: html`<p>It stops at once for ${everybody(people)}, all access ends, and its
 <code>client_id</code> is never used again. This cannot be taken back; to stop it for a while, disable
 it.</p>`,
     confirm: 'Delete for good',
@@ -122,12 +129,12 @@ it.</p>`,
 export function endAllGrantsPage({ name, people, ...page }: ApplicationConfirmPage): Page {
   return areaConfirmPage({
     ...page,
-    title: 'End all connections?',
+    title: "End everybody's access?",
     id: 'end-all-page',
-    question: html`End all connections of <bdi>${name}</bdi>?`,
+    question: html`End everybody’s access by <bdi>${name}</bdi>?`,
     consequences: html`<p>Its tokens stop at once for ${everybody(people)}. Everybody may connect it
 again.</p>`,
-    confirm: 'End all connections',
+    confirm: "End everybody's access",
   })
 }
 
@@ -138,12 +145,12 @@ export function endGrantPage({
 }: Omit<ApplicationConfirmPage, 'people'> & { readonly personName: string }): Page {
   return areaConfirmPage({
     ...page,
-    title: 'End this connection?',
-    id: 'end-connection-page',
-    question: html`End the connection of <bdi>${personName}</bdi>?`,
+    title: 'End this access?',
+    id: 'end-access-page',
+    question: html`End the access to the account of <bdi>${personName}</bdi>?`,
     consequences: html`<p>${foreignName(name)} loses its access to the account of <bdi>${personName}</bdi> at
 once. The person may connect it again.</p>`,
-    confirm: 'End connection',
+    confirm: 'End access',
   })
 }
 

@@ -1,9 +1,9 @@
-import { type AreaView, areaPage, doneNotice, type Pager, pager } from './area.ts'
+import { type AreaView, areaPage, type Pager, pager, resultNotice } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { csrfField } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { moment } from './time.ts'
+import { timeOf } from './time.ts'
 
 export interface ApplicationsPage {
   readonly area: AreaView
@@ -27,7 +27,7 @@ export function applicationsPage(page: ApplicationsPage): Page {
     id: 'applications-page',
     area: page.area,
     body: html`<h1>OAuth applications</h1>
-${doneNotice(page.done)}
+${resultNotice(page.done)}
 <p>Each member of <bdi>${page.siteName}</bdi> decides alone whether to connect one of these.</p>
 <p><a id="new-application" class="button" href="${page.newHref}">New application</a></p>
 ${page.applications.length === 0 && html`<p id="no-applications">There is no application yet.</p>`}
@@ -50,7 +50,7 @@ export interface ApplicationPage {
     readonly name: string
     readonly confidential: boolean
     readonly redirectUris: readonly string[]
-    readonly scopes: readonly { readonly name: string; readonly ability: string }[]
+    readonly scopes: readonly { readonly name: string; readonly words: string }[]
     readonly createdAt: number
     readonly createdBy: string | undefined
     readonly disabledAt: number | undefined
@@ -90,7 +90,7 @@ export function applicationPage(page: ApplicationPage): Page {
     id: 'application-page',
     area,
     body: html`<h1><bdi>${application.name}</bdi>${application.disabledAt !== undefined && html` <span class="tag">disabled</span>`}</h1>
-${doneNotice(page.done)}
+${resultNotice(page.done)}
 ${newSecret !== undefined && secretNotice(newSecret)}
 ${facts(page)}
 ${application.confidential && secretSection(page)}
@@ -125,8 +125,8 @@ function facts({ application, discoveryHref, hrefs }: ApplicationPage): Html {
 ${redirectUris.map((uri) => html`<li><code>${uri}</code></li>\n`)}</ul></dd></div>
 <div><dt>May request</dt><dd><ul class="plain">
 <li>identity: <code>openid</code>, <code>profile</code>, <code>email</code></li>
-${scopes.map(({ name, ability }) => html`<li><code>${name}</code>: ${ability}</li>\n`)}</ul></dd></div>
-<div><dt>Created</dt><dd>${moment(application.createdAt)}${createdBy !== undefined && html` by <bdi>${createdBy}</bdi>`}</dd></div>
+${scopes.map(({ name, words }) => html`<li><code>${name}</code>: ${words}</li>\n`)}</ul></dd></div>
+<div><dt>Created</dt><dd>${timeOf(application.createdAt)}${createdBy !== undefined && html` by <bdi>${createdBy}</bdi>`}</dd></div>
 </dl>
 <p><a id="edit" class="button second" href="${hrefs.edit}">Edit</a></p>`
 }
@@ -137,7 +137,7 @@ function secretSection({ secrets, mayAddSecret, hrefs, area }: ApplicationPage):
 <ul class="cards">
 ${secrets.map(
   ({ hint, createdAt, removeHref }) => html`<li class="card">
-<span>ends with <code>${hint}</code></span><br><span class="muted">made ${moment(createdAt)}</span>${
+<span>ends with <code>${hint}</code></span><br><span class="muted">made ${timeOf(createdAt)}</span>${
     removeHref !== undefined &&
     html`<br><a class="remove-secret" href="${removeHref}">Remove<span class="hidden"> the secret that ends with ${hint}</span>…</a>`
   }</li>
@@ -157,7 +157,7 @@ function changes({ application, hrefs, area }: ApplicationPage): Html {
 ${
   application.disabledAt === undefined
     ? html`<p><a id="disable" class="button second" href="${hrefs.disable}">Disable…</a></p>`
-    : html`<p>Disabled since ${moment(application.disabledAt)}.</p>
+    : html`<p>Disabled since ${timeOf(application.disabledAt)}.</p>
 <form method="post" action="${hrefs.enable}">
 ${csrfField(area.csrf)}
 <div class="actions"><button id="enable" type="submit">Enable again</button></div>

@@ -1,7 +1,7 @@
 import { type AreaView, areaPage, type Pager, pager } from './area.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { moment } from './time.ts'
+import { timeOf } from './time.ts'
 
 export interface AuditPage {
   readonly area: AreaView
@@ -44,7 +44,7 @@ ${pager(paging)}`,
 function entry({ occurredAt, actorName, words, subjectId, before, after }: AuditEntryView): Html {
   return html`<li class="card">
 <strong><bdi>${actorName ?? 'Somebody'}</bdi></strong> ${words} <code>${subjectId}</code><br>
-<span class="small">${moment(occurredAt)}</span>
+<span class="small">${timeOf(occurredAt)}</span>
 ${
   (before !== undefined || after !== undefined) &&
   html`<dl class="facts">
@@ -60,7 +60,11 @@ const factNames: ReadonlyMap<string, string> = new Map([
   ['authMethod', 'kind'],
   ['redirectUris', 'redirects to'],
   ['hint', 'ends with'],
-  ['connectionsEnded', 'connections ended'],
+  ['grantsEnded', 'grants ended'],
+  // What version 0.1.0 wrote.
+  ['connections', 'grants'],
+  ['connectionsEnded', 'grants ended'],
+  ['standing', 'review'],
   ['mcpConnections', 'on'],
   ['personId', 'person'],
 ])

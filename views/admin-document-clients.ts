@@ -1,8 +1,15 @@
-import { type AreaView, areaConfirmPage, areaPage, doneNotice, type Pager, pager } from './area.ts'
+import {
+  type AreaView,
+  areaConfirmPage,
+  areaPage,
+  type Pager,
+  pager,
+  resultNotice,
+} from './area.ts'
 import { foreignName } from './client-view.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { moment } from './time.ts'
+import { timeOf } from './time.ts'
 
 export interface DocumentClientsPage {
   readonly area: AreaView
@@ -38,7 +45,7 @@ export function documentClientsPage(page: DocumentClientsPage): Page {
     id: 'document-clients-page',
     area,
     body: html`<h1>Self-declared clients</h1>
-${doneNotice(page.done)}
+${resultNotice(page.done)}
 <p>These applications describe themselves in a document at their own address. What you decide holds for
 every site of this service.</p>
 ${clients.length === 0 && html`<p>Nobody has used one yet.</p>`}
@@ -56,10 +63,10 @@ function client(view: DocumentClientView): Html {
 <div><dt>Document</dt><dd><code>${view.clientId}</code></dd></div>
 <div><dt>Redirects to</dt><dd><ul class="plain">
 ${view.redirectUris.map((uri) => html`<li><code>${uri}</code></li>\n`)}</ul></dd></div>
-<div><dt>First seen</dt><dd>${moment(view.firstSeenAt)}</dd></div>
+<div><dt>First seen</dt><dd>${timeOf(view.firstSeenAt)}</dd></div>
 <div><dt>Review</dt><dd>${stateNames[state]}${
     reviewedAt !== undefined &&
-    html`<br><span class="muted">${moment(reviewedAt)} by <bdi>${reviewerName ?? 'somebody'}</bdi></span>`
+    html`<br><span class="muted">${timeOf(reviewedAt)} by <bdi>${reviewerName ?? 'somebody'}</bdi></span>`
   }</dd></div>
 </dl>
 <div class="actions">
@@ -93,7 +100,7 @@ export function reviewDocumentClientPage(page: ReviewDocumentClientPage): Page {
     id: 'review-page',
     question: html`${approves ? 'Approve' : 'Block'} this client?`,
     consequences: approves
-      ? html`<p><code>${page.clientId}</code> may then ask owners and admins for the abilities that change
+      ? html`<p><code>${page.clientId}</code> may then ask owners and admins for the scopes that change
 something, too. The approval is for its present name and redirect addresses; when they change, it has
 to be given again.</p>`
       : html`<p><code>${page.clientId}</code> stops at once for everybody at every site: its tokens are

@@ -1,8 +1,8 @@
-import { type AreaView, areaConfirmPage, areaPage, doneNotice } from './area.ts'
+import { type AreaView, areaConfirmPage, areaPage, resultNotice } from './area.ts'
 import { csrfField } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { moment } from './time.ts'
+import { timeOf } from './time.ts'
 
 /** Which site to administer. */
 export function adminSitesPage({
@@ -91,10 +91,10 @@ export function betaPage(page: BetaPage): Page {
     id: 'beta-page',
     area: page.area,
     body: html`<h1>Beta features</h1>
-${doneNotice(page.done)}
+${resultNotice(page.done)}
 <section class="card" aria-labelledby="mcp-connections">
 <h2 id="mcp-connections">MCP connections</h2>
-<p id="beta-state"><strong>${on ? 'On' : 'Off'}</strong>${page.onSince !== undefined && html` since ${moment(page.onSince)}`}</p>
+<p id="beta-state"><strong>${on ? 'On' : 'Off'}</strong>${page.onSince !== undefined && html` since ${timeOf(page.onSince)}`}</p>
 <p>Lets applications act for your members. You create an application under <strong>OAuth
 applications</strong>, choose what it may do, and give its maker the <code>client_id</code>. Each
 member of <bdi>${page.siteName}</bdi>, students included, then decides alone whether to connect it, and
@@ -124,8 +124,8 @@ export function switchOffPage(page: {
     id: 'switch-off-page',
     question: html`Switch MCP connections off?`,
     consequences: html`<p>Every OAuth application of <bdi>${page.siteName}</bdi> stops at once: its tokens
-are refused, and nobody can connect it. Applications and connections are kept. When you switch it on
-again, connections that nobody removed meanwhile may be used again.</p>`,
+are refused, and nobody can connect it. Applications are kept, and so is what people allowed. When you switch
+it on again, applications may use what nobody removed meanwhile.</p>`,
     confirm: 'Switch off',
   })
 }

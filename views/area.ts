@@ -98,7 +98,7 @@ ${nextHref !== undefined && html`<a id="next-page" href="${nextHref}">Show more<
 }
 
 /** Says that something was done, at the top of the page that shows it. */
-export function doneNotice(sentence: string | undefined): Html | undefined {
+export function resultNotice(sentence: string | undefined): Html | undefined {
   if (sentence === undefined) return undefined
   return html`<p class="notice done" id="done" role="status">${sentence}</p>`
 }

@@ -32,8 +32,8 @@ export function consentPage(page: ConsentPage): Page {
     body: html`<h1>Allow <bdi>${page.client.name}</bdi> to use your account?</h1>
 ${warning(page.client)}
 ${facts(page)}
-${abilities('see', page.canSee)}
-${abilities('change', page.canChange)}
+${allowed('see', page.canSee)}
+${allowed('change', page.canChange)}
 <form method="post" action="${page.action}">
 ${csrfField(page.csrf)}
 <p>You will go back to ${foreignName(page.client.host)}.</p>
@@ -83,9 +83,9 @@ function siteFact({ name, roles }: NonNullable<ConsentPage['site']>): Html {
 <dd><strong><bdi>${name}</bdi></strong><br><span class="muted">${rolesPhrase(roles)}</span></dd></div>`
 }
 
-function abilities(verb: 'see' | 'change', ends: readonly string[]): Html | undefined {
+function allowed(verb: 'see' | 'change', ends: readonly string[]): Html | undefined {
   if (ends.length === 0) return undefined
-  return html`<section class="abilities" aria-labelledby="can-${verb}">
+  return html`<section class="allowed" aria-labelledby="can-${verb}">
 <h2 id="can-${verb}">It can ${verb}</h2>
 <ul>
 ${ends.map((end) => html`<li>${end}</li>\n`)}</ul>

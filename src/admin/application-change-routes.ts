@@ -16,7 +16,7 @@ import type { AdminParts } from './parts.ts'
 /** Stopping an application, and its secrets. What cannot be taken back asks once. */
 export function applicationChangeRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
   const router = makeRouter()
-  const { applications, connections } = parts
+  const { applications, grantLists } = parts
 
   for (const [address, confirmPage] of [
     [pages.disableApplication, disableApplicationPage],
@@ -29,7 +29,7 @@ export function applicationChangeRoutes(operatorPages: OperatorPages, parts: Adm
         const page = confirmPage({
           area: operator.area,
           name: app.name,
-          people: await connections.countPeople(app.clientId),
+          people: await grantLists.countPeople(app.clientId),
           action: operator.address(address, { client: app.clientId }),
           cancelHref: operator.address(pages.application, { client: app.clientId }),
         })

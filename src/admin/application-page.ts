@@ -30,7 +30,7 @@ interface Shown {
 export async function showApplication(
   ctx: PageContext,
   { app, operator }: Shown,
-  { newSecrets, connections, baseUrl }: AdminParts,
+  { newSecrets, grantLists, baseUrl }: AdminParts,
 ): Promise<void> {
   const { area, session, address } = operator
   const at = (pattern: string) => address(pattern, { client: app.clientId })
@@ -51,7 +51,7 @@ export async function showApplication(
     })),
     mayAddSecret: app.secrets.length < LIVE_SECRETS_MAX,
     newSecret: await newSecrets.take(session, app.clientId),
-    people: await connections.countPeople(app.clientId),
+    people: await grantLists.countPeople(app.clientId),
     hrefs: {
       edit: at(pages.editApplication),
       people: at(pages.people),

@@ -20,14 +20,14 @@ import type { AdminParts } from './parts.ts'
 /** How an application is used: who connected it, and what was refused to it. */
 export function applicationUseRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
   const router = makeRouter()
-  const { connections, refusals, listPages } = parts
+  const { grantLists, refusals, listPages } = parts
 
   router.get(
     pages.people,
     operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
       const client = app.clientId
-      const found = await connections.listPeople(app.clientId, listPages.requestOf(ctx))
+      const found = await grantLists.listPeople(app.clientId, listPages.requestOf(ctx))
       const page = applicationPeoplePage({
         area: operator.area,
         name: app.name,
@@ -40,8 +40,8 @@ export function applicationUseRoutes(operatorPages: OperatorPages, parts: AdminP
         backHref: operator.address(pages.application, { client }),
         pager: listPages.pagerOf(ctx, found),
         done: noticeOf(ctx, {
-          ended: 'The connection was ended. Its tokens are refused.',
-          'all-ended': 'All connections were ended. Their tokens are refused.',
+          ended: 'The access was ended. Its tokens are refused.',
+          'all-ended': "Everybody's access was ended. All tokens are refused.",
         }),
       })
       sendPage(ctx, page)
@@ -66,7 +66,7 @@ export function applicationUseRoutes(operatorPages: OperatorPages, parts: AdminP
 }
 
 function endingRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
-  const { applications, connections } = parts
+  const { applications, grantLists } = parts
   router.get(
     pages.endAllGrants,
     operatorPages.whereOn.page(async (ctx, operator) => {
@@ -74,7 +74,7 @@ function endingRoutes(router: Router, operatorPages: OperatorPages, parts: Admin
       const page = endAllGrantsPage({
         area: operator.area,
         name: app.name,
-        people: await connections.countPeople(app.clientId),
+        people: await grantLists.countPeople(app.clientId),
         action: ctx.path,
         cancelHref: operator.address(pages.people, { client: app.clientId }),
       })
@@ -94,7 +94,7 @@ function endingRoutes(router: Router, operatorPages: OperatorPages, parts: Admin
     pages.endGrant,
     operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
-      const person = await connections.findPerson(app.clientId, ctx.params['person'] ?? '')
+      const person = await grantLists.findPerson(app.clientId, ctx.params['person'] ?? '')
       if (!person) throw nothingHere()
       const page = endGrantPage({
         area: operator.area,

@@ -55,7 +55,7 @@ export function makeOperatorPages(ports: OperatorPagesPorts): OperatorPages {
 
 function ifOn(handler: OperatorHandler): OperatorHandler {
   return async (ctx, operator) => {
-    if (operator.site.connectionsOnSince !== undefined) return await handler(ctx, operator)
+    if (operator.site.mcpConnectionsOnSince !== undefined) return await handler(ctx, operator)
     seeOther(ctx, operator.address(pages.beta))
   }
 }
@@ -89,7 +89,7 @@ function areaOf(
     name: `Administration of ${site.name}`,
     links: [
       link(address(pages.site), site.name),
-      ...(site.connectionsOnSince === undefined
+      ...(site.mcpConnectionsOnSince === undefined
         ? []
         : [link(address(pages.applications), 'OAuth applications')]),
       link(address(pages.audit), 'Audit trail'),

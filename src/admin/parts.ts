@@ -33,7 +33,7 @@ export interface AdminParts extends AdminPorts {
   readonly applications: ApplicationStore
   readonly secrets: ApplicationSecrets
   readonly newSecrets: NewSecrets
-  readonly connections: Pick<GrantLists, 'listPeople' | 'findPerson' | 'countPeople'>
+  readonly grantLists: Pick<GrantLists, 'listPeople' | 'findPerson' | 'countPeople'>
   readonly documents: DocumentReviews | undefined
 }
 
@@ -44,7 +44,7 @@ export function makeAdminParts(ports: AdminPorts): AdminParts {
     applications: makeApplicationStore(database),
     secrets: makeApplicationSecrets(database),
     newSecrets: makeNewSecrets(state.adapterFor('NewSecret'), seals),
-    connections: makeGrantLists(database, now),
+    grantLists: makeGrantLists(database, now),
     documents: acceptsDocuments ? makeDocumentReviews(database) : undefined,
   }
 }

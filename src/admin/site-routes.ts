@@ -40,7 +40,7 @@ export function siteRoutes(operatorPages: OperatorPages, parts: AdminParts): Rou
   router.get(
     pages.site,
     operatorPages.page(async (ctx, { area, site, address }) => {
-      const on = site.connectionsOnSince !== undefined
+      const on = site.mcpConnectionsOnSince !== undefined
       const page = adminHomePage({
         area,
         siteName: site.name,
@@ -91,7 +91,7 @@ function betaRoutes(router: Router, operatorPages: OperatorPages, { database }: 
       const page = betaPage({
         area,
         siteName: site.name,
-        onSince: site.connectionsOnSince,
+        onSince: site.mcpConnectionsOnSince,
         switchOnAction: address(pages.betaOn),
         switchOffHref: address(pages.betaOff),
         applicationsHref: address(pages.applications),

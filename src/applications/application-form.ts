@@ -46,7 +46,7 @@ const URIS_MAX = 20
  */
 export const choosableScopes = catalogue
   .filter(({ audience }) => audience === 'member')
-  .map((scope) => ({ name: scope.name, ability: describeScope(scope) }))
+  .map((scope) => ({ name: scope.name, words: describeScope(scope) }))
 
 export function checkEntry(typed: TypedEntry, loopbackHosts: readonly string[]): CheckedEntry {
   const name = typed.name.normalize('NFC').trim()
@@ -66,7 +66,7 @@ export function checkEntry(typed: TypedEntry, loopbackHosts: readonly string[]):
       authMethod: 'Choose whether the application can keep a secret.',
     }),
     ...(!typed.scopes.every((name) => choosableScopes.some((scope) => scope.name === name)) && {
-      scopes: 'Choose from the listed abilities only.',
+      scopes: 'Choose from the listed scopes only.',
     }),
   }
   if (Object.keys(problems).length > 0) return { kind: 'bad', problems }

@@ -67,7 +67,7 @@ export function makeApplicationStore({ kysely }: Database) {
           ...subjectOf(app),
           action: 'application.delete',
           before: factsOf(app),
-          after: { connectionsEnded: ended.length },
+          after: { grantsEnded: ended.length },
         })
         return ended
       }),
@@ -81,9 +81,9 @@ export function makeApplicationStore({ kysely }: Database) {
         if (ended.length === 0) return ended
         await recordAuditEvent(trx, actor, {
           ...subjectOf(app),
-          action: personId === undefined ? 'connections.revoke_all' : 'connection.revoke',
-          before: { ...whose, connections: ended.length },
-          after: { connections: 0 },
+          action: personId === undefined ? 'grants.end_all' : 'grant.end',
+          before: { ...whose, grants: ended.length },
+          after: { grants: 0 },
         })
         return ended
       }),
@@ -152,7 +152,7 @@ async function update(
     ...subjectOf(app),
     action: 'application.update',
     before: { ...factsOf(before), name: app.name },
-    after: { ...factsOf(entry), ...(ended.length > 0 && { connectionsEnded: ended.length }) },
+    after: { ...factsOf(entry), ...(ended.length > 0 && { grantsEnded: ended.length }) },
   })
   return ended
 }

@@ -1,21 +1,23 @@
-import type { Middleware } from 'koa'
-import type Router from 'koa-router'
-import type { Provider } from 'oidc-provider'
-
+import { makeFindAccess } from '../grants/access.ts'
 import { paths } from '../http/paths.ts'
-import type { KeyRing } from '../keys/signing-keys.ts'
 import { listHeldSites } from '../sites/site-choice.ts'
 import type { Database } from '../store/database.ts'
+import { type RefreshDependencies, registerRefreshGrant } from '../token/refresh-token.ts'
 import { makeResources } from '../token/resource-indicators.ts'
 import { authorizationRequests } from './authorize-requests.ts'
 import { type ConformanceSettings, makeConformanceProfile } from './conformance-profile.ts'
-import { type EnginePorts, engineMaker } from './engine.ts'
+import { type EngineAdapterDependencies, engineAdapter } from './engine-adapter.ts'
 import { engineAnswers } from './engine-answers.ts'
 import { makeInteractions } from './interactions.ts'
+import { oncePerRequest } from './once-per-request.ts'
+import { createProvider, type ProviderDependencies } from './provider.ts'
 
-type Made = 'resources' | 'conformance' | 'listHeldSites'
+/** What is made here, and is no port. */
+type Made = 'adapter' | 'findAccess' | 'keys' | 'listHeldSites' | 'provider' | 'resources'
 
-export interface AuthorizationServerPorts extends Omit<EnginePorts, Made> {
+type Needed = ProviderDependencies & EngineAdapterDependencies & RefreshDependencies
+
+export type AuthorizationServerPorts = Omit<Needed, Made | 'conformance'> & {
   readonly database: Database
   /** Present while the conformance profile is on. */
   readonly conformance: ConformanceSettings | undefined
@@ -24,39 +26,33 @@ export interface AuthorizationServerPorts extends Omit<EnginePorts, Made> {
 }
 
 /** The authorization server: the engine, and what stands before it and after it. */
-export interface AuthorizationServer {
-  /** What happens to the answers of the engine on their way out. */
-  readonly answers: Middleware
-  /** What happens to the requests of a browser before the engine reads them. */
-  readonly requests: Router
-  withKeys(ring: KeyRing): EngineParts
-}
-
-/** What is made again when the keys change. */
-export interface EngineParts {
-  /** The Koa application that every surface is put in front of. */
-  readonly engine: Provider
-  readonly interactions: ReturnType<typeof makeInteractions>
-}
-
-export async function makeAuthorizationServer(
-  ports: AuthorizationServerPorts,
-): Promise<AuthorizationServer> {
-  const { baseUrl, resourceMetadataUrl, database, grants, logger } = ports
+export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
+  const { baseUrl, resourceMetadataUrl, database, grants, logger, now } = ports
   const conformance = ports.conformance && (await makeConformanceProfile(ports.conformance))
   if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
   const resources = makeResources(baseUrl, [paths.mcp, paths.graphql])
-  const makeEngine = engineMaker({
-    ...ports,
-    resources,
-    conformance,
-    listHeldSites: (personId) => listHeldSites(database, personId),
-  })
+  // One look at a client, at a grant and at the person's sites serves all steps of a request.
+  const findGrant = oncePerRequest(ports.findGrant)
+  const findAccess = makeFindAccess(findGrant, now)
+  const clients = { find: oncePerRequest(ports.clients.find) }
+  const needed = {
+    ...{ ...ports, conformance, resources, findGrant, findAccess, clients },
+    listHeldSites: oncePerRequest((personId: string) => listHeldSites(database, personId)),
+  }
+  const adapter = engineAdapter(needed)
   return {
-    answers: engineAnswers({ resourceMetadataUrl }),
+    /** What happens to the answers of the engine on their way out. */
+    answers: engineAnswers(resourceMetadataUrl),
+    /** What happens to the requests of a browser before the engine reads them. */
     requests: authorizationRequests(resources, conformance),
-    withKeys(ring) {
-      const engine = makeEngine(ring.keys)
+    /**
+     * The certified engine with our policy in it, the Koa application that every surface is put in
+     * front of. It is made again for each ring of signing keys, because it takes its keys at
+     * construction only; that costs about a millisecond.
+     */
+    withKeys(keys: ProviderDependencies['keys']) {
+      const engine = createProvider({ ...needed, adapter, keys })
+      registerRefreshGrant(engine, needed)
       return { engine, interactions: makeInteractions(engine, grants) }
     },
   }

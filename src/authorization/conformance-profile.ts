@@ -3,36 +3,20 @@ import type { ClientMetadata, Configuration, JWK } from 'oidc-provider'
 
 import { digestSecret } from '../clients/secret.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
+import type { SuiteClaims } from '../token/claims.ts'
 
-/**
- * The conformance profile (design 26): what the OpenID Foundation's suite demands against the
- * specification's rules, for the suite's own static confidential clients and for nobody else. The
- * suite sends no PKCE, authenticates with HTTP Basic, wants RS256 to be listed, and warns of any
- * profile claim in an id_token. Off by default; `environment.ts` refuses it beside production
- * settings.
- */
-export interface ConformanceProfile {
-  readonly clients: readonly ClientMetadata[]
-  /** An RS256 key that is published and signs for nobody, since no client asks for it. */
-  readonly publishedKey: JWK
-  /** Every standard claim, for whoever signs in through one of these clients. */
-  readonly claims: Readonly<Record<string, unknown>>
-  covers(clientId: string | undefined): boolean
-}
+export type ConformanceProfile = Awaited<ReturnType<typeof makeConformanceProfile>>
 
-export interface ConformanceSettings {
+export interface ConformanceSettings extends Pick<SuiteClaims, 'claims'> {
   /** Address of the suite. */
   readonly suiteBaseUrl: string
   /** The suite's alias of this service, a part of the addresses it is redirected to. */
   readonly alias: string
-  readonly clients: readonly ConformanceClient[]
-  readonly claims: Readonly<Record<string, unknown>>
-}
-
-interface ConformanceClient {
-  readonly client_id: string
-  readonly client_secret: string
-  readonly token_endpoint_auth_method: 'client_secret_basic' | 'client_secret_post'
+  readonly clients: readonly {
+    readonly client_id: string
+    readonly client_secret: string
+    readonly token_endpoint_auth_method: 'client_secret_basic' | 'client_secret_post'
+  }[]
 }
 
 /** Scopes that only the suite knows; for every other client they are unknown and are ignored. */
@@ -44,40 +28,44 @@ const profileClaims = [
   ...['org_id', 'roles'],
 ]
 
-export async function makeConformanceProfile(
-  settings: ConformanceSettings,
-): Promise<ConformanceProfile> {
+/**
+ * The conformance profile (design 26): what the OpenID Foundation's suite demands against the
+ * specification's rules, for the suite's own static confidential clients and for nobody else. The
+ * suite sends no PKCE, authenticates with HTTP Basic, wants RS256 to be listed, and warns of any
+ * profile claim in an id_token. Off by default; `environment.ts` refuses it beside production
+ * settings.
+ */
+export async function makeConformanceProfile({
+  suiteBaseUrl,
+  alias,
+  clients,
+  claims,
+}: ConformanceSettings) {
   const { privateKey } = await generateKeyPair('RS256', { extractable: true })
-  const clientIds = new Set(settings.clients.map(({ client_id }) => client_id))
+  const suite = `${suiteBaseUrl}/test/a/${alias}`
   return {
-    clients: settings.clients.map((client) => clientMetadata(client, settings)),
+    claims,
+    clients: clients.map(
+      (client): ClientMetadata => ({
+        ...client,
+        client_name: 'OpenID conformance suite',
+        redirect_uris: [`${suite}/callback`],
+        post_logout_redirect_uris: [`${suite}/post_logout_redirect`],
+        scope: [...scopeNames('identity'), ...conformanceScopes].join(' '),
+        x_origin: 'integration',
+        x_state: 'active',
+        x_secret_digests: digestSecret(client.client_secret),
+      }),
+    ),
+    /** An RS256 key that is published and signs for nobody, since no client asks for it. */
     publishedKey: {
       ...(await exportJWK(privateKey)),
       kid: 'conformance',
       alg: 'RS256',
       use: 'sig',
-    },
-    claims: settings.claims,
-    covers: (clientId) => clientId !== undefined && clientIds.has(clientId),
-  }
-}
-
-function clientMetadata(
-  { client_id, client_secret, token_endpoint_auth_method }: ConformanceClient,
-  { suiteBaseUrl, alias }: ConformanceSettings,
-): ClientMetadata {
-  const suite = `${suiteBaseUrl}/test/a/${alias}`
-  return {
-    client_id,
-    client_name: 'OpenID conformance suite',
-    client_secret,
-    token_endpoint_auth_method,
-    redirect_uris: [`${suite}/callback`],
-    post_logout_redirect_uris: [`${suite}/post_logout_redirect`],
-    scope: [...scopeNames('identity'), ...conformanceScopes].join(' '),
-    x_origin: 'integration',
-    x_state: 'active',
-    x_secret_digests: digestSecret(client_secret),
+    } as JWK,
+    covers: (clientId: string | undefined) =>
+      clients.some(({ client_id }) => client_id === clientId),
   }
 }
 
@@ -85,7 +73,7 @@ function clientMetadata(
 export function overlay(configuration: Configuration, profile: ConformanceProfile): Configuration {
   return {
     ...configuration,
-    clients: [...profile.clients],
+    clients: profile.clients,
     jwks: { keys: [...(configuration.jwks?.keys ?? []), profile.publishedKey] },
     scopes: [...scopeNames(), ...conformanceScopes],
     claims: {

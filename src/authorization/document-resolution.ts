@@ -10,7 +10,7 @@ import type { DocumentClients } from '../metadata-documents/document-clients.ts'
  * endpoint, and only when the copy is not fresh, the engine fetches: that way round, because it is
  * the engine that guards a request against server-side request forgery, on the very socket, and
  * gives it its time limit. What it is handed as the document is the client as our store would
- * present it, so that nothing of the document itself reaches the engine, and neither a scope nor one
+ * show it, so that nothing of the document itself reaches the engine, and neither a scope nor one
  * of our own properties can be forged in it.
  */
 export interface DocumentResolution {
@@ -51,8 +51,8 @@ export function documentRequests({
       return Response.json(toClientMetadata(client))
     },
     // The bound of a document is ours (document-fetch.ts); a client says more than its document.
-    fetchResponseBodyLimits: { 'client_id metadata document': PRESENTED_BYTES_MAX },
+    fetchResponseBodyLimits: { 'client_id metadata document': CLIENT_BYTES_MAX },
   }
 }
 
-const PRESENTED_BYTES_MAX = 65_536
+const CLIENT_BYTES_MAX = 65_536

@@ -1,12 +1,6 @@
-import {
-  type Adapter,
-  type AdapterFactory,
-  type AdapterPayload,
-  type ClientMetadata,
-  Provider,
-} from 'oidc-provider'
+import { type Adapter, type AdapterFactory, type AdapterPayload, Provider } from 'oidc-provider'
 
-import type { Client } from '../clients/client.ts'
+import { toClientMetadata } from '../clients/client-metadata.ts'
 import type { ClientFinder } from '../clients/find-client.ts'
 import type { FindGrant } from '../grants/access.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
@@ -23,8 +17,6 @@ export interface EngineAdapterDependencies {
   readonly findGrant: FindGrant
   readonly grants: Pick<GrantStore, 'adopt' | 'end' | 'beginFamily'>
   readonly resources: Resources
-  /** How a client is presented to the engine. */
-  readonly present: (client: Client) => ClientMetadata
 }
 
 /**
@@ -34,30 +26,34 @@ export interface EngineAdapterDependencies {
  * `Provider.ctx` only.
  */
 export function engineAdapter(dependencies: EngineAdapterDependencies): AdapterFactory {
-  return (model) => ({ ...refusing(model), ...adapterOf(model, dependencies) })
-}
-
-function adapterOf(
-  model: string,
-  { state, clients, findGrant, grants, resources, present }: EngineAdapterDependencies,
-): Partial<Adapter> {
-  const records = state.adapterFor(model)
-  switch (model) {
-    case 'Client':
-      return { find: clientFinder(clients, present) }
-    case 'Grant':
-      return grantAdapter({ findGrant, grants, formerRecords: records })
-    case 'AccessToken':
-      return { ...bound(records), ...accessTokenAdapter(records, state, resources) }
-    case 'AuthorizationCode':
-      return { ...bound(records), find: codeFinder(records, findGrant, resources) }
-    case 'RefreshToken':
-      return { ...bound(records), upsert: familyBeginner(records, grants) }
-    default:
-      return bound(records)
+  return (model) => {
+    const records = dependencies.state.adapterFor(model)
+    return { ...bound(records), ...rulesOf(model, records, dependencies) }
   }
 }
 
+function rulesOf(
+  model: string,
+  records: StateAdapter,
+  { state, clients, findGrant, grants, resources }: EngineAdapterDependencies,
+): Partial<Adapter> {
+  switch (model) {
+    case 'Client':
+      return { find: clientFinder(clients) }
+    case 'Grant':
+      return grantAdapter(findGrant, grants, records)
+    case 'AccessToken':
+      return accessTokenAdapter(records, state, resources)
+    case 'AuthorizationCode':
+      return { find: codeFinder(records, findGrant, resources) }
+    case 'RefreshToken':
+      return { upsert: familyBeginner(records, grants) }
+    default:
+      return {}
+  }
+}
+
+/** The methods alone: an adapter may be an instance of a class, which a spread takes nothing of. */
 function bound(records: StateAdapter): Adapter {
   return {
     upsert: (id, payload, ttlSeconds) => records.upsert(id, payload, ttlSeconds),
@@ -67,22 +63,6 @@ function bound(records: StateAdapter): Adapter {
     consume: (id) => records.consume(id),
     destroy: (id) => records.destroy(id),
     revokeByGrantId: (grantId) => records.revokeByGrantId(grantId),
-  }
-}
-
-/** What is not asked of a model: the engine registers no clients and writes no grants. */
-function refusing(model: string): Adapter {
-  const refuse = async () => {
-    throw new Error(`the engine does not do that with the model ${model}`)
-  }
-  return {
-    upsert: refuse,
-    find: refuse,
-    findByUid: refuse,
-    findByUserCode: refuse,
-    consume: refuse,
-    destroy: refuse,
-    revokeByGrantId: refuse,
   }
 }
 
@@ -100,16 +80,13 @@ function familyBeginner(
   }
 }
 
-function clientFinder(
-  clients: ClientFinder,
-  present: EngineAdapterDependencies['present'],
-): Adapter['find'] {
+function clientFinder(clients: ClientFinder): Adapter['find'] {
   return async (clientId) => {
     const client = await clients.find(clientId, mayFetchDocument())
     // A deleted client keeps authenticating at the token endpoint, where its refresh tokens have to
     // be answered with invalid_grant; nobody is sent to an address that it once registered.
     if (!client || (client.state === 'deleted' && sendsPeople())) return undefined
-    return present(client)
+    return toClientMetadata(client)
   }
 }
 

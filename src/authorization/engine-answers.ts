@@ -9,12 +9,7 @@ import { formTarget } from '../http/security-headers.ts'
  * What changes in the engine's answers on their way out: where the specification or a design decision
  * wants something that no setting of the engine gives.
  */
-export interface AnswerDependencies {
-  /** Address of the protected-resource metadata, for challenges (RFC 9728 §5.1). */
-  readonly resourceMetadataUrl: string
-}
-
-export function engineAnswers({ resourceMetadataUrl }: AnswerDependencies): Middleware {
+export function engineAnswers(resourceMetadataUrl: string): Middleware {
   return async (ctx, next) => {
     await next()
     const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
@@ -92,14 +87,10 @@ function admitFormTarget(ctx: Context, oidc: KoaContextWithOIDC['oidc']): void {
 
 /** Where the page leads to, once the engine has found that the client registered it. */
 function checkedAddress(ctx: Context, oidc: KoaContextWithOIDC['oidc']): unknown {
-  switch (oidc.route) {
-    case 'authorization':
-    case 'resume':
-      return oidc.redirectUriCheckPerformed ? oidc.params?.['redirect_uri'] : undefined
-    case 'end_session':
-      // The engine has removed an address that belongs to no client.
-      return ctx.status === 200 ? oidc.params?.['post_logout_redirect_uri'] : undefined
-    default:
-      return undefined
+  if (oidc.route === 'end_session') {
+    // The engine has removed an address that belongs to no client.
+    return ctx.status === 200 ? oidc.params?.['post_logout_redirect_uri'] : undefined
   }
+  const returns = oidc.route === 'authorization' || oidc.route === 'resume'
+  return returns && oidc.redirectUriCheckPerformed ? oidc.params?.['redirect_uri'] : undefined
 }

@@ -17,11 +17,15 @@ const errorEvents = [
   'server_error',
 ] as const
 
+export interface EventDependencies {
+  readonly logger: Logger
+}
+
 /**
  * Brings what the engine knows into the line of the request: which client, which person, and the
  * reason of a refusal that the caller is not told. Never a token, a code, a secret or a parameter.
  */
-export function logEngineEvents(provider: Provider, logger: Logger): void {
+export function logEngineEvents(provider: Provider, { logger }: EventDependencies): void {
   // The types list each event as an overload of its own, which a loop over events cannot satisfy.
   const emitter: EventEmitter = provider
   emitter.on('error', (error: unknown, ctx?: Context) => {

@@ -12,18 +12,12 @@ import { promptPages } from '../http/paths.ts'
  */
 export type EngineGrant = InstanceType<Provider['Grant']>
 
-export interface GrantAdapterDependencies {
-  readonly findGrant: FindGrant
-  readonly grants: Pick<GrantStore, 'adopt' | 'end'>
-  /** Records of the version before, which kept the engine's half of a grant in the OAuth state. */
-  readonly formerRecords: Pick<Adapter, 'find'>
-}
-
-export function grantAdapter({
-  findGrant,
-  grants,
-  formerRecords,
-}: GrantAdapterDependencies): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
+/** @param former where the version before kept the engine's half of a grant: in the OAuth state */
+export function grantAdapter(
+  findGrant: FindGrant,
+  grants: Pick<GrantStore, 'adopt' | 'end'>,
+  former: Pick<Adapter, 'find'>,
+): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
   return {
     async find(id) {
       const grant = (await findGrant(id))?.grant
@@ -31,11 +25,10 @@ export function grantAdapter({
       // is shown, so that the answer to the token's access, and the log, can say why it ended.
       if (!grant || (grant.endedBecause !== undefined && asksPerson())) return undefined
       if (grant.allowed) return payloadOf(grant, grant.allowed)
-      if (grant.endedBecause !== undefined) return undefined
-      const former = await formerRecords.find(id)
-      if (!former) return undefined
-      await grants.adopt(id, allowedIn(former))
-      return payloadOf(grant, allowedIn(former))
+      const payload = grant.endedBecause === undefined && (await former.find(id))
+      if (!payload) return undefined
+      await grants.adopt(id, allowedIn(payload))
+      return payloadOf(grant, allowedIn(payload))
     },
     upsert: async () => {
       throw new Error('the engine writes no grants')
@@ -68,15 +61,14 @@ function payloadOf(grant: Grant, allowed: Allowed): AdapterPayload {
   }
 }
 
-/** What the addresses of all prompts begin with. */
-const INTERACTIONS = promptPages.login.slice(0, promptPages.login.indexOf(':'))
-
 /** Whether the running request is a step of an authorization, and not the use of a token. */
 function asksPerson(): boolean {
   const { ctx } = Provider
+  // What the addresses of all prompts begin with.
+  const [interactions = ''] = promptPages.login.split(':')
+  const { route = '' } = ctx?.oidc ?? {}
   return (
-    /^(authorization|resume)$/.test(ctx?.oidc?.route ?? '') ||
-    (ctx?.path.startsWith(INTERACTIONS) ?? false)
+    route === 'authorization' || route === 'resume' || ctx?.path.startsWith(interactions) === true
   )
 }
 

@@ -31,19 +31,13 @@ export function renderEngineError(ctx: KoaContextWithOIDC, out: ErrorOut, error:
 
 /** The page on which a person confirms a sign-out that a client asked for (RP-Initiated Logout §3). */
 export function renderSignOut(ctx: KoaContextWithOIDC, form: string): void {
-  const { client } = ctx.oidc
-  const page = signOutPage({
-    form: trusted(form),
-    client: client && { name: client.clientName ?? client.clientId },
-  })
-  sendPublicPage(ctx, page)
+  sendPublicPage(ctx, signOutPage({ form: trusted(form), client: namedClient(ctx) }))
 }
 
 export function renderSignedOut(ctx: KoaContextWithOIDC): void {
-  const { client } = ctx.oidc
-  const page = signedOutPage({
-    client: client && { name: client.clientName ?? client.clientId },
-    homeHref: pages.welcome,
-  })
-  sendPublicPage(ctx, page)
+  sendPublicPage(ctx, signedOutPage({ client: namedClient(ctx), homeHref: pages.welcome }))
+}
+
+function namedClient({ oidc: { client } }: KoaContextWithOIDC) {
+  return client && { name: client.clientName ?? client.clientId }
 }

@@ -2,16 +2,14 @@ import type { Context } from 'koa'
 import { errors, type InteractionResults, type Provider } from 'oidc-provider'
 
 import { type ClientFacts, factsOf } from '../clients/client-metadata.ts'
-import type { GrantStore } from '../grants/grant-store.ts'
+import type { GrantStore, NewGrant } from '../grants/grant-store.ts'
 import { interactionGone } from '../http/errors.ts'
 import { paths } from '../http/paths.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import type { HeldSite } from '../sites/site-choice.ts'
 import { claimsByScope } from '../token/claims.ts'
-import { allowedIn, type EngineGrant, newGrantId } from './engine-grant.ts'
+import { allowedIn, newGrantId } from './engine-grant.ts'
 import { PASSWORD_ACR } from './provider.ts'
-
-type Details = Awaited<ReturnType<Provider['interactionDetails']>>
 
 /** The engine's interactions in the words of the pages (`interaction/pending-interaction.ts`). */
 export function makeInteractions(provider: Provider, grants: Pick<GrantStore, 'save'>) {
@@ -19,7 +17,7 @@ export function makeInteractions(provider: Provider, grants: Pick<GrantStore, 's
     await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })
 
   return {
-    find: async (ctx: Context) => await describe(await findDetails(ctx, provider), provider),
+    find: async (ctx: Context) => describe(await findWaiting(ctx, provider)),
     signedIn: async (ctx: Context, personId: string) =>
       await finish(ctx, { login: { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'] } }, false),
     siteChosen: async (ctx: Context, siteId: string | undefined) =>
@@ -27,30 +25,35 @@ export function makeInteractions(provider: Provider, grants: Pick<GrantStore, 's
     refused: async (ctx: Context, why: string) =>
       await finish(ctx, { error: 'access_denied', error_description: why }, false),
     async consented(ctx: Context) {
-      const details = await findDetails(ctx, provider)
-      const grantId = await saveGrant(details, { provider, grants })
-      return await finish(ctx, { consent: { grantId } }, true)
+      const waiting = await findWaiting(ctx, provider)
+      const grant = await agreedGrant(waiting, provider)
+      await grants.save(grant)
+      return await finish(ctx, { consent: { grantId: grant.id } }, true)
     },
   }
 }
 
-/** The engine's error says too little to a person, and is thrown outside its own error handler. */
-async function findDetails(ctx: Context, provider: Provider): Promise<Details> {
+type Waiting = Awaited<ReturnType<typeof findWaiting>>
+
+/** The interaction that waits for this browser, and the client that asks. */
+async function findWaiting(ctx: Context, provider: Provider) {
   try {
-    return await provider.interactionDetails(ctx.req, ctx.res)
+    const details = await provider.interactionDetails(ctx.req, ctx.res)
+    const client = await provider.Client.find(String(details.params['client_id']))
+    if (!client) throw interactionGone()
+    return { details, client: factsOf(client) }
   } catch (error) {
+    // The engine's error says too little to a person, and is thrown outside its own error handler.
     throw error instanceof errors.SessionNotFound ? interactionGone() : error
   }
 }
 
-async function describe(details: Details, provider: Provider) {
+function describe({ details, client }: Waiting) {
   const { uid, prompt, params, session } = details
-  const client = await provider.Client.find(String(params['client_id']))
-  if (!client) throw interactionGone()
   return {
     uid,
     prompt: prompt.name as 'login' | 'select_account' | 'consent',
-    client: askingClient(factsOf(client)),
+    client: askingClient(client),
     redirectUri: String(params['redirect_uri']),
     personId: session?.accountId,
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
@@ -75,7 +78,9 @@ function scopesToShow(params: Record<string, unknown>): string[] {
 
 /** The engine has parsed the parameter already, and refused one that is not as it must be. */
 function claimsIn(parameter: string): string[] {
-  return Object.values(JSON.parse(parameter) as object).flatMap((asked) => Object.keys(asked ?? {}))
+  return Object.values(JSON.parse(parameter) as object).flatMap((claims) =>
+    Object.keys(claims ?? {}),
+  )
 }
 
 function askingClient({ clientId, name, origin, siteName, document }: ClientFacts) {
@@ -114,45 +119,30 @@ interface ConsentDetails {
 }
 
 /**
- * Writes down what the person agreed to: exactly what was missing, in the grant that the request
- * continues or in a new one. What a form says of scopes is never read, so nobody can add one.
+ * What the person agreed to: exactly what was missing, in the grant that the request continues or in
+ * a new one. What a form says of scopes is never read, so nobody can add one.
  */
-async function saveGrant(
-  details: Details,
-  { provider, grants }: { readonly provider: Provider; readonly grants: Pick<GrantStore, 'save'> },
-): Promise<string> {
+async function agreedGrant({ details, client }: Waiting, provider: Provider): Promise<NewGrant> {
   const missing = details.prompt.details as ConsentDetails
-  const client = await provider.Client.find(String(details.params['client_id']))
-  const personId = details.session?.accountId
-  if (!client || personId === undefined) throw interactionGone()
-  const grant = await continuedGrant(details, provider)
+  const { clientId, name, origin } = client
+  const accountId = details.session?.accountId
+  if (accountId === undefined) throw interactionGone()
+  const fresh = { accountId, clientId, jti: newGrantId() }
+  const continued = details.grantId ? await provider.Grant.find(details.grantId) : undefined
+  const grant = continued ?? new provider.Grant(fresh)
   if (missing.missingOIDCScope) grant.addOIDCScope(missing.missingOIDCScope.join(' '))
   if (missing.missingOIDCClaims) grant.addOIDCClaims(missing.missingOIDCClaims)
   for (const [resource, scopes] of Object.entries(missing.missingResourceScopes ?? {})) {
     grant.addResourceScope(resource, scopes.join(' '))
   }
-  const { clientId, name, origin } = factsOf(client)
-  const [site] = sitesOf(details.prompt.details)
-  await grants.save({
+  return {
     id: grant.jti,
-    personId,
+    personId: accountId,
     clientId,
     clientName: name,
     clientOrigin: origin,
-    siteId: site?.id,
+    siteId: sitesOf(details.prompt.details)[0]?.id,
     documentFingerprint: missing.fingerprint,
     allowed: allowedIn(grant),
-  })
-  return grant.jti
-}
-
-async function continuedGrant(details: Details, provider: Provider): Promise<EngineGrant> {
-  const known = details.grantId ? await provider.Grant.find(details.grantId) : undefined
-  if (known) return known
-  const properties = {
-    accountId: details.session?.accountId,
-    clientId: String(details.params['client_id']),
-    jti: newGrantId(),
   }
-  return new provider.Grant(properties)
 }

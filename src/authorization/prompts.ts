@@ -22,7 +22,7 @@ export function promptPolicy(dependencies: PromptDependencies) {
   const policy = base()
 
   policy.get('login')?.checks.add(
-    // A session outlives an account that was disabled or removed; without this check the engine
+    // A session outlives a person who was disabled or removed; without this check the engine
     // would go on with a session that belongs to nobody.
     new Check(
       'account_gone',
@@ -101,21 +101,8 @@ function sitesOf(decision: SiteDecision): readonly HeldSite[] {
   return decision.kind === 'choose' ? decision.sites : []
 }
 
-const decisions = new WeakMap<KoaContextWithOIDC, Promise<SiteDecision>>()
-
-/** The site that this authorization request is bound to; asked once a request. */
-export function siteDecision(
-  ctx: KoaContextWithOIDC,
-  dependencies: PromptDependencies,
-): Promise<SiteDecision> {
-  const known = decisions.get(ctx)
-  if (known !== undefined) return known
-  const decision = decide(ctx, dependencies)
-  decisions.set(ctx, decision)
-  return decision
-}
-
-async function decide(
+/** The site that this authorization request is bound to. */
+export async function siteDecision(
   { oidc }: KoaContextWithOIDC,
   { listHeldSites, findGrant }: PromptDependencies,
 ): Promise<SiteDecision> {

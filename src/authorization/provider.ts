@@ -3,21 +3,14 @@
  * of its own.
  */
 
-import {
-  type AdapterFactory,
-  type Configuration,
-  type FindAccount,
-  type JWK,
-  Provider,
-} from 'oidc-provider'
+import { type AdapterFactory, type Configuration, type JWK, Provider } from 'oidc-provider'
 
 import { compareSecretsByDigest, extraClientProperties } from '../clients/client-metadata.ts'
 import { addressOf, paths, promptPages } from '../http/paths.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
-import { claimsByScope } from '../token/claims.ts'
+import { type ClaimsDependencies, claimsByScope, makeFindAccount } from '../token/claims.ts'
 import { type IntrospectionDependencies, maySeeToken } from '../token/introspection.ts'
 import { type Resources, resourceIndicators } from '../token/resource-indicators.ts'
-import { mayRevokeToken } from '../token/revocation.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
 import { type ConformanceProfile, overlay } from './conformance-profile.ts'
 import {
@@ -25,13 +18,16 @@ import {
   documentFeature,
   documentRequests,
 } from './document-resolution.ts'
+import { type EventDependencies, logEngineEvents } from './engine-events.ts'
 import { renderEngineError, renderSignedOut, renderSignOut } from './engine-pages.ts'
 import { promptPolicy } from './prompts.ts'
 import { findRememberedGrant, type RememberedGrantDependencies } from './remembered-grant.ts'
 
 export interface ProviderDependencies
   extends RememberedGrantDependencies,
-    IntrospectionDependencies {
+    IntrospectionDependencies,
+    ClaimsDependencies,
+    EventDependencies {
   readonly baseUrl: string
   readonly adapter: AdapterFactory
   /** Private ES256 keys, the one that signs first. */
@@ -40,7 +36,6 @@ export interface ProviderDependencies
   readonly lifetimes: Readonly<Record<EngineLifetime, number>>
   readonly grantSeconds: number
   readonly resources: Resources
-  readonly findAccount: FindAccount
   readonly documentResolution: DocumentResolution
   readonly conformance: ConformanceProfile | undefined
 }
@@ -76,6 +71,7 @@ export function createProvider(dependencies: ProviderDependencies): Provider {
     conformance ? overlay(configuration, conformance) : configuration,
   )
   compareSecretsByDigest(provider)
+  logEngineEvents(provider, dependencies)
   // Host and X-Forwarded-* were replaced by `pinnedHost`; the engine reads the scheme from there.
   provider.proxy = true
   return provider
@@ -108,7 +104,6 @@ function storageAndKeys({
 
 function protocol({ baseUrl }: ProviderDependencies): Configuration {
   return {
-    clients: [],
     routes: {
       authorization: paths.authorization,
       token: paths.token,
@@ -122,12 +117,10 @@ function protocol({ baseUrl }: ProviderDependencies): Configuration {
     claims: { ...claimsByScope, acr: null, auth_time: null, iss: null },
     acrValues: [PASSWORD_ACR],
     conformIdTokenClaims: false,
-    subjectTypes: ['public'],
     responseTypes: ['code'],
     clientAuthMethods: ['none', 'client_secret_post'],
     clientDefaults: {
       grant_types: ['authorization_code', 'refresh_token'],
-      response_types: ['code'],
       id_token_signed_response_alg: 'ES256',
       token_endpoint_auth_method: 'none',
     },
@@ -155,7 +148,7 @@ export const PASSWORD_ACR = 'urn:gatehouse:password'
 
 function people(dependencies: ProviderDependencies): Configuration {
   return {
-    findAccount: dependencies.findAccount,
+    findAccount: makeFindAccount(dependencies),
     loadExistingGrant: (ctx) => findRememberedGrant(ctx, dependencies),
     // Clients keep their refresh tokens when the person signs out of the browser.
     expiresWithSession: () => false,
@@ -169,6 +162,7 @@ function people(dependencies: ProviderDependencies): Configuration {
 }
 
 function ttl({ lifetimes, grantSeconds }: ProviderDependencies): Configuration['ttl'] {
+  const { refreshTokenSeconds, refreshTokenAbsoluteSeconds } = lifetimes
   return {
     AuthorizationCode: lifetimes.authorizationCodeSeconds,
     AccessToken: lifetimes.accessTokenSeconds,
@@ -180,10 +174,7 @@ function ttl({ lifetimes, grantSeconds }: ProviderDependencies): Configuration['
     RefreshToken: (_ctx, token) =>
       Math.max(
         1,
-        Math.min(
-          lifetimes.refreshTokenSeconds,
-          lifetimes.refreshTokenAbsoluteSeconds - token.totalLifetime(),
-        ),
+        Math.min(refreshTokenSeconds, refreshTokenAbsoluteSeconds - token.totalLifetime()),
       ),
   }
 }
@@ -196,8 +187,11 @@ function features(dependencies: ProviderDependencies): Configuration['features']
     dPoP: { enabled: false },
     pushedAuthorizationRequests: { enabled: false },
     claimsParameter: { enabled: true },
-    userinfo: { enabled: true },
-    revocation: { enabled: true, allowedPolicy: mayRevokeToken },
+    revocation: {
+      enabled: true,
+      // RFC 7009 §2.1, design 14: the client that a token was issued to, and nobody else.
+      allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
+    },
     introspection: { enabled: true, allowedPolicy: maySeeToken(dependencies) },
     rpInitiatedLogout: {
       enabled: true,

@@ -1,7 +1,6 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
 import { factsOf } from '../clients/client-metadata.ts'
-import type { Grant } from '../grants/access.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
 import { OPENID } from '../scopes/catalogue.ts'
 import { type EngineGrant, newGrantId } from './engine-grant.ts'
@@ -28,20 +27,13 @@ export async function findRememberedGrant(
   const grant = (await dependencies.findGrant(grantId))?.grant
   // A metadata document that changed its name or its redirect addresses inherits no consent.
   if (!grant || grant.documentFingerprint !== facts.document?.fingerprint) return undefined
-  if (!(await isForThisSite(ctx, grant, dependencies))) return undefined
+  const decision = await siteDecision(ctx, dependencies)
+  if (decision.kind === 'bound' ? decision.site.id !== grant.siteId : decision.kind !== 'none') {
+    return undefined
+  }
   const known = await provider.Grant.find(grant.id)
   if (known) await dependencies.grants.prolong(grant)
   return known
-}
-
-async function isForThisSite(
-  ctx: KoaContextWithOIDC,
-  grant: Grant,
-  dependencies: PromptDependencies,
-): Promise<boolean> {
-  const decision = await siteDecision(ctx, dependencies)
-  if (decision.kind === 'bound') return decision.site.id === grant.siteId
-  return decision.kind === 'none'
 }
 
 /**

@@ -24,7 +24,7 @@ export type DemoPeople = ReturnType<typeof demoPeople>
  * Loads the demo campus where it belongs, and refuses to serve it where it does not: its passwords
  * are public, so that a service with it that others can reach would be open to everybody.
  *
- * @returns the accounts to tell a person of; none where the demo campus is not served
+ * @returns the people to tell of; none where the demo campus is not served
  */
 export async function settleDemo(database: Database, settings: DemoSettings): Promise<DemoPeople> {
   const { demoFolder, mayServeDemo, databaseUrl, hashPassword, now } = settings

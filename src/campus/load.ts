@@ -28,7 +28,7 @@ export interface CampusLoading {
   readonly campus: Campus
   readonly hashPassword: (password: string) => Promise<string>
   readonly now: () => number
-  /** Leaves the mark by which `holdsDemoCampus` knows that these accounts are public. */
+  /** Leaves the mark by which `holdsDemoCampus` knows that the passwords of these people are public. */
   readonly demo?: boolean
 }
 

@@ -142,7 +142,7 @@ function repeated(list: List, fields: readonly string[]): string[] {
   })
 }
 
-/** Two spellings of an e-mail address are one account. */
+/** Two spellings of an e-mail address are one person. */
 function spelledOnce(field: string | undefined, value: string): string {
   return field === 'email' ? canonicalEmail(value) : value
 }

@@ -10,11 +10,11 @@ import type { RelyingParty, Tokens } from './relying-party.ts'
 const CALLBACK_PATH = '/callback'
 const SIGN_IN_TIMEOUT_MS = 5 * 60_000
 
-/** Signs an account in through the real pages, without a browser. */
-export async function signInWithoutBrowser(party: RelyingParty, account: Answers): Promise<Tokens> {
+/** Signs a person in through the real pages, without a browser. */
+export async function signInWithoutBrowser(party: RelyingParty, answers: Answers): Promise<Tokens> {
   // Nothing listens there: the answer is read from the redirect itself.
   const authorization = await party.begin(`http://${loopbackAddress}:8400${CALLBACK_PATH}`)
-  const person = makeHeadlessPerson(account)
+  const person = makeHeadlessPerson(answers)
   return await authorization.finish(
     await person.authorize(authorization.start, authorization.redirectUri),
   )

@@ -12,8 +12,8 @@ verifies the id_token, and prints the tokens with a request that works.
 
   --base-url URL    the service (http://127.0.0.1:3000, or BASE_URL)
   --client ID       client_id (northlight-notes, the demo's public member application)
-  --account LOGIN   demo account that signs in (sam@northlight.example)
-  --password TEXT   its password, when it is not a demo account
+  --account LOGIN   demo person who signs in (sam@northlight.example)
+  --password TEXT   its password, when it is none of the demo people
   --scope NAMES     scopes, separated by spaces (openid profile email account:read account:write)
   --browser         opens the pages for you to sign in, instead of signing in without a browser
   --json            prints one JSON object and nothing else
@@ -55,7 +55,7 @@ async function run(): Promise<void> {
   }
 }
 
-/** The account's password; the demo's are public and stand in its data. */
+/** The person's password; the demo's are public and stand in its data. */
 async function accountOf(baseUrl: string): Promise<{ login: string; password: string }> {
   const { account: login, password } = values
   if (password !== undefined) return { login, password }
@@ -65,5 +65,5 @@ async function accountOf(baseUrl: string): Promise<{ login: string; password: st
   const folder = new URL('../../config/demo', import.meta.url).pathname
   const known = demoPeople(await readCampusFolder(folder)).find((row) => row.login === login)
   if (known) return { login, password: known.password }
-  throw new Error(`${login} is not a demo account: give --password`)
+  throw new Error(`${login} is none of the demo people: give --password`)
 }

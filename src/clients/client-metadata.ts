@@ -4,7 +4,7 @@ import { type Client, scopesOf } from './client.ts'
 import { matchesSecret } from './secret.ts'
 
 /**
- * How a client of ours is presented to the engine, and read back from it. Policy becomes metadata:
+ * How a client of ours is shown to the engine, and read back from it. Policy becomes metadata:
  * above all `scope`, which the engine enforces at every authorization request (design 2).
  */
 export const extraClientProperties = [
@@ -63,9 +63,9 @@ function grantTypesOf({ origin, grantTypes }: Client): string[] {
 export function compareSecretsByDigest(provider: Provider): void {
   provider.Client.prototype.compareClientSecret = function compareClientSecret(
     this: EngineClient,
-    presented: string,
+    secret: string,
   ) {
-    return matchesSecret(presented, String(this['x_secret_digests'] ?? '').split(' '))
+    return matchesSecret(secret, String(this['x_secret_digests'] ?? '').split(' '))
   }
 }
 

@@ -22,8 +22,8 @@ export function digestSecret(secret: string): string {
 }
 
 /** Whether the secret is one of those with these digests, in a time that does not tell how nearly. */
-export function matchesSecret(presented: string, digests: readonly string[]): boolean {
-  const digest = Buffer.from(digestSecret(presented))
+export function matchesSecret(secret: string, digests: readonly string[]): boolean {
+  const digest = Buffer.from(digestSecret(secret))
   let matches = false
   for (const candidate of digests) {
     const expected = Buffer.from(candidate)

@@ -97,7 +97,7 @@ export const environmentVariables = z.object({
     'yes: the last address of X-Forwarded-For is the caller (set it behind a proxy of yours only).',
   ),
   DEMO_DATA: oneOf('auto', 'auto', 'on', 'off').describe(
-    'auto: the demo campus is loaded into an empty embedded database on a loopback address; on: demo accounts are accepted anywhere; off: never.',
+    'auto: the demo campus is loaded into an empty embedded database on a loopback address; on: the demo people are accepted anywhere; off: never.',
   ),
   CONFIG_DIR: z.string().optional().meta({
     shown: './config',

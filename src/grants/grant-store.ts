@@ -12,7 +12,7 @@ import type { Schema } from '../store/schema.ts'
  * engine's Grant model is served from it, and who writes one is `authorization/`.
  *
  * Ending a grant is a mark on its row, effective at once in every process: each use of a code or
- * token asks for the row, so that none that is being issued at the same moment slips through.
+ * token asks for the row, so that none that is being issued at the same time slips through.
  */
 export interface NewGrant {
   readonly id: string
@@ -80,7 +80,7 @@ const DAY_MS = 86_400_000
 // Small enough for the time limit of a statement.
 const PRUNED_ROWS_MAX = 1000
 
-/** The day of a moment, as `oauth_grant_day.day` has it. */
+/** The day of a time, as `oauth_grant_day.day` has it. */
 export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }

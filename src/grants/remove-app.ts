@@ -18,11 +18,11 @@ export async function removeApp(
     const ended = await endGrants(trx, line, { reason: 'the person removed it', nowMs: actor.now })
     if (ended.length === 0) return ended
     await recordAuditEvent(trx, actor, {
-      action: 'connection.remove',
+      action: 'grant.remove',
       subject: { kind: 'application', id: line.clientId },
       siteId: line.siteId,
-      before: { connections: ended.length },
-      after: { connections: 0 },
+      before: { grants: ended.length },
+      after: { grants: 0 },
     })
     return ended
   })

@@ -11,7 +11,7 @@ export interface ErrorBody {
 }
 
 /**
- * The one door by which errors of our own routes leave; the engine has its own, and calls
+ * The one way by which errors of our own routes leave; the engine has its own, and calls
  * `sendError` too. A refusal says what it is; a fault says only its id, and is logged with its cause.
  */
 export function errorHandler(): Middleware {

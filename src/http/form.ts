@@ -14,8 +14,8 @@ export function checkFormToken(ctx: Context, token: string): void {
   const site = ctx.get('sec-fetch-site')
   if (site !== '' && site !== 'same-origin' && site !== 'none') throw foreignForm()
   const expected = Buffer.from(token)
-  const presented = Buffer.from(formField(ctx, 'csrf'))
-  if (presented.length !== expected.length || !timingSafeEqual(presented, expected)) {
+  const sent = Buffer.from(formField(ctx, 'csrf'))
+  if (sent.length !== expected.length || !timingSafeEqual(sent, expected)) {
     throw foreignForm()
   }
 }

@@ -7,7 +7,7 @@ export const ANSWER_LENGTH_MAX = 1_000_000
 
 /**
  * Runs a tool. What the caller can mend is an answer marked as an error, which a model reads and acts
- * upon (MCP, tools: error handling); refusals and faults are thrown to the front door.
+ * upon (MCP, tools: error handling); refusals and faults are thrown to the route.
  */
 export async function callTool(
   tool: Tool,

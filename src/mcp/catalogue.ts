@@ -3,9 +3,9 @@ import { LRUCache } from 'lru-cache'
 
 import type { BearerToken } from '../resource-server/verdict.ts'
 import { memberTools } from './member-tools.ts'
-import { offerTools } from './operator-offers.ts'
+import { productTools } from './operator-offers.ts'
 import { peopleTools } from './operator-people.ts'
-import { schoolTools } from './operator-school.ts'
+import { siteTools } from './operator-school.ts'
 import { publicTools } from './public-tools.ts'
 import { describeTool, isOpen, once, scopesOf, type Tool } from './tool.ts'
 
@@ -13,8 +13,8 @@ import { describeTool, isOpen, once, scopesOf, type Tool } from './tool.ts'
 export const toolCatalogue: readonly Tool[] = [
   ...publicTools,
   ...memberTools,
-  ...schoolTools,
-  ...offerTools,
+  ...siteTools,
+  ...productTools,
   ...peopleTools,
 ]
 

@@ -22,14 +22,14 @@ import {
   isoTime,
   isoTimeOrNull,
   listAnswer,
-  moment,
   pageArguments,
   pageOf,
   slugArgument,
+  timestamp,
 } from './shapes.ts'
 import { type Tool, ToolProblem } from './tool.ts'
 
-const draft = moment.nullable().describe('Null for a draft.')
+const draft = timestamp.nullable().describe('Null for a draft.')
 
 const course = z.strictObject({
   id: z.string(),
@@ -37,7 +37,7 @@ const course = z.strictObject({
   title: z.string(),
   summary: z.string(),
   publishedAt: draft,
-  createdAt: moment,
+  createdAt: timestamp,
   lectureCount: count,
   buyerCount: count,
 })
@@ -117,7 +117,7 @@ const digitalProduct = z.strictObject({
   summary: z.string(),
   fileName: z.string(),
   publishedAt: draft,
-  createdAt: moment,
+  createdAt: timestamp,
   buyerCount: count,
 })
 
@@ -157,10 +157,10 @@ const event = z.strictObject({
   title: z.string(),
   summary: z.string(),
   location: z.string().nullable().describe('Null while no place is settled.'),
-  startsAt: moment,
-  endsAt: moment,
+  startsAt: timestamp,
+  endsAt: timestamp,
   publishedAt: draft,
-  createdAt: moment,
+  createdAt: timestamp,
   registrationCount: count.describe('Registrations that were not cancelled.'),
 })
 
@@ -195,7 +195,7 @@ const eventTools = [
 ]
 
 /** What the site offers. */
-export const offerTools: readonly Tool[] = [
+export const productTools: readonly Tool[] = [
   ...courseTools,
   ...curriculumTools,
   ...digitalProductTools,

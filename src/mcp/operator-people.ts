@@ -21,9 +21,9 @@ import {
   isoTime,
   isoTimeOrNull,
   listAnswer,
-  moment,
   pageArguments,
   pageOf,
+  timestamp,
 } from './shapes.ts'
 import { type Tool, ToolProblem } from './tool.ts'
 
@@ -32,7 +32,7 @@ const person = { id: z.string(), name: z.string(), email: z.string() }
 const member = z.strictObject({
   ...person,
   roles: z.array(z.string()).describe('The roles that the person holds at this site.'),
-  memberSince: moment,
+  memberSince: timestamp,
 })
 
 const memberTools = [
@@ -67,15 +67,15 @@ const memberTools = [
 
 const student = {
   ...person,
-  studentSince: moment,
+  studentSince: timestamp,
   enrolledCourseCount: count.describe('How many courses of this site the person bought.'),
 }
 
 const enrolment = z.strictObject({
   courseSlug: z.string(),
   courseTitle: z.string(),
-  purchasedAt: moment,
-  expiresAt: moment.nullable().describe('Null for lifetime access.'),
+  purchasedAt: timestamp,
+  expiresAt: timestamp.nullable().describe('Null for lifetime access.'),
 })
 
 const studentTools = [
@@ -114,7 +114,7 @@ const studentTools = [
 const lecturer = z.strictObject({
   ...person,
   picture: z.string().nullable(),
-  lecturerSince: moment,
+  lecturerSince: timestamp,
   courses: z.array(z.string()).describe("Slugs of the site's courses that the person teaches."),
 })
 

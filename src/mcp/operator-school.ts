@@ -1,16 +1,21 @@
 import { z } from 'zod'
 
 import { readScope } from '../scopes/catalogue.ts'
-import { findOrder, findSchool, listOrders, type SiteOrder } from '../sites/operator-school.ts'
+import {
+  findOrder,
+  findSiteSettings,
+  listOrders,
+  type SiteOrder,
+} from '../sites/operator-school.ts'
 import { operatorTool, siteOf } from './operator.ts'
 import {
   count,
   isoTime,
   isoTimeOrNull,
   listAnswer,
-  moment,
   pageArguments,
   pageOf,
+  timestamp,
 } from './shapes.ts'
 import { type Tool, ToolProblem } from './tool.ts'
 
@@ -24,11 +29,11 @@ const getSchool = operatorTool({
     id: z.string(),
     slug: z.string(),
     name: z.string(),
-    createdAt: moment,
+    createdAt: timestamp,
     features: z.array(z.string()).describe('Beta features that are switched on.'),
   }),
   run: async (_none, call) => {
-    const school = await call.parts.read((db) => findSchool(db, siteOf(call)))
+    const school = await call.parts.read((db) => findSiteSettings(db, siteOf(call)))
     if (!school) throw new ToolProblem('The site of this token is gone.')
     return { ...school, createdAt: isoTime(school.createdAt), features: [...school.features] }
   },
@@ -36,13 +41,13 @@ const getSchool = operatorTool({
 
 const order = {
   number: z.string(),
-  placedAt: moment,
+  placedAt: timestamp,
   customer: z.strictObject({ id: z.string(), name: z.string() }),
   totalCents: z.int().describe('In hundredths of the currency.'),
   currency: z.string(),
   couponCode: z.string().nullable(),
   invoiceNumber: z.string().nullable(),
-  refundedAt: moment.nullable().describe('Null for an order that was not refunded.'),
+  refundedAt: timestamp.nullable().describe('Null for an order that was not refunded.'),
 }
 
 const item = z.strictObject({
@@ -94,7 +99,7 @@ const orderTools = [
 ]
 
 /** The site itself, and its orders. */
-export const schoolTools: readonly Tool[] = [getSchool, ...orderTools]
+export const siteTools: readonly Tool[] = [getSchool, ...orderTools]
 
 function orderOf(row: SiteOrder) {
   const { number, placedAt, customerId, customerName, refundedAt, ...rest } = row

@@ -15,10 +15,10 @@ import {
   count,
   isoTime,
   listAnswer,
-  moment,
   pageArguments,
   pageOf,
   slugArgument,
+  timestamp,
 } from './shapes.ts'
 import { defineTool, type Tool, type ToolCall, ToolProblem } from './tool.ts'
 
@@ -30,7 +30,7 @@ const publicCourse = {
   slug: z.string(),
   title: z.string(),
   summary: z.string(),
-  publishedAt: moment,
+  publishedAt: timestamp,
   lectureCount: count,
 }
 

@@ -17,7 +17,7 @@ import type { ToolParts } from './tool.ts'
 /** One request on its way through the SDK: who sent it, and what went wrong inside. */
 export interface Exchange {
   readonly caller: BearerToken | undefined
-  /** An error of a tool that is not for the caller's eyes; the front door answers it. */
+  /** An error of a tool that is not for the caller's eyes; the route answers it. */
   failure?: unknown
 }
 
@@ -29,7 +29,7 @@ const SUBSCRIPTIONS_MAX = 64
  * 2026-07-28, and the family of 2025 without sessions. A new `Server` of two handlers is made for
  * each request and shares nothing with another, so that no caller's state can reach the next.
  *
- * The SDK decides nothing about tokens: whoever calls has been judged by the front door.
+ * The SDK decides nothing about tokens: whoever calls has been judged by the route.
  */
 export function makeToolServer(parts: ToolParts) {
   const exchanges = new WeakMap<Request, Exchange>()
@@ -52,7 +52,7 @@ export function makeToolServer(parts: ToolParts) {
 }
 
 function serverFor(exchange: Exchange | undefined, parts: ToolParts): Server {
-  if (!exchange) throw new Error('a request came to the tools past the front door')
+  if (!exchange) throw new Error('a request came to the tools past the route')
   const { caller } = exchange
   const { name, version, baseUrl } = parts.service
   const server = new Server(

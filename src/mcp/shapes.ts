@@ -40,8 +40,8 @@ export function idArgument(of: string) {
     .describe(`Id of ${of}.`)
 }
 
-/** A moment in an answer: ISO 8601 in UTC. */
-export const moment = z.string().meta({ format: 'date-time' })
+/** A time in an answer: ISO 8601 in UTC. */
+export const timestamp = z.string().meta({ format: 'date-time' })
 
 /** A number of things. */
 export const count = z.int().min(0)

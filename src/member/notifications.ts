@@ -5,7 +5,7 @@ import { type Membership, pagedList, type RowOf } from './paged-list.ts'
 
 /**
  * A member's inbox at one site. Every change can be repeated, in parallel too: each is one statement
- * that names the person and the site, keeps the first moment it finds, and so has nothing to undo.
+ * that names the person and the site, keeps the first time it finds, and so has nothing to undo.
  */
 
 /** Far more than the topics of a site; it only keeps an answer bounded. */

@@ -10,7 +10,7 @@ export type DocumentReviews = ReturnType<typeof makeDocumentReviews>
 /**
  * What operators decide about clients of metadata documents. It takes effect at the next request,
  * because nothing of it is cached: a block ends what the client holds, an approval opens the write
- * scopes, for the name and the redirect addresses that the document has at that moment.
+ * scopes, for the name and the redirect addresses that the document has at that time.
  */
 export function makeDocumentReviews({ kysely }: Database) {
   return {
@@ -69,8 +69,8 @@ export function makeDocumentReviews({ kysely }: Database) {
           action: review === 'approved' ? 'document_client.approved' : 'document_client.blocked',
           subject: { kind: 'document_client', id: clientId },
           siteId: undefined,
-          before: { standing: stateOf(row) },
-          after: { standing: review, fingerprint: row.fingerprint },
+          before: { review: stateOf(row) },
+          after: { review, fingerprint: row.fingerprint },
         })
         return true
       })

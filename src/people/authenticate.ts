@@ -16,7 +16,7 @@ export interface SignInAttempt extends Attempt {
 }
 
 export interface SignInDependencies {
-  readonly accounts: PersonStore
+  readonly store: PersonStore
   readonly passwords: Passwords
   readonly limits: AttemptLimits
 }
@@ -28,7 +28,7 @@ const LOGIN_LENGTH_MAX = 320
 const PASSWORD_LENGTH_MAX = 1024
 
 /**
- * Checks an e-mail address and a password. Unknown address, wrong password and disabled account
+ * Checks an e-mail address and a password. Unknown address, wrong password and disabled person
  * take the same path, the same time and the same answer.
  */
 export function makeSignIn(dependencies: SignInDependencies): SignInService {
@@ -52,9 +52,9 @@ export function makeSignIn(dependencies: SignInDependencies): SignInService {
 async function check(
   login: string,
   password: string,
-  { accounts, passwords }: SignInDependencies,
+  { store, passwords }: SignInDependencies,
 ): Promise<SignIn> {
-  const credentials = await accounts.findCredentials(login)
+  const credentials = await store.findCredentials(login)
   try {
     const matches = await passwords.verify(credentials?.passwordHash, password)
     if (!credentials || !matches || credentials.disabled) return { kind: 'refused' }

@@ -1,5 +1,5 @@
 /**
- * The form of an e-mail address by which an account is found and kept unique. Case and the order of
+ * The form of an e-mail address by which a person is found and kept unique. Case and the order of
  * combining marks do not matter; nothing else is folded, because a wider folding (full-width signs,
  * dots) would let one address stand for another person's.
  */

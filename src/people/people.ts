@@ -5,7 +5,7 @@ import { makeSignIn, type SignInService } from './authenticate.ts'
 import { makePasswords, type PasswordLimits, type Passwords } from './password.ts'
 import { makePersonStore, type PersonStore } from './person-store.ts'
 
-/** Who has an account here, and how they show that they are it. */
+/** Who the people are, and how they show that they are it. */
 export interface People extends Pick<PersonStore, 'findPerson' | 'signOutEverywhere'> {
   readonly signIn: SignInService
   readonly hashPassword: Passwords['hash']
@@ -19,12 +19,12 @@ export interface PeoplePorts {
 }
 
 export function makePeople({ database, redis, policy }: PeoplePorts): People {
-  const accounts = makePersonStore(database)
+  const store = makePersonStore(database)
   const passwords = makePasswords(policy)
   return {
-    findPerson: accounts.findPerson,
-    signOutEverywhere: accounts.signOutEverywhere,
-    signIn: makeSignIn({ accounts, passwords, limits: makeAttemptLimits(policy, redis) }),
+    findPerson: store.findPerson,
+    signOutEverywhere: store.signOutEverywhere,
+    signIn: makeSignIn({ store, passwords, limits: makeAttemptLimits(policy, redis) }),
     hashPassword: passwords.hash,
   }
 }

@@ -12,7 +12,7 @@ import { makeSignedInPages, type SignedInPages } from './signed-in-pages.ts'
 export interface OwnPagesPorts extends SessionPorts, PendingSignInPorts {
   readonly serviceName: string
   readonly cursors: Cursors
-  /** The application with the keys of this moment. */
+  /** The application with the keys that sign now. */
   readonly handler: () => RequestListener
 }
 

@@ -17,7 +17,7 @@ export type OwnFetch = (
  * same endpoint as a stranger's, yet need no network: behind a proxy a service can often not reach
  * itself under its own address, and it would occupy a second connection for each sign-in.
  *
- * @param handler the application with the keys of this moment
+ * @param handler the application with the keys that sign now
  */
 export function makeOwnFetch(handler: () => RequestListener): OwnFetch {
   return async (address, { method, headers, body }) => {

@@ -7,7 +7,7 @@ import { catalogue, findScope, type Scope } from './catalogue.ts'
  */
 export type ClientOrigin = 'site' | 'integration' | 'loopback' | 'document'
 
-export interface ScopeStanding {
+export interface ScopeStatus {
   readonly origin: ClientOrigin
   /** What the operator chose for a site client; absent for every other origin. */
   readonly chosen?: readonly string[]
@@ -20,7 +20,7 @@ export interface ScopeStanding {
  * Authentication 6 and 8). The answer becomes the client's own `scope`, so that the engine itself
  * refuses a request for more with `invalid_scope` and never drops an account or write scope silently.
  */
-export function decideScopes({ origin, chosen, reviewed }: ScopeStanding): string[] {
+export function decideScopes({ origin, chosen, reviewed }: ScopeStatus): string[] {
   return catalogue
     .filter((scope) => isOpen(scope, origin, reviewed === true))
     .filter((scope) => scope.access === 'identity' || !chosen || chosen.includes(scope.name))

@@ -7,7 +7,7 @@ import {
 } from '../store/keyset.ts'
 
 /** The site itself, as its operator sees it. */
-export interface School {
+export interface SiteSettings {
   readonly id: string
   readonly slug: string
   readonly name: string
@@ -36,10 +36,10 @@ export interface OrderItem {
   readonly title: string
 }
 
-export async function findSchool(
+export async function findSiteSettings(
   { kysely }: Database,
   siteId: string,
-): Promise<School | undefined> {
+): Promise<SiteSettings | undefined> {
   const rows = await kysely
     .selectFrom('site')
     .leftJoin('site_feature', 'site_feature.site_id', 'site.id')

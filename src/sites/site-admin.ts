@@ -34,7 +34,7 @@ export async function findAdminSite({ kysely }: Database, slug: string, personId
       slug: row.slug,
       name: row.name,
       /** When MCP connections was switched on; undefined while it is off. */
-      connectionsOnSince: row.enabled_at ?? undefined,
+      mcpConnectionsOnSince: row.enabled_at ?? undefined,
       roles: rows.flatMap(({ role }) => role ?? []),
     }
   )

@@ -4,6 +4,14 @@ import { sha256 } from '../store/digest.ts'
 import type { StateAdapter, StateStore } from '../store/state.ts'
 import type { Resources } from './resource-indicators.ts'
 
+/** A model of our own: marks of revoked access tokens, under the digest of the token. */
+const MARKS = 'RevokedAccessToken'
+
+/** How long an access token is remembered after its end. */
+const ENDED_KEPT_SECONDS = 600
+
+export type AccessTokens = ReturnType<typeof makeAccessTokens>
+
 /**
  * What becomes of tokens: the exchange of a code, refresh, claims, revocation and introspection are a
  * file each in this folder, and here is the access token. Its records stay for a while after their
@@ -11,25 +19,14 @@ import type { Resources } from './resource-indicators.ts'
  * whoever reads the log wants to know whether a client kept using a token that had expired, one that
  * was revoked, or one that this service never issued.
  */
-export interface AccessTokens {
-  /** The record of a token, also after its end. One round trip. */
-  find(token: string): Promise<AdapterPayload | undefined>
-  /** Why the store does not know a token. One round trip, made for refused tokens only. */
-  whyUnknown(token: string): Promise<string>
-}
-
-/** How long an access token is remembered after its end. */
-const ENDED_KEPT_SECONDS = 600
-
-/** A model of our own: marks of revoked access tokens, under the digest of the token. */
-const MARKS = 'RevokedAccessToken'
-
-export function makeAccessTokens(state: StateStore): AccessTokens {
+export function makeAccessTokens(state: StateStore) {
   const records = state.adapterFor('AccessToken')
   const marks = state.adapterFor(MARKS)
   return {
-    find: async (token) => await records.find(token),
-    async whyUnknown(token) {
+    /** The record of a token, also after its end. One round trip. */
+    find: (token: string) => records.find(token),
+    /** Why the store does not know a token. One round trip, made for refused tokens only. */
+    async whyUnknown(token: string): Promise<string> {
       return (await marks.find(sha256(token)))
         ? 'the token was revoked'
         : 'the token is unknown: never issued, or ended with its grant or long ago'

@@ -1,10 +1,10 @@
 import { type AdapterPayload, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 
 import type { FindGrant } from '../grants/access.ts'
-import { resourceNotGranted, resourceNotRepeated, unknownResource } from '../http/errors.ts'
+import { resourceNotGranted, resourceNotRepeated } from '../http/errors.ts'
 import { needsResource } from '../scopes/policy.ts'
 import type { StateAdapter } from '../store/state.ts'
-import type { Resources } from './resource-indicators.ts'
+import { namedResources, type Resources } from './resource-indicators.ts'
 
 /**
  * Finds a code for its exchange. `resource` is checked before the engine uses the code up (design 3):
@@ -30,13 +30,10 @@ function settleResource(
   stored: AdapterPayload,
   resources: Resources,
 ): void {
-  const params = oidc.params ?? {}
-  const asked = [params['resource'] ?? []].flat().map(String)
-  if (asked.some((resource) => resources.canonical(resource) === undefined)) throw unknownResource()
   const granted = stored['resource']
-  if (asked.length > 0) {
+  if (namedResources(oidc, resources).length > 0) {
     if (!granted) throw resourceNotGranted()
-    params['resource'] = resources.audience
+    Object.assign(oidc.params ?? {}, { resource: resources.audience })
   } else if (granted && needsResource(String(stored.scope ?? '').split(' '))) {
     throw resourceNotRepeated()
   }

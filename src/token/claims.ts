@@ -1,12 +1,11 @@
-import type { FindAccount, KoaContextWithOIDC } from 'oidc-provider'
+import type { FindAccount } from 'oidc-provider'
 
-import type { FindAccess, TokenOfGrant } from '../grants/access.ts'
+import type { FindAccess, PersonFacts, TokenOfGrant } from '../grants/access.ts'
 import { logFields } from '../http/request-log.ts'
-import type { Person } from '../people/person-store.ts'
 
 /**
  * The claims of a person (specification, UserInfo / id_token claims). With a token or code its access
- * is looked up at every use: where it was lost there is no account, which the engine answers with
+ * is looked up at every use: where it was lost there is nobody, which the engine answers with
  * invalid_grant or invalid_token, and `roles` are those held now.
  */
 export const claimsByScope = {
@@ -16,8 +15,11 @@ export const claimsByScope = {
   email: ['email'],
 } as const
 
+/** A person who may sign in; sessions that began before the sign-out are over. */
+type SessionPerson = Omit<PersonFacts, 'picture'> & { readonly signedOutAt?: number | undefined }
+
 export interface ClaimsDependencies {
-  readonly findPerson: (personId: string) => Promise<Person | undefined>
+  readonly findPerson: (personId: string) => Promise<SessionPerson | undefined>
   readonly findAccess: FindAccess
   /** What the conformance suite's clients are told of a person besides (design 26). */
   readonly conformance: SuiteClaims | undefined
@@ -26,6 +28,7 @@ export interface ClaimsDependencies {
 }
 
 export interface SuiteClaims {
+  /** Every standard claim, for whoever signs in through one of the suite's clients. */
   readonly claims: Readonly<Record<string, unknown>>
   covers(clientId: string | undefined): boolean
 }
@@ -38,7 +41,8 @@ export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
     const { grantId, clientId }: TokenOfGrant = token
     const access = await findAccess({ grantId, clientId, accountId: personId }, token.scopes)
     if (access.kind === 'lost') {
-      explain(ctx, access.reason)
+      // The caller learns that the token is of no use; the log says why.
+      logFields(ctx).detail = access.reason
       return undefined
     }
     const { grant, person, roles } = access
@@ -50,9 +54,9 @@ export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
       ...(person.picture !== undefined && { picture: person.picture }),
       ...(grant.siteId !== undefined && { org_id: grant.siteId, roles: [...roles] }),
     }
-    return conformance?.covers(clientId)
-      ? conformanceAccount(claims, conformance.claims)
-      : accountOf(claims)
+    if (!conformance?.covers(clientId)) return accountOf(claims)
+    // The suite warns of profile claims in an id_token, and wants every standard claim at UserInfo.
+    return accountOf({ ...conformance.claims, ...claims }, { sub: person.id })
   }
 }
 
@@ -66,20 +70,9 @@ async function sessionAccount(personId: string, findPerson: ClaimsDependencies['
 
 type Claims = { readonly sub: string } & Record<string, unknown>
 
-function accountOf(claims: Claims) {
-  return { accountId: claims.sub, claims: () => claims }
-}
-
-/** The suite warns of profile claims in an id_token, and wants every standard claim at UserInfo. */
-function conformanceAccount(claims: Claims, standard: Readonly<Record<string, unknown>>) {
+function accountOf(claims: Claims, inIdToken = claims) {
   return {
     accountId: claims.sub,
-    claims: (use: string) =>
-      use === 'id_token' ? { sub: claims.sub } : { ...standard, ...claims },
+    claims: (use: string) => (use === 'id_token' ? inIdToken : claims),
   }
-}
-
-/** The caller learns that the token is of no use; the log says why. */
-function explain(ctx: KoaContextWithOIDC, reason: string): void {
-  logFields(ctx).detail = reason
 }

@@ -14,10 +14,9 @@ import {
   missingParameter,
   resourceNotGranted,
   scopeNotGranted,
-  unknownResource,
 } from '../http/errors.ts'
-import type { StateAdapter } from '../store/state.ts'
-import type { Resources } from './resource-indicators.ts'
+import type { StateStore } from '../store/state.ts'
+import { namedResources, type Resources } from './resource-indicators.ts'
 
 /**
  * The refresh grant (RFC 6749 §6), in place of the engine's, because of what design 10 asks: a token
@@ -31,23 +30,28 @@ import type { Resources } from './resource-indicators.ts'
  * A copy of the store alone derives nothing, since the old token is not in it, only its digest.
  */
 export interface RefreshDependencies {
-  readonly provider: Provider
-  /** The store's compare-and-set on refresh tokens. */
-  readonly consumeOnce: StateAdapter['consumeOnce']
+  readonly state: StateStore
   readonly resources: Resources
-  readonly retrySeconds: number
-  readonly accessTokenSeconds: number
+  readonly lifetimes: { readonly accessTokenSeconds: number; readonly refreshRetrySeconds: number }
   readonly findAccess: FindAccess
-  readonly endGrant: GrantStore['end']
+  readonly grants: Pick<GrantStore, 'end'>
   readonly now: () => number
 }
 
-export type RefreshToken = InstanceType<Provider['RefreshToken']>
-type Grant = InstanceType<Provider['Grant']>
+type RefreshToken = InstanceType<Provider['RefreshToken']>
+
+/** One use of a refresh token, once it was found good. */
+interface Use {
+  readonly value: string
+  readonly token: RefreshToken
+  readonly client: InstanceType<Provider['Client']>
+  readonly grant: InstanceType<Provider['Grant']>
+  readonly scopes: string[]
+}
 
 /** Registers the grant type; its parameters are those of RFC 6749 §6 and RFC 8707 §2.2. */
-export function registerRefreshGrant(dependencies: RefreshDependencies): void {
-  dependencies.provider.registerGrantType(
+export function registerRefreshGrant(provider: Provider, dependencies: RefreshDependencies): void {
+  provider.registerGrantType(
     'refresh_token',
     async (ctx) => await answerRefresh(ctx, dependencies),
     ['refresh_token', 'scope', 'resource'],
@@ -59,52 +63,44 @@ async function answerRefresh(
   ctx: KoaContextWithOIDC,
   dependencies: RefreshDependencies,
 ): Promise<void> {
-  const presented = ctx.oidc.params?.['refresh_token']
-  const { client } = ctx.oidc
-  if (typeof presented !== 'string' || !client) throw missingParameter('refresh_token')
-  const token = await findToken(ctx, presented, dependencies)
-  checkResource(ctx, token, dependencies.resources)
-  const scopes = narrowScopes(ctx, token)
-  const access = await dependencies.findAccess(token, token.scopes)
-  if (access.kind === 'lost') throw invalidGrant(access.reason)
-  const grant = await findGrant(token, dependencies.provider)
-
-  const seed = await consume(ctx, { token, presented, grant }, dependencies)
-  const family = { client, token, grant, scopes }
-  const next = successorOf(family, successorId(seed, presented), dependencies)
-  const accessJti = derive(seed, `access ${scopes.join(' ')} ${presented}`)
-  const accessToken = accessTokenOf(family, accessJti, dependencies)
+  const use = await checkUse(ctx, dependencies)
+  const seed = await consume(ctx, use, dependencies)
+  const next = successorOf(ctx, use, seed)
+  const accessToken = accessTokenOf(ctx, { ...use, seed }, dependencies)
   ctx.oidc.entity('AccessToken', accessToken)
   const access_token = await accessToken.save()
   // The last write: a successor in the store says that the answer was complete (`wasAnswered`).
   const refresh_token = await next.save()
   ctx.body = {
     access_token,
-    expires_in: dependencies.accessTokenSeconds,
+    expires_in: dependencies.lifetimes.accessTokenSeconds,
     refresh_token,
     scope: accessToken.scope,
     token_type: 'Bearer',
   }
 }
 
-async function findToken(
-  ctx: KoaContextWithOIDC,
-  presented: string,
-  { provider }: RefreshDependencies,
-): Promise<RefreshToken> {
-  const token = await provider.RefreshToken.find(presented, { ignoreExpiration: true })
+async function checkUse(
+  { oidc }: KoaContextWithOIDC,
+  { resources, findAccess }: RefreshDependencies,
+): Promise<Use> {
+  const { client, provider } = oidc
+  const value = oidc.params?.['refresh_token']
+  if (typeof value !== 'string' || !client) throw missingParameter('refresh_token')
+  const token = await provider.RefreshToken.find(value, { ignoreExpiration: true })
   if (!token) throw invalidGrant('the refresh token is unknown')
   // RFC 6749 §6: a refresh token is bound to the client that it was issued to.
-  if (token.clientId !== ctx.oidc.client?.clientId) throw invalidGrant('another client holds it')
+  if (token.clientId !== client.clientId) throw invalidGrant('another client holds it')
   if (token.isExpired) throw invalidGrant('the refresh token has expired')
-  ctx.oidc.entity('RefreshToken', token)
-  return token
-}
-
-function checkResource(ctx: KoaContextWithOIDC, token: RefreshToken, resources: Resources): void {
-  const asked = [ctx.oidc.params?.['resource'] ?? []].flat().map(String)
-  if (asked.some((resource) => resources.canonical(resource) === undefined)) throw unknownResource()
-  if (asked.length > 0 && !token.resource) throw resourceNotGranted()
+  oidc.entity('RefreshToken', token)
+  if (namedResources(oidc, resources).length > 0 && !token.resource) throw resourceNotGranted()
+  const scopes = narrowScopes(oidc, token)
+  const access = await findAccess(token, token.scopes)
+  if (access.kind === 'lost') throw invalidGrant(access.reason)
+  // The grant as the engine sees it: the same look at it was found to be good just now.
+  const grant = await provider.Grant.find(token.grantId ?? '')
+  if (!grant) throw invalidGrant('the grant has ended')
+  return { value, token, client, grant, scopes }
 }
 
 /**
@@ -112,11 +108,14 @@ function checkResource(ctx: KoaContextWithOIDC, token: RefreshToken, resources: 
  * the client may not request any more, because an operator withdrew it, is granted no longer either
  * (design 2).
  */
-function narrowScopes(ctx: KoaContextWithOIDC, token: RefreshToken): string[] {
-  const allowed = ctx.oidc.client?.scope?.split(' ') ?? []
+function narrowScopes(
+  { client, params }: KoaContextWithOIDC['oidc'],
+  token: RefreshToken,
+): string[] {
+  const allowed = client?.scope?.split(' ') ?? []
   const granted = [...token.scopes].filter((scope) => allowed.includes(scope))
   if (granted.length === 0) throw invalidGrant('the client may request none of its scopes any more')
-  const asked = ctx.oidc.params?.['scope']
+  const asked = params?.['scope']
   if (typeof asked !== 'string') return granted
   const scopes = asked.split(' ').filter(Boolean)
   const missing = scopes.filter((scope) => !granted.includes(scope))
@@ -124,35 +123,23 @@ function narrowScopes(ctx: KoaContextWithOIDC, token: RefreshToken): string[] {
   return granted.filter((scope) => scopes.includes(scope))
 }
 
-/** The grant as the engine sees it. Its access was found to be good just now, by the same look at it. */
-async function findGrant(token: RefreshToken, provider: Provider): Promise<Grant> {
-  const grant = await provider.Grant.find(token.grantId ?? '')
-  if (!grant) throw invalidGrant('the grant has ended')
-  return grant
-}
-
-interface Use {
-  readonly token: RefreshToken
-  readonly presented: string
-  readonly grant: Grant
-}
-
 /** Marks the token as used, or finds when it was; within the retry window both go on alike. */
 async function consume(
   ctx: KoaContextWithOIDC,
-  { token, presented, grant }: Use,
-  dependencies: RefreshDependencies,
+  { value, token, grant }: Use,
+  { state, grants, lifetimes, now }: RefreshDependencies,
 ): Promise<string> {
-  const { provider, consumeOnce, endGrant, retrySeconds, now } = dependencies
-  const consumption = await consumeOnce(presented, randomBytes(32).toString('base64url'))
+  const { provider } = ctx.oidc
+  const refreshTokens = state.adapterFor('RefreshToken')
+  const consumption = await refreshTokens.consumeOnce(value, randomBytes(32).toString('base64url'))
   if (!consumption) throw invalidGrant('the refresh token is unknown')
   if (consumption.first) provider.emit('refresh_token.consumed', token)
   else if (
-    now() - consumption.consumedAtMs > retrySeconds * 1000 &&
-    (await wasAnswered(consumption.seed, presented, provider))
+    now() - consumption.consumedAtMs > lifetimes.refreshRetrySeconds * 1000 &&
+    (await wasAnswered(successorId(consumption.seed, value), provider))
   ) {
     // RFC 9700 §4.14.2: a replaced token that comes back means that one of two holders is a thief.
-    await endGrant({ id: grant.jti }, 'a used refresh token came back')
+    await grants.end({ id: grant.jti }, 'a used refresh token came back')
     provider.emit('grant.revoked', ctx, grant.jti)
     throw invalidGrant('the refresh token was used before: the grant has been ended')
   }
@@ -165,61 +152,46 @@ async function consume(
  * only, and must not lose the grant for coming back after an outage that lasted longer than the
  * retry window. A successor outlives the token that it replaced, so that it cannot have expired.
  */
-async function wasAnswered(seed: string, presented: string, provider: Provider): Promise<boolean> {
-  const successor = await provider.RefreshToken.find(successorId(seed, presented), {
-    ignoreExpiration: true,
-  })
-  return successor !== undefined
+async function wasAnswered(successor: string, { RefreshToken }: Provider): Promise<boolean> {
+  return (await RefreshToken.find(successor, { ignoreExpiration: true })) !== undefined
 }
 
-/** What a refresh continues. */
-interface Family {
-  readonly client: InstanceType<Provider['Client']>
-  readonly token: RefreshToken
-  readonly grant: Grant
-  readonly scopes: readonly string[]
-}
-
-function successorOf(
-  { client, token, grant }: Family,
-  jti: string,
-  { provider }: RefreshDependencies,
-): RefreshToken {
-  const { accountId, acr, amr, authTime, claims, expiresWithSession, iiat } = token
-  const { gty, nonce, resource, rotations = 0, scope = '', sessionUid, sid } = token
-  return new provider.RefreshToken({
+function successorOf({ oidc }: KoaContextWithOIDC, use: Use, seed: string): RefreshToken {
+  const { accountId, acr, amr, authTime, claims, expiresWithSession, iiat } = use.token
+  const { gty, nonce, resource, rotations = 0, scope = '', sessionUid, sid } = use.token
+  return new oidc.provider.RefreshToken({
     ...{ accountId, acr, amr, authTime, claims, expiresWithSession, iiat },
     ...{ gty: gtyOf(gty), nonce, resource, scope, sessionUid, sid },
-    client,
-    grantId: grant.jti,
+    client: use.client,
+    grantId: use.grant.jti,
     rotations: rotations + 1,
-    jti,
+    jti: successorId(seed, use.value),
   })
 }
 
 function accessTokenOf(
-  { client, token, grant, scopes }: Family,
-  jti: string,
-  { provider, resources, accessTokenSeconds, retrySeconds }: RefreshDependencies,
+  { oidc }: KoaContextWithOIDC,
+  { value, token, client, grant, scopes, seed }: Use & { readonly seed: string },
+  { resources, lifetimes }: RefreshDependencies,
 ) {
-  const access = new provider.AccessToken({
+  const access = new oidc.provider.AccessToken({
     accountId: token.accountId,
     client,
     // A repeated answer says `expires_in` anew; the token lives as much longer, so that it is true.
-    expiresIn: accessTokenSeconds + retrySeconds,
+    expiresIn: lifetimes.accessTokenSeconds + lifetimes.refreshRetrySeconds,
     grantId: grant.jti,
     gty: gtyOf(token.gty),
     sessionUid: token.sessionUid,
-    jti,
+    jti: derive(seed, `access ${scopes.join(' ')} ${value}`),
   })
   // The engine settles the format together with the id, which is given here.
   Object.assign(access, { format: 'opaque' })
   if (token.resource) {
     access.setAudience(resources.audience)
-    access.scope = grant.getResourceScopeFiltered(resources.audience, [...scopes])
+    access.scope = grant.getResourceScopeFiltered(resources.audience, scopes)
   } else {
     access.claims = token.claims
-    access.scope = grant.getOIDCScopeFiltered([...scopes])
+    access.scope = grant.getOIDCScopeFiltered(scopes)
   }
   return access
 }
@@ -228,11 +200,11 @@ function gtyOf(gty: string | undefined): string {
   return gty?.endsWith('refresh_token') ? gty : `${gty ?? ''} refresh_token`.trim()
 }
 
-function successorId(seed: string, presented: string): string {
-  return derive(seed, `refresh ${presented}`)
+function successorId(seed: string, value: string): string {
+  return derive(seed, `refresh ${value}`)
 }
 
-/** 256 bits that follow from the seed and what is presented, in the form of the engine's own tokens. */
+/** 256 bits that follow from the seed and the use, in the form of the engine's own tokens. */
 function derive(seed: string, use: string): string {
   return createHmac('sha256', seed).update(use).digest('base64url')
 }

@@ -1,4 +1,4 @@
-import type { Configuration } from 'oidc-provider'
+import type { Configuration, KoaContextWithOIDC } from 'oidc-provider'
 
 import { resourceRequired, unknownResource } from '../http/errors.ts'
 import { needsOperator, needsResource } from '../scopes/policy.ts'
@@ -32,6 +32,16 @@ export function makeResources(baseUrl: string, protectedPaths: readonly string[]
       return known ? baseUrl : undefined
     },
   }
+}
+
+/** The resources that a token request names; one of another origin is refused. */
+export function namedResources(
+  { params }: KoaContextWithOIDC['oidc'],
+  resources: Resources,
+): string[] {
+  const named = [params?.['resource'] ?? []].flat().map(String)
+  if (named.some((resource) => resources.canonical(resource) === undefined)) throw unknownResource()
+  return named
 }
 
 /** The engine's feature: which resource a request is for, and what a token of it looks like. */

@@ -14,7 +14,7 @@ import { placeDemoDatabase } from './demo-database.ts'
 
 export const configFolder = join(import.meta.dirname, '../../config')
 
-/** The demo accounts and clients that tests use; config/demo holds them. */
+/** The demo people and clients that tests use; config/demo holds them. */
 export const sam = { login: 'sam@northlight.example', password: 'correct-horse-sam' }
 export const olivia = { login: 'olivia@northlight.example', password: 'correct-horse-olivia' }
 export const amir = { login: 'amir@northlight.example', password: 'correct-horse-amir' }

@@ -58,6 +58,6 @@ export async function postgresWithDemo(
   file: string,
 ): Promise<{ DATABASE_URL: string; DEMO_DATA: string; SECRET: string }> {
   const server = await sharedPostgres(file)
-  // A reachable database gets no demo accounts by itself, and has no folder to keep a secret in.
+  // A reachable database gets no demo people by itself, and has no folder to keep a secret in.
   return { DATABASE_URL: await server.createDatabase('demo'), DEMO_DATA: 'on', SECRET }
 }

@@ -67,6 +67,11 @@ insert into oauth_grant_day select grant_id, day, calls from connection_day;
 -- What has no connection was ended, and must not come back.
 delete from oauth_state where model = 'Grant';
 
+-- The audit trail tells of grants in today's words.
+update audit_event set action = 'grant.remove' where action = 'connection.remove';
+update audit_event set action = 'grant.end' where action = 'connection.revoke';
+update audit_event set action = 'grants.end_all' where action = 'connections.revoke_all';
+
 drop table connection_day;
 drop table connection_scope;
 drop table connection;
