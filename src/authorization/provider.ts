@@ -47,10 +47,7 @@ export interface ProviderDependencies
   readonly conformance: ConformanceProfile | undefined
 }
 
-/**
- * The certified engine, configured. This file connects it with policy and holds none itself; every
- * setting that is not obvious names the design decision or the trap that asks for it.
- */
+/** Every setting that is not obvious names the design decision or the trap that asks for it. */
 export function createProvider(dependencies: ProviderDependencies): Provider {
   const { baseUrl, conformance } = dependencies
   const configuration: Configuration = {
