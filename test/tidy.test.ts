@@ -165,7 +165,7 @@ describe('tidy', () => {
     const writers = files.filter((file) => read(file).includes("insertInto('audit_event')"))
     expect(writers).to.deep.equal(['src/audit/audit-log.ts'])
     const written = files
-      .filter((file) => read(file).includes('recordAuditEvent('))
+      .filter((file) => /recordAuditEvent\(|recordCommand\(/.test(read(file)))
       .flatMap((file) => read(file).match(/\baction\b[^,]*/g) ?? [])
       .flatMap((text) => [...text.matchAll(/'([a-z_]+\.[a-z_]+)'/g)])
       .map(([, action]) => action)

@@ -6,8 +6,6 @@ import type { Schema } from '../store/schema.ts'
 /** An OAuth application as the operators of its site see it. */
 export type Application = NonNullable<Awaited<ReturnType<typeof findApplication>>>
 
-export type ApplicationLine = Awaited<ReturnType<typeof listApplications>>['rows'][number]
-
 function applicationsOf(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('oauth_application as app')

@@ -25,8 +25,6 @@ export interface Change {
   readonly after?: Record<string, unknown> | undefined
 }
 
-export type AuditEntry = Awaited<ReturnType<typeof listChanges>>['rows'][number]
-
 /**
  * Writes a change down, in the transaction that makes it: neither is there without the other. What is
  * done at the command line has neither a person nor a request.

@@ -31,9 +31,9 @@ export function authorizationRequests(
 
   router.get(paths.authorization, async (ctx, next) => {
     const query = new URLSearchParams(ctx.querystring)
-    const asked = query.getAll('resource')
-    if (asked.length > 0) {
-      const canonical = asked.map((resource) => resources.canonical(resource) ?? resource)
+    const named = query.getAll('resource')
+    if (named.length > 0) {
+      const canonical = named.map((resource) => resources.canonical(resource) ?? resource)
       query.delete('resource')
       for (const resource of new Set(canonical)) query.append('resource', resource)
       ctx.querystring = query.toString()

@@ -40,11 +40,8 @@ export function promptPolicy(dependencies: PromptDependencies) {
       LOGIN_REQUIRED,
       ({ oidc }) => {
         const signedOutAt = oidc.account?.['signedOutAt']
-        const beganAt = oidc.session?.loginTs
-        return (
-          typeof signedOutAt === 'number' &&
-          (beganAt === undefined || beganAt <= Math.floor(signedOutAt / 1000))
-        )
+        const beganAt = oidc.session?.loginTs ?? 0
+        return typeof signedOutAt === 'number' && beganAt <= Math.floor(signedOutAt / 1000)
       },
     ),
   )

@@ -11,6 +11,7 @@ import { scopeNames } from '../scopes/catalogue.ts'
 import { type ClaimsDependencies, claimsByScope, makeFindAccount } from '../token/claims.ts'
 import { type IntrospectionDependencies, maySeeToken } from '../token/introspection.ts'
 import { type Resources, resourceIndicators } from '../token/resource-indicators.ts'
+import { mayRevokeToken } from '../token/revocation.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
 import { type ConformanceProfile, overlay } from './conformance-profile.ts'
 import {
@@ -187,11 +188,7 @@ function features(dependencies: ProviderDependencies): Configuration['features']
     dPoP: { enabled: false },
     pushedAuthorizationRequests: { enabled: false },
     claimsParameter: { enabled: true },
-    revocation: {
-      enabled: true,
-      // RFC 7009 §2.1, design 14: the client that a token was issued to, and nobody else.
-      allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
-    },
+    revocation: { enabled: true, allowedPolicy: mayRevokeToken },
     introspection: { enabled: true, allowedPolicy: maySeeToken(dependencies) },
     rpInitiatedLogout: {
       enabled: true,

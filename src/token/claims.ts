@@ -37,7 +37,7 @@ export interface SuiteClaims {
 export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
   const { findPerson, findAccess, conformance, countUse } = dependencies
   return async (ctx, personId, token) => {
-    if (!token || !('grantId' in token)) return await sessionAccount(personId, findPerson)
+    if (!token || !('grantId' in token)) return sessionAccount(await findPerson(personId))
     const { grantId, clientId }: TokenOfGrant = token
     const access = await findAccess({ grantId, clientId, accountId: personId }, token.scopes)
     if (access.kind === 'lost') {
@@ -61,8 +61,7 @@ export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
 }
 
 /** Whose session it is, with what tells whether it began before a sign-out everywhere. */
-async function sessionAccount(personId: string, findPerson: ClaimsDependencies['findPerson']) {
-  const person = await findPerson(personId)
+function sessionAccount(person: SessionPerson | undefined) {
   if (!person) return undefined
   const { id, name, email, signedOutAt } = person
   return { ...accountOf({ sub: id, name, email }), signedOutAt }

@@ -41,13 +41,7 @@ export interface RefreshDependencies {
 type RefreshToken = InstanceType<Provider['RefreshToken']>
 
 /** One use of a refresh token, once it was found good. */
-interface Use {
-  readonly value: string
-  readonly token: RefreshToken
-  readonly client: InstanceType<Provider['Client']>
-  readonly grant: InstanceType<Provider['Grant']>
-  readonly scopes: string[]
-}
+type Use = Awaited<ReturnType<typeof checkUse>>
 
 /** Registers the grant type; its parameters are those of RFC 6749 §6 and RFC 8707 §2.2. */
 export function registerRefreshGrant(provider: Provider, dependencies: RefreshDependencies): void {
@@ -83,7 +77,7 @@ async function answerRefresh(
 async function checkUse(
   { oidc }: KoaContextWithOIDC,
   { resources, findAccess }: RefreshDependencies,
-): Promise<Use> {
+) {
   const { client, provider } = oidc
   const value = oidc.params?.['refresh_token']
   if (typeof value !== 'string' || !client) throw missingParameter('refresh_token')
