@@ -28,9 +28,19 @@ export function referenceProblems(campus: Campus): string[] {
 
 type Row = Readonly<Partial<Record<string, unknown>>>
 
+/** Fields that hold the id of another row. */
+export const references = [
+  'site',
+  'person',
+  'course',
+  'lecture',
+  'digitalProduct',
+  'consultingService',
+  'event',
+  'order',
+] as const
+
 interface Rule<Field extends string = string> {
-  /** Fields that name a row of another kind. */
-  readonly names?: readonly Field[]
   /** Fields that no two rows have the same in, beside their id. */
   readonly unique?: readonly Field[]
   /** Two times of which the first comes first. */
@@ -41,9 +51,11 @@ interface List {
   readonly path: string
   readonly rows: readonly Row[]
   readonly rule: Rule
+  /** The fields that name another row, when they are not the usual ones. */
+  readonly names?: readonly string[]
 }
 
-const offer: Rule<'site' | 'slug'> = { names: ['site'], unique: ['site', 'slug'] }
+const offer: Rule<'site' | 'slug'> = { unique: ['site', 'slug'] }
 
 const rules: { readonly [Path in keyof Campus]: Rule<keyof Campus[Path][number] & string> } = {
   sites: { unique: ['slug'] },
@@ -52,33 +64,15 @@ const rules: { readonly [Path in keyof Campus]: Rule<keyof Campus[Path][number] 
   digitalProducts: offer,
   consultingServices: offer,
   events: offer,
-  orders: {
-    names: ['site', 'person'],
-    unique: ['site', 'number'],
-    inOrder: ['placedAt', 'refundedAt'],
-  },
-  coursePurchases: {
-    names: ['person', 'course', 'order'],
-    unique: ['person', 'course'],
-    inOrder: ['purchasedAt', 'expiresAt'],
-  },
-  digitalProductPurchases: {
-    names: ['person', 'digitalProduct', 'order'],
-    unique: ['person', 'digitalProduct'],
-  },
-  consultingServicePurchases: { names: ['person', 'consultingService', 'order'] },
-  eventRegistrations: {
-    names: ['person', 'event', 'order'],
-    unique: ['person', 'event'],
-    inOrder: ['registeredAt', 'cancelledAt'],
-  },
-  watchPositions: { names: ['person', 'lecture'], unique: ['person', 'lecture'] },
-  notifications: { names: ['person', 'site'], inOrder: ['createdAt', 'readAt'] },
-  notificationSubscriptions: {
-    names: ['person', 'site'],
-    unique: ['person', 'site', 'topic', 'channel'],
-  },
-  applications: { names: ['site', 'createdBy'] },
+  orders: { unique: ['site', 'number'], inOrder: ['placedAt', 'refundedAt'] },
+  coursePurchases: { unique: ['person', 'course'], inOrder: ['purchasedAt', 'expiresAt'] },
+  digitalProductPurchases: { unique: ['person', 'digitalProduct'] },
+  consultingServicePurchases: {},
+  eventRegistrations: { unique: ['person', 'event'], inOrder: ['registeredAt', 'cancelledAt'] },
+  watchPositions: { unique: ['person', 'lecture'] },
+  notifications: { inOrder: ['createdAt', 'readAt'] },
+  notificationSubscriptions: { unique: ['person', 'site', 'topic', 'channel'] },
+  applications: {},
 }
 
 /** The field in which a row of a list of plain texts has its text. */
@@ -89,21 +83,20 @@ function* listsOf(campus: Campus): Generator<List> {
   for (const path of Object.keys(rules) as (keyof Campus)[]) {
     yield { path, rows: campus[path], rule: rules[path] }
   }
-  const texts = (path: string, list: readonly string[], names: string[] = []): List => ({
+  const texts = (path: string, list: readonly string[]): List => ({
     path,
     rows: list.map((text) => ({ [TEXT]: text })),
-    rule: { names, unique: [TEXT] },
+    rule: { unique: [TEXT] },
   })
   yield { path: 'lectures', rows: campus.courses.flatMap(({ lectures }) => lectures), rule: {} }
   for (const [at, { features }] of campus.sites.entries()) {
     yield { path: `sites[${at}].features`, rows: features, rule: { unique: ['feature'] } }
   }
   for (const [at, { roles }] of campus.people.entries()) {
-    const rule = { names: ['site'], unique: ['site', 'role'] }
-    yield { path: `people[${at}].roles`, rows: roles, rule }
+    yield { path: `people[${at}].roles`, rows: roles, rule: { unique: ['site', 'role'] } }
   }
   for (const [at, { lecturers }] of campus.courses.entries()) {
-    yield texts(`courses[${at}].lecturers`, lecturers, [TEXT])
+    yield { ...texts(`courses[${at}].lecturers`, lecturers), names: [TEXT] }
   }
   for (const [at, application] of campus.applications.entries()) {
     for (const field of ['redirectUris', 'postLogoutRedirectUris', 'scopes'] as const) {
@@ -120,14 +113,21 @@ function eachRow({ path, rows }: List, ask: (row: Row) => string | undefined): s
   })
 }
 
-function unknownNames(list: List, ids: ReadonlySet<unknown>): string[] {
-  return (list.rule.names ?? []).flatMap((field) => {
+function unknownNames({ names, ...list }: List, ids: ReadonlySet<unknown>): string[] {
+  return (names ?? namesIn(list.rows[0] ?? {})).flatMap((field) => {
     const kind = field === 'createdBy' || field === TEXT ? 'person' : field
     const place = field === TEXT ? '' : `.${field}`
     return eachRow(list, ({ [field]: id }) =>
       id === null || ids.has(id) ? undefined : `${place}: no ${kind} has the id ${id}`,
     )
   })
+}
+
+/** The order that paid for a row is told last, after what was bought. */
+function namesIn(row: Row): string[] {
+  const names: readonly string[] = [...references, 'createdBy']
+  const found = Object.keys(row).filter((field) => names.includes(field))
+  return found.sort((one, other) => Number(one === 'order') - Number(other === 'order'))
 }
 
 function repeated(list: List, fields: readonly string[]): string[] {

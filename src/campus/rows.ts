@@ -1,5 +1,6 @@
 import { digestSecret, hintOf } from '../clients/secret.ts'
 import { canonicalEmail } from '../people/email-address.ts'
+import { references } from './references.ts'
 import type { Campus } from './shape.ts'
 import { resolveTime } from './time.ts'
 
@@ -86,18 +87,6 @@ function applicationRows({ applications }: Campus, columns: ReturnType<typeof co
   }
 }
 
-/** Fields that hold the id of another row; their columns end in `_id`. */
-const references = [
-  'site',
-  'person',
-  'course',
-  'lecture',
-  'digitalProduct',
-  'consultingService',
-  'event',
-  'order',
-] as const
-
 type Column<Field extends string> = Field extends (typeof references)[number]
   ? `${Snake<Field>}_id`
   : Snake<Field>
@@ -115,7 +104,8 @@ type Columns<Row> = {
 
 /**
  * The columns that the fields of a row become when the campus is loaded at `nowMs`: `fileName` is
- * `file_name`, `site` is `site_id`, and whatever ends in `At` is a time, kept in milliseconds.
+ * `file_name`, `site` is `site_id` like all that names another row, and what ends in `At` is a time,
+ * kept in milliseconds.
  */
 function columnsAt(nowMs: number) {
   return <Row extends object>(row: Row): Columns<Row> => {

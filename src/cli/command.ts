@@ -1,4 +1,3 @@
-import { type Change, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Config } from '../config/config.ts'
 import { openKeys } from '../keys/keys.ts'
 import type { KeyDependencies } from '../keys/signing-keys.ts'
@@ -25,14 +24,6 @@ export async function withDatabase<Result>(
 ): Promise<Result> {
   await using database = await openServiceDatabase({ ...config, ...config.service.storage })
   return await work(database)
-}
-
-/** Writes what a command changed into the audit trail; it concerns no one site. */
-export async function recordCommand(
-  { kysely }: Database,
-  change: Omit<Change, 'siteId'>,
-): Promise<void> {
-  await recordAuditEvent(kysely, { now: Date.now() }, { ...change, siteId: undefined })
 }
 
 /** The signing keys of this configuration. */

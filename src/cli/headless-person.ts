@@ -12,23 +12,13 @@ export interface Answers {
   readonly refuse?: boolean | undefined
 }
 
-export interface HeadlessPerson {
-  /**
-   * Opens an authorization request and goes through its pages until the browser would leave for
-   * `redirectUri`.
-   *
-   * @returns the address with code or error
-   * @throws when a page shows an error, or something unexpected is answered
-   */
-  authorize(start: URL, redirectUri: string): Promise<URL>
-  /** Opens one address with this person's cookies, without following a redirect. */
-  open(url: URL, init?: RequestInit): Promise<Response>
-}
+export type HeadlessPerson = ReturnType<typeof makeHeadlessPerson>
 
 const STEPS_MAX = 20
 
-export function makeHeadlessPerson(answers: Answers): HeadlessPerson {
+export function makeHeadlessPerson(answers: Answers) {
   const cookies = new CookieJar()
+  /** Opens one address with this person's cookies, without following a redirect. */
   const open = async (url: URL, init: RequestInit = {}) => {
     const response = await fetch(url, {
       ...init,
@@ -40,7 +30,14 @@ export function makeHeadlessPerson(answers: Answers): HeadlessPerson {
   }
   return {
     open,
-    async authorize(start, redirectUri) {
+    /**
+     * Opens an authorization request and goes through its pages until the browser would leave for
+     * `redirectUri`.
+     *
+     * @returns the address with code or error
+     * @throws when a page shows an error, or something unexpected is answered
+     */
+    async authorize(start: URL, redirectUri: string): Promise<URL> {
       let [url, init]: [URL, RequestInit] = [start, {}]
       for (let step = 0; step < STEPS_MAX; step += 1) {
         const response = await open(url, init)

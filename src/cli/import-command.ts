@@ -1,7 +1,8 @@
+import { recordAuditEvent } from '../audit/audit-log.ts'
 import { loadCampus, readCampusFolder } from '../campus/load.ts'
 import type { Config } from '../config/config.ts'
 import { makePasswords } from '../people/password.ts'
-import { recordCommand, withDatabase } from './command.ts'
+import { withDatabase } from './command.ts'
 
 /**
  * `import <folder>`: loads a campus into the configured database, whole or not at all. It is never
@@ -13,11 +14,13 @@ export async function importCampus(config: Config, folder: string): Promise<stri
     const { hash: hashPassword } = makePasswords(config.service.signIn)
     const summary = await loadCampus({ database, campus, hashPassword, now: Date.now })
     const written = Object.entries(summary).filter(([, count]) => count > 0)
-    await recordCommand(database, {
+    const change = {
       action: 'campus.imported',
       subject: { kind: 'campus', id: folder },
+      siteId: undefined,
       after: Object.fromEntries(written),
-    })
+    } as const
+    await recordAuditEvent(database.kysely, { now: Date.now() }, change)
     const counts = written.map(([table, count]) => `${count} ${table.replaceAll('_', ' ')}`)
     return `Imported ${folder}: ${counts.join(', ')}.`
   })

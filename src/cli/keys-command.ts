@@ -1,6 +1,7 @@
+import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { Config } from '../config/config.ts'
 import { type KeyRow, listKeys, loadKeyRing, rotateKeys } from '../keys/signing-keys.ts'
-import { keysOf, recordCommand, withDatabase } from './command.ts'
+import { keysOf, withDatabase } from './command.ts'
 
 /** `keys list`: one line a key, and no private part of any. */
 export async function listSigningKeys(config: Config): Promise<string> {
@@ -21,11 +22,13 @@ export async function rotateSigningKeys(
     // It also shows that the secret is the right one before anything is changed.
     await loadKeyRing(dependencies)
     const kid = await rotateKeys(dependencies, { force })
-    await recordCommand(database, {
+    const change = {
       action: 'signing_key.rotated',
       subject: { kind: 'signing_key', id: kid },
+      siteId: undefined,
       after: { forced: force },
-    })
+    } as const
+    await recordAuditEvent(database.kysely, { now: Date.now() }, change)
     const { reloadSeconds, retiredKeepSeconds } = config.service.keys
     return (
       `${kid} signs from now on; running processes follow within ${reloadSeconds} s. ` +

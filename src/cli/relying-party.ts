@@ -25,18 +25,7 @@ import { MEMBER_READ, MEMBER_WRITE, OPENID } from '../scopes/catalogue.ts'
  * PKCE and verifies the id_token, as an application of somebody else would. It knows the service by
  * its documents only.
  */
-export interface RelyingParty {
-  readonly baseUrl: string
-  /** Starts an authorization for this redirect address. */
-  begin(redirectUri: string): Promise<Authorization>
-}
-
-export interface Authorization {
-  readonly redirectUri: string
-  readonly start: URL
-  /** Exchanges the code in the address that the browser came back to. */
-  finish(callback: URL): Promise<Tokens>
-}
+export type RelyingParty = Awaited<ReturnType<typeof openRelyingParty>>
 
 export type Tokens = Awaited<ReturnType<typeof redeem>>
 
@@ -50,13 +39,14 @@ export interface RelyingPartyOptions {
 const insecure = { [allowInsecureRequests]: true }
 
 /** @throws with a sentence when nothing answers there, or another issuer does */
-export async function openRelyingParty(options: RelyingPartyOptions): Promise<RelyingParty> {
+export async function openRelyingParty(options: RelyingPartyOptions) {
   const { baseUrl, clientId } = options
   const server = await discover(baseUrl)
   const scope = options.scope ?? [OPENID, 'profile', 'email', MEMBER_READ, MEMBER_WRITE].join(' ')
   return {
     baseUrl,
-    async begin(redirectUri) {
+    /** Starts an authorization for this redirect address. */
+    async begin(redirectUri: string) {
       const verifier = generateRandomCodeVerifier()
       const [state, nonce] = [generateRandomState(), generateRandomNonce()]
       const start = new URL(server.authorization_endpoint ?? baseUrl)
@@ -72,7 +62,9 @@ export async function openRelyingParty(options: RelyingPartyOptions): Promise<Re
         code_challenge_method: 'S256',
       }).toString()
       const asked = { clientId, redirectUri, scope, verifier, state, nonce }
-      return { redirectUri, start, finish: (callback) => redeem(server, asked, callback) }
+      /** Exchanges the code in the address that the browser came back to. */
+      const finish = (callback: URL) => redeem(server, asked, callback)
+      return { redirectUri, start, finish }
     },
   }
 }

@@ -2,14 +2,10 @@ import { createHash } from 'node:crypto'
 
 import type { Context, Middleware } from 'koa'
 
-/** A document in its final bytes, with the validator that names exactly these bytes. */
-export interface RenderedDocument {
-  readonly body: Buffer
-  readonly etag: string
-  readonly contentType: string
-}
+export type RenderedDocument = ReturnType<typeof renderDocument>
 
-export function renderDocument(text: string, contentType: string): RenderedDocument {
+/** A document in its final bytes, with the validator that names exactly these bytes. */
+export function renderDocument(text: string, contentType: string) {
   const body = Buffer.from(text)
   const digest = createHash('sha256').update(body).digest('base64url')
   return { body, contentType, etag: `"${digest}"` }

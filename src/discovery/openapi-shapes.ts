@@ -22,12 +22,9 @@ export interface Answer {
   readonly content?: Content
 }
 
-export interface Parameter {
+interface Parameter extends Header {
   readonly name: string
-  readonly in: 'query' | 'header'
-  readonly required?: boolean
-  readonly description: string
-  readonly schema: Schema
+  readonly in: 'query'
 }
 
 export interface Operation {
@@ -42,11 +39,6 @@ export interface Operation {
   readonly responses: Readonly<Record<string, Answer | Reference>>
 }
 
-export interface PathItem {
-  readonly get?: Operation
-  readonly post?: Operation
-}
-
 type Answering = Pick<Operation, 'operationId' | 'summary' | 'responses'>
 
 /** GET of what anybody may see. */
@@ -54,7 +46,7 @@ export function publicRead(tag: string, operation: Answering) {
   return { get: { ...operation, tags: [tag], security: [] } }
 }
 
-export type Paths = Readonly<Record<string, PathItem>>
+export type Paths = Readonly<Record<string, { readonly [Method in 'get' | 'post']?: Operation }>>
 
 export const text: Schema = { type: 'string' }
 export const uri: Schema = { type: 'string', format: 'uri' }

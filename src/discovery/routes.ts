@@ -9,6 +9,7 @@ import { cacheableJson, type RenderedDocument, renderDocument, sendDocument } fr
 import type { ServiceFacts } from './facts.ts'
 import { openApiDocument } from './openapi-document.ts'
 import {
+  type ProtectedResource,
   protectedResourceMetadata,
   protectedResourcePath,
   protectedResources,
@@ -16,6 +17,17 @@ import {
 
 const json = 'application/json'
 const preflightMaxAgeSeconds = 3600
+
+/** What the service says of itself, at its addresses and to its other parts. */
+export function makeDiscovery(facts: ServiceFacts) {
+  return {
+    routes: discoveryRoutes(facts),
+    /** The text of /auth.md. */
+    authGuide: () => authMd(facts),
+    /** Where the metadata of a protected resource stands, for challenges (RFC 9728 §5.1). */
+    metadataUrl: (resource: ProtectedResource) => facts.baseUrl + protectedResourcePath(resource),
+  }
+}
 
 /**
  * GET and HEAD for the documents of this service: protected-resource metadata, /auth.md and
