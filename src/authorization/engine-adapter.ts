@@ -28,7 +28,7 @@ export interface EngineAdapterDependencies {
 export function engineAdapter(dependencies: EngineAdapterDependencies): AdapterFactory {
   return (model) => {
     const records = dependencies.state.adapterFor(model)
-    return { ...bound(records), ...rulesOf(model, records, dependencies) }
+    return { ...records, ...rulesOf(model, records, dependencies) }
   }
 }
 
@@ -50,19 +50,6 @@ function rulesOf(
       return { upsert: familyBeginner(records, grants) }
     default:
       return {}
-  }
-}
-
-/** The methods alone: an adapter may be an instance of a class, which a spread takes nothing of. */
-function bound(records: StateAdapter): Adapter {
-  return {
-    upsert: (id, payload, ttlSeconds) => records.upsert(id, payload, ttlSeconds),
-    find: (id) => records.find(id),
-    findByUid: (uid) => records.findByUid(uid),
-    findByUserCode: (code) => records.findByUserCode(code),
-    consume: (id) => records.consume(id),
-    destroy: (id) => records.destroy(id),
-    revokeByGrantId: (grantId) => records.revokeByGrantId(grantId),
   }
 }
 
