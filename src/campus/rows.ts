@@ -1,5 +1,8 @@
+import type { InsertObject } from 'kysely'
+
 import { digestSecret, hintOf } from '../clients/secret.ts'
 import { canonicalEmail } from '../people/email-address.ts'
+import type { Schema } from '../store/schema.ts'
 import { references } from './references.ts'
 import type { Campus } from './shape.ts'
 import { resolveTime } from './time.ts'
@@ -11,6 +14,9 @@ interface Loading {
 }
 
 export type CampusRows = ReturnType<typeof campusRows>
+
+/** What the schema takes, so that neither a column that is missing nor a misspelled table gets by. */
+type TableRows = { readonly [Table in keyof Schema]?: readonly InsertObject<Schema, Table>[] }
 
 /** The rows that a campus becomes when it is loaded, by table, parents before their children. */
 export function campusRows(campus: Campus, { nowMs, passwordHashes }: Loading) {
@@ -54,7 +60,7 @@ export function campusRows(campus: Campus, { nowMs, passwordHashes }: Loading) {
     notification: campus.notifications.map(columns),
     notification_subscription: campus.notificationSubscriptions.map(columns),
     ...applicationRows(campus, columns),
-  }
+  } satisfies TableRows
 }
 
 function applicationRows({ applications }: Campus, columns: ReturnType<typeof columnsAt>) {
