@@ -126,7 +126,9 @@ async function makeParts({ baseUrl, service, integrations, conformance }: Config
   const own = ownPages.client
   const clients = makeClients({ ...ground, ...service, integrations, documents, own })
   const { admitsOrigin } = clients
-  const grants = makeGrants({ ...ground, ...lifetimes, integrations, admitsOrigin })
+  // To a grant the suite's clients are platforms that the configuration lists.
+  const listed = [...integrations, ...(conformance?.clients ?? [])]
+  const grants = makeGrants({ ...ground, ...lifetimes, integrations: listed, admitsOrigin })
   const discovery = makeDiscovery({ baseUrl, service, integrations })
   const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
   const countUse = grants.usage.count
