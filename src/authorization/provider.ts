@@ -10,7 +10,7 @@ import { grantLifetimeSeconds } from '../grants/grants.ts'
 import { addressOf, paths, promptPages } from '../http/paths.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import { type ClaimsDependencies, claimsByScope, makeFindAccount } from '../token/claims.ts'
-import { type IntrospectionDependencies, maySeeToken } from '../token/introspection.ts'
+import { maySeeToken } from '../token/introspection.ts'
 import { type Resources, resourceIndicators } from '../token/resource-indicators.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
 import { type ConformanceProfile, overlay } from './conformance-profile.ts'
@@ -33,7 +33,6 @@ type Lifetimes = Readonly<
 
 export interface ProviderDependencies
   extends RememberedGrantDependencies,
-    IntrospectionDependencies,
     ClaimsDependencies,
     EventDependencies {
   readonly baseUrl: string
@@ -51,7 +50,7 @@ export interface ProviderDependencies
 export function createProvider(dependencies: ProviderDependencies): Provider {
   const { baseUrl, conformance } = dependencies
   const configuration: Configuration = {
-    ...storageAndKeys(dependencies),
+    ...storage(dependencies),
     ...protocol(dependencies),
     ...people(dependencies),
     ttl: ttl(dependencies.lifetimes),
@@ -70,12 +69,7 @@ export function createProvider(dependencies: ProviderDependencies): Provider {
   return provider
 }
 
-function storageAndKeys({
-  adapter,
-  keys,
-  cookieKeys,
-  baseUrl,
-}: ProviderDependencies): Configuration {
+function storage({ adapter, keys, cookieKeys, baseUrl }: ProviderDependencies): Configuration {
   const secure = baseUrl.startsWith('https:')
   const cookie = { httpOnly: true, sameSite: 'lax', signed: true, secure } as const
   return {
