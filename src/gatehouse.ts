@@ -123,13 +123,9 @@ async function makeParts({ baseUrl, service, integrations, conformance }: Config
   const own = ownPages.client
   const clients = makeClients({ ...ground, ...service, integrations, documents, own })
   const { admitsOrigin } = clients
-  const grants = makeGrants({
-    ...ground,
-    ...lifetimes,
-    // The clients of the conformance profile are listed, too, while it is on.
-    integrations: [...integrations, ...(conformance?.clients ?? [])],
-    admitsOrigin,
-  })
+  // To a grant the suite's clients are platforms that the configuration lists.
+  const listed = [...integrations, ...(conformance?.clients ?? [])]
+  const grants = makeGrants({ ...ground, ...lifetimes, integrations: listed, admitsOrigin })
   const discovery = makeDiscovery({ baseUrl, service, integrations })
   const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
   const countUse = grants.usage.count

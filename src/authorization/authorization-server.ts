@@ -13,7 +13,7 @@ import { oncePerRequest } from './once-per-request.ts'
 import { createProvider, type ProviderDependencies } from './provider.ts'
 
 /** What is made here, and is no port. */
-type Made = 'adapter' | 'findAccess' | 'keys' | 'listHeldSites' | 'provider' | 'resources'
+type Made = 'adapter' | 'findAccess' | 'keys' | 'listHeldSites' | 'resources'
 
 type Needed = ProviderDependencies & EngineAdapterDependencies & RefreshDependencies
 

@@ -35,12 +35,8 @@ const profileClaims = [
  * profile claim in an id_token. Off by default; `environment.ts` refuses it beside production
  * settings.
  */
-export async function makeConformanceProfile({
-  suiteBaseUrl,
-  alias,
-  clients,
-  claims,
-}: ConformanceSettings) {
+export async function makeConformanceProfile(settings: ConformanceSettings) {
+  const { suiteBaseUrl, alias, clients, claims } = settings
   const { privateKey } = await generateKeyPair('RS256', { extractable: true })
   const suite = `${suiteBaseUrl}/test/a/${alias}`
   return {

@@ -51,8 +51,6 @@ export function documentRequests({
       return Response.json(toClientMetadata(client))
     },
     // The bound of a document is ours (document-fetch.ts); a client says more than its document.
-    fetchResponseBodyLimits: { 'client_id metadata document': CLIENT_BYTES_MAX },
+    fetchResponseBodyLimits: { 'client_id metadata document': 65_536 },
   }
 }
-
-const CLIENT_BYTES_MAX = 65_536

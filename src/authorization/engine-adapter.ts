@@ -72,11 +72,8 @@ function clientFinder(clients: ClientFinder): Adapter['find'] {
     const client = await clients.find(clientId, mayFetchDocument())
     // A deleted client keeps authenticating at the token endpoint, where its refresh tokens have to
     // be answered with invalid_grant; nobody is sent to an address that it once registered.
-    if (!client || (client.state === 'deleted' && sendsPeople())) return undefined
+    const sendsPeople = /^(authorization|resume|end_session)/.test(Provider.ctx?.oidc?.route ?? '')
+    if (!client || (client.state === 'deleted' && sendsPeople)) return undefined
     return toClientMetadata(client)
   }
-}
-
-function sendsPeople(): boolean {
-  return /^(authorization|resume|end_session)/.test(Provider.ctx?.oidc?.route ?? '')
 }

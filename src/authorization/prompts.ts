@@ -75,10 +75,8 @@ export function promptPolicy(dependencies: PromptDependencies) {
     consent.details = async (ctx) => {
       const [site] = sitesOf(await siteDecision(ctx, dependencies))
       // The document as it is asked about, so that the consent is for this one and no later one.
-      return {
-        site,
-        fingerprint: ctx.oidc.client && factsOf(ctx.oidc.client).document?.fingerprint,
-      }
+      const document = ctx.oidc.client && factsOf(ctx.oidc.client).document
+      return { site, fingerprint: document?.fingerprint }
     }
   }
   return policy

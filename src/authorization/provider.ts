@@ -9,7 +9,7 @@ import { compareSecretsByDigest, extraClientProperties } from '../clients/client
 import { addressOf, paths, promptPages } from '../http/paths.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import { type ClaimsDependencies, claimsByScope, makeFindAccount } from '../token/claims.ts'
-import { type IntrospectionDependencies, maySeeToken } from '../token/introspection.ts'
+import { maySeeToken } from '../token/introspection.ts'
 import { type Resources, resourceIndicators } from '../token/resource-indicators.ts'
 import { mayRevokeToken } from '../token/revocation.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
@@ -26,7 +26,6 @@ import { findRememberedGrant, type RememberedGrantDependencies } from './remembe
 
 export interface ProviderDependencies
   extends RememberedGrantDependencies,
-    IntrospectionDependencies,
     ClaimsDependencies,
     EventDependencies {
   readonly baseUrl: string
@@ -59,7 +58,7 @@ type EngineLifetime =
 export function createProvider(dependencies: ProviderDependencies): Provider {
   const { baseUrl, conformance } = dependencies
   const configuration: Configuration = {
-    ...storageAndKeys(dependencies),
+    ...storage(dependencies),
     ...protocol(dependencies),
     ...people(dependencies),
     ttl: ttl(dependencies),
@@ -78,12 +77,7 @@ export function createProvider(dependencies: ProviderDependencies): Provider {
   return provider
 }
 
-function storageAndKeys({
-  adapter,
-  keys,
-  cookieKeys,
-  baseUrl,
-}: ProviderDependencies): Configuration {
+function storage({ adapter, keys, cookieKeys, baseUrl }: ProviderDependencies): Configuration {
   const secure = baseUrl.startsWith('https:')
   const cookie = { httpOnly: true, sameSite: 'lax', signed: true, secure } as const
   return {

@@ -23,7 +23,7 @@ export interface ClaimsDependencies {
   readonly findAccess: FindAccess
   /** What the conformance suite's clients are told of a person besides (design 26). */
   readonly conformance: SuiteClaims | undefined
-  /** Hears of each use of an access token. */
+  /** Hears of each use of a token, here and at introspection. */
   readonly countUse: (grantId: string) => void
 }
 

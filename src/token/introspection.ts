@@ -1,22 +1,16 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
 import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
-import type { FindAccess } from '../grants/access.ts'
+import type { ClaimsDependencies } from './claims.ts'
 
 type Token = InstanceType<Provider['AccessToken']> | InstanceType<Provider['RefreshToken']>
-
-export interface IntrospectionDependencies {
-  readonly findAccess: FindAccess
-  /** Hears of each use of a token. */
-  readonly countUse: (grantId: string) => void
-}
 
 /**
  * Who may introspect a token (RFC 7662 §2.1; design 13): a registered resource server every token of
  * this origin, a client its own. For a token whose person, role or client is gone the answer is
  * `active: false`, because it works nowhere any more.
  */
-export function maySeeToken({ findAccess, countUse }: IntrospectionDependencies) {
+export function maySeeToken({ findAccess, countUse }: ClaimsDependencies) {
   return async (ctx: KoaContextWithOIDC, client: EngineClient, seen: unknown) => {
     const token = seen as Token
     if (!(await concerns(ctx, client, token))) return false

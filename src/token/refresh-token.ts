@@ -53,10 +53,7 @@ export function registerRefreshGrant(provider: Provider, dependencies: RefreshDe
   )
 }
 
-async function answerRefresh(
-  ctx: KoaContextWithOIDC,
-  dependencies: RefreshDependencies,
-): Promise<void> {
+async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: RefreshDependencies) {
   const use = await checkUse(ctx, dependencies)
   const seed = await consume(ctx, use, dependencies)
   const next = successorOf(ctx, use, seed)
