@@ -70,7 +70,7 @@ export function sendFault(ctx: Context, { status, code, message }: Fault): undef
 }
 
 /**
- * Answers for a tool that could not do its work. Storage out of reach leaves by the error door as 503,
+ * Answers for a tool that could not do its work. Storage out of reach leaves by the error handler as 503,
  * which says nothing about the token (specification, Errors 7); a fault is told with its id and
  * nothing else.
  */
