@@ -13,7 +13,7 @@ import { makeGrants } from './grants/grants.ts'
 import { memberSurface } from './graphql/surface.ts'
 import { everyRequest } from './http/every-request.ts'
 import { httpRoutes } from './http/routes.ts'
-import { storageGuard } from './http/storage-guard.ts'
+import { orUnavailable } from './http/storage-guard.ts'
 import { interactionRoutes } from './interaction/routes.ts'
 import { type Keys, openKeys } from './keys/keys.ts'
 import { toolEndpoint } from './mcp/endpoint.ts'
@@ -47,7 +47,7 @@ export async function openGatehouse(
   const stores = await openStores(
     { ...config, ...service.storage },
     {
-      guard: storageGuard,
+      guard: orUnavailable,
       onIdleError: ({ message }) => logger.warn({ cause: message }, 'a database connection broke'),
     },
   )
@@ -59,6 +59,7 @@ export async function openGatehouse(
   const demoPeople = await settleDemo(stores.database, { ...config, hashPassword, now })
 
   let ring = await keys.loadRing()
+  // Our own pages send requests to the application that is made of them, so that they ask for it late.
   const parts = await makeParts(config, { ...ground, keys, people, handler: () => handler })
   const makeHandler = makeSurfaces(config, { ...parts, demoPeople })
   let handler = makeHandler(ring)
@@ -166,6 +167,7 @@ function makeSurfaces(config: Config, parts: Parts) {
     resourceMetadataUrl: discovery.metadataUrl('origin'),
     schemaCacheSeconds: service.documents.cacheSeconds,
   })
+  // `answers` wraps everything behind it, because the engine's answers pass it on their way out.
   const before = [
     ...everyRequest({ ...common, trustProxy, hear: refusals.hear }),
     authorization.answers,
@@ -195,7 +197,7 @@ function makeSurfaces(config: Config, parts: Parts) {
     ...adminRoutes({ ...common, seals: keys.secretRoot, loopbackHosts: service.loopbackHosts }),
   ]
 
-  /** Only what holds the engine is made again for each ring of keys. */
+  /** Only what holds the engine is made again for each ring of keys: itself, and the interactions. */
   return (ring: Ring) => {
     const { engine, interactions } = authorization.withKeys(ring.keys)
     const { formKey } = keys.secretRoot

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 
 import { type HeadlessPerson, makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { paths } from '../src/http/paths.ts'
-import { storedId } from '../src/store/state.ts'
+import { storedId } from '../src/store/oauth-state.ts'
 import { authorizeUrl, obtainCode } from './support/client.ts'
 import {
   amir,

@@ -6,7 +6,7 @@ import { expect } from 'chai'
 
 import { readConfig } from '../src/config/config.ts'
 import { paths } from '../src/http/paths.ts'
-import { makeAdmission } from '../src/mcp/admission.ts'
+import { makeAdmission } from '../src/mcp/host-and-origin.ts'
 import { type Exchange, makeToolServer } from '../src/mcp/server.ts'
 import type { BearerToken } from '../src/resource-server/verdict.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'

@@ -5,8 +5,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { expect } from 'chai'
 
-import { findTool, toolCatalogue } from '../src/mcp/catalogue.ts'
-import { scopesOf, type Tool } from '../src/mcp/tool.ts'
+import { scopesOfTool, type Tool } from '../src/mcp/tool.ts'
+import { findTool, toolCatalogue } from '../src/mcp/tool-catalogue.ts'
 import { MEMBER_READ, MEMBER_WRITE, readScope, scopeNames } from '../src/scopes/catalogue.ts'
 import { amir, configFolder, marco, olivia, sam, startService } from './support/gatehouse.ts'
 import {
@@ -99,7 +99,7 @@ async function tokensAt(url: string) {
   const member = await memberToken(url)
   const operator = await operatorToken(url, operatorScopes.join(' '))
   return (name: string) => {
-    const needed = scopesOf(findTool(name)?.access ?? { kind: 'public' })
+    const needed = scopesOfTool(findTool(name)?.access ?? { kind: 'public' })
     return needed.some((scope) => operatorScopes.includes(scope)) ? operator : member
   }
 }
@@ -449,7 +449,7 @@ describe('what belongs to others', () => {
     const { url } = running()
     const token = await memberToken(url)
     for (const { name, access } of toolCatalogue) {
-      if (!scopesOf(access).some((scope) => scope === MEMBER_READ)) continue
+      if (!scopesOfTool(access).some((scope) => scope === MEMBER_READ)) continue
       const { body } = await callTool(url, name, { values: samples[name] ?? {}, token })
       expect(JSON.stringify(body), name).to.not.match(/NL-1|AUTUMN20|coupon|refund|invoice|ord_/i)
     }

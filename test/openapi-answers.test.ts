@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { protectedResourcePath, protectedResources } from '../src/discovery/protected-resource.ts'
 import { paths } from '../src/http/paths.ts'
-import { storageGuard } from '../src/http/storage-guard.ts'
+import { orUnavailable } from '../src/http/storage-guard.ts'
 import { MEMBER_READ } from '../src/scopes/catalogue.ts'
 import {
   askToAuthorize,
@@ -712,7 +712,7 @@ async function startBreakable(): Promise<BreakableService> {
   return {
     url: running.url,
     async broken(error, work) {
-      executor.provideConnection = () => storageGuard(() => Promise.reject(error))
+      executor.provideConnection = () => orUnavailable(() => Promise.reject(error))
       try {
         await work()
       } finally {

@@ -126,7 +126,7 @@ describe('loopback redirect addresses', () => {
           url.protocol === 'http:' &&
           hosts.includes(url.hostname) &&
           url.username + url.password + url.search + url.hash === '' &&
-          url.href === uri.replace(/:80(?=\/)/, '') &&
+          url.href === uri.replace(/^(http:\/\/[^/]+):80(?=\/)/, '$1') &&
           url.port !== '0'
         )
       }),

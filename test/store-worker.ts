@@ -1,9 +1,9 @@
 import type { DatabaseLocation } from '../src/store/database.ts'
+import type { Consumption, StateStore } from '../src/store/oauth-state.ts'
+import { redisState } from '../src/store/oauth-state-redis.ts'
+import { sqlState } from '../src/store/oauth-state-sql.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 import { openRedis, type RedisLocation } from '../src/store/redis.ts'
-import { redisState } from '../src/store/redis-state.ts'
-import { sqlState } from '../src/store/sql-state.ts'
-import type { Consumption, StateStore } from '../src/store/state.ts'
 
 /** Where a child process finds the store that it is to race for. */
 export type WorkerPlace = DatabaseLocation | { kind: 'redis'; redis: RedisLocation }

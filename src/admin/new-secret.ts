@@ -1,7 +1,7 @@
 import type { PageSession } from '../relying-party/page-session.ts'
 import type { Seals } from '../relying-party/pending-sign-in.ts'
 import { sha256 } from '../store/digest.ts'
-import type { StateAdapter } from '../store/state.ts'
+import type { StateAdapter } from '../store/oauth-state.ts'
 
 /**
  * A secret on its way to the one page that shows it. Between the form that made it and that page it

@@ -10,7 +10,7 @@ import type { ListPages } from '../relying-party/list-pages.ts'
 import type { Seals } from '../relying-party/pending-sign-in.ts'
 import type { SignedInPages } from '../relying-party/signed-in-pages.ts'
 import type { Database } from '../store/database.ts'
-import type { StateStore } from '../store/state.ts'
+import type { StateStore } from '../store/oauth-state.ts'
 import { makeNewSecrets, type NewSecrets } from './new-secret.ts'
 
 /** What the administration is given. */

@@ -4,11 +4,11 @@ import { toClientMetadata } from '../clients/client-metadata.ts'
 import type { ClientFinder } from '../clients/find-client.ts'
 import type { FindGrant } from '../grants/access.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
-import { type StateAdapter, type StateStore, storedId } from '../store/state.ts'
+import { type StateAdapter, type StateStore, storedId } from '../store/oauth-state.ts'
 import { accessTokenAdapter } from '../token/access-token.ts'
 import { codeFinder } from '../token/authorization-code.ts'
 import type { Resources } from '../token/resource-indicators.ts'
-import { mayFetchDocument } from './document-resolution.ts'
+import { mayFetchDocument } from './engine-documents.ts'
 import { grantAdapter } from './engine-grant.ts'
 
 export interface EngineAdapterDependencies {

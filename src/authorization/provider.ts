@@ -14,11 +14,7 @@ import { type Resources, resourceIndicators } from '../token/resource-indicators
 import { mayRevokeToken } from '../token/revocation.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
 import { type ConformanceProfile, overlay } from './conformance-profile.ts'
-import {
-  type DocumentResolution,
-  documentFeature,
-  documentRequests,
-} from './document-resolution.ts'
+import { type DocumentResolution, documentFeature, documentRequests } from './engine-documents.ts'
 import { type EventDependencies, logEngineEvents } from './engine-events.ts'
 import { renderEngineError, renderSignedOut, renderSignOut } from './engine-pages.ts'
 import { promptPolicy } from './prompts.ts'

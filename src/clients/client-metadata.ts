@@ -1,6 +1,6 @@
 import type { ClientMetadata, Provider } from 'oidc-provider'
 
-import { type Client, scopesOf } from './client.ts'
+import { type Client, requestableScopes } from './client.ts'
 import { matchesSecret } from './secret.ts'
 
 /**
@@ -27,7 +27,7 @@ export type ClientFacts = Pick<
 
 export function toClientMetadata(client: Client): ClientMetadata {
   const introspectsOnly = client.origin === 'resource_server'
-  const scopes = scopesOf(client)
+  const scopes = requestableScopes(client)
   return {
     client_id: client.clientId,
     client_name: client.name,

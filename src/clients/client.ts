@@ -47,7 +47,7 @@ export type AnyOrigin = ClientOrigin | 'resource_server' | 'first_party'
 export type ClientState = 'active' | 'off' | 'deleted'
 
 /** The scopes a client may request, by the policy of its origin. */
-export function scopesOf({ origin, chosenScopes, document }: Client): string[] {
+export function requestableScopes({ origin, chosenScopes, document }: Client): string[] {
   if (origin === 'resource_server') return []
   if (origin === 'first_party') return [OPENID]
   return decideScopes({

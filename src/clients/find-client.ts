@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis'
 
+import type { StateStore } from '../store/oauth-state.ts'
 import { consume, makeLimiter, networkOf } from '../store/rate-limits.ts'
-import type { StateStore } from '../store/state.ts'
 import type { Client } from './client.ts'
 import { type ClientStoreDependencies, makeClientStore } from './client-store.ts'
 import { isLoopbackClientId, makeLoopbackClients } from './loopback-clients.ts'

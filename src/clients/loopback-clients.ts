@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 
 import { z } from 'zod'
 
-import type { StateAdapter } from '../store/state.ts'
+import type { StateAdapter } from '../store/oauth-state.ts'
 import { type Client, grantTypesServed, type LoopbackRegistration } from './client.ts'
 import { isLoopbackRedirect } from './redirect-uri.ts'
 

@@ -8,7 +8,7 @@ import { enginePages, paths } from './paths.ts'
 import { pinnedHost } from './pinned-host.ts'
 import { type LoggedRequest, requestLog } from './request-log.ts'
 import { securityHeaders } from './security-headers.ts'
-import { guardStorage } from './storage-guard.ts'
+import { rememberStorageFailure } from './storage-guard.ts'
 
 export interface EveryRequestPorts {
   readonly baseUrl: string
@@ -26,7 +26,7 @@ export function everyRequest(ports: EveryRequestPorts): Middleware[] {
   return [
     pinnedHost(baseUrl, trustProxy),
     requestLog(logger, now, hear),
-    guardStorage(),
+    rememberStorageFailure(),
     nameOfService(serviceName),
     securityHeaders(baseUrl),
     errorHandler(),

@@ -8,7 +8,7 @@ import { isRefusal, storageUnavailable } from './errors.ts'
 const request = new AsyncLocalStorage<{ failure?: unknown }>()
 
 /** Everything that is asked of a store below this middleware is asked for one request. */
-export function guardStorage(): Middleware {
+export function rememberStorageFailure(): Middleware {
   return async (_ctx, next) => await request.run({}, next)
 }
 
@@ -17,7 +17,7 @@ export function guardStorage(): Middleware {
  * first one the running request asks no store any more, so that its answer takes one time limit and
  * not several. The stores are opened with it (store/open-stores.ts).
  */
-export async function storageGuard<Result>(call: () => Promise<Result>): Promise<Result> {
+export async function orUnavailable<Result>(call: () => Promise<Result>): Promise<Result> {
   const running = request.getStore()
   if (running?.failure !== undefined) throw storageUnavailable(running.failure)
   try {

@@ -10,12 +10,19 @@ import { logFields } from '../http/request-log.ts'
 import { makeRouter } from '../http/router.ts'
 import { type Protection, refuse, verdictOf } from '../resource-server/protect.ts'
 import type { Verdict, VerifyBearer } from '../resource-server/verdict.ts'
-import { type AdmissionPolicy, admitOnly, makeAdmission } from './admission.ts'
-import { findTool } from './catalogue.ts'
+import { type AdmissionPolicy, admitOnly, makeAdmission } from './host-and-origin.ts'
 import { fetchRequest, type Message, readMessage, sendFailure, sendResponse } from './message.ts'
 import { makeRequestLimits, type RequestLimitPolicy } from './request-limits.ts'
 import { type Exchange, makeToolServer } from './server.ts'
-import { describeService, judgeCall, once, scopesOf, type Tool, type ToolParts } from './tool.ts'
+import {
+  describeService,
+  judgeCall,
+  once,
+  scopesOfTool,
+  type Tool,
+  type ToolParts,
+} from './tool.ts'
+import { findTool } from './tool-catalogue.ts'
 
 export interface ToolEndpointPorts extends Omit<ToolParts, 'service'> {
   readonly baseUrl: string
@@ -150,5 +157,5 @@ function toolOf(message: unknown): Tool | undefined {
 }
 
 function protection({ resourceMetadataUrl }: Endpoint, tool: Tool | undefined): Protection {
-  return { resourceMetadataUrl, scopes: tool ? scopesOf(tool.access) : [] }
+  return { resourceMetadataUrl, scopes: tool ? scopesOfTool(tool.access) : [] }
 }

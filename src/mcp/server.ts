@@ -10,9 +10,9 @@ import {
 
 import type { BearerToken } from '../resource-server/verdict.ts'
 import { callTool } from './call-tool.ts'
-import { findTool, listTools } from './catalogue.ts'
 import { protocolVersions } from './protocol-versions.ts'
 import type { ToolParts } from './tool.ts'
+import { findTool, listTools } from './tool-catalogue.ts'
 
 /** One request on its way through the SDK: who sent it, and what went wrong inside. */
 export interface Exchange {

@@ -135,7 +135,7 @@ export function describeTool({ name, title, description, effect, schemas }: Tool
 }
 
 /** The scopes that a caller is told to ask for. */
-export function scopesOf(access: ToolAccess): readonly string[] {
+export function scopesOfTool(access: ToolAccess): readonly string[] {
   switch (access.kind) {
     case 'public':
       return []

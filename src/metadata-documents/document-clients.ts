@@ -7,7 +7,6 @@ import { LRUCache } from 'lru-cache'
 
 import type { Client } from '../clients/client.ts'
 import type { Database } from '../store/database.ts'
-import { type FetchFailure, type RequestDocument, readDocument } from './document-fetch.ts'
 import { fetchBounds, makeFetchGovernor } from './fetch-governor.ts'
 import {
   admitsDocument,
@@ -18,6 +17,7 @@ import {
   judgeDocument,
   readDocumentAddress,
 } from './metadata-document.ts'
+import { type FetchFailure, type RequestDocument, readDocument } from './read-document.ts'
 
 export type DocumentClients = ReturnType<typeof makeDocumentClients>
 

@@ -6,7 +6,7 @@ import type { Actor } from '../audit/audit-log.ts'
 import { requestIdOf } from '../http/request-log.ts'
 import type { Person, PersonStore } from '../people/person-store.ts'
 import { sha256 } from '../store/digest.ts'
-import type { StateStore } from '../store/state.ts'
+import type { StateStore } from '../store/oauth-state.ts'
 
 /**
  * Who is signed in to this service's own pages. The session is a record in the state store, so that

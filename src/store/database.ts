@@ -2,7 +2,7 @@
 
 import type { Kysely } from 'kysely'
 
-import type { StoreGuard } from './guard.ts'
+import type { StoreGuard } from './guarded-stores.ts'
 import type { Schema } from './schema.ts'
 
 /** SQLite or PostgreSQL behind the same queries; which one it is matters to nobody but the store. */

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 
 import type { Database, DatabaseOptions } from './database.ts'
-import { guardedState, type StoreGuard } from './guard.ts'
+import { guardedState, type StoreGuard } from './guarded-stores.ts'
+import type { StateStore } from './oauth-state.ts'
+import { redisState } from './oauth-state-redis.ts'
+import { sqlState } from './oauth-state-sql.ts'
 import { openDatabase } from './open-database.ts'
 import { openRedis, type RedisClient, type RedisLocation } from './redis.ts'
-import { redisState } from './redis-state.ts'
-import { sqlState } from './sql-state.ts'
-import type { StateStore } from './state.ts'
 
 /** Where the stores of a service are, and how long they may take. */
 export interface StoreSettings {

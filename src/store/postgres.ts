@@ -2,7 +2,7 @@ import { PostgresDialect, type PostgresPool, type PostgresPoolClient, sql } from
 import pg from 'pg'
 
 import type { Database, DatabaseLocation, EngineOptions } from './database.ts'
-import { openKysely } from './guard.ts'
+import { openKysely } from './guarded-stores.ts'
 import { type MigrationSession, migrate } from './migrate.ts'
 
 type PostgresLocation = Extract<DatabaseLocation, { kind: 'postgres' }>

@@ -13,7 +13,7 @@ import {
 } from 'kysely'
 
 import type { Database, EngineOptions } from './database.ts'
-import { openKysely } from './guard.ts'
+import { openKysely } from './guarded-stores.ts'
 import { type MigrationSession, migrate } from './migrate.ts'
 
 /** How long a start waits for another process that is just migrating the same file. */

@@ -1,7 +1,7 @@
 import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider'
 
 import { sha256 } from '../store/digest.ts'
-import type { StateAdapter, StateStore } from '../store/state.ts'
+import type { StateAdapter, StateStore } from '../store/oauth-state.ts'
 import type { Resources } from './resource-indicators.ts'
 
 /** A model of our own: marks of revoked access tokens, under the digest of the token. */

@@ -3,7 +3,7 @@ import { type AdapterPayload, type KoaContextWithOIDC, Provider } from 'oidc-pro
 import type { FindGrant } from '../grants/access.ts'
 import { resourceNotGranted, resourceNotRepeated } from '../http/errors.ts'
 import { needsResource } from '../scopes/policy.ts'
-import type { StateAdapter } from '../store/state.ts'
+import type { StateAdapter } from '../store/oauth-state.ts'
 import { namedResources, type Resources } from './resource-indicators.ts'
 
 /**

@@ -15,7 +15,7 @@ import {
   resourceNotGranted,
   scopeNotGranted,
 } from '../http/errors.ts'
-import type { StateStore } from '../store/state.ts'
+import type { StateStore } from '../store/oauth-state.ts'
 import { namedResources, type Resources } from './resource-indicators.ts'
 
 /**

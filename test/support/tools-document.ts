@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { ServicePolicy } from '../../src/config/config.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/graphql/page-arguments.ts'
 import { ANSWER_LENGTH_MAX } from '../../src/mcp/call-tool.ts'
-import { toolCatalogue } from '../../src/mcp/catalogue.ts'
 import type { JsonSchema, Tool, ToolAccess } from '../../src/mcp/tool.ts'
+import { toolCatalogue } from '../../src/mcp/tool-catalogue.ts'
 
 /**
  * The generated part of docs/tools.md begins here; what stands above it is written by hand.

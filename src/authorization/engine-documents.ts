@@ -50,7 +50,7 @@ export function documentRequests({
       const client = await documents.resolve(String(input), async () => await fetch(input, options))
       return Response.json(toClientMetadata(client))
     },
-    // The bound of a document is ours (document-fetch.ts); a client says more than its document.
+    // The bound of a document is ours (read-document.ts); a client says more than its document.
     fetchResponseBodyLimits: { 'client_id metadata document': 65_536 },
   }
 }

@@ -1,4 +1,3 @@
-import type { RedisClient } from './redis.ts'
 import {
   consumeOrRefuse,
   fromStored,
@@ -7,7 +6,8 @@ import {
   type StateStore,
   storedId,
   toStored,
-} from './state.ts'
+} from './oauth-state.ts'
+import type { RedisClient } from './redis.ts'
 
 /**
  * Every command and every script has exactly one key, so that the same code serves Redis Cluster;

@@ -2,7 +2,6 @@ import type { Kysely, Selectable } from 'kysely'
 
 import { compiled, type Valued } from './compiled.ts'
 import type { Database } from './database.ts'
-import type { Schema } from './schema.ts'
 import {
   consumeOrRefuse,
   fromStored,
@@ -11,7 +10,8 @@ import {
   type StateStore,
   storedId,
   toStored,
-} from './state.ts'
+} from './oauth-state.ts'
+import type { Schema } from './schema.ts'
 
 /** Small enough that a sweep of SQLite stops this process for a few milliseconds only. */
 const SWEEP_ROWS_MAX = 1000

@@ -1,7 +1,7 @@
 import { type Dialect, type Driver, Kysely } from 'kysely'
 
+import type { StateStore } from './oauth-state.ts'
 import type { Schema } from './schema.ts'
-import type { StateStore } from './state.ts'
 
 /** Makes one call to a store; what a failure means to its caller is decided outside of the stores. */
 export type StoreGuard = <Result>(call: () => Promise<Result>) => Promise<Result>

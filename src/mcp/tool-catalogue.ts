@@ -7,7 +7,7 @@ import { productTools } from './operator-offers.ts'
 import { peopleTools } from './operator-people.ts'
 import { siteTools } from './operator-school.ts'
 import { publicTools } from './public-tools.ts'
-import { describeTool, isOpen, once, scopesOf, type Tool } from './tool.ts'
+import { describeTool, isOpen, once, scopesOfTool, type Tool } from './tool.ts'
 
 /** Every tool of the service, in the order in which a list shows them. Nothing else lists them. */
 export const toolCatalogue: readonly Tool[] = [
@@ -29,7 +29,7 @@ const describedByName = once(
   () => new Map(toolCatalogue.map((tool) => [tool.name, describeTool(tool)])),
 )
 const listsByScopes = new LRUCache<string, ToolDescription[]>({ max: 500 })
-const usedScopes = new Set(toolCatalogue.flatMap(({ access }) => scopesOf(access)))
+const usedScopes = new Set(toolCatalogue.flatMap(({ access }) => scopesOfTool(access)))
 
 /**
  * The tools that a caller's token opens, in the order of the catalogue: "only the tools the caller's
