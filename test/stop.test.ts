@@ -10,7 +10,7 @@ import { type ServiceProcess, startProcess } from './support/process.ts'
 import { eventually } from './support/programs.ts'
 
 /** Less than the ten seconds after which open connections are cut. */
-const AT_ONCE_MS = 8_000
+const AT_ONCE_MS = 3_000
 
 const body = 'grant_type=refresh_token&client_id=northlight-notes&refresh_token=unknown'
 
@@ -45,7 +45,10 @@ async function expectRefused({ url }: ServiceProcess): Promise<void> {
   })
 }
 
-describe('stopping', () => {
+describe('stopping', function () {
+  // A busy machine may stop late once; a service that waits for idle connections does so each time.
+  this.retries(2)
+
   it('finishes the running request, takes no new one, and ends with 0', async () => {
     await using service = await startProcess()
     const socket = await beginRequest(service)
