@@ -144,6 +144,35 @@ withDatabases('grants and applications', (open) => {
     ])
   })
 
+  it('keeps what two pages of one browser consented to at the same moment', async () => {
+    const store = await save(allowing('openid'))
+    const resource = 'https://gatehouse.example'
+    await Promise.all([
+      store.save({ ...grant, ...allowing('openid', 'email') }),
+      store.save({ ...grant, allowed: { resources: { [resource]: 'courses:read' } } }),
+    ])
+    const { allowed } = (await find('g1')) ?? {}
+    expect(allowed?.openid?.scope?.split(' ')).to.have.members(['openid', 'email'])
+    expect(allowed?.resources).to.deep.equal({ [resource]: 'courses:read' })
+  })
+
+  it('ends every grant of an application that very many people use, and lists nobody afterwards', async () => {
+    const store = await save({})
+    const grants = Array.from({ length: 2500 }, (_none, number) => ({
+      ...{ id: `many${number}`, person_id: 'sam', client_id: 'planner', client_name: 'Planner' },
+      ...{ client_origin: 'integration', granted_at: now, expires_at: now + DAY_MS },
+    }))
+    for (let first = 0; first < grants.length; first += 500) {
+      const rows = grants.slice(first, first + 500)
+      await database.kysely.insertInto('oauth_grant').values(rows).execute()
+    }
+    const ended = await store.end({ clientId: 'planner' }, 'an operator ended it')
+    expect(new Set(ended).size).to.equal(2501)
+    const people = await makeGrantLists(database, time).listPeople('planner', page)
+    expect(people.rows).to.deep.equal([])
+    expect(people.hasNextPage).to.equal(false)
+  })
+
   it('no line after it expired, and no row after the next sweep', async () => {
     const store = await save({})
     clock = now + EXPIRY_DAYS * DAY_MS
@@ -151,6 +180,19 @@ withDatabases('grants and applications', (open) => {
     expect(rows).to.deep.equal([])
     await store.prune()
     expect(await find('g1')).to.equal(undefined)
+  })
+
+  it('a family is forgotten when none of its tokens can live any more, and its grant goes on', async () => {
+    const store = await save({})
+    await store.beginFamily('g1', 'early')
+    clock = now + EXPIRY_DAYS * DAY_MS - 1
+    await store.prolong({ id: 'g1', expiresAt: clock + 1 })
+    await store.beginFamily('g1', 'late')
+    clock += 2
+    await store.prune()
+    const families = await database.kysely.selectFrom('refresh_token_family').selectAll().execute()
+    expect(families.map(({ id }) => id)).to.deep.equal(['late'])
+    expect((await find('g1'))?.id).to.equal('g1')
   })
 
   it('counts the calls of thirty days, of several processes, and not what has ended', async () => {

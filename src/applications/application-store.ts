@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto'
 import type { Transaction } from 'kysely'
 
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
-import { endGrants } from '../grants/grant-store.ts'
+import { endGrants } from '../grants/end-grants.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
 import type { CheckedApplication } from './application-form.ts'

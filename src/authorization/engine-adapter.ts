@@ -1,10 +1,10 @@
-import { type Adapter, type AdapterFactory, type AdapterPayload, Provider } from 'oidc-provider'
+import { type Adapter, type AdapterFactory, Provider } from 'oidc-provider'
 
 import { toClientMetadata } from '../clients/client-metadata.ts'
 import type { ClientFinder } from '../clients/find-client.ts'
 import type { FindGrant } from '../grants/access.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
-import { type StateAdapter, type StateStore, storedId } from '../store/oauth-state.ts'
+import type { StateAdapter, StateStore } from '../store/oauth-state.ts'
 import { accessTokenAdapter } from '../token/access-token.ts'
 import { codeFinder } from '../token/authorization-code.ts'
 import type { Resources } from '../token/resource-indicators.ts'
@@ -45,25 +45,9 @@ function rulesOf(
     case 'AccessToken':
       return accessTokenAdapter(records, state, resources)
     case 'AuthorizationCode':
-      return { find: codeFinder(records, findGrant, resources) }
-    case 'RefreshToken':
-      return { upsert: familyBeginner(records, grants) }
+      return { find: codeFinder(records, { findGrant, grants, resources }) }
     default:
       return {}
-  }
-}
-
-/** The first refresh token of a code exchange begins a family; those that replace it belong to it. */
-function familyBeginner(
-  records: StateAdapter,
-  grants: EngineAdapterDependencies['grants'],
-): Adapter['upsert'] {
-  return async (id, payload: AdapterPayload, ttlSeconds) => {
-    const begins = !payload.rotations && payload.grantId !== undefined
-    await Promise.all([
-      records.upsert(id, payload, ttlSeconds),
-      begins && grants.beginFamily(payload.grantId ?? '', storedId('RefreshToken', id)),
-    ])
   }
 }
 

@@ -35,9 +35,11 @@ export function logEngineEvents(provider: Provider, { logger }: EventDependencie
   })
   for (const event of errorEvents) {
     emitter.on(event, (ctx: KoaContextWithOIDC, error: EngineError) => {
-      Object.assign(fieldsOf(ctx), {
+      const fields = fieldsOf(ctx)
+      Object.assign(fields, {
         error: error.error ?? 'server_error',
-        detail: error.error_detail ?? error.error_description ?? error.message,
+        // Policy of ours has said it before, where it knows more than the engine.
+        detail: fields.detail ?? error.error_detail ?? error.error_description ?? error.message,
         ...(error.cause ? { cause: String(error.cause) } : {}),
         ...(event === 'server_error' && { stack: error.stack }),
       })

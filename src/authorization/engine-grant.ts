@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider'
 
 import type { FindGrant, Grant } from '../grants/access.ts'
-import type { Allowed, EndReason, GrantStore } from '../grants/grant-store.ts'
+import type { EndReason } from '../grants/end-grants.ts'
+import type { Allowed, GrantStore } from '../grants/grant-store.ts'
 import { promptPages } from '../http/paths.ts'
 
 /**

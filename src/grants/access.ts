@@ -4,7 +4,8 @@ import { operates } from '../sites/roles.ts'
 import { compiled, type Valued } from '../store/compiled.ts'
 import type { Database } from '../store/database.ts'
 import type { SiteRole } from '../store/schema.ts'
-import type { Allowed, EndReason } from './grant-store.ts'
+import type { EndReason } from './end-grants.ts'
+import type { Allowed } from './grant-store.ts'
 
 /**
  * Access: whether a grant may still be used, by whom, and with which roles. Codes and tokens say

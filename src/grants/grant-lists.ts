@@ -68,6 +68,8 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       const page = await readPage(peopleOf(kysely, clientId, now()), newestFirst, request)
       // Of the people of this page only, because a client may have very many.
       const people = page.rows.map(({ id }) => id)
+      // PostgreSQL has no empty list.
+      if (people.length === 0) return { ...page, rows: [] }
       const grants = liveGrants(kysely, now())
         .where('g.client_id', '=', clientId)
         .where('g.person_id', 'in', people)

@@ -5,6 +5,7 @@ import type { Kysely, Transaction } from 'kysely'
 import { findScope } from '../scopes/catalogue.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
+import { BATCH_ROWS_MAX, type Ending, type EndReason, endGrants } from './end-grants.ts'
 
 /**
  * Grants: what a person allowed a client, one row each in every deployment (design 30). This folder
@@ -35,26 +36,6 @@ export interface Allowed {
   readonly rejected?: Pick<Allowed, 'openid' | 'resources'>
 }
 
-/** Which grants to end. */
-export type Ending =
-  | { readonly id: string }
-  /** All of a person with one client at one site, or without a site. */
-  | { readonly personId: string; readonly clientId: string; readonly siteId: string | undefined }
-  /** All that a client has, of one person or of everybody. */
-  | { readonly clientId: string; readonly personId?: string }
-  /** All of a client that hold a scope which it may not have any more. */
-  | { readonly clientId: string; readonly withScopes: readonly string[] }
-
-/** Why a grant ended, for the log. */
-export type EndReason =
-  | 'the person removed it'
-  | 'an operator ended it'
-  | 'the application was deleted'
-  | 'a scope of it was taken from the application'
-  | 'the client revoked it'
-  | 'a code was used twice'
-  | 'a used refresh token came back'
-
 export interface GrantStore {
   /**
    * Writes a new grant, or what is allowed in one that goes on and has not ended meanwhile.
@@ -69,7 +50,7 @@ export interface GrantStore {
   beginFamily(grantId: string, familyId: string): Promise<void>
   /** @returns the ids of the grants that ended */
   end(ending: Ending, reason: EndReason): Promise<readonly string[]>
-  /** Removes a batch of grants that expired, and counts that nobody is shown any more. */
+  /** Removes a batch of grants and families that expired, and of counts that nobody is shown. */
   prune(): Promise<void>
 }
 
@@ -77,8 +58,6 @@ export interface GrantStore {
 export const CALL_DAYS = 30
 
 const DAY_MS = 86_400_000
-// Small enough for the time limit of a statement.
-const PRUNED_ROWS_MAX = 1000
 
 /** The day of a time, as `oauth_grant_day.day` has it. */
 export function dayOf(ms: number): number {
@@ -137,64 +116,73 @@ export function makeGrantStore({
 
     end: async (ending, reason) => await endGrants(kysely, ending, { reason, nowMs: now() }),
 
-    async prune() {
-      await kysely
-        .deleteFrom('oauth_grant_day')
-        .where('day', '<=', dayOf(now()) - CALL_DAYS)
-        .execute()
-      await kysely
-        .deleteFrom('oauth_grant')
-        .where('id', 'in', (q) =>
-          q
-            .selectFrom('oauth_grant')
-            .select('id')
-            .where('expires_at', '<=', now())
-            .limit(PRUNED_ROWS_MAX),
-        )
-        .execute()
-    },
+    prune: async () => await prune(kysely, now(), grantSeconds),
   }
+}
+
+async function prune(kysely: Kysely<Schema>, nowMs: number, grantSeconds: number): Promise<void> {
+  await kysely
+    .deleteFrom('oauth_grant')
+    .where('id', 'in', (q) =>
+      q
+        .selectFrom('oauth_grant')
+        .select('id')
+        .where('expires_at', '<=', nowMs)
+        .limit(BATCH_ROWS_MAX),
+    )
+    .execute()
+  // No token of a family lives as long as a grant.
+  const begunBefore = nowMs - grantSeconds * 1000
+  await kysely
+    .deleteFrom('refresh_token_family')
+    .where('id', 'in', (q) =>
+      q
+        .selectFrom('refresh_token_family')
+        .select('id')
+        .where('started_at', '<', begunBefore)
+        .limit(BATCH_ROWS_MAX),
+    )
+    .execute()
+  const lastDay = dayOf(nowMs) - CALL_DAYS
+  await kysely
+    .deleteFrom('oauth_grant_day')
+    .where('day', '<=', lastDay)
+    .where('grant_id', 'in', (q) =>
+      q
+        .selectFrom('oauth_grant_day')
+        .select('grant_id')
+        .where('day', '<=', lastDay)
+        .limit(BATCH_ROWS_MAX),
+    )
+    .execute()
 }
 
 /**
- * Ends grants, in the transaction of whoever changes something else with them.
- *
- * @returns the ids of the grants that ended
+ * Writes the row, or adds to what is allowed in it: two pages of one browser may consent at the same
+ * moment, and neither takes back what the other was given.
  */
-export async function endGrants(
-  kysely: Kysely<Schema> | Transaction<Schema>,
-  ending: Ending,
-  { reason, nowMs }: { readonly reason: EndReason; readonly nowMs: number },
-): Promise<string[]> {
-  let query = kysely
-    .updateTable('oauth_grant')
-    .set({ ended_at: nowMs, end_reason: reason })
-    .where('ended_at', 'is', null)
-    .where('expires_at', '>', nowMs)
-    .returning('id')
-  if ('id' in ending) query = query.where('id', '=', ending.id)
-  else query = query.where('client_id', '=', ending.clientId)
-  if ('personId' in ending) query = query.where('person_id', '=', ending.personId)
-  if ('siteId' in ending) {
-    const { siteId } = ending
-    query = query.where('site_id', siteId === undefined ? 'is' : '=', siteId ?? null)
-  }
-  if ('withScopes' in ending) {
-    const { withScopes } = ending
-    query = query.where('id', 'in', (q) =>
-      q.selectFrom('oauth_grant_scope').select('grant_id').where('scope', 'in', withScopes),
-    )
-  }
-  const rows = await query.execute()
-  return rows.map(({ id }) => id)
-}
-
 async function saveRow(
   trx: Transaction<Schema>,
   grant: NewGrant,
   { nowMs, expiresAt }: { readonly nowMs: number; readonly expiresAt: number },
 ): Promise<void> {
-  const allowed = JSON.stringify(grant.allowed)
+  // The write comes first, so that a second transaction waits here for the row.
+  const known = await trx
+    .updateTable('oauth_grant')
+    .set({ expires_at: expiresAt })
+    .where('id', '=', grant.id)
+    .where('ended_at', 'is', null)
+    .returning('allowed')
+    .executeTakeFirst()
+  if (known) {
+    const allowed = together(JSON.parse(known.allowed ?? '{}'), grant.allowed)
+    await trx
+      .updateTable('oauth_grant')
+      .set({ allowed: JSON.stringify(allowed) })
+      .where('id', '=', grant.id)
+      .execute()
+    return
+  }
   await trx
     .insertInto('oauth_grant')
     .values({
@@ -205,18 +193,34 @@ async function saveRow(
       client_origin: grant.clientOrigin,
       site_id: grant.siteId ?? null,
       document_fingerprint: grant.documentFingerprint ?? null,
-      allowed,
+      allowed: JSON.stringify(grant.allowed),
       granted_at: nowMs,
       expires_at: expiresAt,
     })
-    .onConflict((conflict) =>
-      conflict
-        .column('id')
-        .doUpdateSet({ allowed, expires_at: expiresAt })
-        // A grant that somebody ended meanwhile stays ended.
-        .where('oauth_grant.ended_at', 'is', null),
-    )
+    // A grant that somebody ended meanwhile stays ended.
+    .onConflict((conflict) => conflict.doNothing())
     .execute()
+}
+
+/** All that either allows; what was refused is what the later one says. */
+function together(earlier: Allowed, later: Allowed): Allowed {
+  const scopes = (...texts: readonly (string | undefined)[]) =>
+    [...new Set(texts.join(' ').split(' ').filter(Boolean))].join(' ')
+  const claims = [...(earlier.openid?.claims ?? []), ...(later.openid?.claims ?? [])]
+  const resources = { ...earlier.resources, ...later.resources }
+  return {
+    ...later,
+    openid: {
+      scope: scopes(earlier.openid?.scope, later.openid?.scope),
+      ...(claims.length > 0 && { claims: [...new Set(claims)] }),
+    },
+    resources: Object.fromEntries(
+      Object.keys(resources).map((name) => [
+        name,
+        scopes(earlier.resources?.[name], later.resources?.[name]),
+      ]),
+    ),
+  }
 }
 
 async function saveScopes(trx: Transaction<Schema>, { id, allowed }: NewGrant): Promise<void> {

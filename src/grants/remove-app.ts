@@ -1,7 +1,7 @@
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Database } from '../store/database.ts'
+import { endGrants } from './end-grants.ts'
 import type { AppLine } from './grant-lists.ts'
-import { endGrants } from './grant-store.ts'
 
 /**
  * A person takes back what they allowed: every grant of theirs to this client at this site,

@@ -15,7 +15,7 @@ import {
   validateAuthResponse,
 } from 'oauth4webapi'
 
-import { signInIncomplete } from '../http/errors.ts'
+import { signInIncomplete, storageUnavailable } from '../http/errors.ts'
 import { pages, paths } from '../http/paths.ts'
 import { OPENID } from '../scopes/catalogue.ts'
 import { OWN_CLIENT_ID } from './own-client.ts'
@@ -90,6 +90,7 @@ export async function completeSignIn(
     pending.verifier,
     options,
   )
+  if (response.status === 503) throw storageUnavailable(await response.text())
   if (!response.ok) throw signInIncomplete('the code was not accepted')
   // Specification, Authentication 7: iss, aud, exp, nonce, and the signature by the key of `kid`.
   return await orRefuse('an id_token that is not right', async () => {

@@ -8,7 +8,7 @@ import type { Context, Middleware } from 'koa'
 import type Router from 'koa-router'
 
 import { signInCancelledPage } from '../../views/account-signed-out.ts'
-import { signInIncomplete } from '../http/errors.ts'
+import { isRefusal, signInIncomplete } from '../http/errors.ts'
 import { checkFormToken } from '../http/form.ts'
 import { seeOther, sendPage } from '../http/page.ts'
 import { pages, paths } from '../http/paths.ts'
@@ -113,8 +113,13 @@ async function comeBack(ctx: Context, parts: SignedInPagesParts): Promise<void> 
   // Two tabs share the cookie. The earlier one begins again, and finds the person signed in.
   if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)
   if (answer.has('error')) return sendCancelled(ctx, answer, pending.returnTo)
-  const personId = await completeSignIn(answer, pending, parts)
-  await parts.sessions.begin(ctx, personId)
+  try {
+    await parts.sessions.begin(ctx, await completeSignIn(answer, pending, parts))
+  } catch (error) {
+    // Storage was out of reach: the page may be loaded again.
+    if (isRefusal(error) && error.statusCode === 503) keepPending(ctx, pending, parts)
+    throw error
+  }
   seeOther(ctx, pending.returnTo)
 }
 

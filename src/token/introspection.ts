@@ -1,6 +1,7 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
 import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
+import { logFields } from '../http/request-log.ts'
 import type { ClaimsDependencies } from './claims.ts'
 
 type Token = InstanceType<Provider['AccessToken']> | InstanceType<Provider['RefreshToken']>
@@ -15,7 +16,10 @@ export function maySeeToken({ findAccess, countUse }: ClaimsDependencies) {
     const token = seen as Token
     if (!(await concerns(ctx, client, token))) return false
     const access = await findAccess(token, token.scopes)
-    if (access.kind === 'lost') return false
+    if (access.kind === 'lost') {
+      logFields(ctx).detail = access.reason
+      return false
+    }
     const { grant, roles } = access
     countUse(grant.id)
     if (token.scopes.has('profile')) {

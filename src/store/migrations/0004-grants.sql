@@ -18,8 +18,9 @@ create table oauth_grant (
   last_used_at bigint
 );
 
-create index oauth_grant_by_person on oauth_grant (person_id, client_id);
-create index oauth_grant_by_client on oauth_grant (client_id, person_id);
+-- Whoever asks by person or client wants grants that live, however many ended ones there are.
+create index oauth_grant_by_person on oauth_grant (person_id, client_id) where ended_at is null;
+create index oauth_grant_by_client on oauth_grant (client_id, person_id) where ended_at is null;
 create index oauth_grant_by_site on oauth_grant (site_id);
 create index oauth_grant_by_expiry on oauth_grant (expires_at);
 
@@ -41,7 +42,7 @@ create table oauth_grant_day (
 create index oauth_grant_day_by_day on oauth_grant_day (day);
 
 -- A browser continues its grant at every sign-in, and each code exchange begins a family of refresh
--- tokens below it. The id is the digest of the family's first token.
+-- tokens below it. The id is the digest of the code.
 create table refresh_token_family (
   id text not null primary key,
   grant_id text not null references oauth_grant (id) on delete cascade,
@@ -49,6 +50,7 @@ create table refresh_token_family (
 );
 
 create index refresh_token_family_by_grant on refresh_token_family (grant_id);
+create index refresh_token_family_by_start on refresh_token_family (started_at);
 
 -- A grant of the version before was a record of the OAuth state with a connection beside it. Its id
 -- was "<site>~<43 random characters>.<fingerprint>", of which site and fingerprint may be absent.

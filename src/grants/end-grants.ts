@@ -1,0 +1,78 @@
+import type { Kysely, Transaction } from 'kysely'
+
+import type { Schema } from '../store/schema.ts'
+
+/** Which grants to end. */
+export type Ending =
+  | { readonly id: string }
+  /** All of a person with one client at one site, or without a site. */
+  | { readonly personId: string; readonly clientId: string; readonly siteId: string | undefined }
+  /** All that a client has, of one person or of everybody. */
+  | { readonly clientId: string; readonly personId?: string }
+  /** All of a client that hold a scope which it may not have any more. */
+  | { readonly clientId: string; readonly withScopes: readonly string[] }
+
+/** Why a grant ended, for the log. */
+export type EndReason =
+  | 'the person removed it'
+  | 'an operator ended it'
+  | 'the application was deleted'
+  | 'a scope of it was taken from the application'
+  | 'the client revoked it'
+  | 'a code was used twice'
+  | 'a used refresh token came back'
+
+/** As many rows as one statement changes, within its time limit. */
+export const BATCH_ROWS_MAX = 1000
+
+/**
+ * Ends grants, in the transaction of whoever changes something else with them: a batch a statement,
+ * because an application may have very many.
+ *
+ * @returns the ids of the grants that ended
+ */
+export async function endGrants(
+  kysely: Kysely<Schema> | Transaction<Schema>,
+  ending: Ending,
+  { reason, nowMs }: { readonly reason: EndReason; readonly nowMs: number },
+): Promise<string[]> {
+  const ended: string[] = []
+  for (;;) {
+    const rows = await kysely
+      .updateTable('oauth_grant')
+      .set({ ended_at: nowMs, end_reason: reason })
+      .where('id', 'in', endingNext(kysely, ending, nowMs))
+      .returning('id')
+      .execute()
+    ended.push(...rows.map(({ id }) => id))
+    if (rows.length < BATCH_ROWS_MAX) return ended
+  }
+}
+
+function endingNext(kysely: Kysely<Schema>, ending: Ending, nowMs: number) {
+  let query = kysely
+    .selectFrom('oauth_grant as g')
+    .select('g.id')
+    .where('g.ended_at', 'is', null)
+    .where('g.expires_at', '>', nowMs)
+    .limit(BATCH_ROWS_MAX)
+  if ('id' in ending) query = query.where('g.id', '=', ending.id)
+  else query = query.where('g.client_id', '=', ending.clientId)
+  if ('personId' in ending) query = query.where('g.person_id', '=', ending.personId)
+  if ('siteId' in ending) {
+    const { siteId } = ending
+    query = query.where('g.site_id', siteId === undefined ? 'is' : '=', siteId ?? null)
+  }
+  if ('withScopes' in ending) {
+    const { withScopes } = ending
+    query = query.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('oauth_grant_scope as s')
+          .select('s.scope')
+          .whereRef('s.grant_id', '=', 'g.id')
+          .where('s.scope', 'in', withScopes),
+      ),
+    )
+  }
+  return query
+}
