@@ -10,7 +10,16 @@ import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { errorHandler } from '../src/http/error-handler.ts'
 import { paths } from '../src/http/paths.ts'
 import { requestLog } from '../src/http/request-log.ts'
-import { authorizeUrl, codeVerifier, obtainCode, obtainTokens, refresh } from './support/client.ts'
+import {
+  authorizeUrl,
+  codeVerifier,
+  introspect,
+  obtainCode,
+  obtainTokens,
+  redeem,
+  refresh,
+  userinfo,
+} from './support/client.ts'
 import {
   amir,
   notes,
@@ -236,6 +245,28 @@ describe('log: each request has one line', () => {
     expect(line).to.include({ client: notes.clientId, error: 'invalid_grant' })
     expect(line.detail).to.be.a('string')
     expect(again.text).to.not.include(line.detail)
+  })
+
+  it('why a grant ended, wherever its code or tokens are used afterwards', async () => {
+    await using service = await startService()
+    const { url } = service
+    const { accessToken, refreshToken } = await obtainTokens(url)
+    const code = await obtainCode(url)
+    await service.service.stores.database.kysely
+      .updateTable('oauth_grant')
+      .set({ ended_at: Date.now(), end_reason: 'the person removed it' })
+      .execute()
+    const answers = {
+      UserInfo: await userinfo(url, accessToken),
+      introspection: await introspect(url, accessToken),
+      refresh: await refresh(url, refreshToken),
+      'code exchange': await redeem(url, code),
+    }
+    for (const [what, answer] of Object.entries(answers)) {
+      const { detail } = await lineOf(service, answer)
+      expect(detail, what).to.include('the grant has ended: the person removed it')
+      expect(JSON.stringify(answer.body), what).not.to.include('the person')
+    }
   })
 
   it('a caller who leaves gets 499', async () => {

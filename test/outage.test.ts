@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { paths } from '../src/http/paths.ts'
+import { pages, paths } from '../src/http/paths.ts'
 import {
   authorizeUrl,
   introspect,
@@ -178,6 +178,43 @@ describe('a refresh that storage failed in the middle of [design 10, design 24]'
     expect((await refresh(running.url, held)).body.error).to.equal('invalid_grant')
     const { body } = await refresh(running.url, repeated.body.refresh_token)
     expect(body.error).to.equal('invalid_grant')
+  })
+})
+
+describe('a code exchange whose family of refresh tokens storage could not write [design 10]', () => {
+  it('uses nothing up: the same request succeeds afterwards, and its tokens work', async () => {
+    await using running = await startService()
+    const code = await obtainCode(running.url)
+    const { kysely } = running.service.stores.database
+    await sql`create trigger failing before insert on refresh_token_family
+      begin select raise(abort, 'disk'); end`.execute(kysely)
+    const failed = await redeem(running.url, code)
+    expect([failed.status, failed.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
+    await sql`drop trigger failing`.execute(kysely)
+    const { status, body } = await redeem(running.url, code)
+    expect([status, body.error]).to.deep.equal([200, undefined])
+    expect((await userinfo(running.url, body.access_token)).status).to.equal(200)
+    expect((await refresh(running.url, body.refresh_token)).status).to.equal(200)
+  })
+})
+
+describe('a sign-in of our own pages that storage interrupted [design 24]', () => {
+  it('is completed when the person loads the page again', async () => {
+    await using running = await startService()
+    const person = makeHeadlessPerson(sam)
+    const account = new URL(pages.account, running.url)
+    const redirect = await person.open(account)
+    const request = new URL(redirect.headers.get('location') ?? '', account)
+    const callback = await person.authorize(request, new URL(pages.signedIn, account).href)
+    const { kysely } = running.service.stores.database
+    await sql`create trigger failing before update on oauth_state
+      begin select raise(abort, 'disk'); end`.execute(kysely)
+    const failed = await person.open(callback)
+    expect([failed.status, failed.headers.get('location')]).to.deep.equal([503, null])
+    await sql`drop trigger failing`.execute(kysely)
+    const again = await person.open(callback)
+    expect([again.status, again.headers.get('location')]).to.deep.equal([303, pages.account])
+    expect((await person.open(account)).status).to.equal(200)
   })
 })
 

@@ -39,6 +39,17 @@ describe('the sign-in of our own pages', () => {
     })
   }
 
+  it('says that storage is out of reach, when that is why no tokens came [design 24]', async () => {
+    const { pending } = await beginSignIn('/account', baseUrl)
+    const answer = new URLSearchParams({ iss: baseUrl, code: 'c', state: pending.state })
+    const outcome = await completeSignIn(answer, pending, {
+      baseUrl,
+      ownFetch: async () => Response.json({ error: 'temporarily_unavailable' }, { status: 503 }),
+      now: () => now,
+    }).catch((error: unknown) => error)
+    expect(outcome).to.include({ error: 'temporarily_unavailable', statusCode: 503 })
+  })
+
   it('proves with the verifier that it began the request (RFC 7636)', async () => {
     const { pending, address } = await beginSignIn('/account', baseUrl)
     const sent: URLSearchParams[] = []
