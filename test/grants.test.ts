@@ -173,6 +173,20 @@ withDatabases('grants and applications', (open) => {
     expect(people.hasNextPage).to.equal(false)
   })
 
+  it('ends once, for one reason, when two end it at the same moment', async () => {
+    const store = await save({})
+    const { personId, clientId } = grant
+    const endings = await Promise.all([
+      store.end({ clientId, personId }, 'an operator ended it'),
+      store.end({ clientId }, 'the application was deleted'),
+      store.end({ id: 'g1' }, 'the client revoked it'),
+    ])
+    expect(endings.flat()).to.deep.equal(['g1'])
+    const reasons = ['an operator ended it', 'the application was deleted', 'the client revoked it']
+    const { endedBecause } = (await find('g1')) ?? {}
+    expect(endedBecause).to.equal(reasons[endings.findIndex(({ length }) => length === 1)])
+  })
+
   it('no line after it expired, and no row after the next sweep', async () => {
     const store = await save({})
     clock = now + EXPIRY_DAYS * DAY_MS

@@ -38,26 +38,34 @@ export async function endGrants(
 ): Promise<string[]> {
   const ended: string[] = []
   for (;;) {
+    const next = 'id' in ending ? [ending.id] : await endingNext(kysely, ending, nowMs)
+    if (next.length === 0) return ended
+    // Somebody else may have ended some of them meanwhile; their reason stays.
     const rows = await kysely
       .updateTable('oauth_grant')
       .set({ ended_at: nowMs, end_reason: reason })
-      .where('id', 'in', endingNext(kysely, ending, nowMs))
+      .where('id', 'in', next)
+      .where('ended_at', 'is', null)
+      .where('expires_at', '>', nowMs)
       .returning('id')
       .execute()
     ended.push(...rows.map(({ id }) => id))
-    if (rows.length < BATCH_ROWS_MAX) return ended
+    if (next.length < BATCH_ROWS_MAX) return ended
   }
 }
 
-function endingNext(kysely: Kysely<Schema>, ending: Ending, nowMs: number) {
+async function endingNext(
+  kysely: Kysely<Schema> | Transaction<Schema>,
+  ending: Exclude<Ending, { readonly id: string }>,
+  nowMs: number,
+): Promise<string[]> {
   let query = kysely
     .selectFrom('oauth_grant as g')
     .select('g.id')
+    .where('g.client_id', '=', ending.clientId)
     .where('g.ended_at', 'is', null)
     .where('g.expires_at', '>', nowMs)
     .limit(BATCH_ROWS_MAX)
-  if ('id' in ending) query = query.where('g.id', '=', ending.id)
-  else query = query.where('g.client_id', '=', ending.clientId)
   if ('personId' in ending) query = query.where('g.person_id', '=', ending.personId)
   if ('siteId' in ending) {
     const { siteId } = ending
@@ -74,5 +82,6 @@ function endingNext(kysely: Kysely<Schema>, ending: Ending, nowMs: number) {
       ),
     )
   }
-  return query
+  const rows = await query.execute()
+  return rows.map(({ id }) => id)
 }
