@@ -6,7 +6,7 @@ import { type Call, operations } from './operations.ts'
 
 /**
  * `DATABASE_URL=… SECRET=… [REDIS_URL=…] node bench/round-trips.ts`: what one request asks of the
- * stores. SQL queries are counted where the driver sends them, Redis commands and the batches in
+ * stores. The database holds the demo campus (`gatehouse import`). SQL queries are counted where the driver sends them, Redis commands and the batches in
  * which the server reads them in Redis's own statistics. The embedded database is asked the same
  * queries as PostgreSQL.
  */

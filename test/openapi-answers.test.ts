@@ -106,6 +106,36 @@ describe('openapi.json, against real answers', () => {
     describes('too much', 413, (url) => register(url, { client_name: 'x'.repeat(200_000) }))
   })
 
+  /** A form that people or programs send to a page of the engine. */
+  const describesForms = (path: string) => {
+    describes('by POST of something else', 415, async (url) => [
+      path,
+      'POST',
+      await postJson(url + path),
+    ])
+    describes('by POST of too much', 413, (url) => post(url, path, { state: 'x'.repeat(100_000) }))
+    describes('by POST of too much, in a browser', 413, async (url) => [
+      path,
+      'POST',
+      await postForm(url + path, { state: 'x'.repeat(100_000) }, asBrowser),
+    ])
+    describes('by POST of something else, in a browser', 415, async (url) => [
+      path,
+      'POST',
+      await postAny(url + path, { headers: asBrowser, body: {} }),
+    ])
+    describes('by POST, for a program', 303, async (url) => [
+      path,
+      'POST',
+      await postForm(url + path, { state: 'x' }, asProgram),
+    ])
+    describes('by POST, in a browser', 303, async (url) => [
+      path,
+      'POST',
+      await postForm(url + path, { state: 'x' }, asBrowser),
+    ])
+  }
+
   describe('GET and POST /oauth/authorize', () => {
     const authorized = async (url: string, fields: Fields): Promise<Observed> => [
       paths.authorization,
@@ -143,34 +173,7 @@ describe('openapi.json, against real answers', () => {
       authorized(url, { response_mode: 'form_post', prompt: 'none' }),
     )
     describes('by POST', 303, (url) => post(url, paths.authorization, { response_type: 'code' }))
-    describes('by POST of something else', 415, async (url) => [
-      paths.authorization,
-      'POST',
-      await postJson(url + paths.authorization),
-    ])
-    describes('by POST of too much', 413, (url) =>
-      post(url, paths.authorization, { state: 'x'.repeat(100_000) }),
-    )
-    describes('by POST of too much, in a browser', 413, async (url) => [
-      paths.authorization,
-      'POST',
-      await postForm(url + paths.authorization, { state: 'x'.repeat(100_000) }, asBrowser),
-    ])
-    describes('by POST of something else, in a browser', 415, async (url) => [
-      paths.authorization,
-      'POST',
-      await postAny(url + paths.authorization, { headers: asBrowser, body: {} }),
-    ])
-    describes('by POST, for a program', 303, async (url) => [
-      paths.authorization,
-      'POST',
-      await postForm(url + paths.authorization, { state: 'x' }, asProgram),
-    ])
-    describes('by POST, in a browser', 303, async (url) => [
-      paths.authorization,
-      'POST',
-      await postForm(url + paths.authorization, { state: 'x' }, asBrowser),
-    ])
+    describesForms(paths.authorization)
   })
 
   describe('POST /api/oauth/token', () => {
@@ -484,34 +487,7 @@ describe('openapi.json, against real answers', () => {
       return [paths.endSession, 'GET', await answerOf(await fetch(address, { headers: asBrowser }))]
     })
     describes('by POST', 303, (url) => post(url, paths.endSession, { state: 'x' }))
-    describes('by POST of something else', 415, async (url) => [
-      paths.endSession,
-      'POST',
-      await postJson(url + paths.endSession),
-    ])
-    describes('by POST of too much', 413, (url) =>
-      post(url, paths.endSession, { state: 'x'.repeat(100_000) }),
-    )
-    describes('by POST of too much, in a browser', 413, async (url) => [
-      paths.endSession,
-      'POST',
-      await postForm(url + paths.endSession, { state: 'x'.repeat(100_000) }, asBrowser),
-    ])
-    describes('by POST of something else, in a browser', 415, async (url) => [
-      paths.endSession,
-      'POST',
-      await postAny(url + paths.endSession, { headers: asBrowser, body: {} }),
-    ])
-    describes('by POST, for a program', 303, async (url) => [
-      paths.endSession,
-      'POST',
-      await postForm(url + paths.endSession, { state: 'x' }, asProgram),
-    ])
-    describes('by POST, in a browser', 303, async (url) => [
-      paths.endSession,
-      'POST',
-      await postForm(url + paths.endSession, { state: 'x' }, asBrowser),
-    ])
+    describesForms(paths.endSession)
   })
 })
 

@@ -7,6 +7,9 @@ import type { EndReason } from '../grants/end-grants.ts'
 import type { Allowed, GrantStore } from '../grants/grant-store.ts'
 import { promptPages } from '../http/paths.ts'
 
+/** What the addresses of all prompts begin with. */
+const [interactions = ''] = promptPages.login.split(':')
+
 /**
  * The engine's Grant model, served from the row of a grant (grants/grant-store.ts). The engine never
  * writes one: a grant is saved where a person consented, with the site that the engine knows not of.
@@ -65,8 +68,6 @@ function payloadOf(grant: Grant, allowed: Allowed): AdapterPayload {
 /** Whether the running request is a step of an authorization, and not the use of a token. */
 function asksPerson(): boolean {
   const { ctx } = Provider
-  // What the addresses of all prompts begin with.
-  const [interactions = ''] = promptPages.login.split(':')
   const { route = '' } = ctx?.oidc ?? {}
   return (
     route === 'authorization' || route === 'resume' || ctx?.path.startsWith(interactions) === true

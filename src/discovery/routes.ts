@@ -39,10 +39,12 @@ export function discoveryRoutes(facts: ServiceFacts): Router {
   const { cacheSeconds } = facts.service.documents
 
   for (const [path, render] of documents(facts)) {
-    const document = once(render)
+    // The first request pays for rendering, and start-up does not.
+    let document: RenderedDocument | undefined
 
     router.get(path, (ctx) => {
-      sendDocument(ctx, document(), cacheSeconds)
+      document ??= render()
+      sendDocument(ctx, document, cacheSeconds)
     })
 
     // MCP clients in a browser send MCP-Protocol-Version with every request, which makes even the
@@ -70,13 +72,4 @@ function documents(facts: ServiceFacts): [path: string, render: () => RenderedDo
     [paths.authMd, () => renderDocument(authMd(facts), 'text/markdown; charset=utf-8')],
     [paths.openApi, () => renderDocument(JSON.stringify(openApiDocument(facts)), json)],
   ]
-}
-
-/** The first request pays for rendering, and start-up does not. */
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
 }

@@ -37,16 +37,13 @@ export interface Allowed {
 }
 
 export interface GrantStore {
-  /**
-   * Writes a new grant, or what is allowed in one that goes on and has not ended meanwhile.
-   *
-   */
+  /** Writes a new grant, or adds to what is allowed in one that has not ended meanwhile. */
   save(grant: NewGrant): Promise<void>
   /** Moves the end of a grant on, when there is a day to gain: most requests need not write. */
   prolong(grant: { readonly id: string; readonly expiresAt: number }): Promise<void>
   /** Takes over what the version before kept of a grant outside of the database. */
   adopt(id: string, allowed: Allowed): Promise<void>
-  /** Writes down that a code exchange began a family of refresh tokens. */
+  /** Begins, once, the family of the refresh tokens that a code is about to be exchanged for. */
   beginFamily(grantId: string, familyId: string): Promise<void>
   /** @returns the ids of the grants that ended */
   end(ending: Ending, reason: EndReason): Promise<readonly string[]>
@@ -175,7 +172,7 @@ async function saveRow(
     .returning('allowed')
     .executeTakeFirst()
   if (known) {
-    const allowed = together(JSON.parse(known.allowed ?? '{}'), grant.allowed)
+    const allowed = allowedByEither(JSON.parse(known.allowed ?? '{}'), grant.allowed)
     await trx
       .updateTable('oauth_grant')
       .set({ allowed: JSON.stringify(allowed) })
@@ -202,8 +199,8 @@ async function saveRow(
     .execute()
 }
 
-/** All that either allows; what was refused is what the later one says. */
-function together(earlier: Allowed, later: Allowed): Allowed {
+/** What was refused is what the later one says. */
+function allowedByEither(earlier: Allowed, later: Allowed): Allowed {
   const scopes = (...texts: readonly (string | undefined)[]) =>
     [...new Set(texts.join(' ').split(' ').filter(Boolean))].join(' ')
   const claims = [...(earlier.openid?.claims ?? []), ...(later.openid?.claims ?? [])]
