@@ -1,11 +1,7 @@
 import { expect } from 'chai'
 
-import {
-  type AccessFacts,
-  judgeAccess,
-  makeFindAccess,
-  makeFindGrant,
-} from '../src/grants/access.ts'
+import { type AccessFacts, judgeAccess, makeFindAccess } from '../src/grants/access.ts'
+import { makeFindGrant } from '../src/grants/find-grant.ts'
 import { paths } from '../src/http/paths.ts'
 import { MCP_CONNECTIONS } from '../src/sites/feature.ts'
 import type { Database } from '../src/store/database.ts'
@@ -43,6 +39,8 @@ const facts: AccessFacts = {
   clientDeleted: false,
   isApplication: true,
   featureOff: false,
+  family: undefined,
+  callerVersion: 0,
 }
 
 /** A use of a token: at the grant's site unless it says else. */

@@ -9,7 +9,8 @@ import {
 import { makeApplicationSecrets } from '../src/applications/application-secrets.ts'
 import { makeApplicationStore } from '../src/applications/application-store.ts'
 import { listChanges } from '../src/audit/audit-log.ts'
-import { makeFindGrant } from '../src/grants/access.ts'
+import { makeFamilyStore } from '../src/grants/family-store.ts'
+import { makeFindGrant } from '../src/grants/find-grant.ts'
 import { makeGrantLists } from '../src/grants/grant-lists.ts'
 import { makeGrantStore, type NewGrant } from '../src/grants/grant-store.ts'
 import { makeGrantUsage } from '../src/grants/grant-usage.ts'
@@ -70,6 +71,11 @@ withDatabases('grants and applications', (open) => {
     allowed: { openid: { scope: 'openid' } },
   }
   const allowing = (...scopes: string[]) => ({ allowed: { openid: { scope: scopes.join(' ') } } })
+  const begin = async (id: string) =>
+    await makeFamilyStore(database).begin({
+      ...{ id, grantId: 'g1', seed: 'seed', token: undefined },
+      ...{ startedAt: clock, issuedAt: clock, keptUntil: clock + EXPIRY_DAYS * DAY_MS },
+    })
   const makeStore = () =>
     makeGrantStore({ database, grantSeconds: (EXPIRY_DAYS * DAY_MS) / 1000, now: time })
   const save = async (...changes: Partial<NewGrant>[]) => {
@@ -136,7 +142,11 @@ withDatabases('grants and applications', (open) => {
     clock = now + DAY_MS
     await store.prolong({ id: 'g1', expiresAt: ends })
     expect((await find('g1'))?.expiresAt).to.equal(ends + DAY_MS)
-    for (const family of ['f1', 'f2', 'f1']) await store.beginFamily('g1', family)
+    expect([await begin('f1'), await begin('f2'), await begin('f1')]).to.deep.equal([
+      true,
+      true,
+      false,
+    ])
     const families = await database.kysely.selectFrom('refresh_token_family').selectAll().execute()
     expect(families.map(({ id, grant_id }) => [id, grant_id])).to.have.deep.members([
       ['f1', 'g1'],
@@ -198,10 +208,10 @@ withDatabases('grants and applications', (open) => {
 
   it('a family is forgotten when none of its tokens can live any more, and its grant goes on', async () => {
     const store = await save({})
-    await store.beginFamily('g1', 'early')
+    await begin('early')
     clock = now + EXPIRY_DAYS * DAY_MS - 1
     await store.prolong({ id: 'g1', expiresAt: clock + 1 })
-    await store.beginFamily('g1', 'late')
+    await begin('late')
     clock += 2
     await store.prune()
     const families = await database.kysely.selectFrom('refresh_token_family').selectAll().execute()

@@ -67,6 +67,7 @@ function storage(changes: Changes = {}): VerdictDependencies & { readonly calls:
     tokens: {
       find: counted('token', changes.find ?? (async () => record)),
       whyUnknown: counted('why', async () => 'the token is unknown'),
+      write: async () => {},
     },
     findAccess: counted(
       'access',

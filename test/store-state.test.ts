@@ -74,10 +74,10 @@ function contract(open: () => Promise<Backend>): void {
       const id = `secret-of-${model}`
       const adapter = backend.store.adapterFor(model)
       await adapter.upsert(id, { jti: id, grantId: 'grant-1' }, 60)
-      await adapter.consumeOnce(id, 'seed')
+      await adapter.consumeOnce(id)
     }
     const stored = (await backend.dump()).join('\n')
-    expect(stored).to.include('seed')
+    expect(stored).to.include('grant-1')
     expect(stored).not.to.include('secret-of-')
   })
 
@@ -99,7 +99,7 @@ function contract(open: () => Promise<Backend>): void {
     await sessions.upsert('id-1', session('id-1', 'uid-1'), SHORT_TTL_SECONDS)
     await backend.pass(SHORT_TTL_SECONDS * 1000)
     expect(await tokens.find('id-1')).to.equal(undefined)
-    expect(await tokens.consumeOnce('id-1', 'seed')).to.equal(undefined)
+    expect(await tokens.consumeOnce('id-1')).to.equal(undefined)
     expect(await sessions.find('id-1')).to.equal(undefined)
     expect(await sessions.findByUid('uid-1')).to.equal(undefined)
     await backend.store.sweep()
@@ -123,7 +123,7 @@ function contract(open: () => Promise<Backend>): void {
     for (const model of bearerModels) {
       const adapter = backend.store.adapterFor(model)
       await adapter.upsert('id-1', { jti: 'id-1', scope: 'first' }, 60)
-      await adapter.consume('id-1')
+      await adapter.consumeOnce('id-1')
       await adapter.upsert('id-1', { jti: 'id-1', scope: 'second' }, 60)
       const found = await adapter.find('id-1')
       expect(found).to.include({ scope: 'first' })
@@ -149,13 +149,13 @@ function contract(open: () => Promise<Backend>): void {
     expect(await codes.find('id-1')).to.include({ scope: 'second' })
   })
 
-  it('gives every later caller the seed and the time of the first', async () => {
+  it('gives every later caller the time of the first', async () => {
     await using backend = await open()
     const tokens = backend.store.adapterFor('RefreshToken')
     await tokens.upsert('id-1', { jti: 'id-1' }, 60)
-    const first = await tokens.consumeOnce('id-1', 'a "seed"\nof two lines')
-    const second = await tokens.consumeOnce('id-1', 'another')
-    expect(first).to.include({ first: true, seed: 'a "seed"\nof two lines' })
+    const first = await tokens.consumeOnce('id-1')
+    const second = await tokens.consumeOnce('id-1')
+    expect(first).to.include({ first: true })
     expect(second).to.deep.equal({ ...first, first: false })
     expect(await tokens.find('id-1')).to.deep.equal({
       jti: 'id-1',
@@ -165,19 +165,8 @@ function contract(open: () => Promise<Backend>): void {
 
   it('consumes nothing that does not exist', async () => {
     await using backend = await open()
-    expect(await backend.store.adapterFor('RefreshToken').consumeOnce('id-1', 's')).to.equal(
-      undefined,
-    )
+    expect(await backend.store.adapterFor('RefreshToken').consumeOnce('id-1')).to.equal(undefined)
     expect(await backend.dump()).to.be.empty
-  })
-
-  it('consumes for the engine once, and refuses the second time with invalid_grant', async () => {
-    await using backend = await open()
-    const codes = backend.store.adapterFor('AuthorizationCode')
-    expect(await rejection(codes.consume('id-1'))).to.have.property('error', 'invalid_grant')
-    await codes.upsert('id-1', { jti: 'id-1' }, 60)
-    await codes.consume('id-1')
-    expect(await rejection(codes.consume('id-1'))).to.have.property('error', 'invalid_grant')
   })
 
   it('knows exactly one first of fifty parallel uses in two processes', async () => {
@@ -194,7 +183,6 @@ function contract(open: () => Promise<Backend>): void {
     })
     expect(outcomes).to.have.length(50)
     expect(outcomes.filter((outcome) => outcome?.first)).to.have.length(1)
-    expect(new Set(outcomes.map((outcome) => outcome?.seed)).size).to.equal(1)
     expect(new Set(outcomes.map((outcome) => outcome?.consumedAtMs)).size).to.equal(1)
   })
 
@@ -219,33 +207,12 @@ function contract(open: () => Promise<Backend>): void {
     expect(await interactions.findByUserCode('code')).to.equal(undefined)
   })
 
-  it("revokes a grant's records of one model, and leaves nothing that points to them", async () => {
-    await using backend = await open()
-    const access = backend.store.adapterFor('AccessToken')
-    const refresh = backend.store.adapterFor('RefreshToken')
-    await access.upsert('a-1', { jti: 'a-1', grantId: 'grant-1' }, 60)
-    await access.upsert('a-2', { jti: 'a-2', grantId: 'grant-1' }, 60)
-    await access.upsert('b-1', { jti: 'b-1', grantId: 'grant-2' }, 60)
-    await refresh.upsert('r-1', { jti: 'r-1', grantId: 'grant-1' }, 60)
-
-    await access.revokeByGrantId('grant-1')
-    await access.revokeByGrantId('grant-of-nobody')
-    expect(await access.find('a-1')).to.equal(undefined)
-    expect(await access.find('a-2')).to.equal(undefined)
-    expect(await access.find('b-1')).to.include({ jti: 'b-1' })
-    expect(await refresh.find('r-1')).to.include({ jti: 'r-1' })
-
-    await access.revokeByGrantId('grant-2')
-    await refresh.revokeByGrantId('grant-1')
-    expect(await backend.dump()).to.be.empty
-  })
-
   it('keeps nothing for ever', async () => {
     await using backend = await open()
     for (const model of [...bearerModels, 'Session', 'Interaction', 'Grant']) {
       const adapter = backend.store.adapterFor(model)
       await adapter.upsert('id-1', { ...session('id-1', 'uid-1'), grantId: 'grant-1' }, 60)
-      await adapter.consumeOnce('id-1', 'seed')
+      await adapter.consumeOnce('id-1')
     }
     expect(await backend.dump()).not.to.be.empty
     expect(await backend.immortal()).to.be.empty
@@ -273,19 +240,6 @@ describe('OAuth state in Redis', () => {
     await server?.[Symbol.asyncDispose]()
   })
   contract(async () => await redisBackend([server], { url: server.url }))
-
-  it("lets a grant's index live as long as its longest token, and forget the others", async () => {
-    await using backend = await redisBackend([server], { url: server.url })
-    const tokens = backend.store.adapterFor('RefreshToken')
-    await tokens.upsert('long', { jti: 'long', grantId: 'grant-1' }, 100)
-    await tokens.upsert('brief', { jti: 'brief', grantId: 'grant-1' }, SHORT_TTL_SECONDS)
-    const index = 'gatehouse:grant:RefreshToken:grant-1'
-    expect(Number(await server.ask('PTTL', index))).to.be.within(90_000, 100_000)
-    await backend.pass(SHORT_TTL_SECONDS * 1000)
-    await tokens.upsert('next', { jti: 'next', grantId: 'grant-1' }, 10)
-    expect(await server.ask('ZCARD', index)).to.equal(2)
-    expect(Number(await server.ask('PTTL', index))).to.be.within(90_000, 100_000)
-  })
 })
 
 describe('OAuth state in a Redis Cluster', () => {
@@ -422,13 +376,16 @@ describe('OAuth state while PostgreSQL fails', function () {
   })
 })
 
-/** A code from its birth to its end, which uses both kinds of scripts. */
+/** A code and a session from birth to end, which uses both scripts. */
 async function use(store: StateStore, id: string): Promise<void> {
   const codes = store.adapterFor('AuthorizationCode')
-  await codes.upsert(id, { jti: id, grantId: `grant-${id}` }, 60)
-  await codes.consume(id)
-  await codes.revokeByGrantId(`grant-${id}`)
+  await codes.upsert(id, { jti: id }, 60)
+  await codes.consumeOnce(id)
+  await codes.destroy(id)
   expect(await codes.find(id)).to.equal(undefined)
+  const sessions = store.adapterFor('Session')
+  await sessions.upsert(id, session(id, `uid-${id}`), 60)
+  await sessions.destroy(id)
 }
 
 function session(jti: string, uid: string) {

@@ -44,8 +44,8 @@ async function run(task: WorkerTask): Promise<WorkerResult> {
   const codes = store.adapterFor('AuthorizationCode')
   await codes.find(task.id)
   await prepared()
-  const seeds = Array.from({ length: task.times }, (_, index) => `${process.pid}-${index}`)
-  return { outcomes: await Promise.all(seeds.map((seed) => codes.consumeOnce(task.id, seed))) }
+  const uses = Array.from({ length: task.times }, () => codes.consumeOnce(task.id))
+  return { outcomes: await Promise.all(uses) }
 }
 
 async function prepared(): Promise<void> {

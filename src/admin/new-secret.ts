@@ -34,7 +34,7 @@ export function makeNewSecrets(
       const id = recordId(session, clientId)
       const record = await state.find(id)
       if (!record) return undefined
-      const consumption = await state.consumeOnce(id, '')
+      const consumption = await state.consumeOnce(id)
       await state.destroy(id)
       return consumption?.first ? seals.open(String(record['sealed']), LABEL) : undefined
     },

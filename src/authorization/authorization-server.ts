@@ -1,26 +1,38 @@
+import { makeKeptClients } from '../clients/kept-clients.ts'
 import { makeFindAccess } from '../grants/access.ts'
+import type { FamilyStore } from '../grants/family-store.ts'
 import { paths } from '../http/paths.ts'
 import { listHeldSites } from '../sites/site-choice.ts'
 import type { Database } from '../store/database.ts'
+import { makeAccessTokens } from '../token/access-token.ts'
+import { makeExchange } from '../token/authorization-code.ts'
+import { makeFindPresented } from '../token/presented.ts'
 import { type RefreshDependencies, registerRefreshGrant } from '../token/refresh-token.ts'
+import { makeFindRefreshToken } from '../token/refresh-token-use.ts'
+import { makeRefreshTokenValues } from '../token/refresh-token-value.ts'
 import { makeResources } from '../token/resource-indicators.ts'
 import { authorizationRequests } from './authorize-requests.ts'
 import { type ConformanceSettings, makeConformanceProfile } from './conformance-profile.ts'
 import { type EngineAdapterDependencies, engineAdapter } from './engine-adapter.ts'
 import { engineAnswers } from './engine-answers.ts'
 import { makeInteractions } from './interactions.ts'
-import { oncePerRequest } from './once-per-request.ts'
+import { grantOncePerRequest, oncePerRequest } from './once-per-request.ts'
 import { createProvider, type ProviderDependencies } from './provider.ts'
 
 /** What is made here, and is no port. */
-type Made = 'adapter' | 'findAccess' | 'keys' | 'listHeldSites' | 'resources'
+type Made =
+  | ('accessTokens' | 'adapter' | 'completeExchange' | 'exchange' | 'findAccess' | 'findKeptClient')
+  | ('findPresented' | 'findRefreshToken' | 'keys' | 'listHeldSites' | 'resources' | 'values')
 
 type Needed = ProviderDependencies & EngineAdapterDependencies & RefreshDependencies
 
 export type AuthorizationServerPorts = Omit<Needed, Made | 'conformance'> & {
   readonly database: Database
+  readonly families: FamilyStore
   /** Present while the conformance profile is on. */
   readonly conformance: ConformanceSettings | undefined
+  /** Keys with which refresh tokens derive from their family, the current one first. */
+  readonly refreshTokenKeys: readonly Buffer[]
   /** Address of the protected-resource metadata, for challenges (RFC 9728 §5.1). */
   readonly resourceMetadataUrl: string
 }
@@ -32,17 +44,21 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
   if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
   const resources = makeResources(baseUrl, [paths.mcp, paths.graphql])
   // One look at a client, at a grant and at the person's sites serves all steps of a request.
-  const findGrant = oncePerRequest(ports.findGrant)
+  const findGrant = grantOncePerRequest(ports.findGrant)
   const findAccess = makeFindAccess(findGrant, now)
   const clients = { find: oncePerRequest(ports.clients.find) }
+  const tokens = makeTokens(ports, findGrant)
+  const exchange = makeExchange({ ...ports, ...tokens, resources })
   const needed = {
-    ...{ ...ports, conformance, resources, findGrant, findAccess, clients },
+    ...{ ...ports, ...tokens, conformance, resources, findGrant, findAccess, clients, exchange },
+    findKeptClient: makeKeptClients(clients, database, now),
+    completeExchange: exchange.complete,
     listHeldSites: oncePerRequest((personId: string) => listHeldSites(database, personId)),
   }
   const adapter = engineAdapter(needed)
   return {
     /** What happens to the answers of the engine on their way out. */
-    answers: engineAnswers(resourceMetadataUrl),
+    answers: engineAnswers(resourceMetadataUrl, exchange.firstRefreshToken),
     /** What happens to the requests of a browser before the engine reads them. */
     requests: authorizationRequests(resources, conformance),
     /**
@@ -55,5 +71,23 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
       registerRefreshGrant(engine, needed)
       return { engine, interactions: makeInteractions(engine, grants) }
     },
+  }
+}
+
+/** How codes and tokens are found and written. */
+function makeTokens(
+  { state, refreshTokenKeys, findGrant: lookAgain }: AuthorizationServerPorts,
+  findGrant: AuthorizationServerPorts['findGrant'],
+) {
+  const values = makeRefreshTokenValues(refreshTokenKeys)
+  const former = state.adapterFor('RefreshToken')
+  // A refresh looks again when another one was quicker, so that this is not kept for the request.
+  const findRefreshToken = makeFindRefreshToken({ values, former, findGrant: lookAgain })
+  const codes = state.adapterFor('AuthorizationCode')
+  return {
+    values,
+    findRefreshToken,
+    findPresented: makeFindPresented({ codes, findGrant, findRefreshToken }),
+    accessTokens: makeAccessTokens(state),
   }
 }

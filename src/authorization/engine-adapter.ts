@@ -2,61 +2,83 @@ import { type Adapter, type AdapterFactory, Provider } from 'oidc-provider'
 
 import { toClientMetadata } from '../clients/client-metadata.ts'
 import type { ClientFinder } from '../clients/find-client.ts'
+import type { FindKeptClient } from '../clients/kept-clients.ts'
 import type { FindGrant } from '../grants/access.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
-import type { StateAdapter, StateStore } from '../store/oauth-state.ts'
-import { accessTokenAdapter } from '../token/access-token.ts'
-import { codeFinder } from '../token/authorization-code.ts'
-import type { Resources } from '../token/resource-indicators.ts'
+import type { StateStore } from '../store/oauth-state.ts'
+import { type AccessTokenDependencies, accessTokenAdapter } from '../token/access-token.ts'
+import type { Exchange } from '../token/authorization-code.ts'
+import type { FindPresented } from '../token/presented.ts'
+import { refreshTokenAdapter } from '../token/refresh-token-record.ts'
+import type { FindRefreshToken, RefreshTokenLifetimes } from '../token/refresh-token-use.ts'
 import { mayFetchDocument } from './engine-documents.ts'
 import { grantAdapter } from './engine-grant.ts'
 
-export interface EngineAdapterDependencies {
+export interface EngineAdapterDependencies extends Omit<AccessTokenDependencies, 'grants'> {
   readonly state: StateStore
   readonly clients: ClientFinder
+  readonly findKeptClient: FindKeptClient
   readonly findGrant: FindGrant
-  readonly grants: Pick<GrantStore, 'adopt' | 'end' | 'beginFamily'>
-  readonly resources: Resources
+  readonly findPresented: FindPresented
+  readonly findRefreshToken: FindRefreshToken
+  readonly exchange: Pick<Exchange, 'codeAdapter'>
+  readonly grants: Pick<GrantStore, 'adopt' | 'end'>
+  readonly lifetimes: RefreshTokenLifetimes
 }
 
 /**
- * What the engine stores and finds, with rules of ours around it: clients come from the client store
- * and grants from the database, a code whose request is wrong is refused before it is used up, and an
- * access token is remembered after its end. It reads the running request through the documented
- * `Provider.ctx` only.
+ * What the engine stores and finds, with rules of ours around it: clients come from the client store,
+ * grants and families of refresh tokens from the database, a code is used up by the family that it
+ * begins, and an access token is remembered after its end. It reads the running request through the
+ * documented `Provider.ctx` only.
  */
 export function engineAdapter(dependencies: EngineAdapterDependencies): AdapterFactory {
-  return (model) => {
-    const records = dependencies.state.adapterFor(model)
-    return { ...records, ...rulesOf(model, records, dependencies) }
-  }
+  return (model) => ({
+    ...dependencies.state.adapterFor(model),
+    // Tokens end with their grant or their family, and are looked up by neither.
+    revokeByGrantId: async () => {},
+    consume: async () => {
+      throw new Error(`a record of the model ${model} is not consumed`)
+    },
+    ...rulesOf(model, dependencies),
+  })
 }
 
-function rulesOf(
-  model: string,
-  records: StateAdapter,
-  { state, clients, findGrant, grants, resources }: EngineAdapterDependencies,
-): Partial<Adapter> {
+function rulesOf(model: string, dependencies: EngineAdapterDependencies): Partial<Adapter> {
+  const { state, findGrant, grants, findRefreshToken, lifetimes, exchange, now } = dependencies
+  const records = state.adapterFor(model)
   switch (model) {
     case 'Client':
-      return { find: clientFinder(clients) }
+      return { find: clientFinder(dependencies) }
     case 'Grant':
       return grantAdapter(findGrant, grants, records)
     case 'AccessToken':
-      return accessTokenAdapter(records, state, resources)
+      return accessTokenAdapter(records, dependencies)
     case 'AuthorizationCode':
-      return { find: codeFinder(records, { findGrant, grants, resources }) }
+      return exchange.codeAdapter(records)
+    case 'RefreshToken':
+      return refreshTokenAdapter(findRefreshToken, lifetimes, now)
     default:
       return {}
   }
 }
 
-function clientFinder(clients: ClientFinder): Adapter['find'] {
+function clientFinder({
+  clients,
+  findKeptClient,
+  findPresented,
+}: EngineAdapterDependencies): Adapter['find'] {
   return async (clientId) => {
+    const { ctx } = Provider
+    const route = ctx?.oidc?.route ?? ''
+    if (ctx && /^(token|revocation|introspection|userinfo)$/.test(route)) {
+      const facts = route === 'token' ? (await findPresented(ctx, clientId)).facts : undefined
+      return (await findKeptClient(clientId, facts?.callerVersion))?.metadata
+    }
     const client = await clients.find(clientId, mayFetchDocument())
     // A deleted client keeps authenticating at the token endpoint, where its refresh tokens have to
     // be answered with invalid_grant; nobody is sent to an address that it once registered.
-    const sendsPeople = /^(authorization|resume|end_session)/.test(Provider.ctx?.oidc?.route ?? '')
+    const sendsPeople = /^(authorization|resume|end_session)/.test(route)
     if (!client || (client.state === 'deleted' && sendsPeople)) return undefined
     return toClientMetadata(client)
   }

@@ -4,17 +4,26 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import { faultBody, RETRY_AFTER_SECONDS } from '../http/error-handler.ts'
 import { logFields } from '../http/request-log.ts'
 import { formTarget } from '../http/security-headers.ts'
+import type { Exchange } from '../token/authorization-code.ts'
 
 /**
  * What changes in the engine's answers on their way out: where the specification or a design decision
  * wants something that no setting of the engine gives.
  */
-export function engineAnswers(resourceMetadataUrl: string): Middleware {
+export function engineAnswers(
+  resourceMetadataUrl: string,
+  firstRefreshToken: Exchange['firstRefreshToken'],
+): Middleware {
   return async (ctx, next) => {
     await next()
     const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
     if (!oidc) return
     settleSignedToken(ctx, oidc)
+    const refresh_token = oidc.route === 'token' ? firstRefreshToken(ctx) : undefined
+    // The engine's own value of it is known to nobody (token/authorization-code.ts).
+    if (ctx.status === 200 && refresh_token && hasRefreshToken(ctx.body)) {
+      Object.assign(ctx.body, { refresh_token })
+    }
     settleFailure(ctx)
     if (oidc.route === 'userinfo') pointToMetadata(ctx, resourceMetadataUrl)
     if (oidc.route === 'introspection') demandAuthentication(ctx, oidc)
@@ -47,6 +56,10 @@ function settleFailure(ctx: Context): void {
   ctx.set('Retry-After', RETRY_AFTER_SECONDS)
   // A client must not take a fault of ours for a verdict on its token (specification, Errors 7).
   ctx.remove('WWW-Authenticate')
+}
+
+function hasRefreshToken(body: unknown): body is { refresh_token: string } {
+  return typeof body === 'object' && body !== null && 'refresh_token' in body
 }
 
 function errorOf(body: unknown): string | undefined {

@@ -3,8 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider'
 
 import type { FindGrant, Grant } from '../grants/access.ts'
+import type { Allowed } from '../grants/allowed.ts'
 import type { EndReason } from '../grants/end-grants.ts'
-import type { Allowed, GrantStore } from '../grants/grant-store.ts'
+import type { GrantStore } from '../grants/grant-store.ts'
 import { promptPages } from '../http/paths.ts'
 
 /** What the addresses of all prompts begin with. */
@@ -24,7 +25,7 @@ export function grantAdapter(
 ): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
   return {
     async find(id) {
-      const grant = (await findGrant(id))?.grant
+      const grant = (await findGrant({ grantId: id }))?.grant
       // To continue an ended grant would bring its old tokens back to life. Where a token is used it
       // is shown, so that the answer to the token's access, and the log, can say why it ended.
       if (!grant || (grant.endedBecause !== undefined && asksPerson())) return undefined

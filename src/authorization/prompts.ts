@@ -114,7 +114,7 @@ export async function siteDecision(
     // A client that asks for the choice wants it made again.
     rememberedSiteId: oidc.promptPending('select_account')
       ? undefined
-      : (await findGrant(oidc.session?.grantIdFor(clientId)))?.grant.siteId,
+      : (await findGrant({ grantId: oidc.session?.grantIdFor(clientId) }))?.grant.siteId,
   })
 }
 

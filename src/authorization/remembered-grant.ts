@@ -24,7 +24,7 @@ export async function findRememberedGrant(
   const grantId = result?.consent?.grantId ?? session?.grantIdFor(facts.clientId)
   if (facts.origin === 'first_party') return await ownGrant(ctx, grantId, dependencies)
 
-  const grant = (await dependencies.findGrant(grantId))?.grant
+  const grant = (await dependencies.findGrant({ grantId }))?.grant
   // A metadata document that changed its name or its redirect addresses inherits no consent.
   if (!grant || grant.documentFingerprint !== facts.document?.fingerprint) return undefined
   const decision = await siteDecision(ctx, dependencies)

@@ -1,7 +1,7 @@
 import { MCP_CONNECTIONS } from '../sites/feature.ts'
 import { compiled, type Valued } from '../store/compiled.ts'
 import type { Database } from '../store/database.ts'
-import type { Client, ClientState } from './client.ts'
+import { type Client, type ClientState, canBeClientId } from './client.ts'
 
 /** A vendor platform of `config/integrations.json`. */
 export interface IntegrationRow {
@@ -17,10 +17,6 @@ export interface ClientStoreDependencies {
   readonly now: () => number
 }
 
-// Any other client_id is nobody's, and is not worth a query (RFC 6749 appendix A.1; PostgreSQL would
-// fail at a NUL).
-const clientIdForm = /^[\x20-\x7e]{1,200}$/
-
 /** Finds clients that are known beforehand: sites' applications, resource servers, integrations. */
 export function makeClientStore({ database, integrations, now }: ClientStoreDependencies) {
   const vendors = new Map(integrations.map((row) => [row.client_id, row]))
@@ -29,7 +25,7 @@ export function makeClientStore({ database, integrations, now }: ClientStoreDepe
   return {
     /** Two queries at once; a deleted application is still found, as `deleted`. */
     async find(clientId: string): Promise<Client | undefined> {
-      if (!clientIdForm.test(clientId)) return undefined
+      if (!canBeClientId(clientId)) return undefined
       const vendor = vendors.get(clientId)
       const [found, lists] = await Promise.all([
         vendor ? readIntegration(database, vendor) : readApplication(clientId),
@@ -81,27 +77,47 @@ function stateOf(deleted: boolean, off: boolean): ClientState {
 function listsReader({ kysely }: Database) {
   const query = compiled(kysely, (value: Valued<{ clientId: string; nowMs: number }>) =>
     kysely
-      .selectFrom('oauth_application_redirect_uri')
-      .select((q) => [q.val('redirect').as('list'), 'uri as value', 'position'])
+      .selectFrom('client_secret')
+      .select((e) => [
+        e.val('secret').as('list'),
+        'digest as value',
+        e.lit<number>(0).as('position'),
+        'expires_at as ends_at',
+      ])
       .where('client_id', '=', value('clientId'))
+      .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', value('nowMs'))]))
+      .unionAll((q) =>
+        q
+          .selectFrom('oauth_application_redirect_uri')
+          .select((e) => [
+            e.val('redirect').as('list'),
+            'uri as value',
+            'position',
+            e.lit<number | null>(null).as('ends_at'),
+          ])
+          .where('client_id', '=', value('clientId')),
+      )
       .unionAll((q) =>
         q
           .selectFrom('oauth_application_post_logout_uri')
-          .select((e) => [e.val('logout').as('list'), 'uri as value', e.lit(0).as('position')])
+          .select((e) => [
+            e.val('logout').as('list'),
+            'uri as value',
+            e.lit<number>(0).as('position'),
+            e.lit<number | null>(null).as('ends_at'),
+          ])
           .where('client_id', '=', value('clientId')),
       )
       .unionAll((q) =>
         q
           .selectFrom('oauth_application_scope')
-          .select((e) => [e.val('scope').as('list'), 'scope as value', e.lit(0).as('position')])
+          .select((e) => [
+            e.val('scope').as('list'),
+            'scope as value',
+            e.lit<number>(0).as('position'),
+            e.lit<number | null>(null).as('ends_at'),
+          ])
           .where('client_id', '=', value('clientId')),
-      )
-      .unionAll((q) =>
-        q
-          .selectFrom('client_secret')
-          .select((e) => [e.val('secret').as('list'), 'digest as value', e.lit(0).as('position')])
-          .where('client_id', '=', value('clientId'))
-          .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', value('nowMs'))])),
       ),
   )
   return async (clientId: string, nowMs: number) => {
@@ -111,11 +127,13 @@ function listsReader({ kysely }: Database) {
         .filter((row) => row.list === list)
         .sort((a, b) => a.position - b.position)
         .map(({ value }) => value)
+    const ends = rows.flatMap(({ ends_at }) => ends_at ?? [])
     return {
       redirectUris: valuesOf('redirect'),
       postLogoutRedirectUris: valuesOf('logout'),
       chosenScopes: valuesOf('scope'),
       secretDigests: valuesOf('secret'),
+      changesAt: ends.length > 0 ? Math.min(...ends) : undefined,
     }
   }
 }

@@ -26,6 +26,8 @@ export interface Client {
   readonly grantTypes?: readonly string[] | undefined
   /** SHA-256 digests of the secrets that are valid now, at most two. */
   readonly secretDigests?: readonly string[]
+  /** When the first of them ends by itself, in epoch milliseconds. */
+  readonly changesAt?: number | undefined
   /** What the operator chose; undefined where the origin alone decides. */
   readonly chosenScopes?: readonly string[] | undefined
   readonly state: ClientState
@@ -67,3 +69,11 @@ export interface LoopbackRegistration {
 }
 
 export const grantTypesServed = ['authorization_code', 'refresh_token'] as const
+
+/**
+ * Whether this can be the id of a client. Any other is nobody's, and is not worth a query (RFC 6749
+ * appendix A.1; PostgreSQL would fail at a NUL).
+ */
+export function canBeClientId(text: string): boolean {
+  return /^[\x20-\x7e]{1,2048}$/.test(text)
+}

@@ -1,11 +1,9 @@
 import { needsOperator, needsResource } from '../scopes/policy.ts'
-import { MCP_CONNECTIONS } from '../sites/feature.ts'
 import { operates } from '../sites/roles.ts'
-import { compiled, type Valued } from '../store/compiled.ts'
-import type { Database } from '../store/database.ts'
 import type { SiteRole } from '../store/schema.ts'
+import type { Allowed } from './allowed.ts'
 import type { EndReason } from './end-grants.ts'
-import type { Allowed } from './grant-store.ts'
+import type { Family } from './family-store.ts'
 
 /**
  * Access: whether a grant may still be used, by whom, and with which roles. Codes and tokens say
@@ -25,6 +23,7 @@ export type LostReason =
   | 'the grant does not exist'
   | 'the grant is of another person or client'
   | 'the grant has expired'
+  | 'the token was revoked with its family'
   | `the grant has ended: ${EndReason}`
   | 'the account is disabled'
   | 'the person has no role at the site'
@@ -38,6 +37,8 @@ export interface TokenOfGrant {
   readonly grantId?: string | undefined
   readonly accountId?: string | undefined
   readonly clientId?: string | undefined
+  /** The family that an access token is of; none has one from the version before. */
+  readonly family?: string | undefined
 }
 
 /** A grant as its row has it. */
@@ -74,10 +75,22 @@ export interface AccessFacts {
   readonly isApplication: boolean
   /** Whether the client is a site's own, and that site has its beta feature off. */
   readonly featureOff: boolean
+  /** The family that was asked for, if it is of this grant. */
+  readonly family: Family | undefined
+  /** Of the client that asks, how often it was changed (clients/kept-clients.ts). */
+  readonly callerVersion: number
+}
+
+/** Which grant: that of an id, or that of a family. */
+export interface GrantQuestion {
+  readonly grantId?: string | undefined
+  readonly familyId?: string | undefined
+  /** The client that asks, where one has to be authenticated. */
+  readonly callerId?: string | undefined
 }
 
 /** Finds a grant with what decides about its use; nothing when there is no such grant. One query. */
-export type FindGrant = (grantId: string | undefined) => Promise<AccessFacts | undefined>
+export type FindGrant = (question: GrantQuestion) => Promise<AccessFacts | undefined>
 
 /** Concludes from the facts. Pure, so that every case stands in one table of its test. */
 export function judgeAccess(
@@ -124,105 +137,15 @@ function lossOfRole(
 export type FindAccess = (token: TokenOfGrant, scopes: Iterable<string>) => Promise<Access>
 
 export function makeFindAccess(findGrant: FindGrant, now: () => number): FindAccess {
-  return async ({ grantId, accountId, clientId }, scopes) => {
-    const facts = await findGrant(grantId)
-    const { grant } = facts ?? {}
+  return async (token, scopes) => {
+    const { grantId, accountId, clientId, family: familyId } = token
+    const facts = await findGrant({ grantId, familyId })
+    const { grant, family } = facts ?? {}
     if (grant && (grant.personId !== accountId || grant.clientId !== clientId)) {
       return { kind: 'lost', reason: 'the grant is of another person or client' }
     }
-    return judgeAccess(facts, scopes, now())
+    const access = judgeAccess(facts, scopes, now())
+    if (access.kind === 'lost' || familyId === undefined || (family && !family.ended)) return access
+    return { kind: 'lost', reason: 'the token was revoked with its family' }
   }
-}
-
-/** Which clients the configuration admits, besides what the database says of them. */
-export interface AdmittedClients {
-  /** Client ids of the vendor platforms that are listed now. */
-  readonly integrations: ReadonlySet<string>
-  /** Whether clients of this id's origin are admitted at all. */
-  admitsOrigin(clientId: string): boolean
-}
-
-export function makeFindGrant({ kysely }: Database, admitted: AdmittedClients): FindGrant {
-  const ask = grantQuery(kysely)
-  return async (grantId) => {
-    if (grantId === undefined) return undefined
-    const { rows } = await ask({ grantId })
-    const [row] = rows
-    if (!row) return undefined
-    const listed = row.client_origin !== 'integration' || admitted.integrations.has(row.client_id)
-    return {
-      grant: grantOf(row),
-      person: {
-        id: row.person_id,
-        name: row.name,
-        email: row.email,
-        picture: row.picture ?? undefined,
-      },
-      personDisabled: row.disabled_at !== null,
-      roles: rows.flatMap(({ role }) => role ?? []).sort(),
-      isApplication: row.app_client_id !== null,
-      clientDisabled:
-        row.app_disabled_at !== null ||
-        row.integration_disabled_at !== null ||
-        row.document_review === 'blocked' ||
-        !admitted.admitsOrigin(row.client_id),
-      // A platform exists in the configuration only, so that one which is not listed was removed.
-      clientDeleted: row.app_deleted_at !== null || !listed,
-      featureOff: row.app_site_id !== null && row.feature_enabled_at === null,
-    }
-  }
-}
-
-type GrantRow = Awaited<ReturnType<ReturnType<typeof grantQuery>>>['rows'][number]
-
-function grantOf(row: GrantRow): Grant {
-  return {
-    id: row.id,
-    personId: row.person_id,
-    clientId: row.client_id,
-    clientOrigin: row.client_origin,
-    siteId: row.site_id ?? undefined,
-    documentFingerprint: row.document_fingerprint ?? undefined,
-    allowed: row.allowed === null ? undefined : (JSON.parse(row.allowed) as Allowed),
-    grantedAt: row.granted_at,
-    expiresAt: row.expires_at,
-    endedBecause: row.ended_at === null ? undefined : (row.end_reason as EndReason),
-  }
-}
-
-/** One row for each role of the person at the grant's site, or one without a role. */
-function grantQuery(kysely: Database['kysely']) {
-  return compiled(kysely, (value: Valued<{ readonly grantId: string }>) =>
-    kysely
-      .selectFrom('oauth_grant as g')
-      .innerJoin('person', 'person.id', 'g.person_id')
-      .leftJoin('site_role', (join) =>
-        join
-          .onRef('site_role.person_id', '=', 'g.person_id')
-          .onRef('site_role.site_id', '=', 'g.site_id'),
-      )
-      .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')
-      .leftJoin('integration_override', 'integration_override.client_id', 'g.client_id')
-      .leftJoin('site_feature', (join) =>
-        join
-          .onRef('site_feature.site_id', '=', 'app.site_id')
-          .on('site_feature.feature', '=', MCP_CONNECTIONS),
-      )
-      .leftJoin('document_client', 'document_client.client_id', 'g.client_id')
-      .select([
-        ...(['g.id', 'g.person_id', 'g.client_id', 'g.client_origin', 'g.site_id'] as const),
-        ...(['g.document_fingerprint', 'g.allowed', 'g.granted_at', 'g.expires_at'] as const),
-        ...(['g.ended_at', 'g.end_reason'] as const),
-        ...(['person.name', 'person.email', 'person.picture', 'person.disabled_at'] as const),
-        'site_role.role',
-        'app.client_id as app_client_id',
-        'app.site_id as app_site_id',
-        'app.disabled_at as app_disabled_at',
-        'app.deleted_at as app_deleted_at',
-        'integration_override.disabled_at as integration_disabled_at',
-        'site_feature.enabled_at as feature_enabled_at',
-        'document_client.review as document_review',
-      ])
-      .where('g.id', '=', value('grantId')),
-  )
 }

@@ -5,6 +5,7 @@ import type { Kysely, Transaction } from 'kysely'
 import { findScope } from '../scopes/catalogue.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
+import { type Allowed, allowedByEither } from './allowed.ts'
 import { BATCH_ROWS_MAX, type Ending, type EndReason, endGrants } from './end-grants.ts'
 
 /**
@@ -29,13 +30,6 @@ export interface NewGrant {
   readonly allowed: Allowed
 }
 
-/** What the engine keeps of a grant: scopes by resource, claims, and what was refused. */
-export interface Allowed {
-  readonly openid?: { readonly scope?: string; readonly claims?: readonly string[] }
-  readonly resources?: Readonly<Record<string, string>>
-  readonly rejected?: Pick<Allowed, 'openid' | 'resources'>
-}
-
 export interface GrantStore {
   /** Writes a new grant, or adds to what is allowed in one that has not ended meanwhile. */
   save(grant: NewGrant): Promise<void>
@@ -43,8 +37,6 @@ export interface GrantStore {
   prolong(grant: { readonly id: string; readonly expiresAt: number }): Promise<void>
   /** Takes over what the version before kept of a grant outside of the database. */
   adopt(id: string, allowed: Allowed): Promise<void>
-  /** Begins, once, the family of the refresh tokens that a code is about to be exchanged for. */
-  beginFamily(grantId: string, familyId: string): Promise<void>
   /** @returns the ids of the grants that ended */
   end(ending: Ending, reason: EndReason): Promise<readonly string[]>
   /** Removes a batch of grants and families that expired, and of counts that nobody is shown. */
@@ -103,21 +95,13 @@ export function makeGrantStore({
         .execute()
     },
 
-    async beginFamily(grantId, familyId) {
-      await kysely
-        .insertInto('refresh_token_family')
-        .values({ id: familyId, grant_id: grantId, started_at: now() })
-        .onConflict((conflict) => conflict.doNothing())
-        .execute()
-    },
-
     end: async (ending, reason) => await endGrants(kysely, ending, { reason, nowMs: now() }),
 
-    prune: async () => await prune(kysely, now(), grantSeconds),
+    prune: async () => await prune(kysely, now()),
   }
 }
 
-async function prune(kysely: Kysely<Schema>, nowMs: number, grantSeconds: number): Promise<void> {
+async function prune(kysely: Kysely<Schema>, nowMs: number): Promise<void> {
   await kysely
     .deleteFrom('oauth_grant')
     .where('id', 'in', (q) =>
@@ -128,15 +112,13 @@ async function prune(kysely: Kysely<Schema>, nowMs: number, grantSeconds: number
         .limit(BATCH_ROWS_MAX),
     )
     .execute()
-  // No token of a family lives as long as a grant.
-  const begunBefore = nowMs - grantSeconds * 1000
   await kysely
     .deleteFrom('refresh_token_family')
     .where('id', 'in', (q) =>
       q
         .selectFrom('refresh_token_family')
         .select('id')
-        .where('started_at', '<', begunBefore)
+        .where('kept_until', '<=', nowMs)
         .limit(BATCH_ROWS_MAX),
     )
     .execute()
@@ -197,27 +179,6 @@ async function saveRow(
     // A grant that somebody ended meanwhile stays ended.
     .onConflict((conflict) => conflict.doNothing())
     .execute()
-}
-
-/** What was refused is what the later one says. */
-function allowedByEither(earlier: Allowed, later: Allowed): Allowed {
-  const scopes = (...texts: readonly (string | undefined)[]) =>
-    [...new Set(texts.join(' ').split(' ').filter(Boolean))].join(' ')
-  const claims = [...(earlier.openid?.claims ?? []), ...(later.openid?.claims ?? [])]
-  const resources = { ...earlier.resources, ...later.resources }
-  return {
-    ...later,
-    openid: {
-      scope: scopes(earlier.openid?.scope, later.openid?.scope),
-      ...(claims.length > 0 && { claims: [...new Set(claims)] }),
-    },
-    resources: Object.fromEntries(
-      Object.keys(resources).map((name) => [
-        name,
-        scopes(earlier.resources?.[name], later.resources?.[name]),
-      ]),
-    ),
-  }
 }
 
 async function saveScopes(trx: Transaction<Schema>, { id, allowed }: NewGrant): Promise<void> {

@@ -1,5 +1,7 @@
 import type { Database } from '../store/database.ts'
-import { type FindAccess, type FindGrant, makeFindAccess, makeFindGrant } from './access.ts'
+import { type FindAccess, type FindGrant, makeFindAccess } from './access.ts'
+import { type FamilyStore, makeFamilyStore } from './family-store.ts'
+import { makeFindGrant } from './find-grant.ts'
 import { type GrantStore, makeGrantStore } from './grant-store.ts'
 import { type GrantUsage, makeGrantUsage } from './grant-usage.ts'
 
@@ -17,6 +19,7 @@ export interface Grants {
   /** How long what a person allowed lasts. */
   readonly grantSeconds: number
   readonly store: GrantStore
+  readonly families: FamilyStore
   readonly findGrant: FindGrant
   /** May this grant still be used? */
   readonly findAccess: FindAccess
@@ -34,6 +37,7 @@ export function makeGrants(ports: GrantPorts) {
   return {
     grantSeconds,
     store: makeGrantStore({ database, grantSeconds, now }),
+    families: makeFamilyStore(database),
     findGrant,
     findAccess: makeFindAccess(findGrant, now),
     usage: makeGrantUsage(database, now),

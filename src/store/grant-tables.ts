@@ -28,7 +28,13 @@ export interface GrantTables {
   refresh_token_family: {
     id: string
     grant_id: string
+    seed: string
+    token: string | null
+    generation: number
+    steps: string
     started_at: number
+    kept_until: number
+    ended_at: number | null
   }
   signed_out_everywhere: {
     person_id: string

@@ -52,10 +52,8 @@ export function guardedState(state: StateStore, guard: StoreGuard): StateStore {
         find: (id) => guard(() => records.find(id)),
         findByUid: (uid) => guard(() => records.findByUid(uid)),
         findByUserCode: (code) => guard(() => records.findByUserCode(code)),
-        consume: (id) => guard(() => records.consume(id)),
-        consumeOnce: (id, seed) => guard(() => records.consumeOnce(id, seed)),
+        consumeOnce: (id) => guard(() => records.consumeOnce(id)),
         destroy: (id) => guard(() => records.destroy(id)),
-        revokeByGrantId: (grantId) => guard(() => records.revokeByGrantId(grantId)),
       }
     },
   }

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
+import type { Database } from './database.ts'
+
 const ownMigrations = join(import.meta.dirname, 'migrations')
 
 interface Migration {
@@ -15,6 +17,8 @@ interface Script extends Migration {
 
 /** A connection for migrations alone, and the words in which its engine wants to be spoken to. */
 export interface MigrationSession {
+  /** Which of the files that are in one engine's own words are for this database. */
+  readonly engine: Database['engine']
   /** Runs one statement, or several. */
   run(sql: string): Promise<unknown>
   rowsOf(sql: string): Promise<readonly unknown[]>
@@ -31,7 +35,7 @@ export interface MigrationSession {
  * again once it is alone. Nothing is written when nothing is new, so that a start stays quick.
  */
 export async function migrate(session: MigrationSession, options: MigrateOptions): Promise<void> {
-  const scripts = await readScripts(options.migrationsFolder ?? ownMigrations)
+  const scripts = await readScripts(options.migrationsFolder ?? ownMigrations, session.engine)
   if (pending(scripts, await listApplied(session)).length === 0) return
 
   for (const script of scripts) {
@@ -74,8 +78,10 @@ async function listApplied(session: MigrationSession): Promise<Migration[]> {
   return (await session.rowsOf('select name, digest from schema_migration')) as Migration[]
 }
 
-async function readScripts(folder: string): Promise<Script[]> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
+/** A file is in SQL that both engines take, unless its name ends in `.sqlite.sql` or `.postgres.sql`. */
+async function readScripts(folder: string, engine: Database['engine']): Promise<Script[]> {
+  const own = new RegExp(`^[^.]+(\\.${engine})?\\.sql$`)
+  const names = (await readdir(folder)).filter((name) => own.test(name)).sort()
   return await Promise.all(
     names.map(async (name) => {
       const sql = await readFile(join(folder, name), 'utf8')

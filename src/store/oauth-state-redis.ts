@@ -1,5 +1,4 @@
 import {
-  consumeOrRefuse,
   fromStored,
   isBearer,
   type StateAdapter,
@@ -28,18 +27,6 @@ end
 redis.call('SET', KEYS[1], ARGV[1] .. '\\n' .. value, 'KEEPTTL')
 return {1, ARGV[1]}`,
 
-  /**
-   * Adds a member that lives ARGV[2] milliseconds, forgets those that expired, and lets the index
-   * live as long as its longest member. The time is the server's own, like that of the keys.
-   */
-  gatehouseIndex: `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-redis.call('ZADD', KEYS[1], 'GT', now + ARGV[2], ARGV[1])
-local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')
-return redis.call('PEXPIREAT', KEYS[1], last[2])`,
-
   /** Deletes a pointer only while it still points to the same record. */
   gatehouseForget: `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
@@ -53,11 +40,8 @@ interface Commands {
   set(key: string, value: string, px: 'PX', ttlMs: number): Promise<unknown>
   set(key: string, value: string, px: 'PX', ttlMs: number, nx: 'NX'): Promise<unknown>
   unlink(key: string): Promise<number>
-  zrange(key: string, first: number, last: number): Promise<string[]>
-  zrem(key: string, ...members: string[]): Promise<number>
   ping(): Promise<unknown>
   gatehouseConsume(key: string, line: string): Promise<[first: number, line: string] | null>
-  gatehouseIndex(key: string, member: string, ttlMs: number): Promise<unknown>
   gatehouseForget(key: string, value: string): Promise<unknown>
 }
 
@@ -70,7 +54,7 @@ export function redisState(client: RedisClient, options: RedisStateOptions = {})
   for (const [name, lua] of Object.entries(scripts)) {
     client.defineCommand(name, { numberOfKeys: 1, lua })
   }
-  // The client has the three commands since the line above, which its type cannot say.
+  // The client has the two commands since the line above, which its type cannot say.
   const commands = client as unknown as Commands
   const now = options.now ?? Date.now
   return {
@@ -85,17 +69,15 @@ export function redisState(client: RedisClient, options: RedisStateOptions = {})
 
 function redisAdapter(commands: Commands, model: string, now: () => number): StateAdapter {
   const keyOf = (id: string) => `${PREFIX}${model}:${storedId(model, id)}`
-  const indexOf = (grantId: string) => `${PREFIX}grant:${model}:${grantId}`
   return {
     async upsert(id, payload, ttlSeconds) {
-      const { ttlMs, grantId, uid, ...record } = toStored(model, payload, ttlSeconds)
+      const { ttlMs, uid, ...record } = toStored(model, payload, ttlSeconds)
       const key = keyOf(id)
       const writes: Promise<unknown>[] = [
         isBearer(model)
           ? commands.set(key, record.payload, 'PX', ttlMs, 'NX')
           : commands.set(key, record.payload, 'PX', ttlMs),
       ]
-      if (grantId !== undefined) writes.push(commands.gatehouseIndex(indexOf(grantId), key, ttlMs))
       if (uid !== undefined) writes.push(commands.set(uidKey(uid), id, 'PX', ttlMs))
       await Promise.all(writes)
     },
@@ -109,11 +91,8 @@ function redisAdapter(commands: Commands, model: string, now: () => number): Sta
       return id === null ? undefined : await this.find(id)
     },
     async findByUserCode() {},
-    async consume(id) {
-      await consumeOrRefuse(this, id)
-    },
-    async consumeOnce(id, seed) {
-      const reply = await commands.gatehouseConsume(keyOf(id), JSON.stringify([now(), seed]))
+    async consumeOnce(id) {
+      const reply = await commands.gatehouseConsume(keyOf(id), JSON.stringify([now()]))
       if (reply === null) return undefined
       const [first, line] = reply
       return { ...parseConsumption(line), first: first === 1 }
@@ -126,15 +105,6 @@ function redisAdapter(commands: Commands, model: string, now: () => number): Sta
       const value = await commands.getdel(keyOf(id))
       const uid: unknown = value === null ? undefined : JSON.parse(parse(value).payload).uid
       if (typeof uid === 'string') await commands.gatehouseForget(uidKey(uid), id)
-    },
-    async revokeByGrantId(grantId) {
-      const index = indexOf(grantId)
-      const keys = await commands.zrange(index, 0, -1)
-      if (keys.length === 0) return
-      await Promise.all(keys.map((key) => commands.unlink(key)))
-      // Only now, and only these: a failure before leaves an index with which to try again, and a
-      // token that was added meanwhile keeps its entry. An index without entries is gone.
-      await commands.zrem(index, ...keys)
     },
   }
 }
@@ -151,6 +121,6 @@ function parse(value: string): { payload: string; consumedAtMs: number | null } 
 }
 
 function parseConsumption(line: string): { consumedAtMs: number; seed: string } {
-  const [consumedAtMs, seed]: [number, string] = JSON.parse(line)
+  const [consumedAtMs, seed = '']: [number, string?] = JSON.parse(line)
   return { consumedAtMs, seed }
 }

@@ -3,7 +3,6 @@ import type { Kysely, Selectable } from 'kysely'
 import { compiled, type Valued } from './compiled.ts'
 import type { Database } from './database.ts'
 import {
-  consumeOrRefuse,
   fromStored,
   isBearer,
   type StateAdapter,
@@ -66,7 +65,6 @@ function sqlAdapter(queries: Queries, model: string, now: () => number): StateAd
       await write({
         ...keyOf(id),
         payload: record.payload,
-        grant_id: record.grantId ?? null,
         uid: record.uid ?? null,
         expires_at: nowMs + record.ttlMs,
         nowMs,
@@ -82,14 +80,10 @@ function sqlAdapter(queries: Queries, model: string, now: () => number): StateAd
       return row && fromStored(model, { ...row, consumedAtMs: row.consumed_at })
     },
     async findByUserCode() {},
-    async consume(id) {
-      await consumeOrRefuse(this, id)
-    },
-    async consumeOnce(id, seed) {
+    async consumeOnce(id) {
       const consumedAtMs = now()
-      const consuming = { ...keyOf(id), nowMs: consumedAtMs, seed }
-      const { numAffectedRows } = await queries.consume(consuming)
-      if (numAffectedRows === 1n) return { seed, consumedAtMs, first: true }
+      const { numAffectedRows } = await queries.consume({ ...keyOf(id), nowMs: consumedAtMs })
+      if (numAffectedRows === 1n) return { seed: '', consumedAtMs, first: true }
 
       const row = await findRow(id)
       if (!row || row.consumed_at === null) return undefined
@@ -97,9 +91,6 @@ function sqlAdapter(queries: Queries, model: string, now: () => number): StateAd
     },
     async destroy(id) {
       await queries.destroy(keyOf(id))
-    },
-    async revokeByGrantId(grantId) {
-      await queries.revoke({ model, grant_id: grantId })
     },
   }
 }
@@ -111,7 +102,6 @@ interface Key {
 
 interface Written extends Key {
   readonly payload: string
-  readonly grant_id: string | null
   readonly uid: string | null
   readonly expires_at: number
   readonly nowMs: number
@@ -137,16 +127,10 @@ function makeQueries(kysely: Kysely<Schema>) {
         .where('model', '=', value('model'))
         .where('id', '=', value('id')),
     ),
-    revoke: compiled<{ model: string; grant_id: string }, never>(kysely, (value) =>
-      kysely
-        .deleteFrom('oauth_state')
-        .where('grant_id', '=', value('grant_id'))
-        .where('model', '=', value('model')),
-    ),
-    consume: compiled<Key & { nowMs: number; seed: string }, never>(kysely, (value) =>
+    consume: compiled<Key & { nowMs: number }, never>(kysely, (value) =>
       kysely
         .updateTable('oauth_state')
-        .set({ consumed_at: value('nowMs'), successor_seed: value('seed') })
+        .set({ consumed_at: value('nowMs') })
         .where('model', '=', value('model'))
         .where('id', '=', value('id'))
         .where('consumed_at', 'is', null)
@@ -163,7 +147,6 @@ function writingQueries(kysely: Kysely<Schema>) {
   const upsert = (value: Valued<Written>, once: boolean) => {
     const values = {
       payload: value('payload'),
-      grant_id: value('grant_id'),
       uid: value('uid'),
       consumed_at: null,
       successor_seed: null,

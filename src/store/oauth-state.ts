@@ -1,10 +1,10 @@
-import { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
+import type { Adapter, AdapterPayload } from 'oidc-provider'
 
 import { sha256 } from './digest.ts'
 
 /** What is known of the one time that a record was consumed. */
 export interface Consumption {
-  /** The seed of the first caller, whoever asks: a retry can derive the first one's answer. */
+  /** What version 0.1.0 derived the next tokens from; empty in a record of today. */
   readonly seed: string
   readonly consumedAtMs: number
   /** True for exactly one caller, in whatever process. */
@@ -22,21 +22,17 @@ export interface Consumption {
  * - A consumed record stays, with `consumed` in epoch seconds in its payload, until it expires,
  *   because a second use of it must be recognised.
  */
-export interface StateAdapter extends Adapter {
+export interface StateAdapter extends Omit<Adapter, 'consume' | 'revokeByGrantId'> {
   find(id: string): Promise<AdapterPayload | undefined>
   /** Sessions only; nothing for any other model. */
   findByUid(uid: string): Promise<AdapterPayload | undefined>
   /** There is no device flow, so no record has a user code. */
   findByUserCode(userCode: string): Promise<undefined>
-  /** The engine's call: consumes for the first caller and throws `invalid_grant` for any other. */
-  consume(id: string): Promise<void>
   /**
-   * One atomic compare-and-set: the seed and the time of the first caller are kept, and every
-   * caller is given them. Nothing is returned for a record that is absent or expired.
+   * One atomic compare-and-set: the time of the first caller is kept, and every caller is given it.
+   * Nothing is returned for a record that is absent or expired.
    */
-  consumeOnce(id: string, seed: string): Promise<Consumption | undefined>
-  /** Removes this model's bearer values of a grant, and what pointed to them. */
-  revokeByGrantId(grantId: string): Promise<void>
+  consumeOnce(id: string): Promise<Consumption | undefined>
 }
 
 export interface StateStore extends AsyncDisposable {
@@ -65,7 +61,6 @@ export function storedId(model: string, id: string): string {
 /** A record as it is stored, in words that every kind of store understands. */
 export interface StoredRecord {
   readonly payload: string
-  readonly grantId: string | undefined
   readonly uid: string | undefined
   readonly ttlMs: number
 }
@@ -84,7 +79,6 @@ export function toStored(
   const uid: unknown = Reflect.get(payload, 'uid')
   return {
     payload: JSON.stringify(bearer ? rest : payload),
-    grantId: bearer ? payload.grantId : undefined,
     uid: model === 'Session' && typeof uid === 'string' ? uid : undefined,
     ttlMs: Math.ceil(Number(ttlSeconds) * 1000),
   }
@@ -104,10 +98,4 @@ export function fromStored(model: string, { id, payload, consumedAtMs }: Found):
     ...(isBearer(model) ? { jti: id } : {}),
     ...(consumedAtMs === null ? {} : { consumed: Math.floor(consumedAtMs / 1000) }),
   }
-}
-
-/** Consumes for the engine, which knows winners and an error, and no seed. */
-export async function consumeOrRefuse(adapter: StateAdapter, id: string): Promise<void> {
-  const consumption = await adapter.consumeOnce(id, '')
-  if (!consumption?.first) throw new errors.InvalidGrant('already used, expired or revoked')
 }

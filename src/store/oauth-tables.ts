@@ -44,6 +44,11 @@ export interface OauthTables {
     note: string | null
     updated_at: number
   }
+  /** Counted by triggers. */
+  client_version: {
+    client_id: string
+    version: number
+  }
   signing_key: {
     kid: string
     state: SigningKeyState

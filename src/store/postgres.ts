@@ -201,6 +201,7 @@ async function migrateServer(url: string, options: EngineOptions): Promise<void>
 
 function migrationSession(client: pg.Client): MigrationSession {
   return {
+    engine: 'postgres',
     run: (script) => client.query(script),
     rowsOf: async (query) => (await client.query(query)).rows,
     begin: `begin; select pg_advisory_xact_lock(${MIGRATION_LOCK})`,

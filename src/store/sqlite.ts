@@ -60,6 +60,7 @@ function createPrivately(file: string): void {
 
 function migrationSession(connection: BetterSqlite.Database): MigrationSession {
   return {
+    engine: 'sqlite',
     run: async (script) => connection.exec(script),
     rowsOf: async (query) => connection.prepare(query).all(),
     begin: 'begin immediate',

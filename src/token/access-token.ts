@@ -1,5 +1,7 @@
 import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider'
 
+import type { FamilyStore } from '../grants/family-store.ts'
+import type { GrantStore } from '../grants/grant-store.ts'
 import { sha256 } from '../store/digest.ts'
 import type { StateAdapter, StateStore } from '../store/oauth-state.ts'
 import type { Resources } from './resource-indicators.ts'
@@ -25,6 +27,9 @@ export function makeAccessTokens(state: StateStore) {
   return {
     /** The record of a token, also after its end. One round trip. */
     find: (token: string) => records.find(token),
+    /** Writes a token once; a second write of the same one, by a retry, changes nothing. */
+    write: async (token: string, payload: AdapterPayload) =>
+      await records.upsert(token, payload, keptSeconds(payload)),
     /** Why the store does not know a token. One round trip, made for refused tokens only. */
     async whyUnknown(token: string): Promise<string> {
       return (await marks.find(sha256(token)))
@@ -39,11 +44,25 @@ export function isPastEnd({ exp }: AdapterPayload): boolean {
   return Number(exp) * 1000 <= Date.now()
 }
 
+/** As long as a token lives, and a while longer. */
+function keptSeconds({ exp }: AdapterPayload): number {
+  return Number(exp) - Math.floor(Date.now() / 1000) + ENDED_KEPT_SECONDS
+}
+
+export interface AccessTokenDependencies {
+  readonly state: StateStore
+  readonly resources: Resources
+  readonly families: Pick<FamilyStore, 'end'>
+  readonly grants: Pick<GrantStore, 'end'>
+  /** Writes the access token of a code and begins its family, which uses the code up. */
+  readonly completeExchange: (token: string, payload: AdapterPayload) => Promise<void>
+  readonly now: () => number
+}
+
 /** Access tokens as the engine is shown them. */
 export function accessTokenAdapter(
   records: StateAdapter,
-  state: StateStore,
-  resources: Resources,
+  { state, resources, families, grants, completeExchange, now }: AccessTokenDependencies,
 ): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
   return {
     async find(id) {
@@ -52,11 +71,19 @@ export function accessTokenAdapter(
       if (!stored || (Provider.ctx?.oidc !== undefined && isPastEnd(stored))) return undefined
       return forUserinfo(stored, resources)
     },
-    upsert: (id, payload, ttlSeconds) =>
-      records.upsert(id, payload, ttlSeconds && ttlSeconds + ENDED_KEPT_SECONDS),
+    upsert: async (id, payload) => await completeExchange(id, payload),
+    // Its client revokes it, and with it what came of the same exchange (RFC 7009 §2.1).
     async destroy(id) {
+      const { family, grantId } = (await records.find(id)) ?? {}
       const mark = state.adapterFor(MARKS).upsert(sha256(id), {}, ENDED_KEPT_SECONDS)
-      await Promise.all([records.destroy(id), mark])
+      await Promise.all([
+        mark,
+        records.destroy(id),
+        // One of the version before is of no family, and all of its grant goes.
+        typeof family === 'string'
+          ? families.end(family, now())
+          : grantId && grants.end({ id: grantId }, 'the client revoked it'),
+      ])
     },
   }
 }

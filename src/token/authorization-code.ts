@@ -1,49 +1,117 @@
-import { type AdapterPayload, type KoaContextWithOIDC, Provider } from 'oidc-provider'
+import { type Adapter, type AdapterPayload, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 
-import type { FindGrant } from '../grants/access.ts'
-import type { GrantStore } from '../grants/grant-store.ts'
-import { resourceNotGranted, resourceNotRepeated } from '../http/errors.ts'
+import type { FamilyStore } from '../grants/family-store.ts'
+import { invalidGrant, resourceNotGranted, resourceNotRepeated } from '../http/errors.ts'
 import { logFields } from '../http/request-log.ts'
 import { needsResource } from '../scopes/policy.ts'
-import { sha256 } from '../store/digest.ts'
 import type { StateAdapter } from '../store/oauth-state.ts'
+import type { AccessTokens } from './access-token.ts'
+import { familyTokenOf } from './former-refresh-token.ts'
+import type { FindPresented, Presented } from './presented.ts'
+import { familyOfCode, newSeed, type RefreshTokenValues } from './refresh-token-value.ts'
 import { namedResources, type Resources } from './resource-indicators.ts'
 
-export interface CodeDependencies {
-  readonly findGrant: FindGrant
-  readonly grants: Pick<GrantStore, 'beginFamily'>
+export interface ExchangeDependencies {
+  readonly findPresented: FindPresented
+  readonly families: Pick<FamilyStore, 'begin'>
+  readonly accessTokens: Pick<AccessTokens, 'write'>
+  readonly values: RefreshTokenValues
   readonly resources: Resources
+  readonly lifetimes: { readonly accessTokenSeconds: number }
+  /** How long the row of a family with refresh tokens is kept from its start. */
+  readonly grantSeconds: number
+  readonly now: () => number
 }
 
+/** So long a second use of a code is a page that ran its callback twice, and no replay (design 11). */
+const REPEAT_SECONDS = 5
+
 /**
- * Finds a code for its exchange. Whatever can be refused or fail is done before the engine uses the
- * code up: after it, the client's second try would look like a replay and end the whole grant. So
- * `resource` is checked here (design 3), and the family of refresh tokens begins here. The code of a
- * grant that ended meanwhile is nobody's any more. That a code is used once, whoever comes first, is
- * `StateAdapter.consume`.
+ * What stands around the engine's exchange of a code. That a code was used is the row of the family
+ * that came of it: it is written last, after the access token, so that until then nothing is used up,
+ * and only one of any number of parallel exchanges writes it.
  */
-export function codeFinder(
-  records: StateAdapter,
-  { findGrant, grants, resources }: CodeDependencies,
-) {
-  return async (code: string): Promise<AdapterPayload | undefined> => {
-    const stored = await records.find(code)
+export function makeExchange(dependencies: ExchangeDependencies) {
+  const { findPresented, families, accessTokens, values, now } = dependencies
+  const firstTokens = new WeakMap<object, string>()
+
+  /** Codes as the engine is shown them. */
+  const codeAdapter = (records: StateAdapter): Pick<Adapter, 'find' | 'consume'> => ({
+    async find(code) {
+      const { ctx } = Provider
+      if (ctx?.oidc?.route !== 'token') return await records.find(code)
+      return codeForExchange(ctx, await findPresented(ctx), dependencies)
+    },
+    // By now the engine has found everything else right. What uses the code up is `complete`.
+    async consume() {
+      const { ctx } = Provider
+      if (ctx && (await findPresented(ctx)).facts?.family) {
+        throw invalidGrant('the code was used a moment ago, which ended nothing')
+      }
+    },
+  })
+
+  /** Writes the access token, and then the family, whose first refresh token is for the answer. */
+  const complete = async (accessToken: string, payload: AdapterPayload): Promise<void> => {
     const { ctx } = Provider
-    if (!stored || stored['consumed'] || ctx?.oidc?.route !== 'token') return stored
-    const { grant } = (await findGrant(stored.grantId)) ?? {}
-    if (!grant || grant.endedBecause !== undefined) {
-      logFields(ctx).detail = `the grant has ended: ${grant?.endedBecause ?? 'it is gone'}`
-      return undefined
-    }
-    const { client } = ctx.oidc
-    if (client?.clientId !== stored.clientId) return stored
-    settleResource(ctx.oidc, stored, resources)
-    if (client?.grantTypeAllowed('refresh_token')) await grants.beginFamily(grant.id, sha256(code))
-    return stored
+    const { code } = ctx ? await findPresented(ctx) : {}
+    if (!ctx || !code) throw new Error('an access token is issued for a code only')
+    const id = familyOfCode(String(ctx.oidc.params?.['code']))
+    await accessTokens.write(accessToken, { ...payload, family: id })
+    const seed = newSeed()
+    const startedAt = now()
+    const mayRefresh = ctx.oidc.client?.grantTypeAllowed('refresh_token') === true
+    const begun = await families.begin({
+      ...{ id, seed, startedAt, issuedAt: startedAt, grantId: payload.grantId ?? '' },
+      token: mayRefresh ? familyTokenOf(code) : undefined,
+      keptUntil: startedAt + keptSeconds(mayRefresh, dependencies) * 1000,
+    })
+    if (!begun) throw invalidGrant('another exchange of the same code was quicker')
+    firstTokens.set(ctx, values.write({ id, seed }, 0))
+  }
+
+  return {
+    codeAdapter,
+    complete,
+    /**
+     * The refresh token of an exchange that was just answered. The engine chose a value by itself,
+     * before any adapter was asked, which nothing knows.
+     */
+    firstRefreshToken: (ctx: object) => firstTokens.get(ctx),
   }
 }
 
-/** Replaces what the client asked for by the one audience that it denotes, or refuses. */
+/** The code as it is shown to the engine: as used, once that is no accident any more. */
+function codeForExchange(
+  ctx: KoaContextWithOIDC,
+  { code, facts }: Presented,
+  { resources, now }: ExchangeDependencies,
+): AdapterPayload | undefined {
+  // The engine refuses the code of another client.
+  if (!code || code.clientId !== ctx.oidc.client?.clientId) return code
+  const { grant, family } = facts ?? {}
+  if (!grant || grant.endedBecause !== undefined) {
+    logFields(ctx).detail = `the grant has ended: ${grant?.endedBecause ?? 'it is gone'}`
+    return undefined
+  }
+  if (family && now() - family.startedAt > REPEAT_SECONDS * 1000) {
+    return { ...code, consumed: Math.floor(family.startedAt / 1000) }
+  }
+  settleResource(ctx.oidc, code, resources)
+  return code
+}
+
+export type Exchange = ReturnType<typeof makeExchange>
+
+/** Without refresh tokens the row outlives the access token, and is not needed any longer. */
+function keptSeconds(mayRefresh: boolean, { grantSeconds, lifetimes }: ExchangeDependencies) {
+  return mayRefresh ? grantSeconds : 2 * lifetimes.accessTokenSeconds
+}
+
+/**
+ * Replaces what the client asked for by the one audience that it denotes, or refuses (design 3), while
+ * nothing is used up yet.
+ */
 function settleResource(
   oidc: KoaContextWithOIDC['oidc'],
   stored: AdapterPayload,

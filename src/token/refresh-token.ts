@@ -1,13 +1,13 @@
 /**
- * Tokens: the refresh grant, claims, introspection and resource indicators. The engine stores
- * them.
+ * Tokens: codes, the refresh grant, access tokens, claims and resource indicators. The engine
+ * exchanges the codes.
  */
 
-import { createHmac, randomBytes } from 'node:crypto'
+import type { AdapterPayload, KoaContextWithOIDC, Provider } from 'oidc-provider'
 
-import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
-
-import type { FindAccess } from '../grants/access.ts'
+import { type AccessFacts, judgeAccess } from '../grants/access.ts'
+import { allowedScopes } from '../grants/allowed.ts'
+import type { Family, FamilyStore, FamilyToken } from '../grants/family-store.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
 import {
   invalidGrant,
@@ -15,7 +15,17 @@ import {
   resourceNotGranted,
   scopeNotGranted,
 } from '../http/errors.ts'
-import type { StateStore } from '../store/oauth-state.ts'
+import { logFields } from '../http/request-log.ts'
+import type { AccessTokens } from './access-token.ts'
+import { type FormerToken, familyOfFormer, formerAccessToken } from './former-refresh-token.ts'
+import type { FindPresented } from './presented.ts'
+import {
+  type FindRefreshToken,
+  judgeGeneration,
+  type RefreshTokenLifetimes,
+  stepsAfter,
+} from './refresh-token-use.ts'
+import { newSeed, type RefreshTokenValues } from './refresh-token-value.ts'
 import { namedResources, type Resources } from './resource-indicators.ts'
 
 /**
@@ -24,24 +34,24 @@ import { namedResources, type Resources } from './resource-indicators.ts'
  * and gets the same answer, and any later use of a replaced token ends the grant.
  *
  * How one family comes out of any number of parallel uses, in any number of processes, without
- * waiting and without keeping an answer: the first use marks the token as used and stores a random
- * seed with it, atomically. First and later uses alike derive the next tokens from that seed and
- * the old token, so all of them arrive at the same values; the store keeps the first copy of each.
- * A copy of the store alone derives nothing, since the old token is not in it, only its digest.
+ * waiting and without keeping an answer: the next tokens derive from the row of the family and the
+ * generation that is used, so that all uses of one generation arrive at the same values. The access
+ * token is written first and the family comes to its next generation last: as long as it has not, the
+ * answer was never complete, and a client that was told 503 repeats the request however late.
  */
 export interface RefreshDependencies {
-  readonly state: StateStore
-  readonly resources: Resources
-  readonly lifetimes: { readonly accessTokenSeconds: number; readonly refreshRetrySeconds: number }
-  readonly findAccess: FindAccess
+  readonly findPresented: FindPresented
+  readonly findRefreshToken: FindRefreshToken
+  readonly values: RefreshTokenValues
+  readonly accessTokens: Pick<AccessTokens, 'write'>
+  readonly families: Pick<FamilyStore, 'begin' | 'step'>
   readonly grants: Pick<GrantStore, 'end'>
+  readonly resources: Resources
+  readonly lifetimes: RefreshTokenLifetimes & { readonly accessTokenSeconds: number }
+  /** How long the row of a family is kept from its start. */
+  readonly grantSeconds: number
   readonly now: () => number
 }
-
-type RefreshToken = InstanceType<Provider['RefreshToken']>
-
-/** One use of a refresh token, once it was found good. */
-type Use = Awaited<ReturnType<typeof checkUse>>
 
 /** Registers the grant type; its parameters are those of RFC 6749 §6 and RFC 8707 §2.2. */
 export function registerRefreshGrant(provider: Provider, dependencies: RefreshDependencies): void {
@@ -54,44 +64,52 @@ export function registerRefreshGrant(provider: Provider, dependencies: RefreshDe
 }
 
 async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: RefreshDependencies) {
-  const use = await checkUse(ctx, dependencies)
-  const seed = await consume(ctx, use, dependencies)
-  const next = successorOf(ctx, use, seed)
-  const accessToken = accessTokenOf(ctx, { ...use, seed }, dependencies)
-  ctx.oidc.entity('AccessToken', accessToken)
-  const access_token = await accessToken.save()
-  // The last write: a successor in the store says that the answer was complete (`wasAnswered`).
-  const refresh_token = await next.save()
+  const { accessTokens, lifetimes } = dependencies
+  const use = await findUse(ctx, dependencies)
+  const next = await successorOf(ctx, use, dependencies)
+  const payload = await accessTokenOf(ctx, use, dependencies)
+  await accessTokens.write(next.accessToken, { ...payload, family: next.familyId })
+  await next.settle()
   ctx.body = {
-    access_token,
-    expires_in: dependencies.lifetimes.accessTokenSeconds,
-    refresh_token,
-    scope: accessToken.scope,
+    access_token: next.accessToken,
+    expires_in: lifetimes.accessTokenSeconds,
+    refresh_token: next.refreshToken,
+    scope: payload.scope,
     token_type: 'Bearer',
   }
 }
 
-async function checkUse(
-  { oidc }: KoaContextWithOIDC,
-  { resources, findAccess }: RefreshDependencies,
-) {
-  const { client, provider } = oidc
+/** One use of a refresh token whose grant, person and client are good. */
+interface Use {
+  readonly value: string
+  readonly generation: number
+  readonly facts: AccessFacts
+  readonly token: FamilyToken
+  readonly scopes: readonly string[]
+  readonly former: FormerToken | undefined
+}
+
+async function findUse(
+  ctx: KoaContextWithOIDC,
+  { findPresented, resources, now }: RefreshDependencies,
+): Promise<Use> {
+  const { oidc } = ctx
   const value = oidc.params?.['refresh_token']
-  if (typeof value !== 'string' || !client) throw missingParameter('refresh_token')
-  const token = await provider.RefreshToken.find(value, { ignoreExpiration: true })
-  if (!token) throw invalidGrant('the refresh token is unknown')
+  if (typeof value !== 'string' || !oidc.client) throw missingParameter('refresh_token')
+  const { refreshToken } = await findPresented(ctx)
+  const { facts, former, generation = 0 } = refreshToken ?? {}
+  const token = former?.token ?? facts?.family?.token
+  if (!facts || !token) throw invalidGrant('the refresh token is unknown')
+  const { grant } = facts
   // RFC 6749 §6: a refresh token is bound to the client that it was issued to.
-  if (token.clientId !== client.clientId) throw invalidGrant('another client holds it')
-  if (token.isExpired) throw invalidGrant('the refresh token has expired')
-  oidc.entity('RefreshToken', token)
-  if (namedResources(oidc, resources).length > 0 && !token.resource) throw resourceNotGranted()
-  const scopes = narrowScopes(oidc, token)
-  const access = await findAccess(token, token.scopes)
+  if (grant.clientId !== oidc.client.clientId) throw invalidGrant('another client holds it')
+  if (namedResources(oidc, resources).length > 0 && !token.bound) throw resourceNotGranted()
+  const held = token.scope.split(' ')
+  const scopes = narrowScopes(oidc, held)
+  const access = judgeAccess(facts, held, now())
   if (access.kind === 'lost') throw invalidGrant(access.reason)
-  // The grant as the engine sees it: the same look at it was found to be good just now.
-  const grant = await provider.Grant.find(token.grantId ?? '')
-  if (!grant) throw invalidGrant('the grant has ended')
-  return { value, token, client, grant, scopes }
+  logFields(ctx).person = grant.personId
+  return { value, generation, facts, token, scopes, former }
 }
 
 /**
@@ -101,10 +119,10 @@ async function checkUse(
  */
 function narrowScopes(
   { client, params }: KoaContextWithOIDC['oidc'],
-  token: RefreshToken,
+  held: readonly string[],
 ): string[] {
   const allowed = client?.scope?.split(' ') ?? []
-  const granted = [...token.scopes].filter((scope) => allowed.includes(scope))
+  const granted = held.filter((scope) => allowed.includes(scope))
   if (granted.length === 0) throw invalidGrant('the client may request none of its scopes any more')
   const asked = params?.['scope']
   if (typeof asked !== 'string') return granted
@@ -114,88 +132,127 @@ function narrowScopes(
   return granted.filter((scope) => scopes.includes(scope))
 }
 
-/** Marks the token as used, or finds when it was; within the retry window both go on alike. */
-async function consume(
+/** The tokens of the answer, and the last write, after which it counts. */
+interface Successor {
+  readonly familyId?: string
+  readonly accessToken: string
+  readonly refreshToken: string
+  settle(): Promise<void>
+}
+
+async function successorOf(
   ctx: KoaContextWithOIDC,
-  { value, token, grant }: Use,
-  { state, grants, lifetimes, now }: RefreshDependencies,
-): Promise<string> {
-  const { provider } = ctx.oidc
-  const refreshTokens = state.adapterFor('RefreshToken')
-  const consumption = await refreshTokens.consumeOnce(value, randomBytes(32).toString('base64url'))
-  if (!consumption) throw invalidGrant('the refresh token is unknown')
-  if (consumption.first) provider.emit('refresh_token.consumed', token)
-  else if (
-    now() - consumption.consumedAtMs > lifetimes.refreshRetrySeconds * 1000 &&
-    (await wasAnswered(successorId(consumption.seed, value), provider))
-  ) {
-    // RFC 9700 §4.14.2: a replaced token that comes back means that one of two holders is a thief.
-    await grants.end({ id: grant.jti }, 'a used refresh token came back')
-    provider.emit('grant.revoked', ctx, grant.jti)
-    throw invalidGrant('the refresh token was used before: the grant has been ended')
+  use: Use,
+  dependencies: RefreshDependencies,
+): Promise<Successor> {
+  const { values, families, findRefreshToken, lifetimes, now } = dependencies
+  const { former, generation, value } = use
+  if (isAnswered(former)) return await repeatedAnswer(ctx, { ...use, former }, dependencies)
+  const family = former ? await adopt(former, dependencies) : use.facts.family
+  const first = await judgeUse(ctx, { ...use, family }, dependencies)
+  return {
+    familyId: first.family.id,
+    accessToken: values.accessToken(first.family, generation, use.scopes),
+    refreshToken: values.write(first.family, generation + 1),
+    async settle() {
+      if (first.isRetry) return
+      if (await families.step(first.family, stepsAfter(first.family, lifetimes, now()))) return
+      // Another use of the same token was quicker, which makes this one a retry, or somebody ended it.
+      const again = await findRefreshToken(value)
+      await judgeUse(ctx, { ...use, family: again?.facts?.family }, dependencies)
+    },
   }
-  return consumption.seed
 }
 
-/**
- * Whether anybody can have been given the successor. A first use that failed after it was marked,
- * because storage went away in between, was answered with 503: its client still holds the old token
- * only, and must not lose the grant for coming back after an outage that lasted longer than the
- * retry window. A successor outlives the token that it replaced, so that it cannot have expired.
- */
-async function wasAnswered(successor: string, { RefreshToken }: Provider): Promise<boolean> {
-  return (await RefreshToken.find(successor, { ignoreExpiration: true })) !== undefined
+async function judgeUse(
+  ctx: KoaContextWithOIDC,
+  { family, facts, generation }: Use & { readonly family: Family | undefined },
+  { grants, lifetimes, now }: RefreshDependencies,
+): Promise<{ readonly family: Family; readonly isRetry: boolean }> {
+  if (!family) throw invalidGrant('the refresh token is unknown')
+  const use = judgeGeneration(family, generation, { lifetimes, nowMs: now() })
+  if (use.kind === 'lost') throw invalidGrant(use.reason)
+  if (use.kind === 'reused') throw await reuse(ctx, facts.grant.id, grants)
+  if (use.kind === 'retry') logFields(ctx).detail = 'the refresh was repeated'
+  return { family, isRetry: use.kind === 'retry' }
 }
 
-function successorOf({ oidc }: KoaContextWithOIDC, use: Use, seed: string): RefreshToken {
-  const { accountId, acr, amr, authTime, claims, expiresWithSession, iiat } = use.token
-  const { gty, nonce, resource, rotations = 0, scope = '', sessionUid, sid } = use.token
-  return new oidc.provider.RefreshToken({
-    ...{ accountId, acr, amr, authTime, claims, expiresWithSession, iiat },
-    ...{ gty: gtyOf(gty), nonce, resource, scope, sessionUid, sid },
-    client: use.client,
-    grantId: use.grant.jti,
-    rotations: rotations + 1,
-    jti: successorId(seed, use.value),
-  })
+/** RFC 9700 §4.14.2: a replaced token that comes back means that one of two holders is a thief. */
+async function reuse(
+  ctx: KoaContextWithOIDC,
+  grantId: string,
+  grants: RefreshDependencies['grants'],
+): Promise<Error> {
+  await grants.end({ id: grantId }, 'a used refresh token came back')
+  ctx.oidc.provider.emit('grant.revoked', ctx, grantId)
+  return invalidGrant('the refresh token was used before: the grant has been ended')
 }
 
-function accessTokenOf(
+type AnsweredToken = FormerToken & Required<Pick<FormerToken, 'answered'>>
+
+function isAnswered(former: FormerToken | undefined): former is AnsweredToken {
+  return former?.answered !== undefined
+}
+
+/** What the version before answered to this very token, if that was only just. */
+async function repeatedAnswer(
+  ctx: KoaContextWithOIDC,
+  { facts, scopes, former }: Use & { readonly former: AnsweredToken },
+  { grants, lifetimes, now }: RefreshDependencies,
+): Promise<Successor> {
+  const { atMs, refreshToken } = former.answered
+  if (now() - atMs > lifetimes.refreshRetrySeconds * 1000) {
+    throw await reuse(ctx, facts.grant.id, grants)
+  }
+  const accessToken = formerAccessToken(former, scopes)
+  return { accessToken, refreshToken, settle: async () => {} }
+}
+
+/** Begins the family of a token of the version before; whoever comes second finds it begun. */
+async function adopt(
+  { value, grantId = '', token, startedAt, issuedAt }: FormerToken,
+  { families, findRefreshToken, grantSeconds }: RefreshDependencies,
+): Promise<Family | undefined> {
+  const keptUntil = startedAt + grantSeconds * 1000
+  const id = familyOfFormer(value)
+  await families.begin({ id, grantId, seed: newSeed(), token, startedAt, issuedAt, keptUntil })
+  return (await findRefreshToken(value))?.facts?.family
+}
+
+async function accessTokenOf(
   { oidc }: KoaContextWithOIDC,
-  { value, token, client, grant, scopes, seed }: Use & { readonly seed: string },
+  { facts, scopes, token }: Use,
   { resources, lifetimes }: RefreshDependencies,
-) {
-  const access = new oidc.provider.AccessToken({
-    accountId: token.accountId,
-    client,
+): Promise<AdapterPayload> {
+  const { grant } = facts
+  const audience = token.bound ? resources.audience : undefined
+  const given = grant.allowed
+    ? allowedScopes(grant.allowed, audience)
+    : await formerlyAllowed(oidc, grant.id, audience)
+  const iat = Math.floor(Date.now() / 1000)
+  return {
+    kind: 'AccessToken',
+    iat,
     // A repeated answer says `expires_in` anew; the token lives as much longer, so that it is true.
-    expiresIn: lifetimes.accessTokenSeconds + lifetimes.refreshRetrySeconds,
-    grantId: grant.jti,
-    gty: gtyOf(token.gty),
+    exp: iat + lifetimes.accessTokenSeconds + lifetimes.refreshRetrySeconds,
+    accountId: grant.personId,
+    clientId: grant.clientId,
+    grantId: grant.id,
+    gty: 'authorization_code refresh_token',
+    scope: given.filter((scope) => scopes.includes(scope)).join(' '),
     sessionUid: token.sessionUid,
-    jti: derive(seed, `access ${scopes.join(' ')} ${value}`),
-  })
-  // The engine settles the format together with the id, which is given here.
-  Object.assign(access, { format: 'opaque' })
-  if (token.resource) {
-    access.setAudience(resources.audience)
-    access.scope = grant.getResourceScopeFiltered(resources.audience, scopes)
-  } else {
-    access.claims = token.claims
-    access.scope = grant.getOIDCScopeFiltered(scopes)
+    // What the claims parameter asked for is released with an unbound token, as by the engine.
+    ...(audience === undefined ? { claims: token.claims } : { aud: audience }),
   }
-  return access
 }
 
-function gtyOf(gty: string | undefined): string {
-  return gty?.endsWith('refresh_token') ? gty : `${gty ?? ''} refresh_token`.trim()
-}
-
-function successorId(seed: string, value: string): string {
-  return derive(seed, `refresh ${value}`)
-}
-
-/** 256 bits that follow from the seed and the use, in the form of the engine's own tokens. */
-function derive(seed: string, use: string): string {
-  return createHmac('sha256', seed).update(use).digest('base64url')
+/** The engine's model takes over what the version before kept of a grant outside of the database. */
+async function formerlyAllowed(
+  { provider }: KoaContextWithOIDC['oidc'],
+  grantId: string,
+  audience: string | undefined,
+): Promise<string[]> {
+  const grant = await provider.Grant.find(grantId)
+  const scope = audience === undefined ? grant?.getOIDCScope() : grant?.getResourceScope(audience)
+  return (scope ?? '').split(' ')
 }

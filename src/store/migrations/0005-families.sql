@@ -1,0 +1,35 @@
+-- A family of refresh tokens is one row below its grant, however often it is refreshed. Nothing is kept
+-- of a token that was replaced: a token names its family and its generation, and "seed" with a key that
+-- is not in the database says whether it is genuine (token/refresh-token-value.ts).
+--
+-- A code is exchanged once, because the id of the family that it begins is the digest of the code. What
+-- may not be refreshed has no "token", and its row goes as soon as its access token is over. "steps" are
+-- the times, in epoch milliseconds, of the last refreshes, the first of them or the start if there is
+-- no other. "kept_until" never moves, so that a refresh changes no index.
+drop table refresh_token_family;
+
+create table refresh_token_family (
+  id text not null primary key,
+  grant_id text not null references oauth_grant (id) on delete cascade,
+  seed text not null,
+  token text,
+  generation integer not null,
+  steps text not null,
+  started_at bigint not null,
+  kept_until bigint not null,
+  ended_at bigint
+);
+
+create index refresh_token_family_by_grant on refresh_token_family (grant_id);
+create index refresh_token_family_by_end on refresh_token_family (kept_until);
+
+-- No token is ended one by one any more, so that nothing is looked up by its grant. The columns
+-- grant_id and successor_seed are of the version before.
+drop index oauth_state_by_grant;
+
+-- How often something was changed of what is compiled of a client. Triggers count, so that a change
+-- made by hand counts too (0006, in the words of either engine).
+create table client_version (
+  client_id text not null primary key,
+  version bigint not null
+);

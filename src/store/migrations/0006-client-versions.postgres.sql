@@ -1,0 +1,30 @@
+-- Every change of a row that a client is made of counts the version of the client up, whoever makes it:
+-- what was compiled of a client is used while the version is still the same (clients/kept-clients.ts).
+
+create function count_client_version() returns trigger language plpgsql as $$
+begin
+  insert into client_version (client_id, version)
+    select distinct changed.client_id, 1
+    from (values (case when tg_op = 'INSERT' then null else old.client_id end),
+                 (case when tg_op = 'DELETE' then null else new.client_id end)) as changed (client_id)
+    where changed.client_id is not null
+    order by 1
+    on conflict (client_id) do update set version = client_version.version + 1;
+  return null;
+end
+$$;
+
+create trigger oauth_application_counts after insert or update or delete on oauth_application
+  for each row execute function count_client_version();
+create trigger oauth_application_redirect_uri_counts after insert or update or delete on oauth_application_redirect_uri
+  for each row execute function count_client_version();
+create trigger oauth_application_post_logout_uri_counts after insert or update or delete on oauth_application_post_logout_uri
+  for each row execute function count_client_version();
+create trigger oauth_application_scope_counts after insert or update or delete on oauth_application_scope
+  for each row execute function count_client_version();
+create trigger client_secret_counts after insert or update or delete on client_secret
+  for each row execute function count_client_version();
+create trigger integration_override_counts after insert or update or delete on integration_override
+  for each row execute function count_client_version();
+create trigger document_client_counts after insert or update or delete on document_client
+  for each row execute function count_client_version();
