@@ -86,7 +86,7 @@ withDatabases('grants and applications', (open) => {
   const find = makeFind()
   function makeFind() {
     const admitted = { integrations: new Set<string>(), admitsOrigin: () => true }
-    return async (id: string) => (await makeFindGrant(database, admitted)(id))?.grant
+    return async (id: string) => (await makeFindGrant(database, admitted)({ grantId: id }))?.grant
   }
 
   it('one line for each client and site, from however many browsers, with all of its scopes', async () => {

@@ -163,9 +163,10 @@ describe('a refresh that storage failed in the middle of [design 10, design 24]'
     const { tokens } = await getTokens(running.url)
     const held = tokens.refresh_token ?? ''
     const { kysely } = running.service.stores.database
-    for (const model of ['AccessToken', 'RefreshToken']) {
-      await sql`create trigger failing before insert on oauth_state
-        when new.model = ${sql.lit(model)} begin select raise(abort, 'disk'); end`.execute(kysely)
+    // The access token, and the step of the family, which is the last write.
+    for (const write of ['insert on oauth_state', 'update on refresh_token_family']) {
+      await sql`create trigger failing before ${sql.raw(write)}
+        begin select raise(abort, 'disk'); end`.execute(kysely)
       const failed = await refresh(running.url, held)
       expect([failed.status, failed.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
       await sql`drop trigger failing`.execute(kysely)
@@ -207,7 +208,7 @@ describe('a sign-in of our own pages that storage interrupted [design 24]', () =
     const request = new URL(redirect.headers.get('location') ?? '', account)
     const callback = await person.authorize(request, new URL(pages.signedIn, account).href)
     const { kysely } = running.service.stores.database
-    await sql`create trigger failing before update on oauth_state
+    await sql`create trigger failing before insert on refresh_token_family
       begin select raise(abort, 'disk'); end`.execute(kysely)
     const failed = await person.open(callback)
     expect([failed.status, failed.headers.get('location')]).to.deep.equal([503, null])
