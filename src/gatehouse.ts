@@ -21,8 +21,10 @@ import { makeDocumentClients } from './metadata-documents/document-clients.ts'
 import { makePeople, type People } from './people/people.ts'
 import { registrationRoutes } from './registration/routes.ts'
 import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
-import { verifierOf } from './resource-server/verdict.ts'
+import { makeVerifyBearer } from './resource-server/verdict.ts'
 import { openStores, type Stores } from './store/open-stores.ts'
+import { makeAccessTokens } from './token/access-token.ts'
+import { makeTokenValues } from './token/token-values.ts'
 
 /** A running service without its socket: stores are open, keys are loaded, timers run. */
 export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
@@ -130,13 +132,19 @@ async function makeParts({ baseUrl, service, integrations, conformance }: Config
   const discovery = makeDiscovery({ baseUrl, service, integrations })
   const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
   const countUse = grants.usage.count
+  const values = makeTokenValues(secretRoot.tokenKeys)
+  const accessTokens = makeAccessTokens({
+    ...{ ...lifetimes, values, findGrant: grants.findGrant, audience: baseUrl },
+    former: ground.state.adapterFor('AccessToken'),
+  })
   const authorization = await makeAuthorizationServer({
     ...ground,
     baseUrl,
     lifetimes,
     conformance,
     cookieKeys: secretRoot.cookieKeys,
-    refreshTokenKeys: secretRoot.refreshTokenKeys,
+    values,
+    accessTokens,
     clients,
     grants: grants.store,
     families: grants.families,
@@ -147,8 +155,8 @@ async function makeParts({ baseUrl, service, integrations, conformance }: Config
     documentResolution: { enabled: acceptsDocuments, documents, fetch: ground.fetch },
     resourceMetadataUrl: discovery.metadataUrl('origin'),
   })
-  const { findAccess } = grants
-  const verifyBearer = verifierOf({ ...ground, findAccess, audience: baseUrl, countUse })
+  const { now } = ground
+  const verifyBearer = makeVerifyBearer({ tokens: accessTokens, audience: baseUrl, countUse, now })
   const refusals = makeClientRefusals(ground.database)
   const made = { ownPages, clients, grants, discovery, authorization, verifyBearer, refusals }
   return { ...ground, ...made, acceptsDocuments }

@@ -73,7 +73,7 @@ withDatabases('grants and applications', (open) => {
   const allowing = (...scopes: string[]) => ({ allowed: { openid: { scope: scopes.join(' ') } } })
   const begin = async (id: string) =>
     await makeFamilyStore(database).begin({
-      ...{ id, grantId: 'g1', seed: 'seed', token: undefined },
+      ...{ id, grantId: 'g1', seed: 'seed', token: { scopes: ['openid'], bound: true, refreshes: true } },
       ...{ startedAt: clock, issuedAt: clock, keptUntil: clock + EXPIRY_DAYS * DAY_MS },
     })
   const makeStore = () =>

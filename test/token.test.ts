@@ -3,6 +3,7 @@ import { decodeJwt } from 'jose'
 
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { paths } from '../src/http/paths.ts'
+import { sha256 } from '../src/store/digest.ts'
 import {
   asClaude,
   asPortal,
@@ -216,8 +217,8 @@ describe('POST /api/oauth/token', () => {
 
   it('gives opaque access tokens [design 12]', async () => {
     const tokens = await obtain(service().url)
-    expect(tokens.access_token).to.match(/^[\w-]{43,}$/)
-    // The family, the generation and a code that authenticates them: nothing of the grant.
+    // The family, which and when, and what authenticates it: nothing of the person or the grant.
+    expect(tokens.access_token).to.match(/^[\w-]{43}\.[\da-z]+\.\.[\w-]{43}$/)
     expect(tokens.refresh_token).to.match(/^[\w-]{43}\.0\.[\w-]{43}$/)
   })
 
@@ -423,20 +424,23 @@ describe('POST /api/oauth/token', () => {
     const { url, service: running } = service()
     const { state } = running.stores
     const code = await getCode(url)
+    const ofToken = async (token: string) => {
+      const { exp, iat } = (await introspect(url, token)).body
+      return Number(exp) - Number(iat)
+    }
     const lifetime = async (model: string, id: string) => {
       const found = await state.adapterFor(model).find(id)
       return Number(found?.exp) - Number(found?.iat)
     }
     expect(await lifetime('AuthorizationCode', code)).to.equal(60)
     const tokens = (await exchange(url, code)).body as Tokens
-    expect(await lifetime('AccessToken', tokens.access_token)).to.equal(3600)
-    const refreshToken = (await introspect(url, tokens.refresh_token)).body
-    expect(Number(refreshToken['exp']) - Number(refreshToken['iat'])).to.equal(30 * 86_400)
-    const { grantId } = (await state.adapterFor('AccessToken').find(tokens.access_token)) ?? {}
+    expect(await ofToken(tokens.access_token)).to.equal(3600)
+    expect(await ofToken(tokens.refresh_token)).to.equal(30 * 86_400)
     const grant = await running.stores.database.kysely
       .selectFrom('oauth_grant')
+      .innerJoin('refresh_token_family as f', 'f.grant_id', 'oauth_grant.id')
       .select(['granted_at', 'expires_at'])
-      .where('id', '=', String(grantId))
+      .where('f.id', '=', sha256(code))
       .executeTakeFirstOrThrow()
     expect((grant.expires_at - grant.granted_at) / 1000).to.be.greaterThan(90 * 86_400)
 

@@ -4,13 +4,13 @@ import type { FamilyStore } from '../grants/family-store.ts'
 import { paths } from '../http/paths.ts'
 import { listHeldSites } from '../sites/site-choice.ts'
 import type { Database } from '../store/database.ts'
-import { makeAccessTokens } from '../token/access-token.ts'
+import type { AccessTokens } from '../token/access-token.ts'
 import { makeExchange } from '../token/authorization-code.ts'
 import { makeFindPresented } from '../token/presented.ts'
 import { type RefreshDependencies, registerRefreshGrant } from '../token/refresh-token.ts'
 import { makeFindRefreshToken } from '../token/refresh-token-use.ts'
-import { makeRefreshTokenValues } from '../token/refresh-token-value.ts'
 import { makeResources } from '../token/resource-indicators.ts'
+import type { TokenValues } from '../token/token-values.ts'
 import { authorizationRequests } from './authorize-requests.ts'
 import { type ConformanceSettings, makeConformanceProfile } from './conformance-profile.ts'
 import { type EngineAdapterDependencies, engineAdapter } from './engine-adapter.ts'
@@ -21,8 +21,8 @@ import { createProvider, type ProviderDependencies } from './provider.ts'
 
 /** What is made here, and is no port. */
 type Made =
-  | ('accessTokens' | 'adapter' | 'completeExchange' | 'exchange' | 'findAccess' | 'findKeptClient')
-  | ('findPresented' | 'findRefreshToken' | 'keys' | 'listHeldSites' | 'resources' | 'values')
+  | ('adapter' | 'completeExchange' | 'exchange' | 'findAccess' | 'findKeptClient')
+  | ('findPresented' | 'findRefreshToken' | 'keys' | 'listHeldSites' | 'resources')
 
 type Needed = ProviderDependencies & EngineAdapterDependencies & RefreshDependencies
 
@@ -31,8 +31,8 @@ export type AuthorizationServerPorts = Omit<Needed, Made | 'conformance'> & {
   readonly families: FamilyStore
   /** Present while the conformance profile is on. */
   readonly conformance: ConformanceSettings | undefined
-  /** Keys with which refresh tokens derive from their family, the current one first. */
-  readonly refreshTokenKeys: readonly Buffer[]
+  readonly values: TokenValues
+  readonly accessTokens: AccessTokens
   /** Address of the protected-resource metadata, for challenges (RFC 9728 §5.1). */
   readonly resourceMetadataUrl: string
 }
@@ -58,7 +58,7 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
   const adapter = engineAdapter(needed)
   return {
     /** What happens to the answers of the engine on their way out. */
-    answers: engineAnswers(resourceMetadataUrl, exchange.firstRefreshToken),
+    answers: engineAnswers(resourceMetadataUrl, exchange.firstTokens),
     /** What happens to the requests of a browser before the engine reads them. */
     requests: authorizationRequests(resources, conformance),
     /**
@@ -76,18 +76,15 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
 
 /** How codes and tokens are found and written. */
 function makeTokens(
-  { state, refreshTokenKeys, findGrant: lookAgain }: AuthorizationServerPorts,
+  { state, values, findGrant: lookAgain }: AuthorizationServerPorts,
   findGrant: AuthorizationServerPorts['findGrant'],
 ) {
-  const values = makeRefreshTokenValues(refreshTokenKeys)
   const former = state.adapterFor('RefreshToken')
   // A refresh looks again when another one was quicker, so that this is not kept for the request.
   const findRefreshToken = makeFindRefreshToken({ values, former, findGrant: lookAgain })
   const codes = state.adapterFor('AuthorizationCode')
   return {
-    values,
     findRefreshToken,
     findPresented: makeFindPresented({ codes, findGrant, findRefreshToken }),
-    accessTokens: makeAccessTokens(state),
   }
 }

@@ -6,7 +6,7 @@ import type { FindKeptClient } from '../clients/kept-clients.ts'
 import type { FindGrant } from '../grants/access.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
 import type { StateStore } from '../store/oauth-state.ts'
-import { type AccessTokenDependencies, accessTokenAdapter } from '../token/access-token.ts'
+import { type AccessTokenAdapterDependencies, accessTokenAdapter } from '../token/access-token.ts'
 import type { Exchange } from '../token/authorization-code.ts'
 import type { FindPresented } from '../token/presented.ts'
 import { refreshTokenAdapter } from '../token/refresh-token-record.ts'
@@ -14,7 +14,7 @@ import type { FindRefreshToken, RefreshTokenLifetimes } from '../token/refresh-t
 import { mayFetchDocument } from './engine-documents.ts'
 import { grantAdapter } from './engine-grant.ts'
 
-export interface EngineAdapterDependencies extends Omit<AccessTokenDependencies, 'grants'> {
+export interface EngineAdapterDependencies extends Omit<AccessTokenAdapterDependencies, 'grants'> {
   readonly state: StateStore
   readonly clients: ClientFinder
   readonly findKeptClient: FindKeptClient
@@ -28,9 +28,8 @@ export interface EngineAdapterDependencies extends Omit<AccessTokenDependencies,
 
 /**
  * What the engine stores and finds, with rules of ours around it: clients come from the client store,
- * grants and families of refresh tokens from the database, a code is used up by the family that it
- * begins, and an access token is remembered after its end. It reads the running request through the
- * documented `Provider.ctx` only.
+ * grants and tokens from the database, and a code is used up by the family that it begins. It reads the
+ * running request through the documented `Provider.ctx` only.
  */
 export function engineAdapter(dependencies: EngineAdapterDependencies): AdapterFactory {
   return (model) => ({

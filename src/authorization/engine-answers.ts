@@ -12,18 +12,16 @@ import type { Exchange } from '../token/authorization-code.ts'
  */
 export function engineAnswers(
   resourceMetadataUrl: string,
-  firstRefreshToken: Exchange['firstRefreshToken'],
+  firstTokens: Exchange['firstTokens'],
 ): Middleware {
   return async (ctx, next) => {
     await next()
     const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
     if (!oidc) return
     settleSignedToken(ctx, oidc)
-    const refresh_token = oidc.route === 'token' ? firstRefreshToken(ctx) : undefined
-    // The engine's own value of it is known to nobody (token/authorization-code.ts).
-    if (ctx.status === 200 && refresh_token && hasRefreshToken(ctx.body)) {
-      Object.assign(ctx.body, { refresh_token })
-    }
+    // The engine's own values are known to nobody (token/authorization-code.ts).
+    if (ctx.status === 200 && oidc.route === 'token')
+      Object.assign(ctx.body ?? {}, firstTokens(ctx))
     settleFailure(ctx)
     if (oidc.route === 'userinfo') pointToMetadata(ctx, resourceMetadataUrl)
     if (oidc.route === 'introspection') demandAuthentication(ctx, oidc)
@@ -56,10 +54,6 @@ function settleFailure(ctx: Context): void {
   ctx.set('Retry-After', RETRY_AFTER_SECONDS)
   // A client must not take a fault of ours for a verdict on its token (specification, Errors 7).
   ctx.remove('WWW-Authenticate')
-}
-
-function hasRefreshToken(body: unknown): body is { refresh_token: string } {
-  return typeof body === 'object' && body !== null && 'refresh_token' in body
 }
 
 function errorOf(body: unknown): string | undefined {

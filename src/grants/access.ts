@@ -133,19 +133,28 @@ function lossOfRole(
     : undefined
 }
 
-/** Looks up whether a code or token with these scopes may be used. */
+/** Looks up whether a code may be used that has these scopes. */
 export type FindAccess = (token: TokenOfGrant, scopes: Iterable<string>) => Promise<Access>
 
 export function makeFindAccess(findGrant: FindGrant, now: () => number): FindAccess {
   return async (token, scopes) => {
-    const { grantId, accountId, clientId, family: familyId } = token
-    const facts = await findGrant({ grantId, familyId })
-    const { grant, family } = facts ?? {}
-    if (grant && (grant.personId !== accountId || grant.clientId !== clientId)) {
-      return { kind: 'lost', reason: 'the grant is of another person or client' }
-    }
-    const access = judgeAccess(facts, scopes, now())
-    if (access.kind === 'lost' || familyId === undefined || (family && !family.ended)) return access
-    return { kind: 'lost', reason: 'the token was revoked with its family' }
+    const facts = await findGrant({ grantId: token.grantId })
+    return judgeToken(facts, token, { scopes, nowMs: now() })
   }
+}
+
+/** Concludes from the facts about the grant of a token, and about its family. Pure. */
+export function judgeToken(
+  facts: AccessFacts | undefined,
+  { accountId, clientId, family }: TokenOfGrant,
+  { scopes, nowMs }: { readonly scopes: Iterable<string>; readonly nowMs: number },
+): Access {
+  const { grant } = facts ?? {}
+  if (grant && (grant.personId !== accountId || grant.clientId !== clientId)) {
+    return { kind: 'lost', reason: 'the grant is of another person or client' }
+  }
+  const access = judgeAccess(facts, scopes, nowMs)
+  if (access.kind === 'lost' || family === undefined) return access
+  if (facts?.family && !facts.family.ended) return access
+  return { kind: 'lost', reason: 'the token was revoked with its family' }
 }

@@ -6,15 +6,15 @@ import type { GrantTables } from '../store/grant-tables.ts'
 
 /**
  * A family: everything that came of one exchange of a code, below its grant. It is one row of the
- * same size for its whole life, since its refresh tokens derive from it (token/refresh-token-value.ts),
+ * same size for its whole life, since its tokens derive from it (token/token-values.ts),
  * and that it exists is also the mark that its code was used.
  */
 export interface Family {
   readonly id: string
   /** 128 random bits in base64url, without which nobody derives a token of the family. */
   readonly seed: string
-  /** What its refresh tokens stand for; undefined where the client may not refresh. */
-  readonly token: FamilyToken | undefined
+  /** What its tokens say. */
+  readonly token: FamilyToken
   /** How often it was refreshed: only the refresh token of this generation is good. */
   readonly generation: number
   /** When it came to its last generations, the present one last, in epoch milliseconds. */
@@ -23,9 +23,11 @@ export interface Family {
   readonly ended: boolean
 }
 
-/** What every refresh token of a family says, and every access token that is made with one. */
+/** What every token of a family says; an access token may have fewer scopes. */
 export interface FamilyToken {
-  readonly scope: string
+  readonly scopes: readonly string[]
+  /** Whether there are refresh tokens, too. */
+  readonly refreshes: boolean
   /** Whether its access tokens are bound to this origin (RFC 8707). */
   readonly bound: boolean
   /** The `claims` parameter of the authorization request (OpenID Connect Core §5.5). */
@@ -40,7 +42,7 @@ export interface NewFamily {
   readonly id: string
   readonly grantId: string
   readonly seed: string
-  readonly token: FamilyToken | undefined
+  readonly token: FamilyToken
   readonly startedAt: number
   /** When its present refresh token was issued. */
   readonly issuedAt: number
@@ -89,7 +91,7 @@ export function makeFamilyStore({ kysely }: Database) {
         id,
         grant_id: grantId,
         seed,
-        token: token ? JSON.stringify(token) : null,
+        token: JSON.stringify(token),
         steps: String(issuedAt),
         started_at: startedAt,
         kept_until: keptUntil,
@@ -139,7 +141,7 @@ export function familyOf(row: FamilyColumns): Family | undefined {
   return {
     id: row.family_id,
     seed: row.family_seed ?? '',
-    token: token === null ? undefined : (JSON.parse(token) as FamilyToken),
+    token: JSON.parse(token ?? '{}') as FamilyToken,
     generation: row.family_generation ?? 0,
     steps: (steps ?? '').split(' ').map(Number),
     startedAt: row.family_started_at ?? 0,

@@ -22,8 +22,8 @@ export function makeSecretRoot(secrets: readonly string[]) {
     formKey,
     /** Keys that sign the cursors of pages, the current one first. */
     cursorKeys: keysFor('cursors'),
-    /** Keys with which refresh tokens derive from their family, the current one first. */
-    refreshTokenKeys: keysFor('refresh tokens'),
+    /** Keys that authenticate tokens, the current one first. */
+    tokenKeys: keysFor('tokens'),
     /** Encrypts with AES-256-GCM; `label` binds the result to its use. */
     seal: (plain: string, label: string) => seal(plain, label, sealingKey),
     /** @throws when no root opens it: it was sealed under another secret, or was changed. */

@@ -3,10 +3,8 @@
  * here.
  */
 
-import type { AdapterPayload } from 'oidc-provider'
-
-import type { Access, FindAccess } from '../grants/access.ts'
-import { type AccessTokens, isPastEnd, makeAccessTokens } from '../token/access-token.ts'
+import { type Access, judgeToken } from '../grants/access.ts'
+import { type AccessTokens, type FoundAccessToken, isPastEnd } from '../token/access-token.ts'
 
 /**
  * What a bearer token is worth at a protected resource. This part judges tokens for every surface
@@ -48,11 +46,11 @@ type GoodAccess = Extract<Access, { kind: 'good' }>
 
 export interface VerdictDependencies {
   readonly tokens: AccessTokens
-  readonly findAccess: FindAccess
   /** The audience of every token of this origin. */
   readonly audience: string
   /** Hears of each use of a token. */
   readonly countUse: (grantId: string) => void
+  readonly now: () => number
 }
 
 /** Judges the Authorization headers of a request; a request may illegally carry several. */
@@ -65,17 +63,7 @@ export const TOKEN_REFUSED =
 /** What a request without any token is told where one is required. */
 export const TOKEN_REQUIRED = 'an access token is required'
 
-/** The verdicts of a service whose OAuth state is in this store. */
-export function verifierOf({
-  state,
-  ...dependencies
-}: Omit<VerdictDependencies, 'tokens'> & {
-  readonly state: Parameters<typeof makeAccessTokens>[0]
-}): VerifyBearer {
-  return makeVerifyBearer({ ...dependencies, tokens: makeAccessTokens(state) })
-}
-
-/** Two storage round trips: the token, and then its access. */
+/** One storage round trip. */
 export function makeVerifyBearer(dependencies: VerdictDependencies): VerifyBearer {
   const { tokens } = dependencies
   return async (authorization) => {
@@ -85,9 +73,9 @@ export function makeVerifyBearer(dependencies: VerdictDependencies): VerifyBeare
     const value = bearerValue(header)
     if (value === undefined) return invalid('the Authorization header is no Bearer token')
     try {
-      const record = await tokens.find(value)
-      if (!record) return invalid(await tokens.whyUnknown(value))
-      return await judge(record, dependencies)
+      const found = await tokens.find(value)
+      if (!found) return invalid('the token is unknown: never issued, or of a family that is gone')
+      return judge(found, dependencies)
     } catch (cause) {
       return { kind: 'unavailable', cause }
     }
@@ -104,17 +92,17 @@ function bearerValue(header: string): string | undefined {
   return value !== undefined && value.length <= TOKEN_LENGTH_MAX ? value : undefined
 }
 
-async function judge(
-  record: AdapterPayload,
-  { audience, findAccess, countUse }: VerdictDependencies,
-): Promise<Verdict> {
+function judge(
+  { record, facts }: FoundAccessToken,
+  { audience, countUse, now }: VerdictDependencies,
+): Verdict {
   const { accountId: personId = '', clientId = '' } = record
   const refused = (reason: string): Verdict => ({ ...invalid(reason), clientId })
   if (isPastEnd(record)) return refused('the token has expired')
   if (record.aud !== audience) return refused('the token was issued for another origin')
 
   const scopes = new Set(record.scope?.split(' '))
-  const access = await findAccess(record, scopes)
+  const access = judgeToken(facts, record, { scopes, nowMs: now() })
   if (access.kind === 'lost') return refused(access.reason)
   const { grant, person, roles } = access
   countUse(grant.id)

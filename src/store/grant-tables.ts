@@ -29,7 +29,7 @@ export interface GrantTables {
     id: string
     grant_id: string
     seed: string
-    token: string | null
+    token: string
     generation: number
     steps: string
     started_at: number

@@ -1,99 +1,128 @@
-import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider'
+import type { Adapter, AdapterPayload } from 'oidc-provider'
 
-import type { FamilyStore } from '../grants/family-store.ts'
+import type { AccessFacts, FindGrant } from '../grants/access.ts'
+import type { Family, FamilyStore } from '../grants/family-store.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
-import { sha256 } from '../store/digest.ts'
-import type { StateAdapter, StateStore } from '../store/oauth-state.ts'
-import type { Resources } from './resource-indicators.ts'
+import type { StateAdapter } from '../store/oauth-state.ts'
+import type { AccessTokenClaim, TokenValues } from './token-values.ts'
 
-/** A model of our own: marks of revoked access tokens, under the digest of the token. */
-const MARKS = 'RevokedAccessToken'
+/** What an access token says, in the words of an engine's record. */
+export interface AccessTokenRecord extends AdapterPayload {
+  readonly accountId: string
+  readonly clientId: string
+  readonly grantId: string
+  readonly scope: string
+  readonly exp: number
+  readonly iat: number
+  /** The family that it is of; none is of one from the version before. */
+  readonly family?: string
+}
 
-/** How long an access token is remembered after its end. */
-const ENDED_KEPT_SECONDS = 600
-
-export type AccessTokens = ReturnType<typeof makeAccessTokens>
+/** An access token with everything that is known of it. */
+export interface FoundAccessToken {
+  readonly record: AdapterPayload
+  /** Of its grant and its family, and of the client that asks. */
+  readonly facts: AccessFacts | undefined
+}
 
 /**
  * What becomes of tokens: the exchange of a code, refresh, claims, revocation and introspection are a
- * file each in this folder, and here is the access token. Its records stay for a while after their
- * end, and a revoked one leaves a mark. To the caller all tokens that are worth nothing are alike;
- * whoever reads the log wants to know whether a client kept using a token that had expired, one that
- * was revoked, or one that this service never issued.
+ * file each in this folder, and here is the access token. It follows from the row of its family, which
+ * the one query about its grant brings along, so that nothing is written when one is issued, and that
+ * a token was revoked is the end of its family.
  */
-export function makeAccessTokens(state: StateStore) {
-  const records = state.adapterFor('AccessToken')
-  const marks = state.adapterFor(MARKS)
+export interface AccessTokens {
+  /** One query, also for what turns out to be nobody's; nothing for that. */
+  find(token: string, callerId?: string): Promise<FoundAccessToken | undefined>
+}
+
+export interface AccessTokenDependencies {
+  readonly values: TokenValues
+  readonly findGrant: FindGrant
+  /** Where the version before kept its access tokens, the last of which ended an hour after it. */
+  readonly former: Pick<StateAdapter, 'find'>
+  readonly accessTokenSeconds: number
+  /** So much longer lives what came of a refresh, since a repeated one says the lifetime anew. */
+  readonly refreshRetrySeconds: number
+  /** The audience of every bound token. */
+  readonly audience: string
+}
+
+export function makeAccessTokens(dependencies: AccessTokenDependencies): AccessTokens {
+  const { values, findGrant, former } = dependencies
   return {
-    /** The record of a token, also after its end. One round trip. */
-    find: (token: string) => records.find(token),
-    /** Writes a token once; a second write of the same one, by a retry, changes nothing. */
-    write: async (token: string, payload: AdapterPayload) =>
-      await records.upsert(token, payload, keptSeconds(payload)),
-    /** Why the store does not know a token. One round trip, made for refused tokens only. */
-    async whyUnknown(token: string): Promise<string> {
-      return (await marks.find(sha256(token)))
-        ? 'the token was revoked'
-        : 'the token is unknown: never issued, or ended with its grant or long ago'
+    async find(token, callerId) {
+      const claim = values.readAccessToken(token)
+      if (!claim) {
+        const record = await former.find(token)
+        return record && { record, facts: await findGrant({ grantId: record.grantId, callerId }) }
+      }
+      const facts = await findGrant({ familyId: claim.familyId, callerId })
+      if (!facts?.family || !claim.isGenuine(facts.family)) return undefined
+      return {
+        record: recordOf(token, { claim, facts, family: facts.family }, dependencies),
+        facts,
+      }
     },
   }
 }
 
-/** Whether a token is past its end, by the machine's clock, by which the engine has set it. */
+function recordOf(
+  jti: string,
+  {
+    claim,
+    facts: { grant },
+    family: { id, token, startedAt },
+  }: { readonly claim: AccessTokenClaim; readonly facts: AccessFacts; readonly family: Family },
+  { accessTokenSeconds, refreshRetrySeconds, audience }: AccessTokenDependencies,
+): AccessTokenRecord {
+  const iat = claim.issuedAtSeconds
+  const isFirst = iat === Math.floor(startedAt / 1000)
+  return {
+    ...{ kind: 'AccessToken', jti, iat },
+    exp: iat + accessTokenSeconds + (isFirst ? 0 : refreshRetrySeconds),
+    ...{ accountId: grant.personId, clientId: grant.clientId, grantId: grant.id, family: id },
+    scope: claim.scopesOf(token.scopes).join(' '),
+    sid: token.sid,
+    sessionUid: token.sessionUid,
+    ...(token.bound ? { aud: audience } : { claims: token.claims }),
+  }
+}
+
+/** Whether a token is past its end, by the machine's clock, by which it was issued. */
 export function isPastEnd({ exp }: AdapterPayload): boolean {
   return Number(exp) * 1000 <= Date.now()
 }
 
-/** As long as a token lives, and a while longer. */
-function keptSeconds({ exp }: AdapterPayload): number {
-  return Number(exp) - Math.floor(Date.now() / 1000) + ENDED_KEPT_SECONDS
-}
-
-export interface AccessTokenDependencies {
-  readonly state: StateStore
-  readonly resources: Resources
+export interface AccessTokenAdapterDependencies {
+  readonly accessTokens: AccessTokens
   readonly families: Pick<FamilyStore, 'end'>
   readonly grants: Pick<GrantStore, 'end'>
-  /** Writes the access token of a code and begins its family, which uses the code up. */
-  readonly completeExchange: (token: string, payload: AdapterPayload) => Promise<void>
+  /** Begins the family of a code with its access token, which uses the code up. */
+  readonly completeExchange: (payload: AdapterPayload) => Promise<void>
   readonly now: () => number
 }
 
-/** Access tokens as the engine is shown them. */
+/** Access tokens as the engine is shown them, which revokes them and issues the first of a family. */
 export function accessTokenAdapter(
-  records: StateAdapter,
-  { state, resources, families, grants, completeExchange, now }: AccessTokenDependencies,
+  records: Pick<StateAdapter, 'destroy'>,
+  { accessTokens, families, grants, completeExchange, now }: AccessTokenAdapterDependencies,
 ): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
   return {
-    async find(id) {
-      const stored = await records.find(id)
-      // At its own endpoints the engine would take it for 15 seconds more, as a tolerance of clocks.
-      if (!stored || (Provider.ctx?.oidc !== undefined && isPastEnd(stored))) return undefined
-      return forUserinfo(stored, resources)
+    async find(token) {
+      const { record } = (await accessTokens.find(token)) ?? {}
+      return record && !isPastEnd(record) ? record : undefined
     },
-    upsert: async (id, payload) => await completeExchange(id, payload),
+    // The value that the engine made is given to nobody (authorization-code.ts).
+    upsert: async (_id, payload) => await completeExchange(payload),
     // Its client revokes it, and with it what came of the same exchange (RFC 7009 §2.1).
-    async destroy(id) {
-      const { family, grantId } = (await records.find(id)) ?? {}
-      const mark = state.adapterFor(MARKS).upsert(sha256(id), {}, ENDED_KEPT_SECONDS)
-      await Promise.all([
-        mark,
-        records.destroy(id),
-        // One of the version before is of no family, and all of its grant goes.
-        typeof family === 'string'
-          ? families.end(family, now())
-          : grantId && grants.end({ id: grantId }, 'the client revoked it'),
-      ])
+    async destroy(token) {
+      const { record } = (await accessTokens.find(token)) ?? {}
+      const family = record?.['family']
+      if (typeof family === 'string') return await families.end(family, now())
+      // One of the version before is of no family, so that its whole grant goes.
+      await records.destroy(token)
+      if (record?.grantId) await grants.end({ id: record.grantId }, 'the client revoked it')
     },
   }
-}
-
-/**
- * UserInfo accepts the origin-bound token (design 4). The engine refuses any token with an audience
- * there, so that it is shown one without; the stored token keeps its own.
- */
-function forUserinfo(stored: AdapterPayload, { audience }: Resources): AdapterPayload {
-  if (Provider.ctx?.oidc?.route !== 'userinfo' || stored.aud !== audience) return stored
-  const { aud: _audience, ...unbound } = stored
-  return unbound
 }

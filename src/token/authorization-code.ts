@@ -5,17 +5,15 @@ import { invalidGrant, resourceNotGranted, resourceNotRepeated } from '../http/e
 import { logFields } from '../http/request-log.ts'
 import { needsResource } from '../scopes/policy.ts'
 import type { StateAdapter } from '../store/oauth-state.ts'
-import type { AccessTokens } from './access-token.ts'
 import { familyTokenOf } from './former-refresh-token.ts'
 import type { FindPresented, Presented } from './presented.ts'
-import { familyOfCode, newSeed, type RefreshTokenValues } from './refresh-token-value.ts'
 import { namedResources, type Resources } from './resource-indicators.ts'
+import { familyOfCode, newSeed, type TokenValues } from './token-values.ts'
 
 export interface ExchangeDependencies {
   readonly findPresented: FindPresented
   readonly families: Pick<FamilyStore, 'begin'>
-  readonly accessTokens: Pick<AccessTokens, 'write'>
-  readonly values: RefreshTokenValues
+  readonly values: TokenValues
   readonly resources: Resources
   readonly lifetimes: { readonly accessTokenSeconds: number }
   /** How long the row of a family with refresh tokens is kept from its start. */
@@ -28,12 +26,12 @@ const REPEAT_SECONDS = 5
 
 /**
  * What stands around the engine's exchange of a code. That a code was used is the row of the family
- * that came of it: it is written last, after the access token, so that until then nothing is used up,
- * and only one of any number of parallel exchanges writes it.
+ * that came of it, the only write: until then nothing is used up, and only one of any number of
+ * parallel exchanges makes it.
  */
 export function makeExchange(dependencies: ExchangeDependencies) {
-  const { findPresented, families, accessTokens, values, now } = dependencies
-  const firstTokens = new WeakMap<object, string>()
+  const { findPresented, families, values, now } = dependencies
+  const firstTokens = new WeakMap<object, FirstTokens>()
 
   /** Codes as the engine is shown them. */
   const codeAdapter = (records: StateAdapter): Pick<Adapter, 'find' | 'consume'> => ({
@@ -51,35 +49,46 @@ export function makeExchange(dependencies: ExchangeDependencies) {
     },
   })
 
-  /** Writes the access token, and then the family, whose first refresh token is for the answer. */
-  const complete = async (accessToken: string, payload: AdapterPayload): Promise<void> => {
+  /** Begins the family. Whoever does so first has used the code up, and gets its first tokens. */
+  const complete = async ({ grantId = '', scope = '' }: AdapterPayload): Promise<void> => {
     const { ctx } = Provider
     const { code } = ctx ? await findPresented(ctx) : {}
     if (!ctx || !code) throw new Error('an access token is issued for a code only')
-    const id = familyOfCode(String(ctx.oidc.params?.['code']))
-    await accessTokens.write(accessToken, { ...payload, family: id })
-    const seed = newSeed()
+    const refreshes = ctx.oidc.client?.grantTypeAllowed('refresh_token') === true
+    const token = { ...familyTokenOf(code), refreshes }
     const startedAt = now()
-    const mayRefresh = ctx.oidc.client?.grantTypeAllowed('refresh_token') === true
-    const begun = await families.begin({
-      ...{ id, seed, startedAt, issuedAt: startedAt, grantId: payload.grantId ?? '' },
-      token: mayRefresh ? familyTokenOf(code) : undefined,
-      keptUntil: startedAt + keptSeconds(mayRefresh, dependencies) * 1000,
+    const family = { id: familyOfCode(String(ctx.oidc.params?.['code'])), seed: newSeed() }
+    const keptUntil = startedAt + keptSeconds(refreshes, dependencies) * 1000
+    const begun = { ...family, grantId, token, startedAt, issuedAt: startedAt, keptUntil }
+    if (!(await families.begin(begun))) {
+      throw invalidGrant('another exchange of the same code was quicker')
+    }
+    const issuedAt = Math.floor(startedAt / 1000)
+    const has = scope.split(' ')
+    firstTokens.set(ctx, {
+      access_token: values.writeAccessToken({ ...family, scopes: token.scopes }, issuedAt, has),
+      ...(refreshes && { refresh_token: values.writeRefreshToken(family, 0) }),
     })
-    if (!begun) throw invalidGrant('another exchange of the same code was quicker')
-    firstTokens.set(ctx, values.write({ id, seed }, 0))
   }
 
   return {
     codeAdapter,
     complete,
     /**
-     * The refresh token of an exchange that was just answered. The engine chose a value by itself,
-     * before any adapter was asked, which nothing knows.
+     * The tokens of an exchange that was just answered. The engine chose values by itself before any
+     * adapter was asked, which nothing knows.
      */
-    firstRefreshToken: (ctx: object) => firstTokens.get(ctx),
+    firstTokens: (ctx: object) => firstTokens.get(ctx),
   }
 }
+
+/** What takes the place of the engine's own values in its answer. */
+interface FirstTokens {
+  readonly access_token: string
+  readonly refresh_token?: string
+}
+
+export type Exchange = ReturnType<typeof makeExchange>
 
 /** The code as it is shown to the engine: as used, once that is no accident any more. */
 function codeForExchange(
@@ -100,8 +109,6 @@ function codeForExchange(
   settleResource(ctx.oidc, code, resources)
   return code
 }
-
-export type Exchange = ReturnType<typeof makeExchange>
 
 /** Without refresh tokens the row outlives the access token, and is not needed any longer. */
 function keptSeconds(mayRefresh: boolean, { grantSeconds, lifetimes }: ExchangeDependencies) {

@@ -17,10 +17,9 @@ export interface FormerToken {
   readonly token: FamilyToken
   readonly startedAt: number
   readonly issuedAt: number
-  /** What the version before answered to its use: its tokens derived from a seed in the record. */
+  /** What the version before answered to its use, derived from a seed in the record. */
   readonly answered?: {
     readonly atMs: number
-    readonly seed: string
     readonly refreshToken: string
   }
 }
@@ -42,10 +41,10 @@ export async function findFormerToken(
   if (!record['consumed']) return former
   // It was consumed, so that this only reads what is there.
   const { seed = '', consumedAtMs = 0 } = (await records.consumeOnce(value)) ?? {}
-  const refreshToken = derive(seed, `refresh ${value}`)
+  const refreshToken = createHmac('sha256', seed).update(`refresh ${value}`).digest('base64url')
   // A successor that is not there was never answered, and the token may be used again.
   if (!(await records.find(refreshToken))) return former
-  return { ...former, answered: { atMs: consumedAtMs, seed, refreshToken } }
+  return { ...former, answered: { atMs: consumedAtMs, refreshToken } }
 }
 
 /** The id of the family of a former token. No code has it, whatever its value is. */
@@ -53,26 +52,15 @@ export function familyOfFormer(value: string): string {
   return sha256(`refresh token ${value}`)
 }
 
-/** The access token that the version before answered with, for these scopes. */
-export function formerAccessToken(
-  { value, answered }: FormerToken,
-  scopes: readonly string[],
-): string {
-  return derive(answered?.seed ?? '', `access ${scopes.join(' ')} ${value}`)
-}
-
 /** What a code, or a refresh token of the version before, says for the tokens that come of it. */
 export function familyTokenOf(record: AdapterPayload): FamilyToken {
   const text = (name: string) => (typeof record[name] === 'string' ? record[name] : undefined)
   return {
-    scope: record.scope ?? '',
+    scopes: (record.scope ?? '').split(' ').filter(Boolean),
+    refreshes: true,
     bound: record['resource'] !== undefined,
     claims: record['claims'],
     sid: text('sid'),
     sessionUid: text('sessionUid'),
   }
-}
-
-function derive(seed: string, use: string): string {
-  return createHmac('sha256', seed).update(use).digest('base64url')
 }

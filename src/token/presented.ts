@@ -3,7 +3,7 @@ import type { AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
 import type { AccessFacts, FindGrant } from '../grants/access.ts'
 import type { StateAdapter } from '../store/oauth-state.ts'
 import type { FindRefreshToken, FoundRefreshToken } from './refresh-token-use.ts'
-import { familyOfCode } from './refresh-token-value.ts'
+import { familyOfCode } from './token-values.ts'
 
 /** What a token request presents, with everything that is known of it. */
 export interface Presented {

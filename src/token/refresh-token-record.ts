@@ -21,7 +21,7 @@ export function recordOf(
   const family = former
     ? { ...former, steps: [former.issuedAt], generation: 0, ended: false, id: '', seed: '' }
     : facts?.family
-  if (!facts || !family?.token) return undefined
+  if (!facts || !family?.token.refreshes) return undefined
   const { grant } = facts
   const used = former?.answered || judgeGeneration(family, generation, judging).kind !== 'good'
   const issuedAt = family.steps.at(-1) ?? family.startedAt
@@ -31,7 +31,7 @@ export function recordOf(
     accountId: grant.personId,
     clientId: grant.clientId,
     grantId: grant.id,
-    scope: family.token.scope,
+    scope: family.token.scopes.join(' '),
     sid: family.token.sid,
     iat: Math.floor(issuedAt / 1000),
     iiat: Math.floor(family.startedAt / 1000),

@@ -2,7 +2,7 @@ import type { AccessFacts, FindGrant } from '../grants/access.ts'
 import type { Family } from '../grants/family-store.ts'
 import type { StateAdapter } from '../store/oauth-state.ts'
 import { type FormerToken, familyOfFormer, findFormerToken } from './former-refresh-token.ts'
-import type { RefreshTokenValues } from './refresh-token-value.ts'
+import type { TokenValues } from './token-values.ts'
 
 /** A refresh token that somebody presents, with everything that is known of it. */
 export interface FoundRefreshToken {
@@ -20,7 +20,7 @@ export type FindRefreshToken = (
 ) => Promise<FoundRefreshToken | undefined>
 
 export interface RefreshTokenDependencies {
-  readonly values: RefreshTokenValues
+  readonly values: TokenValues
   readonly findGrant: FindGrant
   /** Where the version before kept its refresh tokens. */
   readonly former: Pick<StateAdapter, 'find' | 'consumeOnce'>
@@ -29,7 +29,7 @@ export interface RefreshTokenDependencies {
 export function makeFindRefreshToken(dependencies: RefreshTokenDependencies): FindRefreshToken {
   const { values, findGrant, former } = dependencies
   return async (value, callerId) => {
-    const read = values.read(value)
+    const read = values.readRefreshToken(value)
     if (read) {
       const facts = await findGrant({ familyId: read.familyId, callerId })
       const genuine = facts?.family && read.isGenuine(facts.family)
@@ -49,7 +49,7 @@ export function makeFindRefreshToken(dependencies: RefreshTokenDependencies): Fi
 export type RefreshTokenUse =
   | { readonly kind: 'good' }
   /** It was replaced so shortly ago that the client cannot have got the answer (design 10). */
-  | { readonly kind: 'retry' }
+  | { readonly kind: 'retry'; readonly replacedAt: number }
   /** One of two holders is a thief (RFC 9700 §4.14.2). */
   | { readonly kind: 'reused' }
   | { readonly kind: 'lost'; readonly reason: string }
@@ -75,15 +75,15 @@ export function judgeGeneration(
   { lifetimes, nowMs }: Judging,
 ): RefreshTokenUse {
   if (family.ended) return { kind: 'lost', reason: 'the refresh token was revoked' }
-  if (!family.token) return { kind: 'lost', reason: 'the client may not refresh' }
+  if (!family.token.refreshes) return { kind: 'lost', reason: 'the client may not refresh' }
   if (generation > family.generation) {
     return { kind: 'lost', reason: 'the database is older than the refresh token' }
   }
   if (generation < family.generation) {
     const replacedAt = family.steps.at(generation - family.generation)
-    const shortly =
-      replacedAt !== undefined && nowMs - replacedAt <= lifetimes.refreshRetrySeconds * 1000
-    return { kind: shortly ? 'retry' : 'reused' }
+    return replacedAt !== undefined && nowMs - replacedAt <= lifetimes.refreshRetrySeconds * 1000
+      ? { kind: 'retry', replacedAt }
+      : { kind: 'reused' }
   }
   return endOf(family, lifetimes) <= nowMs
     ? { kind: 'lost', reason: 'the refresh token has expired' }

@@ -3,7 +3,7 @@
  * exchanges the codes.
  */
 
-import type { AdapterPayload, KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
 import { type AccessFacts, judgeAccess } from '../grants/access.ts'
 import { allowedScopes } from '../grants/allowed.ts'
@@ -16,8 +16,7 @@ import {
   scopeNotGranted,
 } from '../http/errors.ts'
 import { logFields } from '../http/request-log.ts'
-import type { AccessTokens } from './access-token.ts'
-import { type FormerToken, familyOfFormer, formerAccessToken } from './former-refresh-token.ts'
+import { type FormerToken, familyOfFormer } from './former-refresh-token.ts'
 import type { FindPresented } from './presented.ts'
 import {
   type FindRefreshToken,
@@ -25,8 +24,8 @@ import {
   type RefreshTokenLifetimes,
   stepsAfter,
 } from './refresh-token-use.ts'
-import { newSeed, type RefreshTokenValues } from './refresh-token-value.ts'
 import { namedResources, type Resources } from './resource-indicators.ts'
+import { newSeed, type TokenValues } from './token-values.ts'
 
 /**
  * The refresh grant (RFC 6749 §6), in place of the engine's, because of what design 10 asks: a token
@@ -34,16 +33,15 @@ import { namedResources, type Resources } from './resource-indicators.ts'
  * and gets the same answer, and any later use of a replaced token ends the grant.
  *
  * How one family comes out of any number of parallel uses, in any number of processes, without
- * waiting and without keeping an answer: the next tokens derive from the row of the family and the
- * generation that is used, so that all uses of one generation arrive at the same values. The access
- * token is written first and the family comes to its next generation last: as long as it has not, the
- * answer was never complete, and a client that was told 503 repeats the request however late.
+ * waiting and without keeping an answer: the tokens of the answer derive from the row of the family,
+ * the generation that is used, and the moment at which the family came to its next one, so that all
+ * uses of one generation arrive at the same values. That step is the only write. As long as it has not
+ * been made there was no answer, and a client that was told 503 repeats the request however late.
  */
 export interface RefreshDependencies {
   readonly findPresented: FindPresented
   readonly findRefreshToken: FindRefreshToken
-  readonly values: RefreshTokenValues
-  readonly accessTokens: Pick<AccessTokens, 'write'>
+  readonly values: TokenValues
   readonly families: Pick<FamilyStore, 'begin' | 'step'>
   readonly grants: Pick<GrantStore, 'end'>
   readonly resources: Resources
@@ -64,17 +62,17 @@ export function registerRefreshGrant(provider: Provider, dependencies: RefreshDe
 }
 
 async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: RefreshDependencies) {
-  const { accessTokens, lifetimes } = dependencies
+  const { values, lifetimes } = dependencies
   const use = await findUse(ctx, dependencies)
-  const next = await successorOf(ctx, use, dependencies)
-  const payload = await accessTokenOf(ctx, use, dependencies)
-  await accessTokens.write(next.accessToken, { ...payload, family: next.familyId })
-  await next.settle()
+  const { family, replacedAt, repeated } = await replace(ctx, use, dependencies)
+  const scopes = await scopesOf(ctx, use, dependencies)
+  const { id, seed, token } = family
+  const issuedAt = Math.floor(replacedAt / 1000)
   ctx.body = {
-    access_token: next.accessToken,
+    access_token: values.writeAccessToken({ id, seed, scopes: token.scopes }, issuedAt, scopes),
     expires_in: lifetimes.accessTokenSeconds,
-    refresh_token: next.refreshToken,
-    scope: payload.scope,
+    refresh_token: repeated ?? values.writeRefreshToken(family, use.generation + 1),
+    scope: scopes.join(' '),
     token_type: 'Bearer',
   }
 }
@@ -104,9 +102,8 @@ async function findUse(
   // RFC 6749 §6: a refresh token is bound to the client that it was issued to.
   if (grant.clientId !== oidc.client.clientId) throw invalidGrant('another client holds it')
   if (namedResources(oidc, resources).length > 0 && !token.bound) throw resourceNotGranted()
-  const held = token.scope.split(' ')
-  const scopes = narrowScopes(oidc, held)
-  const access = judgeAccess(facts, held, now())
+  const scopes = narrowScopes(oidc, token.scopes)
+  const access = judgeAccess(facts, token.scopes, now())
   if (access.kind === 'lost') throw invalidGrant(access.reason)
   logFields(ctx).person = grant.personId
   return { value, generation, facts, token, scopes, former }
@@ -132,49 +129,50 @@ function narrowScopes(
   return granted.filter((scope) => scopes.includes(scope))
 }
 
-/** The tokens of the answer, and the last write, after which it counts. */
-interface Successor {
-  readonly familyId?: string
-  readonly accessToken: string
-  readonly refreshToken: string
-  settle(): Promise<void>
+/** A refresh token that was replaced: by this request, or by an earlier one that it repeats. */
+interface Replaced {
+  readonly family: Family
+  /** In epoch milliseconds. */
+  readonly replacedAt: number
+  /** What the version before put in its place. */
+  readonly repeated?: string
 }
 
-async function successorOf(
+async function replace(
   ctx: KoaContextWithOIDC,
   use: Use,
   dependencies: RefreshDependencies,
-): Promise<Successor> {
-  const { values, families, findRefreshToken, lifetimes, now } = dependencies
-  const { former, generation, value } = use
-  if (isAnswered(former)) return await repeatedAnswer(ctx, { ...use, former }, dependencies)
+): Promise<Replaced> {
+  const { families, findRefreshToken, lifetimes, now } = dependencies
+  const { former, value } = use
+  if (former?.answered) return await repeatFormer(ctx, { ...use, former }, dependencies)
   const family = former ? await adopt(former, dependencies) : use.facts.family
-  const first = await judgeUse(ctx, { ...use, family }, dependencies)
-  return {
-    familyId: first.family.id,
-    accessToken: values.accessToken(first.family, generation, use.scopes),
-    refreshToken: values.write(first.family, generation + 1),
-    async settle() {
-      if (first.isRetry) return
-      if (await families.step(first.family, stepsAfter(first.family, lifetimes, now()))) return
-      // Another use of the same token was quicker, which makes this one a retry, or somebody ended it.
-      const again = await findRefreshToken(value)
-      await judgeUse(ctx, { ...use, family: again?.facts?.family }, dependencies)
-    },
+  const known = await judgeUse(ctx, { ...use, family }, dependencies)
+  if (known.replacedAt !== undefined) return { ...known, replacedAt: known.replacedAt }
+  const replacedAt = now()
+  if (await families.step(known.family, stepsAfter(known.family, lifetimes, replacedAt))) {
+    return { family: known.family, replacedAt }
   }
+  // Another use of the same token was quicker, which makes this one a retry, or somebody ended it.
+  const again = await findRefreshToken(value)
+  const later = await judgeUse(ctx, { ...use, family: again?.facts?.family }, dependencies)
+  if (later.replacedAt === undefined) throw invalidGrant('the refresh token changed meanwhile')
+  return { ...later, replacedAt: later.replacedAt }
 }
 
+/** @returns when the token was replaced, if this is a retry of that */
 async function judgeUse(
   ctx: KoaContextWithOIDC,
   { family, facts, generation }: Use & { readonly family: Family | undefined },
   { grants, lifetimes, now }: RefreshDependencies,
-): Promise<{ readonly family: Family; readonly isRetry: boolean }> {
+): Promise<{ readonly family: Family; readonly replacedAt?: number }> {
   if (!family) throw invalidGrant('the refresh token is unknown')
   const use = judgeGeneration(family, generation, { lifetimes, nowMs: now() })
   if (use.kind === 'lost') throw invalidGrant(use.reason)
   if (use.kind === 'reused') throw await reuse(ctx, facts.grant.id, grants)
-  if (use.kind === 'retry') logFields(ctx).detail = 'the refresh was repeated'
-  return { family, isRetry: use.kind === 'retry' }
+  if (use.kind === 'good') return { family }
+  logFields(ctx).detail = 'the refresh was repeated'
+  return { family, replacedAt: use.replacedAt }
 }
 
 /** RFC 9700 §4.14.2: a replaced token that comes back means that one of two holders is a thief. */
@@ -188,24 +186,27 @@ async function reuse(
   return invalidGrant('the refresh token was used before: the grant has been ended')
 }
 
-type AnsweredToken = FormerToken & Required<Pick<FormerToken, 'answered'>>
-
-function isAnswered(former: FormerToken | undefined): former is AnsweredToken {
-  return former?.answered !== undefined
-}
-
-/** What the version before answered to this very token, if that was only just. */
-async function repeatedAnswer(
+/**
+ * Repeats what the version before answered, if that was only just. The access token is a new one, of
+ * the family of the refresh token that was answered.
+ */
+async function repeatFormer(
   ctx: KoaContextWithOIDC,
-  { facts, scopes, former }: Use & { readonly former: AnsweredToken },
-  { grants, lifetimes, now }: RefreshDependencies,
-): Promise<Successor> {
-  const { atMs, refreshToken } = former.answered
-  if (now() - atMs > lifetimes.refreshRetrySeconds * 1000) {
+  { facts, former }: Use & { readonly former: FormerToken },
+  dependencies: RefreshDependencies,
+): Promise<Replaced> {
+  const { findRefreshToken, grants, lifetimes, now } = dependencies
+  const { atMs = 0, refreshToken = '' } = former.answered ?? {}
+  const nowMs = now()
+  if (nowMs - atMs > lifetimes.refreshRetrySeconds * 1000) {
     throw await reuse(ctx, facts.grant.id, grants)
   }
-  const accessToken = formerAccessToken(former, scopes)
-  return { accessToken, refreshToken, settle: async () => {} }
+  const answered = await findRefreshToken(refreshToken)
+  const family = answered?.former
+    ? await adopt(answered.former, dependencies)
+    : answered?.facts?.family
+  if (!family) throw invalidGrant('the refresh token is unknown')
+  return { family, replacedAt: nowMs, repeated: refreshToken }
 }
 
 /** Begins the family of a token of the version before; whoever comes second finds it begun. */
@@ -219,31 +220,17 @@ async function adopt(
   return (await findRefreshToken(value))?.facts?.family
 }
 
-async function accessTokenOf(
+/** What the person allowed of the scopes that are asked for. */
+async function scopesOf(
   { oidc }: KoaContextWithOIDC,
-  { facts, scopes, token }: Use,
-  { resources, lifetimes }: RefreshDependencies,
-): Promise<AdapterPayload> {
-  const { grant } = facts
+  { facts: { grant }, scopes, token }: Use,
+  { resources }: RefreshDependencies,
+): Promise<string[]> {
   const audience = token.bound ? resources.audience : undefined
-  const given = grant.allowed
+  const allowed = grant.allowed
     ? allowedScopes(grant.allowed, audience)
     : await formerlyAllowed(oidc, grant.id, audience)
-  const iat = Math.floor(Date.now() / 1000)
-  return {
-    kind: 'AccessToken',
-    iat,
-    // A repeated answer says `expires_in` anew; the token lives as much longer, so that it is true.
-    exp: iat + lifetimes.accessTokenSeconds + lifetimes.refreshRetrySeconds,
-    accountId: grant.personId,
-    clientId: grant.clientId,
-    grantId: grant.id,
-    gty: 'authorization_code refresh_token',
-    scope: given.filter((scope) => scopes.includes(scope)).join(' '),
-    sessionUid: token.sessionUid,
-    // What the claims parameter asked for is released with an unbound token, as by the engine.
-    ...(audience === undefined ? { claims: token.claims } : { aud: audience }),
-  }
+  return scopes.filter((scope) => allowed.includes(scope))
 }
 
 /** The engine's model takes over what the version before kept of a grant outside of the database. */

@@ -1,18 +1,17 @@
--- A family of refresh tokens is one row below its grant, however often it is refreshed. Nothing is kept
--- of a token that was replaced: a token names its family and its generation, and "seed" with a key that
--- is not in the database says whether it is genuine (token/refresh-token-value.ts).
+-- A family of tokens is one row below its grant, however often it is refreshed. No token is kept: one
+-- names its family, and "seed" with a key that is not in the database says whether it is genuine
+-- (token/token-values.ts). "token" is what all of them say, as JSON.
 --
--- A code is exchanged once, because the id of the family that it begins is the digest of the code. What
--- may not be refreshed has no "token", and its row goes as soon as its access token is over. "steps" are
--- the times, in epoch milliseconds, of the last refreshes, the first of them or the start if there is
--- no other. "kept_until" never moves, so that a refresh changes no index.
+-- A code is exchanged once, because the id of the family that it begins is the digest of the code.
+-- "steps" are the times of the last refreshes in epoch milliseconds, or of the start if there was none.
+-- "kept_until" never moves, so that a refresh changes no index.
 drop table refresh_token_family;
 
 create table refresh_token_family (
   id text not null primary key,
   grant_id text not null references oauth_grant (id) on delete cascade,
   seed text not null,
-  token text,
+  token text not null,
   generation integer not null,
   steps text not null,
   started_at bigint not null,

@@ -1,0 +1,116 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+
+import type { Family } from '../grants/family-store.ts'
+import { sha256 } from '../store/digest.ts'
+
+/**
+ * Tokens as text. A refresh token is `<family>.<generation>.<MAC>`, an access token
+ * `<family>.<issued at>.<scopes>.<MAC>`. The MAC is over what stands before it and over the seed in the
+ * row of the family, under a key that derives from the root secret: who has a copy of the store, or the
+ * secret, or an older token, makes none of them. So every token that was ever given out is recognised,
+ * nothing of any is kept, and to its holder it says nothing. A token is good as long as the row is.
+ */
+export type TokenValues = ReturnType<typeof makeTokenValues>
+
+/** What a value claims to be. */
+interface Claim {
+  readonly familyId: string
+  /** Whether it was made here, which the row of the family decides. */
+  isGenuine(family: Pick<Family, 'seed'>): boolean
+}
+
+export interface RefreshTokenClaim extends Claim {
+  readonly generation: number
+}
+
+export interface AccessTokenClaim extends Claim {
+  readonly issuedAtSeconds: number
+  /** Which of the scopes of its family it has. */
+  scopesOf(scopes: readonly string[]): string[]
+}
+
+// The id and the MAC are SHA-256 in base64url; numbers are in base 36, without leading zeros.
+const refreshTokenForm = /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5}))\.([\w-]{43})$/
+const accessTokenForm =
+  /^(([\w-]{43})\.([1-9a-z][\da-z]{0,9})\.(|[1-9a-z][\da-z]{0,19}))\.([\w-]{43})$/
+const BASE = 36
+
+/** @param keys the current one first; a token of any of them is taken */
+export function makeTokenValues(keys: readonly Buffer[]) {
+  const [current] = keys
+  if (!current) throw new Error('tokens need a key')
+  const genuine = (text: string, mac: string) => {
+    const said = Buffer.from(mac)
+    return ({ seed }: Pick<Family, 'seed'>) =>
+      keys.some((key) => timingSafeEqual(said, Buffer.from(macOf(key, text, seed))))
+  }
+  return {
+    /** Reads a refresh token, whoever made it; nothing for what has another form. */
+    readRefreshToken(value: string): RefreshTokenClaim | undefined {
+      const [, text, familyId, generation = '', mac = ''] = refreshTokenForm.exec(value) ?? []
+      if (text === undefined || familyId === undefined) return undefined
+      const isGenuine = genuine(text, mac)
+      return { familyId, generation: Number.parseInt(generation, BASE), isGenuine }
+    },
+
+    /** The refresh token of a generation: the same text whenever and wherever it is asked for. */
+    writeRefreshToken({ id, seed }: Pick<Family, 'id' | 'seed'>, generation: number): string {
+      const text = `${id}.${generation.toString(BASE)}`
+      return `${text}.${macOf(current, text, seed)}`
+    },
+
+    /** Reads an access token, whoever made it; nothing for what has another form. */
+    readAccessToken(value: string): AccessTokenClaim | undefined {
+      const [, text, familyId, issuedAt = '', some = '', mac = ''] =
+        accessTokenForm.exec(value) ?? []
+      if (text === undefined || familyId === undefined) return undefined
+      return {
+        familyId,
+        issuedAtSeconds: Number.parseInt(issuedAt, BASE),
+        isGenuine: genuine(text, mac),
+        scopesOf: (scopes) => (some === '' ? [...scopes] : chosen(scopes, some)),
+      }
+    },
+
+    /** An access token that was issued then, for some of the scopes of its family. */
+    writeAccessToken(
+      { id, seed, scopes }: Pick<Family, 'id' | 'seed'> & { readonly scopes: readonly string[] },
+      issuedAtSeconds: number,
+      has: readonly string[],
+    ): string {
+      const text = `${id}.${issuedAtSeconds.toString(BASE)}.${choice(scopes, has)}`
+      return `${text}.${macOf(current, text, seed)}`
+    },
+  }
+}
+
+/** The seed of a new family: 128 random bits in base64url. */
+export function newSeed(): string {
+  return randomBytes(16).toString('base64url')
+}
+
+/** The id of the family that begins with the exchange of this code. */
+export function familyOfCode(code: string): string {
+  return sha256(code)
+}
+
+function macOf(key: Buffer, text: string, seed: string): string {
+  return createHmac('sha256', key).update(`${seed} ${text}`).digest('base64url')
+}
+
+/** One bit for each scope of the family, the first one lowest; nothing when all are meant. */
+function choice(scopes: readonly string[], has: readonly string[]): string {
+  if (scopes.every((scope) => has.includes(scope))) return ''
+  let bits = 0n
+  for (const [position, scope] of scopes.entries()) {
+    if (has.includes(scope)) bits |= 1n << BigInt(position)
+  }
+  // A bit above them all, so that a token without any scope is told from one with all.
+  return (bits | (1n << BigInt(scopes.length))).toString(BASE)
+}
+
+function chosen(scopes: readonly string[], some: string): string[] {
+  let bits = 0n
+  for (const digit of some) bits = bits * BigInt(BASE) + BigInt(Number.parseInt(digit, BASE))
+  return scopes.filter((_, position) => bits & (1n << BigInt(position)))
+}
