@@ -2,13 +2,21 @@ import { type Dialect, type Driver, Kysely } from 'kysely'
 
 import type { StateStore } from './oauth-state.ts'
 import type { Schema } from './schema.ts'
+import { type RunStatement, StatementExecutor } from './statement-executor.ts'
 
 /** Makes one call to a store; what a failure means to its caller is decided outside of the stores. */
 export type StoreGuard = <Result>(call: () => Promise<Result>) => Promise<Result>
 
-/** A database; with a guard every use of it passes that: each query, each transaction as a whole. */
-export function openKysely(dialect: Dialect, guard: StoreGuard | undefined): Kysely<Schema> {
-  if (!guard) return new Kysely({ dialect })
+/**
+ * A database of which every use passes the guard, once: each query, each transaction as a whole.
+ *
+ * @param run runs what `compiled` has made
+ */
+export function openKysely(
+  dialect: Dialect,
+  run: RunStatement,
+  guard: StoreGuard = unguarded,
+): Kysely<Schema> {
   const driver = dialect.createDriver()
   const plain = new Kysely<Schema>({ dialect: withDriver(dialect, () => driver) })
   const executor = plain.getExecutor()
@@ -26,11 +34,15 @@ export function openKysely(dialect: Dialect, guard: StoreGuard | undefined): Kys
     config: { dialect },
     dialect,
     driver: within,
-    executor: executor.withConnectionProvider({
-      provideConnection: (use) => guard(() => executor.provideConnection(use)),
-    }),
+    executor: new StatementExecutor(
+      dialect,
+      { provideConnection: (use) => guard(() => executor.provideConnection(use)) },
+      (query) => guard(() => run(query) ?? plain.executeQuery(query)),
+    ),
   })
 }
+
+const unguarded: StoreGuard = (call) => call()
 
 function withDriver(dialect: Dialect, createDriver: Dialect['createDriver']): Dialect {
   return {

@@ -1,9 +1,20 @@
-import { PostgresDialect, type PostgresPool, type PostgresPoolClient, sql } from 'kysely'
+import {
+  type CompiledQuery,
+  PostgresDialect,
+  type PostgresPool,
+  type PostgresPoolClient,
+  SelectQueryNode,
+  sql,
+} from 'kysely'
 import pg from 'pg'
 
 import type { Database, DatabaseLocation, EngineOptions } from './database.ts'
 import { openKysely } from './guarded-stores.ts'
 import { type MigrationSession, migrate } from './migrate.ts'
+import { makePatience, type Patience } from './patience.ts'
+import { Pipelines } from './postgres-pipelines.ts'
+import { answerTo, type Query, sendQuery } from './postgres-query.ts'
+import type { RunStatement } from './statement-executor.ts'
 
 type PostgresLocation = Extract<DatabaseLocation, { kind: 'postgres' }>
 
@@ -32,39 +43,80 @@ export async function openPostgres(
 ): Promise<Database> {
   await migrateServer(location.url, options)
 
-  const { queryTimeoutMs } = options
-  const pool = new pg.Pool({
+  const { queryTimeoutMs, onIdleError } = options
+  const patience = makePatience(queryTimeoutMs)
+  const config: pg.ClientConfig = {
     connectionString: location.url,
-    max: location.connectionsMax,
-    connectionTimeoutMillis: queryTimeoutMs,
-    query_timeout: queryTimeoutMs,
+    // Longer than anybody waits for it, so that one which is merely late serves who comes next.
+    connectionTimeoutMillis: 2 * queryTimeoutMs,
     keepAlive: true,
     types,
-    // The server gives up a little earlier, so that a query which is merely slow (or waits for a
-    // lock) is cancelled there too and its connection survives. It is said after connecting and
-    // not in the startup packet, which poolers refuse.
-    onConnect: async (client: pg.ClientBase) => {
-      await client.query(`set statement_timeout = ${Math.ceil(queryTimeoutMs * 0.9)}`)
-    },
-  })
+  }
+  // The server gives up a little earlier, so that a query which is merely slow (or waits for a
+  // lock) is cancelled there too and its connection survives. It is said after connecting and
+  // not in the startup packet, which poolers refuse.
+  const onConnect = async (client: pg.ClientBase) => {
+    const text = `set statement_timeout = ${Math.ceil(queryTimeoutMs * 0.9)}`
+    await answerTo(client, { text }, { patience })
+  }
+  const pipelineCount = pipelinesWithin(location.connectionsMax)
+  const pool = new pg.Pool({ ...config, onConnect, max: location.connectionsMax - pipelineCount })
   // Without a listener, an idle connection that the server closes would end this process.
-  pool.on('error', (error) => options.onIdleError?.(error))
+  pool.on('error', (error) => onIdleError?.(error))
   // The same while a connection is in use and the pool does not listen, between two queries of a
   // transaction for example. Whoever uses it learns of it from the next query.
   pool.on('connect', (client) => client.on('error', () => {}))
+  const pipelines = new Pipelines(pipelineCount, { config, patience, onConnect, onIdleError })
 
-  const dialect = new PostgresDialect({ pool: withDeadlines(pool, queryTimeoutMs) })
-  const kysely = openKysely(dialect, options.guard)
+  const dialect = new PostgresDialect({ pool: poolForKysely(pool, patience) })
+  const kysely = openKysely(dialect, statementRunner(pool, pipelines, patience), options.guard)
   return {
     kysely,
     engine: 'postgres',
     ping: async () => void (await sql`select 1`.execute(kysely)),
-    [Symbol.asyncDispose]: () => within(CLOSE_TIMEOUT_MS, pool.end()),
+    async [Symbol.asyncDispose]() {
+      await within(CLOSE_TIMEOUT_MS, Promise.all([pool.end(), pipelines.end()]))
+    },
+  }
+}
+
+const PIPELINES_MAX = 2
+
+/** How many of the connections several requests may use at once; the pool needs one at least. */
+function pipelinesWithin(connectionsMax: number): number {
+  return Math.min(PIPELINES_MAX, Math.floor(connectionsMax / 2))
+}
+
+/** What reads goes where it costs least; what writes may have to wait, and has a connection to itself. */
+function statementRunner(pool: pg.Pool, pipelines: Pipelines, patience: Patience): RunStatement {
+  return async <Row>({ sql: text, parameters, query }: CompiledQuery<Row>) => {
+    const sent = { text, values: [...parameters] }
+    // Kysely takes what a `with` clause contains for a part of a select, writing included.
+    const reads = SelectQueryNode.is(query) && query.with === undefined && pipelines.count > 0
+    const result = await (reads ? pipelines.send(sent) : sendAlone(pool, sent, patience))
+    return {
+      rows: result.rows as Row[],
+      ...(reads ? {} : { numAffectedRows: BigInt(result.rowCount ?? 0) }),
+    }
+  }
+}
+
+async function sendAlone(pool: pg.Pool, query: Query, patience: Patience): Promise<pg.QueryResult> {
+  const until = patience.limit()
+  const client = await acquire(pool, patience, until)
+  let unusable = false
+  const onUnusable = () => {
+    unusable = true
+  }
+  try {
+    return await sendQuery(client, query, { patience, until, onUnusable })
+  } finally {
+    client.release(unusable)
   }
 }
 
 /** Saying goodbye to a server that does not answer must not hold up the end of the process. */
-async function within(timeoutMs: number, work: Promise<void>): Promise<void> {
+async function within(timeoutMs: number, work: Promise<unknown>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, timeoutMs)
   await Promise.race([work, promise]).finally(() => clearTimeout(timer))
@@ -75,105 +127,59 @@ async function within(timeoutMs: number, work: Promise<void>): Promise<void> {
  * (the answer may still come, a transaction may be open), so that connection is never used again:
  * what else is asked of it, a rollback for example, fails at once, and releasing it closes it.
  */
-function withDeadlines(pool: pg.Pool, queryTimeoutMs: number): PostgresPool {
+function poolForKysely(pool: pg.Pool, patience: Patience): PostgresPool {
   return {
     options: pool.options,
     end: () => pool.end(),
     async connect() {
-      const deadlineMs = performance.now() + queryTimeoutMs
-      return guarded(await acquire(pool, queryTimeoutMs), deadlineMs)
+      const until = patience.limit()
+      return guarded(await acquire(pool, patience, until), patience, until)
     },
   }
 }
 
-/** A place in the queue and a new connection after it share one timeout. */
-async function acquire(pool: pg.Pool, timeoutMs: number): Promise<pg.PoolClient> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () => reject(new Error(`PostgreSQL gave no connection within ${timeoutMs} ms.`)),
-    timeoutMs,
-  )
-  let late = false
-  const connected = pool.connect().then((client) => {
-    if (late) client.release()
-    return client
+/** A place in the queue and a new connection after it share one limit. */
+function acquire(pool: pg.Pool, patience: Patience, until: number): Promise<pg.PoolClient> {
+  return new Promise((resolve, reject) => {
+    let late = false
+    const giveUp = () => {
+      late = true
+      reject(new Error('PostgreSQL gave no connection in time.'))
+    }
+    const wait = patience.wait(giveUp, until)
+    pool.connect((error, client) => {
+      patience.stop(wait)
+      if (!client) reject(error)
+      else if (late) client.release()
+      else resolve(client)
+    })
   })
-  try {
-    return await Promise.race([connected, promise])
-  } catch (error) {
-    late = true
-    connected.catch(() => {})
-    throw error
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
-/**
- * feature_not_supported: a table was changed, by the migration of a newer version for example, after
- * this connection had prepared a query on it. The query is sent again without a name, and the
- * connection is replaced by one that prepares everything anew.
- */
-function isStalePlan(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.code === '0A000'
-}
-
-const PREPARED_MAX = 500
-const preparedNames = new Map<string, string>()
-
-/**
- * The name under which a connection prepares a query once: planning a join of five tables takes the
- * server several times as long as running it. Texts are few, except those of lists, whose length
- * varies; the first ones get a name, and any further ones are sent as they are.
- */
-function preparedName(text: string): string | undefined {
-  const known = preparedNames.get(text)
-  if (known !== undefined || preparedNames.size >= PREPARED_MAX) return known
-  const name = `gatehouse_${preparedNames.size}`
-  preparedNames.set(text, name)
-  return name
-}
-
-/** The least time that a first query is given after a long wait for its connection. */
-const FIRST_QUERY_TIMEOUT_MIN_MS = 50
-
-function guarded(client: pg.PoolClient, deadlineMs: number): PostgresPoolClient {
+function guarded(client: pg.PoolClient, patience: Patience, until: number): PostgresPoolClient {
   let broken: unknown
-  // Waiting for a connection and its first query share the timeout too: the caller waits once.
-  let firstTimeoutMs: number | undefined = Math.ceil(
-    Math.max(FIRST_QUERY_TIMEOUT_MIN_MS, deadlineMs - performance.now()),
-  )
+  // Waiting for a connection and its first query share the limit too: the caller waits once.
+  let firstUntil: number | undefined = until
   const query = async (text: string, values: readonly unknown[]) => {
     if (broken !== undefined) throw broken
-    const limit = firstTimeoutMs === undefined ? {} : { query_timeout: firstTimeoutMs }
-    firstTimeoutMs = undefined
-    return await send(client, { text, values: [...values], ...limit }, (error) => {
-      broken = error
-    })
+    const limit = firstUntil
+    firstUntil = undefined
+    return await sendQuery(
+      client,
+      { text, values: [...values] },
+      {
+        patience,
+        until: limit,
+        onUnusable: (error) => {
+          broken = error
+        },
+      },
+    )
   }
   return {
     // Kysely's second form, for cursors, is never used without its `cursor` option.
     query: query as unknown as PostgresPoolClient['query'],
     release: (destroy) => client.release(broken !== undefined || destroy === true),
-  }
-}
-
-/** Sends a query under its name; `onBroken` hears when the connection must not be used again. */
-async function send(
-  client: pg.PoolClient,
-  query: pg.QueryConfig,
-  onBroken: (error: unknown) => void,
-) {
-  const name = preparedName(query.text)
-  try {
-    return await client.query(name === undefined ? query : { ...query, name })
-  } catch (error) {
-    const stale = isStalePlan(error)
-    // Only an answer of the server says that the connection is still in step with it.
-    if (stale || !(error instanceof pg.DatabaseError)) onBroken(error)
-    if (!stale) throw error
-    // It did nothing, so that it may be sent again; only in a transaction that is refused.
-    return await client.query(query)
   }
 }
 

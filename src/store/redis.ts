@@ -1,4 +1,7 @@
-import { Cluster, Redis, type RedisOptions } from 'ioredis'
+import { Cluster, type Command, Redis, type RedisOptions } from 'ioredis'
+
+import { makePatience, type Patience } from './patience.ts'
+import { holdForThisTurn } from './turn.ts'
 
 export type RedisClient = Redis | Cluster
 
@@ -28,10 +31,11 @@ export async function openRedis(
   location: RedisLocation,
   options: RedisConnectOptions,
 ): Promise<RedisClient> {
+  const patience = makePatience(options.commandTimeoutMs)
   const client =
     'url' in location
-      ? new Redis(location.url, failFast(options.commandTimeoutMs))
-      : openCluster(location.clusterNodes, options.commandTimeoutMs)
+      ? new PatientRedis(location.url, patience)
+      : openCluster(location.clusterNodes, patience)
   let lastError: Error | undefined
   // Without a listener, an error would be printed at every attempt to reconnect.
   client.on('error', (error: Error) => {
@@ -44,31 +48,73 @@ export async function openRedis(
   return client
 }
 
-function failFast(commandTimeoutMs: number) {
-  return {
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 0,
-    commandTimeout: commandTimeoutMs,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    autoResendUnfulfilledCommands: false,
-    retryStrategy: reconnectDelayMs,
-    enableAutoPipelining: true,
-  } satisfies RedisOptions
+const failFast = {
+  enableOfflineQueue: false,
+  maxRetriesPerRequest: 0,
+  connectTimeout: CONNECT_TIMEOUT_MS,
+  autoResendUnfulfilledCommands: false,
+  retryStrategy: reconnectDelayMs,
+} satisfies RedisOptions
+
+/** The commands of one turn of the event loop are sent as one, by the socket instead of a pipeline. */
+class PatientRedis extends Redis {
+  readonly #patience: Patience
+
+  constructor(url: string, patience: Patience) {
+    super(url, failFast)
+    this.#patience = patience
+  }
+
+  override sendCommand(command: Command, stream?: SentOn): unknown {
+    if (this.stream) holdForThisTurn(this.stream)
+    giveUpLate(command, this.#patience)
+    return super.sendCommand(command, stream)
+  }
+}
+
+class PatientCluster extends Cluster {
+  readonly #patience: Patience
+
+  constructor(
+    nodes: readonly URL[],
+    options: ReturnType<typeof clusterOptions>,
+    patience: Patience,
+  ) {
+    const addresses = nodes.map(({ hostname, port }) => ({
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: Number(port || '6379'),
+    }))
+    super(addresses, options)
+    this.#patience = patience
+  }
+
+  override sendCommand(command: Command, stream?: SentOn, node?: unknown): unknown {
+    giveUpLate(command, this.#patience)
+    return super.sendCommand(command, stream, node)
+  }
+}
+
+type SentOn = Parameters<Redis['sendCommand']>[1]
+
+/** The library's own limit would also count the time in which this process could not listen. */
+function giveUpLate(command: Command, patience: Patience): void {
+  const wait = patience.wait(() => command.reject(new Error('Redis did not answer in time.')))
+  const stop = () => patience.stop(wait)
+  command.promise.then(stop, stop)
 }
 
 function reconnectDelayMs(attempt: number): number {
   return Math.min(50 * attempt, RECONNECT_DELAY_MAX_MS)
 }
 
-function openCluster(nodes: readonly string[], commandTimeoutMs: number): Cluster {
-  const addresses = nodes.map(nodeAddress)
-  const [first] = addresses
-  if (!first) throw new Error('A Redis Cluster needs the address of one node at least.')
-  const { enableOfflineQueue, retryStrategy, ...node } = failFast(commandTimeoutMs)
-  const options = {
-    enableOfflineQueue: false,
+/** The first node's credentials serve all. */
+function clusterOptions({ username, password, protocol }: URL) {
+  const { enableOfflineQueue, retryStrategy, ...node } = failFast
+  return {
+    enableOfflineQueue,
+    // Each node has a socket of its own, so that commands are gathered before one is chosen.
     enableAutoPipelining: true,
-    clusterRetryStrategy: reconnectDelayMs,
+    clusterRetryStrategy: retryStrategy,
     // A command follows a moved slot and a fail-over that is over soon, and nothing longer.
     maxRedirections: 3,
     retryDelayOnFailover: 50,
@@ -77,18 +123,18 @@ function openCluster(nodes: readonly string[], commandTimeoutMs: number): Cluste
     slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
     redisOptions: {
       ...node,
-      ...(first.username === '' ? {} : { username: decodeURIComponent(first.username) }),
-      ...(first.password === '' ? {} : { password: decodeURIComponent(first.password) }),
-      ...(first.protocol === 'rediss:' ? { tls: {} } : {}),
+      ...(username === '' ? {} : { username: decodeURIComponent(username) }),
+      ...(password === '' ? {} : { password: decodeURIComponent(password) }),
+      ...(protocol === 'rediss:' ? { tls: {} } : {}),
     },
   }
-  return new Cluster(
-    addresses.map(({ hostname, port }) => ({
-      host: hostname.replace(/^\[|\]$/g, ''),
-      port: Number(port || '6379'),
-    })),
-    options,
-  )
+}
+
+function openCluster(nodes: readonly string[], patience: Patience): Cluster {
+  const addresses = nodes.map(nodeAddress)
+  const [first] = addresses
+  if (!first) throw new Error('A Redis Cluster needs the address of one node at least.')
+  return new PatientCluster(addresses, clusterOptions(first), patience)
 }
 
 function nodeAddress(node: string): URL {

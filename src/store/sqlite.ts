@@ -6,6 +6,7 @@ import {
   CompiledQuery,
   type DatabaseConnection,
   type Driver,
+  type QueryResult,
   type SqliteDatabase,
   SqliteDialect,
   SqliteDriver,
@@ -15,6 +16,7 @@ import {
 import type { Database, EngineOptions } from './database.ts'
 import { openKysely } from './guarded-stores.ts'
 import { type MigrationSession, migrate } from './migrate.ts'
+import type { RunStatement } from './statement-executor.ts'
 
 /** How long a start waits for another process that is just migrating the same file. */
 const MIGRATION_TIMEOUT_MS = 30_000
@@ -38,8 +40,10 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
     throw error
   }
 
-  const dialect = new WritingSqliteDialect({ database: withStatementCache(connection) })
-  const kysely = openKysely(dialect, options.guard)
+  const database = withStatementCache(connection)
+  const dialect = new WritingSqliteDialect({ database })
+  const run = statementRunner(database, () => connection.inTransaction)
+  const kysely = openKysely(dialect, run, options.guard)
   return {
     kysely,
     engine: 'sqlite',
@@ -50,6 +54,27 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
       connection.close()
     },
   }
+}
+
+/**
+ * Runs a statement at once, on the one connection that there is, unless a transaction is open on it:
+ * then the statement would become a part of that. Kysely, to whom it is left, makes it wait for the
+ * transaction's end. A connection of its own for such statements would not do: it would block this
+ * process while it waits for that same transaction, and forget its pages at each write of the other.
+ */
+function statementRunner(database: SqliteDatabase, inTransaction: () => boolean): RunStatement {
+  return <Row>(query: CompiledQuery<Row>) =>
+    inTransaction() ? undefined : runStatement<Row>(database, query)
+}
+
+async function runStatement<Row>(
+  database: SqliteDatabase,
+  { sql: text, parameters }: CompiledQuery<Row>,
+): Promise<QueryResult<Row>> {
+  const statement = database.prepare(text)
+  if (statement.reader) return { rows: statement.all(parameters) as Row[] }
+  const { changes } = statement.run(parameters)
+  return { rows: [], numAffectedRows: BigInt(changes) }
 }
 
 /** The file holds password hashes, so it belongs to its owner alone from its first byte on. */
