@@ -3,7 +3,8 @@ import type { Logger } from 'pino'
 /** Work that nobody waits for. */
 export interface BackgroundTask {
   readonly everySeconds: number
-  readonly run: () => Promise<unknown>
+  /** The signal comes when the service stops, which waits for the task to end. */
+  readonly run: (signal: AbortSignal) => Promise<unknown>
 }
 
 /**
@@ -14,17 +15,22 @@ export function startBackgroundTasks(
   tasks: readonly BackgroundTask[],
   logger: Logger,
 ): AsyncDisposable {
-  const stops = tasks.map((task) => repeatedly(task, logger))
+  const stopping = new AbortController()
+  const stops = tasks.map((task) => repeatedly(task, logger, stopping.signal))
   return {
-    [Symbol.asyncDispose]: async () => void (await Promise.all(stops.map((stop) => stop()))),
+    async [Symbol.asyncDispose]() {
+      stopping.abort()
+      await Promise.all(stops.map((stop) => stop()))
+    },
   }
 }
 
-function repeatedly({ everySeconds, run }: BackgroundTask, logger: Logger) {
+function repeatedly({ everySeconds, run }: BackgroundTask, logger: Logger, signal: AbortSignal) {
   let running = Promise.resolve()
   const attempt = async () => {
+    if (signal.aborted) return
     try {
-      await run()
+      await run(signal)
     } catch (error) {
       logger.warn({ cause: String(error) }, 'a background task failed and will be tried again')
     }

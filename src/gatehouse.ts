@@ -6,6 +6,7 @@ import { makeClientRefusals } from './applications/application-refusals.ts'
 import { makeAuthorizationServer } from './authorization/authorization-server.ts'
 import { startBackgroundTasks } from './background-tasks.ts'
 import { type DemoPeople, settleDemo } from './campus/demo.ts'
+import { makeCleanUp } from './clean-up/clean-up.ts'
 import { makeClients } from './clients/find-client.ts'
 import type { Config } from './config/config.ts'
 import { makeDiscovery } from './discovery/routes.ts'
@@ -73,7 +74,7 @@ export async function openGatehouse(
     logger.info({ keys: ring.version }, 'signing keys changed')
   }
 
-  const { grants, refusals } = parts
+  const { grants, refusals, cleanUp } = parts
   opening.defer(refusals.flush)
   opening.defer(grants.usage.flush)
   const { usageFlushSeconds, sweepSeconds } = service.storage
@@ -81,8 +82,7 @@ export async function openGatehouse(
     { everySeconds: usageFlushSeconds, run: grants.usage.flush },
     { everySeconds: usageFlushSeconds, run: refusals.flush },
     { everySeconds: service.keys.reloadSeconds, run: followKeys },
-    { everySeconds: sweepSeconds, run: stores.state.sweep },
-    { everySeconds: sweepSeconds, run: grants.store.prune },
+    { everySeconds: sweepSeconds, run: cleanUp.run },
   ]
   opening.use(startBackgroundTasks(tasks, logger))
   const open = opening.move()
@@ -121,7 +121,6 @@ async function makeParts({ baseUrl, service, integrations, conformance }: Config
     ...ground,
     policy: metadataDocuments,
     loopbackHosts,
-    tokensLiveSeconds: lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds,
   })
   const own = ownPages.client
   const clients = makeClients({ ...ground, ...service, integrations, documents, own })
@@ -158,8 +157,14 @@ async function makeParts({ baseUrl, service, integrations, conformance }: Config
   const { now } = ground
   const verifyBearer = makeVerifyBearer({ tokens: accessTokens, audience: baseUrl, countUse, now })
   const refusals = makeClientRefusals(ground.database)
+  const { refreshTokenAbsoluteSeconds, accessTokenSeconds } = lifetimes
+  const cleanUp = makeCleanUp({
+    ...ground,
+    runSeconds: service.storage.sweepSeconds,
+    keeping: { tokensLiveSeconds: refreshTokenAbsoluteSeconds + accessTokenSeconds },
+  })
   const made = { ownPages, clients, grants, discovery, authorization, verifyBearer, refusals }
-  return { ...ground, ...made, acceptsDocuments }
+  return { ...ground, ...made, cleanUp, acceptsDocuments }
 }
 
 type Ring = Awaited<ReturnType<Keys['loadRing']>>

@@ -17,6 +17,7 @@ import { makeGrantUsage } from '../src/grants/grant-usage.ts'
 import { removeApp } from '../src/grants/remove-app.ts'
 import { findAdminSite, listOperatedSites, switchMcpConnections } from '../src/sites/site-admin.ts'
 import type { Database } from '../src/store/database.ts'
+import { cleanUpAt } from './support/clean-up.ts'
 import { withDatabases } from './support/database.ts'
 
 const DAY_MS = 86_400_000
@@ -60,6 +61,7 @@ withDatabases('grants and applications', (open) => {
 
   const time = () => clock
   const EXPIRY_DAYS = 100
+  const grantSeconds = (EXPIRY_DAYS * DAY_MS) / 1000
   const grant: NewGrant = {
     id: 'g1',
     personId: 'sam',
@@ -76,8 +78,8 @@ withDatabases('grants and applications', (open) => {
       ...{ id, grantId: 'g1', seed: 'seed', token: { scopes: ['openid'], bound: true, refreshes: true } },
       ...{ startedAt: clock, issuedAt: clock, keptUntil: clock + EXPIRY_DAYS * DAY_MS },
     })
-  const makeStore = () =>
-    makeGrantStore({ database, grantSeconds: (EXPIRY_DAYS * DAY_MS) / 1000, now: time })
+  const makeStore = () => makeGrantStore({ database, grantSeconds, now: time })
+  const cleanUp = async () => await cleanUpAt(database, clock)
   const save = async (...changes: Partial<NewGrant>[]) => {
     const store = makeStore()
     for (const change of changes) await store.save({ ...grant, ...change })
@@ -197,12 +199,12 @@ withDatabases('grants and applications', (open) => {
     expect(endedBecause).to.equal(reasons[endings.findIndex(({ length }) => length === 1)])
   })
 
-  it('no line after it expired, and no row after the next sweep', async () => {
-    const store = await save({})
+  it('no line after it expired, and no row after the next clean-up', async () => {
+    await save({})
     clock = now + EXPIRY_DAYS * DAY_MS
     const { rows } = await makeGrantLists(database, time).listApps('sam', page)
     expect(rows).to.deep.equal([])
-    await store.prune()
+    await cleanUp()
     expect(await find('g1')).to.equal(undefined)
   })
 
@@ -213,14 +215,14 @@ withDatabases('grants and applications', (open) => {
     await store.prolong({ id: 'g1', expiresAt: clock + 1 })
     await begin('late')
     clock += 2
-    await store.prune()
+    await cleanUp()
     const families = await database.kysely.selectFrom('refresh_token_family').selectAll().execute()
     expect(families.map(({ id }) => id)).to.deep.equal(['late'])
     expect((await find('g1'))?.id).to.equal('g1')
   })
 
   it('counts the calls of thirty days, of several processes, and not what has ended', async () => {
-    const store = await save({}, { id: 'g2' })
+    await save({}, { id: 'g2' })
     const [first, second] = [0, 1].map(() => makeGrantUsage(database, time))
     const uses: [typeof first, string, number][] = [
       [first, 'g1', now - 40 * DAY_MS],
@@ -238,7 +240,7 @@ withDatabases('grants and applications', (open) => {
     const lists = makeGrantLists(database, time)
     const [line] = (await lists.listApps('sam', page)).rows
     expect(line).to.include({ calls: 3, lastUsedAt: now })
-    await store.prune()
+    await cleanUp()
     const days = await database.kysely.selectFrom('oauth_grant_day').select('day').execute()
     expect(days).to.have.length(3)
   })

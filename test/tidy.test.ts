@@ -24,6 +24,7 @@ const mayImport: Record<string, readonly string[]> = {
   grants: ['audit', 'scopes', 'sites', 'store'],
   applications: ['audit', 'clients', 'grants', 'http', 'scopes', 'store'],
   'metadata-documents': ['audit', 'clients', 'http', 'store'],
+  'clean-up': ['grants', 'metadata-documents', 'store'],
   registration: ['clients', 'http', 'scopes'],
   campus: ['clients', 'people', 'scopes', 'store'],
   member: ['sites', 'store'],

@@ -23,7 +23,7 @@ export type EndReason =
   | 'a used refresh token came back'
 
 /** As many rows as one statement changes, within its time limit. */
-export const BATCH_ROWS_MAX = 1000
+const BATCH_ROWS_MAX = 1000
 
 /**
  * Ends grants, in the transaction of whoever changes something else with them: a batch a statement,

@@ -1,12 +1,12 @@
 /** What people allowed: the grants, their use and their end. Tokens are not known here. */
 
-import type { Kysely, Transaction } from 'kysely'
+import type { Transaction } from 'kysely'
 
 import { findScope } from '../scopes/catalogue.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
 import { type Allowed, allowedByEither } from './allowed.ts'
-import { BATCH_ROWS_MAX, type Ending, type EndReason, endGrants } from './end-grants.ts'
+import { type Ending, type EndReason, endGrants } from './end-grants.ts'
 
 /**
  * Grants: what a person allowed a client, one row each in every deployment (design 30). This folder
@@ -39,8 +39,6 @@ export interface GrantStore {
   adopt(id: string, allowed: Allowed): Promise<void>
   /** @returns the ids of the grants that ended */
   end(ending: Ending, reason: EndReason): Promise<readonly string[]>
-  /** Removes a batch of grants and families that expired, and of counts that nobody is shown. */
-  prune(): Promise<void>
 }
 
 /** How many days back calls are counted. */
@@ -96,44 +94,7 @@ export function makeGrantStore({
     },
 
     end: async (ending, reason) => await endGrants(kysely, ending, { reason, nowMs: now() }),
-
-    prune: async () => await prune(kysely, now()),
   }
-}
-
-async function prune(kysely: Kysely<Schema>, nowMs: number): Promise<void> {
-  await kysely
-    .deleteFrom('oauth_grant')
-    .where('id', 'in', (q) =>
-      q
-        .selectFrom('oauth_grant')
-        .select('id')
-        .where('expires_at', '<=', nowMs)
-        .limit(BATCH_ROWS_MAX),
-    )
-    .execute()
-  await kysely
-    .deleteFrom('refresh_token_family')
-    .where('id', 'in', (q) =>
-      q
-        .selectFrom('refresh_token_family')
-        .select('id')
-        .where('kept_until', '<=', nowMs)
-        .limit(BATCH_ROWS_MAX),
-    )
-    .execute()
-  const lastDay = dayOf(nowMs) - CALL_DAYS
-  await kysely
-    .deleteFrom('oauth_grant_day')
-    .where('day', '<=', lastDay)
-    .where('grant_id', 'in', (q) =>
-      q
-        .selectFrom('oauth_grant_day')
-        .select('grant_id')
-        .where('day', '<=', lastDay)
-        .limit(BATCH_ROWS_MAX),
-    )
-    .execute()
 }
 
 /**

@@ -25,14 +25,12 @@ export interface DocumentClientDependencies {
   readonly database: Database
   readonly policy: DocumentPolicy
   readonly loopbackHosts: readonly string[]
-  /** How long what was issued to a client can live; its copy is needed as long. */
-  readonly tokensLiveSeconds: number
   readonly now: () => number
 }
 
 const DAY_MS = 86_400_000
 /** How long a copy stands in for a host that does not answer. */
-const STALE_MS = 7 * DAY_MS
+export const STALE_MS = 7 * DAY_MS
 
 /**
  * Clients that are described by a document at the address that is their client_id. The last accepted
@@ -40,7 +38,7 @@ const STALE_MS = 7 * DAY_MS
  * fetch, and it stands in while its host is down.
  */
 export function makeDocumentClients(dependencies: DocumentClientDependencies) {
-  const { database, policy, loopbackHosts, tokensLiveSeconds, now } = dependencies
+  const { database, policy, loopbackHosts, now } = dependencies
   // What failed is remembered for some seconds: the engine asks twice, and a person presses reload.
   const bounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
   const failures = new LRUCache<string, FetchFailure>({ ...bounds, perf: { now } })
@@ -69,7 +67,6 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
         fetched_at: now(),
         fresh_until: now() + freshSeconds(fetched.cacheControl) * 1000,
       })
-      await forget(database, now() - STALE_MS - tokensLiveSeconds * 1000)
       return undefined
     } finally {
       end()
@@ -156,17 +153,5 @@ async function keep(
     .insertInto('document_client')
     .values({ client_id: href, first_seen_at: copy.fetched_at, ...copy })
     .onConflict((conflict) => conflict.column('client_id').doUpdateSet(copy))
-    .execute()
-}
-
-/**
- * Anybody can make a row by opening an authorization request, so rows that nobody decided about go
- * when nothing that was issued by them can be alive. Fetches are rare, and most of these find nothing.
- */
-async function forget({ kysely }: Database, fetchedBefore: number): Promise<void> {
-  await kysely
-    .deleteFrom('document_client')
-    .where('review', 'is', null)
-    .where('fetched_at', '<', fetchedBefore)
     .execute()
 }

@@ -59,7 +59,6 @@ export function redisState(client: RedisClient, options: RedisStateOptions = {})
   const now = options.now ?? Date.now
   return {
     adapterFor: (model) => redisAdapter(commands, model, now),
-    sweep: async () => 0,
     ping: async () => void (await commands.ping()),
     async [Symbol.asyncDispose]() {
       client.disconnect()

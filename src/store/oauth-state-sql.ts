@@ -12,43 +12,19 @@ import {
 } from './oauth-state.ts'
 import type { Schema } from './schema.ts'
 
-/** Small enough that a sweep of SQLite stops this process for a few milliseconds only. */
-const SWEEP_ROWS_MAX = 1000
-
 export interface SqlStateOptions {
   readonly now?: () => number
 }
 
 /** OAuth state in the table oauth_state. The database belongs to the caller, who closes it. */
 export function sqlState(database: Database, options: SqlStateOptions = {}): StateStore {
-  const { kysely } = database
   const now = options.now ?? Date.now
-  const queries = makeQueries(kysely)
+  const queries = makeQueries(database.kysely)
   return {
     adapterFor: (model) => sqlAdapter(queries, model, now),
-    sweep: () => sweep(kysely, now()),
     ping: () => database.ping(),
     async [Symbol.asyncDispose]() {},
   }
-}
-
-async function sweep(kysely: Kysely<Schema>, nowMs: number): Promise<number> {
-  const { numDeletedRows } = await kysely
-    .deleteFrom('oauth_state')
-    .where(({ eb, refTuple, selectFrom }) =>
-      eb(
-        refTuple('model', 'id'),
-        'in',
-        selectFrom('oauth_state')
-          .select(['model', 'id'])
-          .where('expires_at', '<=', nowMs)
-          .orderBy('expires_at')
-          .limit(SWEEP_ROWS_MAX)
-          .$asTuple('model', 'id'),
-      ),
-    )
-    .executeTakeFirstOrThrow()
-  return Number(numDeletedRows)
 }
 
 function sqlAdapter(queries: Queries, model: string, now: () => number): StateAdapter {
@@ -141,7 +117,7 @@ function makeQueries(kysely: Kysely<Schema>) {
 
 /**
  * `replace` lets the last write win. `insert` is for bearer values: one that is still alive is not
- * written again; an expired one, waiting for the sweep, is as good as absent.
+ * written again; an expired one, waiting for its removal, is as good as absent.
  */
 function writingQueries(kysely: Kysely<Schema>) {
   const upsert = (value: Valued<Written>, once: boolean) => {

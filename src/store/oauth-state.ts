@@ -37,8 +37,6 @@ export interface StateAdapter extends Omit<Adapter, 'consume' | 'revokeByGrantId
 
 export interface StateStore extends AsyncDisposable {
   adapterFor(model: string): StateAdapter
-  /** Removes a batch of expired records and says how many; 0 where the store does it by itself. */
-  sweep(): Promise<number>
   ping(): Promise<void>
 }
 

@@ -1,0 +1,301 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setImmediate as otherWork } from 'node:timers/promises'
+
+import { expect } from 'chai'
+import { type KyselyPlugin, sql } from 'kysely'
+import { pino } from 'pino'
+
+import { startBackgroundTasks } from '../src/background-tasks.ts'
+import { makeBatchSize } from '../src/clean-up/batch-size.ts'
+import { type CleanUpPorts, makeCleanUp } from '../src/clean-up/clean-up.ts'
+import { whatExpires } from '../src/clean-up/what-expires.ts'
+import type { Database } from '../src/store/database.ts'
+import { openDatabase } from '../src/store/open-database.ts'
+import { keeping } from './support/clean-up.ts'
+import { patiently, postgresPlace, withDatabases } from './support/database.ts'
+import { fillExpiring, livingRows, manyRows } from './support/expired-rows.ts'
+import { startService } from './support/gatehouse.ts'
+import { eventually } from './support/programs.ts'
+import { requireProgram } from './support/skipped.ts'
+
+const nowMs = 1_800_000_000_000
+const never = new AbortController().signal
+const STATEMENT_ROWS_MAX = 1000
+const HOUR_MS = 3_600_000
+
+withDatabases('clean-up', (open, newPlace) => {
+  it(`removes ${manyRows} expired rows of each kind and none that lives, in small statements`, async function () {
+    this.timeout(60_000 + manyRows * 10)
+    await using database = await open({ queryTimeoutMs: 600_000 })
+    // How long the disk takes says nothing about the statements.
+    if (database.engine === 'sqlite') await run(database, 'pragma synchronous = off')
+    await fillExpiring(database, { rows: manyRows, nowMs })
+
+    const { database: watched, statements } = watch(database)
+    const { cleanUp, log } = setUp({ database: watched, pause: async () => await otherWork() })
+    const delay = monitorEventLoopDelay({ resolution: 1 })
+    delay.enable()
+    await cleanUp.run(never)
+    delay.disable()
+
+    expect(await rowsOf(database)).to.deep.equal(livingRows(manyRows))
+    expect(Math.max(...statements)).to.be.at.most(STATEMENT_ROWS_MAX)
+    expect(log).to.have.length(1)
+    const { msg, removed, ms, longestStatementMs } = log[0] ?? {}
+    expect(msg).to.equal('expired rows were removed')
+    expect(removed).to.deep.equal(Object.fromEntries([...cleanUp.counts].map(rowsRemoved)))
+    expect(removed).to.include({ oauth_state: manyRows, oauth_grant: manyRows })
+    const [loopMs, p99Ms] = [delay.max, delay.percentile(99)].map((ns) => Math.round(ns / 1e5) / 10)
+    process.stdout.write(
+      `    ${database.engine}: ${statements.length} statements in ${ms} ms, the longest ` +
+        `${longestStatementMs} ms; the loop waited ${loopMs} ms at most, p99 ${p99Ms} ms\n`,
+    )
+  })
+
+  it('two processes that remove at once share the work', async () => {
+    await using place = await newPlace()
+    await using one = await openDatabase(place.location, patiently)
+    await using other = await openDatabase(place.location, patiently)
+    await fillExpiring(one, { rows: 1000, nowMs })
+    const cleanUps = [one, other].map((database) => setUp({ database }).cleanUp)
+    await Promise.all(cleanUps.map(async (cleanUp) => await cleanUp.run(never)))
+    // What one of them held, the other has left to it.
+    await cleanUps[0]?.run(never)
+    expect(await rowsOf(one)).to.deep.equal(livingRows(1000))
+    const removed = cleanUps.map(({ counts }) => counts.get('oauth_state')?.rows ?? 0)
+    expect(removed[0]).to.equal(1000 - (removed[1] ?? 0))
+  })
+
+  it('rests three times as long as it works', async () => {
+    await using database = await open()
+    await fillExpiring(database, { rows: 100, nowMs })
+    const pausesMs: number[] = []
+    let clockMs = 0
+    const { cleanUp } = setUp({
+      database,
+      clock: () => (clockMs += 4),
+      pause: async (ms) => void pausesMs.push(ms),
+    })
+    await cleanUp.run(never)
+    expect(new Set(pausesMs)).to.deep.equal(new Set([12]))
+  })
+
+  it('ends a run after its time, says what waits, and goes on with the next', async () => {
+    await using database = await open()
+    await fillExpiring(database, { rows: 1000, nowMs })
+    let clockMs = 0
+    const { cleanUp, log } = setUp({
+      database,
+      runSeconds: 60,
+      clock: () => (clockMs += 5000),
+      pause: async () => await otherWork(),
+    })
+    await cleanUp.run(never)
+    const [line] = log
+    expect(line).to.include({ level: 40, msg: 'expired rows wait: clean-up does not keep up' })
+    expect(line?.['waiting']).to.include('oauth_grant')
+    expect(await rowsOf(database)).not.to.deep.equal(livingRows(1000))
+    for (let runs = 0; runs < 1000 && log.at(-1)?.['level'] === 40; runs += 1) {
+      await cleanUp.run(never)
+    }
+    expect(await rowsOf(database)).to.deep.equal(livingRows(1000))
+  })
+
+  it('ends at once when the service stops', async () => {
+    await using database = await open()
+    await fillExpiring(database, { rows: 1000, nowMs })
+    let clockMs = 0
+    // The first statement seems to take an hour, so that the pause after it takes three.
+    const { cleanUp, logger } = setUp({
+      database,
+      runSeconds: 24 * 3600,
+      clock: () => (clockMs += HOUR_MS),
+    })
+    const tasks = startBackgroundTasks([{ everySeconds: 0.01, run: cleanUp.run }], logger)
+    await eventually(10_000, async () => {
+      expect((await rowsOf(database))['oauth_state']).to.be.below(1100)
+    })
+    await tasks[Symbol.asyncDispose]()
+    expect(cleanUp.counts.get('oauth_state')?.statements).to.equal(1)
+  })
+})
+
+describe('what clean-up removes', () => {
+  let database: Database
+  before(async () => {
+    database = await openDatabase({ kind: 'sqlite', file: ':memory:' }, patiently)
+  })
+  after(async () => await database[Symbol.asyncDispose]())
+
+  it('is found by an index', async () => {
+    for (const { table, expiry } of whatExpires(keeping)) {
+      const { rows } = await sql<{ name: string }>`
+        select c.name from pragma_index_list(${table}) as i, pragma_index_info(i.name) as c
+        where c.seqno = 0`.execute(database.kysely)
+      expect(rows.map(({ name }) => name)).to.include(expiry)
+    }
+  })
+
+  it('is described in docs/operations.md, with what every other table keeps', async () => {
+    const { rows } = await sql<{ name: string }>`
+      select name from sqlite_master where type = 'table' and name not like 'sqlite%'`.execute(
+      database.kysely,
+    )
+    const documented = rowsOfDocument()
+    expect([...documented.keys()].toSorted()).to.deep.equal(rows.map(({ name }) => name).toSorted())
+    const removed = [...documented].filter(([, column]) => column !== '–')
+    const expiring = whatExpires(keeping).map(({ table, expiry }) => [table, `\`${expiry}\``])
+    expect(removed).to.have.deep.members(expiring)
+  })
+})
+
+describe('clean-up on a PostgreSQL server that is slow', () => {
+  let postgres = ''
+  before(function () {
+    postgres = requireProgram(this, 'postgres')
+  })
+
+  /** A hundred rows of each kind; to delete one of the OAuth state takes so long. */
+  const openSlowly = async (seconds: number) => {
+    const { location } = await postgresPlace(postgres)
+    const database = await openDatabase(location, { queryTimeoutMs: 250 })
+    await fillExpiring(database, { rows: 100, nowMs })
+    const wait = `begin perform pg_sleep(${seconds}); return old; end`
+    await run(database, `create function wait() returns trigger language plpgsql as '${wait}'`)
+    await run(
+      database,
+      'create trigger slow before delete on oauth_state for each row execute function wait()',
+    )
+    return database
+  }
+
+  it('halves what the server cancels until it goes through', async () => {
+    await using database = await openSlowly(0.02)
+    const { cleanUp } = setUp({ database, pause: async () => await otherWork() })
+    await cleanUp.run(never)
+    expect(await rowsOf(database)).to.deep.equal(livingRows(100))
+    expect(cleanUp.counts.get('oauth_state')?.cancelled).to.be.at.least(1)
+  })
+
+  it('leaves for the next run what is cancelled for a single row, and removes the rest', async () => {
+    await using database = await openSlowly(0.5)
+    const { cleanUp, log } = setUp({ database, pause: async () => await otherWork() })
+    await cleanUp.run(never)
+    expect(await rowsOf(database)).to.deep.equal({ ...livingRows(100), oauth_state: 110 })
+    expect(log[0]).to.deep.include({ level: 40, waiting: ['oauth_state'] })
+  })
+})
+
+describe('a service', () => {
+  it('cleans up by itself, every storage.sweepSeconds', async () => {
+    await using running = await startService({
+      policy: (policy) => ({ ...policy, storage: { ...policy.storage, sweepSeconds: 1 } }),
+    })
+    const { kysely } = running.service.stores.database
+    const row = { model: 'Session', payload: '{}' }
+    await kysely
+      .insertInto('oauth_state')
+      .values([
+        { ...row, id: 'over', expires_at: 1 },
+        { ...row, id: 'lives', expires_at: Date.now() + HOUR_MS },
+      ])
+      .execute()
+    await eventually(10_000, async () => {
+      const rows = await kysely.selectFrom('oauth_state').select('id').execute()
+      expect(rows).to.deep.equal([{ id: 'lives' }])
+    })
+    await eventually(10_000, async () => {
+      expect(running.log.join('')).to.include('"removed":{"oauth_state":1}')
+    })
+  })
+})
+
+describe('the size of a batch', () => {
+  const limits = { rowsMax: 1000, statementMs: 10 }
+
+  it('doubles while statements are quick and there is more, up to the largest', () => {
+    const size = makeBatchSize(limits)
+    const sizes = Array.from({ length: 7 }, () => {
+      size.took(1, true)
+      return size.rows
+    })
+    expect(sizes).to.deep.equal([64, 128, 256, 512, 1000, 1000, 1000])
+    size.took(1, false)
+    expect(size.rows).to.equal(1000)
+  })
+
+  it('halves when one takes long, and not below the first: that would not make a disk faster', () => {
+    const size = makeBatchSize(limits)
+    size.took(1, true)
+    size.took(7, true)
+    expect(size.rows).to.equal(64)
+    const sizes = Array.from({ length: 3 }, () => {
+      size.took(11, true)
+      return size.rows
+    })
+    expect(sizes).to.deep.equal([32, 32, 32])
+  })
+
+  it('halves down to one row when the database cancels', () => {
+    const size = makeBatchSize(limits)
+    const sizes: number[] = []
+    while (size.cancelled()) sizes.push(size.rows)
+    expect(sizes).to.deep.equal([16, 8, 4, 2, 1])
+    size.took(1, true)
+    expect(size.rows).to.equal(2)
+  })
+})
+
+interface LogLine {
+  readonly [name: string]: unknown
+}
+
+function setUp(ports: Pick<CleanUpPorts, 'database'> & Partial<CleanUpPorts>) {
+  const log: LogLine[] = []
+  const logger = pino({ base: null }, { write: (line) => void log.push(JSON.parse(line)) })
+  const usual = { keeping, logger, runSeconds: 3600, now: () => nowMs }
+  return { cleanUp: makeCleanUp({ ...usual, ...ports }), log, logger }
+}
+
+/** The database, with how many rows each statement gave back. */
+function watch(database: Database) {
+  const statements: number[] = []
+  const plugin: KyselyPlugin = {
+    transformQuery: ({ node }) => node,
+    async transformResult({ result }) {
+      statements.push(result.rows.length)
+      return result
+    },
+  }
+  return { database: { ...database, kysely: database.kysely.withPlugin(plugin) }, statements }
+}
+
+async function run(database: Database, statement: string): Promise<void> {
+  await sql.raw(statement).execute(database.kysely)
+}
+
+async function rowsOf(database: Database): Promise<Record<string, number>> {
+  const tables = Object.keys(livingRows(0))
+  const counts = tables.map((table) => `(select count(*) from ${table}) as ${table}`)
+  const { rows } = await sql
+    .raw<Record<string, number>>(`select ${counts.join(', ')}`)
+    .execute(database.kysely)
+  return rows[0] ?? {}
+}
+
+function rowsRemoved([table, { rows }]: [string, { readonly rows: number }]): [string, number] {
+  return [table, rows]
+}
+
+/** Each table of the page, with the column by which its rows go. */
+function rowsOfDocument(): Map<string, string> {
+  const page = readFileSync(join(import.meta.dirname, '../docs/operations.md'), 'utf8')
+  const lines = page.matchAll(/^\| (`\w+`(?:, `\w+`)*) \| [^|]+ \| ([^|]+) \|$/gm)
+  return new Map(
+    [...lines].flatMap(([, tables = '', index = '']) =>
+      tables.split(', ').map((table) => [table.replaceAll('`', ''), index] as const),
+    ),
+  )
+}

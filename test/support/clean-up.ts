@@ -1,0 +1,20 @@
+import { pino } from 'pino'
+
+import { makeCleanUp } from '../../src/clean-up/clean-up.ts'
+import type { Keeping } from '../../src/clean-up/what-expires.ts'
+import type { Database } from '../../src/store/database.ts'
+
+/** As with the lifetimes of config/service.json. */
+export const keeping: Keeping = { tokensLiveSeconds: 90 * 86_400 + 3600 }
+
+/** Removes everything of which the time is over at this time, as the service does. */
+export async function cleanUpAt(database: Database, nowMs: number): Promise<void> {
+  const cleanUp = makeCleanUp({
+    database,
+    keeping,
+    logger: pino({ level: 'silent' }),
+    runSeconds: 60,
+    now: () => nowMs,
+  })
+  await cleanUp.run(new AbortController().signal)
+}

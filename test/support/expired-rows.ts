@@ -1,0 +1,88 @@
+import { sql } from 'kysely'
+
+import { CALL_DAYS, dayOf } from '../../src/grants/grant-store.ts'
+import type { Database } from '../../src/store/database.ts'
+import { isContinuousIntegration } from './programs.ts'
+
+export interface Filling {
+  /** Expired rows of each kind, and a tenth as many that live; a multiple of ten. */
+  readonly rows: number
+  readonly nowMs: number
+}
+
+// biome-ignore lint/style/noProcessEnv: CLEAN_UP_ROWS=1000000 is for a person who has half an hour
+const { CLEAN_UP_ROWS: wanted } = process.env
+
+/** How many rows of each kind are many. */
+export const manyRows = Number(wanted ?? (isContinuousIntegration ? 100_000 : 10_000))
+
+const YEAR_MS = 365 * 86_400_000
+
+/**
+ * Fills every table of which rows expire, in an empty database. Each grant has a scope and a day, and
+ * each that lives has a family, and ten days and families that are over.
+ */
+export async function fillExpiring(database: Database, filling: Filling): Promise<void> {
+  const { rows, nowMs } = filling
+  const lastDay = dayOf(nowMs) - CALL_DAYS
+  const upTo = (last: number) =>
+    `with recursive n (i) as (select cast(1 as bigint) union all select i + 1 from n where i < ${last})`
+  // A prime spreads what was made one after the other, as random ids do.
+  const id = (name: string) =>
+    `'${name}-' || cast((i * 7919) % 1000003 as text) || '-' || cast(i as text)`
+  const grant = `'person', 'client', 'Client', 'site', '${'{}'.padEnd(200)}'`
+  const family = `'${'s'.repeat(22)}', '{"scope":"openid","bound":false}', 1, '${nowMs}', 0`
+  const document = `'${'{}'.padEnd(400)}', 'fingerprint', 0`
+  const statements = [
+    `insert into person (id, email, email_canonical, name, created_at)
+      values ('person', 'a@b', 'a@b', 'Somebody', 0)`,
+    ...[
+      [rows, 'old', `${nowMs} - i`],
+      [rows / 10, 'new', `${nowMs + YEAR_MS} + i`],
+    ].flatMap(([count, name, expiry]) => [
+      `${upTo(Number(count))}
+        insert into oauth_state (model, id, payload, expires_at)
+        select 'AccessToken', ${id(String(name))}, '${'{}'.padEnd(400)}', ${expiry} from n`,
+      `${upTo(Number(count))}
+        insert into oauth_grant
+          (person_id, client_id, client_name, client_origin, allowed, id, granted_at, expires_at)
+        select ${grant}, ${id(String(name))}, 0, ${expiry} from n`,
+    ]),
+    `insert into oauth_grant_scope select id, 'openid' from oauth_grant`,
+    `insert into oauth_grant_day select id, ${dayOf(nowMs)}, 1 from oauth_grant`,
+    `${upTo(10)}
+      insert into oauth_grant_day
+      select id, ${lastDay} + 1 - i, 1 from oauth_grant, n where id like 'new%'`,
+    `insert into refresh_token_family
+        (seed, token, generation, steps, started_at, id, grant_id, kept_until)
+      select ${family}, 'last-' || id, id, ${nowMs + YEAR_MS} from oauth_grant where id like 'new%'`,
+    `${upTo(10)}
+      insert into refresh_token_family
+        (seed, token, generation, steps, started_at, id, grant_id, kept_until)
+      select ${family}, cast(i as text) || '-' || id, id, ${nowMs} - i
+      from oauth_grant, n where id like 'new%'`,
+    ...[
+      [rows, 'old', 0, 'null'],
+      [rows / 10, 'new', nowMs, 'null'],
+      [rows / 10, 'reviewed', 0, "'approved'"],
+    ].map(
+      ([count, name, fetchedMs, review]) => `${upTo(Number(count))}
+        insert into document_client
+          (document, fingerprint, first_seen_at, client_id, fetched_at, fresh_until, review)
+        select ${document}, ${id(String(name))}, ${fetchedMs} + i, 0, ${review} from n`,
+    ),
+  ]
+  for (const statement of statements) await sql.raw(statement).execute(database.kysely)
+}
+
+/** What is left of it once everything was removed. */
+export function livingRows(rows: number): Record<string, number> {
+  return {
+    oauth_state: rows / 10,
+    oauth_grant: rows / 10,
+    oauth_grant_scope: rows / 10,
+    oauth_grant_day: rows / 10,
+    refresh_token_family: rows / 10,
+    document_client: rows / 5,
+  }
+}
