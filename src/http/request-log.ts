@@ -78,10 +78,17 @@ export function requestIdOf(ctx: Context): string {
   return String(ctx.state['requestId'] ?? '')
 }
 
-function routeOf(ctx: Context): string {
+/** The name under which a request is logged: the engine's for its route, or a pattern of ours. */
+export function routeOf(ctx: Context): string {
   const { oidc, _matchedRoute: matched } = ctx as {
     oidc?: { route?: string }
     _matchedRoute?: unknown
   }
-  return oidc?.route ?? (typeof matched === 'string' ? matched : 'none')
+  const named: unknown = ctx.state['route'] ?? oidc?.route ?? matched
+  return typeof named === 'string' ? named : 'none'
+}
+
+/** Says which route a request has taken that comes to none. */
+export function nameRoute(ctx: Context, route: string): void {
+  ctx.state['route'] = route
 }
