@@ -13,6 +13,7 @@ import { makeDiscovery } from './discovery/routes.ts'
 import { makeGrants } from './grants/grants.ts'
 import { memberSurface } from './graphql/surface.ts'
 import { everyRequest } from './http/every-request.ts'
+import { inOrder } from './http/in-order.ts'
 import { httpRoutes } from './http/routes.ts'
 import { orUnavailable } from './http/storage-guard.ts'
 import { interactionRoutes } from './interaction/routes.ts'
@@ -182,9 +183,9 @@ function makeSurfaces(config: Config, parts: Parts) {
     resourceMetadataUrl: discovery.metadataUrl('origin'),
     schemaCacheSeconds: service.documents.cacheSeconds,
   })
+  const first = everyRequest({ ...common, trustProxy, hear: refusals.hear })
   // `answers` wraps everything behind it, because the engine's answers pass it on their way out.
   const before = [
-    ...everyRequest({ ...common, trustProxy, hear: refusals.hear }),
     authorization.answers,
     httpRoutes({
       checkStores: parts.ping,
@@ -212,14 +213,14 @@ function makeSurfaces(config: Config, parts: Parts) {
     ...adminRoutes({ ...common, seals: keys.secretRoot, loopbackHosts: service.loopbackHosts }),
   ]
 
-  /** Only what holds the engine is made again for each ring of keys: itself, and the interactions. */
+  /** Only what holds the engine is made again for each ring: itself, its documents, the interactions. */
   return (ring: Ring) => {
     const { engine, interactions } = authorization.withKeys(ring.keys)
     const { formKey } = keys.secretRoot
     const interaction = interactionRoutes({ ...people, interactions, formKey })
-    for (const surface of [...before, interaction, ...after]) {
-      engine.use('routes' in surface ? surface.routes() : surface)
-    }
+    const documents = discovery.keepEngineDocuments()
+    for (const each of [...first, documents]) engine.use(each)
+    engine.use(inOrder([...before, interaction, ...after]))
     return engine.callback()
   }
 }

@@ -10,11 +10,24 @@ import { type Gatehouse, openGatehouse } from './gatehouse.ts'
 /** How long running requests have to finish once the process was asked to stop. */
 const DRAIN_MS = 10_000
 
+/** As much as a pipe takes in one piece, so that lines of several processes are not mixed in it. */
+const LOG_WRITE_BYTES = 4096
+/** A long line of the log; a batch is written when there may be no room for another. */
+const LOG_LINE_BYTES = 512
+/** How long a line waits for others to be written with, at most. */
+const LOG_FLUSH_MS = 100
+
 const started = performance.now()
 const config = await readOrExit()
 const logger = pino(
   { level: config.logLevel, base: null },
-  pino.destination({ dest: 1, sync: false }),
+  pino.destination({
+    dest: 1,
+    sync: false,
+    minLength: LOG_WRITE_BYTES - LOG_LINE_BYTES,
+    maxWrite: LOG_WRITE_BYTES,
+    periodicFlush: LOG_FLUSH_MS,
+  }),
 )
 
 try {

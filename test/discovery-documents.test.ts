@@ -8,10 +8,9 @@ import { promisify } from 'node:util'
 
 import { expect } from 'chai'
 import Koa from 'koa'
-import Router from 'koa-router'
 
 import { authMd } from '../src/discovery/auth-md.ts'
-import { cacheableJson } from '../src/discovery/cacheable.ts'
+import { keepDocuments } from '../src/discovery/cacheable.ts'
 import type { ServiceFacts } from '../src/discovery/facts.ts'
 import { openApiDocument } from '../src/discovery/openapi-document.ts'
 import type { Operation } from '../src/discovery/openapi-shapes.ts'
@@ -340,7 +339,7 @@ describe('discovery over HTTP', () => {
   })
 })
 
-describe('cacheableJson', () => {
+describe('keepDocuments', () => {
   it("gives a later middleware's JSON Cache-Control, an ETag and 304, and keeps its type", async () => {
     await using server = await listening()
     const got = await fetch(`${server.url}${paths.jwks}`)
@@ -359,6 +358,23 @@ describe('cacheableJson', () => {
     expect(head.status).to.equal(200)
     expect(head.headers.get('etag')).to.match(/^"/)
     expect(await head.text()).to.equal('')
+  })
+
+  it('asks once, and answers everybody with the same bytes from then on', async () => {
+    await using server = await listening()
+    const answers = []
+    for (const origin of ['https://one.example', 'https://other.example', undefined]) {
+      const response = await fetch(server.url + paths.jwks, { headers: origin ? { origin } : {} })
+      const { headers } = response
+      const told = ['etag', 'content-type', 'cache-control', 'vary'].map((name) =>
+        headers.get(name),
+      )
+      answers.push([response.status, told, await response.text()])
+    }
+    expect(answers[1]).to.deep.equal(answers[0])
+    expect(answers[2]).to.deep.equal(answers[0])
+    expect((await fetch(server.url + paths.jwks, { method: 'HEAD' })).status).to.equal(200)
+    expect(server.asked()).to.equal(1)
   })
 
   it('leaves every other answer alone', async () => {
@@ -414,12 +430,13 @@ async function lint(document: object): Promise<string> {
 /** A bare Koa with the discovery routes, and in place of the engine a key set that answers GET only. */
 async function listening() {
   const app = new Koa()
-  const engine = new Router()
-  engine.get([paths.jwks, paths.openidConfiguration], cacheableJson(60))
+  let asked = 0
+  app.use(keepDocuments(new Set([paths.jwks, paths.openidConfiguration]), 60))
   app.use(discoveryRoutes(facts).routes())
-  app.use(engine.routes())
   app.use((ctx) => {
     if (ctx.path !== paths.jwks || ctx.method !== 'GET') return
+    asked += 1
+    ctx.vary('Origin')
     ctx.body = { keys: [] }
     ctx.type = 'application/jwk-set+json; charset=utf-8'
   })
@@ -428,6 +445,8 @@ async function listening() {
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
+    /** How often the engine was asked. */
+    asked: () => asked,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

@@ -5,7 +5,7 @@ import type Router from 'koa-router'
 import { paths } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
 import { authMd } from './auth-md.ts'
-import { cacheableJson, type RenderedDocument, renderDocument, sendDocument } from './cacheable.ts'
+import { keepDocuments, type RenderedDocument, renderDocument, sendDocument } from './cacheable.ts'
 import type { ServiceFacts } from './facts.ts'
 import { openApiDocument } from './openapi-document.ts'
 import {
@@ -22,6 +22,8 @@ const preflightMaxAgeSeconds = 3600
 export function makeDiscovery(facts: ServiceFacts) {
   return {
     routes: discoveryRoutes(facts),
+    /** Keeps the engine's own documents; one for each engine, because they name its keys. */
+    keepEngineDocuments: () => keepDocuments(ofTheEngine, facts.service.documents.cacheSeconds),
     /** The text of /auth.md. */
     authGuide: () => authMd(facts),
     /** Where the metadata of a protected resource stands, for challenges (RFC 9728 §5.1). */
@@ -31,8 +33,7 @@ export function makeDiscovery(facts: ServiceFacts) {
 
 /**
  * GET and HEAD for the documents of this service: protected-resource metadata, /auth.md and
- * /openapi.json. The authorization server's own metadata and its keys are the engine's; that they may
- * be cached and read from any page is ours.
+ * /openapi.json. The authorization server's own metadata and its keys are the engine's.
  */
 export function discoveryRoutes(facts: ServiceFacts): Router {
   const router = makeRouter()
@@ -57,11 +58,14 @@ export function discoveryRoutes(facts: ServiceFacts): Router {
       ctx.status = 204
     })
   }
-
-  const ofTheEngine = [paths.authorizationServer, paths.openidConfiguration, paths.jwks]
-  router.get(ofTheEngine, cacheableJson(cacheSeconds))
   return router
 }
+
+const ofTheEngine: ReadonlySet<string> = new Set([
+  paths.authorizationServer,
+  paths.openidConfiguration,
+  paths.jwks,
+])
 
 function documents(facts: ServiceFacts): [path: string, render: () => RenderedDocument][] {
   return [

@@ -12,8 +12,10 @@ export function canonicalPath(patterns: readonly string[]): Middleware {
   const escaped = patterns.map((path) => path.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+'))
   const exact = new RegExp(`^(${escaped.join('|')})$`)
   const folded = new RegExp(`^(${escaped.join('|')})/?$`, 'i')
-  return async (ctx, next) => {
-    if (folded.test(ctx.path) && !exact.test(ctx.path)) return
-    await next()
+  const plain = new Set(patterns)
+  return (ctx, next) => {
+    const { path } = ctx
+    const isOther = !plain.has(path) && folded.test(path) && !exact.test(path)
+    return isOther ? undefined : next()
   }
 }

@@ -5,9 +5,9 @@ import { addressOf, pages } from './paths.ts'
 
 /** Every page that is sent after this carries the name of the service, in its title and its header. */
 export function nameOfService(serviceName: string): Middleware {
-  return async (ctx, next) => {
+  return (ctx, next) => {
     ctx.state['serviceName'] = serviceName
-    await next()
+    return next()
   }
 }
 

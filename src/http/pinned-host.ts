@@ -13,21 +13,23 @@ import type { Middleware } from 'koa'
  */
 export function pinnedHost(baseUrl: string, trustProxy: boolean): Middleware {
   const { host, protocol } = new URL(baseUrl)
-  return async (ctx, next) => {
+  const scheme = protocol.slice(0, -1)
+  return (ctx, next) => {
     const { headers } = ctx.req
     ctx.state['presentedHost'] = headers.host
     headers.host = host
     ctx.url = ctx.originalUrl = ctx.request.originalUrl = pathOf(ctx.originalUrl)
     delete headers['x-forwarded-host']
-    headers['x-forwarded-proto'] = protocol.slice(0, -1)
+    headers['x-forwarded-proto'] = scheme
     const caller = trustProxy && ctx.get('x-forwarded-for').split(',').at(-1)?.trim()
     if (caller) headers['x-forwarded-for'] = caller
     else delete headers['x-forwarded-for']
-    await next()
+    return next()
   }
 }
 
 function pathOf(target: string): string {
+  if (target.startsWith('/')) return target
   const path = target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
   return path.startsWith('/') ? path : `/${path}`
 }

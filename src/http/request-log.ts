@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomFillSync } from 'node:crypto'
 
 import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
@@ -27,17 +27,19 @@ export function requestLog(
   now: () => number,
   hear: (line: LoggedRequest) => void = () => {},
 ): Middleware {
-  return async (ctx, next) => {
+  const nextId = makeIds()
+  return (ctx, next) => {
     const startedAt = now()
-    const id = randomBytes(9).toString('base64url')
+    const id = nextId()
     ctx.state['requestId'] = id
     ctx.state['log'] = {}
     ctx.set('X-Request-Id', id)
     let finished = false
-    ctx.res.once('finish', () => {
+    ctx.res.on('finish', () => {
       finished = true
     })
-    ctx.res.once('close', () => {
+    // It comes once, after the last byte or after the caller has left.
+    ctx.res.on('close', () => {
       const line = {
         id,
         method: ctx.method,
@@ -50,7 +52,24 @@ export function requestLog(
       logger[ctx.res.statusCode >= 500 ? 'error' : 'info'](line, 'request')
       hear({ ...line, at: now() })
     })
-    await next()
+    return next()
+  }
+}
+
+const ID_BYTES = 9
+const IDS_AT_ONCE = 256
+
+/** Ids of requests; the random bytes of many are fetched at once, because each fetch has its price. */
+function makeIds(): () => string {
+  const pool = Buffer.alloc(ID_BYTES * IDS_AT_ONCE)
+  let used = pool.length
+  return () => {
+    if (used === pool.length) {
+      randomFillSync(pool)
+      used = 0
+    }
+    used += ID_BYTES
+    return pool.toString('base64url', used - ID_BYTES, used)
   }
 }
 
@@ -78,10 +97,17 @@ export function requestIdOf(ctx: Context): string {
   return String(ctx.state['requestId'] ?? '')
 }
 
-function routeOf(ctx: Context): string {
+/** The name under which a request is logged: the engine's for its route, or a pattern of ours. */
+export function routeOf(ctx: Context): string {
   const { oidc, _matchedRoute: matched } = ctx as {
     oidc?: { route?: string }
     _matchedRoute?: unknown
   }
-  return oidc?.route ?? (typeof matched === 'string' ? matched : 'none')
+  const named: unknown = ctx.state['route'] ?? oidc?.route ?? matched
+  return typeof named === 'string' ? named : 'none'
+}
+
+/** Says which route a request has taken that comes to none. */
+export function nameRoute(ctx: Context, route: string): void {
+  ctx.state['route'] = route
 }

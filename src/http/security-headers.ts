@@ -44,8 +44,8 @@ export function securityHeaders(baseUrl: string): Middleware {
       'Strict-Transport-Security': 'max-age=31536000',
     }),
   }
-  return async (ctx, next) => {
+  return (ctx, next) => {
     ctx.set(headers)
-    await next()
+    return next()
   }
 }

@@ -9,7 +9,7 @@ const request = new AsyncLocalStorage<{ failure?: unknown }>()
 
 /** Everything that is asked of a store below this middleware is asked for one request. */
 export function rememberStorageFailure(): Middleware {
-  return async (_ctx, next) => await request.run({}, next)
+  return (_ctx, next) => request.run({}, next)
 }
 
 /**

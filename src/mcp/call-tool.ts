@@ -21,13 +21,13 @@ export async function callTool(
     const text = JSON.stringify(answer)
     if (text.length > ANSWER_LENGTH_MAX) throw new ToolProblem(TOO_LONG)
     return {
-      structuredContent: answer as CallToolResult['structuredContent'],
       // For clients of revisions that know no structured content.
       content: [{ type: 'text', text }],
+      structuredContent: answer as CallToolResult['structuredContent'],
     }
   } catch (error) {
     if (!(error instanceof ToolProblem)) throw error
-    return { isError: true, content: [{ type: 'text', text: error.message }] }
+    return { content: [{ type: 'text', text: error.message }], isError: true }
   }
 }
 

@@ -10,10 +10,10 @@ import { logFields } from '../http/request-log.ts'
 import { makeRouter } from '../http/router.ts'
 import { type Protection, refuse, verdictOf } from '../resource-server/protect.ts'
 import type { Verdict, VerifyBearer } from '../resource-server/verdict.ts'
+import { makeAnswerMessage } from './answer-message.ts'
 import { type AdmissionPolicy, admitOnly, makeAdmission } from './host-and-origin.ts'
-import { fetchRequest, type Message, readMessage, sendFailure, sendResponse } from './message.ts'
+import { type Message, readMessage } from './message.ts'
 import { makeRequestLimits, type RequestLimitPolicy } from './request-limits.ts'
-import { type Exchange, makeToolServer } from './server.ts'
 import {
   describeService,
   judgeCall,
@@ -37,15 +37,13 @@ export interface ToolEndpointPorts extends Omit<ToolParts, 'service'> {
 /** The tool endpoint with all that it keeps, such as the counts of requests. */
 export function toolEndpoint(ports: ToolEndpointPorts): Router {
   const { baseUrl, policy, redis, resourceMetadataUrl, verifyBearer } = ports
+  const address = baseUrl + paths.mcp
+  const service = describeService(ports.serviceName, baseUrl)
+  const parts = { ...ports, service, authGuide: once(ports.authGuide) }
   return toolRoutes({
-    address: baseUrl + paths.mcp,
     admit: admitOnly(makeAdmission({ baseUrl, allowedOrigins: policy.allowedOrigins })),
     limits: makeRequestLimits(policy, redis),
-    tools: makeToolServer({
-      ...ports,
-      service: describeService(ports.serviceName, baseUrl),
-      authGuide: once(ports.authGuide),
-    }),
+    answerMessage: makeAnswerMessage(address, parts),
     resourceMetadataUrl,
     verifyBearer,
     bodyBytesMax: policy.bodyBytesMax,
@@ -53,11 +51,10 @@ export function toolEndpoint(ports: ToolEndpointPorts): Router {
 }
 
 interface Endpoint {
-  readonly address: string
   /** Refuses a foreign host or origin. */
   readonly admit: Middleware
   readonly limits: ReturnType<typeof makeRequestLimits>
-  readonly tools: ReturnType<typeof makeToolServer>
+  readonly answerMessage: ReturnType<typeof makeAnswerMessage>
   readonly resourceMetadataUrl: string
   readonly verifyBearer: VerifyBearer
   readonly bodyBytesMax: number
@@ -131,24 +128,7 @@ async function answer(
       return refuse(ctx, judged, protection(endpoint, tool))
     }
   }
-  const exchange: Exchange = { caller: verdict.kind === 'granted' ? verdict.token : undefined }
-  const request = fetchRequest(ctx, endpoint.address, message.text)
-  const response = await settle(endpoint.tools.answer(request, message.value, exchange), request)
-  if (exchange.failure !== undefined) return sendFailure(ctx, message, exchange.failure)
-  if (response) await sendResponse(ctx, response)
-}
-
-/** The answer, or nothing when the caller hung up meanwhile: there is nobody to tell. */
-async function settle(
-  answering: Promise<Response>,
-  { signal }: Request,
-): Promise<Response | undefined> {
-  try {
-    return await answering
-  } catch (error) {
-    if (signal.aborted) return undefined
-    throw error
-  }
+  await endpoint.answerMessage(ctx, message, verdict.kind === 'granted' ? verdict.token : undefined)
 }
 
 function toolOf(message: unknown): Tool | undefined {

@@ -124,6 +124,15 @@ export async function sendResponse(ctx: Context, response: Response): Promise<vo
   }
 }
 
+/** Sends an answer that is JSON text already. */
+export function sendText(ctx: Context, text: string): void {
+  ctx.set('Cache-Control', 'no-store')
+  ctx.status = 200
+  // As the SDK says it: JSON has no charset (RFC 8259 §11).
+  ctx.set('Content-Type', 'application/json')
+  ctx.body = text
+}
+
 function hangUpSignal({ res }: Context): AbortSignal {
   const hangUp = new AbortController()
   res.once('close', () => {

@@ -11,8 +11,8 @@ import {
 import type { BearerToken } from '../resource-server/verdict.ts'
 import { callTool } from './call-tool.ts'
 import { protocolVersions } from './protocol-versions.ts'
-import type { ToolParts } from './tool.ts'
-import { findTool, listTools } from './tool-catalogue.ts'
+import { identityOf, type ToolParts } from './tool.ts'
+import { findTool, listedTools } from './tool-catalogue.ts'
 
 /** One request on its way through the SDK: who sent it, and what went wrong inside. */
 export interface Exchange {
@@ -54,18 +54,14 @@ export function makeToolServer(parts: ToolParts) {
 function serverFor(exchange: Exchange | undefined, parts: ToolParts): Server {
   if (!exchange) throw new Error('a request came to the tools past the route')
   const { caller } = exchange
-  const { name, version, baseUrl } = parts.service
-  const server = new Server(
-    { name: 'gatehouse', title: name, version, websiteUrl: baseUrl },
-    {
-      instructions: instructionsOf(parts),
-      supportedProtocolVersions: [...protocolVersions],
-      capabilities: { tools: { listChanged: false } },
-      // What is listed depends on the token, so that nobody may keep it for another request.
-      cacheHints: { 'tools/list': { ttlMs: 0, cacheScope: 'private' } },
-    },
-  )
-  server.setRequestHandler('tools/list', () => ({ tools: listTools(caller) }))
+  const server = new Server(identityOf(parts), {
+    instructions: instructionsOf(parts),
+    supportedProtocolVersions: [...protocolVersions],
+    capabilities: { tools: { listChanged: false } },
+    // What is listed depends on the token, so that nobody may keep it for another request.
+    cacheHints: { 'tools/list': { ttlMs: 0, cacheScope: 'private' } },
+  })
+  server.setRequestHandler('tools/list', () => ({ tools: listedTools(caller).tools }))
   server.setRequestHandler('tools/call', async ({ params }) => {
     const tool = findTool(params.name)
     if (!tool) {

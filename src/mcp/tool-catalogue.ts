@@ -28,7 +28,13 @@ export function findTool(name: unknown): Tool | undefined {
 const describedByName = once(
   () => new Map(toolCatalogue.map((tool) => [tool.name, describeTool(tool)])),
 )
-const listsByScopes = new LRUCache<string, ToolDescription[]>({ max: 500 })
+/** A list of tools, and its JSON, which is long and always the same. */
+interface ListedTools {
+  readonly tools: ToolDescription[]
+  readonly text: string
+}
+
+const listsByScopes = new LRUCache<string, ListedTools>({ max: 500 })
 const usedScopes = new Set(toolCatalogue.flatMap(({ access }) => scopesOfTool(access)))
 
 /**
@@ -36,15 +42,16 @@ const usedScopes = new Set(toolCatalogue.flatMap(({ access }) => scopesOfTool(ac
  * granted scopes permit" (MCP 2026-07-28, tools). Kept by the scopes that matter to any tool, because
  * callers of one application all have the same.
  */
-export function listTools(caller: BearerToken | undefined): ToolDescription[] {
+export function listedTools(caller: BearerToken | undefined): ListedTools {
   const key = keyOf(caller)
   const kept = listsByScopes.get(key)
   if (kept) return kept
-  const list = toolCatalogue
+  const tools = toolCatalogue
     .filter(({ access }) => access.kind === 'token' || isOpen(access, caller))
     .flatMap(({ name }) => describedByName().get(name) ?? [])
-  listsByScopes.set(key, list)
-  return list
+  const listed = { tools, text: JSON.stringify(tools) }
+  listsByScopes.set(key, listed)
+  return listed
 }
 
 function keyOf(caller: BearerToken | undefined): string {

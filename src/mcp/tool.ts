@@ -61,6 +61,11 @@ export function describeService(name: string, baseUrl: string): ToolParts['servi
   return { name, version: packageJson.version, baseUrl }
 }
 
+/** Who answers, as clients are told it. */
+export function identityOf({ service: { name, version, baseUrl } }: Pick<ToolParts, 'service'>) {
+  return { name: 'gatehouse', title: name, version, websiteUrl: baseUrl }
+}
+
 /** Something that the caller can mend, told as the result of the call and not as a failure of it. */
 export class ToolProblem extends Error {}
 

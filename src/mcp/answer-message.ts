@@ -1,0 +1,41 @@
+import type { Context } from 'koa'
+
+import type { BearerToken } from '../resource-server/verdict.ts'
+import { fetchRequest, type Message, sendFailure, sendResponse, sendText } from './message.ts'
+import { makePlainAnswers, readPlainRequest } from './plain-requests.ts'
+import { type Exchange, makeToolServer } from './server.ts'
+import type { ToolParts } from './tool.ts'
+
+/** Answers a message whose sender was let in: what is plain at once, and the rest by the SDK. */
+export function makeAnswerMessage(address: string, parts: ToolParts) {
+  const tools = makeToolServer(parts)
+  const answerPlain = makePlainAnswers(parts)
+  return async (ctx: Context, message: Message, caller: BearerToken | undefined): Promise<void> => {
+    const plain = readPlainRequest(ctx.req.headers, message.value)
+    if (plain) {
+      try {
+        return sendText(ctx, await answerPlain(plain, caller))
+      } catch (failure) {
+        return sendFailure(ctx, message, failure)
+      }
+    }
+    const exchange: Exchange = { caller }
+    const request = fetchRequest(ctx, address, message.text)
+    const response = await settle(tools.answer(request, message.value, exchange), request)
+    if (exchange.failure !== undefined) return sendFailure(ctx, message, exchange.failure)
+    if (response) await sendResponse(ctx, response)
+  }
+}
+
+/** The answer, or nothing when the caller hung up meanwhile: there is nobody to tell. */
+async function settle(
+  answering: Promise<Response>,
+  { signal }: Request,
+): Promise<Response | undefined> {
+  try {
+    return await answering
+  } catch (error) {
+    if (signal.aborted) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,141 @@
+import type { IncomingHttpHeaders } from 'node:http'
+
+import { classifyInboundRequest } from '@modelcontextprotocol/server'
+
+import type { BearerToken } from '../resource-server/verdict.ts'
+import { callTool } from './call-tool.ts'
+import { protocolVersions } from './protocol-versions.ts'
+import { identityOf, type Tool, type ToolParts } from './tool.ts'
+import { findTool, listedTools } from './tool-catalogue.ts'
+
+/** A list of tools or a call of one, with nothing about it that needs the SDK to be understood. */
+export type PlainRequest = Asked & { readonly era: Era }
+
+type Era = 'modern' | 'legacy'
+
+type Asked = {
+  readonly id: string | number
+  readonly meta: Record<string, unknown>
+} & (
+  | { readonly method: 'tools/list' }
+  | { readonly method: 'tools/call'; readonly tool: Tool; readonly values: unknown }
+)
+
+/**
+ * Recognizes the two requests of which nearly all traffic consists, in exactly the form in which
+ * clients send them. For each message the SDK makes a request and an answer of the fetch API, a server
+ * and a transport, and checks everything against its schemas several times, which costs more than most
+ * tools. The SDK still tells the generations of the protocol apart here, and whatever is unusual in
+ * any way, right or wrong, is answered by it; `test/mcp-plain-requests.test.ts` holds that both ways
+ * answer with the same bytes.
+ */
+export function readPlainRequest(
+  headers: IncomingHttpHeaders,
+  body: unknown,
+): PlainRequest | undefined {
+  const said = {
+    version: single(headers['mcp-protocol-version']),
+    method: single(headers['mcp-method']),
+    name: single(headers['mcp-name']),
+  }
+  const era = eraOf(said, body)
+  const asked = era && readAsked(body)
+  if (!asked || !Object.keys(asked.meta).every((key) => knownMeta[era].has(key))) return undefined
+  const isNamed = era === 'legacy' || asked.method === 'tools/list' || asked.tool.name === said.name
+  return isNamed ? { ...asked, era } : undefined
+}
+
+interface SaidInHeaders {
+  readonly version: string | undefined
+  readonly method: string | undefined
+  readonly name: string | undefined
+}
+
+/** The generation of a request whose headers and envelope fit each other; nothing for any other. */
+function eraOf({ version, method, name }: SaidInHeaders, body: unknown): Era | undefined {
+  const outcome = classifyInboundRequest({
+    httpMethod: 'POST',
+    body,
+    ...(version !== undefined && { protocolVersionHeader: version }),
+    ...(method !== undefined && { mcpMethodHeader: method }),
+    ...(name !== undefined && { mcpNameHeader: name }),
+  })
+  if (outcome.kind === 'modern') {
+    return version === MODERN && method !== undefined ? 'modern' : undefined
+  }
+  const isAsked = outcome.kind === 'legacy' && outcome.reason === 'no-claim'
+  return isAsked && (version === undefined || LEGACY.has(version)) ? 'legacy' : undefined
+}
+
+const [MODERN, ...older] = protocolVersions
+const LEGACY: ReadonlySet<string> = new Set(older)
+
+const knownMeta: Readonly<Record<Era, ReadonlySet<string>>> = {
+  modern: new Set([
+    'io.modelcontextprotocol/protocolVersion',
+    'io.modelcontextprotocol/clientCapabilities',
+    'io.modelcontextprotocol/clientInfo',
+    'progressToken',
+  ]),
+  legacy: new Set(['progressToken']),
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+function readAsked(body: unknown): Asked | undefined {
+  if (!isRecord(body) || !hasOnly(body, ['jsonrpc', 'id', 'method', 'params'])) return undefined
+  const { id, method, params = {} } = body
+  if (!isToken(id) || !isRecord(params)) return undefined
+  const { _meta: meta = {}, ...rest } = params
+  if (!isRecord(meta) || ('progressToken' in meta && !isToken(meta['progressToken']))) {
+    return undefined
+  }
+  if (method === 'tools/list') return hasOnly(rest, []) ? { id, meta, method } : undefined
+  const call = method === 'tools/call' ? readCall(rest) : undefined
+  return call && { id, meta, ...call }
+}
+
+function readCall(params: Record<string, unknown>) {
+  const { name, arguments: values } = params
+  const tool = findTool(name)
+  if (!tool || !hasOnly(params, ['name', 'arguments'])) return undefined
+  if (values !== undefined && !isRecord(values)) return undefined
+  return { method: 'tools/call', tool, values } as const
+}
+
+function isToken(value: unknown): value is string | number {
+  return typeof value === 'string' || Number.isSafeInteger(value)
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function hasOnly(value: object, names: readonly string[]): boolean {
+  return Object.keys(value).every((name) => names.includes(name))
+}
+
+/**
+ * Answers plain requests, as JSON text.
+ *
+ * @throws what a tool throws that is not for the caller's eyes
+ */
+export function makePlainAnswers(parts: ToolParts) {
+  const meta = JSON.stringify({ 'io.modelcontextprotocol/serverInfo': identityOf(parts) })
+  const modernEnd = `,"_meta":${meta}`
+  // What is listed depends on the token, so that nobody may keep it for another request.
+  const listEnd = `,"resultType":"complete","ttlMs":0,"cacheScope":"private"${modernEnd}`
+  const callEnd = `,"resultType":"complete"${modernEnd}`
+  return async (request: PlainRequest, caller: BearerToken | undefined): Promise<string> => {
+    const end = `,"jsonrpc":"2.0","id":${JSON.stringify(request.id)}}`
+    if (request.method === 'tools/list') {
+      const tools = listedTools(caller).text
+      return `{"result":{"tools":${tools}${request.era === 'modern' ? listEnd : ''}}${end}`
+    }
+    const result = await callTool(request.tool, request.values, { caller, parts })
+    const open = JSON.stringify(result).slice(0, -1)
+    return `{"result":${open}${request.era === 'modern' ? callEnd : ''}}${end}`
+  }
+}
