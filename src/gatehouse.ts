@@ -15,14 +15,16 @@ import { everyRequest } from './http/every-request.ts'
 import { httpRoutes } from './http/routes.ts'
 import { orUnavailable } from './http/storage-guard.ts'
 import { interactionRoutes } from './interaction/routes.ts'
+import { introspectionRoute } from './introspection/routes.ts'
 import { type Keys, openKeys } from './keys/keys.ts'
 import { toolEndpoint } from './mcp/endpoint.ts'
 import { makeDocumentClients } from './metadata-documents/document-clients.ts'
 import { makePeople, type People } from './people/people.ts'
 import { registrationRoutes } from './registration/routes.ts'
 import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
-import { verifierOf } from './resource-server/verdict.ts'
+import { makeVerdicts } from './resource-server/verdict.ts'
 import { openStores, type Stores } from './store/open-stores.ts'
+import { userinfoRoute } from './userinfo/routes.ts'
 
 /** A running service without its socket: stores are open, keys are loaded, timers run. */
 export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
@@ -142,16 +144,20 @@ async function makeParts({ baseUrl, service, integrations, conformance }: Config
     families: grants.families,
     grantSeconds: grants.grantSeconds,
     findGrant: grants.findGrant,
+    findAllowed: grants.findAllowed,
     findPerson: ground.people.findPerson,
-    countUse,
     documentResolution: { enabled: acceptsDocuments, documents, fetch: ground.fetch },
-    resourceMetadataUrl: discovery.metadataUrl('origin'),
   })
-  const { findAccess } = grants
-  const verifyBearer = verifierOf({ ...ground, findAccess, audience: baseUrl, countUse })
+  const { tokens } = authorization
+  const verdicts = makeVerdicts({
+    ...{ ...ground, ...tokens, tokens: tokens.accessTokens, lifetimes },
+    findGrant: grants.findGrant,
+    audience: baseUrl,
+    countUse,
+  })
   const refusals = makeClientRefusals(ground.database)
-  const made = { ownPages, clients, grants, discovery, authorization, verifyBearer, refusals }
-  return { ...ground, ...made, acceptsDocuments }
+  const made = { ownPages, clients, grants, discovery, authorization, refusals }
+  return { ...ground, ...made, ...verdicts, countUse, acceptsDocuments }
 }
 
 type Ring = Awaited<ReturnType<Keys['loadRing']>>
@@ -160,7 +166,7 @@ type Parts = Awaited<ReturnType<typeof makeParts>> & { readonly demoPeople: Demo
 /** The surfaces, and the order in which they see a request; the engine sees what is left of them. */
 function makeSurfaces(config: Config, parts: Parts) {
   const { baseUrl, trustProxy, service } = config
-  const { keys, people, ownPages, clients, discovery, authorization, refusals } = parts
+  const { keys, people, ownPages, clients, grants, discovery, authorization, refusals } = parts
   const common = { ...parts, ...ownPages, baseUrl, serviceName: service.name }
   const member = memberSurface({
     ...common,
@@ -169,9 +175,16 @@ function makeSurfaces(config: Config, parts: Parts) {
     resourceMetadataUrl: discovery.metadataUrl('origin'),
     schemaCacheSeconds: service.documents.cacheSeconds,
   })
+  const { conformance, findClient } = authorization
+  const tokenUse = {
+    ...{ ...common, conformance, findClient, findAllowed: grants.findAllowed },
+    resourceMetadataUrl: discovery.metadataUrl('origin'),
+  }
   // `answers` wraps everything behind it, because the engine's answers pass it on their way out.
   const before = [
     ...everyRequest({ ...common, trustProxy, hear: refusals.hear }),
+    userinfoRoute(tokenUse),
+    introspectionRoute(tokenUse),
     authorization.answers,
     httpRoutes({
       checkStores: parts.ping,

@@ -6,8 +6,10 @@ import { sql } from 'kysely'
 import { tokenRevocation } from 'openid-client'
 
 import type { ServicePolicy } from '../src/config/config.ts'
+import type { AccessFacts } from '../src/grants/access.ts'
 import { paths } from '../src/http/paths.ts'
 import { challengeHeader } from '../src/resource-server/challenge.ts'
+import { type JudgeDependencies, makeJudgeToken } from '../src/resource-server/judge-token.ts'
 import {
   demandScopes,
   makeVerifyBearer,
@@ -45,8 +47,14 @@ const grant = {
 }
 
 interface Changes {
-  readonly find?: VerdictDependencies['tokens']['find']
-  readonly findAccess?: VerdictDependencies['findAccess']
+  readonly find?: JudgeDependencies['tokens']['find']
+  readonly findGrant?: JudgeDependencies['findGrant']
+}
+
+const facts: AccessFacts = {
+  ...{ grant, person, personDisabled: false, roles: ['student'], clientDisabled: false },
+  ...{ clientDeleted: false, isApplication: true, featureOff: false },
+  ...{ family: undefined, callerVersion: 1 },
 }
 
 /** Storage in which everything is as it should be, but for what a case says. */
@@ -61,21 +69,20 @@ function storage(changes: Changes = {}): VerdictDependencies & { readonly calls:
       return call(...values)
     }
   }
-  return {
-    calls,
-    audience: origin,
+  const judgeToken = makeJudgeToken({
+    ...{ audience: origin, now: () => 1, lifetimes },
     tokens: {
       find: counted('token', changes.find ?? (async () => record)),
       whyUnknown: counted('why', async () => 'the token is unknown'),
-      write: async () => {},
     },
-    findAccess: counted(
-      'access',
-      changes.findAccess ??
-        (async () => ({ kind: 'good', grant, person, roles: ['student'] }) as const),
-    ),
-    countUse: (grantId) => calls.push(`use of ${grantId}`),
-  }
+    findRefreshToken: counted('refresh token', async () => undefined),
+    findGrant: counted('access', changes.findGrant ?? (async () => facts)),
+  })
+  return { calls, judgeToken, countUse: (grantId) => calls.push(`use of ${grantId}`) }
+}
+
+const lifetimes = {
+  ...{ refreshTokenSeconds: 60, refreshTokenAbsoluteSeconds: 60, refreshRetrySeconds: 10 },
 }
 
 async function reasonOf(changes: Changes, header = 'Bearer abc'): Promise<string> {
@@ -112,7 +119,7 @@ describe('bearer verdicts', () => {
     await makeVerifyBearer(good)(['Bearer abc'])
     expect(good.calls).to.deep.equal(['token', 'access', 'use of g'])
     const lost = storage({
-      findAccess: async () => ({ kind: 'lost', reason: 'the client is disabled' }),
+      findGrant: async () => ({ ...facts, clientDisabled: true }),
     })
     await makeVerifyBearer(lost)(['Bearer abc'])
     expect(lost.calls).to.deep.equal(['token', 'access'])
@@ -124,18 +131,9 @@ describe('bearer verdicts', () => {
       await reasonOf({ find: async () => undefined }),
       await reasonOf({ find: async () => ({ ...record, exp: 1 }) }),
       await reasonOf({ find: async () => ({ ...record, aud: 'https://else.example' }) }),
-      await reasonOf({
-        findAccess: async () => ({ kind: 'lost', reason: 'the grant does not exist' }),
-      }),
-      await reasonOf({
-        findAccess: async () => ({
-          kind: 'lost',
-          reason: 'the grant is of another person or client',
-        }),
-      }),
-      await reasonOf({
-        findAccess: async () => ({ kind: 'lost', reason: 'the client is disabled' }),
-      }),
+      await reasonOf({ findGrant: async () => undefined }),
+      await reasonOf({ find: async () => ({ ...record, accountId: 'per_amir' }) }),
+      await reasonOf({ findGrant: async () => ({ ...facts, clientDisabled: true }) }),
     ]
     expect(new Set(reasons).size).to.equal(reasons.length)
   })
@@ -177,7 +175,7 @@ describe('bearer verdicts', () => {
     const fail = async () => {
       throw new Error('no answer')
     }
-    for (const changes of [{ find: fail }, { findAccess: fail }]) {
+    for (const changes of [{ find: fail }, { findGrant: fail }]) {
       const verdict = await makeVerifyBearer(storage(changes))(['Bearer abc'])
       expect(verdict.kind).to.equal('unavailable')
     }

@@ -138,14 +138,26 @@ export type FindAccess = (token: TokenOfGrant, scopes: Iterable<string>) => Prom
 
 export function makeFindAccess(findGrant: FindGrant, now: () => number): FindAccess {
   return async (token, scopes) => {
-    const { grantId, accountId, clientId, family: familyId } = token
+    const { grantId, family: familyId } = token
     const facts = await findGrant({ grantId, familyId })
-    const { grant, family } = facts ?? {}
-    if (grant && (grant.personId !== accountId || grant.clientId !== clientId)) {
-      return { kind: 'lost', reason: 'the grant is of another person or client' }
-    }
-    const access = judgeAccess(facts, scopes, now())
-    if (access.kind === 'lost' || familyId === undefined || (family && !family.ended)) return access
-    return { kind: 'lost', reason: 'the token was revoked with its family' }
+    return judgeAccessOf(token, { facts, scopes, nowMs: now() })
   }
+}
+
+/** Concludes what the facts say of one code or token. Pure, as the judgement of its grant is. */
+export function judgeAccessOf(
+  { accountId, clientId, family: familyId }: TokenOfGrant,
+  known: {
+    readonly facts: AccessFacts | undefined
+    readonly scopes: Iterable<string>
+    readonly nowMs: number
+  },
+): Access {
+  const { grant, family } = known.facts ?? {}
+  if (grant && (grant.personId !== accountId || grant.clientId !== clientId)) {
+    return { kind: 'lost', reason: 'the grant is of another person or client' }
+  }
+  const access = judgeAccess(known.facts, known.scopes, known.nowMs)
+  if (access.kind === 'lost' || familyId === undefined || (family && !family.ended)) return access
+  return { kind: 'lost', reason: 'the token was revoked with its family' }
 }

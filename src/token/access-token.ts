@@ -1,10 +1,9 @@
-import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider'
+import type { Adapter, AdapterPayload } from 'oidc-provider'
 
 import type { FamilyStore } from '../grants/family-store.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
 import { sha256 } from '../store/digest.ts'
 import type { StateAdapter, StateStore } from '../store/oauth-state.ts'
-import type { Resources } from './resource-indicators.ts'
 
 /** A model of our own: marks of revoked access tokens, under the digest of the token. */
 const MARKS = 'RevokedAccessToken'
@@ -15,8 +14,8 @@ const ENDED_KEPT_SECONDS = 600
 export type AccessTokens = ReturnType<typeof makeAccessTokens>
 
 /**
- * What becomes of tokens: the exchange of a code, refresh, claims, revocation and introspection are a
- * file each in this folder, and here is the access token. Its records stay for a while after their
+ * What becomes of tokens: the exchange of a code, refresh, claims and revocation are a file
+ * each in this folder, and here is the access token. Its records stay for a while after their
  * end, and a revoked one leaves a mark. To the caller all tokens that are worth nothing are alike;
  * whoever reads the log wants to know whether a client kept using a token that had expired, one that
  * was revoked, or one that this service never issued.
@@ -51,7 +50,6 @@ function keptSeconds({ exp }: AdapterPayload): number {
 
 export interface AccessTokenDependencies {
   readonly state: StateStore
-  readonly resources: Resources
   readonly families: Pick<FamilyStore, 'end'>
   readonly grants: Pick<GrantStore, 'end'>
   /** Writes the access token of a code and begins its family, which uses the code up. */
@@ -59,18 +57,12 @@ export interface AccessTokenDependencies {
   readonly now: () => number
 }
 
-/** Access tokens as the engine is shown them. */
+/** Access tokens as the engine writes and removes them. */
 export function accessTokenAdapter(
   records: StateAdapter,
-  { state, resources, families, grants, completeExchange, now }: AccessTokenDependencies,
-): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
+  { state, families, grants, completeExchange, now }: AccessTokenDependencies,
+): Pick<Adapter, 'upsert' | 'destroy'> {
   return {
-    async find(id) {
-      const stored = await records.find(id)
-      // At its own endpoints the engine would take it for 15 seconds more, as a tolerance of clocks.
-      if (!stored || (Provider.ctx?.oidc !== undefined && isPastEnd(stored))) return undefined
-      return forUserinfo(stored, resources)
-    },
     upsert: async (id, payload) => await completeExchange(id, payload),
     // Its client revokes it, and with it what came of the same exchange (RFC 7009 §2.1).
     async destroy(id) {
@@ -86,14 +78,4 @@ export function accessTokenAdapter(
       ])
     },
   }
-}
-
-/**
- * UserInfo accepts the origin-bound token (design 4). The engine refuses any token with an audience
- * there, so that it is shown one without; the stored token keeps its own.
- */
-function forUserinfo(stored: AdapterPayload, { audience }: Resources): AdapterPayload {
-  if (Provider.ctx?.oidc?.route !== 'userinfo' || stored.aud !== audience) return stored
-  const { aud: _audience, ...unbound } = stored
-  return unbound
 }
