@@ -17,16 +17,18 @@ import { inOrder } from './http/in-order.ts'
 import { httpRoutes } from './http/routes.ts'
 import { orUnavailable } from './http/storage-guard.ts'
 import { interactionRoutes } from './interaction/routes.ts'
+import { introspectionRoute } from './introspection/routes.ts'
 import { type Keys, openKeys } from './keys/keys.ts'
 import { toolEndpoint } from './mcp/endpoint.ts'
 import { makeDocumentClients } from './metadata-documents/document-clients.ts'
 import { makePeople, type People } from './people/people.ts'
 import { registrationRoutes } from './registration/routes.ts'
 import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
-import { makeVerifyBearer } from './resource-server/verdict.ts'
+import { makeVerdicts } from './resource-server/verdict.ts'
 import { openStores, type Stores } from './store/open-stores.ts'
 import { makeAccessTokens } from './token/access-token.ts'
 import { makeTokenValues } from './token/token-values.ts'
+import { userinfoRoute } from './userinfo/routes.ts'
 
 /** A running service without its socket: stores are open, keys are loaded, timers run. */
 export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
@@ -150,13 +152,13 @@ async function makeParts({ baseUrl, service, integrations, conformance }: Config
     families: grants.families,
     grantSeconds: grants.grantSeconds,
     findGrant: grants.findGrant,
+    findAllowed: grants.findAllowed,
     findPerson: ground.people.findPerson,
-    countUse,
     documentResolution: { enabled: acceptsDocuments, documents, fetch: ground.fetch },
-    resourceMetadataUrl: discovery.metadataUrl('origin'),
   })
-  const { now } = ground
-  const verifyBearer = makeVerifyBearer({ tokens: accessTokens, audience: baseUrl, countUse, now })
+  const { findRefreshToken } = authorization
+  const judging = { ...ground, lifetimes, findRefreshToken, audience: baseUrl, countUse }
+  const verdicts = makeVerdicts({ ...judging, tokens: accessTokens })
   const refusals = makeClientRefusals(ground.database)
   const { refreshTokenAbsoluteSeconds, accessTokenSeconds } = lifetimes
   const cleanUp = makeCleanUp({
@@ -164,8 +166,8 @@ async function makeParts({ baseUrl, service, integrations, conformance }: Config
     runSeconds: service.storage.sweepSeconds,
     keeping: { tokensLiveSeconds: refreshTokenAbsoluteSeconds + accessTokenSeconds },
   })
-  const made = { ownPages, clients, grants, discovery, authorization, verifyBearer, refusals }
-  return { ...ground, ...made, cleanUp, acceptsDocuments }
+  const made = { ownPages, clients, grants, discovery, authorization, refusals }
+  return { ...ground, ...made, ...verdicts, cleanUp, countUse, acceptsDocuments }
 }
 
 type Ring = Awaited<ReturnType<Keys['loadRing']>>
@@ -174,7 +176,7 @@ type Parts = Awaited<ReturnType<typeof makeParts>> & { readonly demoPeople: Demo
 /** The surfaces, and the order in which they see a request; the engine sees what is left of them. */
 function makeSurfaces(config: Config, parts: Parts) {
   const { baseUrl, trustProxy, service } = config
-  const { keys, people, ownPages, clients, discovery, authorization, refusals } = parts
+  const { keys, people, ownPages, clients, grants, discovery, authorization, refusals } = parts
   const common = { ...parts, ...ownPages, baseUrl, serviceName: service.name }
   const member = memberSurface({
     ...common,
@@ -183,9 +185,16 @@ function makeSurfaces(config: Config, parts: Parts) {
     resourceMetadataUrl: discovery.metadataUrl('origin'),
     schemaCacheSeconds: service.documents.cacheSeconds,
   })
+  const { conformance, findClient } = authorization
+  const tokenUse = {
+    ...{ ...common, conformance, findClient, findAllowed: grants.findAllowed },
+    resourceMetadataUrl: discovery.metadataUrl('origin'),
+  }
   const first = everyRequest({ ...common, trustProxy, hear: refusals.hear })
   // `answers` wraps everything behind it, because the engine's answers pass it on their way out.
   const before = [
+    userinfoRoute(tokenUse),
+    introspectionRoute(tokenUse),
     authorization.answers,
     httpRoutes({
       checkStores: parts.ping,

@@ -75,7 +75,12 @@ withDatabases('grants and applications', (open) => {
   const allowing = (...scopes: string[]) => ({ allowed: { openid: { scope: scopes.join(' ') } } })
   const begin = async (id: string) =>
     await makeFamilyStore(database).begin({
-      ...{ id, grantId: 'g1', seed: 'seed', token: { scopes: ['openid'], bound: true, refreshes: true } },
+      ...{
+        id,
+        grantId: 'g1',
+        seed: 'seed',
+        token: { scopes: ['openid'], bound: true, refreshes: true },
+      },
       ...{ startedAt: clock, issuedAt: clock, keptUntil: clock + EXPIRY_DAYS * DAY_MS },
     })
   const makeStore = () => makeGrantStore({ database, grantSeconds, now: time })

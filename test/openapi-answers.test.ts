@@ -278,6 +278,10 @@ describe('openapi.json, against real answers', () => {
       const { access_token } = await obtain(url, { authorization: { scope: 'account:read' } })
       return posted(postForm(url + paths.userinfo, {}, bearer(access_token)))
     })
+    describes('POST of JSON', 415, (url) => posted(postJson(url + paths.userinfo)))
+    describes('POST of too much', 413, (url) =>
+      posted(postForm(url + paths.userinfo, { access_token: 'x'.repeat(100_000) })),
+    )
   })
 
   describe('POST /api/oauth/introspect', () => {
@@ -303,6 +307,8 @@ describe('openapi.json, against real answers', () => {
     describes('no token', 400, (url) => post(url, paths.introspection, asResourceServer))
     describes('no client', 401, (url) => post(url, paths.introspection, { token: 'x' }))
     describes('a wrong secret', 401, (url) => seen(introspect(url, 'x', { client_secret: 'x' })))
+    describes('JSON', 415, (url) => seen(postJson(url + paths.introspection)))
+    describes('too much', 413, (url) => seen(introspect(url, 'x'.repeat(100_000))))
   })
 
   describe('POST /api/oauth/revoke', () => {

@@ -6,8 +6,10 @@ import { sql } from 'kysely'
 import { tokenRevocation } from 'openid-client'
 
 import type { ServicePolicy } from '../src/config/config.ts'
+import type { AccessFacts } from '../src/grants/access.ts'
 import { paths } from '../src/http/paths.ts'
 import { challengeHeader } from '../src/resource-server/challenge.ts'
+import { type JudgeDependencies, makeJudgeToken } from '../src/resource-server/judge-token.ts'
 import {
   demandScopes,
   makeVerifyBearer,
@@ -45,8 +47,15 @@ const grant = {
 }
 
 interface Changes {
-  readonly find?: VerdictDependencies['tokens']['find']
-  readonly findAccess?: VerdictDependencies['findAccess']
+  readonly record?: Readonly<Record<string, unknown>>
+  readonly facts?: Partial<AccessFacts> | 'none'
+  readonly find?: JudgeDependencies['tokens']['find']
+}
+
+const facts: AccessFacts = {
+  ...{ grant, person, personDisabled: false, roles: ['student'], clientDisabled: false },
+  ...{ clientDeleted: false, isApplication: true, featureOff: false },
+  ...{ family: undefined, callerVersion: 1 },
 }
 
 /** Storage in which everything is as it should be, but for what a case says. */
@@ -61,21 +70,20 @@ function storage(changes: Changes = {}): VerdictDependencies & { readonly calls:
       return call(...values)
     }
   }
-  return {
-    calls,
-    audience: origin,
-    tokens: {
-      find: counted('token', changes.find ?? (async () => record)),
-      whyUnknown: counted('why', async () => 'the token is unknown'),
-      write: async () => {},
-    },
-    findAccess: counted(
-      'access',
-      changes.findAccess ??
-        (async () => ({ kind: 'good', grant, person, roles: ['student'] }) as const),
-    ),
-    countUse: (grantId) => calls.push(`use of ${grantId}`),
+  const found = {
+    record: { ...record, ...changes.record },
+    facts: changes.facts === 'none' ? undefined : { ...facts, ...changes.facts },
   }
+  const judgeToken = makeJudgeToken({
+    ...{ audience: origin, now: () => 1, lifetimes },
+    tokens: { find: counted('token', changes.find ?? (async () => found)) },
+    findRefreshToken: counted('refresh token', async () => undefined),
+  })
+  return { calls, judgeToken, countUse: (grantId) => calls.push(`use of ${grantId}`) }
+}
+
+const lifetimes = {
+  ...{ refreshTokenSeconds: 60, refreshTokenAbsoluteSeconds: 60, refreshRetrySeconds: 10 },
 }
 
 async function reasonOf(changes: Changes, header = 'Bearer abc'): Promise<string> {
@@ -107,43 +115,34 @@ describe('bearer verdicts', () => {
     expect(tokens.calls).to.deep.equal([])
   })
 
-  it('asks the token first, then its access, and counts the use of what is good only', async () => {
+  it('asks once, for the token and its access, and counts the use of what is good only', async () => {
     const good = storage()
     await makeVerifyBearer(good)(['Bearer abc'])
-    expect(good.calls).to.deep.equal(['token', 'access', 'use of g'])
-    const lost = storage({
-      findAccess: async () => ({ kind: 'lost', reason: 'the client is disabled' }),
-    })
+    expect(good.calls).to.deep.equal(['token', 'use of g'])
+    const lost = storage({ facts: { clientDisabled: true } })
     await makeVerifyBearer(lost)(['Bearer abc'])
-    expect(lost.calls).to.deep.equal(['token', 'access'])
+    expect(lost.calls).to.deep.equal(['token'])
   })
 
   it('tells the faults of a token apart in its reason, and not in what the caller is told', async () => {
     const reasons = [
       await reasonOf({}, ''),
       await reasonOf({ find: async () => undefined }),
-      await reasonOf({ find: async () => ({ ...record, exp: 1 }) }),
-      await reasonOf({ find: async () => ({ ...record, aud: 'https://else.example' }) }),
-      await reasonOf({
-        findAccess: async () => ({ kind: 'lost', reason: 'the grant does not exist' }),
-      }),
-      await reasonOf({
-        findAccess: async () => ({
-          kind: 'lost',
-          reason: 'the grant is of another person or client',
-        }),
-      }),
-      await reasonOf({
-        findAccess: async () => ({ kind: 'lost', reason: 'the client is disabled' }),
-      }),
+      await reasonOf({ record: { exp: 0 } }),
+      await reasonOf({ record: { aud: 'https://else.example' } }),
+      await reasonOf({ facts: 'none' }),
+      await reasonOf({ record: { accountId: 'per_amir' } }),
+      await reasonOf({ facts: { clientDisabled: true } }),
+      await reasonOf({ record: { family: 'f' } }),
     ]
     expect(new Set(reasons).size).to.equal(reasons.length)
   })
 
   it('takes neither an unbound token nor one bound to several origins', async () => {
     for (const audience of [undefined, [origin], [origin, 'https://else.example'], `${origin}/`]) {
-      const find = async () => ({ ...record, aud: audience as string })
-      expect(await reasonOf({ find })).to.equal('the token was issued for another origin')
+      expect(await reasonOf({ record: { aud: audience } })).to.equal(
+        'the token was issued for another origin',
+      )
     }
   })
 
@@ -173,14 +172,12 @@ describe('bearer verdicts', () => {
     expect(verdict.kind).to.equal('invalid')
   })
 
-  it('reaches no verdict when either of the two questions fails [Errors 7]', async () => {
+  it('reaches no verdict when the question fails [Errors 7]', async () => {
     const fail = async () => {
       throw new Error('no answer')
     }
-    for (const changes of [{ find: fail }, { findAccess: fail }]) {
-      const verdict = await makeVerifyBearer(storage(changes))(['Bearer abc'])
-      expect(verdict.kind).to.equal('unavailable')
-    }
+    const verdict = await makeVerifyBearer(storage({ find: fail }))(['Bearer abc'])
+    expect(verdict.kind).to.equal('unavailable')
   })
 
   it('names every scope that is needed when one is missing', async () => {

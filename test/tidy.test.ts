@@ -41,6 +41,8 @@ const mayImport: Record<string, readonly string[]> = {
     'token',
     'views',
   ],
+  userinfo: ['clients', 'grants', 'http', 'resource-server', 'scopes', 'token'],
+  introspection: ['clients', 'http', 'resource-server'],
   interaction: ['http', 'people', 'scopes', 'sites', 'views'],
   discovery: ['http', 'scopes'],
   graphql: ['http', 'member', 'resource-server', 'scopes', 'store', 'views'],
@@ -67,7 +69,7 @@ const mayImport: Record<string, readonly string[]> = {
 
 /** As many imports as one file may have; the composition root knows more. */
 const IMPORTS_MAX = 15
-const IMPORTS_OF_THE_ROOT_MAX = 25
+const IMPORTS_OF_THE_ROOT_MAX = 26
 
 const root = join(import.meta.dirname, '..')
 const files = globSync('{src,views}/**/*.ts', { cwd: root })

@@ -33,13 +33,11 @@ export type AuthorizationServerPorts = Omit<Needed, Made | 'conformance'> & {
   readonly conformance: ConformanceSettings | undefined
   readonly values: TokenValues
   readonly accessTokens: AccessTokens
-  /** Address of the protected-resource metadata, for challenges (RFC 9728 §5.1). */
-  readonly resourceMetadataUrl: string
 }
 
 /** The authorization server: the engine, and what stands before it and after it. */
 export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
-  const { baseUrl, resourceMetadataUrl, database, grants, logger, now } = ports
+  const { baseUrl, database, grants, logger, now } = ports
   const conformance = ports.conformance && (await makeConformanceProfile(ports.conformance))
   if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
   const resources = makeResources(baseUrl, [paths.mcp, paths.graphql])
@@ -47,18 +45,26 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
   const findGrant = grantOncePerRequest(ports.findGrant)
   const findAccess = makeFindAccess(findGrant, now)
   const clients = { find: oncePerRequest(ports.clients.find) }
+  const findKeptClient = makeKeptClients(clients, database, now)
   const tokens = makeTokens(ports, findGrant)
   const exchange = makeExchange({ ...ports, ...tokens, resources })
   const needed = {
     ...{ ...ports, ...tokens, conformance, resources, findGrant, findAccess, clients, exchange },
-    findKeptClient: makeKeptClients(clients, database, now),
+    findKeptClient,
     completeExchange: exchange.complete,
     listHeldSites: oncePerRequest((personId: string) => listHeldSites(database, personId)),
   }
   const adapter = engineAdapter(needed)
   return {
     /** What happens to the answers of the engine on their way out. */
-    answers: engineAnswers(resourceMetadataUrl, exchange.firstTokens),
+    answers: engineAnswers(exchange.firstTokens),
+    /** How refresh tokens are found, for whoever judges them. */
+    findRefreshToken: tokens.findRefreshToken,
+    /** Finds a client that authenticates, one of the conformance suite included. */
+    findClient: async (clientId: string, version?: number) =>
+      conformance?.findClient(clientId) ?? (await findKeptClient(clientId, version))?.client,
+    /** What the suite's clients are told of people, while the conformance profile is on. */
+    conformance,
     /** What happens to the requests of a browser before the engine reads them. */
     requests: authorizationRequests(resources, conformance),
     /**

@@ -1,6 +1,7 @@
 import { exportJWK, generateKeyPair } from 'jose'
 import type { ClientMetadata, Configuration, JWK } from 'oidc-provider'
 
+import type { AuthenticatingClient } from '../clients/authenticate-client.ts'
 import { digestSecret } from '../clients/secret.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import type { SuiteClaims } from '../token/claims.ts'
@@ -22,11 +23,17 @@ export interface ConformanceSettings extends Pick<SuiteClaims, 'claims'> {
 /** Scopes that only the suite knows; for every other client they are unknown and are ignored. */
 export const conformanceScopes = ['address', 'phone', 'offline_access']
 
-const profileClaims = [
-  ...['name', 'given_name', 'family_name', 'middle_name', 'nickname', 'preferred_username'],
-  ...['profile', 'picture', 'website', 'gender', 'birthdate', 'zoneinfo', 'locale', 'updated_at'],
-  ...['org_id', 'roles'],
-]
+const suiteClaims = {
+  openid: ['sub'],
+  profile: [
+    ...['name', 'given_name', 'family_name', 'middle_name', 'nickname', 'preferred_username'],
+    ...['profile', 'picture', 'website', 'gender', 'birthdate', 'zoneinfo', 'locale', 'updated_at'],
+    ...['org_id', 'roles'],
+  ],
+  email: ['email', 'email_verified'],
+  address: ['address'],
+  phone: ['phone_number', 'phone_number_verified'],
+}
 
 /**
  * The conformance profile (design 26): what the OpenID Foundation's suite demands against the
@@ -39,6 +46,7 @@ export async function makeConformanceProfile(settings: ConformanceSettings) {
   const { suiteBaseUrl, alias, clients, claims } = settings
   const { privateKey } = await generateKeyPair('RS256', { extractable: true })
   const suite = `${suiteBaseUrl}/test/a/${alias}`
+  const covered = new Map(clients.map((client) => [client.client_id, client]))
   return {
     claims,
     clients: clients.map(
@@ -60,8 +68,21 @@ export async function makeConformanceProfile(settings: ConformanceSettings) {
       alg: 'RS256',
       use: 'sig',
     } as JWK,
-    covers: (clientId: string | undefined) =>
-      clients.some(({ client_id }) => client_id === clientId),
+    claimsByScope: suiteClaims,
+    covers: (clientId: string | undefined) => covered.has(clientId ?? ''),
+    /** A client of the suite, as far as who it is is concerned. */
+    findClient(clientId: string): AuthenticatingClient | undefined {
+      const client = covered.get(clientId)
+      return (
+        client && {
+          clientId,
+          origin: 'integration',
+          authMethod: 'client_secret_post',
+          state: 'active',
+          secretDigests: [digestSecret(client.client_secret)],
+        }
+      )
+    },
   }
 }
 
@@ -72,13 +93,7 @@ export function overlay(configuration: Configuration, profile: ConformanceProfil
     clients: profile.clients,
     jwks: { keys: [...(configuration.jwks?.keys ?? []), profile.publishedKey] },
     scopes: [...scopeNames(), ...conformanceScopes],
-    claims: {
-      ...configuration.claims,
-      profile: profileClaims,
-      email: ['email', 'email_verified'],
-      address: ['address'],
-      phone: ['phone_number', 'phone_number_verified'],
-    },
+    claims: { ...configuration.claims, ...profile.claimsByScope },
     clientAuthMethods: ['none', 'client_secret_post', 'client_secret_basic'],
     enabledJWA: { idTokenSigningAlgValues: ['ES256', 'RS256'] },
     pkce: {

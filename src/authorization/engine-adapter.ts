@@ -1,9 +1,10 @@
-import { type Adapter, type AdapterFactory, Provider } from 'oidc-provider'
+import { type Adapter, type AdapterFactory, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 
 import { toClientMetadata } from '../clients/client-metadata.ts'
 import type { ClientFinder } from '../clients/find-client.ts'
 import type { FindKeptClient } from '../clients/kept-clients.ts'
 import type { FindGrant } from '../grants/access.ts'
+import type { FindAllowed } from '../grants/find-allowed.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
 import type { StateStore } from '../store/oauth-state.ts'
 import { type AccessTokenAdapterDependencies, accessTokenAdapter } from '../token/access-token.ts'
@@ -19,10 +20,11 @@ export interface EngineAdapterDependencies extends Omit<AccessTokenAdapterDepend
   readonly clients: ClientFinder
   readonly findKeptClient: FindKeptClient
   readonly findGrant: FindGrant
+  readonly findAllowed: FindAllowed
   readonly findPresented: FindPresented
   readonly findRefreshToken: FindRefreshToken
   readonly exchange: Pick<Exchange, 'codeAdapter'>
-  readonly grants: Pick<GrantStore, 'adopt' | 'end'>
+  readonly grants: Pick<GrantStore, 'end'>
   readonly lifetimes: RefreshTokenLifetimes
 }
 
@@ -44,13 +46,14 @@ export function engineAdapter(dependencies: EngineAdapterDependencies): AdapterF
 }
 
 function rulesOf(model: string, dependencies: EngineAdapterDependencies): Partial<Adapter> {
-  const { state, findGrant, grants, findRefreshToken, lifetimes, exchange, now } = dependencies
+  const { state, findGrant, findAllowed, grants, findRefreshToken } = dependencies
+  const { lifetimes, exchange, now } = dependencies
   const records = state.adapterFor(model)
   switch (model) {
     case 'Client':
       return { find: clientFinder(dependencies) }
     case 'Grant':
-      return grantAdapter(findGrant, grants, records)
+      return grantAdapter(findGrant, findAllowed, grants)
     case 'AccessToken':
       return accessTokenAdapter(records, dependencies)
     case 'AuthorizationCode':
@@ -62,18 +65,13 @@ function rulesOf(model: string, dependencies: EngineAdapterDependencies): Partia
   }
 }
 
-function clientFinder({
-  clients,
-  findKeptClient,
-  findPresented,
-}: EngineAdapterDependencies): Adapter['find'] {
+function clientFinder(dependencies: EngineAdapterDependencies): Adapter['find'] {
+  const { clients } = dependencies
   return async (clientId) => {
     const { ctx } = Provider
     const route = ctx?.oidc?.route ?? ''
-    if (ctx && /^(token|revocation|introspection|userinfo)$/.test(route)) {
-      const facts = route === 'token' ? (await findPresented(ctx, clientId)).facts : undefined
-      return (await findKeptClient(clientId, facts?.callerVersion))?.metadata
-    }
+    if (ctx && /^(token|revocation)$/.test(route))
+      return await findCaller(ctx, clientId, dependencies)
     const client = await clients.find(clientId, mayFetchDocument())
     // A deleted client keeps authenticating at the token endpoint, where its refresh tokens have to
     // be answered with invalid_grant; nobody is sent to an address that it once registered.
@@ -81,4 +79,14 @@ function clientFinder({
     if (!client || (client.state === 'deleted' && sendsPeople)) return undefined
     return toClientMetadata(client)
   }
+}
+
+/** A client that authenticates. What a token request presents says whether what is kept is still true. */
+async function findCaller(
+  ctx: KoaContextWithOIDC,
+  clientId: string,
+  { findKeptClient, findPresented }: EngineAdapterDependencies,
+) {
+  const facts = ctx.oidc.route === 'token' ? (await findPresented(ctx, clientId)).facts : undefined
+  return (await findKeptClient(clientId, facts?.callerVersion))?.metadata
 }

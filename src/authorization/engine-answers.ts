@@ -10,36 +10,31 @@ import type { Exchange } from '../token/authorization-code.ts'
  * What changes in the engine's answers on their way out: where the specification or a design decision
  * wants something that no setting of the engine gives.
  */
-export function engineAnswers(
-  resourceMetadataUrl: string,
-  firstTokens: Exchange['firstTokens'],
-): Middleware {
+export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware {
   return async (ctx, next) => {
     await next()
     const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
     if (!oidc) return
-    settleSignedToken(ctx, oidc)
+    settleSignedToken(ctx)
     // The engine's own values are known to nobody (token/authorization-code.ts).
-    if (ctx.status === 200 && oidc.route === 'token')
+    if (ctx.status === 200 && oidc.route === 'token') {
       Object.assign(ctx.body ?? {}, firstTokens(ctx))
+    }
     settleFailure(ctx)
-    if (oidc.route === 'userinfo') pointToMetadata(ctx, resourceMetadataUrl)
-    if (oidc.route === 'introspection') demandAuthentication(ctx, oidc)
     admitFormTarget(ctx, oidc)
   }
 }
 
 /**
- * The engine answers 400 to whatever looks like a JWT. Our tokens are opaque, so that it is a token
- * which is unknown here: inactive (RFC 7662 §2.2), and revoked already (RFC 7009 §2.2; design 14). A
- * resource server that passes on what a stranger sent it must not take that for a fault.
+ * The engine answers 400 to a revocation of whatever looks like a JWT. Our tokens are opaque, so that
+ * it is a token which is unknown here, and revoked already (RFC 7009 §2.2; design 14).
  */
-function settleSignedToken(ctx: Context, { route }: KoaContextWithOIDC['oidc']): void {
+function settleSignedToken(ctx: Context): void {
   if (errorOf(ctx.body) !== 'unsupported_token_type') return
   ctx.status = 200
   // What the body is follows from the new one.
   ctx.remove('Content-Type')
-  ctx.body = route === 'introspection' ? { active: false } : ''
+  ctx.body = ''
 }
 
 function settleFailure(ctx: Context): void {
@@ -58,23 +53,6 @@ function settleFailure(ctx: Context): void {
 
 function errorOf(body: unknown): string | undefined {
   return typeof body === 'object' && body && 'error' in body ? String(body.error) : undefined
-}
-
-function pointToMetadata(ctx: Context, resourceMetadataUrl: string): void {
-  const challenge = ctx.response.get('WWW-Authenticate')
-  if (challenge)
-    ctx.set('WWW-Authenticate', `${challenge}, resource_metadata="${resourceMetadataUrl}"`)
-}
-
-/** RFC 7662 §2.3: without client authentication the answer is 401; the engine says 400. */
-function demandAuthentication(ctx: Context, oidc: KoaContextWithOIDC['oidc']): void {
-  if (ctx.status !== 400 || oidc.client) return
-  ctx.status = 401
-  ctx.set('WWW-Authenticate', `Basic realm="${oidc.issuer}"`)
-  ctx.body = {
-    error: 'invalid_client',
-    error_description: 'introspection needs client authentication',
-  }
 }
 
 /**

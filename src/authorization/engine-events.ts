@@ -9,8 +9,6 @@ import { logFields, requestIdOf } from '../http/request-log.ts'
 const errorEvents = [
   'authorization.error',
   'grant.error',
-  'userinfo.error',
-  'introspection.error',
   'revocation.error',
   'end_session.error',
   'end_session_confirm.error',

@@ -5,6 +5,7 @@ import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider'
 import type { FindGrant, Grant } from '../grants/access.ts'
 import type { Allowed } from '../grants/allowed.ts'
 import type { EndReason } from '../grants/end-grants.ts'
+import type { FindAllowed } from '../grants/find-allowed.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
 import { promptPages } from '../http/paths.ts'
 
@@ -17,11 +18,10 @@ const [interactions = ''] = promptPages.login.split(':')
  */
 export type EngineGrant = InstanceType<Provider['Grant']>
 
-/** @param former where the version before kept the engine's half of a grant: in the OAuth state */
 export function grantAdapter(
   findGrant: FindGrant,
-  grants: Pick<GrantStore, 'adopt' | 'end'>,
-  former: Pick<Adapter, 'find'>,
+  findAllowed: FindAllowed,
+  grants: Pick<GrantStore, 'end'>,
 ): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
   return {
     async find(id) {
@@ -29,11 +29,8 @@ export function grantAdapter(
       // To continue an ended grant would bring its old tokens back to life. Where a token is used it
       // is shown, so that the answer to the token's access, and the log, can say why it ended.
       if (!grant || (grant.endedBecause !== undefined && asksPerson())) return undefined
-      if (grant.allowed) return payloadOf(grant, grant.allowed)
-      const payload = grant.endedBecause === undefined && (await former.find(id))
-      if (!payload) return undefined
-      await grants.adopt(id, allowedIn(payload))
-      return payloadOf(grant, allowedIn(payload))
+      const allowed = await findAllowed(grant)
+      return allowed && payloadOf(grant, allowed)
     },
     upsert: async () => {
       throw new Error('the engine writes no grants')
@@ -42,11 +39,6 @@ export function grantAdapter(
       await grants.end({ id }, endReason())
     },
   }
-}
-
-/** What the engine keeps of a grant, whatever else stands in its record. */
-export function allowedIn({ openid, resources, rejected }: EngineGrant | AdapterPayload): Allowed {
-  return JSON.parse(JSON.stringify({ openid, resources, rejected }))
 }
 
 /** 256 bits in the form of the engine's own ids. */

@@ -2,13 +2,14 @@ import type { Context } from 'koa'
 import { errors, type InteractionResults, type Provider } from 'oidc-provider'
 
 import { type ClientFacts, factsOf } from '../clients/client-metadata.ts'
+import { allowedIn } from '../grants/find-allowed.ts'
 import type { GrantStore, NewGrant } from '../grants/grant-store.ts'
 import { interactionGone } from '../http/errors.ts'
 import { paths } from '../http/paths.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import type { HeldSite } from '../sites/site-choice.ts'
 import { claimsByScope } from '../token/claims.ts'
-import { allowedIn, newGrantId } from './engine-grant.ts'
+import { newGrantId } from './engine-grant.ts'
 import { PASSWORD_ACR } from './provider.ts'
 
 /** The engine's interactions in the words of the pages (`interaction/pending-interaction.ts`). */

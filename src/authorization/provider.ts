@@ -9,7 +9,6 @@ import { compareSecretsByDigest, extraClientProperties } from '../clients/client
 import { addressOf, paths, promptPages } from '../http/paths.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import { type ClaimsDependencies, claimsByScope, makeFindAccount } from '../token/claims.ts'
-import { maySeeToken } from '../token/introspection.ts'
 import { type Resources, resourceIndicators } from '../token/resource-indicators.ts'
 import { mayRevokeToken } from '../token/revocation.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
@@ -179,7 +178,9 @@ function features(dependencies: ProviderDependencies): Configuration['features']
     pushedAuthorizationRequests: { enabled: false },
     claimsParameter: { enabled: true },
     revocation: { enabled: true, allowedPolicy: mayRevokeToken },
-    introspection: { enabled: true, allowedPolicy: maySeeToken(dependencies) },
+    // UserInfo and introspection are answered by routes of our own, before the engine's. It keeps
+    // them on, for discovery and for `claims.userinfo`, and would tell nobody anything.
+    introspection: { enabled: true, allowedPolicy: () => false },
     rpInitiatedLogout: {
       enabled: true,
       logoutSource: renderSignOut,

@@ -3,7 +3,7 @@ import type { ClientMetadata } from 'oidc-provider'
 
 import { compiled, type Valued } from '../store/compiled.ts'
 import type { Database } from '../store/database.ts'
-import type { Client } from './client.ts'
+import { type Client, canBeClientId } from './client.ts'
 import { toClientMetadata } from './client-metadata.ts'
 import type { ClientFinder } from './find-client.ts'
 import { isLoopbackClientId } from './loopback-clients.ts'
@@ -37,6 +37,7 @@ export function makeKeptClients(
   const kept = new LRUCache<string, KeptClient & { readonly version: number }>({ max: CLIENTS_MAX })
   const readVersion = versionReader(database)
   return async (clientId, version) => {
+    if (!canBeClientId(clientId)) return undefined
     if (!isVersioned(clientId)) {
       const client = await clients.find(clientId)
       return client && { client, metadata: toClientMetadata(client) }

@@ -70,7 +70,10 @@ export function tokenPaths(facts: ServiceFacts) {
     [paths.token]: { post: issueTokens(facts) },
     [paths.userinfo]: {
       get: userinfo('getUserinfo', 'Who signed in'),
-      post: userinfo('postUserinfo', 'The same by POST (OpenID Connect Core §5.3.1)'),
+      post: {
+        ...userinfo('postUserinfo', 'The same by POST (OpenID Connect Core §5.3.1)', unread),
+        requestBody: { required: false, content: form(open({ 'access_token?': text })) },
+      },
     },
     [paths.introspection]: {
       post: byClient({
@@ -80,6 +83,8 @@ export function tokenPaths(facts: ServiceFacts) {
         description:
           'A registered resource server sees every token of this origin, a client its own; for all others a token is not active.',
         answer: privateAnswer('The token, or that it is not active.', introspection),
+        refused: refusal('The request is malformed.', { errors: ['invalid_request'] }),
+        others: unread,
       }),
     },
     [paths.revocation]: {
@@ -133,7 +138,10 @@ function issueTokens({ baseUrl }: ServiceFacts) {
   })
 }
 
-function userinfo(operationId: string, summary: string) {
+/** What our own two routes say of a body that they do not read. */
+const unread = { 413: shared('TooLarge'), 415: shared('UnsupportedMediaType') }
+
+function userinfo(operationId: string, summary: string, others: Operation['responses'] = {}) {
   return {
     operationId,
     summary,
@@ -147,6 +155,7 @@ function userinfo(operationId: string, summary: string) {
       }),
       401: shared('InvalidToken'),
       403: shared('InsufficientScope'),
+      ...others,
       ...faults,
     },
   }
@@ -169,13 +178,17 @@ function byClient({
   fields,
   answer,
   refused,
+  others = {},
   ...described
-}: Described & { readonly fields: Schema } & Readonly<Record<'answer' | 'refused', Answer>>) {
+}: Described & {
+  readonly fields: Schema
+  readonly others?: Operation['responses']
+} & Readonly<Record<'answer' | 'refused', Answer>>) {
   return {
     ...described,
     tags,
     security: [{}, { clientSecretBasic: [] }],
     requestBody: { required: true, content: form(fields) },
-    responses: { 200: answer, 400: refused, 401: shared('InvalidClient'), ...faults },
+    responses: { 200: answer, 400: refused, 401: shared('InvalidClient'), ...others, ...faults },
   }
 }

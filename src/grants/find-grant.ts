@@ -52,8 +52,12 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
       row.integration_disabled_at !== null ||
       row.document_review === 'blocked' ||
       !admitted.admitsOrigin(row.client_id),
-    // A platform exists in the configuration only, so that one which is not listed was removed.
-    clientDeleted: row.app_deleted_at !== null || !listed,
+    // A platform exists in the configuration only, so that one which is not listed was removed; an
+    // application exists as a row.
+    clientDeleted:
+      row.app_deleted_at !== null ||
+      !listed ||
+      (row.client_origin === 'site' && row.app_client_id === null),
     featureOff: row.app_site_id !== null && row.feature_enabled_at === null,
     family: familyOf(row),
     callerVersion: row.caller_version ?? 0,

@@ -8,6 +8,8 @@ import { logFields, requestIdOf } from './request-log.ts'
 export interface ErrorBody {
   readonly error: string
   readonly error_description?: string | undefined
+  /** The scopes that are missing (RFC 6750 §3.1). */
+  readonly scope?: string | undefined
 }
 
 /**
@@ -33,13 +35,24 @@ export function errorHandler(): Middleware {
 
 /** Answers with an error as JSON, or as a page when a person is reading. */
 export function sendError(ctx: Context, status: number, body: ErrorBody): void {
-  ctx.status = status
-  ctx.set('Cache-Control', 'no-store')
-  logFields(ctx).error = body.error
-  if (status === 503) ctx.set('Retry-After', RETRY_AFTER_SECONDS)
+  setError(ctx, status, body)
   // JSON comes first, so that a client which accepts anything gets the machine's answer.
   if (ctx.accepts('json', 'html') === 'html') sendErrorPage(ctx, body)
   else ctx.body = body
+}
+
+/** Answers a program with an error, whatever it accepts. Its line of the log says why, if nothing did. */
+export function sendJsonError(ctx: Context, status: number, body: ErrorBody): void {
+  setError(ctx, status, body)
+  logFields(ctx).detail ??= body.error_description
+  ctx.body = body
+}
+
+function setError(ctx: Context, status: number, { error }: ErrorBody): void {
+  ctx.status = status
+  ctx.set('Cache-Control', 'no-store')
+  logFields(ctx).error = error
+  if (status === 503) ctx.set('Retry-After', RETRY_AFTER_SECONDS)
 }
 
 /** Answers with the error page; the status stands already. */
@@ -63,7 +76,8 @@ export function faultBody(ctx: Context): ErrorBody {
 /** Seconds after which a caller may try again when storage was out of reach. */
 export const RETRY_AFTER_SECONDS = '1'
 
-function answerFor(error: unknown, ctx: Context): { status: number; body: ErrorBody } {
+/** What an error is answered with; the line of the request says what the caller is not told. */
+export function answerFor(error: unknown, ctx: Context): { status: number; body: ErrorBody } {
   if (isRefusal(error)) {
     const { statusCode, error: code, error_description, error_detail, cause } = error
     Object.assign(logFields(ctx), {

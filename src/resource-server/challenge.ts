@@ -1,7 +1,10 @@
 /** What a protected resource demands, in the words of RFC 6750 §3. */
 export interface Challenge {
-  readonly error: 'invalid_token' | 'insufficient_scope'
-  readonly description: string
+  /** Who protects the resource, where that is said. */
+  readonly realm?: string
+  /** Left out when no token came with the request (RFC 6750 §3.1). */
+  readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope'
+  readonly description?: string
   /** Every scope that the operation needs; left out where the caller is not told one. */
   readonly scopes?: readonly string[]
   /** Address of the protected-resource metadata (RFC 9728 §5.1). */
@@ -13,14 +16,16 @@ export interface Challenge {
  * of which holds a quotation mark or a backslash; one that did would break the header, and throws.
  */
 export function challengeHeader(challenge: Challenge): string {
-  const { error, description, scopes = [], resourceMetadataUrl } = challenge
-  const attributes = [
-    ['error', error],
-    ['error_description', description],
-    ...(scopes.length > 0 ? [['scope', scopes.join(' ')]] : []),
-    ['resource_metadata', resourceMetadataUrl],
-  ]
-  return `Bearer ${attributes.map(([name, value]) => `${name}="${quotable(value)}"`).join(', ')}`
+  const { realm, error, description, scopes = [], resourceMetadataUrl } = challenge
+  const attributes = Object.entries({
+    realm,
+    error,
+    error_description: description,
+    scope: scopes.length > 0 ? scopes.join(' ') : undefined,
+    resource_metadata: resourceMetadataUrl,
+  })
+  const said = attributes.filter(([, value]) => value !== undefined)
+  return `Bearer ${said.map(([name, value]) => `${name}="${quotable(value)}"`).join(', ')}`
 }
 
 /** RFC 6750 §3: the characters that the value of `error_description` may have. */

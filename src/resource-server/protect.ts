@@ -57,7 +57,7 @@ export function refuse(ctx: Context, verdict: Refused, protection: Protection): 
 function challengeFor(
   verdict: Exclude<Refused, { kind: 'unavailable' }>,
   protection: Protection,
-): Challenge {
+): Challenge & Required<Pick<Challenge, 'error' | 'description'>> {
   if (verdict.kind === 'insufficient') {
     const { needed } = verdict
     const description = `this needs the scope ${needed.join(' ')}`

@@ -1,10 +1,17 @@
 /**
- * The verdict on a bearer token, for both protected resources. What is protected is not known
- * here.
+ * What a token is worth, for every address that takes one. What is protected, and what is told of a
+ * token, is not known here.
  */
 
-import { type Access, judgeToken } from '../grants/access.ts'
-import { type AccessTokens, type FoundAccessToken, isPastEnd } from '../token/access-token.ts'
+import {
+  type ExpectedToken,
+  type GoodAccess,
+  type GoodToken,
+  type JudgeDependencies,
+  type JudgeToken,
+  makeJudgeToken,
+  type WorthlessToken,
+} from './judge-token.ts'
 
 /**
  * What a bearer token is worth at a protected resource. This part judges tokens for every surface
@@ -42,15 +49,10 @@ export interface BearerToken extends Pick<GoodAccess, 'person' | 'roles'> {
   readonly scopes: ReadonlySet<string>
 }
 
-type GoodAccess = Extract<Access, { kind: 'good' }>
-
 export interface VerdictDependencies {
-  readonly tokens: AccessTokens
-  /** The audience of every token of this origin. */
-  readonly audience: string
+  readonly judgeToken: JudgeToken
   /** Hears of each use of a token. */
   readonly countUse: (grantId: string) => void
-  readonly now: () => number
 }
 
 /** Judges the Authorization headers of a request; a request may illegally carry several. */
@@ -63,51 +65,44 @@ export const TOKEN_REFUSED =
 /** What a request without any token is told where one is required. */
 export const TOKEN_REQUIRED = 'an access token is required'
 
-/** One storage round trip. */
-export function makeVerifyBearer(dependencies: VerdictDependencies): VerifyBearer {
-  const { tokens } = dependencies
+/** What judges the tokens of a service: once for all of its addresses, see `judge-token.ts`. */
+export function makeVerdicts({
+  countUse,
+  ...dependencies
+}: JudgeDependencies & Pick<VerdictDependencies, 'countUse'>) {
+  const judgeToken = makeJudgeToken(dependencies)
+  return { judgeToken, verifyBearer: makeVerifyBearer({ judgeToken, countUse }) }
+}
+
+/** A protected resource takes access tokens that are bound to this origin, and no others. */
+const expected = { kinds: ['access'], unbound: false } as const satisfies ExpectedToken
+
+export function makeVerifyBearer({ judgeToken, countUse }: VerdictDependencies): VerifyBearer {
   return async (authorization) => {
     const [header] = authorization
     if (header === undefined) return { kind: 'anonymous' }
     if (authorization.length > 1) return invalid('there are several Authorization headers')
-    const value = bearerValue(header)
+    const [, value] = /^bearer +([^ ]+)$/i.exec(header) ?? []
     if (value === undefined) return invalid('the Authorization header is no Bearer token')
     try {
-      const found = await tokens.find(value)
-      if (!found) return invalid('the token is unknown: never issued, or of a family that is gone')
-      return judge(found, dependencies)
+      const judged = await judgeToken(value, expected)
+      if (judged.kind === 'worthless') return { ...invalid(judged.reason), ...clientOf(judged) }
+      countUse(judged.access.grant.id)
+      return { kind: 'granted', token: bearerToken(judged) }
     } catch (cause) {
       return { kind: 'unavailable', cause }
     }
   }
 }
 
-const TOKEN_LENGTH_MAX = 256
-
-/** RFC 6750 §2.1: the scheme, in any case, one space at least, and a b64token. */
-const bearerHeader = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i
-
-function bearerValue(header: string): string | undefined {
-  const value = bearerHeader.exec(header)?.[1]
-  return value !== undefined && value.length <= TOKEN_LENGTH_MAX ? value : undefined
+function clientOf({ clientId }: WorthlessToken) {
+  return clientId === undefined ? {} : { clientId }
 }
 
-function judge(
-  { record, facts }: FoundAccessToken,
-  { audience, countUse, now }: VerdictDependencies,
-): Verdict {
+function bearerToken({ record, scopes, access }: GoodToken): BearerToken {
   const { accountId: personId = '', clientId = '' } = record
-  const refused = (reason: string): Verdict => ({ ...invalid(reason), clientId })
-  if (isPastEnd(record)) return refused('the token has expired')
-  if (record.aud !== audience) return refused('the token was issued for another origin')
-
-  const scopes = new Set(record.scope?.split(' '))
-  const access = judgeToken(facts, record, { scopes, nowMs: now() })
-  if (access.kind === 'lost') return refused(access.reason)
   const { grant, person, roles } = access
-  countUse(grant.id)
-  const { siteId } = grant
-  return { kind: 'granted', token: { personId, clientId, siteId, scopes, person, roles } }
+  return { personId, clientId, siteId: grant.siteId, scopes, person, roles }
 }
 
 function invalid(reason: string): Extract<Verdict, { kind: 'invalid' }> {

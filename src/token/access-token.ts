@@ -54,6 +54,8 @@ export function makeAccessTokens(dependencies: AccessTokenDependencies): AccessT
     async find(token, callerId) {
       const claim = values.readAccessToken(token)
       if (!claim) {
+        // Theirs had no dot, so that a refresh token is not looked up as one.
+        if (token.includes('.')) return undefined
         const record = await former.find(token)
         return record && { record, facts: await findGrant({ grantId: record.grantId, callerId }) }
       }
@@ -89,9 +91,9 @@ function recordOf(
   }
 }
 
-/** Whether a token is past its end, by the machine's clock, by which it was issued. */
-export function isPastEnd({ exp }: AdapterPayload): boolean {
-  return Number(exp) * 1000 <= Date.now()
+/** Whether a token is past its end. */
+export function isPastEnd({ exp }: AdapterPayload, nowMs: number): boolean {
+  return Number(exp) * 1000 <= nowMs
 }
 
 export interface AccessTokenAdapterDependencies {
@@ -111,7 +113,7 @@ export function accessTokenAdapter(
   return {
     async find(token) {
       const { record } = (await accessTokens.find(token)) ?? {}
-      return record && !isPastEnd(record) ? record : undefined
+      return record && !isPastEnd(record, now()) ? record : undefined
     },
     // The value that the engine made is given to nobody (authorization-code.ts).
     upsert: async (_id, payload) => await completeExchange(payload),

@@ -1,12 +1,10 @@
 import type { FindAccount } from 'oidc-provider'
 
-import type { FindAccess, PersonFacts, TokenOfGrant } from '../grants/access.ts'
+import type { Access, FindAccess, PersonFacts, TokenOfGrant } from '../grants/access.ts'
 import { logFields } from '../http/request-log.ts'
 
 /**
- * The claims of a person (specification, UserInfo / id_token claims). With a token or code its access
- * is looked up at every use: where it was lost there is nobody, which the engine answers with
- * invalid_grant or invalid_token, and `roles` are those held now.
+ * The claims of a person (specification, UserInfo / id_token claims), by the scope that releases each.
  */
 export const claimsByScope = {
   openid: ['sub'],
@@ -23,40 +21,46 @@ export interface ClaimsDependencies {
   readonly findAccess: FindAccess
   /** What the conformance suite's clients are told of a person besides (design 26). */
   readonly conformance: SuiteClaims | undefined
-  /** Hears of each use of a token, here and at introspection. */
-  readonly countUse: (grantId: string) => void
 }
 
 export interface SuiteClaims {
   /** Every standard claim, for whoever signs in through one of the suite's clients. */
   readonly claims: Readonly<Record<string, unknown>>
+  readonly claimsByScope: Readonly<Record<string, readonly string[]>>
   covers(clientId: string | undefined): boolean
 }
 
-/** The engine's `findAccount`. One query at most. */
+export type Claims = { readonly sub: string } & Readonly<Record<string, unknown>>
+
+/** All that may be said of the person of a grant; `roles` are those held now. */
+export function claimsOf({ grant, person, roles }: Extract<Access, { kind: 'good' }>): Claims {
+  return {
+    sub: person.id,
+    name: person.name,
+    email: person.email,
+    ...(person.picture !== undefined && { picture: person.picture }),
+    ...(grant.siteId !== undefined && { org_id: grant.siteId, roles: [...roles] }),
+  }
+}
+
+/**
+ * The engine's `findAccount`, for sessions and id_tokens. With a code its access is looked up, and
+ * where it was lost there is nobody, which the engine answers with invalid_grant. One query at most.
+ */
 export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
-  const { findPerson, findAccess, conformance, countUse } = dependencies
+  const { findPerson, findAccess, conformance } = dependencies
   return async (ctx, personId, token) => {
     if (!token || !('grantId' in token)) return sessionAccount(await findPerson(personId))
     const { grantId, clientId }: TokenOfGrant = token
     const access = await findAccess({ grantId, clientId, accountId: personId }, token.scopes)
     if (access.kind === 'lost') {
-      // The caller learns that the token is of no use; the log says why.
+      // The caller learns that the code is of no use; the log says why.
       logFields(ctx).detail = access.reason
       return undefined
     }
-    const { grant, person, roles } = access
-    if (token.kind === 'AccessToken') countUse(grant.id)
-    const claims = {
-      sub: person.id,
-      name: person.name,
-      email: person.email,
-      ...(person.picture !== undefined && { picture: person.picture }),
-      ...(grant.siteId !== undefined && { org_id: grant.siteId, roles: [...roles] }),
-    }
-    if (!conformance?.covers(clientId)) return accountOf(claims)
-    // The suite warns of profile claims in an id_token, and wants every standard claim at UserInfo.
-    return accountOf({ ...conformance.claims, ...claims }, { sub: person.id })
+    // The suite warns of profile claims in an id_token, and asks UserInfo for them.
+    const bare = conformance?.covers(clientId)
+    return accountOf(bare ? { sub: access.person.id } : claimsOf(access))
   }
 }
 
@@ -67,11 +71,6 @@ function sessionAccount(person: SessionPerson | undefined) {
   return { ...accountOf({ sub: id, name, email }), signedOutAt }
 }
 
-type Claims = { readonly sub: string } & Record<string, unknown>
-
-function accountOf(claims: Claims, inIdToken = claims) {
-  return {
-    accountId: claims.sub,
-    claims: (use: string) => (use === 'id_token' ? inIdToken : claims),
-  }
+function accountOf(claims: Claims) {
+  return { accountId: claims.sub, claims: () => claims }
 }

@@ -1,5 +1,6 @@
 import type { AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
 
+import { canBeClientId } from '../clients/client.ts'
 import type { AccessFacts, FindGrant } from '../grants/access.ts'
 import type { StateAdapter } from '../store/oauth-state.ts'
 import type { FindRefreshToken, FoundRefreshToken } from './refresh-token-use.ts'
@@ -31,7 +32,8 @@ export interface PresentedDependencies {
 export function makeFindPresented(dependencies: PresentedDependencies): FindPresented {
   const known = new WeakMap<object, Promise<Presented>>()
   return async (ctx, callerId) => {
-    const looked = known.get(ctx) ?? look(ctx.oidc.params ?? {}, callerId, dependencies)
+    const asks = canBeClientId(callerId ?? '') ? callerId : undefined
+    const looked = known.get(ctx) ?? look(ctx.oidc.params ?? {}, asks, dependencies)
     known.set(ctx, looked)
     return await looked
   }

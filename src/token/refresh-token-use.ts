@@ -35,6 +35,8 @@ export function makeFindRefreshToken(dependencies: RefreshTokenDependencies): Fi
       const genuine = facts?.family && read.isGenuine(facts.family)
       return genuine ? { generation: read.generation, facts } : undefined
     }
+    // Those of the version before had no dot, so that an access token is not looked up as one.
+    if (value.includes('.')) return undefined
     const familyId = familyOfFormer(value)
     const facts = await findGrant({ familyId, callerId })
     if (facts) return { generation: 0, facts }

@@ -8,6 +8,7 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { type AccessFacts, judgeAccess } from '../grants/access.ts'
 import { allowedScopes } from '../grants/allowed.ts'
 import type { Family, FamilyStore, FamilyToken } from '../grants/family-store.ts'
+import type { FindAllowed } from '../grants/find-allowed.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
 import {
   invalidGrant,
@@ -43,6 +44,7 @@ export interface RefreshDependencies {
   readonly findRefreshToken: FindRefreshToken
   readonly values: TokenValues
   readonly families: Pick<FamilyStore, 'begin' | 'step'>
+  readonly findAllowed: FindAllowed
   readonly grants: Pick<GrantStore, 'end'>
   readonly resources: Resources
   readonly lifetimes: RefreshTokenLifetimes & { readonly accessTokenSeconds: number }
@@ -65,7 +67,7 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: RefreshDepen
   const { values, lifetimes } = dependencies
   const use = await findUse(ctx, dependencies)
   const { family, replacedAt, repeated } = await replace(ctx, use, dependencies)
-  const scopes = await scopesOf(ctx, use, dependencies)
+  const scopes = await scopesOf(use, dependencies)
   const { id, seed, token } = family
   const issuedAt = Math.floor(replacedAt / 1000)
   ctx.body = {
@@ -222,24 +224,10 @@ async function adopt(
 
 /** What the person allowed of the scopes that are asked for. */
 async function scopesOf(
-  { oidc }: KoaContextWithOIDC,
   { facts: { grant }, scopes, token }: Use,
-  { resources }: RefreshDependencies,
+  { findAllowed, resources }: RefreshDependencies,
 ): Promise<string[]> {
   const audience = token.bound ? resources.audience : undefined
-  const allowed = grant.allowed
-    ? allowedScopes(grant.allowed, audience)
-    : await formerlyAllowed(oidc, grant.id, audience)
+  const allowed = allowedScopes((await findAllowed(grant)) ?? {}, audience)
   return scopes.filter((scope) => allowed.includes(scope))
-}
-
-/** The engine's model takes over what the version before kept of a grant outside of the database. */
-async function formerlyAllowed(
-  { provider }: KoaContextWithOIDC['oidc'],
-  grantId: string,
-  audience: string | undefined,
-): Promise<string[]> {
-  const grant = await provider.Grant.find(grantId)
-  const scope = audience === undefined ? grant?.getOIDCScope() : grant?.getResourceScope(audience)
-  return (scope ?? '').split(' ')
 }

@@ -1,0 +1,40 @@
+import type { Client } from './client.ts'
+import type { ClientCredentials } from './client-credentials.ts'
+import { matchesSecret } from './secret.ts'
+
+/** What of a client decides whether it is who it says, and what it may ask. */
+export type AuthenticatingClient = Pick<
+  Client,
+  'clientId' | 'origin' | 'authMethod' | 'state' | 'secretDigests'
+>
+
+/** @param version what the database said of the client in the course of this request */
+export type FindAuthenticatingClient = (
+  clientId: string,
+  version?: number,
+) => Promise<AuthenticatingClient | undefined>
+
+export type Authentication =
+  | { readonly client: AuthenticatingClient }
+  /** For the log; the caller is told `invalid_client` whatever it was. */
+  | { readonly refused: string; readonly claimed: AuthenticatingClient | undefined }
+
+/**
+ * Whether a client is who it says it is (RFC 6749 §2.3). A client without a secret only names itself,
+ * and one with a secret must send it, by post or by HTTP Basic. A deleted client still is who it is:
+ * what it is answered is for the endpoint to decide.
+ */
+export async function authenticateClient(
+  { clientId, secret }: Exclude<ClientCredentials, { readonly problem: string }>,
+  findClient: FindAuthenticatingClient,
+): Promise<Authentication> {
+  const claimed = await findClient(clientId)
+  if (!claimed) return { refused: 'client not found', claimed }
+  if ((claimed.authMethod === 'none') !== (secret === undefined)) {
+    return { refused: 'the client does not authenticate in the way that it must', claimed }
+  }
+  if (secret !== undefined && !matchesSecret(secret, claimed.secretDigests ?? [])) {
+    return { refused: 'invalid secret provided', claimed }
+  }
+  return { client: claimed }
+}

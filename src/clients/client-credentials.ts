@@ -1,0 +1,66 @@
+import { parameterOf, repetitionIn } from '../http/form-body.ts'
+
+/** What a request says of its client, before anything is compared (RFC 6749 §2.3 and §3.2.1). */
+export type ClientCredentials =
+  | {
+      readonly clientId: string
+      /** Undefined for a client that names itself and no more, as a public one does. */
+      readonly secret: string | undefined
+    }
+  /** In words that may be logged: none of them is a value that was sent. */
+  | { readonly problem: string }
+
+const MALFORMED = 'invalid authorization header value format'
+
+/**
+ * Reads who calls: `client_id` and `client_secret` of the form, or HTTP Basic. Both at once is one
+ * mechanism too many. Pure, so that it serves every endpoint which a client authenticates at.
+ *
+ * @param authorization the Authorization headers; a request may illegally carry several
+ */
+export function readClientCredentials(
+  form: URLSearchParams,
+  authorization: readonly string[],
+): ClientCredentials {
+  const repetition = repetitionIn(form, ['client_id', 'client_secret'])
+  if (repetition !== undefined) return { problem: repetition }
+  const clientId = parameterOf(form, 'client_id')
+  const secret = parameterOf(form, 'client_secret')
+  const header = authorization.join(',')
+  if (header === '') return clientId === undefined ? nobody : { clientId, secret }
+  if (secret !== undefined) {
+    return { problem: 'client authentication must only be provided using one mechanism' }
+  }
+  const basic = readBasic(header)
+  if ('problem' in basic || clientId === undefined || clientId === basic.clientId) return basic
+  return { problem: 'client_id mismatch' }
+}
+
+const nobody = { problem: 'no client authentication mechanism provided' }
+
+/** RFC 6749 §2.3.1: both halves are encoded as in a form, before they become Basic credentials. */
+function readBasic(header: string): ClientCredentials {
+  const [, encoded = ''] = /^basic ([A-Za-z0-9+/]+={0,2})$/i.exec(header) ?? []
+  const [, id, secret] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
+  if (id === undefined || secret === undefined) return { problem: MALFORMED }
+  const [clientId, decoded] = [formDecoded(id), formDecoded(secret)]
+  if (clientId === undefined || decoded === undefined) {
+    return {
+      problem: 'client_id and client_secret in the authorization header are not properly encoded',
+    }
+  }
+  if (clientId === '') return nobody
+  return decoded === ''
+    ? { problem: 'client_secret must be provided in the Authorization header' }
+    : { clientId, secret: decoded }
+}
+
+/** RFC 6749 appendix A: an id and a secret are of visible characters and spaces. */
+function formDecoded(value: string): string | undefined {
+  try {
+    const decoded = decodeURIComponent(value.replaceAll('+', '%20'))
+    return /^[\x20-\x7e]*$/.test(decoded) ? decoded : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,45 @@
+import type { Context } from 'koa'
+
+import { sendJsonError } from '../http/error-handler.ts'
+import { logFields } from '../http/request-log.ts'
+import { type Challenge, challengeHeader } from '../resource-server/challenge.ts'
+
+/** How a UserInfo request is refused, in the words that the engine's own endpoint has. */
+export interface UserinfoRefusal extends Pick<Challenge, 'error' | 'description' | 'scopes'> {
+  readonly status: 400 | 401 | 403
+}
+
+/** No token came with the request: the challenge names no fault (RFC 6750 §3.1). */
+export const withoutToken: UserinfoRefusal = { status: 401 }
+
+/** @param description is sent in a header: a sentence of ours, without what the caller sent */
+export function malformedRequest(description: string): UserinfoRefusal {
+  return { status: 400, error: 'invalid_request', description }
+}
+
+export function lackingScope(description: string, scopes: readonly string[]): UserinfoRefusal {
+  return { status: 403, error: 'insufficient_scope', description, scopes }
+}
+
+/** The caller is told one sentence; the log and the operator of the client learn which fault it is. */
+export function invalidToken(
+  ctx: Context,
+  { reason, clientId }: { readonly reason: string; readonly clientId?: string | undefined },
+): UserinfoRefusal {
+  Object.assign(logFields(ctx), { client: clientId, detail: reason })
+  return { status: 401, error: 'invalid_token', description: 'invalid token provided' }
+}
+
+export function refuseUserinfo(
+  ctx: Context,
+  { status, ...demand }: UserinfoRefusal,
+  protection: Pick<Challenge, 'realm' | 'resourceMetadataUrl'>,
+): void {
+  ctx.set('WWW-Authenticate', challengeHeader({ ...protection, ...demand }))
+  const { error = 'invalid_token', description = 'no access token provided', scopes } = demand
+  sendJsonError(ctx, status, {
+    error,
+    error_description: description,
+    ...(scopes && { scope: scopes.join(' ') }),
+  })
+}

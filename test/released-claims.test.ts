@@ -1,0 +1,54 @@
+import { expect } from 'chai'
+
+import { claimsByScope } from '../src/token/claims.ts'
+import { type Release, releasedClaims } from '../src/userinfo/released-claims.ts'
+
+const known = {
+  ...{ sub: 'per_sam', name: 'Sam', email: 'sam@example', picture: 'https://example/sam.jpg' },
+  ...{ org_id: 'sit', roles: ['student'] },
+}
+const release: Release = {
+  scopes: ['openid', 'profile', 'email', 'account:read'],
+  requested: [],
+  allowed: { openid: { scope: 'openid profile email' } },
+  claimsByScope,
+}
+const namesFor = (changes: Partial<Release>) =>
+  Object.keys(releasedClaims(known, { ...release, ...changes }))
+
+describe('the claims that a token releases', () => {
+  it('are those of its scopes', () => {
+    expect(releasedClaims(known, release)).to.deep.equal(known)
+    expect(namesFor({ scopes: ['openid', 'email'] })).to.deep.equal(['sub', 'email'])
+  })
+
+  it('leave out a scope that the person did not grant, or refused', () => {
+    expect(namesFor({ allowed: { openid: { scope: 'openid' } } })).to.deep.equal(['sub'])
+    const rejected = { openid: { scope: 'openid profile' } }
+    expect(namesFor({ allowed: { ...release.allowed, rejected } })).to.deep.equal(['sub', 'email'])
+  })
+
+  it('have those that were asked for by name, where the person granted them', () => {
+    const asked = { scopes: ['openid'], requested: ['email', 'name'] }
+    expect(namesFor(asked)).to.deep.equal(['sub'])
+    const allowed = { openid: { scope: 'openid', claims: ['email', 'picture'] } }
+    expect(namesFor({ ...asked, allowed })).to.deep.equal(['sub', 'email'])
+  })
+
+  it('leave out a claim that the person refused, however it was asked for, but for sub', () => {
+    const allowed = {
+      openid: { scope: 'openid profile', claims: ['email'] },
+      rejected: { openid: { claims: ['email', 'name', 'sub'] } },
+    }
+    const names = namesFor({ scopes: ['openid', 'profile'], requested: ['email'], allowed })
+    expect(names).to.deep.equal(['sub', 'picture', 'org_id', 'roles'])
+  })
+
+  it('say nothing of what is not known', () => {
+    const { picture: _, ...others } = known
+    expect(releasedClaims(others, release)).to.deep.equal(others)
+    const allowed = { openid: { scope: 'openid', claims: ['toString', 'phone_number'] } }
+    const requested = ['toString', 'phone_number']
+    expect(namesFor({ scopes: ['openid'], requested, allowed })).to.deep.equal(['sub'])
+  })
+})
