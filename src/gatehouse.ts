@@ -26,8 +26,7 @@ import { registrationRoutes } from './registration/routes.ts'
 import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
 import { makeVerdicts } from './resource-server/verdict.ts'
 import { openStores, type Stores } from './store/open-stores.ts'
-import { makeAccessTokens } from './token/access-token.ts'
-import { makeTokenValues } from './token/token-values.ts'
+import { makeTokens } from './token/tokens.ts'
 import { userinfoRoute } from './userinfo/routes.ts'
 
 /** A running service without its socket: stores are open, keys are loaded, timers run. */
@@ -134,10 +133,9 @@ async function makeParts({ baseUrl, service, integrations, conformance }: Config
   const discovery = makeDiscovery({ baseUrl, service, integrations })
   const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
   const countUse = grants.usage.count
-  const values = makeTokenValues(secretRoot.tokenKeys)
-  const accessTokens = makeAccessTokens({
-    ...{ ...lifetimes, values, findGrant: grants.findGrant, audience: baseUrl },
-    former: ground.state.adapterFor('AccessToken'),
+  const tokens = makeTokens({
+    ...{ ...ground, ...lifetimes, findGrant: grants.findGrant },
+    keys: secretRoot.tokenKeys,
   })
   const authorization = await makeAuthorizationServer({
     ...ground,
@@ -145,8 +143,7 @@ async function makeParts({ baseUrl, service, integrations, conformance }: Config
     lifetimes,
     conformance,
     cookieKeys: secretRoot.cookieKeys,
-    values,
-    accessTokens,
+    ...tokens,
     clients,
     grants: grants.store,
     families: grants.families,
@@ -156,9 +153,7 @@ async function makeParts({ baseUrl, service, integrations, conformance }: Config
     findPerson: ground.people.findPerson,
     documentResolution: { enabled: acceptsDocuments, documents, fetch: ground.fetch },
   })
-  const { findRefreshToken } = authorization
-  const judging = { ...ground, lifetimes, findRefreshToken, audience: baseUrl, countUse }
-  const verdicts = makeVerdicts({ ...judging, tokens: accessTokens })
+  const verdicts = makeVerdicts({ ...ground, ...tokens, lifetimes, countUse, audience: baseUrl })
   const refusals = makeClientRefusals(ground.database)
   const { refreshTokenAbsoluteSeconds, accessTokenSeconds } = lifetimes
   const cleanUp = makeCleanUp({

@@ -36,7 +36,11 @@ const lifetimes: RefreshTokenLifetimes = {
 const family: Family = {
   id: familyOfCode('code'),
   seed: 'c2VlZA',
-  token: { scopes: ['openid', 'profile', 'account:read'], bound: true, refreshes: true },
+  token: {
+    scopes: ['openid', 'profile', 'account:read'],
+    audience: 'https://gatehouse.example',
+    refreshes: true,
+  },
   generation: 3,
   steps: [NOW_MS - 9_000, NOW_MS - 2_000],
   startedAt: NOW_MS - DAY_MS,

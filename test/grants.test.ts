@@ -79,7 +79,7 @@ withDatabases('grants and applications', (open) => {
         id,
         grantId: 'g1',
         seed: 'seed',
-        token: { scopes: ['openid'], bound: true, refreshes: true },
+        token: { scopes: ['openid'], audience: 'https://gatehouse.example', refreshes: true },
       },
       ...{ startedAt: clock, issuedAt: clock, keptUntil: clock + EXPIRY_DAYS * DAY_MS },
     })

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 
 import { expect } from 'chai'
@@ -16,6 +15,7 @@ import {
   TOKEN_REFUSED,
   type VerdictDependencies,
 } from '../src/resource-server/verdict.ts'
+import { bindTo } from './support/families.ts'
 import { notes, type RunningService, startService } from './support/gatehouse.ts'
 import { askMember, memberToken, readOnly } from './support/member-api.ts'
 import { eventually } from './support/programs.ts'
@@ -49,7 +49,7 @@ const grant = {
 interface Changes {
   readonly record?: Readonly<Record<string, unknown>>
   readonly facts?: Partial<AccessFacts> | 'none'
-  readonly find?: JudgeDependencies['tokens']['find']
+  readonly find?: JudgeDependencies['accessTokens']['find']
 }
 
 const facts: AccessFacts = {
@@ -76,7 +76,7 @@ function storage(changes: Changes = {}): VerdictDependencies & { readonly calls:
   }
   const judgeToken = makeJudgeToken({
     ...{ audience: origin, now: () => 1, lifetimes },
-    tokens: { find: counted('token', changes.find ?? (async () => found)) },
+    accessTokens: { find: counted('token', changes.find ?? (async () => found)) },
     findRefreshToken: counted('refresh token', async () => undefined),
   })
   return { calls, judgeToken, countUse: (grantId) => calls.push(`use of ${grantId}`) }
@@ -252,7 +252,7 @@ describe('a token at the Member API', () => {
     const token = await memberToken(running.url)
     await expectInvalid(await ask(token.slice(0, -1)))
     expect(detailOf()).to.equal(
-      'the token is unknown: never issued, or ended with its grant or long ago',
+      'the token is unknown: never issued, or gone with its grant or long ago',
     )
     await expectInvalid(await ask(`${token} x`))
     expect(detailOf()).to.equal('the Authorization header is no Bearer token')
@@ -269,24 +269,8 @@ describe('a token at the Member API', () => {
 
   it('returns 401 invalid_token for a token that was issued for a different origin [Errors 6]', async () => {
     const token = await memberToken(running.url)
-    const { kysely } = running.service.stores.database
-    const rows = await kysely
-      .selectFrom('oauth_state')
-      .selectAll()
-      .where('model', '=', 'AccessToken')
-      .execute()
-    const id = createHash('sha256').update(token).digest('base64url')
-    const row = rows.find((one) => one.id === id)
-    const payload = JSON.stringify({
-      ...JSON.parse(row?.payload ?? ''),
-      aud: 'https://else.example',
-    })
-    await kysely
-      .updateTable('oauth_state')
-      .set({ payload })
-      .where('model', '=', 'AccessToken')
-      .where('id', '=', id)
-      .execute()
+    const [family = ''] = token.split('.')
+    await bindTo('https://else.example', family, running.service.stores.database)
     await expectInvalid(await ask(token))
     expect(detailOf()).to.equal('the token was issued for another origin')
   })
@@ -301,7 +285,7 @@ describe('a token at the Member API', () => {
     expect((await ask(tokens.access_token)).status).to.equal(200)
     await tokenRevocation(await discover(running.url), tokens.access_token)
     await expectInvalid(await ask(tokens.access_token))
-    expect(detailOf()).to.equal('the token was revoked')
+    expect(detailOf()).to.equal('the token was revoked with its family')
   })
 
   it('returns 401 once the token has expired, and says so in the log only', async () => {
@@ -400,8 +384,8 @@ describe('a token at the Member API', () => {
   it('is not asked about when storage does not answer: 503, and no challenge [Errors 7]', async () => {
     await using broken = await startService()
     const token = await memberToken(broken.url)
-    // The state table is gone, as far as a query can tell.
-    await sql`alter table oauth_state rename to elsewhere`.execute(
+    // The table is gone, as far as a query can tell.
+    await sql`alter table refresh_token_family rename to elsewhere`.execute(
       broken.service.stores.database.kysely,
     )
     const answer = await askMember({ url: broken.url, token }, query)
@@ -409,6 +393,6 @@ describe('a token at the Member API', () => {
     expect(answer.body.error).to.equal('temporarily_unavailable')
     expect(answer.headers.get('www-authenticate')).to.equal(null)
     expect(answer.headers.get('retry-after')).to.equal('1')
-    expect(answer.text).not.to.match(/oauth_state|sql/i)
+    expect(answer.text).not.to.match(/refresh_token_family|sql/i)
   })
 })

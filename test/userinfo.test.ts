@@ -2,6 +2,7 @@ import { expect } from 'chai'
 
 import { paths } from '../src/http/paths.ts'
 import { asClaude, obtain, userinfo } from './support/client.ts'
+import { bindTo } from './support/families.ts'
 import { notes, olivia, startService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
 import { answerOf, type Fields, postForm, refusalOf } from './support/wire.ts'
@@ -92,16 +93,10 @@ describe('/api/oauth/userinfo', () => {
     it('401 invalid_token for a token that is bound to another origin', async () => {
       const { url, service: running } = service()
       const tokens = await obtain(url)
-      const adapter = running.stores.state.adapterFor('AccessToken')
-      const stored = await adapter.find(tokens.access_token)
-      const foreign = 'a-token-of-another-origin-that-is-as-long-as-ours'
-      const jti = foreign
-      await adapter.upsert(foreign, { ...stored, jti, aud: 'https://elsewhere.example' }, 600)
-      expect(refusalOf(await userinfo(url, foreign))).to.equal('401 invalid_token')
-      // The same copy with the right audience is accepted, so that it was the audience.
-      const right = 'b-token-of-another-origin-that-is-as-long-as-ours'
-      await adapter.upsert(right, { ...stored, jti: right }, 600)
-      expect((await userinfo(url, right)).status).to.equal(200)
+      expect((await userinfo(url, tokens.access_token)).status).to.equal(200)
+      const [family = ''] = tokens.access_token.split('.')
+      await bindTo('https://elsewhere.example', family, running.stores.database)
+      expect(refusalOf(await userinfo(url, tokens.access_token))).to.equal('401 invalid_token')
     })
 
     it('403 insufficient_scope for a token without openid', async () => {

@@ -4,13 +4,10 @@ import type { FamilyStore } from '../grants/family-store.ts'
 import { paths } from '../http/paths.ts'
 import { listHeldSites } from '../sites/site-choice.ts'
 import type { Database } from '../store/database.ts'
-import type { AccessTokens } from '../token/access-token.ts'
 import { makeExchange } from '../token/authorization-code.ts'
-import { makeFindPresented } from '../token/presented.ts'
 import { type RefreshDependencies, registerRefreshGrant } from '../token/refresh-token.ts'
-import { makeFindRefreshToken } from '../token/refresh-token-use.ts'
 import { makeResources } from '../token/resource-indicators.ts'
-import type { TokenValues } from '../token/token-values.ts'
+import { makeReadTokenRequest } from '../token/token-request.ts'
 import { authorizationRequests } from './authorize-requests.ts'
 import { type ConformanceSettings, makeConformanceProfile } from './conformance-profile.ts'
 import { type EngineAdapterDependencies, engineAdapter } from './engine-adapter.ts'
@@ -22,7 +19,7 @@ import { createProvider, type ProviderDependencies } from './provider.ts'
 /** What is made here, and is no port. */
 type Made =
   | ('adapter' | 'completeExchange' | 'exchange' | 'findAccess' | 'findKeptClient')
-  | ('findPresented' | 'findRefreshToken' | 'keys' | 'listHeldSites' | 'resources')
+  | ('readTokenRequest' | 'keys' | 'listHeldSites' | 'resources')
 
 type Needed = ProviderDependencies & EngineAdapterDependencies & RefreshDependencies
 
@@ -31,8 +28,6 @@ export type AuthorizationServerPorts = Omit<Needed, Made | 'conformance'> & {
   readonly families: FamilyStore
   /** Present while the conformance profile is on. */
   readonly conformance: ConformanceSettings | undefined
-  readonly values: TokenValues
-  readonly accessTokens: AccessTokens
 }
 
 /** The authorization server: the engine, and what stands before it and after it. */
@@ -46,10 +41,20 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
   const findAccess = makeFindAccess(findGrant, now)
   const clients = { find: oncePerRequest(ports.clients.find) }
   const findKeptClient = makeKeptClients(clients, database, now)
-  const tokens = makeTokens(ports, findGrant)
-  const exchange = makeExchange({ ...ports, ...tokens, resources })
+  const codes = ports.state.adapterFor('AuthorizationCode')
+  const readTokenRequest = makeReadTokenRequest({ ...ports, codes, findGrant })
+  const exchange = makeExchange({ ...ports, readTokenRequest, resources })
   const needed = {
-    ...{ ...ports, ...tokens, conformance, resources, findGrant, findAccess, clients, exchange },
+    ...{
+      ...ports,
+      readTokenRequest,
+      conformance,
+      resources,
+      findGrant,
+      findAccess,
+      clients,
+      exchange,
+    },
     findKeptClient,
     completeExchange: exchange.complete,
     listHeldSites: oncePerRequest((personId: string) => listHeldSites(database, personId)),
@@ -58,8 +63,6 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
   return {
     /** What happens to the answers of the engine on their way out. */
     answers: engineAnswers(exchange.firstTokens),
-    /** How refresh tokens are found, for whoever judges them. */
-    findRefreshToken: tokens.findRefreshToken,
     /** Finds a client that authenticates, one of the conformance suite included. */
     findClient: async (clientId: string, version?: number) =>
       conformance?.findClient(clientId) ?? (await findKeptClient(clientId, version))?.client,
@@ -77,20 +80,5 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
       registerRefreshGrant(engine, needed)
       return { engine, interactions: makeInteractions(engine, grants) }
     },
-  }
-}
-
-/** How codes and tokens are found and written. */
-function makeTokens(
-  { state, values, findGrant: lookAgain }: AuthorizationServerPorts,
-  findGrant: AuthorizationServerPorts['findGrant'],
-) {
-  const former = state.adapterFor('RefreshToken')
-  // A refresh looks again when another one was quicker, so that this is not kept for the request.
-  const findRefreshToken = makeFindRefreshToken({ values, former, findGrant: lookAgain })
-  const codes = state.adapterFor('AuthorizationCode')
-  return {
-    findRefreshToken,
-    findPresented: makeFindPresented({ codes, findGrant, findRefreshToken }),
   }
 }

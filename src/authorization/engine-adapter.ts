@@ -9,9 +9,9 @@ import type { GrantStore } from '../grants/grant-store.ts'
 import type { StateStore } from '../store/oauth-state.ts'
 import { type AccessTokenAdapterDependencies, accessTokenAdapter } from '../token/access-token.ts'
 import type { Exchange } from '../token/authorization-code.ts'
-import type { FindPresented } from '../token/presented.ts'
 import { refreshTokenAdapter } from '../token/refresh-token-record.ts'
 import type { FindRefreshToken, RefreshTokenLifetimes } from '../token/refresh-token-use.ts'
+import type { ReadTokenRequest } from '../token/token-request.ts'
 import { mayFetchDocument } from './engine-documents.ts'
 import { grantAdapter } from './engine-grant.ts'
 
@@ -21,7 +21,7 @@ export interface EngineAdapterDependencies extends Omit<AccessTokenAdapterDepend
   readonly findKeptClient: FindKeptClient
   readonly findGrant: FindGrant
   readonly findAllowed: FindAllowed
-  readonly findPresented: FindPresented
+  readonly readTokenRequest: ReadTokenRequest
   readonly findRefreshToken: FindRefreshToken
   readonly exchange: Pick<Exchange, 'codeAdapter'>
   readonly grants: Pick<GrantStore, 'end'>
@@ -85,8 +85,9 @@ function clientFinder(dependencies: EngineAdapterDependencies): Adapter['find'] 
 async function findCaller(
   ctx: KoaContextWithOIDC,
   clientId: string,
-  { findKeptClient, findPresented }: EngineAdapterDependencies,
+  { findKeptClient, readTokenRequest }: EngineAdapterDependencies,
 ) {
-  const facts = ctx.oidc.route === 'token' ? (await findPresented(ctx, clientId)).facts : undefined
+  const facts =
+    ctx.oidc.route === 'token' ? (await readTokenRequest(ctx, clientId)).facts : undefined
   return (await findKeptClient(clientId, facts?.callerVersion))?.metadata
 }

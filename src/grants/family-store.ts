@@ -28,8 +28,8 @@ export interface FamilyToken {
   readonly scopes: readonly string[]
   /** Whether there are refresh tokens, too. */
   readonly refreshes: boolean
-  /** Whether its access tokens are bound to this origin (RFC 8707). */
-  readonly bound: boolean
+  /** The origin that its access tokens are bound to (RFC 8707); a plain sign-in has none. */
+  readonly audience?: string | undefined
   /** The `claims` parameter of the authorization request (OpenID Connect Core §5.5). */
   readonly claims?: ClaimsParameter | undefined
   readonly sid?: string | undefined

@@ -43,7 +43,7 @@ export interface ExpectedToken {
 }
 
 export interface JudgeDependencies {
-  readonly tokens: AccessTokens
+  readonly accessTokens: AccessTokens
   readonly findRefreshToken: FindRefreshToken
   readonly lifetimes: RefreshTokenLifetimes
   /** The audience of every token that is bound to this origin. */
@@ -73,7 +73,8 @@ export function makeJudgeToken(dependencies: JudgeDependencies): JudgeToken {
       return worthless('the token has no form of ours')
     }
     const found = await findFirst(kinds, (kind) => finders[kind](value, callerId))
-    if (!found) return worthless('the token is unknown: never issued, or of a family that is gone')
+    if (!found)
+      return worthless('the token is unknown: never issued, or gone with its grant or long ago')
     const { tokenKind, record, facts } = found
     const nowMs = now()
     const known = { clientId: record.clientId, callerVersion: facts?.callerVersion }
@@ -95,13 +96,13 @@ interface Found {
 type Finder = (value: string, callerId: string | undefined) => Promise<Found | undefined>
 
 function makeFinders({
-  tokens,
+  accessTokens,
   findRefreshToken,
   lifetimes,
   now,
 }: JudgeDependencies): Readonly<Record<TokenKind, Finder>> {
   return {
-    access: tokens.find,
+    access: accessTokens.find,
     async refresh(value, callerId) {
       const found = await findRefreshToken(value, callerId)
       const record = found && recordOf(value, found, { lifetimes, nowMs: now() })

@@ -63,7 +63,7 @@ export function answerTo(
   return new Promise((resolve, reject) => {
     const wait = patience.wait(() => reject(new Error('PostgreSQL did not answer in time.')), until)
     // The form with a callback: the other one makes two more promises and an error's stack.
-    client.query(query, (error: Error | null, result) => {
+    void client.query(query, (error: Error | null, result) => {
       patience.stop(wait)
       if (error) reject(error)
       else resolve(result)

@@ -44,8 +44,6 @@ export interface AccessTokenDependencies {
   readonly accessTokenSeconds: number
   /** So much longer lives what came of a refresh, since a repeated one says the lifetime anew. */
   readonly refreshRetrySeconds: number
-  /** The audience of every bound token. */
-  readonly audience: string
 }
 
 export function makeAccessTokens(dependencies: AccessTokenDependencies): AccessTokens {
@@ -76,7 +74,7 @@ function recordOf(
     facts: { grant },
     family: { id, token, startedAt },
   }: { readonly claim: AccessTokenClaim; readonly facts: AccessFacts; readonly family: Family },
-  { accessTokenSeconds, refreshRetrySeconds, audience }: AccessTokenDependencies,
+  { accessTokenSeconds, refreshRetrySeconds }: AccessTokenDependencies,
 ): AccessTokenRecord {
   const iat = claim.issuedAtSeconds
   const isFirst = iat === Math.floor(startedAt / 1000)
@@ -87,7 +85,7 @@ function recordOf(
     scope: claim.scopesOf(token.scopes).join(' '),
     sid: token.sid,
     sessionUid: token.sessionUid,
-    ...(token.bound ? { aud: audience } : { claims: token.claims }),
+    ...(token.audience === undefined ? { claims: token.claims } : { aud: token.audience }),
   }
 }
 

@@ -6,12 +6,12 @@ import { logFields } from '../http/request-log.ts'
 import { needsResource } from '../scopes/policy.ts'
 import type { StateAdapter } from '../store/oauth-state.ts'
 import { familyTokenOf } from './former-refresh-token.ts'
-import type { FindPresented, Presented } from './presented.ts'
 import { namedResources, type Resources } from './resource-indicators.ts'
+import type { ReadTokenRequest, TokenRequest } from './token-request.ts'
 import { familyOfCode, newSeed, type TokenValues } from './token-values.ts'
 
 export interface ExchangeDependencies {
-  readonly findPresented: FindPresented
+  readonly readTokenRequest: ReadTokenRequest
   readonly families: Pick<FamilyStore, 'begin'>
   readonly values: TokenValues
   readonly resources: Resources
@@ -30,7 +30,7 @@ const REPEAT_SECONDS = 5
  * parallel exchanges makes it.
  */
 export function makeExchange(dependencies: ExchangeDependencies) {
-  const { findPresented, families, values, now } = dependencies
+  const { readTokenRequest, families, values, now } = dependencies
   const firstTokens = new WeakMap<object, FirstTokens>()
 
   /** Codes as the engine is shown them. */
@@ -38,12 +38,12 @@ export function makeExchange(dependencies: ExchangeDependencies) {
     async find(code) {
       const { ctx } = Provider
       if (ctx?.oidc?.route !== 'token') return await records.find(code)
-      return codeForExchange(ctx, await findPresented(ctx), dependencies)
+      return codeForExchange(ctx, await readTokenRequest(ctx), dependencies)
     },
     // By now the engine has found everything else right. What uses the code up is `complete`.
     async consume() {
       const { ctx } = Provider
-      if (ctx && (await findPresented(ctx)).facts?.family) {
+      if (ctx && (await readTokenRequest(ctx)).facts?.family) {
         throw invalidGrant('the code was used a moment ago, which ended nothing')
       }
     },
@@ -52,7 +52,7 @@ export function makeExchange(dependencies: ExchangeDependencies) {
   /** Begins the family. Whoever does so first has used the code up, and gets its first tokens. */
   const complete = async ({ grantId = '', scope = '' }: AdapterPayload): Promise<void> => {
     const { ctx } = Provider
-    const { code } = ctx ? await findPresented(ctx) : {}
+    const { code } = ctx ? await readTokenRequest(ctx) : {}
     if (!ctx || !code) throw new Error('an access token is issued for a code only')
     const refreshes = ctx.oidc.client?.grantTypeAllowed('refresh_token') === true
     const token = { ...familyTokenOf(code), refreshes }
@@ -93,7 +93,7 @@ export type Exchange = ReturnType<typeof makeExchange>
 /** The code as it is shown to the engine: as used, once that is no accident any more. */
 function codeForExchange(
   ctx: KoaContextWithOIDC,
-  { code, facts }: Presented,
+  { code, facts }: TokenRequest,
   { resources, now }: ExchangeDependencies,
 ): AdapterPayload | undefined {
   // The engine refuses the code of another client.

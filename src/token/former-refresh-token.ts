@@ -58,7 +58,7 @@ export function familyTokenOf(record: AdapterPayload): FamilyToken {
   return {
     scopes: (record.scope ?? '').split(' ').filter(Boolean),
     refreshes: true,
-    bound: record['resource'] !== undefined,
+    audience: text('resource'),
     claims: record['claims'],
     sid: text('sid'),
     sessionUid: text('sessionUid'),

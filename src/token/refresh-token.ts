@@ -18,7 +18,6 @@ import {
 } from '../http/errors.ts'
 import { logFields } from '../http/request-log.ts'
 import { type FormerToken, familyOfFormer } from './former-refresh-token.ts'
-import type { FindPresented } from './presented.ts'
 import {
   type FindRefreshToken,
   judgeGeneration,
@@ -26,6 +25,7 @@ import {
   stepsAfter,
 } from './refresh-token-use.ts'
 import { namedResources, type Resources } from './resource-indicators.ts'
+import type { ReadTokenRequest } from './token-request.ts'
 import { newSeed, type TokenValues } from './token-values.ts'
 
 /**
@@ -40,7 +40,7 @@ import { newSeed, type TokenValues } from './token-values.ts'
  * been made there was no answer, and a client that was told 503 repeats the request however late.
  */
 export interface RefreshDependencies {
-  readonly findPresented: FindPresented
+  readonly readTokenRequest: ReadTokenRequest
   readonly findRefreshToken: FindRefreshToken
   readonly values: TokenValues
   readonly families: Pick<FamilyStore, 'begin' | 'step'>
@@ -91,19 +91,20 @@ interface Use {
 
 async function findUse(
   ctx: KoaContextWithOIDC,
-  { findPresented, resources, now }: RefreshDependencies,
+  { readTokenRequest, resources, now }: RefreshDependencies,
 ): Promise<Use> {
   const { oidc } = ctx
   const value = oidc.params?.['refresh_token']
   if (typeof value !== 'string' || !oidc.client) throw missingParameter('refresh_token')
-  const { refreshToken } = await findPresented(ctx)
+  const { refreshToken } = await readTokenRequest(ctx)
   const { facts, former, generation = 0 } = refreshToken ?? {}
   const token = former?.token ?? facts?.family?.token
   if (!facts || !token) throw invalidGrant('the refresh token is unknown')
   const { grant } = facts
   // RFC 6749 §6: a refresh token is bound to the client that it was issued to.
   if (grant.clientId !== oidc.client.clientId) throw invalidGrant('another client holds it')
-  if (namedResources(oidc, resources).length > 0 && !token.bound) throw resourceNotGranted()
+  if (namedResources(oidc, resources).length > 0 && token.audience === undefined)
+    throw resourceNotGranted()
   const scopes = narrowScopes(oidc, token.scopes)
   const access = judgeAccess(facts, token.scopes, now())
   if (access.kind === 'lost') throw invalidGrant(access.reason)
@@ -225,9 +226,8 @@ async function adopt(
 /** What the person allowed of the scopes that are asked for. */
 async function scopesOf(
   { facts: { grant }, scopes, token }: Use,
-  { findAllowed, resources }: RefreshDependencies,
+  { findAllowed }: RefreshDependencies,
 ): Promise<string[]> {
-  const audience = token.bound ? resources.audience : undefined
-  const allowed = allowedScopes((await findAllowed(grant)) ?? {}, audience)
+  const allowed = allowedScopes((await findAllowed(grant)) ?? {}, token.audience)
   return scopes.filter((scope) => allowed.includes(scope))
 }

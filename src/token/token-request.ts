@@ -6,8 +6,8 @@ import type { StateAdapter } from '../store/oauth-state.ts'
 import type { FindRefreshToken, FoundRefreshToken } from './refresh-token-use.ts'
 import { familyOfCode } from './token-values.ts'
 
-/** What a token request presents, with everything that is known of it. */
-export interface Presented {
+/** What comes with a token request, and everything that is known of it. */
+export interface TokenRequest {
   /** The record of the code. */
   readonly code?: AdapterPayload | undefined
   readonly refreshToken?: FoundRefreshToken | undefined
@@ -15,10 +15,10 @@ export interface Presented {
   readonly facts?: AccessFacts | undefined
 }
 
-/** What a token request presents; the first to ask says which client it is. */
-export type FindPresented = (ctx: KoaContextWithOIDC, callerId?: string) => Promise<Presented>
+/** Reads what comes with a token request; the first to ask says which client it is. */
+export type ReadTokenRequest = (ctx: KoaContextWithOIDC, callerId?: string) => Promise<TokenRequest>
 
-export interface PresentedDependencies {
+export interface TokenRequestDependencies {
   readonly codes: Pick<StateAdapter, 'find'>
   readonly findGrant: FindGrant
   readonly findRefreshToken: FindRefreshToken
@@ -29,8 +29,8 @@ export interface PresentedDependencies {
  * there is one, and then, with one query, its grant, person, roles, family and the version of the
  * client that is being authenticated. So the whole request reads each store once.
  */
-export function makeFindPresented(dependencies: PresentedDependencies): FindPresented {
-  const known = new WeakMap<object, Promise<Presented>>()
+export function makeReadTokenRequest(dependencies: TokenRequestDependencies): ReadTokenRequest {
+  const known = new WeakMap<object, Promise<TokenRequest>>()
   return async (ctx, callerId) => {
     const asks = canBeClientId(callerId ?? '') ? callerId : undefined
     const looked = known.get(ctx) ?? look(ctx.oidc.params ?? {}, asks, dependencies)
@@ -42,8 +42,8 @@ export function makeFindPresented(dependencies: PresentedDependencies): FindPres
 async function look(
   params: Readonly<Record<string, unknown>>,
   callerId: string | undefined,
-  { codes, findGrant, findRefreshToken }: PresentedDependencies,
-): Promise<Presented> {
+  { codes, findGrant, findRefreshToken }: TokenRequestDependencies,
+): Promise<TokenRequest> {
   const { grant_type, code: value, refresh_token } = params
   if (grant_type === 'authorization_code' && typeof value === 'string') {
     const code = await codes.find(value)
