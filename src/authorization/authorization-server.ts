@@ -1,13 +1,10 @@
 import { makeKeptClients } from '../clients/kept-clients.ts'
 import { makeFindAccess } from '../grants/access.ts'
-import type { FamilyStore } from '../grants/family-store.ts'
 import { paths } from '../http/paths.ts'
 import { listHeldSites } from '../sites/site-choice.ts'
 import type { Database } from '../store/database.ts'
-import { makeExchange } from '../token/authorization-code.ts'
-import { type RefreshDependencies, registerRefreshGrant } from '../token/refresh-token.ts'
 import { makeResources } from '../token/resource-indicators.ts'
-import { makeReadTokenRequest } from '../token/token-request.ts'
+import { makeTokenEndpoint, type TokenEndpointPorts } from '../token/token-endpoint.ts'
 import { authorizationRequests } from './authorize-requests.ts'
 import { type ConformanceSettings, makeConformanceProfile } from './conformance-profile.ts'
 import { type EngineAdapterDependencies, engineAdapter } from './engine-adapter.ts'
@@ -21,11 +18,10 @@ type Made =
   | ('adapter' | 'completeExchange' | 'exchange' | 'findAccess' | 'findKeptClient')
   | ('readTokenRequest' | 'keys' | 'listHeldSites' | 'resources')
 
-type Needed = ProviderDependencies & EngineAdapterDependencies & RefreshDependencies
+type Needed = ProviderDependencies & EngineAdapterDependencies & TokenEndpointPorts
 
 export type AuthorizationServerPorts = Omit<Needed, Made | 'conformance'> & {
   readonly database: Database
-  readonly families: FamilyStore
   /** Present while the conformance profile is on. */
   readonly conformance: ConformanceSettings | undefined
 }
@@ -41,13 +37,12 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
   const findAccess = makeFindAccess(findGrant, now)
   const clients = { find: oncePerRequest(ports.clients.find) }
   const findKeptClient = makeKeptClients(clients, database, now)
-  const codes = ports.state.adapterFor('AuthorizationCode')
-  const readTokenRequest = makeReadTokenRequest({ ...ports, codes, findGrant })
-  const exchange = makeExchange({ ...ports, readTokenRequest, resources })
+  const tokenEndpoint = makeTokenEndpoint({ ...ports, findGrant, resources })
+  const { exchange } = tokenEndpoint
   const needed = {
     ...{
       ...ports,
-      readTokenRequest,
+      ...tokenEndpoint,
       conformance,
       resources,
       findGrant,
@@ -77,7 +72,7 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
      */
     withKeys(keys: ProviderDependencies['keys']) {
       const engine = createProvider({ ...needed, adapter, keys })
-      registerRefreshGrant(engine, needed)
+      tokenEndpoint.serveRefreshes(engine)
       return { engine, interactions: makeInteractions(engine, grants) }
     },
   }
