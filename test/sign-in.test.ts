@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs'
+import { getPriority } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 import { expect } from 'chai'
@@ -220,6 +222,16 @@ describe('sign-in: checking passwords takes what it may and no more', () => {
       expect(error).to.not.be.instanceOf(TooManyHashes)
     }
     expect(await passwords.verify(await passwords.hash('x'), 'x')).to.equal(true)
+  })
+
+  it('they run in threads of a lower priority than the one that answers requests', async function () {
+    if (process.platform !== 'linux') return this.skip()
+    await makePasswords({ parallelHashesMax: 1, waitingHashesMax: 1 }).hash('x')
+    const nice = new Map(
+      readdirSync('/proc/self/task').map((id) => [Number(id), getPriority(Number(id))]),
+    )
+    expect(nice.get(process.pid)).to.equal(getPriority())
+    expect([...nice.values()]).to.include(getPriority() + 10)
   })
 
   it('the service answers others meanwhile: the event loop is never held up', async function () {

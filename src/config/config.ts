@@ -65,7 +65,8 @@ const servicePolicy = z.strictObject({
   }),
   documents: z.strictObject({ cacheSeconds: seconds(DAY_SECONDS) }),
   signIn: z.strictObject({
-    parallelHashesMax: z.int().min(1).max(4),
+    // One less than there are cores, when it is left out; each takes 19 MiB while it runs.
+    parallelHashesMax: z.int().min(1).max(64).optional(),
     waitingHashesMax: z.int().min(1).max(1000),
     failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
     failuresPerAccountMax: z.int().min(1).max(100_000),

@@ -1,4 +1,4 @@
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
@@ -57,39 +57,28 @@ export function makeGrantUsage(database: Database, now: () => number) {
   }
 }
 
+/** Two statements for a whole batch; a grant that ended meanwhile is nothing to be counted for. */
 async function write(trx: Transaction<Schema>, batch: readonly [string, Uses][]): Promise<void> {
-  const grantIds = batch.map(([grantId]) => grantId)
-  const live = await trx
-    .selectFrom('oauth_grant')
-    .select(['id', 'last_used_at'])
-    .where('id', 'in', grantIds)
-    .where('ended_at', 'is', null)
-    .execute()
-  // A grant that ended meanwhile is nothing to be counted for.
-  const lastUsedAt = new Map(live.map((row) => [row.id, row.last_used_at ?? 0]))
-  const counted = batch.filter(([grantId]) => lastUsedAt.has(grantId))
-  if (counted.length === 0) return
-
-  const days = counted.map(([grantId, { calls, lastAtMs }]) => ({
-    grant_id: grantId,
-    day: dayOf(lastAtMs),
-    calls,
-  }))
-  await trx
-    .insertInto('oauth_grant_day')
-    .values(days)
-    .onConflict((conflict) =>
-      conflict.columns(['grant_id', 'day']).doUpdateSet((eb) => ({
-        calls: eb('oauth_grant_day.calls', '+', eb.ref('excluded.calls')),
-      })),
-    )
-    .execute()
-  for (const [grantId, { lastAtMs }] of counted) {
-    if (lastAtMs - (lastUsedAt.get(grantId) ?? 0) < LAST_USED_STEP_MS) continue
-    await trx
-      .updateTable('oauth_grant')
-      .set({ last_used_at: lastAtMs })
-      .where('id', '=', grantId)
-      .execute()
-  }
+  // PostgreSQL takes a bare parameter for a text.
+  const rows = batch.map(
+    ([grantId, { calls, lastAtMs }]) =>
+      sql`(${grantId}, cast(${dayOf(lastAtMs)} as integer), cast(${calls} as integer), cast(${lastAtMs} as bigint))`,
+  )
+  const counted = sql`counted (grant_id, day, calls, last_at) as (values ${sql.join(rows)})`
+  // The rows are locked in the order of their ids, as in every process.
+  await sql`
+    with ${counted}
+    insert into oauth_grant_day (grant_id, day, calls)
+    select counted.grant_id, counted.day, counted.calls
+    from counted join oauth_grant on oauth_grant.id = counted.grant_id
+    where oauth_grant.ended_at is null
+    order by counted.grant_id
+    on conflict (grant_id, day) do update set calls = oauth_grant_day.calls + excluded.calls
+  `.execute(trx)
+  await sql`
+    with ${counted}
+    update oauth_grant set last_used_at = counted.last_at from counted
+    where oauth_grant.id = counted.grant_id and oauth_grant.ended_at is null
+      and coalesce(oauth_grant.last_used_at, 0) <= counted.last_at - cast(${LAST_USED_STEP_MS} as bigint)
+  `.execute(trx)
 }

@@ -2,15 +2,25 @@ import type { Context } from 'koa'
 
 import type { BearerToken } from '../resource-server/verdict.ts'
 import { fetchRequest, type Message, sendFailure, sendResponse, sendText } from './message.ts'
-import { makePlainAnswers, readPlainRequest } from './plain-requests.ts'
-import { type Exchange, makeToolServer } from './server.ts'
-import type { ToolParts } from './tool.ts'
+import type { Exchange } from './server.ts'
+import { once, type ToolParts } from './tool.ts'
 
-/** Answers a message whose sender was let in: what is plain at once, and the rest by the SDK. */
+/**
+ * Answers a message whose sender was let in: what is plain at once, and the rest by the SDK, which is
+ * loaded with the first message and not at the start.
+ */
 export function makeAnswerMessage(address: string, parts: ToolParts) {
-  const tools = makeToolServer(parts)
-  const answerPlain = makePlainAnswers(parts)
+  const load = once(async () => {
+    const { makePlainAnswers, readPlainRequest } = await import('./plain-requests.ts')
+    const { makeToolServer } = await import('./server.ts')
+    return {
+      readPlainRequest,
+      answerPlain: makePlainAnswers(parts),
+      tools: makeToolServer(parts),
+    }
+  })
   return async (ctx: Context, message: Message, caller: BearerToken | undefined): Promise<void> => {
+    const { readPlainRequest, answerPlain, tools } = await load()
     const plain = readPlainRequest(ctx.req.headers, message.value)
     if (plain) {
       try {

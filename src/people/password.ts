@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 
-import { hash, verify } from '@node-rs/argon2'
+import { inHashThread } from './hash-threads.ts'
 
 export type Passwords = ReturnType<typeof makePasswords>
 
@@ -10,26 +10,27 @@ export class TooManyHashes extends Error {
 }
 
 export interface PasswordLimits {
-  readonly parallelHashesMax: number
+  /** One less than the machine has cores, unless it is given. */
+  readonly parallelHashesMax?: number | undefined
   readonly waitingHashesMax: number
 }
 
-// The library's own names are const enums, which do not exist at run time here; 2 is Argon2id.
-const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
-
-/** A hash of a password that nobody knows, of the cost above. */
+/** A hash of a password that nobody knows, of the same cost as all others. */
 const nobodysHash =
   '$argon2id$v=19$m=19456,t=2,p=1$qlKTKsnQDtvH7uitXqo4sQ$SD9veOAiEvLFuTeRqYOzgC/eFx0v+GJ2JRuwhhcbdsU'
 
 /**
- * Password hashing with Argon2id, 19 MiB, two passes (OWASP's first choice). It runs on the thread
- * pool, which file system and DNS share, so that only a few hashes run at once, a bounded number
- * waits, and the rest is told to come back.
+ * Password hashing with Argon2id, 19 MiB, two passes (OWASP's first choice), in threads that yield to
+ * requests. One core is left to them, so that only a few hashes run at once, a bounded number waits,
+ * and the rest is told to come back.
  */
-export function makePasswords({ parallelHashesMax, waitingHashesMax }: PasswordLimits) {
-  const inTurn = takeTurns(Math.min(parallelHashesMax, availableParallelism()), waitingHashesMax)
+export function makePasswords({
+  parallelHashesMax = Math.max(1, availableParallelism() - 1),
+  waitingHashesMax,
+}: PasswordLimits) {
+  const inTurn = takeTurns(parallelHashesMax, waitingHashesMax)
   return {
-    hash: (password: string) => inTurn(() => hash(password, cost)),
+    hash: async (password: string) => String(await inTurn(() => inHashThread({ password }))),
     /**
      * Whether the password is the one of the hash. Without a hash (nobody has that address) a hash of
      * the same cost is checked, so that the time does not tell whether an account exists.
@@ -38,8 +39,8 @@ export function makePasswords({ parallelHashesMax, waitingHashesMax }: PasswordL
      */
     verify: (passwordHash: string | undefined, password: string) =>
       inTurn(async () => {
-        const matches = await verify(passwordHash ?? nobodysHash, password)
-        return matches && passwordHash !== undefined
+        const task = { passwordHash: passwordHash ?? nobodysHash, password }
+        return (await inHashThread(task)) === true && passwordHash !== undefined
       }),
   }
 }

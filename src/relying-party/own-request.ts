@@ -1,7 +1,5 @@
 import type { RequestListener } from 'node:http'
 
-import { inject } from 'light-my-request'
-
 /** As `fetch`, for addresses of this service. */
 export type OwnFetch = (
   address: string,
@@ -21,6 +19,8 @@ export type OwnFetch = (
  */
 export function makeOwnFetch(handler: () => RequestListener): OwnFetch {
   return async (address, { method, headers, body }) => {
+    // Few processes ever sign anybody in to our own pages, and a start should not wait for it.
+    const { inject } = await import('light-my-request')
     const { pathname } = new URL(address)
     const payload = body === undefined ? {} : { payload: String(body) }
     const {

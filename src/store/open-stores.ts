@@ -3,10 +3,9 @@ import { join } from 'node:path'
 import type { Database, DatabaseOptions } from './database.ts'
 import { guardedState, type StoreGuard } from './guarded-stores.ts'
 import type { StateStore } from './oauth-state.ts'
-import { redisState } from './oauth-state-redis.ts'
 import { sqlState } from './oauth-state-sql.ts'
 import { openDatabase } from './open-database.ts'
-import { openRedis, type RedisClient, type RedisLocation } from './redis.ts'
+import type { RedisClient, RedisLocation } from './redis.ts'
 
 /** Where the stores of a service are, and how long they may take. */
 export interface StoreSettings {
@@ -39,17 +38,25 @@ export async function openStores(settings: StoreSettings, hooks: StoreHooks): Pr
   await using opening = new AsyncDisposableStack()
   const database = opening.use(await openServiceDatabase(settings, hooks))
   const { answerWithinMs: commandTimeoutMs } = settings
-  const redis = settings.redis && (await openRedis(settings.redis, { commandTimeoutMs }))
-  const state = redis ? guardedState(redisState(redis), hooks.guard) : sqlState(database)
+  const found = settings.redis && (await openRedisState(settings.redis, commandTimeoutMs))
+  const state = found ? guardedState(found.state, hooks.guard) : sqlState(database)
   opening.use(state)
   const open = opening.move()
   return {
     database,
     state,
-    redis,
+    redis: found?.redis,
     ping: async () => void (await Promise.all([database.ping(), state.ping()])),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
+}
+
+/** Loads the driver only where it is used. */
+async function openRedisState(location: RedisLocation, commandTimeoutMs: number) {
+  const { openRedis } = await import('./redis.ts')
+  const { redisState } = await import('./oauth-state-redis.ts')
+  const redis = await openRedis(location, { commandTimeoutMs })
+  return { redis, state: redisState(redis) }
 }
 
 /** Opens the database that these settings name, for the service or for a command. */
