@@ -1,59 +1,131 @@
 import { paths } from '../src/http/paths.ts'
 import { notes, resourceServer } from '../test/support/gatehouse.ts'
-import { getTokens } from '../test/support/relying-party.ts'
+import { messageOf } from '../test/support/mcp.ts'
+import { encode, type Fields } from '../test/support/wire.ts'
+import type { Supply } from './supply.ts'
+import { type RequestText, requestBytes, type Source } from './wire-client.ts'
 
-/** One request of a benchmark. */
-export interface Call {
-  readonly method: 'GET' | 'POST'
-  readonly path: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly form?: Readonly<Record<string, string>>
-}
-
-/** What one connection does again and again; it learns from each answer what to send next. */
+/** What one operation is: how its title reads, whether the bare engine has it, and its requests. */
 export interface Operation {
-  readonly name: string
-  prepare(url: string): Promise<{ next(): Call; learn?(body: string): void }>
+  readonly title: string
+  readonly bare: boolean
+  /** One source of requests for each connection; `requests` is how many it should be good for. */
+  prepare(
+    supply: Supply,
+    run: { readonly connections: number; readonly requests: number },
+  ): Promise<Source[]>
 }
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const JSON_BODY = { 'content-type': 'application/json' }
+
+const table = {
+  exchange: {
+    title: 'code exchange',
+    bare: true,
+    async prepare(supply, { connections, requests }) {
+      const forms = await supply.codeForms(requests)
+      const next = () => {
+        const form = forms.pop()
+        return form && requestBytes(supply.host, postForm(paths.token, form))
+      }
+      return Array.from({ length: connections }, () => ({ next }))
+    },
+  },
+  refresh: {
+    title: 'refresh',
+    bare: true,
+    prepare: async (supply, { connections }) => {
+      const constant = { client_id: notes.clientId, grant_type: 'refresh_token' }
+      return supply.chains.slice(0, connections).map((chain) => ({
+        next: () =>
+          requestBytes(
+            supply.host,
+            postForm(paths.token, { ...constant, refresh_token: chain.refreshToken }),
+          ),
+        learn(body) {
+          chain.refreshToken = JSON.parse(body).refresh_token
+        },
+      }))
+    },
+  },
+  userinfo: withTokens('UserInfo', true, (token) => ({
+    ...{ method: 'GET', path: paths.userinfo },
+    headers: bearer(token),
+  })),
+  introspection: withTokens('introspection', true, (token) => {
+    const { clientId: client_id, clientSecret: client_secret } = resourceServer
+    return postForm(paths.introspection, { client_id, client_secret, token })
+  }),
+  discovery: constantly('discovery', true, { method: 'GET', path: paths.openidConfiguration }),
+  jwks: constantly('key set', true, { method: 'GET', path: paths.jwks }),
+  viewer: withTokens('`{ viewer { id } }`', false, (token) => ({
+    ...{ method: 'POST', path: paths.graphql },
+    headers: { ...JSON_BODY, ...bearer(token) },
+    body: JSON.stringify({ query: '{ viewer { id } }' }),
+  })),
+  'tool-anonymous': constantly(
+    'tools/call, anonymous',
+    false,
+    toolCall('list_public_courses', { site: 'northlight' }),
+  ),
+  'tool-member': withTokens('tools/call, member', false, (token) => {
+    const { headers, ...call } = toolCall('get_viewer')
+    return { ...call, headers: { ...headers, ...bearer(token) } }
+  }),
+} satisfies Record<string, Operation>
+
+export type OperationName = keyof typeof table
 
 /** The requests that a service in use answers most. */
-export const operations: readonly Operation[] = [
-  {
-    name: 'token (refresh)',
-    async prepare(url) {
-      let { refresh_token: held = '' } = (await getTokens(url)).tokens
-      const constant = { client_id: notes.clientId, grant_type: 'refresh_token' }
-      return {
-        next: () => ({
-          method: 'POST',
-          path: paths.token,
-          form: { ...constant, refresh_token: held },
-        }),
-        learn(body) {
-          held = JSON.parse(body).refresh_token
-        },
-      }
+export const operations: Readonly<Record<OperationName, Operation>> = table
+export const operationNames: readonly OperationName[] = Object.keys(table) as OperationName[]
+
+function bearer(token: string): Record<string, string> {
+  return { authorization: `Bearer ${token}` }
+}
+
+function postForm(path: string, form: Fields): RequestText {
+  return { method: 'POST', path, headers: FORM, body: encode(form).toString() }
+}
+
+function toolCall(name: string, values: object = {}): RequestText {
+  const { message, headers } = messageOf('tools/call', '2025-11-25', { name, arguments: values })
+  return {
+    ...{ method: 'POST', path: paths.mcp },
+    headers: { accept: 'application/json, text/event-stream', ...headers },
+    body: JSON.stringify(message),
+  }
+}
+
+function constantly(title: string, bare: boolean, request: RequestText): Operation {
+  return {
+    ...{ title, bare },
+    prepare: async ({ host }, { connections }) => {
+      const bytes = requestBytes(host, request)
+      return Array.from({ length: connections }, () => ({ next: () => bytes, learn: expectGood }))
     },
-  },
-  {
-    name: 'userinfo',
-    async prepare(url) {
-      const { access_token } = (await getTokens(url)).tokens
-      const headers = { authorization: `Bearer ${access_token}` }
-      return { next: () => ({ method: 'GET', path: paths.userinfo, headers }) }
-    },
-  },
-  {
-    name: 'introspection',
-    async prepare(url) {
-      const { access_token: token } = (await getTokens(url)).tokens
-      const { clientId: client_id, clientSecret: client_secret } = resourceServer
-      const form = { client_id, client_secret, token }
-      return { next: () => ({ method: 'POST', path: paths.introspection, form }) }
-    },
-  },
-  {
-    name: 'discovery',
-    prepare: async () => ({ next: () => ({ method: 'GET', path: paths.openidConfiguration }) }),
-  },
-]
+  }
+}
+
+/** Each connection has a token of its own, or one of the many grants of a store that has grown. */
+function withTokens(
+  title: string,
+  bare: boolean,
+  request: (token: string) => RequestText,
+): Operation {
+  return {
+    ...{ title, bare },
+    prepare: async ({ host, chains, randomToken }, { connections }) =>
+      chains.slice(0, connections).map(({ accessToken }) => {
+        const bytes = requestBytes(host, request(accessToken))
+        const next = randomToken ? () => requestBytes(host, request(randomToken())) : () => bytes
+        return { next, learn: expectGood }
+      }),
+  }
+}
+
+/** GraphQL, tools and introspection answer with 200 where something was refused, too. */
+function expectGood(body: string): void {
+  if (/"errors":|"isError":true|"active":false/.test(body)) throw new Error(`refused: ${body}`)
+}

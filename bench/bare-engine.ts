@@ -1,0 +1,115 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { type EventEmitter, once } from 'node:events'
+import { createServer } from 'node:http'
+
+import { Redis } from 'ioredis'
+import type { Middleware } from 'koa'
+import { type ClientMetadata, type Configuration, Provider } from 'oidc-provider'
+
+import { paths } from '../src/http/paths.ts'
+import { notes, resourceServer } from '../test/support/gatehouse.ts'
+import { bareAdapter } from './bare-adapter.ts'
+
+/**
+ * The process that ours is compared with: the engine by itself with PORT and REDIS_URL. Its clients
+ * are constant, everybody is one person who agrees to everything, and it writes no log. It signs
+ * with the same algorithm, rotates refresh tokens, and answers at the same addresses as the service.
+ */
+const { PORT = '', REDIS_URL = '' } = process.env
+
+const clients: ClientMetadata[] = [
+  {
+    client_id: notes.clientId,
+    redirect_uris: [notes.redirectUri],
+    token_endpoint_auth_method: 'none',
+    grant_types: ['authorization_code', 'refresh_token'],
+  },
+  {
+    client_id: resourceServer.clientId,
+    client_secret: resourceServer.clientSecret,
+    token_endpoint_auth_method: 'client_secret_post',
+    redirect_uris: [],
+    response_types: [],
+    grant_types: [],
+  },
+]
+
+const configuration: Configuration = {
+  adapter: bareAdapter(new Redis(REDIS_URL)),
+  clients,
+  jwks: { keys: [signingKey()] },
+  cookies: { keys: ['only-for-the-bench'] },
+  clientDefaults: { id_token_signed_response_alg: 'ES256' },
+  enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
+  responseTypes: ['code'],
+  scopes: ['openid', 'profile', 'email'],
+  claims: { openid: ['sub'], profile: ['name'], email: ['email'] },
+  pkce: { required: () => true },
+  routes: {
+    authorization: paths.authorization,
+    token: paths.token,
+    userinfo: paths.userinfo,
+    introspection: paths.introspection,
+    jwks: paths.jwks,
+  },
+  ttl: {
+    AccessToken: 3600,
+    AuthorizationCode: 60,
+    IdToken: 600,
+    Grant: 14 * 86_400,
+    Interaction: 3600,
+    RefreshToken: 30 * 86_400,
+    Session: 14 * 86_400,
+  },
+  features: {
+    devInteractions: { enabled: false },
+    introspection: { enabled: true, allowedPolicy: () => true },
+    resourceIndicators: { enabled: false },
+  },
+  findAccount: (_ctx, id) => ({
+    accountId: id,
+    claims: () => ({ sub: id, name: 'Sam Student', email: 'sam@northlight.example' }),
+  }),
+  issueRefreshToken: () => true,
+  expiresWithSession: () => false,
+  rotateRefreshToken: true,
+  clientBasedCORS: () => false,
+  interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
+}
+
+function signingKey() {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return { ...privateKey.export({ format: 'jwk' }), kid: 'one', alg: 'ES256', use: 'sig' }
+}
+
+/** Stands for the pages of sign-in and consent. */
+function agreeAtOnce(provider: Provider): Middleware {
+  return async (ctx, next) => {
+    if (ctx.path === paths.health) {
+      ctx.body = 'ok'
+      return
+    }
+    if (!ctx.path.startsWith('/interaction/')) return await next()
+    const { prompt, params, session } = await provider.interactionDetails(ctx.req, ctx.res)
+    if (prompt.name === 'login') {
+      const result = { login: { accountId: 'per_sam' } }
+      return ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, result))
+    }
+    const clientId = String(params['client_id'])
+    const grant = new provider.Grant({ accountId: session?.accountId, clientId })
+    grant.addOIDCScope(String(params['scope']))
+    const result = { consent: { grantId: await grant.save() } }
+    const more = { mergeWithLastSubmission: true }
+    ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, result, more))
+  }
+}
+
+const provider = new Provider(`http://127.0.0.1:${PORT}`, configuration)
+provider.use(agreeAtOnce(provider))
+// The types list each event as an overload of its own, and Koa's is not among them.
+const emitter: EventEmitter = provider
+emitter.on('error', () => {})
+const server = createServer(provider.callback()).listen(Number(PORT), '127.0.0.1')
+await once(server, 'listening')
+await once(process, 'SIGTERM')
+process.exit(0)

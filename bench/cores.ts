@@ -1,0 +1,61 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { cpus, totalmem } from 'node:os'
+
+/** Which cores the measured process has, and which everything else; undefined where nothing pins. */
+export interface Cores {
+  readonly server: string
+  readonly others: string
+}
+
+/**
+ * Gives the first core to whoever is measured and this process, and with it the stores that it
+ * starts, all others: a load generator on the same core would be part of every figure.
+ */
+export function divideCores(): Cores | undefined {
+  const allowed = affinityOf(process.pid)
+  if (allowed === undefined || allowed.length < 2) return undefined
+  const [server, ...rest] = allowed
+  const cores = { server: String(server), others: rest.join(',') }
+  const pinned = spawnSync('taskset', ['-a', '-c', '-p', cores.others, String(process.pid)])
+  return pinned.status === 0 ? cores : undefined
+}
+
+function affinityOf(pid: number): number[] | undefined {
+  const { status, stdout } = spawnSync('taskset', ['-c', '-p', String(pid)], { encoding: 'utf8' })
+  if (status !== 0) return undefined
+  const [, list = ''] = /list: (.*)/.exec(stdout) ?? []
+  return list.split(',').flatMap((range) => {
+    const [first = 0, last = first] = range.split('-').map(Number)
+    return Array.from({ length: last - first + 1 }, (_, offset) => first + offset)
+  })
+}
+
+/** The command on the core of the measured process. */
+export function pinned(cores: Cores | undefined, command: readonly string[]): readonly string[] {
+  return cores ? ['taskset', '-c', cores.server, ...command] : command
+}
+
+const TICKS_PER_SECOND = 100
+
+/** User and system time of a process, all of its threads included (proc(5)); it steps by 10 ms. */
+export function processorSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+}
+
+/** Resident memory of a process. */
+export function residentMiB(pid: number): number {
+  const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return Number(kib) / 1024
+}
+
+/** What the machine is, in a sentence. */
+export function describeMachine(cores: Cores | undefined): string {
+  const [first] = cpus()
+  const gib = (totalmem() / 1024 ** 3).toFixed(0)
+  const machine = `${cpus().length} cores of ${first?.model.trim() ?? 'an unknown processor'}, ${gib} GiB`
+  return cores
+    ? `${machine}; the server on core ${cores.server}, load and stores on core ${cores.others}`
+    : `${machine}; nothing is pinned to a core, because there is no taskset or one core only`
+}

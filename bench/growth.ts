@@ -1,0 +1,113 @@
+import { obtain } from '../test/support/client.ts'
+import type { ServiceProcess, Variables } from '../test/support/process.ts'
+import type { Cores } from './cores.ts'
+import type { OperationName } from './operations.ts'
+import { type Options, type Storage, storages } from './options.ts'
+import { type Progress, showProgress } from './progress.ts'
+import { loadOf, type Measured, median, turns } from './rounds.ts'
+import { accessTokenOf } from './sample.ts'
+import { type Filled, fill, fillSteps } from './seed.ts'
+import { newPlace, type Stores, startOurs } from './servers.ts'
+import { CONNECTIONS, makeSupply } from './supply.ts'
+
+/** What is asked of the grants of a store, however many there are. */
+export const growing = ['userinfo', 'introspection', 'refresh'] as const satisfies OperationName[]
+type Growing = (typeof growing)[number]
+
+/** One storage at one size. */
+export interface Grown {
+  readonly storage: Storage
+  readonly grants: number
+  readonly filled: Filled
+  /** Processor time of one request over random grants; a refresh goes on in families of its own. */
+  readonly microseconds: Readonly<Record<Growing, number>>
+}
+
+/** Fills each storage to each size and measures the sizes of a storage side by side. */
+export async function measureGrowth(
+  stores: Stores,
+  options: Options,
+  cores: Cores | undefined,
+): Promise<Grown[]> {
+  const grown: Grown[] = []
+  for (const [index, storage] of options.storages.entries()) {
+    const sizes = options.growthSizes
+    const steps = sizes.reduce((sum, size) => sum + fillSteps(size), 0)
+    const measuring = (options.rounds + 1) * growing.length * sizes.length
+    const progress = showProgress(`growth, ${storages[storage]}`, steps + measuring)
+    await using opened = new AsyncDisposableStack()
+    const servers: FilledServer[] = []
+    for (const [position, size] of sizes.entries()) {
+      const place = await newPlace(storage, stores, 1 + index * sizes.length + position)
+      const filled = await fillPlace(place, size, { cores, progress })
+      const service = opened.use(await startOurs(place, { cores }))
+      servers.push({ size, filled, measured: await measuredOf(storage, size, service) })
+    }
+    const found = await measureSizes(servers, options, progress)
+    progress.end()
+    grown.push(
+      ...servers.map(({ size, filled }, position) => ({
+        ...{ storage, grants: size, filled },
+        microseconds: found[position] ?? { userinfo: 0, introspection: 0, refresh: 0 },
+      })),
+    )
+  }
+  return grown
+}
+
+interface FilledServer {
+  readonly size: number
+  readonly filled: Filled
+  readonly measured: Measured
+}
+
+/** A service signs one grant in, and is gone while the stores are filled. */
+async function fillPlace(
+  place: Variables,
+  size: number,
+  { cores, progress }: { cores: Cores | undefined; progress: Progress },
+): Promise<Filled> {
+  const tokens = await signInOnce(place, cores)
+  return await fill(place, size, { tokens, progress })
+}
+
+async function signInOnce(place: Variables, cores: Cores | undefined): Promise<string[]> {
+  await using service = await startOurs(place, { cores })
+  const { access_token, refresh_token } = await obtain(service.url)
+  await service.stop()
+  return [access_token, refresh_token]
+}
+
+async function measuredOf(
+  storage: Storage,
+  size: number,
+  { url, pid }: ServiceProcess,
+): Promise<Measured> {
+  const randomToken = () => accessTokenOf(1 + Math.floor(Math.random() * (size - 1)))
+  const supply = await makeSupply(url, 'ours', randomToken)
+  return { name: `${storages[storage]}, ${size} grants`, kind: 'ours', url, pid, supply }
+}
+
+async function measureSizes(
+  servers: readonly FilledServer[],
+  { rounds, growthSeconds: full }: Options,
+  progress: Progress,
+): Promise<Record<Growing, number>[]> {
+  const samples = new Map(
+    servers.map(({ measured }) => [
+      measured,
+      { userinfo: [] as number[], introspection: [] as number[], refresh: [] as number[] },
+    ]),
+  )
+  const stretch = { connections: CONNECTIONS, requests: 0 }
+  for (const { round, name, server } of turns(rounds, growing, [...samples.keys()])) {
+    progress.step(`${name}, ${server.name}`)
+    const load = await loadOf(server, name, { ...stretch, seconds: round === 0 ? full / 2 : full })
+    if (round > 0) samples.get(server)?.[name].push(load.processorMicroseconds)
+  }
+  return [...samples.values()].map(({ userinfo, introspection, refresh }) => ({
+    userinfo: median(userinfo),
+    introspection: median(introspection),
+    refresh: median(refresh),
+  }))
+}

@@ -1,0 +1,165 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { loadavg } from 'node:os'
+import { join } from 'node:path'
+import { platform } from 'node:process'
+
+import { temporaryFolder, type Variables } from '../test/support/process.ts'
+import { findProgram } from '../test/support/programs.ts'
+import { countRoundTrips } from '../test/support/round-trips.ts'
+import { type Cores, describeMachine, divideCores, residentMiB } from './cores.ts'
+import { measureGrowth } from './growth.ts'
+import { operations } from './operations.ts'
+import { type Options, readOptions, type Storage, storages, usage } from './options.ts'
+import { makePage, makeReport } from './page.ts'
+import { profile } from './profile.ts'
+import { showProgress } from './progress.ts'
+import { BARE, type Results, toJson } from './results.ts'
+import { type Measured, measureRounds } from './rounds.ts'
+import { newPlace, type Stores, startBare, startOurs, startStores } from './servers.ts'
+import { measureSignIns } from './sign-ins.ts'
+import { measureStarts } from './starts.ts'
+import { CONNECTIONS, makeSupply } from './supply.ts'
+
+/**
+ * `npm run bench`: what the service costs beside the bare engine, storage by storage; `--help` says
+ * what can be chosen. Processor time is the figure: requests per second depend on what else the
+ * machine does, and processor time hardly.
+ */
+const root = join(import.meta.dirname, '..')
+
+async function main(options: Options): Promise<void> {
+  if (platform !== 'linux') throw new Error('The bench asks Linux what a process has used.')
+  const cores = divideCores()
+  process.stderr.write(`${describeMachine(cores)}\n`)
+  const busy = loadavg()[0]?.toFixed(1)
+  await using stores = await startStores()
+  if (options.profile !== undefined) {
+    const chosen = options.storages
+    process.stdout.write(await profile(stores, options.profile, { chosen, cores }))
+    return
+  }
+  const results = {
+    date: new Date().toISOString().slice(0, 10),
+    machine: describeMachine(cores),
+    versions: await describeVersions(stores),
+    manner: `${options.rounds} rounds of ${options.seconds} s an operation, ${CONNECTIONS} connections and one; load average before it ${busy}`,
+    ...(await measureServers(stores, options, cores)),
+    counted: options.sections.has('counted') ? await count(stores) : undefined,
+    growth: options.sections.has('growth') ? await measureGrowth(stores, options, cores) : [],
+  }
+  process.stdout.write(makeReport(results))
+  if (options.json !== undefined) writeFileSync(options.json, toJson(results))
+  if (options.write) writeFileSync(join(root, 'docs/performance.md'), makePage(results))
+}
+
+async function measureServers(
+  stores: Stores,
+  options: Options,
+  cores: Cores | undefined,
+): Promise<Pick<Results, 'figures' | 'signIns' | 'starts' | 'loadedMiB'>> {
+  const { sections, rounds } = options
+  await using opened = new AsyncDisposableStack()
+  const places = new Map<Storage, Variables>()
+  for (const storage of options.storages) places.set(storage, await newPlace(storage, stores))
+
+  const starts: Results['starts'] = sections.has('start')
+    ? await startAll({ stores, places, cores }, options.starts)
+    : new Map()
+  if (options.operations.length === 0 && !sections.has('sign-ins')) {
+    return { figures: new Map(), signIns: new Map(), starts, loadedMiB: new Map() }
+  }
+  const servers: Measured[] = []
+  for (const [storage, place] of places) {
+    const { url, pid } = opened.use(await startOurs(place, { cores }))
+    const supply = await makeSupply(url, 'ours')
+    servers.push({ name: storages[storage], kind: 'ours', url, pid, supply })
+  }
+  const bare = opened.use(await startBare(stores, { cores }))
+  const supply = await makeSupply(bare.url, 'bare')
+  servers.push({ name: BARE, kind: 'bare', url: bare.url, pid: bare.pid, supply })
+
+  const ours = options.operations.length * options.storages.length
+  const besides = options.operations.filter((name) => operations[name].bare).length
+  const progress = showProgress('operations', (rounds + 1) * (ours + besides))
+  const figures = await measureRounds(servers, options, progress)
+  progress.end()
+  const signIns: Results['signIns'] = new Map(
+    sections.has('sign-ins') ? await signInAll(servers, options) : [],
+  )
+  const loadedMiB = new Map(servers.map(({ name, pid }) => [name, residentMiB(pid)]))
+  return { figures, signIns, starts, loadedMiB }
+}
+
+interface Startable {
+  readonly stores: Stores
+  readonly places: ReadonlyMap<Storage, Variables>
+  readonly cores: Cores | undefined
+}
+
+async function startAll({ stores, places, cores }: Startable, runs: number) {
+  const starts: Map<string, Awaited<ReturnType<typeof measureStarts>>> = new Map()
+  for (const [storage, place] of places) {
+    const start = () => startOurs(place, { cores })
+    // The first start migrates nothing any more, and compiles what the others find compiled.
+    await measureStarts(start, 1)
+    starts.set(storages[storage], await measureStarts(start, runs))
+  }
+  const makesDatabase = () => startOurs({ DATA_DIR: temporaryFolder() }, { cores })
+  starts.set(`${storages.sqlite}, database made`, await measureStarts(makesDatabase, runs))
+  starts.set(BARE, await measureStarts(() => startBare(stores, { cores }), runs))
+  return starts
+}
+
+async function signInAll(servers: readonly Measured[], options: Options) {
+  const found: [Storage, Awaited<ReturnType<typeof measureSignIns>>][] = []
+  for (const [index, storage] of options.storages.entries()) {
+    const server = servers[index]
+    if (server) found.push([storage, await measureSignIns(server, options)])
+  }
+  return found
+}
+
+async function count(stores: Stores) {
+  const postgresFile = findProgram('postgres') ?? ''
+  return await countRoundTrips({ postgresFile, redisUrl: `${stores.redis.url}/15` })
+}
+
+async function describeVersions({ redis }: Stores): Promise<string> {
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const server = String(await redis.ask('INFO', 'server'))
+  const [, redisVersion = ''] = /redis_version:(\S+)/.exec(server) ?? []
+  const postgresFile = findProgram('postgres') ?? ''
+  const [, postgresVersion = ''] =
+    /(\d[\d.]*)/.exec(execFileSync(postgresFile, ['--version']).toString()) ?? []
+  return (
+    `node ${process.versions.node}, oidc-provider ${dependencies['oidc-provider']}, ` +
+    `PostgreSQL ${postgresVersion}, Redis ${redisVersion}, commit ${commit()}`
+  )
+}
+
+function commit(): string {
+  const git = (...words: string[]) => execFileSync('git', words, { cwd: root }).toString().trim()
+  try {
+    const changed = git('status', '--porcelain', 'src', 'views') === '' ? '' : ' with changes'
+    return `${git('rev-parse', '--short', 'HEAD')}${changed}`
+  } catch {
+    return 'unknown'
+  }
+}
+
+function readOrExit(): Options {
+  try {
+    const options = readOptions(process.argv.slice(2))
+    if (options !== 'help') return options
+    process.stdout.write(usage)
+    return process.exit(0)
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`)
+    return process.exit(1)
+  }
+}
+
+await main(readOrExit())
+// The stores of this process, which tests share, would keep it alive.
+process.exit()

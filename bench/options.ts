@@ -1,0 +1,102 @@
+import { parseArgs } from 'node:util'
+
+import { type OperationName, operationNames } from './operations.ts'
+
+/** Where the service keeps its data, with the name that tables use. */
+export const storages = {
+  'postgres-redis': 'PostgreSQL + Redis',
+  sqlite: 'SQLite',
+  postgres: 'PostgreSQL',
+} as const
+export type Storage = keyof typeof storages
+
+/** What is measured besides single operations. */
+const sections = ['sign-ins', 'counted', 'start', 'growth'] as const
+export type Section = (typeof sections)[number]
+
+export interface Options {
+  readonly storages: readonly Storage[]
+  readonly operations: readonly OperationName[]
+  readonly sections: ReadonlySet<Section>
+  readonly rounds: number
+  /** How long one operation on one server is measured in a round, at 32 connections. */
+  readonly seconds: number
+  /** How often each kind of start is measured. */
+  readonly starts: number
+  /** As `seconds`, where growth is measured: use is written three seconds after it was counted. */
+  readonly growthSeconds: number
+  /** How many grants a store holds where growth is measured, the first being the yardstick. */
+  readonly growthSizes: readonly number[]
+  readonly json: string | undefined
+  readonly write: boolean
+  /** An operation to write processor profiles of, instead of measuring. */
+  readonly profile: OperationName | undefined
+}
+
+export const usage = `npm run bench -- [options]
+
+  --quick             a look in under three minutes: two short rounds, growth to 10,000 grants
+  --only a,b          some of: ${operationNames.join(', ')};
+                      ${sections.join(', ')}
+  --storage a,b       some of: ${Object.keys(storages).join(', ')}
+  --rounds n          rounds (5), each measuring every server and operation once
+  --seconds n         seconds of an operation in a round (2)
+  --growth            growth to 1,000,000 grants; takes memory, disk and half an hour
+  --json file         writes all figures
+  --write             writes docs/performance.md
+  --profile name      writes a processor profile of one operation into ./profiles, and sums it up
+`
+
+/** @throws Error with a sentence for the person who typed the words */
+export function readOptions(words: readonly string[]): Options | 'help' {
+  const { values } = parseArgs({
+    args: [...words],
+    options: {
+      ...{ help: { type: 'boolean' }, quick: { type: 'boolean' }, growth: { type: 'boolean' } },
+      ...{ only: { type: 'string' }, storage: { type: 'string' }, profile: { type: 'string' } },
+      ...{ rounds: { type: 'string' }, seconds: { type: 'string' } },
+      ...{ json: { type: 'string' }, write: { type: 'boolean' } },
+    } as const,
+  })
+  if (values.help) return 'help'
+  if (values.write && (values.only ?? values.storage) !== undefined) {
+    throw new Error('--write wants everything measured: it goes without --only and --storage')
+  }
+  const all = [...operationNames, ...sections]
+  const chosen = listOf(values.only, all)
+  const quick = values.quick === true
+  return {
+    storages: listOf(values.storage, Object.keys(storages) as Storage[]),
+    operations: operationNames.filter((name) => chosen.includes(name)),
+    sections: new Set(sections.filter((name) => chosen.includes(name))),
+    rounds: positive('rounds', values.rounds, quick ? 2 : 5),
+    seconds: positive('seconds', values.seconds, quick ? 0.5 : 2),
+    starts: quick ? 2 : 7,
+    growthSeconds: quick ? 1 : 4,
+    growthSizes: growthSizes(quick, values.growth === true),
+    json: values.json,
+    write: values.write === true,
+    profile: values.profile === undefined ? undefined : oneOf(values.profile, operationNames),
+  }
+}
+
+function growthSizes(quick: boolean, whole: boolean): number[] {
+  if (whole) return [1000, 100_000, 1_000_000]
+  return quick ? [1000, 10_000] : [1000, 100_000]
+}
+
+function listOf<Name extends string>(text: string | undefined, known: readonly Name[]): Name[] {
+  return text === undefined ? [...known] : text.split(',').map((name) => oneOf(name, known))
+}
+
+function oneOf<Name extends string>(text: string, known: readonly Name[]): Name {
+  const name = known.find((each) => each === text)
+  if (name === undefined) throw new Error(`${text} is none of ${known.join(', ')}`)
+  return name
+}
+
+function positive(name: string, text: string | undefined, otherwise: number): number {
+  const value = text === undefined ? otherwise : Number(text)
+  if (value > 0) return value
+  throw new Error(`--${name} wants a number above 0`)
+}

@@ -1,0 +1,243 @@
+import { judgeGoals, timesAsCheap } from './goals.ts'
+import { growing } from './growth.ts'
+import { operationNames, operations } from './operations.ts'
+import { storages } from './options.ts'
+import { BARE, type Results } from './results.ts'
+import { kinds } from './sample.ts'
+import { SIGN_IN_CONNECTIONS } from './sign-ins.ts'
+import { CONNECTIONS } from './supply.ts'
+
+/** A heading with what stands below it; a table has its columns aligned, for a terminal. */
+interface Part {
+  readonly title: string
+  readonly text: string
+  readonly rows: readonly (readonly string[])[]
+}
+
+/** The whole of docs/performance.md. */
+export function makePage(results: Results): string {
+  const intro = `# Performance
+
+This page is written by \`npm run bench -- --write\` and by nobody's hand. The bench starts stores of its own, the
+service as users start it (\`node src/main.ts\`, its log written), and beside it the *bare engine*: the version of
+oidc-provider that we use, in a process of its own, with a plain Redis adapter, constant clients, and no log. It does
+less: no people, sites or roles, no live check of a token's grant, no detection of raced codes, no audit, no limits.
+
+- ${results.date}
+- ${results.machine}
+- ${results.versions}
+- ${results.manner}. Each round measures every server and operation, the servers one right after the other in another
+  order each time; figures are medians over the rounds. No store waits for a disk, except SQLite.
+
+What does not depend on the machine is asserted by \`test/round-trips.test.ts\`; no timing is asserted anywhere.
+`
+  return [
+    intro,
+    ...partsOf(results).map(({ title, text, rows }) => section(title, text, rows)),
+  ].join('\n')
+}
+
+function section(title: string, text: string, rows: Part['rows']): string {
+  return `## ${title}\n\n${text}${text && '\n\n'}${alignedTable(rows)}\n`
+}
+
+/** The same for a terminal. */
+export function makeReport(results: Results): string {
+  const parts = partsOf(results).map(({ title, rows }) => `\n${title}\n\n${alignedTable(rows)}\n`)
+  return `${results.machine}\n${results.versions}\n${results.manner}\n${parts.join('')}`
+}
+
+function partsOf(results: Results): Part[] {
+  const parts = [
+    goalsPart(results),
+    processorPart(results),
+    ratePart(results),
+    alonePart(results),
+    signInPart(results),
+    countedPart(results),
+    growthPart(results),
+    bytesPart(results),
+    processPart(results),
+  ]
+  return parts.filter(({ rows }) => rows.length > 1)
+}
+
+function goalsPart(results: Results): Part {
+  const goals = judgeGoals(results)
+  const met = goals.filter((goal) => goal.met).length
+  return {
+    title: 'Goals',
+    text: `${met} of ${goals.length} are met in this run.`,
+    rows: [
+      ['goal', 'wanted', 'found', ''],
+      ...goals.map((goal) => [goal.what, goal.wanted, goal.found, goal.met ? 'met' : 'not met']),
+    ],
+  }
+}
+
+function namesOf({ figures }: Results): string[] {
+  return [...figures.keys()]
+}
+
+function processorPart(results: Results): Part {
+  const { figures } = results
+  const names = namesOf(results)
+  const bare = figures.get(BARE)
+  return {
+    title: 'Processor time of an operation',
+    text: `User and system time of the server in microseconds, at ${CONNECTIONS} connections; in brackets how many times as cheap as the bare engine.`,
+    rows: table(['µs', ...names], (name) =>
+      names.map((server) => {
+        const [figure, beside] = [figures.get(server)?.get(name), bare?.get(name)]
+        if (!figure) return ''
+        const times =
+          beside && server !== BARE ? ` (${timesAsCheap(figure, beside).toFixed(2)})` : ''
+        return `${figure.processorMicroseconds.toFixed(0)}${times}`
+      }),
+    ),
+  }
+}
+
+function ratePart(results: Results): Part {
+  const names = namesOf(results)
+  return {
+    title: `At ${CONNECTIONS} connections`,
+    text: 'Requests per second, and the times in milliseconds that half and all but one of a hundred requests take at most; then the share of answers that the limit on storage refused, where there were any.',
+    rows: table(['req/s, p50/p99 ms', ...names], (name) =>
+      names.map((server) => {
+        const figure = results.figures.get(server)?.get(name)
+        if (!figure) return ''
+        const { requestsPerSecond, p50Ms, p99Ms, failedShare } = figure
+        const failed = failedShare > 0 ? `, ${(failedShare * 100).toFixed(2)} % refused` : ''
+        return `${requestsPerSecond.toFixed(0)}, ${p50Ms.toFixed(1)}/${p99Ms.toFixed(1)}${failed}`
+      }),
+    ),
+  }
+}
+
+function alonePart(results: Results): Part {
+  const names = namesOf(results)
+  return {
+    title: 'At one connection',
+    text: 'The last column is the size of an answer of the service, headers included.',
+    rows: table(['p50/p99 ms', ...names, 'bytes'], (name) => [
+      ...names.map((server) => {
+        const figure = results.figures.get(server)?.get(name)
+        return figure ? `${figure.aloneP50Ms.toFixed(1)}/${figure.aloneP99Ms.toFixed(1)}` : ''
+      }),
+      String(results.figures.get(names[0] ?? '')?.get(name)?.answerBytes ?? ''),
+    ]),
+  }
+}
+
+/** A row for each operation that any server has a cell for. */
+function table(
+  head: readonly string[],
+  cells: (name: (typeof operationNames)[number]) => string[],
+): string[][] {
+  const rows = operationNames.map((name) => [operations[name].title, ...cells(name)])
+  return [[...head], ...rows.filter(([, first]) => first !== '' && first !== undefined)]
+}
+
+function signInPart({ signIns }: Results): Part {
+  return {
+    title: 'While people sign in',
+    text: `UserInfo at ${SIGN_IN_CONNECTIONS} connections, by itself and while eight people sign in without a pause, each with a password that is hashed.`,
+    rows: [
+      ['', 'p99 ms alone', 'p99 ms', 'UserInfo/s', 'sign-ins/s'],
+      ...[...signIns].map(([storage, figure]) => [
+        storages[storage],
+        figure.p99AloneMs.toFixed(1),
+        figure.p99Ms.toFixed(1),
+        figure.requestsPerSecond.toFixed(0),
+        figure.signInsPerSecond.toFixed(1),
+      ]),
+    ],
+  }
+}
+
+function countedPart({ counted }: Results): Part {
+  return {
+    title: 'Round trips',
+    text: 'What one request asks of PostgreSQL and Redis: statements where the driver is given them, commands and batches by the statistics of Redis (a batch is what it reads at once; what a script does is counted), and how many were taken one after the other.',
+    rows: [
+      ['', 'SQL statements', 'Redis commands', 'Redis batches', 'deep'],
+      ...Object.entries(counted ?? {}).map(([name, found]) => [
+        name,
+        ...[found.sql, found.redisCommands, found.redisBatches, found.deep].map(String),
+      ]),
+    ],
+  }
+}
+
+function growthPart({ growth }: Results): Part {
+  const rows = growth.flatMap(({ storage, grants, microseconds }) => {
+    const first = growth.find((other) => other.storage === storage)
+    return [
+      [
+        ...[storages[storage], grants.toLocaleString('en')],
+        ...growing.map((name) => {
+          const factor = microseconds[name] / (first?.microseconds[name] ?? Number.NaN)
+          return `${microseconds[name].toFixed(0)} (${factor.toFixed(2)})`
+        }),
+      ],
+    ]
+  })
+  return {
+    title: 'Growth',
+    text: 'Microseconds of an operation over random grants of a store that holds this many; in brackets against the first size. Each grant has a family of refresh tokens and an access token; refreshes go on in families that the service itself began.',
+    rows: [['', 'grants', ...growing.map((name) => operations[name].title)], ...rows],
+  }
+}
+
+function bytesPart({ growth }: Results): Part {
+  const largest = Object.keys(storages).flatMap(
+    (storage) => growth.findLast((grown) => grown.storage === storage) ?? [],
+  )
+  return {
+    title: 'Bytes that are kept',
+    text: 'By one of each in the store that holds the most, indexes included.',
+    rows: [
+      ['', ...kinds],
+      ...largest.flatMap(({ storage, filled }) => {
+        const cells = (bytes: Record<string, number>) =>
+          kinds.map((kind) => (bytes[kind] ?? 0).toFixed(0))
+        return storage === 'postgres-redis' && filled.redis
+          ? [
+              [`${storages[storage]}: in PostgreSQL`, ...cells(filled.sql)],
+              [`${storages[storage]}: in Redis`, ...cells(filled.redis)],
+            ]
+          : [[storages[storage], ...cells(filled.sql)]]
+      }),
+    ],
+  }
+}
+
+function processPart({ starts, loadedMiB }: Results): Part {
+  const names = [...new Set([...starts.keys(), ...loadedMiB.keys()])]
+  return {
+    title: 'Start and memory',
+    text: 'From the start of the process to its first answer, on one core; resident memory when idle, and after all of the load above.',
+    rows: [
+      ['', 'start ms', 'idle MiB', 'after load MiB'],
+      ...names.map((name) => [
+        name,
+        starts.get(name)?.ms.toFixed(0) ?? '',
+        starts.get(name)?.idleMiB.toFixed(0) ?? '',
+        loadedMiB.get(name)?.toFixed(0) ?? '',
+      ]),
+    ],
+  }
+}
+
+/** A table of Markdown whose columns are as wide as they need. */
+function alignedTable(rows: Part['rows']): string {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(3, ...rows.map((row) => row[column]?.length ?? 0)),
+  )
+  const line = (cells: readonly string[]) =>
+    `| ${widths.map((width, column) => (cells[column] ?? '').padEnd(width)).join(' | ')} |`
+  const rule = `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`
+  const [head = [], ...others] = rows
+  return [line(head), rule, ...others.map(line)].join('\n')
+}

@@ -1,0 +1,99 @@
+import { placeDemoDatabase } from '../test/support/demo-database.ts'
+import { type PostgresServer, startPostgres } from '../test/support/postgres.ts'
+import {
+  configWith,
+  type ServiceProcess,
+  startProcess,
+  temporaryFolder,
+  type Variables,
+} from '../test/support/process.ts'
+import { findProgram, freePort, type ProgramName } from '../test/support/programs.ts'
+import { type RedisServer, startRedis } from '../test/support/redis.ts'
+import { type Cores, pinned } from './cores.ts'
+import type { Storage } from './options.ts'
+
+/** The stores of all servers; each server has a database and a Redis of its own in them. */
+export interface Stores extends AsyncDisposable {
+  readonly postgres: PostgresServer
+  readonly redis: RedisServer
+  readonly bareRedis: RedisServer
+}
+
+/** As the tests start them, with room for a million grants. No store waits for a disk. */
+export async function startStores(): Promise<Stores> {
+  await using opening = new AsyncDisposableStack()
+  const redisFile = programFile('redis-server')
+  const settings = ['shared_buffers=256MB', 'autovacuum=on', 'max_wal_size=4GB']
+  const postgres = opening.use(await startPostgres(programFile('postgres'), settings))
+  const redis = opening.use(await startRedis(redisFile))
+  const bareRedis = opening.use(await startRedis(redisFile))
+  const open = opening.move()
+  return { postgres, redis, bareRedis, [Symbol.asyncDispose]: () => open.disposeAsync() }
+}
+
+function programFile(name: ProgramName): string {
+  const file = findProgram(name)
+  if (file === undefined) throw new Error(`The bench starts ${name}, which is not installed here.`)
+  return file
+}
+
+const SECRET = 'only-for-the-bench-only-for-the-bench-only'
+const LIMIT_MAX = 1_000_000
+
+/** As it is configured by default, except that nobody is told to come back later. */
+const wideLimits = (): string =>
+  configWith((policy) => ({
+    ...policy,
+    mcp: { ...policy.mcp, requestsPerAddressMax: LIMIT_MAX, requestsPerCallerMax: LIMIT_MAX },
+  }))
+
+/**
+ * Where a service keeps its data, as the variables that say so. The demo campus is in it. The
+ * address belongs to it, because tokens are for an address.
+ */
+export async function newPlace(
+  storage: Storage,
+  stores: Stores,
+  redisDatabase = 0,
+): Promise<Variables> {
+  const common = {
+    PORT: String(await freePort()),
+    CONFIG_DIR: wideLimits(),
+    SECRET,
+    DEMO_DATA: 'on',
+    LOG_LEVEL: 'info',
+  }
+  if (storage === 'sqlite') {
+    const DATA_DIR = temporaryFolder()
+    await placeDemoDatabase(DATA_DIR)
+    return { ...common, DATA_DIR }
+  }
+  const DATABASE_URL = await stores.postgres.createDatabase('demo')
+  const redis = { REDIS_URL: `${stores.redis.url}/${redisDatabase}` }
+  return { ...common, DATABASE_URL, ...(storage === 'postgres-redis' && redis) }
+}
+
+export interface StartOptions {
+  readonly cores: Cores | undefined
+  readonly nodeFlags?: readonly string[]
+}
+
+/** The service as users start it; its log is written, and nobody reads it. */
+export async function startOurs(place: Variables, options: StartOptions): Promise<ServiceProcess> {
+  return await startProcess(place, commandOf('src/main.ts', options))
+}
+
+export async function startBare(
+  { bareRedis }: Stores,
+  options: StartOptions,
+): Promise<ServiceProcess> {
+  return await startProcess(
+    { REDIS_URL: bareRedis.url },
+    commandOf('bench/bare-engine.ts', options),
+  )
+}
+
+function commandOf(script: string, { cores, nodeFlags = [] }: StartOptions): readonly string[] {
+  const node = pinned(cores, [process.execPath, ...nodeFlags, script])
+  return ['/bin/sh', '-c', 'exec "$@" > /dev/null', 'sh', ...node]
+}
