@@ -139,7 +139,15 @@ function startCounter(redisUrl: string) {
   const { query } = pg.Client.prototype
   pg.Client.prototype.query = function counted(this: pg.Client, ...words: unknown[]) {
     statements += 1
-    return depth.note(Reflect.apply(query, this, words))
+    const callback: unknown = words.at(-1)
+    if (typeof callback !== 'function') return depth.note(Reflect.apply(query, this, words))
+    const { promise, resolve } = Promise.withResolvers<void>()
+    void depth.note(promise)
+    const answered = (...answer: unknown[]) => {
+      resolve()
+      Reflect.apply(callback, undefined, answer)
+    }
+    return Reflect.apply(query, this, [...words.slice(0, -1), answered])
   } as typeof query
   const { sendCommand } = Redis.prototype
   Redis.prototype.sendCommand = function counted(this: Redis, ...words) {
