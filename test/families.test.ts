@@ -87,10 +87,11 @@ describe('the tokens of a family', () => {
   ]) {
     it(`an access token says when it was issued, and that it has ${scopes.join(' ') || 'no scope'}`, () => {
       const all = family.token.scopes
-      const value = values.writeAccessToken({ ...family, scopes: all }, 1_800_000_000, scopes)
+      const issued = { generation: 40, issuedAtSeconds: 1_800_000_000, has: scopes }
+      const value = values.writeAccessToken({ ...family, scopes: all }, issued)
       const claim = values.readAccessToken(value)
       expect(claim?.isGenuine(family)).to.equal(true)
-      expect(claim?.issuedAtSeconds).to.equal(1_800_000_000)
+      expect([claim?.generation, claim?.issuedAtSeconds]).to.deep.equal([40, 1_800_000_000])
       expect(claim?.scopesOf(all)).to.deep.equal(scopes)
     })
   }
@@ -98,8 +99,7 @@ describe('the tokens of a family', () => {
   it('a changed letter anywhere makes it nobody’s', () => {
     const value = values.writeAccessToken(
       { ...family, scopes: family.token.scopes },
-      1_800_000_000,
-      ['openid'],
+      { generation: 1, issuedAtSeconds: 1_800_000_000, has: ['openid'] },
     )
     for (const [at, letter] of [...value].entries()) {
       const other = letter === 'b' ? 'c' : 'b'
@@ -111,7 +111,10 @@ describe('the tokens of a family', () => {
 
   it('has one form each, and neither is read as the other', () => {
     const refreshToken = values.writeRefreshToken(family, 1)
-    const accessToken = values.writeAccessToken({ ...family, scopes: [] }, 1_800_000_000, [])
+    const accessToken = values.writeAccessToken(
+      { ...family, scopes: [] },
+      { generation: 0, issuedAtSeconds: 1_800_000_000, has: [] },
+    )
     expect(values.readAccessToken(refreshToken)).to.equal(undefined)
     expect(values.readRefreshToken(accessToken)).to.equal(undefined)
     for (const value of [

@@ -31,8 +31,11 @@ import {
  */
 let service: RunningService
 
+/** How far the service's clock is ahead of this machine's. */
+let laterMs = 0
+
 before(async () => {
-  service = await startService()
+  service = await startService({ now: () => Date.now() + laterMs })
 })
 
 after(async () => {
@@ -175,6 +178,12 @@ describe('token: a code is good once, for its client, address and verifier (RFC 
     const { form, accessToken, refreshToken } = await obtainTokens(service.url)
     expect((await userinfo(bearer(accessToken))).status).to.equal(200)
     expectRefusal(await token(form), '400 invalid_grant')
+    expect((await userinfo(bearer(accessToken))).status, 'a page ran its callback twice').to.equal(
+      200,
+    )
+    laterMs = 6_000
+    expectRefusal(await token(form), '400 invalid_grant')
+    laterMs = 0
     expect((await userinfo(bearer(accessToken))).status).to.equal(401)
     expectRefusal(await refresh(service.url, refreshToken), '400 invalid_grant')
   })

@@ -5,6 +5,7 @@ import { protectedResourcePath, protectedResources } from '../src/discovery/prot
 import { paths } from '../src/http/paths.ts'
 import { orUnavailable } from '../src/http/storage-guard.ts'
 import { MEMBER_READ } from '../src/scopes/catalogue.ts'
+import { StatementExecutor } from '../src/store/statement-executor.ts'
 import {
   askToAuthorize,
   asPortal,
@@ -690,15 +691,18 @@ interface BreakableService extends AsyncDisposable {
 async function startBreakable(): Promise<BreakableService> {
   const running = await startService()
   const executor = running.service.stores.database.kysely.getExecutor()
+  if (!(executor instanceof StatementExecutor)) throw new Error('statements run in another way')
+  const { run } = executor
   const provideConnection = executor.provideConnection.bind(executor)
   return {
     url: running.url,
     async broken(error, work) {
-      executor.provideConnection = () => orUnavailable(() => Promise.reject(error))
+      const fail = () => orUnavailable(() => Promise.reject(error))
+      Object.assign(executor, { run: fail, provideConnection: fail })
       try {
         await work()
       } finally {
-        executor.provideConnection = provideConnection
+        Object.assign(executor, { run, provideConnection })
       }
     },
     [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),

@@ -32,7 +32,7 @@ describe('npm run token', () => {
     const { stdout } = await token('--base-url', service.url)
     expect(stdout).to.include('id_token verified (ES256)')
     expect(stdout).to.match(
-      /curl \S+\/member\/graphql \\\n {2}-H 'Authorization: Bearer [\w-]{43}'/,
+      /curl \S+\/member\/graphql \\\n {2}-H 'Authorization: Bearer [\w.-]{90,}'/,
     )
   })
 

@@ -218,7 +218,7 @@ describe('POST /api/oauth/token', () => {
   it('gives opaque access tokens [design 12]', async () => {
     const tokens = await obtain(service().url)
     // The family, which and when, and what authenticates it: nothing of the person or the grant.
-    expect(tokens.access_token).to.match(/^[\w-]{43}\.[\da-z]+\.\.[\w-]{43}$/)
+    expect(tokens.access_token).to.match(/^[\w-]{43}\.0\.[\da-z]+\.\.[\w-]{43}$/)
     expect(tokens.refresh_token).to.match(/^[\w-]{43}\.0\.[\w-]{43}$/)
   })
 

@@ -42,7 +42,7 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
 
   const database = withStatementCache(connection)
   const dialect = new WritingSqliteDialect({ database })
-  const run = statementRunner(database, () => connection.inTransaction)
+  const run = statementRunner(connection, database)
   const kysely = openKysely(dialect, run, options.guard)
   return {
     kysely,
@@ -62,9 +62,13 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
  * transaction's end. A connection of its own for such statements would not do: it would block this
  * process while it waits for that same transaction, and forget its pages at each write of the other.
  */
-function statementRunner(database: SqliteDatabase, inTransaction: () => boolean): RunStatement {
+function statementRunner(
+  connection: Pick<BetterSqlite.Database, 'inTransaction' | 'open'>,
+  database: SqliteDatabase,
+): RunStatement {
   return <Row>(query: CompiledQuery<Row>) =>
-    inTransaction() ? undefined : runStatement<Row>(database, query)
+    // Of a closed one Kysely says so, where the driver throws what looks like a mistake in the code.
+    connection.inTransaction || !connection.open ? undefined : runStatement<Row>(database, query)
 }
 
 async function runStatement<Row>(

@@ -72,15 +72,14 @@ function recordOf(
   {
     claim,
     facts: { grant },
-    family: { id, token, startedAt },
+    family: { id, token },
   }: { readonly claim: AccessTokenClaim; readonly facts: AccessFacts; readonly family: Family },
   { accessTokenSeconds, refreshRetrySeconds }: AccessTokenDependencies,
 ): AccessTokenRecord {
   const iat = claim.issuedAtSeconds
-  const isFirst = iat === Math.floor(startedAt / 1000)
   return {
     ...{ kind: 'AccessToken', jti, iat },
-    exp: iat + accessTokenSeconds + (isFirst ? 0 : refreshRetrySeconds),
+    exp: iat + accessTokenSeconds + (claim.generation === 0 ? 0 : refreshRetrySeconds),
     ...{ accountId: grant.personId, clientId: grant.clientId, grantId: grant.id, family: id },
     scope: claim.scopesOf(token.scopes).join(' '),
     sid: token.sid,

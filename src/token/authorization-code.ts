@@ -63,10 +63,10 @@ export function makeExchange(dependencies: ExchangeDependencies) {
     if (!(await families.begin(begun))) {
       throw invalidGrant('another exchange of the same code was quicker')
     }
-    const issuedAt = Math.floor(startedAt / 1000)
-    const has = scope.split(' ')
+    const issued = { generation: 0, issuedAtSeconds: Math.floor(startedAt / 1000) }
+    const first = { ...issued, has: scope.split(' ') }
     firstTokens.set(ctx, {
-      access_token: values.writeAccessToken({ ...family, scopes: token.scopes }, issuedAt, has),
+      access_token: values.writeAccessToken({ ...family, scopes: token.scopes }, first),
       ...(refreshes && { refresh_token: values.writeRefreshToken(family, 0) }),
     })
   }

@@ -68,12 +68,14 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: RefreshDepen
   const use = await findUse(ctx, dependencies)
   const { family, replacedAt, repeated } = await replace(ctx, use, dependencies)
   const scopes = await scopesOf(use, dependencies)
-  const { id, seed, token } = family
-  const issuedAt = Math.floor(replacedAt / 1000)
+  const { scopes: all } = family.token
+  const generation = use.generation + 1
+  const issuedAtSeconds = Math.floor(replacedAt / 1000)
+  const issued = { generation, issuedAtSeconds, has: scopes }
   ctx.body = {
-    access_token: values.writeAccessToken({ id, seed, scopes: token.scopes }, issuedAt, scopes),
+    access_token: values.writeAccessToken({ ...family, scopes: all }, issued),
     expires_in: lifetimes.accessTokenSeconds,
-    refresh_token: repeated ?? values.writeRefreshToken(family, use.generation + 1),
+    refresh_token: repeated ?? values.writeRefreshToken(family, generation),
     scope: scopes.join(' '),
     token_type: 'Bearer',
   }

@@ -5,7 +5,7 @@ import { sha256 } from '../store/digest.ts'
 
 /**
  * Tokens as text. A refresh token is `<family>.<generation>.<MAC>`, an access token
- * `<family>.<issued at>.<scopes>.<MAC>`. The MAC is over what stands before it and over the seed in the
+ * `<family>.<generation>.<issued at>.<scopes>.<MAC>`. The MAC is over what stands before it and over the seed in the
  * row of the family, under a key that derives from the root secret: who has a copy of the store, or the
  * secret, or an older token, makes none of them. So every token that was ever given out is recognised,
  * nothing of any is kept, and to its holder it says nothing. A token is good as long as the row is.
@@ -24,6 +24,8 @@ export interface RefreshTokenClaim extends Claim {
 }
 
 export interface AccessTokenClaim extends Claim {
+  /** Of the refresh token that it came with. */
+  readonly generation: number
   readonly issuedAtSeconds: number
   /** Which of the scopes of its family it has. */
   scopesOf(scopes: readonly string[]): string[]
@@ -61,27 +63,35 @@ export function makeTokenValues(keys: readonly Buffer[]) {
 
     /** Reads an access token, whoever made it; nothing for what has another form. */
     readAccessToken(value: string): AccessTokenClaim | undefined {
-      const [, text, familyId, issuedAt = '', some = '', mac = ''] =
+      const [, text, familyId, generation = '', issuedAt = '', some = '', mac = ''] =
         accessTokenForm.exec(value) ?? []
       if (text === undefined || familyId === undefined) return undefined
       return {
         familyId,
+        generation: Number.parseInt(generation, BASE),
         issuedAtSeconds: Number.parseInt(issuedAt, BASE),
         isGenuine: genuine(text, mac),
         scopesOf: (scopes) => (some === '' ? [...scopes] : chosen(scopes, some)),
       }
     },
 
-    /** An access token that was issued then, for some of the scopes of its family. */
+    /** The access token that comes with a generation, for some of the scopes of its family. */
     writeAccessToken(
       { id, seed, scopes }: Pick<Family, 'id' | 'seed'> & { readonly scopes: readonly string[] },
-      issuedAtSeconds: number,
-      has: readonly string[],
+      { generation, issuedAtSeconds, has }: IssuedAccessToken,
     ): string {
-      const text = `${id}.${issuedAtSeconds.toString(BASE)}.${choice(scopes, has)}`
+      const issuedAt = issuedAtSeconds.toString(BASE)
+      const text = `${id}.${generation.toString(BASE)}.${issuedAt}.${choice(scopes, has)}`
       return `${text}.${macOf(current, text, seed)}`
     },
   }
+}
+
+/** What differs from one access token of a family to the next. */
+export interface IssuedAccessToken
+  extends Pick<AccessTokenClaim, 'generation' | 'issuedAtSeconds'> {
+  /** Its scopes. */
+  readonly has: readonly string[]
 }
 
 /** The seed of a new family: 128 random bits in base64url. */
