@@ -34,7 +34,7 @@ export interface AccessTokenClaim extends Claim {
 // The id and the MAC are SHA-256 in base64url; numbers are in base 36, without leading zeros.
 const refreshTokenForm = /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5}))\.([\w-]{43})$/
 const accessTokenForm =
-  /^(([\w-]{43})\.([1-9a-z][\da-z]{0,9})\.(|[1-9a-z][\da-z]{0,19}))\.([\w-]{43})$/
+  /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5})\.([1-9a-z][\da-z]{0,9})\.(|[1-9a-z][\da-z]{0,19}))\.([\w-]{43})$/
 const BASE = 36
 
 /** @param keys the current one first; a token of any of them is taken */
