@@ -4,6 +4,8 @@ import type { Logger } from 'pino'
 export interface BackgroundTask {
   readonly everySeconds: number
   readonly run: () => Promise<unknown>
+  /** Asked each time, where another process may be the one that does it. */
+  readonly onlyWhen?: (() => boolean) | undefined
 }
 
 /**
@@ -20,7 +22,7 @@ export function startBackgroundTasks(
   }
 }
 
-function repeatedly({ everySeconds, run }: BackgroundTask, logger: Logger) {
+function repeatedly({ everySeconds, run, onlyWhen }: BackgroundTask, logger: Logger) {
   let running = Promise.resolve()
   const attempt = async () => {
     try {
@@ -30,6 +32,7 @@ function repeatedly({ everySeconds, run }: BackgroundTask, logger: Logger) {
     }
   }
   const timer = setInterval(() => {
+    if (onlyWhen?.() === false) return
     running = running.then(attempt)
   }, everySeconds * 1000)
   timer.unref()

@@ -23,6 +23,7 @@ import { registrationRoutes } from './registration/routes.ts'
 import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
 import { verifierOf } from './resource-server/verdict.ts'
 import { openStores, type Stores } from './store/open-stores.ts'
+import type { LimitStore } from './store/rate-limits.ts'
 
 /** A running service without its socket: stores are open, keys are loaded, timers run. */
 export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
@@ -31,6 +32,16 @@ export interface GatehouseOptions {
   readonly now?: () => number
   /** Sends the requests for metadata documents; tests reach hosts of their own by it. */
   readonly fetch?: typeof fetch
+  /** Given to one of several processes behind one port. */
+  readonly worker?: WorkerPart | undefined
+}
+
+/** The part of a host's service that one worker is. */
+export interface WorkerPart {
+  /** How many share the host's password checks and database connections. */
+  readonly processes: number
+  /** Whether this one does what one of them does for all. */
+  readonly sweeps: () => boolean
 }
 
 /**
@@ -40,21 +51,24 @@ export interface GatehouseOptions {
 export async function openGatehouse(
   config: Config,
   logger: Logger,
-  { now = Date.now, fetch = globalThis.fetch }: GatehouseOptions = {},
+  { now = Date.now, fetch = globalThis.fetch, worker }: GatehouseOptions = {},
 ) {
   const { service } = config
   await using opening = new AsyncDisposableStack()
+  const processes = worker?.processes ?? 1
+  const connections = Math.floor(service.storage.databaseConnectionsMax / processes)
   const stores = await openStores(
-    { ...config, ...service.storage },
+    { ...config, ...service.storage, databaseConnectionsMax: Math.max(1, connections) },
     {
       guard: orUnavailable,
       onIdleError: ({ message }) => logger.warn({ cause: message }, 'a database connection broke'),
     },
   )
   opening.use(stores)
-  const ground = { ...stores, logger, now, fetch }
+  const limitStore: LimitStore = stores.redis ?? (worker ? 'primary' : 'process')
+  const ground = { ...stores, limitStore, logger, now, fetch }
   const keys = openKeys({ ...config, ...ground, policy: service.keys })
-  const people = makePeople({ ...ground, policy: service.signIn })
+  const people = makePeople({ ...ground, policy: { ...service.signIn, processes } })
   const { hashPassword } = people
   const demoPeople = await settleDemo(stores.database, { ...config, hashPassword, now })
 
@@ -79,8 +93,8 @@ export async function openGatehouse(
     { everySeconds: usageFlushSeconds, run: grants.usage.flush },
     { everySeconds: usageFlushSeconds, run: refusals.flush },
     { everySeconds: service.keys.reloadSeconds, run: followKeys },
-    { everySeconds: sweepSeconds, run: stores.state.sweep },
-    { everySeconds: sweepSeconds, run: grants.store.prune },
+    { everySeconds: sweepSeconds, run: stores.state.sweep, onlyWhen: worker?.sweeps },
+    { everySeconds: sweepSeconds, run: grants.store.prune, onlyWhen: worker?.sweeps },
   ]
   opening.use(startBackgroundTasks(tasks, logger))
   const open = opening.move()
@@ -95,6 +109,7 @@ export async function openGatehouse(
 
 /** What the parts are made of. */
 interface Ground extends Stores, Pick<OwnPagesPorts, 'handler'> {
+  readonly limitStore: LimitStore
   readonly logger: Logger
   readonly keys: Keys
   readonly people: People

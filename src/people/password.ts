@@ -12,6 +12,8 @@ export class TooManyHashes extends Error {
 export interface PasswordLimits {
   readonly parallelHashesMax: number
   readonly waitingHashesMax: number
+  /** How many processes of this host share them; each may run one at least. */
+  readonly processes?: number
 }
 
 // The library's own names are const enums, which do not exist at run time here; 2 is Argon2id.
@@ -26,8 +28,13 @@ const nobodysHash =
  * pool, which file system and DNS share, so that only a few hashes run at once, a bounded number
  * waits, and the rest is told to come back.
  */
-export function makePasswords({ parallelHashesMax, waitingHashesMax }: PasswordLimits) {
-  const inTurn = takeTurns(Math.min(parallelHashesMax, availableParallelism()), waitingHashesMax)
+export function makePasswords({
+  parallelHashesMax,
+  waitingHashesMax,
+  processes = 1,
+}: PasswordLimits) {
+  const ofAll = Math.min(parallelHashesMax, availableParallelism())
+  const inTurn = takeTurns(Math.max(1, Math.floor(ofAll / processes)), waitingHashesMax)
   return {
     hash: (password: string) => inTurn(() => hash(password, cost)),
     /**
