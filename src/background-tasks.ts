@@ -5,6 +5,8 @@ export interface BackgroundTask {
   readonly everySeconds: number
   /** The signal comes when the service stops, which waits for the task to end. */
   readonly run: (signal: AbortSignal) => Promise<unknown>
+  /** Asked each time, where another process may be the one that does it. */
+  readonly onlyWhen?: (() => boolean) | undefined
 }
 
 /**
@@ -25,7 +27,11 @@ export function startBackgroundTasks(
   }
 }
 
-function repeatedly({ everySeconds, run }: BackgroundTask, logger: Logger, signal: AbortSignal) {
+function repeatedly(
+  { everySeconds, run, onlyWhen }: BackgroundTask,
+  logger: Logger,
+  signal: AbortSignal,
+) {
   let running = Promise.resolve()
   const attempt = async () => {
     if (signal.aborted) return
@@ -36,6 +42,7 @@ function repeatedly({ everySeconds, run }: BackgroundTask, logger: Logger, signa
     }
   }
   const timer = setInterval(() => {
+    if (onlyWhen?.() === false) return
     running = running.then(attempt)
   }, everySeconds * 1000)
   timer.unref()

@@ -26,6 +26,7 @@ import { registrationRoutes } from './registration/routes.ts'
 import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
 import { makeVerdicts } from './resource-server/verdict.ts'
 import { openStores, type Stores } from './store/open-stores.ts'
+import type { LimitStore } from './store/rate-limits.ts'
 import { makeTokens } from './token/tokens.ts'
 import { userinfoRoute } from './userinfo/routes.ts'
 
@@ -36,6 +37,16 @@ export interface GatehouseOptions {
   readonly now?: () => number
   /** Sends the requests for metadata documents; tests reach hosts of their own by it. */
   readonly fetch?: typeof fetch
+  /** Given to one of several processes behind one port. */
+  readonly worker?: WorkerPart | undefined
+}
+
+/** The part of a host's service that one worker is. */
+export interface WorkerPart {
+  /** How many share the host's password checks and database connections. */
+  readonly processes: number
+  /** Whether this one does what one of them does for all. */
+  readonly sweeps: () => boolean
 }
 
 /**
@@ -45,21 +56,24 @@ export interface GatehouseOptions {
 export async function openGatehouse(
   config: Config,
   logger: Logger,
-  { now = Date.now, fetch = globalThis.fetch }: GatehouseOptions = {},
+  { now = Date.now, fetch = globalThis.fetch, worker }: GatehouseOptions = {},
 ) {
   const { service } = config
   await using opening = new AsyncDisposableStack()
+  const processes = worker?.processes ?? 1
+  const connections = Math.floor(service.storage.databaseConnectionsMax / processes)
   const stores = await openStores(
-    { ...config, ...service.storage },
+    { ...config, ...service.storage, databaseConnectionsMax: Math.max(1, connections) },
     {
       guard: orUnavailable,
       onIdleError: ({ message }) => logger.warn({ cause: message }, 'a database connection broke'),
     },
   )
   opening.use(stores)
-  const ground = { ...stores, logger, now, fetch }
+  const limitStore: LimitStore = stores.redis ?? (worker ? 'primary' : 'process')
+  const ground = { ...stores, limitStore, logger, now, fetch }
   const keys = openKeys({ ...config, ...ground, policy: service.keys })
-  const people = makePeople({ ...ground, policy: service.signIn })
+  const people = makePeople({ ...ground, policy: { ...service.signIn, processes } })
   const { hashPassword } = people
   const demoPeople = await settleDemo(stores.database, { ...config, hashPassword, now })
 
@@ -84,7 +98,7 @@ export async function openGatehouse(
     { everySeconds: usageFlushSeconds, run: grants.usage.flush },
     { everySeconds: usageFlushSeconds, run: refusals.flush },
     { everySeconds: service.keys.reloadSeconds, run: followKeys },
-    { everySeconds: sweepSeconds, run: cleanUp.run },
+    { everySeconds: sweepSeconds, run: cleanUp.run, onlyWhen: worker?.sweeps },
   ]
   opening.use(startBackgroundTasks(tasks, logger))
   const open = opening.move()
@@ -99,6 +113,7 @@ export async function openGatehouse(
 
 /** What the parts are made of. */
 interface Ground extends Stores, Pick<OwnPagesPorts, 'handler'> {
+  readonly limitStore: LimitStore
   readonly logger: Logger
   readonly keys: Keys
   readonly people: People

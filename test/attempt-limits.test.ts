@@ -93,7 +93,7 @@ interface LimitsInUse extends AsyncDisposable {
 
 describe('attempt limits in one process', () => {
   limitsSuite(async () => ({
-    limits: makeAttemptLimits(policy, undefined),
+    limits: makeAttemptLimits(policy, 'process'),
     async [Symbol.asyncDispose]() {},
   }))
 })

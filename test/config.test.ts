@@ -1,5 +1,5 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { expect } from 'chai'
@@ -36,6 +36,7 @@ describe('environment: works without a single variable (design, Errors and confi
       baseUrl: 'http://127.0.0.1:3000',
       host: '127.0.0.1',
       port: 3000,
+      workers: 1,
       dataDir: './data',
       databaseUrl: undefined,
       redis: undefined,
@@ -45,6 +46,14 @@ describe('environment: works without a single variable (design, Errors and confi
       conformanceProfile: 'off',
       logLevel: 'info',
     })
+  })
+
+  it('with as many processes as are asked for, or one for each processor', () => {
+    expect(read({ WORKERS: '3' }).workers).to.equal(3)
+    expect(read({ WORKERS: 'auto' }).workers).to.equal(availableParallelism())
+    for (const WORKERS of ['0', '-1', '1.5', '257', 'all']) {
+      expect(() => read({ WORKERS })).to.throw('WORKERS must be auto or a number from 1 to 256')
+    }
   })
 
   it('an empty variable is as good as none', () => {

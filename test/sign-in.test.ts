@@ -170,7 +170,7 @@ describe('sign-in: checking passwords takes what it may and no more', () => {
         findCredentials: async () => ({ personId: 'p', passwordHash: hash, disabled: false }),
       },
       passwords: makePasswords({ parallelHashesMax: PARALLEL, waitingHashesMax: WAITING }),
-      limits: makeAttemptLimits({ ...policy, failuresPerAddressMax: 1000 }, undefined),
+      limits: makeAttemptLimits({ ...policy, failuresPerAddressMax: 1000 }, 'process'),
     })
     const attempt = (turn: number, password: string) =>
       signIn({ login: `${turn}@x.example`, password, address: '192.0.2.1' })
@@ -190,6 +190,15 @@ describe('sign-in: checking passwords takes what it may and no more', () => {
       expect((await attempt(turn, 'wrong')).kind).to.equal('refused')
     }
     expect((await attempt(turn, 'right')).kind).to.equal('limited')
+  })
+
+  it('several processes share what may run, and each may run one', async () => {
+    const share = { parallelHashesMax: 2, waitingHashesMax: 0 }
+    for (const processes of [2, 5]) {
+      const passwords = makePasswords({ ...share, processes })
+      const [first, second] = await Promise.allSettled([passwords.hash('a'), passwords.hash('b')])
+      expect([first.status, second.status]).to.deep.equal(['fulfilled', 'rejected'])
+    }
   })
 
   it('the page says so with 503, and the person signs in a moment later', async () => {
@@ -267,7 +276,7 @@ describe('sign-in: outcomes', () => {
     makeSignIn({
       store: accounts(disabled),
       passwords,
-      limits: makeAttemptLimits({ ...policy, failuresPerAddressMax: 100 }, undefined),
+      limits: makeAttemptLimits({ ...policy, failuresPerAddressMax: 100 }, 'process'),
     })
   const at = { address: '192.0.2.1' }
 
@@ -296,7 +305,7 @@ describe('sign-in: outcomes', () => {
     const signIn = makeSignIn({
       store: accounts(false),
       passwords: { ...passwords, verify },
-      limits: makeAttemptLimits(policy, undefined),
+      limits: makeAttemptLimits(policy, 'process'),
     })
     for (const long of [
       { login: `${'x'.repeat(321)}@x.example`, password: 'x' },

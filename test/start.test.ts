@@ -27,11 +27,12 @@ const refusals: readonly [Variables, readonly string[]][] = [
     {
       ...{ PORT: '0', TRUST_PROXY: 'true', DEMO_DATA: 'yes', LOG_LEVEL: 'verbose' },
       ...{ DATABASE_URL: 'mysql://root:pa55@h/x', REDIS_URL: 'http://:pa55@h', SECRET: 'pa55' },
-      BASE_URL: 'https://id.example/login',
+      ...{ BASE_URL: 'https://id.example/login', WORKERS: '0' },
     },
     [
       'PORT must be a number from 1 to 65535, not "0"',
       'BASE_URL must be scheme, host and port only, not "https://id.example/login" (did you mean https://id.example?)',
+      'WORKERS must be auto or a number from 1 to 256',
       'DATABASE_URL must be a postgres:// URL',
       'REDIS_URL must be a redis:// or rediss:// URL',
       'each secret must have 32 characters or more',

@@ -63,7 +63,8 @@ const mayImport: Record<string, readonly string[]> = {
   account: ['grants', 'http', 'relying-party', 'scopes', 'sites', 'store', 'views'],
   gatehouse: ['*'],
   'background-tasks': [],
-  main: ['config', 'gatehouse'],
+  process: ['store'],
+  main: ['config', 'gatehouse', 'process'],
   cli: ['*'],
 }
 

@@ -1,7 +1,5 @@
-import type { Cluster, Redis } from 'ioredis'
-
 import type { StateStore } from '../store/oauth-state.ts'
-import { consume, makeLimiter, networkOf } from '../store/rate-limits.ts'
+import { consume, type LimitStore, makeLimiter, networkOf } from '../store/rate-limits.ts'
 import type { Client } from './client.ts'
 import { type ClientStoreDependencies, makeClientStore } from './client-store.ts'
 import { isLoopbackClientId, makeLoopbackClients } from './loopback-clients.ts'
@@ -24,7 +22,7 @@ export type Clients = ReturnType<typeof makeClients>
 
 export interface ClientsDependencies extends ClientStoreDependencies {
   readonly state: StateStore
-  readonly redis: Redis | Cluster | undefined
+  readonly limitStore: LimitStore
   readonly loopbackHosts: readonly string[]
   readonly registration: {
     readonly registrationsPerAddressMax: number
@@ -42,7 +40,7 @@ export interface ClientsDependencies extends ClientStoreDependencies {
  * bits is a self-registered one, and every other id is known beforehand.
  */
 export function makeClients(dependencies: ClientsDependencies) {
-  const { state, redis, registration, documents, own } = dependencies
+  const { state, limitStore, registration, documents, own } = dependencies
   const known = makeClientStore(dependencies)
   const loopback = makeLoopbackClients({
     ...dependencies,
@@ -55,7 +53,7 @@ export function makeClients(dependencies: ClientsDependencies) {
       points: registration.registrationsPerAddressMax,
       duration: registration.registrationWindowSeconds,
     },
-    redis,
+    limitStore,
   )
   return {
     loopback,

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 
 import { z } from 'zod'
 
@@ -32,6 +33,16 @@ const port = z
     error: ({ input }) => `PORT must be a number from 1 to 65535, not ${JSON.stringify(input)}`,
   })
   .transform(Number)
+
+const WORKERS_MAX = 256
+
+const workersRefusal = `WORKERS must be auto or a number from 1 to ${WORKERS_MAX}`
+
+const workers = z
+  .string()
+  .refine((text) => text === 'auto' || /^\d+$/.test(text), { error: workersRefusal, abort: true })
+  .transform((text) => (text === 'auto' ? availableParallelism() : Number(text)))
+  .refine((count) => count >= 1 && count <= WORKERS_MAX, { error: workersRefusal })
 
 const redisUrl = z
   .url({ protocol: /^rediss?$/, error: 'REDIS_URL must be a redis:// or rediss:// URL' })
@@ -73,6 +84,11 @@ export const environmentVariables = z.object({
   }),
   HOST: z.string().default(loopbackAddress).describe('Address of the interface to listen on.'),
   PORT: port.default(3000).describe('Port to listen on, 1 to 65535.'),
+  WORKERS: workers
+    .default(1)
+    .describe(
+      'How many processes serve behind the port; auto: one for each processor that may be used.',
+    ),
   DATA_DIR: z
     .string()
     .default('./data')
@@ -142,6 +158,8 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     baseUrl: data.BASE_URL ?? `http://${loopbackAddress}:${data.PORT}`,
     host: data.HOST,
     port: data.PORT,
+    /** How many processes serve; one is this process itself. */
+    workers: data.WORKERS,
     dataDir: data.DATA_DIR,
     databaseUrl: data.DATABASE_URL,
     redis: data.REDIS_URL ?? data.REDIS_CLUSTER_NODES,

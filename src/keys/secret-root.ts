@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export type SecretRoot = ReturnType<typeof makeSecretRoot>
@@ -38,10 +38,17 @@ export function makeSecretRoot(secrets: readonly string[]) {
 export function readOrMakeSecret(dataDir: string): string {
   const file = join(dataDir, 'secret')
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  if (existsSync(file)) return readFileSync(file, 'utf8').trim()
+  const made = randomBytes(32).toString('base64url')
+  // It gets its name when it is complete, so that nobody reads a file that is still empty.
+  const draft = join(dataDir, `secret.${randomBytes(6).toString('hex')}`)
+  writeFileSync(draft, `${made}\n`, { mode: 0o600, flag: 'wx' })
   try {
-    writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' })
+    linkSync(draft, file)
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  } finally {
+    rmSync(draft, { force: true })
   }
   return readFileSync(file, 'utf8').trim()
 }

@@ -30,19 +30,19 @@ export interface ToolEndpointPorts extends Omit<ToolParts, 'service'> {
   readonly policy: RequestLimitPolicy &
     Pick<AdmissionPolicy, 'allowedOrigins'> & { readonly bodyBytesMax: number }
   readonly resourceMetadataUrl: string
-  readonly redis: Parameters<typeof makeRequestLimits>[1]
+  readonly limitStore: Parameters<typeof makeRequestLimits>[1]
   readonly verifyBearer: VerifyBearer
 }
 
 /** The tool endpoint with all that it keeps, such as the counts of requests. */
 export function toolEndpoint(ports: ToolEndpointPorts): Router {
-  const { baseUrl, policy, redis, resourceMetadataUrl, verifyBearer } = ports
+  const { baseUrl, policy, limitStore, resourceMetadataUrl, verifyBearer } = ports
   const address = baseUrl + paths.mcp
   const service = describeService(ports.serviceName, baseUrl)
   const parts = { ...ports, service, authGuide: once(ports.authGuide) }
   return toolRoutes({
     admit: admitOnly(makeAdmission({ baseUrl, allowedOrigins: policy.allowedOrigins })),
-    limits: makeRequestLimits(policy, redis),
+    limits: makeRequestLimits(policy, limitStore),
     answerMessage: makeAnswerMessage(address, parts),
     resourceMetadataUrl,
     verifyBearer,

@@ -1,6 +1,5 @@
 import type { BearerToken } from '../resource-server/verdict.ts'
-import { consume, makeLimiter, networkOf } from '../store/rate-limits.ts'
-import type { RedisClient } from '../store/redis.ts'
+import { consume, type LimitStore, makeLimiter, networkOf } from '../store/rate-limits.ts'
 
 export interface RequestLimitPolicy {
   readonly requestsPerAddressMax: number
@@ -15,11 +14,11 @@ export interface RequestLimitPolicy {
  * A caller is a person at a site by one client and not one token, so that a refresh buys no second
  * allowance. Many callers may share an address; its limit is the wider one.
  */
-export function makeRequestLimits(policy: RequestLimitPolicy, redis: RedisClient | undefined) {
+export function makeRequestLimits(policy: RequestLimitPolicy, limitStore: LimitStore) {
   const limiter = (name: string, points: number) =>
     makeLimiter(
       { keyPrefix: `gatehouse:mcp:${name}`, points, duration: policy.windowSeconds },
-      redis,
+      limitStore,
     )
   const addresses = limiter('address', policy.requestsPerAddressMax)
   const callers = limiter('caller', policy.requestsPerCallerMax)

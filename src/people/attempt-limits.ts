@@ -1,7 +1,5 @@
-import type { Cluster, Redis } from 'ioredis'
-
 import { sha256 } from '../store/digest.ts'
-import { consume, makeLimiter, networkOf } from '../store/rate-limits.ts'
+import { consume, type LimitStore, makeLimiter, networkOf } from '../store/rate-limits.ts'
 
 export type AttemptLimits = ReturnType<typeof makeAttemptLimits>
 
@@ -22,14 +20,12 @@ export interface AttemptPolicy {
  * Bounds failed sign-ins: of one account from one address, of one account from everywhere, and from
  * one address for all accounts. An attempt is counted before the password is checked, so that
  * parallel guesses cannot slip past, and given back when it succeeds or nothing was checked.
- *
- * With Redis all processes count together, and each counts by itself while Redis is out of reach.
  */
-export function makeAttemptLimits(policy: AttemptPolicy, redis: Redis | Cluster | undefined) {
+export function makeAttemptLimits(policy: AttemptPolicy, limitStore: LimitStore) {
   const limit = (name: string, points: number) =>
     makeLimiter(
       { keyPrefix: `gatehouse:attempts:${name}`, points, duration: policy.failureWindowSeconds },
-      redis,
+      limitStore,
     )
   const limits = [
     { keyOf: pairKey, limiter: limit('pair', policy.failuresPerAccountAndAddressMax) },

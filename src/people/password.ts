@@ -13,6 +13,8 @@ export interface PasswordLimits {
   /** One less than the machine has cores, unless it is given. */
   readonly parallelHashesMax?: number | undefined
   readonly waitingHashesMax: number
+  /** How many processes of this host share them; each may run one at least. */
+  readonly processes?: number
 }
 
 /** A hash of a password that nobody knows, of the same cost as all others. */
@@ -27,8 +29,10 @@ const nobodysHash =
 export function makePasswords({
   parallelHashesMax = Math.max(1, availableParallelism() - 1),
   waitingHashesMax,
+  processes = 1,
 }: PasswordLimits) {
-  const inTurn = takeTurns(parallelHashesMax, waitingHashesMax)
+  const share = Math.max(1, Math.floor(parallelHashesMax / processes))
+  const inTurn = takeTurns(share, waitingHashesMax)
   return {
     hash: async (password: string) => String(await inTurn(() => inHashThread({ password }))),
     /**

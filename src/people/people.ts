@@ -1,5 +1,5 @@
 import type { Database } from '../store/database.ts'
-import type { RedisClient } from '../store/redis.ts'
+import type { LimitStore } from '../store/rate-limits.ts'
 import { type AttemptPolicy, makeAttemptLimits } from './attempt-limits.ts'
 import { makeSignIn, type SignInService } from './authenticate.ts'
 import { makePasswords, type PasswordLimits, type Passwords } from './password.ts'
@@ -13,18 +13,17 @@ export interface People extends Pick<PersonStore, 'findPerson' | 'signOutEverywh
 
 export interface PeoplePorts {
   readonly database: Database
-  /** With it, all processes count attempts together. */
-  readonly redis: RedisClient | undefined
+  readonly limitStore: LimitStore
   readonly policy: AttemptPolicy & PasswordLimits
 }
 
-export function makePeople({ database, redis, policy }: PeoplePorts): People {
+export function makePeople({ database, limitStore, policy }: PeoplePorts): People {
   const store = makePersonStore(database)
   const passwords = makePasswords(policy)
   return {
     findPerson: store.findPerson,
     signOutEverywhere: store.signOutEverywhere,
-    signIn: makeSignIn({ store, passwords, limits: makeAttemptLimits(policy, redis) }),
+    signIn: makeSignIn({ store, passwords, limits: makeAttemptLimits(policy, limitStore) }),
     hashPassword: passwords.hash,
   }
 }

@@ -2,8 +2,11 @@ import type { Cluster, Redis } from 'ioredis'
 import ipaddr from 'ipaddr.js'
 import {
   type RateLimiterAbstract,
+  RateLimiterCluster,
+  RateLimiterClusterMaster,
   RateLimiterMemory,
   RateLimiterRedis,
+  RLWrapperTimeouts,
 } from 'rate-limiter-flexible'
 
 export interface LimiterOptions {
@@ -16,17 +19,36 @@ export interface LimiterOptions {
 }
 
 /**
- * A counter of what one key did within a window. With Redis all processes count together, and each
- * counts by itself while Redis is out of reach; without it each process counts by itself.
+ * Where limits are counted: in Redis by all processes of a service together; in the primary by all
+ * workers of one host; or in this process, which is alone.
  */
-export function makeLimiter(
-  options: LimiterOptions,
-  redis: Redis | Cluster | undefined,
-): RateLimiterAbstract {
+export type LimitStore = Redis | Cluster | 'primary' | 'process'
+
+/** A worker counts by itself rather than wait longer for the primary. */
+const PRIMARY_ANSWERS_WITHIN_MS = 250
+
+/**
+ * A counter of what one key did within a window. While Redis or the primary is out of reach, each
+ * process counts by itself.
+ */
+export function makeLimiter(options: LimiterOptions, store: LimitStore): RateLimiterAbstract {
   const inMemory = new RateLimiterMemory(options)
-  return redis
-    ? new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: inMemory })
-    : inMemory
+  if (store === 'process') return inMemory
+  if (store !== 'primary') {
+    return new RateLimiterRedis({ ...options, storeClient: store, insuranceLimiter: inMemory })
+  }
+  const { keyPrefix, points, duration } = options
+  const timeoutMs = PRIMARY_ANSWERS_WITHIN_MS
+  // The primary keeps a limit as the first worker named it, also when a reload has changed its figures.
+  const name = `${keyPrefix}:${points}:${duration}`
+  const limiter = new RateLimiterCluster({ ...options, keyPrefix: name, timeoutMs })
+  const insured = { limiter, timeoutMs, insuranceLimiter: inMemory }
+  return new RLWrapperTimeouts(insured)
+}
+
+/** Makes this process, a primary, the one in which its workers count. */
+export function countForWorkers(): void {
+  new RateLimiterClusterMaster()
 }
 
 /** Counts one; the seconds to wait when there was none left, undefined when it may go on. */

@@ -31,12 +31,22 @@ export interface ServiceProcess extends AsyncDisposable {
   /** Where this very process listens; its BASE_URL may be another address. */
   readonly url: string
   readonly pid: number
+  /** What it has written to its standard output. */
+  readonly output: Output
+  signal(signal: NodeJS.Signals): void
   /** Ends it at once, as a power failure does. */
   kill(): Promise<void>
   /** Asks it to stop, and waits until it has. */
   stop(signal?: NodeJS.Signals): Promise<Ended>
   /** Resolves when it has ended, for whatever reason. */
   ended(): Promise<Ended>
+}
+
+export interface Output {
+  soFar(): string
+  /** Nobody reads it meanwhile, as happens with a log collector that hangs. */
+  pause(): void
+  resume(): void
 }
 
 const START_TIMEOUT_MS = 45_000
@@ -58,7 +68,8 @@ export async function startProcess(
   const port = variables['PORT'] ?? String(await freePort())
   const child = run(command, { LOG_LEVEL: 'warn', DATA_DIR: folder, ...variables, PORT: port })
   const url = `http://127.0.0.1:${port}`
-  const ended = endOf(child)
+  const written = { stdout: '', stderr: '' }
+  const ended = endOf(child, written)
   try {
     // A start that fails is not waited for, so that its reason is what the test shows.
     await Promise.race([eventually(START_TIMEOUT_MS, () => answers(url)), ended.then(refuse)])
@@ -73,6 +84,12 @@ export async function startProcess(
   return {
     url,
     pid: child.pid ?? 0,
+    output: {
+      soFar: () => written.stdout,
+      pause: () => void child.stdout?.pause(),
+      resume: () => void child.stdout?.resume(),
+    },
+    signal: (signal) => void child.kill(signal),
     ended: () => ended,
     stop: (signal = 'SIGTERM') => end(signal),
     kill: async () => void (await end('SIGKILL')),
@@ -130,16 +147,14 @@ function run([file = '', ...words]: readonly string[], variables: Variables): Ch
   return child
 }
 
-async function endOf(child: ChildProcess): Promise<Ended> {
-  let [stdout, stderr] = ['', '']
-  child.stdout?.on('data', (chunk) => {
-    stdout += chunk
-  })
-  child.stderr?.on('data', (chunk) => {
-    stderr += chunk
-  })
+async function endOf(child: ChildProcess, written = { stdout: '', stderr: '' }): Promise<Ended> {
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream]?.on('data', (chunk) => {
+      written[stream] += chunk
+    })
+  }
   const [code, signal] = await once(child, 'close')
-  return { code, signal, stdout, stderr }
+  return { code, signal, ...written }
 }
 
 async function answers(url: string): Promise<void> {

@@ -1,0 +1,212 @@
+import cluster, { type Worker } from 'node:cluster'
+
+import type { Logger } from 'pino'
+
+import { countForWorkers } from '../store/rate-limits.ts'
+import type { DemoPerson } from './welcome.ts'
+import { readWorkerNews, type WorkerNews, type WorkerOrder } from './worker-messages.ts'
+
+/** How long a worker that was asked to stop has: what draining takes, and closing its stores. */
+const STOP_MS = 13_000
+
+/** A worker that dies sooner than this after it was ready is not started again at once. */
+const STEADY_MS = 5_000
+const RESTART_FIRST_MS = 250
+const RESTART_LAST_MS = 30_000
+
+export interface PrimaryOptions {
+  /** How many serve. While they are reloaded there is one more. */
+  readonly count: number
+  /** Whether limits are counted here for all of them. */
+  readonly counting: boolean
+  readonly logger: Logger
+  /** Called once, when the service answers for the first time. */
+  readonly onServing: (demoPeople: readonly DemoPerson[]) => void
+}
+
+/** A process that serves, from its start to its end. */
+interface Member {
+  readonly worker: Worker
+  readonly pid: number
+  state: 'starting' | 'serving' | 'leaving'
+  /** On the clock of `performance`; infinite before it serves. */
+  servingSinceMs: number
+  /** Why it could not start, in its own words. */
+  reason?: string
+  /** Resolves with whether it came to serve. */
+  readonly settled: PromiseWithResolvers<boolean>
+  readonly gone: PromiseWithResolvers<void>
+}
+
+/**
+ * Starts workers behind one port and keeps as many of them alive. The process that does this, the
+ * primary, serves nothing itself and opens no store: it accepts connections and hands them on, so
+ * that its socket stays open whoever comes and goes.
+ */
+export class Workers {
+  readonly #options: PrimaryOptions
+  readonly #members = new Set<Member>()
+  readonly #restarts = new Set<NodeJS.Timeout>()
+  readonly #reasons = new Set<string>()
+  readonly #ended = Promise.withResolvers<readonly string[] | undefined>()
+  #servedOnce = false
+  #stopping = false
+  #deathsInARow = 0
+  #sweeper: Member | undefined
+  #reloading: Promise<void> | undefined
+  #reloadAgain = false
+
+  constructor(options: PrimaryOptions) {
+    this.#options = options
+    cluster.schedulingPolicy = cluster.SCHED_RR
+    if (options.counting) countForWorkers()
+    for (let turn = 0; turn < options.count; turn += 1) this.#start()
+  }
+
+  /** Resolves when none is left: after `stop`, or with the reasons why none could start. */
+  get ended(): Promise<readonly string[] | undefined> {
+    return this.#ended.promise
+  }
+
+  /**
+   * Puts a new process into the place of each, one after the other. The old one goes when the new one
+   * serves; when that one cannot start, those that serve stay. Asked again meanwhile, it begins again
+   * at its end.
+   */
+  reload(): void {
+    this.#reloadAgain = this.#reloading !== undefined
+    this.#reloading ??= this.#replaceAll().finally(() => {
+      this.#reloading = undefined
+      if (this.#reloadAgain) this.reload()
+    })
+  }
+
+  /** Asks all of them to stop, and ends those that do not. */
+  stop(): void {
+    if (this.#stopping) return
+    this.#stopping = true
+    this.#forgetRestarts()
+    if (this.#members.size === 0) this.#ended.resolve(undefined)
+    for (const { worker } of this.#members) worker.process.kill('SIGTERM')
+    const killThem = () => {
+      for (const { pid, worker } of this.#members) {
+        this.#options.logger.error({ worker: pid }, 'a worker did not stop and was killed')
+        worker.process.kill('SIGKILL')
+      }
+    }
+    setTimeout(killThem, STOP_MS).unref()
+  }
+
+  #start(): Member {
+    // `auto` has been counted here; every worker takes the same share.
+    const worker = cluster.fork({ WORKERS: String(this.#options.count) })
+    const member: Member = {
+      worker,
+      pid: worker.process.pid ?? 0,
+      state: 'starting',
+      servingSinceMs: Number.POSITIVE_INFINITY,
+      settled: Promise.withResolvers(),
+      gone: Promise.withResolvers(),
+    }
+    this.#members.add(member)
+    worker.on('message', (message: unknown) => this.#hear(member, readWorkerNews(message)))
+    // What was sent to a worker that had just died; its end is told by the next event.
+    worker.on('error', () => {})
+    worker.once('exit', (code, signal) => this.#bury(member, signal ?? code))
+    return member
+  }
+
+  #hear(member: Member, news: WorkerNews | undefined): void {
+    if (news?.kind === 'failed') member.reason = news.reason
+    if (news?.kind !== 'ready') return
+    member.state = 'serving'
+    member.servingSinceMs = performance.now()
+    member.settled.resolve(true)
+    this.#options.logger.info({ worker: member.pid }, 'a worker serves')
+    if (!this.#servedOnce) this.#options.onServing(news.demoPeople)
+    this.#servedOnce = true
+    this.#appointSweeper()
+  }
+
+  #bury(member: Member, endedWith: string | number | null): void {
+    const { pid, state, servingSinceMs } = member
+    this.#members.delete(member)
+    member.settled.resolve(false)
+    member.gone.resolve()
+    if (this.#stopping) {
+      if (this.#members.size === 0) this.#ended.resolve(undefined)
+      return
+    }
+    this.#appointSweeper()
+    if (state === 'leaving') return
+    const cause = member.reason ?? `A worker ended with ${endedWith}.`
+    this.#reasons.add(cause)
+    if (!this.#servedOnce && this.#members.size === 0) {
+      this.#stopping = true
+      this.#forgetRestarts()
+      this.#ended.resolve([...this.#reasons])
+      return
+    }
+    const what = state === 'starting' ? 'a worker could not start' : 'a worker died'
+    this.#options.logger.error({ worker: pid, cause }, what)
+    const wasSteady = performance.now() - servingSinceMs >= STEADY_MS
+    this.#deathsInARow = wasSteady ? 0 : this.#deathsInARow + 1
+    this.#fillUp()
+  }
+
+  /** Starts one that is missing: at once, or later and later while workers die soon. */
+  #fillUp(): void {
+    const staying = [...this.#members].filter(({ state }) => state !== 'leaving')
+    if (staying.length + this.#restarts.size >= this.#options.count) return
+    const waitMs = this.#deathsInARow && RESTART_FIRST_MS * 2 ** (this.#deathsInARow - 1)
+    const restart = () => {
+      this.#restarts.delete(timer)
+      this.#start()
+    }
+    const timer = setTimeout(restart, Math.min(waitMs, RESTART_LAST_MS))
+    this.#restarts.add(timer)
+  }
+
+  #forgetRestarts(): void {
+    for (const timer of this.#restarts) clearTimeout(timer)
+    this.#restarts.clear()
+  }
+
+  #appointSweeper(): void {
+    if (this.#sweeper && this.#members.has(this.#sweeper) && this.#sweeper.state === 'serving')
+      return
+    // A set keeps the order in which they came, so that this is the oldest.
+    this.#sweeper = [...this.#members].find(({ state }) => state === 'serving')
+    if (!this.#sweeper) return
+    tell(this.#sweeper, 'sweep')
+    this.#options.logger.info({ worker: this.#sweeper.pid }, 'a worker sweeps for all')
+  }
+
+  async #replaceAll(): Promise<void> {
+    const { logger } = this.#options
+    for (const member of [...this.#members]) {
+      if (this.#stopping) return
+      if (!this.#members.has(member) || member.state !== 'serving') continue
+      if (await this.#replace(member)) continue
+      if (!this.#stopping) logger.error('the reload was given up; the workers that serve stay')
+      return
+    }
+    logger.info('reloaded')
+  }
+
+  async #replace(member: Member): Promise<boolean> {
+    const successor = this.#start()
+    if (!(await successor.settled.promise)) return false
+    // It may have died meanwhile, and then the new one is already the one in its place.
+    if (!this.#members.has(member)) return true
+    member.state = 'leaving'
+    tell(member, 'hand over')
+    this.#appointSweeper()
+    await member.gone.promise
+    return true
+  }
+}
+
+function tell({ worker }: Member, order: WorkerOrder): void {
+  worker.send(order)
+}

@@ -1,0 +1,28 @@
+/** What a person reads at the start. */
+export interface Welcome {
+  readonly baseUrl: string
+  readonly startedInMs: number
+  /** How many processes serve. */
+  readonly workers: number
+  readonly demoPeople: readonly DemoPerson[]
+}
+
+/** Somebody of the demo campus, whose password is public. */
+export interface DemoPerson {
+  readonly login: string
+  readonly password: string
+  readonly what: string
+}
+
+export function welcomeText({ baseUrl, startedInMs, workers, demoPeople }: Welcome): string {
+  const several = workers > 1 ? `, ${workers} workers` : ''
+  const lines = [
+    `Gatehouse serves ${baseUrl} (started in ${Math.round(startedInMs)} ms${several})`,
+    `  discovery   ${baseUrl}/.well-known/openid-configuration`,
+    `  walkthrough ${baseUrl}/auth.md`,
+    `  a token     npm run token`,
+  ]
+  if (demoPeople.length > 0) lines.push('Demo people (public passwords):')
+  for (const { login, password, what } of demoPeople) lines.push(`  ${login}  ${password}  ${what}`)
+  return `${lines.join('\n')}\n`
+}

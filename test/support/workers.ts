@@ -1,0 +1,135 @@
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+
+import { paths } from '../../src/http/paths.ts'
+import { type ServiceProcess, startProcess, type Variables } from './process.ts'
+import { eventually } from './programs.ts'
+
+/** A line of the log, of the primary (with `worker`) or of a request at a worker. */
+export interface LogLine {
+  /** The process that wrote it. */
+  readonly pid: number
+  /** The process that the primary speaks of. */
+  readonly worker?: number
+  readonly msg: string
+  readonly cause?: string
+  readonly id?: string
+}
+
+/** A service of several processes, and what its log says of them. */
+export interface Workers extends ServiceProcess {
+  lines(): LogLine[]
+  /** Every worker that ever served, in that order. */
+  served(): number[]
+  /** Waits until a line says so for the n-th time; gives that line. */
+  says(msg: string, times?: number): Promise<LogLine>
+}
+
+const SAYS_TIMEOUT_MS = 45_000
+
+/** Starts a service of several processes, and waits until every one of them serves. */
+export async function startWorkers(
+  count: number,
+  variables: Variables = {},
+  command?: readonly string[],
+): Promise<Workers> {
+  const setup = { LOG_LEVEL: 'info', WORKERS: String(count), ...variables }
+  const service = await startProcess(setup, command)
+  const lines = () => readLines(service.output.soFar())
+  const saying = (msg: string) => lines().filter((line) => line.msg === msg)
+  const workers: Workers = {
+    ...service,
+    lines,
+    served: () => saying('a worker serves').map(({ worker = 0 }) => worker),
+    says: async (msg, times = 1) =>
+      await eventually(SAYS_TIMEOUT_MS, async () => {
+        const line = saying(msg)[times - 1]
+        if (!line) throw new Error(`the log did not say ${times} times: ${msg}`)
+        return line
+      }),
+  }
+  await workers.says('a worker serves', count)
+  return workers
+}
+
+/** Throws when a line is not whole. */
+export function readLines(output: string): LogLine[] {
+  return output
+    .slice(0, output.lastIndexOf('\n') + 1)
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+}
+
+/** A process that has ended and that nobody has asked how (Z) is not alive. */
+export function isAlive(pid: number): boolean {
+  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })
+  return /^[^Z\s]/.test(stdout)
+}
+
+/** One connection that is kept open, as a proxy or a client keeps it. */
+export interface KeptConnection {
+  /** Rejects when the connection breaks before the whole answer is there. */
+  get(path: string): Promise<IncomingMessage>
+  close(): void
+}
+
+export function keepConnection(url: string, headers: Record<string, string> = {}): KeptConnection {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  return {
+    async get(path) {
+      const call = request(`${url}${path}`, { agent, headers }).end()
+      const [answer] = (await once(call, 'response')) as [IncomingMessage]
+      await text(answer)
+      return answer
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+/** What a load of several kept connections saw. */
+export interface Load {
+  /** The status of every answer, or the error instead of one. */
+  readonly outcomes: readonly (number | string)[]
+  /** Waits until this many more answers have come. */
+  progress(more: number): Promise<void>
+  /** Ends the load; resolves when the last answer is there. */
+  end(): Promise<void>
+}
+
+/**
+ * Asks for UserInfo and for the key set on every connection, again and again without a pause. After
+ * an error a connection asks no more.
+ */
+export function startLoad(url: string, accessToken: string, connections: number): Load {
+  const outcomes: (number | string)[] = []
+  let going = true
+  const one = async (turn: number) => {
+    const connection = keepConnection(url, { authorization: `Bearer ${accessToken}` })
+    try {
+      while (going) {
+        const answer = await connection.get(turn % 2 ? paths.userinfo : paths.jwks)
+        outcomes.push(answer.statusCode ?? 0)
+      }
+    } catch (error) {
+      outcomes.push(String(error))
+    }
+    connection.close()
+  }
+  const running = Array.from({ length: connections }, (_, turn) => one(turn))
+  return {
+    outcomes,
+    progress: async (more) => {
+      const goal = outcomes.length + more
+      await eventually(SAYS_TIMEOUT_MS, async () => {
+        if (outcomes.length < goal) throw new Error(`${outcomes.length} of ${goal} answers`)
+      })
+    },
+    end: async () => {
+      going = false
+      await Promise.all(running)
+    },
+  }
+}
