@@ -5,10 +5,10 @@ import type { OperationName } from './operations.ts'
 import { type Options, type Storage, storages } from './options.ts'
 import { type Progress, showProgress } from './progress.ts'
 import { loadOf, type Measured, median, turns } from './rounds.ts'
-import { accessTokenOf } from './sample.ts'
+import { accessTokenOf, refreshTokenOf } from './sample.ts'
 import { type Filled, fill, fillSteps } from './seed.ts'
 import { newPlace, type Stores, startOurs } from './servers.ts'
-import { CONNECTIONS, makeSupply } from './supply.ts'
+import { type Chain, CONNECTIONS, type Copies, makeSupply } from './supply.ts'
 
 /** What is asked of the grants of a store, however many there are. */
 export const growing = ['userinfo', 'introspection', 'refresh'] as const satisfies OperationName[]
@@ -18,8 +18,8 @@ type Growing = (typeof growing)[number]
 export interface Grown {
   readonly storage: Storage
   readonly grants: number
-  readonly filled: Filled
-  /** Processor time of one request over random grants; a refresh goes on in families of its own. */
+  readonly bytes: Filled['bytes']
+  /** Processor time of one request over random grants. */
   readonly microseconds: Readonly<Record<Growing, number>>
 }
 
@@ -41,13 +41,13 @@ export async function measureGrowth(
       const place = await newPlace(storage, stores, 1 + index * sizes.length + position)
       const filled = await fillPlace(place, size, { cores, progress })
       const service = opened.use(await startOurs(place, { cores }))
-      servers.push({ size, filled, measured: await measuredOf(storage, size, service) })
+      servers.push({ size, filled, measured: await measuredOf(storage, { size, filled, service }) })
     }
     const found = await measureSizes(servers, options, progress)
     progress.end()
     grown.push(
-      ...servers.map(({ size, filled }, position) => ({
-        ...{ storage, grants: size, filled },
+      ...servers.map(({ size, filled: { bytes } }, position) => ({
+        ...{ storage, grants: size, bytes },
         microseconds: found[position] ?? { userinfo: 0, introspection: 0, refresh: 0 },
       })),
     )
@@ -67,25 +67,42 @@ async function fillPlace(
   size: number,
   { cores, progress }: { cores: Cores | undefined; progress: Progress },
 ): Promise<Filled> {
-  const tokens = await signInOnce(place, cores)
-  return await fill(place, size, { tokens, progress })
+  const accessToken = await signInOnce(place, cores)
+  return await fill(place, size, { accessToken, progress })
 }
 
-async function signInOnce(place: Variables, cores: Cores | undefined): Promise<string[]> {
+async function signInOnce(place: Variables, cores: Cores | undefined): Promise<string> {
   await using service = await startOurs(place, { cores })
-  const { access_token, refresh_token } = await obtain(service.url)
+  const { access_token } = await obtain(service.url)
   await service.stop()
-  return [access_token, refresh_token]
+  return access_token
 }
 
 async function measuredOf(
   storage: Storage,
-  size: number,
-  { url, pid }: ServiceProcess,
+  {
+    size,
+    filled,
+    service: { url, pid },
+  }: { readonly size: number; readonly filled: Filled; readonly service: ServiceProcess },
 ): Promise<Measured> {
-  const randomToken = () => accessTokenOf(1 + Math.floor(Math.random() * (size - 1)))
-  const supply = await makeSupply(url, 'ours', randomToken)
+  const supply = await makeSupply(url, 'ours', copiesOf(filled, size))
   return { name: `${storages[storage]}, ${size} grants`, kind: 'ours', url, pid, supply }
+}
+
+/** A family that was refreshed goes on where it is; each connection has families of its own. */
+function copiesOf({ tokens }: Filled, size: number): Copies {
+  const begun = new Map<number, Chain>()
+  return {
+    accessToken: () => accessTokenOf(tokens, 1 + Math.floor(Math.random() * (size - 1))),
+    chainOf(connection) {
+      const perConnection = Math.floor((size - 1) / CONNECTIONS)
+      const i = 1 + connection + CONNECTIONS * Math.floor(Math.random() * perConnection)
+      const chain = begun.get(i) ?? { refreshToken: refreshTokenOf(tokens, i) }
+      begun.set(i, chain)
+      return chain
+    },
+  }
 }
 
 async function measureSizes(

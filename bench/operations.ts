@@ -2,7 +2,7 @@ import { paths } from '../src/http/paths.ts'
 import { notes, resourceServer } from '../test/support/gatehouse.ts'
 import { messageOf } from '../test/support/mcp.ts'
 import { encode, type Fields } from '../test/support/wire.ts'
-import type { Supply } from './supply.ts'
+import type { Chain, Supply } from './supply.ts'
 import { type RequestText, requestBytes, type Source } from './wire-client.ts'
 
 /** What one operation is: how its title reads, whether the bare engine has it, and its requests. */
@@ -35,19 +35,21 @@ const table = {
   refresh: {
     title: 'refresh',
     bare: true,
-    prepare: async (supply, { connections }) => {
-      const constant = { client_id: notes.clientId, grant_type: 'refresh_token' }
-      return supply.chains.slice(0, connections).map((chain) => ({
-        next: () =>
-          requestBytes(
-            supply.host,
-            postForm(paths.token, { ...constant, refresh_token: chain.refreshToken }),
-          ),
-        learn(body) {
-          chain.refreshToken = JSON.parse(body).refresh_token
-        },
-      }))
-    },
+    prepare: async ({ host, chains, copies }, { connections }) =>
+      chains.slice(0, connections).map((own, connection): Source => {
+        const constant = { client_id: notes.clientId, grant_type: 'refresh_token' }
+        let chain: Chain = own
+        return {
+          next() {
+            chain = copies?.chainOf(connection) ?? own
+            const form = { ...constant, refresh_token: chain.refreshToken }
+            return requestBytes(host, postForm(paths.token, form))
+          },
+          learn(body) {
+            chain.refreshToken = JSON.parse(body).refresh_token
+          },
+        }
+      }),
   },
   userinfo: withTokens('UserInfo', true, (token) => ({
     ...{ method: 'GET', path: paths.userinfo },
@@ -116,10 +118,10 @@ function withTokens(
 ): Operation {
   return {
     ...{ title, bare },
-    prepare: async ({ host, chains, randomToken }, { connections }) =>
+    prepare: async ({ host, chains, copies }, { connections }) =>
       chains.slice(0, connections).map(({ accessToken }) => {
         const bytes = requestBytes(host, request(accessToken))
-        const next = randomToken ? () => requestBytes(host, request(randomToken())) : () => bytes
+        const next = copies ? () => requestBytes(host, request(copies.accessToken())) : () => bytes
         return { next, learn: expectGood }
       }),
   }

@@ -4,17 +4,19 @@ import { join } from 'node:path'
 import type { Cores } from './cores.ts'
 import { type OperationName, operations } from './operations.ts'
 import { type Options, storages } from './options.ts'
-import { loadOf } from './rounds.ts'
 import { newPlace, type Stores, startOurs } from './servers.ts'
-import { CONNECTIONS, makeSupply } from './supply.ts'
+import { CONNECTIONS, makeSupply, type Supply } from './supply.ts'
+import { type Load, runLoad } from './wire-client.ts'
 
+const WARM_UP_SECONDS = 3
 const SECONDS = 10
-const ROWS_MAX = 25
+/** Of requests that have to be prepared; when there are no more, the load is over. */
+const PREPARED_PER_SECOND = 300
+const ROWS_MAX = 40
 
 /**
  * Runs one operation on each storage under node's profiler, keeps the profile for a viewer
- * (profiles/*.cpuprofile), and gives where the time went, package by package. Its start and the
- * sign-ins before are part of it, and small beside ten seconds of load.
+ * (profiles/*.cpuprofile), and gives where the time of a request went: our files, packages, node.
  */
 export async function profile(
   stores: Stores,
@@ -27,19 +29,39 @@ export async function profile(
     mkdirSync(folder, { recursive: true })
     const nodeFlags = ['--cpu-prof', `--cpu-prof-dir=${folder}`]
     await using service = await startOurs(await newPlace(storage, stores), { cores, nodeFlags })
-    const { url, pid } = service
-    const supply = await makeSupply(url, 'ours')
-    const server = { name: storages[storage], kind: 'ours', url, pid, supply } as const
-    const run = { connections: CONNECTIONS, requests: SECONDS * 700, seconds: SECONDS }
-    const { tookMs } = await loadOf(server, name, run)
+    const supply = await makeSupply(service.url, 'ours')
+    await runFor(WARM_UP_SECONDS, { name, url: service.url, supply })
+    const { from, to, load } = await runFor(SECONDS, { name, url: service.url, supply })
     await service.stop()
     const [file = ''] = globSync(join(folder, '*.cpuprofile'))
+    const { tookMs, failed } = load
     texts.push(
-      `${operations[name].title}, ${storages[storage]}: ${tookMs.length} requests, ${file}\n` +
-        `${sumUp(readFileSync(file, 'utf8'), tookMs.length)}\n`,
+      `${operations[name].title}, ${storages[storage]}: ${tookMs.length} requests, ${failed} refused, ${file}\n` +
+        `${sumUp(JSON.parse(readFileSync(file, 'utf8')), { from, to, requests: tookMs.length })}\n`,
     )
   }
   return texts.join('\n')
+}
+
+/** Of the clock by which a profile goes, too, in microseconds. */
+interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+async function runFor(
+  seconds: number,
+  { name, url, supply }: { name: OperationName; url: string; supply: Supply },
+): Promise<Span & { readonly load: Load }> {
+  const run = { connections: CONNECTIONS, requests: seconds * PREPARED_PER_SECOND }
+  const sources = await operations[name].prepare(supply, run)
+  const from = monotonicMicroseconds()
+  const load = await runLoad(url, sources, { seconds })
+  return { from, to: monotonicMicroseconds(), load }
+}
+
+function monotonicMicroseconds(): number {
+  return Number(process.hrtime.bigint() / 1000n)
 }
 
 interface Node {
@@ -52,40 +74,58 @@ interface Profile {
   readonly nodes: readonly Node[]
   readonly samples: readonly number[]
   readonly timeDeltas: readonly number[]
+  readonly startTime: number
 }
 
-/** Microseconds of a request by package, the most expensive first. */
-function sumUp(text: string, requests: number): string {
-  const { nodes, samples, timeDeltas }: Profile = JSON.parse(text)
+/** Whom the time of a call is counted for, and whether node spent it for them. */
+interface Origin {
+  readonly name: string
+  readonly inNode: boolean
+}
+
+/** Microseconds of a request by file or package, the most expensive first. */
+function sumUp(
+  { nodes, samples, timeDeltas, startTime }: Profile,
+  { from, to, requests }: Span & { readonly requests: number },
+): string {
   const origins = originsOf(nodes)
-  const sums = new Map<string, number>()
+  const sums = new Map<string, { all: number; inNode: number }>()
+  let now = startTime
   for (const [index, id] of samples.entries()) {
-    const origin = origins.get(id) ?? ''
-    sums.set(origin, (sums.get(origin) ?? 0) + (timeDeltas[index] ?? 0))
+    const delta = timeDeltas[index] ?? 0
+    now += delta
+    const origin = origins.get(id)
+    if (now < from || now > to || !origin || origin.name === '(idle)') continue
+    const sum = sums.get(origin.name) ?? { all: 0, inNode: 0 }
+    sums.set(origin.name, sum)
+    sum.all += delta
+    if (origin.inNode) sum.inNode += delta
   }
-  return [...sums]
-    .filter(([origin]) => origin !== '(idle)')
-    .sort(([, a], [, b]) => b - a)
-    .slice(0, ROWS_MAX)
-    .map(([origin, sum]) => `${(sum / requests).toFixed(1).padStart(8)} µs  ${origin}`)
-    .join('\n')
+  const each = (microseconds: number) => (microseconds / requests).toFixed(1).padStart(7)
+  const total = [...sums.values()].reduce((total, { all }) => total + all, 0)
+  const rows = [...sums].sort(([, a], [, b]) => b.all - a.all).slice(0, ROWS_MAX)
+  return [
+    `${each(total)} µs of a request, and of that in functions of node:`,
+    ...rows.map(([name, { all, inNode }]) => `${each(all)} ${each(inNode)}  ${name}`),
+  ].join('\n')
 }
 
 /** What node itself does is counted for whoever called it. A parent stands before its children. */
-function originsOf(nodes: readonly Node[]): ReadonlyMap<number, string> {
-  const origins = new Map<number, string>()
-  const inherited = new Map<number, string>()
+function originsOf(nodes: readonly Node[]): ReadonlyMap<number, Origin> {
+  const origins = new Map<number, Origin>()
+  const callers = new Map<number, string>()
   for (const { id, callFrame, children = [] } of nodes) {
-    const origin = originOf(callFrame) ?? inherited.get(id) ?? 'node'
-    origins.set(id, origin)
-    for (const child of children) inherited.set(child, origin)
+    const own = originOf(callFrame)
+    const name = own ?? callers.get(id) ?? 'node'
+    origins.set(id, { name, inNode: own === undefined })
+    // The root is nobody's caller.
+    if (name !== '(root)') for (const child of children) callers.set(child, name)
   }
-  // The root is nobody's caller.
-  return new Map([...origins].map(([id, origin]) => [id, origin === '(root)' ? 'node' : origin]))
+  return origins
 }
 
 function originOf({ functionName, url }: Node['callFrame']): string | undefined {
   if (functionName.startsWith('(')) return functionName
   const dependency = /node_modules\/((?:@[^/]+\/)?[^/]+)(?!.*node_modules)/.exec(url)?.[1]
-  return dependency ?? /\/(src\/[^/]+|views)/.exec(url)?.[1]
+  return dependency ?? /\/((?:src|views)\/.*)/.exec(url)?.[1]
 }

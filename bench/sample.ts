@@ -1,84 +1,126 @@
 import { createHash } from 'node:crypto'
 
-/** What one sign-in leaves behind for longer than a minute. */
-export const kinds = ['grant', 'refresh token family', 'access token'] as const
+import { makeSecretRoot } from '../src/keys/secret-root.ts'
+import { makeTokenValues, type TokenValues } from '../src/token/token-values.ts'
+
+/** What one person who signs in has in the database for longer than a minute; Redis has nothing. */
+export const kinds = ['person', 'grant', 'family'] as const
 export type Kind = (typeof kinds)[number]
 
-export interface SqlRow {
-  readonly table: string
-  readonly kind: Kind
+/** The tables of each kind, a parent before its children. */
+export const tables = {
+  person: 'person',
+  site_role: 'person',
+  oauth_grant: 'grant',
+  oauth_grant_scope: 'grant',
+  refresh_token_family: 'family',
+} as const satisfies Record<string, Kind>
+export type Table = keyof typeof tables
+
+export interface SampleRow {
+  readonly table: Table
   readonly row: Readonly<Record<string, unknown>>
 }
 
-/** A key of Redis with what is in it, as the words of the command that writes it. */
-export interface RedisRecord {
-  readonly kind: Kind
-  readonly command: string
-  readonly words: readonly string[]
-  readonly ttlMs: number
-}
-
+/** The rows of one person with one grant, and what has to differ from copy to copy in them. */
 export interface Sample {
-  readonly rows: readonly SqlRow[]
-  readonly records: readonly RedisRecord[]
-}
-
-/**
- * What has to differ from copy to copy: the ids of the rows, and the digests of the tokens wherever
- * they stand.
- *
- * @param tokens the access token first
- * @throws Error when the access token is stored in a way that this bench does not know
- */
-export function newIdentifiers(
-  sample: Sample,
-  tokens: readonly string[],
-): ReadonlyMap<string, NewIdentifier> {
-  const found = new Map<string, NewIdentifier>()
-  for (const { table, row } of sample.rows) {
-    const { id } = row
-    if (typeof id === 'string') found.set(id, { name: table, ofToken: false })
-  }
-  const stored = JSON.stringify(sample)
-  const [accessToken, ...others] = tokens.map(digest)
-  if (accessToken === undefined || !stored.includes(accessToken)) {
-    throw new Error('no store has the digest of the access token')
-  }
-  found.set(accessToken, { name: ACCESS_TOKEN, ofToken: true })
-  for (const other of others) found.set(other, { name: 'another token', ofToken: true })
-  return found
-}
-
-const ACCESS_TOKEN = 'access token'
-
-/** Which copies are made, and what stands in them for the identifiers of the sample. */
-export interface Copying {
-  readonly from: number
-  readonly to: number
+  readonly rows: readonly SampleRow[]
   readonly identifiers: ReadonlyMap<string, NewIdentifier>
 }
 
-/** An identifier of copy i is a digest of "<name> i"; that of a token is the digest of such a one. */
+/** An identifier of copy i is a digest of "<name> i", and the ending. */
 export interface NewIdentifier {
   readonly name: string
-  readonly ofToken: boolean
+  readonly ending: string
+}
+
+/** What the tokens of every copy are made of. */
+export interface CopiedTokens {
+  readonly values: TokenValues
+  readonly seed: string
+  readonly scopes: readonly string[]
+}
+
+/**
+ * Picks the one who has a grant.
+ *
+ * @throws Error unless there is exactly one grant, with one family
+ */
+export function sampleOf(rows: readonly SampleRow[]): Sample {
+  const grant = onlyOne(rows, 'oauth_grant')
+  const family = onlyOne(rows, 'refresh_token_family')
+  const personId = String(grant['person_id'])
+  const own = rows.filter(({ table, row }) => {
+    if (table === 'person') return row['id'] === personId
+    return table !== 'site_role' || row['person_id'] === personId
+  })
+  const email = String(onlyOne(own, 'person')['email_canonical'])
+  return {
+    rows: own,
+    identifiers: new Map([
+      [personId, { name: 'person', ending: '' }],
+      [email, { name: 'email', ending: email.slice(email.indexOf('@')) }],
+      [String(grant['id']), { name: 'grant', ending: '' }],
+      [String(family['id']), { name: FAMILY, ending: '' }],
+    ]),
+  }
+}
+
+const FAMILY = 'family'
+
+function onlyOne(rows: readonly SampleRow[], name: Table): SampleRow['row'] {
+  const [found, ...others] = rows.filter(({ table }) => table === name)
+  if (found && others.length === 0) return found.row
+  throw new Error(`the sample is of one ${name}, and the store has ${others.length + 1}`)
+}
+
+/**
+ * Copies have the seed of their sample, so that their tokens can be made without a look at the store.
+ *
+ * @throws Error when the service makes its tokens in another way than this bench does
+ */
+export function copiedTokens(
+  { rows }: Sample,
+  { secret, accessToken }: { readonly secret: string; readonly accessToken: string },
+): CopiedTokens {
+  const { seed, token } = onlyOne(rows, 'refresh_token_family')
+  const values = makeTokenValues(makeSecretRoot([secret]).tokenKeys)
+  if (!values.readAccessToken(accessToken)?.isGenuine({ seed: String(seed) })) {
+    throw new Error('the access token of the sample is not made of its family')
+  }
+  return { values, seed: String(seed), scopes: JSON.parse(String(token)).scopes }
+}
+
+/** An access token of copy i that is issued now. */
+export function accessTokenOf({ values, seed, scopes }: CopiedTokens, i: number): string {
+  const family = { id: digest(`${FAMILY} ${i}`), seed, scopes }
+  return values.writeAccessToken(family, Math.floor(Date.now() / 1000), scopes)
+}
+
+/** The refresh token with which the family of copy i begins. */
+export function refreshTokenOf({ values, seed }: CopiedTokens, i: number): string {
+  return values.writeRefreshToken({ id: digest(`${FAMILY} ${i}`), seed }, 0)
 }
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
-/** The access token of copy i. */
-export function accessTokenOf(i: number): string {
-  return digest(`${ACCESS_TOKEN} ${i}`)
-}
-
-function identifierOf({ name, ofToken }: NewIdentifier, i: number): string {
-  const value = digest(`${name} ${i}`)
-  return ofToken ? digest(value) : value
+/** Those identifiers that stand in a text. */
+export function identifiersIn(
+  text: string,
+  identifiers: Sample['identifiers'],
+): [string, NewIdentifier][] {
+  return [...identifiers].filter(([known]) => text.includes(known))
 }
 
 /** A text of the sample as copy i has it. */
-export function copyOf(text: string, identifiers: Copying['identifiers'], i: number): string {
+export function copyOf(
+  text: string,
+  identifiers: readonly [string, NewIdentifier][],
+  i: number,
+): string {
   let copy = text
-  for (const [known, next] of identifiers) copy = copy.replaceAll(known, identifierOf(next, i))
+  for (const [known, { name, ending }] of identifiers) {
+    copy = copy.replaceAll(known, digest(`${name} ${i}`) + ending)
+  }
   return copy
 }

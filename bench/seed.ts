@@ -1,72 +1,64 @@
 import { join } from 'node:path'
 
 import Sqlite from 'better-sqlite3'
-import { Redis } from 'ioredis'
 import pg from 'pg'
 
 import type { Variables } from '../test/support/process.ts'
 import type { Progress } from './progress.ts'
 import {
-  type Copying,
+  type CopiedTokens,
+  copiedTokens,
   copyOf,
+  identifiersIn,
   type Kind,
   kinds,
   type NewIdentifier,
-  newIdentifiers,
   type Sample,
-  type SqlRow,
+  type SampleRow,
+  sampleOf,
+  type Table,
+  tables,
 } from './sample.ts'
-import { readRedisSample, writeRedisCopies } from './seed-redis.ts'
-
-/** How many bytes a store needs for one of each kind, its indexes included. */
-export type BytesOfKind = Readonly<Record<Kind, number>>
 
 export interface Filled {
-  readonly sql: BytesOfKind
-  readonly redis: BytesOfKind | undefined
+  /** How many bytes the database needs for one of each kind, its indexes included. */
+  readonly bytes: Readonly<Record<Kind, number>>
+  readonly tokens: CopiedTokens
 }
 
 /** Rows of one statement or transaction: what fits into memory easily. */
 const BATCH = 5000
 
+const tableNames = Object.keys(tables) as Table[]
+
 /**
- * Multiplies what one sign-in left in the stores of a place, grant by grant: what the service
- * itself wrote is copied with other identifiers, so that no shape of a record stands here. The
- * service must not run meanwhile.
+ * Multiplies what one sign-in left in the database of a place: what the service itself wrote is
+ * copied with other identifiers, so that no shape of a row stands here. Nothing of a grant is kept
+ * anywhere else. The service must not run meanwhile.
  *
- * @param tokens of the one sign-in
+ * @param accessToken of the one sign-in
  */
 export async function fill(
-  place: Variables,
+  { DATABASE_URL, DATA_DIR = '', SECRET: secret = '' }: Variables,
   size: number,
-  { tokens, progress }: { tokens: readonly string[]; progress: Progress },
+  { accessToken, progress }: { readonly accessToken: string; readonly progress: Progress },
 ): Promise<Filled> {
-  const { DATABASE_URL, DATA_DIR = '', REDIS_URL } = place
   await using database = DATABASE_URL
     ? await openPostgres(DATABASE_URL)
     : openSqlite(join(DATA_DIR, 'gatehouse.db'))
-  const redis = REDIS_URL === undefined ? undefined : new Redis(REDIS_URL)
-  const sample: Sample = {
-    rows: await database.read(),
-    records: redis ? await readRedisSample(redis) : [],
-  }
-  const identifiers = newIdentifiers(sample, tokens)
-  const bytes = { sql: emptyBytes(), redis: emptyBytes() }
+  const sample = sampleOf(await database.read())
+  const bytes: Record<Kind, number> = { person: 0, grant: 0, family: 0 }
   for (const kind of kinds) {
-    const before = [await database.bytes(), await redisBytes(redis)] as const
+    const before = await database.bytes()
+    const rows = sample.rows.filter(({ table }) => tables[table] === kind)
     for (let from = 1; from < size; from += BATCH) {
       const to = Math.min(size - 1, from + BATCH - 1)
       progress.step(`${kind} ${to} of ${size}`)
-      const rows = sample.rows.filter((row) => row.kind === kind)
-      await database.copy(rows, { from, to, identifiers })
-      const records = sample.records.filter((record) => record.kind === kind)
-      if (redis) await writeRedisCopies(redis, records, { from, to, identifiers })
+      await database.copy(rows, { from, to, identifiers: sample.identifiers })
     }
-    bytes.sql[kind] = Math.max(0, (await database.bytes()) - before[0]) / size
-    bytes.redis[kind] = Math.max(0, (await redisBytes(redis)) - before[1]) / size
+    bytes[kind] = ((await database.bytes()) - before) / (size - 1)
   }
-  redis?.disconnect()
-  return { sql: bytes.sql, redis: redis && bytes.redis }
+  return { bytes, tokens: copiedTokens(sample, { secret, accessToken }) }
 }
 
 /** How many times `fill` takes a step. */
@@ -74,35 +66,17 @@ export function fillSteps(size: number): number {
   return kinds.length * Math.ceil((size - 1) / BATCH)
 }
 
-function emptyBytes(): Record<Kind, number> {
-  return { grant: 0, 'refresh token family': 0, 'access token': 0 }
+/** Which copies are made. */
+interface Copying extends Pick<Sample, 'identifiers'> {
+  readonly from: number
+  readonly to: number
 }
-
-async function redisBytes(redis: Redis | undefined): Promise<number> {
-  const memory = (await redis?.info('memory')) ?? ''
-  return Number(/^used_memory:(\d+)/m.exec(memory)?.[1] ?? 0)
-}
-
-/** The tables of what a sign-in leaves behind, a parent before its children. */
-const tables = ['oauth_grant', 'oauth_grant_scope', 'refresh_token_family', 'oauth_state'] as const
 
 interface SqlStore extends AsyncDisposable {
-  read(): Promise<SqlRow[]>
-  copy(rows: readonly SqlRow[], copying: Copying): Promise<void>
+  read(): Promise<SampleRow[]>
+  copy(rows: readonly SampleRow[], copying: Copying): Promise<void>
+  /** Of the whole database. */
   bytes(): Promise<number>
-}
-
-function rowsOf(table: string, rows: readonly Record<string, unknown>[]): SqlRow[] {
-  return rows.flatMap((row) => {
-    const kind = kindOf(table, row['model'])
-    return kind ? [{ table, kind, row }] : []
-  })
-}
-
-function kindOf(table: string, model: unknown): Kind | undefined {
-  if (table === 'refresh_token_family' || model === 'RefreshToken') return 'refresh token family'
-  if (model === 'AccessToken') return 'access token'
-  return table === 'oauth_state' ? undefined : 'grant'
 }
 
 async function openPostgres(connectionString: string): Promise<SqlStore> {
@@ -110,26 +84,24 @@ async function openPostgres(connectionString: string): Promise<SqlStore> {
   await client.connect()
   return {
     async read() {
-      const found: SqlRow[] = []
-      for (const table of tables) {
+      const found: SampleRow[] = []
+      for (const table of tableNames) {
         const { rows } = await client.query(`select to_jsonb(t) as row from ${table} t`)
-        found.push(
-          ...rowsOf(
-            table,
-            rows.map(({ row }) => row),
-          ),
-        )
+        found.push(...rows.map(({ row }) => ({ table, row })))
       }
       return found
     },
     async copy(rows, { from, to, identifiers }) {
-      let text = '$3::text'
-      for (const [known, next] of identifiers) text = `replace(${text}, '${known}', ${inSql(next)})`
       for (const { table, row } of rows) {
+        const original = JSON.stringify(row)
+        let text = '$3::text'
+        for (const [known, next] of identifiersIn(original, identifiers)) {
+          text = `replace(${text}, '${known}', ${inSql(next)})`
+        }
         await client.query(
           `insert into ${table} select copied.* from generate_series($1::int, $2::int) as i,
            json_populate_record(null::${table}, (${text})::json) as copied`,
-          [from, to, JSON.stringify(row)],
+          [from, to, original],
         )
       }
     },
@@ -142,23 +114,21 @@ async function openPostgres(connectionString: string): Promise<SqlStore> {
   }
 }
 
-/** `identifierOf` in the words of PostgreSQL. */
-function inSql({ name, ofToken }: NewIdentifier): string {
-  const digestOf = (text: string) =>
-    `translate(rtrim(encode(sha256(convert_to(${text}, 'UTF8')), 'base64'), '='), '+/', '-_')`
-  const value = digestOf(`'${name} ' || i`)
-  return ofToken ? digestOf(value) : value
+/** The new identifier of copy i in the words of PostgreSQL. */
+function inSql({ name, ending }: NewIdentifier): string {
+  const digest = `sha256(convert_to('${name} ' || i, 'UTF8'))`
+  return `translate(rtrim(encode(${digest}, 'base64'), '='), '+/', '-_') || '${ending}'`
 }
 
 function openSqlite(file: string): SqlStore {
   const database = new Sqlite(file)
   return {
     async read() {
-      return tables.flatMap((table) =>
-        rowsOf(
-          table,
-          database.prepare(`select * from ${table}`).all() as Record<string, unknown>[],
-        ),
+      return tableNames.flatMap((table) =>
+        database
+          .prepare<[], SampleRow['row']>(`select * from ${table}`)
+          .all()
+          .map((row) => ({ table, row })),
       )
     },
     async copy(rows, { from, to, identifiers }) {
@@ -169,8 +139,9 @@ function openSqlite(file: string): SqlStore {
           const insert = database.prepare(
             `insert into ${table} (${names}) values (${values.join(', ')})`,
           )
-          const text = JSON.stringify(row)
-          for (let i = from; i <= to; i += 1) insert.run(JSON.parse(copyOf(text, identifiers, i)))
+          const original = JSON.stringify(row)
+          const found = identifiersIn(original, identifiers)
+          for (let i = from; i <= to; i += 1) insert.run(JSON.parse(copyOf(original, found, i)))
         }
       })()
     },

@@ -9,21 +9,31 @@ export const CONNECTIONS = 32
 const BROWSERS = 8
 const PREPARE_TIMEOUT_MS = 10_000
 
-/** The tokens of one connection: the refresh tokens that follow one another are its own. */
+/** A family of refresh tokens, of which the present one is known. */
 export interface Chain {
   refreshToken: string
+}
+
+/** The tokens of one connection: the refresh tokens that follow one another are its own. */
+interface OwnChain extends Chain {
   readonly accessToken: string
+}
+
+/** Tokens of the grants that a store was filled with, which are asked for at random. */
+export interface Copies {
+  accessToken(): string
+  /** One that no other connection is given, so that none is refreshed twice at once. */
+  chainOf(connection: number): Chain
 }
 
 /** What the requests to one server are made of. */
 export interface Supply {
   /** For the Host header. */
   readonly host: string
-  readonly chains: readonly Chain[]
+  readonly chains: readonly OwnChain[]
   /** New codes, as the forms that exchange them. A code lives a minute. */
   codeForms(count: number): Promise<Fields[]>
-  /** The access token of any of the grants that a store was filled with. */
-  readonly randomToken?: () => string
+  readonly copies?: Copies
 }
 
 /**
@@ -33,7 +43,7 @@ export interface Supply {
 export async function makeSupply(
   url: string,
   kind: 'ours' | 'bare',
-  randomToken?: () => string,
+  copies?: Copies,
 ): Promise<Supply> {
   const fields: Fields =
     kind === 'bare' ? { scope: 'openid profile email', resource: undefined } : {}
@@ -47,7 +57,7 @@ export async function makeSupply(
   const resource = kind === 'bare' ? { resource: undefined } : {}
   const chains = await Promise.all(
     Array.from({ length: CONNECTIONS }, (_, index) =>
-      eventually(PREPARE_TIMEOUT_MS, async (): Promise<Chain> => {
+      eventually(PREPARE_TIMEOUT_MS, async (): Promise<OwnChain> => {
         const code = await codeFor(browsers[index % BROWSERS] ?? makeHeadlessPerson(sam), start)
         const { status, body, text } = await exchange(url, code, resource)
         if (status !== 200) throw new Error(`no tokens: ${text}`)
@@ -58,7 +68,7 @@ export async function makeSupply(
   return {
     host: new URL(url).host,
     chains,
-    ...(randomToken && { randomToken }),
+    ...(copies && { copies }),
     codeForms: async (count) =>
       (await collectCodes(browsers, start, count)).map((code) => formOf(start, code)),
   }
