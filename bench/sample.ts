@@ -94,7 +94,8 @@ export function copiedTokens(
 /** An access token of copy i that is issued now. */
 export function accessTokenOf({ values, seed, scopes }: CopiedTokens, i: number): string {
   const family = { id: digest(`${FAMILY} ${i}`), seed, scopes }
-  return values.writeAccessToken(family, Math.floor(Date.now() / 1000), scopes)
+  const issuedAtSeconds = Math.floor(Date.now() / 1000)
+  return values.writeAccessToken(family, { generation: 0, issuedAtSeconds, has: scopes })
 }
 
 /** The refresh token with which the family of copy i begins. */
