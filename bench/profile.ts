@@ -33,7 +33,8 @@ export async function profile(
     await runFor(WARM_UP_SECONDS, { name, url: service.url, supply })
     const { from, to, load } = await runFor(SECONDS, { name, url: service.url, supply })
     await service.stop()
-    const [file = ''] = globSync(join(folder, '*.cpuprofile'))
+    // Of the main thread, which is number 0; those that hash have one each.
+    const [file = ''] = globSync(join(folder, '*.0.*.cpuprofile'))
     const { tookMs, failed } = load
     texts.push(
       `${operations[name].title}, ${storages[storage]}: ${tookMs.length} requests, ${failed} refused, ${file}\n` +
