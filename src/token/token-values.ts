@@ -1,4 +1,10 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import {
+  createHmac,
+  createSecretKey,
+  type KeyObject,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
 
 import type { Family } from '../grants/family-store.ts'
 import { sha256 } from '../store/digest.ts'
@@ -37,8 +43,10 @@ const accessTokenForm =
   /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5})\.([1-9a-z][\da-z]{0,9})\.(|[1-9a-z][\da-z]{0,19}))\.([\w-]{43})$/
 const BASE = 36
 
-/** @param keys the current one first; a token of any of them is taken */
-export function makeTokenValues(keys: readonly Buffer[]) {
+/** @param secrets the current one first; a token of any of them is taken */
+export function makeTokenValues(secrets: readonly Buffer[]) {
+  // Made of bytes anew at each use, a key costs several times as much as the MAC.
+  const keys = secrets.map((secret) => createSecretKey(secret))
   const [current] = keys
   if (!current) throw new Error('tokens need a key')
   const genuine = (text: string, mac: string) => {
@@ -104,7 +112,7 @@ export function familyOfCode(code: string): string {
   return sha256(code)
 }
 
-function macOf(key: Buffer, text: string, seed: string): string {
+function macOf(key: KeyObject, text: string, seed: string): string {
   return createHmac('sha256', key).update(`${seed} ${text}`).digest('base64url')
 }
 
