@@ -110,9 +110,11 @@ describe('workers', function () {
     expect(await guess(service, kept)).to.equal(401)
     service.signal('SIGSTOP')
     const statuses = []
-    for (let turn = 0; turn < FAILURES_MAX + 1; turn += 1) statuses.push(await guess(service, kept))
+    for (let turn = 0; turn < FAILURES_MAX + 2; turn += 1) statuses.push(await guess(service, kept))
     service.signal('SIGCONT')
-    expect(statuses).to.deep.equal([401, 401, 401, 401, 429])
+    // The first of them may reach the primary before the signal does.
+    expect(statuses.slice(0, FAILURES_MAX)).to.deep.equal([401, 401, 401, 401])
+    expect(statuses.at(-1)).to.equal(429)
   })
 
   it('one that dies is replaced', async () => {
