@@ -24,7 +24,7 @@ export function makeFindGrant(database: Database, admitted: AdmittedClients): Fi
   }
   return async ({ grantId, familyId = '', callerId = '' }) => {
     if (grantId === undefined && familyId === '') return undefined
-    const { rows } =
+    const rows =
       grantId === undefined
         ? await ask.byFamily({ grantId: '', familyId, callerId })
         : await ask.byGrant({ grantId, familyId, callerId })
@@ -79,31 +79,59 @@ function grantOf(row: FactsRow): Grant {
   }
 }
 
+/** What the query gives, by the names of `FactsRow`. */
+const columns: Readonly<Record<keyof FactsRow, string>> = {
+  id: 'g.id',
+  person_id: 'g.person_id',
+  client_id: 'g.client_id',
+  client_origin: 'g.client_origin',
+  site_id: 'g.site_id',
+  document_fingerprint: 'g.document_fingerprint',
+  allowed: 'g.allowed',
+  granted_at: 'g.granted_at',
+  expires_at: 'g.expires_at',
+  ended_at: 'g.ended_at',
+  end_reason: 'g.end_reason',
+  name: 'p.name',
+  email: 'p.email',
+  picture: 'p.picture',
+  disabled_at: 'p.disabled_at',
+  role: 'r.role',
+  app_client_id: 'app.client_id',
+  app_site_id: 'app.site_id',
+  app_disabled_at: 'app.disabled_at',
+  app_deleted_at: 'app.deleted_at',
+  integration_disabled_at: 'i.disabled_at',
+  feature_enabled_at: 'sf.enabled_at',
+  document_review: 'd.review',
+  family_id: 'f.id',
+  family_seed: 'f.seed',
+  family_token: 'f.token',
+  family_generation: 'f.generation',
+  family_steps: 'f.steps',
+  family_started_at: 'f.started_at',
+  family_ended_at: 'f.ended_at',
+  caller_version: 'v.version',
+}
+
 /**
  * One row for each role of the person at the grant's site, or one without a role. It is the query of
- * every use of a token, and is written as the databases read it.
+ * every use of a token, and is written as the databases read it. They give it as one JSON object: a
+ * driver spends more on thirty columns than on the whole rest of the query.
  */
-function factsQuery({ kysely }: Database, by: 'grantId' | 'familyId') {
-  return compiled(kysely, (value: Valued<Asked>) => {
+function factsQuery({ kysely, engine }: Database, by: 'grantId' | 'familyId') {
+  const pairs = Object.entries(columns).map(([name, column]) => `'${name}', ${column}`)
+  const facts = {
+    sqlite: sql.raw<string>(`json_object(${pairs.join(', ')})`),
+    postgres: sql.raw<string>(`json_build_object(${pairs.join(', ')})::text`),
+  }[engine]
+  const ask = compiled(kysely, (value: Valued<Asked>) => {
     const id = {
       grantId: sql`${value('grantId')}`,
       familyId: sql`(select grant_id from refresh_token_family where id = ${value('familyId')})`,
     }[by]
-    const query = sql<FactsRow>`
-      select
-        g.id, g.person_id, g.client_id, g.client_origin, g.site_id, g.document_fingerprint, g.allowed,
-        g.granted_at, g.expires_at, g.ended_at, g.end_reason,
-        p.name, p.email, p.picture, p.disabled_at,
-        r.role,
-        app.client_id as app_client_id, app.site_id as app_site_id,
-        app.disabled_at as app_disabled_at, app.deleted_at as app_deleted_at,
-        i.disabled_at as integration_disabled_at,
-        sf.enabled_at as feature_enabled_at,
-        d.review as document_review,
-        f.id as family_id, f.seed as family_seed, f.token as family_token,
-        f.generation as family_generation, f.steps as family_steps,
-        f.started_at as family_started_at, f.ended_at as family_ended_at,
-        v.version as caller_version
+    const query = sql<{ readonly facts: string }>`
+      select ${facts} as facts
       from oauth_grant g
       join person p on p.id = g.person_id
       left join site_role r on r.person_id = g.person_id and r.site_id = g.site_id
@@ -116,6 +144,10 @@ function factsQuery({ kysely }: Database, by: 'grantId' | 'familyId') {
       where g.id = ${id}`
     return { compile: () => query.compile(kysely) }
   })
+  return async (asked: Asked): Promise<FactsRow[]> => {
+    const { rows } = await ask(asked)
+    return rows.map((row) => JSON.parse(row.facts) as FactsRow)
+  }
 }
 
 interface Asked {
