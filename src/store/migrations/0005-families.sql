@@ -26,6 +26,10 @@ create index refresh_token_family_by_end on refresh_token_family (kept_until);
 -- grant_id and successor_seed are of the version before.
 drop index oauth_state_by_grant;
 
+-- Nothing asks for changes by subject or by person; each of them cost a write at every change.
+drop index audit_event_by_subject;
+drop index audit_event_by_actor;
+
 -- How often something was changed of what is compiled of a client. Triggers count, so that a change
 -- made by hand counts too (0006, in the words of either engine).
 create table client_version (
