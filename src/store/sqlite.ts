@@ -1,5 +1,6 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 
 import BetterSqlite from 'better-sqlite3'
 import {
@@ -21,6 +22,8 @@ import type { RunStatement } from './statement-executor.ts'
 /** How long a start waits for another process that is just migrating the same file. */
 const MIGRATION_TIMEOUT_MS = 30_000
 
+const LOCKED_RETRY_MS = 5
+
 /**
  * One file, durable to the last acknowledged write, that several processes of a host may share.
  * Its calls are synchronous, so the busy timeout is also the longest time that this process stands
@@ -30,7 +33,7 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
   if (file !== ':memory:') createPrivately(file)
   const connection = new BetterSqlite(file, { timeout: MIGRATION_TIMEOUT_MS })
   try {
-    connection.pragma('journal_mode = WAL')
+    await useWriteAheadLog(connection)
     connection.pragma('synchronous = FULL')
     connection.pragma('foreign_keys = ON')
     await migrate(migrationSession(connection), options)
@@ -79,6 +82,24 @@ async function runStatement<Row>(
   if (statement.reader) return { rows: statement.all(parameters) as Row[] }
   const { changes } = statement.run(parameters)
   return { rows: [], numAffectedRows: BigInt(changes) }
+}
+
+/**
+ * While the last other process closes the file, and cleans up behind it, SQLite answers at once that the
+ * file is locked, whatever its timeout is.
+ */
+async function useWriteAheadLog(connection: BetterSqlite.Database): Promise<void> {
+  const deadlineMs = performance.now() + MIGRATION_TIMEOUT_MS
+  for (;;) {
+    try {
+      connection.pragma('journal_mode = WAL')
+      return
+    } catch (error) {
+      const isBusy = error instanceof BetterSqlite.SqliteError && error.code === 'SQLITE_BUSY'
+      if (!isBusy || performance.now() > deadlineMs) throw error
+      await delay(LOCKED_RETRY_MS)
+    }
+  }
 }
 
 /** The file holds password hashes, so it belongs to its owner alone from its first byte on. */
