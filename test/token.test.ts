@@ -19,6 +19,7 @@ import {
   type Tokens,
   userinfo,
 } from './support/client.ts'
+import { bindTo } from './support/families.ts'
 import {
   notes,
   olivia,
@@ -578,6 +579,16 @@ describe('POST /api/oauth/token, after something changed', () => {
     expect(exp - iat).to.be.closeTo(3 * 86_400, 5)
     time += 3 * 86_400_000
     expect(refusalOf(await refresh(url, current))).to.equal('400 invalid_grant')
+  })
+
+  it('refuses a refresh token of another origin, whose access tokens nobody would take [Errors 6]', async () => {
+    await using service = await startService()
+    const tokens = await obtain(service.url)
+    const [family = ''] = tokens.refresh_token.split('.')
+    await bindTo('https://elsewhere.example', family, service.service.stores.database)
+    expect(refusalOf(await refresh(service.url, tokens.refresh_token))).to.equal(
+      '400 invalid_grant',
+    )
   })
 
   it('gives a retry no answer when the token was revoked in between', async () => {

@@ -212,6 +212,18 @@ describe('workers that are reloaded', function () {
     await service.says('reloaded')
   })
 
+  it('are as many as before when one dies while another one is replaced', async () => {
+    await using service = await startWorkers(2)
+    const [, other = 0] = service.served()
+    service.signal('SIGHUP')
+    process.kill(other, 'SIGKILL')
+    await service.says('reloaded')
+    await eventually(WAIT_MS, async () => {
+      expect(service.served().filter(isAlive)).to.have.length(2)
+      expect(service.served()).to.have.length(4)
+    })
+  })
+
   it('read the configuration again, and keep serving when it is wrong', async () => {
     const CONFIG_DIR = fewFailures()
     await using service = await startWorkers(2, { CONFIG_DIR })

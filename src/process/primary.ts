@@ -9,6 +9,9 @@ import { readWorkerNews, type WorkerNews, type WorkerOrder } from './worker-mess
 /** How long a worker that was asked to stop has: what draining takes, and closing its stores. */
 const STOP_MS = 13_000
 
+/** The same for one that was replaced, which first answers what arrives on connections that are open. */
+const HAND_OVER_MS = 20_000
+
 /** A worker that dies sooner than this after it was ready is not started again at once. */
 const STEADY_MS = 5_000
 const RESTART_FIRST_MS = 250
@@ -138,7 +141,11 @@ export class Workers {
       return
     }
     this.#appointSweeper()
-    if (state === 'leaving') return
+    if (state === 'leaving') {
+      // Another one may have died while it still counted.
+      this.#fillUp()
+      return
+    }
     const cause = member.reason ?? `A worker ended with ${endedWith}.`
     this.#reasons.add(cause)
     if (!this.#servedOnce && this.#members.size === 0) {
@@ -202,7 +209,13 @@ export class Workers {
     member.state = 'leaving'
     tell(member, 'hand over')
     this.#appointSweeper()
+    const killIt = () => {
+      this.#options.logger.error({ worker: member.pid }, 'a worker did not stop and was killed')
+      member.worker.process.kill('SIGKILL')
+    }
+    const limit = setTimeout(killIt, HAND_OVER_MS)
     await member.gone.promise
+    clearTimeout(limit)
     return true
   }
 }

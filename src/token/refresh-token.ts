@@ -105,8 +105,12 @@ async function findUse(
   const { grant } = facts
   // RFC 6749 §6: a refresh token is bound to the client that it was issued to.
   if (grant.clientId !== oidc.client.clientId) throw invalidGrant('another client holds it')
-  if (namedResources(oidc, resources).length > 0 && token.audience === undefined)
-    throw resourceNotGranted()
+  const named = namedResources(oidc, resources).length > 0
+  if (named && token.audience === undefined) throw resourceNotGranted()
+  // With another BASE_URL on the same database its access tokens would be refused everywhere.
+  if (token.audience !== undefined && token.audience !== resources.audience) {
+    throw invalidGrant('the refresh token was issued for another origin')
+  }
   const scopes = narrowScopes(oidc, token.scopes)
   const access = judgeAccess(facts, token.scopes, now())
   if (access.kind === 'lost') throw invalidGrant(access.reason)

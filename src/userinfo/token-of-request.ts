@@ -34,7 +34,8 @@ export function readTokenOf({ authorization, query, parameters }: RequestParts):
   }
   const scope = parameterOf(parameters, 'scope')
   if (header === undefined) return posted === undefined ? 'none' : { value: posted, scope }
-  const [scheme = '', value, ...more] = header.split(' ')
+  // RFC 6750 §2.1: one space or more.
+  const [scheme = '', value, ...more] = header.split(/ +/)
   if (value === undefined || value === '' || more.length > 0) {
     return { problem: 'invalid authorization header value format' }
   }
