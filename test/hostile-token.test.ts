@@ -401,7 +401,6 @@ describe('UserInfo (RFC 6750) [77-81]', () => {
     for (const value of [
       'Bearer',
       'Bearer ',
-      `Bearer  ${accessToken}`,
       `Bearer ${accessToken} ${accessToken}`,
       `Bearer ${accessToken},`,
       `Token ${accessToken}`,

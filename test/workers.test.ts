@@ -22,6 +22,7 @@ import { requireProgram } from './support/skipped.ts'
 import { postgresWithDemo } from './support/storages.ts'
 import {
   isAlive,
+  isStopped,
   type KeptConnection,
   keepConnection,
   readLines,
@@ -109,6 +110,7 @@ describe('workers', function () {
     const kept = {}
     expect(await guess(service, kept)).to.equal(401)
     service.signal('SIGSTOP')
+    await eventually(WAIT_MS, async () => expect(isStopped(service.pid)).to.equal(true))
     const statuses = []
     for (let turn = 0; turn < FAILURES_MAX + 2; turn += 1) statuses.push(await guess(service, kept))
     service.signal('SIGCONT')

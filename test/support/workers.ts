@@ -65,8 +65,16 @@ export function readLines(output: string): LogLine[] {
 
 /** A process that has ended and that nobody has asked how (Z) is not alive. */
 export function isAlive(pid: number): boolean {
-  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })
-  return /^[^Z\s]/.test(stdout)
+  return /^[^Z\s]/.test(stateOf(pid))
+}
+
+/** Whether a signal to stop has had its effect. */
+export function isStopped(pid: number): boolean {
+  return stateOf(pid).startsWith('T')
+}
+
+function stateOf(pid: number): string {
+  return spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).stdout
 }
 
 /** One connection that is kept open, as a proxy or a client keeps it. */
