@@ -6,9 +6,12 @@
 create function count_client_version() returns trigger language plpgsql as $$
 begin
   insert into client_version (client_id, version)
-    select distinct changed.client_id, (extract(epoch from clock_timestamp()) * 1000)::bigint
-    from (values (case when tg_op = 'INSERT' then null else old.client_id end),
-                 (case when tg_op = 'DELETE' then null else new.client_id end)) as changed (client_id)
+    select changed.client_id, (extract(epoch from clock_timestamp()) * 1000)::bigint
+    from (
+      select case when tg_op = 'INSERT' then null else old.client_id end as client_id
+      union
+      select case when tg_op = 'DELETE' then null else new.client_id end
+    ) as changed
     where changed.client_id is not null
     order by 1
     on conflict (client_id) do update set version = client_version.version + 1;
