@@ -1,6 +1,6 @@
 import type { Database } from '../store/database.ts'
 import type { StateStore } from '../store/oauth-state.ts'
-import { type FindAccess, type FindGrant, makeFindAccess } from './access.ts'
+import type { FindGrant } from './access.ts'
 import { type FamilyStore, makeFamilyStore } from './family-store.ts'
 import { type FindAllowed, makeFindAllowed } from './find-allowed.ts'
 import { makeFindGrant } from './find-grant.ts'
@@ -24,8 +24,6 @@ export interface Grants {
   readonly store: GrantStore
   readonly families: FamilyStore
   readonly findGrant: FindGrant
-  /** May this grant still be used? */
-  readonly findAccess: FindAccess
   /** What does it allow? */
   readonly findAllowed: FindAllowed
   readonly usage: GrantUsage
@@ -45,7 +43,6 @@ export function makeGrants(ports: GrantPorts) {
     store,
     families: makeFamilyStore(database),
     findGrant,
-    findAccess: makeFindAccess(findGrant, now),
     findAllowed: makeFindAllowed(state.adapterFor('Grant').find, store),
     usage: makeGrantUsage(database, now),
   } satisfies Grants

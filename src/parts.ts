@@ -1,0 +1,89 @@
+import type { Logger } from 'pino'
+
+import { makeClientRefusals } from './applications/application-refusals.ts'
+import { makeAuthorizationServer } from './authorization/authorization-server.ts'
+import { makeCleanUp } from './clean-up/clean-up.ts'
+import { makeClients } from './clients/find-client.ts'
+import type { Config } from './config/config.ts'
+import { makeDiscovery } from './discovery/routes.ts'
+import { makeGrants } from './grants/grants.ts'
+import type { Keys } from './keys/keys.ts'
+import { makeDocumentClients } from './metadata-documents/document-clients.ts'
+import type { People } from './people/people.ts'
+import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
+import { makeVerdicts } from './resource-server/verdict.ts'
+import type { Stores } from './store/open-stores.ts'
+import type { LimitStore } from './store/rate-limits.ts'
+import { makeTokens } from './token/tokens.ts'
+
+/** What the parts are made of. */
+export interface Ground extends Stores, Pick<OwnPagesPorts, 'handler'> {
+  readonly limitStore: LimitStore
+  readonly logger: Logger
+  readonly keys: Keys
+  readonly people: People
+  readonly now: () => number
+  readonly fetch: typeof fetch
+}
+
+/** The parts that are no surface. Each is made once. */
+export async function makeParts(
+  { baseUrl, service, integrations, conformance }: Config,
+  ground: Ground,
+) {
+  const { secretRoot, cursors } = ground.keys
+  const { lifetimes, metadataDocuments, loopbackHosts, name: serviceName } = service
+  const ownPages = makeOwnPages({
+    ...ground,
+    baseUrl,
+    serviceName,
+    cursors,
+    seals: secretRoot,
+    formKey: secretRoot.formKey,
+    sessionSeconds: lifetimes.pageSessionSeconds,
+  })
+  const documents = makeDocumentClients({
+    ...ground,
+    policy: metadataDocuments,
+    loopbackHosts,
+  })
+  const own = ownPages.client
+  const clients = makeClients({ ...ground, ...service, integrations, documents, own })
+  const { admitsOrigin } = clients
+  // To a grant the suite's clients are platforms that the configuration lists.
+  const listed = [...integrations, ...(conformance?.clients ?? [])]
+  const grants = makeGrants({ ...ground, ...lifetimes, integrations: listed, admitsOrigin })
+  const discovery = makeDiscovery({ baseUrl, service, integrations })
+  const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
+  const countUse = grants.usage.count
+  const tokens = makeTokens({
+    ...{ ...ground, ...lifetimes, findGrant: grants.findGrant },
+    keys: secretRoot.tokenKeys,
+  })
+  const authorization = await makeAuthorizationServer({
+    ...ground,
+    baseUrl,
+    lifetimes,
+    conformance,
+    cookieKeys: secretRoot.cookieKeys,
+    ...tokens,
+    clients,
+    grants: grants.store,
+    families: grants.families,
+    grantSeconds: grants.grantSeconds,
+    findGrant: grants.findGrant,
+    findAllowed: grants.findAllowed,
+    findPerson: ground.people.findPerson,
+    documentResolution: { enabled: acceptsDocuments, documents, fetch: ground.fetch },
+  })
+  const verdicts = makeVerdicts({ ...ground, ...tokens, lifetimes, countUse, audience: baseUrl })
+  const refusals = makeClientRefusals(ground.database)
+  const { refreshTokenAbsoluteSeconds, accessTokenSeconds } = lifetimes
+  const cleanUp = makeCleanUp({
+    ...ground,
+    runSeconds: service.storage.sweepSeconds,
+    keeping: { tokensLiveSeconds: refreshTokenAbsoluteSeconds + accessTokenSeconds },
+  })
+  const made = { ownPages, clients, grants, discovery, authorization, refusals }
+  return { ...ground, ...made, ...verdicts, cleanUp, countUse, acceptsDocuments }
+}

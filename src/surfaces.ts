@@ -1,0 +1,79 @@
+import { accountRoutes } from './account/routes.ts'
+import { adminRoutes } from './admin/routes.ts'
+import type { DemoPeople } from './campus/demo.ts'
+import type { Config } from './config/config.ts'
+import { memberSurface } from './graphql/surface.ts'
+import { everyRequest } from './http/every-request.ts'
+import { inOrder } from './http/in-order.ts'
+import { httpRoutes } from './http/routes.ts'
+import { interactionRoutes } from './interaction/routes.ts'
+import { introspectionRoute } from './introspection/routes.ts'
+import type { Keys } from './keys/keys.ts'
+import { toolEndpoint } from './mcp/endpoint.ts'
+import type { makeParts } from './parts.ts'
+import { registrationRoutes } from './registration/routes.ts'
+import { userinfoRoute } from './userinfo/routes.ts'
+
+type Ring = Awaited<ReturnType<Keys['loadRing']>>
+type Parts = Awaited<ReturnType<typeof makeParts>> & { readonly demoPeople: DemoPeople }
+
+/** The surfaces, and the order in which they see a request; the engine sees what is left of them. */
+export function makeSurfaces(config: Config, parts: Parts) {
+  const { baseUrl, trustProxy, service } = config
+  const { keys, people, ownPages, clients, grants, discovery, authorization, refusals } = parts
+  const common = { ...parts, ...ownPages, baseUrl, serviceName: service.name }
+  const member = memberSurface({
+    ...common,
+    cursors: keys.cursors,
+    limits: service.memberApi,
+    resourceMetadataUrl: discovery.metadataUrl('origin'),
+    schemaCacheSeconds: service.documents.cacheSeconds,
+  })
+  const { conformance, findClient } = authorization
+  const tokenUse = {
+    ...{ ...common, conformance, findClient, findAllowed: grants.findAllowed },
+    resourceMetadataUrl: discovery.metadataUrl('origin'),
+  }
+  const first = everyRequest({ ...common, trustProxy, hear: refusals.hear })
+  // `answers` wraps everything behind it, because the engine's answers pass it on their way out.
+  const before = [
+    userinfoRoute(tokenUse),
+    introspectionRoute(tokenUse),
+    authorization.answers,
+    httpRoutes({
+      checkStores: parts.ping,
+      conformance: config.conformance !== undefined,
+      welcome: { baseUrl, demoPeople: parts.demoPeople },
+    }),
+    discovery.routes,
+    registrationRoutes({ policy: { ...config, ...service }, clients }),
+    authorization.requests,
+    member.routes,
+    toolEndpoint({
+      ...common,
+      cursors: keys.cursors,
+      policy: service.mcp,
+      executeMember: member.executeMember,
+      read: (question) => question(parts.database),
+      authGuide: discovery.authGuide,
+      resourceMetadataUrl: discovery.metadataUrl('mcp'),
+    }),
+  ]
+  const after = [
+    ownPages.signedInPages.followLogout(),
+    ownPages.signedInPages.routes(),
+    accountRoutes(common),
+    ...adminRoutes({ ...common, seals: keys.secretRoot, loopbackHosts: service.loopbackHosts }),
+  ]
+
+  /** Only what holds the engine is made again for each ring: itself, its documents, the interactions. */
+  return (ring: Ring) => {
+    const { engine, interactions } = authorization.withKeys(ring.keys)
+    const { formKey } = keys.secretRoot
+    const interaction = interactionRoutes({ ...people, interactions, formKey })
+    const documents = discovery.keepEngineDocuments()
+    for (const each of [...first, documents]) engine.use(each)
+    engine.use(inOrder([...before, interaction, ...after]))
+    return engine.callback()
+  }
+}
