@@ -1,8 +1,8 @@
 import { accountRoutes } from './account/routes.ts'
 import { adminRoutes } from './admin/routes.ts'
+import { adminApiSurface } from './admin-api/surface.ts'
 import type { DemoPeople } from './campus/demo.ts'
 import type { Config } from './config/config.ts'
-import { memberSurface } from './graphql/surface.ts'
 import { everyRequest } from './http/every-request.ts'
 import { inOrder } from './http/in-order.ts'
 import { httpRoutes } from './http/routes.ts'
@@ -10,6 +10,7 @@ import { interactionRoutes } from './interaction/routes.ts'
 import { introspectionRoute } from './introspection/routes.ts'
 import type { Keys } from './keys/keys.ts'
 import { toolEndpoint } from './mcp/endpoint.ts'
+import { memberSurface } from './member-api/surface.ts'
 import type { makeParts } from './parts.ts'
 import { registrationRoutes } from './registration/routes.ts'
 import { userinfoRoute } from './userinfo/routes.ts'
@@ -27,6 +28,13 @@ export function makeSurfaces(config: Config, parts: Parts) {
     cursors: keys.cursors,
     limits: service.memberApi,
     resourceMetadataUrl: discovery.metadataUrl('origin'),
+    schemaCacheSeconds: service.documents.cacheSeconds,
+  })
+  const admin = adminApiSurface({
+    ...common,
+    cursors: keys.cursors,
+    limits: service.adminApi,
+    resourceMetadataUrl: discovery.metadataUrl('admin'),
     schemaCacheSeconds: service.documents.cacheSeconds,
   })
   const { conformance, findClient } = authorization
@@ -49,6 +57,7 @@ export function makeSurfaces(config: Config, parts: Parts) {
     registrationRoutes({ policy: { ...config, ...service }, clients }),
     authorization.requests,
     member.routes,
+    admin.routes,
     toolEndpoint({
       ...common,
       cursors: keys.cursors,

@@ -4,8 +4,8 @@ import { auditServer } from 'graphql-http'
 import { sql } from 'kysely'
 
 import { makePrepareDocument } from '../src/graphql/documents.ts'
-import { makeMemberSchema } from '../src/graphql/schema.ts'
 import { paths } from '../src/http/paths.ts'
+import { makeMemberSchema } from '../src/member-api/schema.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
 import {
   askMember,

@@ -9,7 +9,7 @@ import {
 } from 'graphql'
 
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../src/graphql/page-arguments.ts'
-import { makeMemberSchema, schemaText } from '../src/graphql/schema.ts'
+import { makeMemberSchema, schemaText } from '../src/member-api/schema.ts'
 import { startService } from './support/gatehouse.ts'
 import { memberToken, readMember, readOnly } from './support/member-api.ts'
 

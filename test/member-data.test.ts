@@ -35,8 +35,8 @@ function counting(kysely: Kysely<Schema>) {
 withDatabases('the member data', (open) => {
   it('reads what the member bought at the site of the token, the latest first', async () => {
     await using database = await withCampus(await open())
-    const { executeMember } = memberApiOver(database)
-    const { data, errors } = await executeMember(
+    const { execute } = memberApiOver(database)
+    const { data, errors } = await execute(
       `{ viewer {
         id name email schools { id slug name roles }
         enrolledCourses { nodes {
@@ -80,8 +80,8 @@ withDatabases('the member data', (open) => {
 
   it('gives of each course the lecture that was watched last, and null when none was', async () => {
     await using database = await withCampus(await open())
-    const { executeMember } = memberApiOver(database)
-    const { data } = await executeMember(
+    const { execute } = memberApiOver(database)
+    const { data } = await execute(
       '{ viewer { enrolledCourses { nodes { slug lastWatchedLecture { lectureId positionSeconds } } } } }',
       {},
       samAtNorthlight,
@@ -111,7 +111,7 @@ withDatabases('the member data', (open) => {
   it('costs the same number of statements for one nested node and for many', async () => {
     await using database = await withCampus(await open())
     const { counted, count } = counting(database.kysely)
-    const { executeMember } = memberApiOver({ ...database, kysely: counted })
+    const { execute } = memberApiOver({ ...database, kysely: counted })
     const query = `query ($first: Int) { viewer {
       schools { name }
       enrolledCourses(first: $first) { totalCount nodes { slug lastWatchedLecture { lectureId } } }
@@ -119,7 +119,7 @@ withDatabases('the member data', (open) => {
     } notifications(first: $first) { nodes { title } } unreadNotificationCount }`
     const statementsFor = async (first: number) => {
       count.statements = 0
-      const { errors } = await executeMember(query, { first }, samAtNorthlight)
+      const { errors } = await execute(query, { first }, samAtNorthlight)
       expect(errors).to.equal(undefined)
       return count.statements
     }
@@ -145,11 +145,11 @@ withDatabases('the member data', (open) => {
       read_at: null,
     }))
     await kysely.insertInto('notification').values(rows).execute()
-    const { executeMember } = memberApiOver(database)
+    const { execute } = memberApiOver(database)
     const seen: string[] = []
     let after: string | null = null
     for (let pages = 0; pages < 10; pages += 1) {
-      const { data, errors } = await executeMember(
+      const { data, errors } = await execute(
         `query ($after: String) { notifications(first: 7, after: $after) { nodes { id } edges { cursor } ${page} } }`,
         { after },
         { ...samAtNorthlight, personId: 'per_lena' },
@@ -180,7 +180,7 @@ withDatabases('the member data', (open) => {
 
   it('has no cursors on an empty page, and says so', async () => {
     await using database = await withCampus(await open())
-    const { data } = await memberApiOver(database).executeMember(
+    const { data } = await memberApiOver(database).execute(
       `{ notifications { nodes { id } ${page} } }`,
       {},
       { ...samAtNorthlight, personId: 'per_nobody' },
@@ -199,9 +199,9 @@ withDatabases('the member data', (open) => {
 
   it('refuses a page of none, of less and of more than 100', async () => {
     await using database = await withCampus(await open())
-    const { executeMember } = memberApiOver(database)
+    const { execute } = memberApiOver(database)
     for (const first of [0, -1, 101, 2 ** 31 - 1]) {
-      const { errors } = await executeMember(
+      const { errors } = await execute(
         'query ($first: Int) { viewer { enrolledCourses(first: $first) { totalCount } } }',
         { first },
         samAtNorthlight,
@@ -209,7 +209,7 @@ withDatabases('the member data', (open) => {
       expect(errors?.[0]?.message, String(first)).to.equal('first must be from 1 to 100')
       expect(errors?.[0]?.extensions).to.include({ code: 'BAD_ARGUMENT', argument: 'first' })
     }
-    const { data } = await executeMember(
+    const { data } = await execute(
       '{ viewer { enrolledCourses(first: null) { totalCount } } }',
       {},
       samAtNorthlight,
@@ -219,9 +219,9 @@ withDatabases('the member data', (open) => {
 
   it('finds nothing, and fails at nothing, for an id that no row could have', async () => {
     await using database = await withCampus(await open())
-    const { executeMember } = memberApiOver(database)
+    const { execute } = memberApiOver(database)
     for (const id of ['', '\0', 'not_sam_14\0', "' or 1=1 --", 'x'.repeat(5000), '😀']) {
-      const { errors } = await executeMember(
+      const { errors } = await execute(
         'mutation ($id: ID!) { markNotificationRead(id: $id) { notification { id } } }',
         { id },
         samAtNorthlight,
@@ -234,10 +234,10 @@ withDatabases('the member data', (open) => {
 
   it('marks everything read once, however many ask at the same time', async () => {
     await using database = await withCampus(await open())
-    const { executeMember } = memberApiOver(database, () => 5000)
+    const { execute } = memberApiOver(database, () => 5000)
     const answers = await Promise.all(
       Array.from({ length: 20 }, () =>
-        executeMember(
+        execute(
           'mutation { markAllNotificationsRead { markedCount unreadNotificationCount } }',
           {},
           samAtNorthlight,

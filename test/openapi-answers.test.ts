@@ -4,7 +4,7 @@ import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { protectedResourcePath, protectedResources } from '../src/discovery/protected-resource.ts'
 import { paths } from '../src/http/paths.ts'
 import { orUnavailable } from '../src/http/storage-guard.ts'
-import { MEMBER_READ } from '../src/scopes/catalogue.ts'
+import { MEMBER_READ, readScope } from '../src/scopes/catalogue.ts'
 import { StatementExecutor } from '../src/store/statement-executor.ts'
 import {
   askToAuthorize,
@@ -21,7 +21,7 @@ import {
   userinfo,
 } from './support/client.ts'
 import { notes, sam, startService } from './support/gatehouse.ts'
-import { messageOf } from './support/mcp.ts'
+import { messageOf, operatorToken } from './support/mcp.ts'
 import { documentCoverage, responseValidator } from './support/openapi.ts'
 import { sharedService } from './support/shared-service.ts'
 import { type Answer, answerOf, encode, type Fields, postForm } from './support/wire.ts'
@@ -328,79 +328,88 @@ describe('openapi.json, against real answers', () => {
     describes('an unknown client', 401, (url) => done(revoke(url, 'x', { client_id: 'nobody' })))
   })
 
-  describe('/member/graphql', () => {
-    const asked = async (url: string, { token, headers }: Caller, body: unknown) =>
-      [paths.graphql, 'POST', await postAny(url + paths.graphql, { token, headers, body })] as const
-    const bearer = async (url: string, scope = `openid ${MEMBER_READ}`) =>
-      (await obtain(url, { authorization: { scope } })).access_token
-    const viewer = { query: '{ viewer { id } }' }
-
-    describes('the schema', 200, (url) => get(url, paths.memberSchema))
-    describes('a query', 200, async (url) => asked(url, { token: await bearer(url) }, viewer))
-    describes('a query of a client of the standard', 200, async (url) =>
-      asked(
-        url,
-        { token: await bearer(url), headers: { accept: 'application/graphql-response+json' } },
-        viewer,
-      ),
-    )
-    describes('a field that fails', 200, async (url) =>
-      asked(
-        url,
-        { token: await bearer(url) },
-        { query: '{ viewer { enrolledCourses(first: 1, after: "x") { nodes { slug } } } }' },
-      ),
-    )
-    describes('an invalid document', 400, async (url) =>
-      asked(
-        url,
-        { token: await bearer(url), headers: { accept: 'application/graphql-response+json' } },
-        { query: '{ viewer { nothing } }' },
-      ),
-    )
-    describes('no query', 400, async (url) => asked(url, { token: await bearer(url) }, {}))
-    describes('no token', 401, (url) => asked(url, {}, viewer))
-    describes('too deep', 400, async (url) =>
-      asked(
-        url,
-        { token: await bearer(url) },
-        { query: `{ viewer ${'{ a '.repeat(60)}${'}'.repeat(60)} }` },
-      ),
-    )
-    describes('too deep, for a client of the standard', 400, async (url) =>
-      asked(
-        url,
-        { token: await bearer(url), headers: { accept: 'application/graphql-response+json' } },
-        { query: `{ viewer ${'{ a '.repeat(60)}${'}'.repeat(60)} }` },
-      ),
-    )
-    describes('a token without its scope', 403, async (url) =>
-      asked(url, { token: await bearer(url, 'openid') }, viewer),
-    )
-    describes('a mutation with a token that reads', 403, async (url) =>
-      asked(
-        url,
-        { token: await bearer(url) },
-        { query: 'mutation { markAllNotificationsRead { __typename } }' },
-      ),
-    )
-    describes('of another media type', 406, async (url) =>
-      asked(url, { token: await bearer(url), headers: { accept: 'image/png' } }, viewer),
-    )
-    describes('too much', 413, async (url) =>
-      asked(url, { token: await bearer(url) }, { query: 'x'.repeat(1_000_000) }),
-    )
-    describes('a form', 415, async (url) =>
-      asked(
-        url,
-        {
-          token: await bearer(url),
-          headers: { 'content-type': 'application/x-www-form-urlencoded' },
-        },
-        viewer,
-      ),
-    )
-  })
+  const graphqlApis = {
+    [paths.graphql]: {
+      schema: paths.memberSchema,
+      bearer: async (url: string, scope = `openid ${MEMBER_READ}`) =>
+        (await obtain(url, { authorization: { scope } })).access_token,
+      reads: { query: '{ viewer { id } }' },
+      fails: {
+        query: '{ viewer { enrolledCourses(first: 1, after: "x") { nodes { slug } } } }',
+      },
+      changes: { query: 'mutation { markAllNotificationsRead { __typename } }' },
+    },
+    [paths.adminGraphql]: {
+      schema: paths.adminSchema,
+      bearer: async (url: string, scope = readScope('courses')) => await operatorToken(url, scope),
+      reads: { query: '{ courses { totalCount } }' },
+      fails: { query: '{ courses(first: 1, after: "x") { nodes { slug } } }' },
+      changes: { query: 'mutation { archiveCourse(id: "x") { id } }' },
+    },
+  }
+  for (const [address, api] of Object.entries(graphqlApis))
+    describe(address, () => {
+      const { bearer, reads } = api
+      const asked = async (url: string, { token, headers }: Caller, body: unknown) =>
+        [address, 'POST', await postAny(url + address, { token, headers, body })] as const
+      describes('the schema', 200, (url) => get(url, api.schema))
+      describes('a query', 200, async (url) => asked(url, { token: await bearer(url) }, reads))
+      describes('a query of a client of the standard', 200, async (url) =>
+        asked(
+          url,
+          { token: await bearer(url), headers: { accept: 'application/graphql-response+json' } },
+          reads,
+        ),
+      )
+      describes('a field that fails', 200, async (url) =>
+        asked(url, { token: await bearer(url) }, api.fails),
+      )
+      describes('an invalid document', 400, async (url) =>
+        asked(
+          url,
+          { token: await bearer(url), headers: { accept: 'application/graphql-response+json' } },
+          { query: '{ nothing }' },
+        ),
+      )
+      describes('no query', 400, async (url) => asked(url, { token: await bearer(url) }, {}))
+      describes('no token', 401, (url) => asked(url, {}, reads))
+      describes('too deep', 400, async (url) =>
+        asked(
+          url,
+          { token: await bearer(url) },
+          { query: `{ a ${'{ a '.repeat(60)}${'}'.repeat(60)} }` },
+        ),
+      )
+      describes('too deep, for a client of the standard', 400, async (url) =>
+        asked(
+          url,
+          { token: await bearer(url), headers: { accept: 'application/graphql-response+json' } },
+          { query: `{ a ${'{ a '.repeat(60)}${'}'.repeat(60)} }` },
+        ),
+      )
+      describes('a token without its scope', 403, async (url) =>
+        asked(url, { token: await bearer(url, 'openid') }, reads),
+      )
+      describes('a mutation with a token that reads', 403, async (url) =>
+        asked(url, { token: await bearer(url) }, api.changes),
+      )
+      describes('of another media type', 406, async (url) =>
+        asked(url, { token: await bearer(url), headers: { accept: 'image/png' } }, reads),
+      )
+      describes('too much', 413, async (url) =>
+        asked(url, { token: await bearer(url) }, { query: 'x'.repeat(1_000_000) }),
+      )
+      describes('a form', 415, async (url) =>
+        asked(
+          url,
+          {
+            token: await bearer(url),
+            headers: { 'content-type': 'application/x-www-form-urlencoded' },
+          },
+          reads,
+        ),
+      )
+    })
 
   describe('POST /mcp', () => {
     const called = async (url: string, { token, headers }: Caller, body: unknown) =>
@@ -525,6 +534,7 @@ describe('openapi.json, against a fault', () => {
 const unshown: Readonly<Record<string, string>> = {
   'POST /mcp 500 application/json': 'a mistake in the code, none of which is known',
   'POST /member/graphql 500 application/json': 'the same; a resolver that fails is an error in 200',
+  'POST /admin/graphql 500 application/json': 'the same',
   'components schemas AuthorizationServer properties agent_auth': 'described as never there',
 }
 
@@ -582,6 +592,11 @@ describe('openapi.json, against a service in need', () => {
       paths.graphql,
       'POST',
       (url) => postAny(url + paths.graphql, { token, body: { query: '{ viewer { id } }' } }),
+    ],
+    [
+      paths.adminGraphql,
+      'POST',
+      (url) => postAny(url + paths.adminGraphql, { token, body: { query: '{ __typename }' } }),
     ],
     [
       paths.mcp,

@@ -19,7 +19,9 @@ const mayImport: Record<string, readonly string[]> = {
   keys: ['store'],
   audit: ['store'],
   people: ['store'],
-  sites: ['store'],
+  changes: ['audit', 'http', 'store'],
+  sites: ['changes', 'store'],
+  courses: ['changes', 'store'],
   clients: ['http', 'scopes', 'sites', 'store'],
   grants: ['audit', 'scopes', 'sites', 'store'],
   applications: ['audit', 'clients', 'grants', 'http', 'scopes', 'store'],
@@ -45,8 +47,29 @@ const mayImport: Record<string, readonly string[]> = {
   introspection: ['clients', 'http', 'resource-server'],
   interaction: ['http', 'people', 'scopes', 'sites', 'views'],
   discovery: ['http', 'scopes'],
-  graphql: ['http', 'member', 'resource-server', 'scopes', 'store', 'views'],
-  mcp: ['graphql', 'http', 'package.json', 'resource-server', 'scopes', 'sites', 'store'],
+  graphql: ['http', 'resource-server', 'store', 'views'],
+  'member-api': ['graphql', 'http', 'member', 'resource-server', 'scopes', 'store', 'views'],
+  'admin-api': [
+    'changes',
+    'courses',
+    'graphql',
+    'http',
+    'resource-server',
+    'scopes',
+    'sites',
+    'store',
+    'views',
+  ],
+  mcp: [
+    'graphql',
+    'http',
+    'member-api',
+    'package.json',
+    'resource-server',
+    'scopes',
+    'sites',
+    'store',
+  ],
   'relying-party': ['audit', 'clients', 'http', 'people', 'scopes', 'store', 'views'],
   admin: [
     'applications',
@@ -174,7 +197,9 @@ describe('tidy', () => {
     const writers = files.filter((file) => read(file).includes("insertInto('audit_event')"))
     expect(writers).to.deep.equal(['src/audit/audit-log.ts'])
     const written = files
-      .filter((file) => /recordAuditEvent\(|recordCommand\(/.test(read(file)))
+      .filter((file) =>
+        /recordAuditEvent\(|recordCommand\(|changeSite\(|createAtSite\(/.test(read(file)),
+      )
       .flatMap((file) => read(file).match(/\baction\b[^,]*/g) ?? [])
       .flatMap((text) => [...text.matchAll(/'([a-z_]+\.[a-z_]+)'/g)])
       .map(([, action]) => action)

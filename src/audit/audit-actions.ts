@@ -16,6 +16,20 @@ export const auditActions = {
   'document_client.blocked': 'blocked the self-declared client',
   'signing_key.rotated': 'let the next signing key sign',
   'campus.imported': 'imported the campus',
+  'site.update': 'changed the record of the site',
+  'course.create': 'made the course',
+  'course.update': 'changed the course',
+  'course.publish': 'published the course',
+  'course.unpublish': 'made the course a draft again',
+  'course.archive': 'archived the course',
+  'course.restore': 'brought the course back',
+  'section.create': 'made the section',
+  'section.update': 'changed the section',
+  'section.delete': 'removed the section',
+  'lecture.create': 'made the lecture',
+  'lecture.update': 'changed the lecture',
+  'lecture.move': 'moved the lecture',
+  'lecture.delete': 'removed the lecture',
 } as const
 
 export type AuditAction = keyof typeof auditActions

@@ -31,7 +31,7 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
   const { baseUrl, database, grants, logger, now } = ports
   const conformance = ports.conformance && (await makeConformanceProfile(ports.conformance))
   if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
-  const resources = makeResources(baseUrl, [paths.mcp, paths.graphql])
+  const resources = makeResources(baseUrl, [paths.mcp, paths.graphql, paths.adminGraphql])
   // One look at a client, at a grant and at the person's sites serves all steps of a request.
   const findGrant = grantOncePerRequest(ports.findGrant)
   const findAccess = makeFindAccess(findGrant, now)

@@ -39,6 +39,21 @@ const browserOrigin = z
     'must be an origin like https://app.example',
   )
 
+/** How large a document of a GraphQL API may be. */
+const apiLimits = z.strictObject({
+  bodyBytesMax: z.int().min(1000).max(1_000_000),
+  documentTokensMax: z.int().min(500).max(10_000),
+  depthMax: z.int().min(6).max(20),
+  nestingMax: z.int().min(20).max(200),
+  fieldsMax: z.int().min(100).max(1000),
+  aliasesMax: z.int().min(1).max(100),
+  directivesMax: z.int().min(1).max(100),
+  costMax: z.int().min(1000).max(100_000),
+  cachedDocumentsMax: z.int().min(1).max(10_000),
+  cachedDocumentCharactersMax: z.int().min(1).max(20_000),
+  cachedCharactersMax: z.int().min(1).max(10_000_000),
+})
+
 const servicePolicy = z.strictObject({
   name: z.string().min(1).max(60),
   /** How long what the service issues lives. */
@@ -80,19 +95,8 @@ const servicePolicy = z.strictObject({
     usageFlushSeconds: seconds(60),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
-  memberApi: z.strictObject({
-    bodyBytesMax: z.int().min(1000).max(1_000_000),
-    documentTokensMax: z.int().min(500).max(10_000),
-    depthMax: z.int().min(6).max(20),
-    nestingMax: z.int().min(20).max(200),
-    fieldsMax: z.int().min(100).max(1000),
-    aliasesMax: z.int().min(1).max(100),
-    directivesMax: z.int().min(1).max(100),
-    costMax: z.int().min(1000).max(100_000),
-    cachedDocumentsMax: z.int().min(1).max(10_000),
-    cachedDocumentCharactersMax: z.int().min(1).max(20_000),
-    cachedCharactersMax: z.int().min(1).max(10_000_000),
-  }),
+  memberApi: apiLimits,
+  adminApi: apiLimits,
   mcp: z.strictObject({
     // Origins of browser clients; `*` admits all. Loopback ones need no row on a loopback address.
     allowedOrigins: z.array(z.union([z.literal('*'), browserOrigin])),

@@ -74,6 +74,7 @@ export const discoveryPaths = {
   ...protectedResource('origin', 'getProtectedResource'),
   ...protectedResource('mcp', 'getToolEndpointResource'),
   ...protectedResource('graphql', 'getMemberApiResource'),
+  ...protectedResource('admin', 'getAdminApiResource'),
   [paths.authorizationServer]: read(
     'getAuthorizationServer',
     'Authorization Server Metadata (RFC 8414)',

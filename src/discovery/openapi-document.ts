@@ -4,8 +4,8 @@ import type { ServiceFacts } from './facts.ts'
 import { sharedComponents } from './openapi-answers.ts'
 import { authorizationPaths } from './openapi-authorization-paths.ts'
 import { discoveryPaths, discoverySchemas } from './openapi-discovery-paths.ts'
+import { graphqlPaths, graphqlSchemas } from './openapi-graphql-paths.ts'
 import { healthPaths } from './openapi-health-paths.ts'
-import { memberPaths, memberSchemas } from './openapi-member-paths.ts'
 import { registrationPaths } from './openapi-registration-paths.ts'
 import type { Paths } from './openapi-shapes.ts'
 import { tokenPaths } from './openapi-token-paths.ts'
@@ -17,6 +17,7 @@ const tags = [
   { name: 'Authorization', description: 'Where a browser is sent' },
   { name: 'Tokens', description: 'The back channel of a client' },
   { name: 'Member API', description: "A member's own data" },
+  { name: 'Admin API', description: 'What operators read and change of a site' },
   { name: 'Tools', description: 'Tools for agents' },
   { name: 'Health', description: 'For load balancers and orchestrators' },
 ]
@@ -28,7 +29,7 @@ export function openApiDocument(facts: ServiceFacts) {
     ...registrationPaths(facts),
     ...authorizationPaths(facts),
     ...tokenPaths(facts),
-    ...memberPaths,
+    ...graphqlPaths,
     ...toolPaths,
     ...healthPaths,
   }
@@ -36,7 +37,7 @@ export function openApiDocument(facts: ServiceFacts) {
     openapi: '3.1.0',
     info: {
       title: facts.service.name,
-      summary: 'OAuth 2.0 and OpenID Connect authorization, Member API and tools',
+      summary: 'OAuth 2.0 and OpenID Connect authorization, Member API, Admin API and tools',
       description: `Read ${facts.baseUrl}${paths.authMd} for the walkthrough.`,
       version: '1.0.0',
       license: { name: 'MIT', identifier: 'MIT' },
@@ -49,7 +50,7 @@ export function openApiDocument(facts: ServiceFacts) {
       schemas: {
         ...sharedComponents.schemas,
         ...discoverySchemas,
-        ...memberSchemas,
+        ...graphqlSchemas,
         ...toolSchemas,
       },
       securitySchemes: securitySchemes(facts),

@@ -2,7 +2,7 @@ import { paths } from '../http/paths.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import type { ServiceFacts } from './facts.ts'
 
-export type ProtectedResource = 'origin' | 'mcp' | 'graphql'
+export type ProtectedResource = 'origin' | 'mcp' | 'graphql' | 'admin'
 
 interface Row {
   /** What follows {base_url} in the resource identifier. */
@@ -30,6 +30,12 @@ const resources: Readonly<Record<ProtectedResource, Row>> = {
     name: ' Member API',
     scopes: [...scopeNames('identity'), ...scopeNames('member')],
   },
+  admin: {
+    suffix: paths.adminGraphql,
+    document: paths.protectedResourceAdmin,
+    name: ' Admin API',
+    scopes: [...scopeNames('identity'), ...scopeNames('operator')],
+  },
 }
 
 export const protectedResources = Object.keys(resources) as ProtectedResource[]
@@ -40,7 +46,7 @@ export function protectedResourcePath(resource: ProtectedResource): string {
 }
 
 /**
- * The metadata of one protected resource (RFC 9728 §2), in the names of the wire. Three documents
+ * The metadata of one protected resource (RFC 9728 §2), in the names of the wire. One document each
  * for one audience, because RFC 9728 §3.3 makes a client drop a document whose `resource` is not the
  * address it was found by.
  */

@@ -8,34 +8,33 @@ import { decodeUtf8, readRequestBody } from '../http/request-body.ts'
 import { logFields, requestIdOf } from '../http/request-log.ts'
 import { type Protection, refuse } from '../resource-server/protect.ts'
 import type { BearerToken, Verdict } from '../resource-server/verdict.ts'
+import { type ContextRecord, faultsIn, type GraphqlApi, throwUnavailable } from './api.ts'
 import { internalError } from './errors.ts'
-import {
-  faultsIn,
-  type MemberApi,
-  memberCaller,
-  scopeNeeded,
-  throwUnavailable,
-} from './member-api.ts'
-import type { MemberCaller, MemberContext } from './resolvers.ts'
 
 /** One request on its way through graphql-http. */
-interface Exchange {
+interface Exchange<Caller> {
   readonly ctx: Context
   readonly token: BearerToken
-  readonly caller: MemberCaller
+  readonly caller: Caller
   insufficient: Extract<Verdict, { kind: 'insufficient' }> | undefined
 }
 
-/** Answers requests whose token is a member's; whether it has the scope shows in the document. */
-export function makeAnswer(api: MemberApi, protection: Protection) {
+/** Who asks: made of a good token, and of the request that it came with. */
+export type CallerOf<Caller> = (token: BearerToken, ctx: Context) => Caller
+
+/** Answers requests with a good token; whether it has the scopes shows in the document. */
+export function makeAnswer<Caller, ApiContext extends ContextRecord>(
+  api: GraphqlApi<Caller, ApiContext>,
+  callerOf: CallerOf<Caller>,
+  protection: Protection,
+) {
   const handle = makeHandler(api)
   return async (ctx: Context, token: BearerToken): Promise<void> => {
-    const caller = memberCaller(token)
-    if (!caller) throw new Error('a token without a site came through')
+    const caller = callerOf(token, ctx)
     const text = decodeUtf8(await readRequestBody(ctx, api.limits.bodyBytesMax))
     if (text === undefined) throw unsupportedBody('JSON in UTF-8')
 
-    const exchange: Exchange = { ctx, token, caller, insufficient: undefined }
+    const exchange: Exchange<Caller> = { ctx, token, caller, insufficient: undefined }
     const [body, init] = await handle({
       method: ctx.method,
       url: ctx.url,
@@ -62,17 +61,19 @@ function sendRefusal(ctx: Context, status: number): void {
 }
 
 /** graphql-http negotiates media types and reads the parameters; what is executed is decided here. */
-function makeHandler(api: MemberApi) {
-  return createHandler<Exchange, unknown, MemberContext>({
+function makeHandler<Caller, ApiContext extends ContextRecord>(
+  api: GraphqlApi<Caller, ApiContext>,
+) {
+  return createHandler<Exchange<Caller>, unknown, ApiContext>({
     onSubscribe({ raw, headers }, params) {
       const prepared = api.prepare(params.query)
       if (prepared.kind === 'invalid') return prepared.errors
       if (prepared.kind === 'refused') return badRequest(prepared.error, headers)
       const { document } = prepared
 
-      const needed = scopeNeeded(document, params.operationName)
-      if (needed !== undefined && !raw.token.scopes.has(needed)) {
-        raw.insufficient = { kind: 'insufficient', token: raw.token, needed: [needed] }
+      const needed = api.scopesNeeded(document, params.operationName)
+      if (!needed.every((scope) => raw.token.scopes.has(scope))) {
+        raw.insufficient = { kind: 'insufficient', token: raw.token, needed }
         return FORBIDDEN
       }
       const excess = api.findExcess(document, params)

@@ -26,3 +26,10 @@ export function pageRequest(
   if (!place) throw badArgument('after', 'after is not a cursor of this list')
   return { first: size, after: place }
 }
+
+const ID_LENGTH_MAX = 200
+
+/** Whether something may have this id; PostgreSQL fails on a NUL where it should find nothing. */
+export function isPossibleId(id: string): boolean {
+  return id.length <= ID_LENGTH_MAX && !id.includes('\0')
+}

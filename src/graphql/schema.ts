@@ -1,6 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-
 import {
   buildSchema,
   GraphQLError,
@@ -8,33 +5,56 @@ import {
   type GraphQLSchema,
   isObjectType,
   isScalarType,
+  valueFromASTUntyped,
 } from 'graphql'
 
-import { resolvers } from './resolvers.ts'
+/** The fields of a schema that are not simply a property of what is above them, by type and name. */
+export type Resolvers = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
-/** The schema as it is published, descriptions and all. */
-export const schemaText: string = readFileSync(join(import.meta.dirname, 'schema.graphql'), 'utf8')
-
-/** The published schema with our resolvers in it. Throws when the two do not fit each other. */
-export function makeMemberSchema(): GraphQLSchema {
-  const schema = buildSchema(schemaText)
+/**
+ * A schema as it is published, with our resolvers in it.
+ *
+ * @param around what every resolver is wrapped in; nothing when it is left out
+ * @throws Error when text and resolvers do not fit each other, so that a slip shows at the start
+ */
+export function makeSchema(
+  text: string,
+  resolvers: Resolvers,
+  around: (resolve: Resolve) => Resolve = (resolve) => resolve,
+): GraphQLSchema {
+  const schema = buildSchema(text)
   for (const [typeName, fields] of Object.entries(resolvers)) {
     const type = schema.getType(typeName)
-    if (!isObjectType(type)) throw new Error(`schema.graphql has no type ${typeName}`)
+    if (!isObjectType(type)) throw new Error(`the schema has no type ${typeName}`)
     for (const [name, resolve] of Object.entries(fields)) {
       const field = type.getFields()[name]
-      if (!field) throw new Error(`schema.graphql has no field ${typeName}.${name}`)
+      if (!field) throw new Error(`the schema has no field ${typeName}.${name}`)
       // The arguments were checked against the schema, which the resolvers' types repeat.
-      field.resolve = resolve as GraphQLFieldResolver<unknown, unknown>
+      field.resolve = around(resolve as Resolve)
     }
   }
   const dateTime = schema.getType('DateTime')
-  if (!isScalarType(dateTime)) throw new Error('schema.graphql has no scalar DateTime')
+  if (!isScalarType(dateTime)) throw new Error('the schema has no scalar DateTime')
   dateTime.serialize = serializeMoment
+  dateTime.parseValue = parseMoment
+  dateTime.parseLiteral = (node) => parseMoment(valueFromASTUntyped(node))
   return schema
 }
+
+type Resolve = GraphQLFieldResolver<unknown, unknown>
 
 function serializeMoment(value: unknown): string {
   if (typeof value !== 'number') throw new GraphQLError('a moment must be epoch milliseconds')
   return new Date(value).toISOString()
+}
+
+/** RFC 3339 §5.6, with the offset that it demands; a day alone would mean another moment elsewhere. */
+const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/
+
+function parseMoment(value: unknown): number {
+  const moment = typeof value === 'string' && MOMENT.test(value) ? Date.parse(value) : Number.NaN
+  if (Number.isNaN(moment)) {
+    throw new GraphQLError('a moment must be like 2026-03-01T09:30:00Z (RFC 3339)')
+  }
+  return moment
 }

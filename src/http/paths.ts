@@ -19,11 +19,14 @@ export const paths = {
 
   graphql: '/member/graphql',
   memberSchema: '/member/schema.graphql',
+  adminGraphql: '/admin/graphql',
+  adminSchema: '/admin/schema.graphql',
   mcp: '/mcp',
 
   protectedResource: '/.well-known/oauth-protected-resource',
   protectedResourceMcp: '/.well-known/oauth-protected-resource/mcp',
   protectedResourceGraphql: '/.well-known/oauth-protected-resource/member/graphql',
+  protectedResourceAdmin: '/.well-known/oauth-protected-resource/admin/graphql',
   authorizationServer: '/.well-known/oauth-authorization-server',
   openidConfiguration: '/.well-known/openid-configuration',
   openApi: '/openapi.json',

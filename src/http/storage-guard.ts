@@ -7,6 +7,12 @@ import { isRefusal, storageUnavailable } from './errors.ts'
 /** What the running request has learned of its stores; there is none outside of a request. */
 const request = new AsyncLocalStorage<{ failure?: unknown }>()
 
+/**
+ * Thrown within a transaction to undo it, with something to tell the caller: that a wish cannot be
+ * granted says nothing about the store.
+ */
+export class TransactionRefused extends Error {}
+
 /** Everything that is asked of a store below this middleware is asked for one request. */
 export function rememberStorageFailure(): Middleware {
   return (_ctx, next) => request.run({}, next)
@@ -23,8 +29,9 @@ export async function orUnavailable<Result>(call: () => Promise<Result>): Promis
   try {
     return await call()
   } catch (error) {
+    if (!running || isRefusal(error) || error instanceof TransactionRefused) throw error
     // A TypeError is a mistake in the code, which no second try of a client would mend.
-    if (!running || isRefusal(error) || error instanceof TypeError) throw error
+    if (error instanceof TypeError) throw error
     running.failure = error
     throw storageUnavailable(error)
   }

@@ -17,7 +17,7 @@ import {
   validate,
 } from 'graphql'
 
-import { schemaText } from '../graphql/schema.ts'
+import { schemaText } from '../member-api/schema.ts'
 import { type JsonSchema, once } from './tool.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { memberCaller } from '../graphql/member-api.ts'
+import { memberCaller } from '../member-api/member-api.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../scopes/catalogue.ts'
 import { answerSchema } from './graphql-shape.ts'
 import { callerOf } from './public-tools.ts'

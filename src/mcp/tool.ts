@@ -2,7 +2,7 @@ import type { Tool as ToolDescription } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 
 import packageJson from '../../package.json' with { type: 'json' }
-import type { ExecuteMember } from '../graphql/member-api.ts'
+import type { ExecuteMember } from '../member-api/member-api.ts'
 import { type BearerToken, demandScopes, type Verdict } from '../resource-server/verdict.ts'
 import type { Cursors } from '../store/cursor.ts'
 import type { Database } from '../store/database.ts'

@@ -77,4 +77,5 @@ function publishedCourses(kysely: Database['kysely'], { siteId, nowMs }: Publish
     ])
     .where('course.site_id', '=', siteId)
     .where('course.published_at', '<=', nowMs)
+    .where('course.archived_at', 'is', null)
 }

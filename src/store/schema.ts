@@ -1,6 +1,7 @@
 import type { DocumentTables } from './document-tables.ts'
 import type { GrantTables } from './grant-tables.ts'
 import type { OauthTables } from './oauth-tables.ts'
+import type { OperatedTables } from './operated-tables.ts'
 
 /**
  * The tables as TypeScript sees them, with names and columns as in the database.
@@ -29,7 +30,7 @@ interface Purchase {
   order_id: string | null
 }
 
-export interface Schema extends GrantTables, DocumentTables, OauthTables {
+export interface Schema extends GrantTables, DocumentTables, OauthTables, OperatedTables {
   person: {
     id: string
     email: string
@@ -44,6 +45,11 @@ export interface Schema extends GrantTables, DocumentTables, OauthTables {
     id: string
     slug: string
     name: string
+    description: string | null
+    contact_email: string | null
+    address: string | null
+    time_zone: string | null
+    language: string | null
     created_at: number
   }
   site_role: {
@@ -57,10 +63,11 @@ export interface Schema extends GrantTables, DocumentTables, OauthTables {
     feature: string
     enabled_at: number
   }
-  course: CatalogueItem
+  course: CatalogueItem & { archived_at: number | null }
   lecture: {
     id: string
     course_id: string
+    section_id: string | null
     position: number
     title: string
     duration_seconds: number
@@ -75,9 +82,14 @@ export interface Schema extends GrantTables, DocumentTables, OauthTables {
     position_seconds: number
     watched_at: number
   }
-  digital_product: CatalogueItem & { file_name: string }
+  digital_product: CatalogueItem & {
+    archived_at: number | null
+    file_name: string
+    file_id: string | null
+  }
   consulting_service: CatalogueItem & { duration_minutes: number }
   event: CatalogueItem & {
+    archived_at: number | null
     location: string | null
     starts_at: number
     ends_at: number
@@ -117,6 +129,7 @@ export interface Schema extends GrantTables, DocumentTables, OauthTables {
     id: string
     person_id: string
     site_id: string
+    post_id: string | null
     topic: string
     title: string
     body: string

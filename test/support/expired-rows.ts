@@ -63,6 +63,9 @@ export async function fillExpiring(database: Database, filling: Filling): Promis
         insert into oauth_grant
           (person_id, client_id, client_name, client_origin, allowed, id, granted_at, expires_at)
         select ${grant}, ${id(String(name))}, 0, ${expiry} from n`,
+      `${upTo(Number(count))}
+        insert into change_key (site_id, client_id, digest, made_id, key, expires_at)
+        select 'site', 'client', 'digest', 'made', ${id(String(name))}, ${expiry} from n`,
     ]),
     `insert into oauth_grant_scope select id, 'openid' from oauth_grant`,
     `insert into oauth_grant_day select id, ${dayOf(nowMs)}, 1 from oauth_grant`,
@@ -98,6 +101,7 @@ export async function fillExpiring(database: Database, filling: Filling): Promis
 /** What is left of it once everything was removed. */
 export function livingRows(rows: number): Record<string, number> {
   return {
+    change_key: rows / 10,
     oauth_state: rows / 10,
     oauth_grant: rows / 10,
     oauth_grant_scope: rows / 10,

@@ -11,15 +11,7 @@ export type Start = (setup?: ServiceSetup) => Promise<RunningService>
  * PostgreSQL with Redis for OAuth state.
  */
 export function forEachStorage(name: string, suite: (start: Start) => void): void {
-  describe(`${name} on SQLite`, () => suite(startService))
-
-  describe(`${name} on PostgreSQL`, () => {
-    const postgres = { file: '' }
-    before(function () {
-      postgres.file = requireProgram(this, 'postgres')
-    })
-    suite((setup) => startOnPostgres(postgres.file, setup))
-  })
+  forEachDatabase(name, suite)
 
   describe(`${name} on PostgreSQL and Redis`, () => {
     const postgres = { file: '' }
@@ -35,6 +27,19 @@ export function forEachStorage(name: string, suite: (start: Start) => void): voi
       if (!redis) throw new Error('Redis was not started')
       return await startOnPostgres(postgres.file, setup, { REDIS_URL: redis.url })
     })
+  })
+}
+
+/** Runs a suite on the two databases, where OAuth state is of no matter. */
+export function forEachDatabase(name: string, suite: (start: Start) => void): void {
+  describe(`${name} on SQLite`, () => suite(startService))
+
+  describe(`${name} on PostgreSQL`, () => {
+    const postgres = { file: '' }
+    before(function () {
+      postgres.file = requireProgram(this, 'postgres')
+    })
+    suite((setup) => startOnPostgres(postgres.file, setup))
   })
 }
 

@@ -1,17 +1,18 @@
 import type Router from 'koa-router'
 
+import type { ApiLimits } from '../graphql/api.ts'
 import { makeMemberData } from '../member/member-data.ts'
 import type { VerifyBearer } from '../resource-server/verdict.ts'
 import type { Cursors } from '../store/cursor.ts'
 import type { Database } from '../store/database.ts'
-import { type ExecuteMember, type MemberApiLimits, makeMemberApi } from './member-api.ts'
+import { type ExecuteMember, makeMemberApi } from './member-api.ts'
 import { memberRoutes } from './routes.ts'
 
 export interface MemberPorts {
   readonly database: Database
   readonly cursors: Cursors
   readonly verifyBearer: VerifyBearer
-  readonly limits: MemberApiLimits
+  readonly limits: ApiLimits
   readonly baseUrl: string
   /** The protected-resource metadata to which challenges point (RFC 9728 §5.1; design 5). */
   readonly resourceMetadataUrl: string
@@ -26,5 +27,5 @@ export function memberSurface(ports: MemberPorts): {
   readonly executeMember: ExecuteMember
 } {
   const api = makeMemberApi({ ...ports, data: makeMemberData(ports.database, ports.now) })
-  return { routes: memberRoutes({ ...ports, api }), executeMember: api.executeMember }
+  return { routes: memberRoutes({ ...ports, api }), executeMember: api.execute }
 }

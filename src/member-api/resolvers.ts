@@ -1,11 +1,11 @@
+import { notFound } from '../graphql/errors.ts'
+import { answerList } from '../graphql/list-answer.ts'
+import { isPossibleId, type PageArguments } from '../graphql/page-arguments.ts'
 import type { MemberData } from '../member/member-data.ts'
 import type { Notification, NotificationSubscription } from '../member/notifications.ts'
 import type { Membership, PagedList } from '../member/paged-list.ts'
 import type { EnrolledCourse, PurchaseData, WatchedLecture } from '../member/purchases.ts'
 import type { Cursors } from '../store/cursor.ts'
-import type { PlaceInList } from '../store/keyset.ts'
-import { notFound } from './errors.ts'
-import { type PageArguments, pageRequest } from './page-arguments.ts'
 
 /** Who asks: the person and the site of the token. */
 export interface MemberCaller extends Membership {
@@ -41,7 +41,7 @@ const query = {
   notifications: async (_source, args: NotificationArguments, context) => {
     const { data } = context
     const list = args.unreadOnly ? data.unreadNotifications : data.notifications
-    return await connection({ list, name: 'notifications', args, context })
+    return await memberList({ list, name: 'notifications', args, context })
   },
   unreadNotificationCount: (_source, _args, { data, caller }) =>
     data.unreadNotifications.count(caller),
@@ -76,7 +76,7 @@ type PurchaseList = Exclude<keyof PurchaseData, 'findLastWatched'>
 const purchases =
   (name: PurchaseList): Resolver<MemberCaller, PageArguments> =>
   (_source, args, context) =>
-    connection<object>({ list: context.data[name], name, args, context })
+    memberList<object>({ list: context.data[name], name, args, context })
 
 const viewer = {
   id: ({ personId }) => personId,
@@ -118,14 +118,7 @@ export const resolvers = {
   MarkAllNotificationsReadPayload: afterChange,
 }
 
-const ID_LENGTH_MAX = 200
-
-/** PostgreSQL fails on a NUL in a text, where it should find nothing. */
-function isPossibleId(id: string): boolean {
-  return id.length <= ID_LENGTH_MAX && !id.includes('\0')
-}
-
-interface AskedList<Row> {
+interface MemberListQuestion<Row> {
   readonly list: PagedList<Row>
   /** The name of the list, to which its cursors are bound. */
   readonly name: string
@@ -133,22 +126,15 @@ interface AskedList<Row> {
   readonly context: MemberContext
 }
 
-async function connection<Row>({ list, name, args, context }: AskedList<Row>) {
+async function memberList<Row>({ list, name, args, context }: MemberListQuestion<Row>) {
   const { caller, cursors } = context
-  const scope = [caller.personId, caller.siteId, name]
-  const request = pageRequest(args, cursors, scope)
-  const { rows, places, hasNextPage } = await list.page(caller, request)
-  const sealed = (place: PlaceInList | undefined) => () =>
-    place ? cursors.seal(place, scope) : null
-  return {
-    nodes: rows,
-    edges: rows.map((node, index) => ({ cursor: sealed(places[index]), node })),
-    pageInfo: {
-      hasNextPage,
-      hasPreviousPage: request.after !== undefined,
-      startCursor: sealed(places[0]),
-      endCursor: sealed(places.at(-1)),
+  return await answerList({
+    list: {
+      page: async (request) => await list.page(caller, request),
+      count: async () => await list.count(caller),
     },
-    totalCount: () => list.count(caller),
-  }
+    args,
+    cursors,
+    scope: [caller.personId, caller.siteId, name],
+  })
 }

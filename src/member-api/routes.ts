@@ -1,14 +1,10 @@
-/** The Member API over HTTP: schema, limits and resolvers. The data come from member. */
+/** The Member API over HTTP: schema and resolvers. The data come from member, the machinery from graphql. */
 
 import type Router from 'koa-router'
 
 import { memberApiPage } from '../../views/member-api.ts'
-import { methodNotAllowed } from '../http/errors.ts'
-import { openCors } from '../http/open-cors.ts'
-import { sendPublicPage } from '../http/page.ts'
+import { graphqlEndpoint } from '../graphql/endpoint.ts'
 import { paths } from '../http/paths.ts'
-import { makeRouter } from '../http/router.ts'
-import { type Protection, refuse, verdictOf } from '../resource-server/protect.ts'
 import {
   demandScopes,
   TOKEN_REFUSED,
@@ -16,8 +12,7 @@ import {
   type VerifyBearer,
 } from '../resource-server/verdict.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../scopes/catalogue.ts'
-import { makeAnswer } from './answer.ts'
-import type { MemberApi } from './member-api.ts'
+import { type MemberApi, memberCaller } from './member-api.ts'
 import { schemaText } from './schema.ts'
 
 export interface MemberRoutesDependencies {
@@ -35,36 +30,21 @@ export interface MemberRoutesDependencies {
  * operation a request. A browser that is pointed at the address gets a page that explains it.
  */
 export function memberRoutes(dependencies: MemberRoutesDependencies): Router {
-  const protection: Protection = {
-    resourceMetadataUrl: dependencies.resourceMetadataUrl,
-    scopes: [MEMBER_READ],
-  }
-  const page = explanation(dependencies.baseUrl)
-  const answer = makeAnswer(dependencies.api, protection)
-  const router = makeRouter()
-
-  router.get(paths.memberSchema, openCors(['GET']), (ctx) => {
-    ctx.set('Cache-Control', `public, max-age=${dependencies.schemaCacheSeconds}`)
-    ctx.type = 'text/plain; charset=utf-8'
-    ctx.body = schemaText
+  const { resourceMetadataUrl, baseUrl } = dependencies
+  return graphqlEndpoint({
+    ...dependencies,
+    address: paths.graphql,
+    schemaAddress: paths.memberSchema,
+    schemaText,
+    page: explanation(baseUrl),
+    protection: { resourceMetadataUrl, scopes: [MEMBER_READ] },
+    admit: mustBeMember,
+    callerOf(token) {
+      const caller = memberCaller(token)
+      if (!caller) throw new Error('a token without a site came through')
+      return caller
+    },
   })
-
-  router.all(paths.graphql, openCors(['POST']), async (ctx) => {
-    if (ctx.method === 'GET' || ctx.method === 'HEAD') {
-      ctx.vary('Accept')
-      // JSON comes first, so that a program which accepts anything is told that it must POST.
-      if (ctx.accepts('json', 'html') === 'html') return sendPublicPage(ctx, page)
-    }
-    if (ctx.method !== 'POST') {
-      ctx.set('Allow', 'POST')
-      throw methodNotAllowed('POST')
-    }
-    ctx.set('Cache-Control', 'no-store')
-    const verdict = mustBeMember(await verdictOf(ctx, dependencies.verifyBearer))
-    if (verdict.kind !== 'granted') return refuse(ctx, verdict, protection)
-    await answer(ctx, verdict.token)
-  })
-  return router
 }
 
 function explanation(baseUrl: string) {

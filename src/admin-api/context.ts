@@ -1,0 +1,63 @@
+import type { SiteActor } from '../changes/change.ts'
+import { makeBatch } from '../graphql/batch.ts'
+import type { Cursors } from '../store/cursor.ts'
+import type { Database } from '../store/database.ts'
+
+/** Who asks: an operator, the site of the grant, and the client that acts for them. */
+export interface AdminCaller {
+  readonly personId: string
+  readonly siteId: string
+  readonly clientId: string
+  readonly requestId: string
+}
+
+/** What the areas of the Admin API work with. */
+export interface AdminParts {
+  readonly database: Database
+  readonly cursors: Cursors
+  readonly now: () => number
+}
+
+/** What the resolvers of one request share. A type, because graphql-http takes records only. */
+export type AdminContext = {
+  readonly caller: AdminCaller
+  readonly parts: AdminParts
+  /**
+   * Finds something for one of many nodes: all that are asked for in one turn under one name cost one
+   * question. It is never asked for no key at all.
+   */
+  readonly oneOfMany: <Value>(
+    name: string,
+    findAll: (keys: readonly string[]) => Promise<Map<string, Value>>,
+    key: string,
+  ) => Promise<Value | undefined>
+}
+
+export type AdminResolver<Source, Arguments = object> = (
+  source: Source,
+  args: Arguments,
+  context: AdminContext,
+) => unknown
+
+export function makeContext(caller: AdminCaller, parts: AdminParts): AdminContext {
+  const batches = new Map<string, (key: string) => Promise<unknown>>()
+  return {
+    caller,
+    parts,
+    oneOfMany: <Value>(
+      name: string,
+      findAll: (keys: readonly string[]) => Promise<Map<string, Value>>,
+      key: string,
+    ) => {
+      const batch = batches.get(name) ?? makeBatch(findAll)
+      batches.set(name, batch)
+      // Every name has one kind of value, which its own area gave it.
+      return batch(key) as Promise<Value | undefined>
+    },
+  }
+}
+
+/** Who a change is made by. */
+export function actorOf({ caller, parts }: AdminContext): SiteActor {
+  return { ...caller, now: parts.now() }
+}

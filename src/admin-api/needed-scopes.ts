@@ -1,0 +1,64 @@
+import {
+  type DocumentNode,
+  type GraphQLField,
+  GraphQLList,
+  GraphQLNonNull,
+  type GraphQLSchema,
+  GraphQLString,
+  getOperationAST,
+  Kind,
+  separateOperations,
+  TypeInfo,
+  valueFromAST,
+  visit,
+  visitWithTypeInfo,
+} from 'graphql'
+
+import type { ScopesNeeded } from '../graphql/api.ts'
+
+/**
+ * The scopes that the fields of an operation name with `@needs`, all of them, in the order in which
+ * the document has the fields. Conditions (`@skip`, `@include`) are taken for true, so that the
+ * answer depends on the document and on nothing that comes with it.
+ */
+export function makeScopesNeeded(schema: GraphQLSchema): ScopesNeeded {
+  const known = new WeakMap<DocumentNode, Map<string, readonly string[]>>()
+  return (document, operationName) => {
+    const operation = getOperationAST(document, operationName)
+    if (!operation) return []
+    const name = operation.name?.value ?? ''
+    const ofDocument = known.get(document) ?? new Map<string, readonly string[]>()
+    known.set(document, ofDocument)
+    const before = ofDocument.get(name)
+    if (before) return before
+    const needed = scopesIn(separateOperations(document)[name] ?? document, schema)
+    ofDocument.set(name, needed)
+    return needed
+  }
+}
+
+function scopesIn(document: DocumentNode, schema: GraphQLSchema): readonly string[] {
+  const scopes = new Set<string>()
+  const types = new TypeInfo(schema)
+  visit(
+    document,
+    visitWithTypeInfo(types, {
+      Field() {
+        for (const scope of scopesOfField(types.getFieldDef())) scopes.add(scope)
+      },
+    }),
+  )
+  return [...scopes]
+}
+
+const NAMES = new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(GraphQLString)))
+
+/** What `@needs` says of a field of the schema. */
+export function scopesOfField(
+  field: Pick<GraphQLField<unknown, unknown>, 'astNode'> | null | undefined,
+): readonly string[] {
+  const needs = field?.astNode?.directives?.find(({ name }) => name.value === 'needs')
+  const value = needs?.arguments?.find(({ name }) => name.value === 'scopes')?.value
+  if (value?.kind !== Kind.LIST) return []
+  return (valueFromAST(value, NAMES) as string[] | undefined) ?? []
+}

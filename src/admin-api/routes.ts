@@ -1,0 +1,64 @@
+/** The Admin API over HTTP: what operators read and change of their site, and which scope opens it. Rules are in the domain. */
+
+import type Router from 'koa-router'
+
+import { adminApiPage } from '../../views/admin-api.ts'
+import { graphqlEndpoint } from '../graphql/endpoint.ts'
+import { paths } from '../http/paths.ts'
+import { requestIdOf } from '../http/request-log.ts'
+import {
+  type BearerToken,
+  TOKEN_REFUSED,
+  type Verdict,
+  type VerifyBearer,
+} from '../resource-server/verdict.ts'
+import { scopeNames } from '../scopes/catalogue.ts'
+import type { AdminApi } from './admin-api.ts'
+import type { AdminCaller } from './context.ts'
+import { schemaText } from './schema.ts'
+
+export interface AdminApiRoutesDependencies {
+  readonly api: AdminApi
+  readonly verifyBearer: VerifyBearer
+  /** The protected-resource metadata to which challenges point (RFC 9728 §5.1; design 5). */
+  readonly resourceMetadataUrl: string
+  readonly baseUrl: string
+  /** How long the published schema may be kept. */
+  readonly schemaCacheSeconds: number
+}
+
+/**
+ * The Admin API over HTTP (specification, Authentication 6; design 29): the sibling of the Member
+ * API, for tokens with operator scopes. That the person still operates the site of the grant is part
+ * of the verdict; which scopes an operation needs stands in the schema, field by field.
+ */
+export function adminApiRoutes(dependencies: AdminApiRoutesDependencies): Router {
+  const { resourceMetadataUrl, baseUrl } = dependencies
+  const scopes = scopeNames('operator')
+  return graphqlEndpoint({
+    ...dependencies,
+    address: paths.adminGraphql,
+    schemaAddress: paths.adminSchema,
+    schemaText,
+    page: adminApiPage({
+      endpoint: baseUrl + paths.adminGraphql,
+      schemaHref: paths.adminSchema,
+      guideHref: paths.authMd,
+    }),
+    protection: { resourceMetadataUrl, scopes },
+    admit: mustBeAtSite,
+    callerOf: (token, ctx) => adminCaller(token, requestIdOf(ctx)),
+  })
+}
+
+/** Who asks by a token, in a request. */
+function adminCaller({ siteId, personId, clientId }: BearerToken, requestId: string): AdminCaller {
+  if (siteId === undefined) throw new Error('a token without a site came through')
+  return { personId, siteId, clientId, requestId }
+}
+
+/** Operator scopes are never without a site; a token that has none can do nothing here. */
+function mustBeAtSite(verdict: Verdict): Verdict {
+  if (verdict.kind !== 'granted' || verdict.token.siteId !== undefined) return verdict
+  return { kind: 'invalid', reason: 'the token is for no site', description: TOKEN_REFUSED }
+}

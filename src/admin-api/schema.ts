@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { GraphQLError, type GraphQLFieldResolver, type GraphQLSchema } from 'graphql'
+
+import { ChangeRefused } from '../changes/refused.ts'
+import { makeSchema } from '../graphql/schema.ts'
+import { courseResolvers } from './courses.ts'
+import { curriculumResolvers } from './curriculum.ts'
+import { siteResolvers } from './site.ts'
+
+/** The areas of the Admin API: each a file of the schema and the resolvers of its types. */
+const areas = [
+  { file: 'site.graphql', resolvers: siteResolvers },
+  { file: 'courses.graphql', resolvers: courseResolvers },
+  { file: 'curriculum.graphql', resolvers: curriculumResolvers },
+] as const
+
+/** The schema as it is published, descriptions and all. */
+export const schemaText: string = ['schema.graphql', ...areas.map(({ file }) => file)]
+  .map((file) => readFileSync(join(import.meta.dirname, file), 'utf8'))
+  .join('\n')
+
+/** The published schema with our resolvers in it. Throws when the two do not fit each other. */
+export function makeAdminSchema(): GraphQLSchema {
+  const types = areas.flatMap(({ resolvers }) => Object.entries<object>(resolvers))
+  const merged = Object.groupBy(types, ([type]) => type)
+  const resolvers = Object.entries(merged).map(([type, parts = []]) => [
+    type,
+    Object.assign({}, ...parts.map(([, fields]) => fields)),
+  ])
+  return makeSchema(schemaText, Object.fromEntries(resolvers), tellingRefusals)
+}
+
+type Resolve = GraphQLFieldResolver<unknown, unknown>
+
+/** A change that was refused is an error for the caller; everything else that is thrown is a fault. */
+function tellingRefusals(resolve: Resolve): Resolve {
+  return async (...asked) => {
+    try {
+      return await resolve(...asked)
+    } catch (error) {
+      if (!(error instanceof ChangeRefused)) throw error
+      const { code, field } = error
+      const extensions = { code, ...(field !== undefined && { argument: field }) }
+      // The refusal is not its origin: graphql-js would keep it, and take the error for a fault.
+      // biome-ignore lint/style/useErrorCause: GraphQL has no causes, and the message is the same
+      throw new GraphQLError(error.message, { extensions })
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  execute,
+  GraphQLError,
+  type GraphQLSchema,
+  getOperationAST,
+} from 'graphql'
+import type { RequestParams } from 'graphql-http'
+
+import { isRefusal } from '../http/errors.ts'
+import { makeCostOf } from './cost.ts'
+import {
+  type DocumentCacheLimits,
+  makePrepareDocument,
+  type PreparedDocument,
+} from './documents.ts'
+import { type DocumentLimits, limitExceeded } from './limits.ts'
+
+export interface ApiLimits extends DocumentLimits, DocumentCacheLimits {
+  readonly bodyBytesMax: number
+  readonly costMax: number
+}
+
+/** The scopes that the operation which a request selects needs, known before anything is executed. */
+export type ScopesNeeded = (
+  document: DocumentNode,
+  operationName: string | null | undefined,
+) => readonly string[]
+
+/** What graphql-http takes for a context: a type of its own, and no interface. */
+export type ContextRecord = Record<PropertyKey, unknown>
+
+export interface ApiDefinition<Caller, Context extends ContextRecord> {
+  readonly schema: GraphQLSchema
+  readonly limits: ApiLimits
+  readonly scopesNeeded: ScopesNeeded
+  /** What the resolvers of one request share. */
+  readonly contextFor: (caller: Caller) => Context
+}
+
+/** Which operation of a document, and with what; the document was prepared already. */
+type Request = Pick<RequestParams, 'operationName' | 'variables'>
+
+/**
+ * Runs a document of our own for a caller, through the very schema that the HTTP surface serves.
+ *
+ * @throws storageUnavailable, and any fault as it is; errors that the caller can read are in the
+ * result, each with its code
+ */
+export type Execute<Caller> = (
+  document: string,
+  variables: Record<string, unknown>,
+  caller: Caller,
+) => Promise<ExecutionResult>
+
+/** A GraphQL API without HTTP. It is made once; its documents stay prepared. */
+export interface GraphqlApi<Caller, Context extends ContextRecord>
+  extends Pick<ApiDefinition<Caller, Context>, 'limits' | 'scopesNeeded'> {
+  readonly prepare: (source: string) => PreparedDocument
+  readonly argumentsFor: (
+    document: DocumentNode,
+    request: Request,
+    caller: Caller,
+  ) => Parameters<typeof execute>[0] & { readonly contextValue: Context }
+  readonly execute: Execute<Caller>
+  /** What the operation may not cost more than, as an error when it does. */
+  readonly findExcess: (document: DocumentNode, request: Request) => GraphQLError | undefined
+}
+
+export function makeApi<Caller, Context extends ContextRecord>({
+  schema,
+  limits,
+  scopesNeeded,
+  contextFor,
+}: ApiDefinition<Caller, Context>): GraphqlApi<Caller, Context> {
+  const prepare = makePrepareDocument(schema, limits)
+  const costOf = makeCostOf(schema)
+  const argumentsFor: GraphqlApi<Caller, Context>['argumentsFor'] = (
+    document,
+    { operationName, variables },
+    caller,
+  ) => ({
+    schema,
+    document,
+    operationName: operationName ?? null,
+    variableValues: variables ?? null,
+    contextValue: contextFor(caller),
+  })
+  return {
+    limits,
+    scopesNeeded,
+    prepare,
+    argumentsFor,
+    async execute(source, variables, caller) {
+      const document = documentOf(prepare(source))
+      const result = await execute(argumentsFor(document, { variables }, caller))
+      throwUnavailable(result)
+      const [fault] = faultsIn(result)
+      if (fault) throw fault.originalError ?? fault
+      return result
+    },
+    findExcess(document, { operationName, variables }) {
+      const operation = getOperationAST(document, operationName)
+      const cost = operation ? costOf({ document, operation, variables }) : 0
+      return cost > limits.costMax ? limitExceeded('cost', limits.costMax) : undefined
+    },
+  }
+}
+
+/** Errors that no caller is meant to read: thrown by a resolver, and not as a GraphQL error. */
+export function faultsIn({ errors = [] }: ExecutionResult): GraphQLError[] {
+  return errors.filter(
+    ({ originalError }) => originalError && !(originalError instanceof GraphQLError),
+  )
+}
+
+/** Storage that gave no answer makes the whole request 503, however much of it was answered. */
+export function throwUnavailable(result: ExecutionResult): void {
+  for (const { originalError } of faultsIn(result))
+    if (isRefusal(originalError)) throw originalError
+}
+
+/** The documents that come this way are ours: one that is not valid is a fault of ours too. */
+function documentOf(prepared: PreparedDocument): DocumentNode {
+  if (prepared.kind === 'valid') return prepared.document
+  throw prepared.kind === 'refused'
+    ? prepared.error
+    : new AggregateError(prepared.errors, 'a document of our own is not valid')
+}

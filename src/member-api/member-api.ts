@@ -1,0 +1,72 @@
+import { getOperationAST } from 'graphql'
+
+import {
+  type ApiLimits,
+  type Execute,
+  type GraphqlApi,
+  makeApi,
+  type ScopesNeeded,
+} from '../graphql/api.ts'
+import { makeBatch } from '../graphql/batch.ts'
+import type { MemberData } from '../member/member-data.ts'
+import type { BearerToken } from '../resource-server/verdict.ts'
+import { MEMBER_READ, MEMBER_WRITE } from '../scopes/catalogue.ts'
+import type { Cursors } from '../store/cursor.ts'
+import type { MemberCaller, MemberContext } from './resolvers.ts'
+import { makeMemberSchema } from './schema.ts'
+
+export interface MemberApiDependencies {
+  readonly data: MemberData
+  readonly cursors: Cursors
+  readonly limits: ApiLimits
+}
+
+/** Runs a document of our own for a member, through the schema of the Member API. */
+export type ExecuteMember = Execute<MemberCaller>
+
+export type MemberApi = GraphqlApi<MemberCaller, MemberContext>
+
+/** The Member API without HTTP. It is made once; its documents stay prepared. */
+export function makeMemberApi({ data, cursors, limits }: MemberApiDependencies): MemberApi {
+  return makeApi({
+    schema: makeMemberSchema(),
+    limits,
+    scopesNeeded,
+    contextFor: (caller) => contextFor(caller, { data, cursors }),
+  })
+}
+
+/**
+ * The person and the site of a token. Nothing for a token without a site: member scopes are given
+ * to site clients only, so that one which has them and no site is not ours.
+ */
+export function memberCaller({ siteId, person }: BearerToken): MemberCaller | undefined {
+  if (siteId === undefined) return undefined
+  return { personId: person.id, siteId, name: person.name, email: person.email }
+}
+
+/**
+ * Reading is not contained in writing, nor writing in reading (specification, Scopes). Nothing when
+ * no single operation is selected, which the executor refuses.
+ */
+const scopesNeeded: ScopesNeeded = (document, operationName) => {
+  switch (getOperationAST(document, operationName)?.operation) {
+    case 'query':
+      return [MEMBER_READ]
+    case 'mutation':
+      return [MEMBER_WRITE]
+    default:
+      return []
+  }
+}
+
+function contextFor(
+  caller: MemberCaller,
+  { data, cursors }: Pick<MemberApiDependencies, 'data' | 'cursors'>,
+): MemberContext {
+  const lastWatched = makeBatch(async (courseIds: readonly string[]) => {
+    const lectures = await data.findLastWatched(caller.personId, courseIds)
+    return new Map(lectures.map((lecture) => [lecture.courseId, lecture]))
+  })
+  return { caller, data, cursors, lastWatched }
+}
