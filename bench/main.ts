@@ -9,6 +9,7 @@ import { findProgram } from '../test/support/programs.ts'
 import { countRoundTrips } from '../test/support/round-trips.ts'
 import { type Cores, describeMachine, divideCores, residentMiB } from './cores.ts'
 import { measureGrowth } from './growth.ts'
+import { measureImport } from './imports.ts'
 import { operations } from './operations.ts'
 import { type Options, readOptions, type Storage, storages, usage } from './options.ts'
 import { makePage, makeReport } from './page.ts'
@@ -57,7 +58,7 @@ async function measureServers(
   stores: Stores,
   options: Options,
   cores: Cores | undefined,
-): Promise<Pick<Results, 'figures' | 'signIns' | 'starts' | 'loadedMiB'>> {
+): Promise<Pick<Results, 'figures' | 'signIns' | 'imports' | 'starts' | 'loadedMiB'>> {
   const { sections, rounds } = options
   await using opened = new AsyncDisposableStack()
   const places = new Map<Storage, Variables>()
@@ -66,8 +67,10 @@ async function measureServers(
   const starts: Results['starts'] = sections.has('start')
     ? await startAll({ stores, places, cores }, options.starts)
     : new Map()
-  if (options.operations.length === 0 && !sections.has('sign-ins')) {
-    return { figures: new Map(), signIns: new Map(), starts, loadedMiB: new Map() }
+  const beside = sections.has('sign-ins') || sections.has('import')
+  if (options.operations.length === 0 && !beside) {
+    const none = { figures: new Map(), signIns: new Map(), imports: new Map() }
+    return { ...none, starts, loadedMiB: new Map() }
   }
   const servers: Measured[] = []
   for (const [storage, place] of places) {
@@ -87,8 +90,11 @@ async function measureServers(
   const signIns: Results['signIns'] = new Map(
     sections.has('sign-ins') ? await signInAll(servers, options) : [],
   )
+  const imports: Results['imports'] = new Map(
+    sections.has('import') ? await importAll(servers, places, options) : [],
+  )
   const loadedMiB = new Map(servers.map(({ name, pid }) => [name, residentMiB(pid)]))
-  return { figures, signIns, starts, loadedMiB }
+  return { figures, signIns, imports, starts, loadedMiB }
 }
 
 interface Startable {
@@ -116,6 +122,19 @@ async function signInAll(servers: readonly Measured[], options: Options) {
   for (const [index, storage] of options.storages.entries()) {
     const server = servers[index]
     if (server) found.push([storage, await measureSignIns(server, options)])
+  }
+  return found
+}
+
+async function importAll(
+  servers: readonly Measured[],
+  places: ReadonlyMap<Storage, Variables>,
+  { importLines: lines }: Options,
+) {
+  const found: [Storage, Awaited<ReturnType<typeof measureImport>>][] = []
+  for (const [index, [storage, place]] of [...places].entries()) {
+    const server = servers[index]
+    if (server) found.push([storage, await measureImport(server, { place, lines })])
   }
   return found
 }

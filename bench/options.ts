@@ -11,7 +11,7 @@ export const storages = {
 export type Storage = keyof typeof storages
 
 /** What is measured besides single operations. */
-const sections = ['sign-ins', 'counted', 'start', 'growth'] as const
+const sections = ['sign-ins', 'import', 'counted', 'start', 'growth'] as const
 export type Section = (typeof sections)[number]
 
 export interface Options {
@@ -27,6 +27,8 @@ export interface Options {
   readonly growthSeconds: number
   /** How many grants a store holds where growth is measured, the first being the yardstick. */
   readonly growthSizes: readonly number[]
+  /** How many lines are imported beside the running service. */
+  readonly importLines: number
   readonly json: string | undefined
   readonly write: boolean
   /** An operation to write processor profiles of, instead of measuring. */
@@ -41,7 +43,8 @@ export const usage = `npm run bench -- [options]
   --storage a,b       some of: ${Object.keys(storages).join(', ')}
   --rounds n          rounds (5), each measuring every server and operation once
   --seconds n         seconds of an operation in a round (2)
-  --growth            growth to 1,000,000 grants; takes memory, disk and half an hour
+  --growth            growth to 1,000,000 grants, and an import of as many lines; takes memory, disk
+                      and half an hour
   --json file         writes all figures
   --write             writes docs/performance.md
   --profile name      writes a processor profile of one operation into ./profiles, and sums it up
@@ -74,6 +77,7 @@ export function readOptions(words: readonly string[]): Options | 'help' {
     starts: quick ? 2 : 7,
     growthSeconds: quick ? 1 : 4,
     growthSizes: growthSizes(quick, values.growth === true),
+    importLines: growthSizes(quick, values.growth === true).at(-1) ?? 0,
     json: values.json,
     write: values.write === true,
     profile: values.profile === undefined ? undefined : oneOf(values.profile, operationNames),

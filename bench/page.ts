@@ -1,5 +1,6 @@
 import { judgeGoals, timesAsCheap } from './goals.ts'
 import { growing } from './growth.ts'
+import { IMPORT_CONNECTIONS } from './imports.ts'
 import { operationNames, operations } from './operations.ts'
 import { storages } from './options.ts'
 import { BARE, type Results } from './results.ts'
@@ -54,6 +55,7 @@ function partsOf(results: Results): Part[] {
     ratePart(results),
     alonePart(results),
     signInPart(results),
+    importPart(results),
     countedPart(results),
     growthPart(results),
     bytesPart(results),
@@ -151,6 +153,24 @@ function signInPart({ signIns }: Results): Part {
         figure.p99Ms.toFixed(1),
         figure.requestsPerSecond.toFixed(0),
         figure.signInsPerSecond.toFixed(1),
+      ]),
+    ],
+  }
+}
+
+function importPart({ imports }: Results): Part {
+  return {
+    title: 'While data are imported',
+    text: `UserInfo at ${IMPORT_CONNECTIONS} connections, by itself and while a file of this many lines is imported: people, what they bought, where they stopped.`,
+    rows: [
+      ['', 'lines', 'lines/s', 'p99 ms alone', 'p99 ms', 'UserInfo/s'],
+      ...[...imports].map(([storage, figure]) => [
+        storages[storage],
+        figure.lines.toLocaleString('en'),
+        figure.linesPerSecond.toFixed(0),
+        figure.p99AloneMs.toFixed(1),
+        figure.p99Ms.toFixed(1),
+        figure.requestsPerSecond.toFixed(0),
       ]),
     ],
   }

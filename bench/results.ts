@@ -1,5 +1,6 @@
 import type { CountedOperation, RoundTrips } from '../test/support/round-trips.ts'
 import type { Grown } from './growth.ts'
+import type { ImportFigure } from './imports.ts'
 import type { Storage } from './options.ts'
 import type { Figures } from './rounds.ts'
 import type { SignInFigure } from './sign-ins.ts'
@@ -14,6 +15,7 @@ export interface Results {
   readonly manner: string
   readonly figures: Figures
   readonly signIns: ReadonlyMap<Storage, SignInFigure>
+  readonly imports: ReadonlyMap<Storage, ImportFigure>
   /** On PostgreSQL and Redis. */
   readonly counted: Readonly<Record<CountedOperation, RoundTrips>> | undefined
   /** By what was started. */

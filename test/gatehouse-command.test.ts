@@ -1,4 +1,4 @@
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { expect } from 'chai'
@@ -22,7 +22,14 @@ describe('the gatehouse command', () => {
       for (const words of [['help'], ['--help'], []]) {
         const { code, stdout, stderr } = await runGatehouse(words, {})
         expect([code, stderr]).to.deep.equal([0, ''])
-        for (const name of ['keys list', 'keys rotate', '--force', 'import <folder>', 'doctor']) {
+        for (const name of [
+          'keys list',
+          'keys rotate',
+          '--force',
+          'import <path>',
+          'export <folder>',
+          'doctor',
+        ]) {
           expect(stdout).to.include(name)
         }
       }
@@ -50,7 +57,7 @@ describe('the gatehouse command', () => {
       await using service = await startProcess(variables)
       const { code, stdout, stderr } = await runGatehouse(['import', demoFolder], variables)
       expect([code, stderr]).to.deep.equal([0, ''])
-      expect(stdout).to.match(/^Imported .*: 2 site, .* 8 person, .*\.\n$/)
+      expect(stdout).to.match(/^Imported .*: 2 site, 8 person, .*\.\n$/)
       expect((await getTokens(service.url)).tokens.claims()?.sub).to.equal('per_sam')
 
       const file = join(variables.DATA_DIR, 'gatehouse.db')
@@ -61,12 +68,11 @@ describe('the gatehouse command', () => {
       expect(JSON.parse(trail[0]?.after ?? '')).to.include({ site: 2, person: 8 })
     })
 
-    it('changes nothing when a row is there already, or the folder is no campus', async () => {
+    it('changes nothing the second time, and says what is no data at all', async () => {
       const variables = { DATA_DIR: temporaryFolder() }
       expect((await runGatehouse(['import', demoFolder], variables)).code).to.equal(0)
       const again = await runGatehouse(['import', demoFolder], variables)
-      expect(again.code).to.equal(1)
-      expect(again.stderr).to.match(/^The campus was not loaded, and nothing was changed/)
+      expect([again.code, again.stdout.startsWith('Imported ')]).to.deep.equal([0, true])
 
       const empty = await runGatehouse(['import', temporaryFolder()], variables)
       expect([empty.code, empty.stderr.includes('holds no .json file')]).to.deep.equal([1, true])
@@ -83,6 +89,25 @@ describe('the gatehouse command', () => {
       expect(code).to.equal(1)
       expect(stderr).to.match(/^The campus has problems:\n/)
       expect(stderr).to.include('- sites[0].id').and.include('- people')
+    })
+  })
+
+  describe('export', () => {
+    it('writes files that import takes into another database, for their owner alone', async () => {
+      const [from, to] = [{ DATA_DIR: temporaryFolder() }, { DATA_DIR: temporaryFolder() }]
+      await runGatehouse(['import', demoFolder], from)
+      const folder = join(temporaryFolder(), 'all')
+      const { code, stdout } = await runGatehouse(['export', folder], from)
+      expect([code, stdout.startsWith(`Exported to ${folder}: 2 site, 8 person, `)]).to.deep.equal([
+        0,
+        true,
+      ])
+      expect(readdirSync(folder).slice(0, 2)).to.deep.equal(['01-site.ndjson', '02-person.ndjson'])
+      expect(statSync(join(folder, '02-person.ndjson')).mode & 0o777).to.equal(0o600)
+      const taken = await runGatehouse(['import', folder], to)
+      expect([taken.code, taken.stdout.includes('2 site, 8 person')]).to.deep.equal([0, true])
+      const second = await runGatehouse(['export', folder], from)
+      expect([second.code, second.stderr]).to.deep.equal([1, `${folder} is not empty\n`])
     })
   })
 

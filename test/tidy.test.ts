@@ -29,6 +29,7 @@ const mayImport: Record<string, readonly string[]> = {
   'clean-up': ['grants', 'metadata-documents', 'store'],
   registration: ['clients', 'http', 'scopes'],
   campus: ['clients', 'people', 'scopes', 'store'],
+  bulk: ['campus', 'store'],
   member: ['sites', 'store'],
   'resource-server': ['grants', 'http', 'token'],
   token: ['clients', 'grants', 'http', 'scopes', 'store'],

@@ -33,11 +33,14 @@ export const references = [
   'site',
   'person',
   'course',
+  'section',
   'lecture',
+  'file',
   'digitalProduct',
   'consultingService',
   'event',
   'order',
+  'post',
 ] as const
 
 interface Rule<Field extends string = string> {
@@ -57,23 +60,26 @@ interface List {
 
 const offer: Rule<'site' | 'slug'> = { unique: ['site', 'slug'] }
 
-const rules: { readonly [Path in keyof Campus]: Rule<keyof Campus[Path][number] & string> } = {
-  sites: { unique: ['slug'] },
-  people: { unique: ['email'], inOrder: ['createdAt', 'disabledAt'] },
-  courses: offer,
-  digitalProducts: offer,
-  consultingServices: offer,
-  events: offer,
-  orders: { unique: ['site', 'number'], inOrder: ['placedAt', 'refundedAt'] },
-  coursePurchases: { unique: ['person', 'course'], inOrder: ['purchasedAt', 'expiresAt'] },
-  digitalProductPurchases: { unique: ['person', 'digitalProduct'] },
-  consultingServicePurchases: {},
-  eventRegistrations: { unique: ['person', 'event'], inOrder: ['registeredAt', 'cancelledAt'] },
-  watchPositions: { unique: ['person', 'lecture'] },
-  notifications: { inOrder: ['createdAt', 'readAt'] },
-  notificationSubscriptions: { unique: ['person', 'site', 'topic', 'channel'] },
-  applications: {},
-}
+export const rules: { readonly [Path in keyof Campus]: Rule<keyof Campus[Path][number] & string> } =
+  {
+    sites: { unique: ['slug'] },
+    people: { unique: ['email'], inOrder: ['createdAt', 'disabledAt'] },
+    courses: offer,
+    files: {},
+    digitalProducts: offer,
+    consultingServices: offer,
+    events: offer,
+    orders: { unique: ['site', 'number'], inOrder: ['placedAt', 'refundedAt'] },
+    coursePurchases: { unique: ['person', 'course'], inOrder: ['purchasedAt', 'expiresAt'] },
+    digitalProductPurchases: { unique: ['person', 'digitalProduct'] },
+    consultingServicePurchases: {},
+    eventRegistrations: { unique: ['person', 'event'], inOrder: ['registeredAt', 'cancelledAt'] },
+    watchPositions: { unique: ['person', 'lecture'] },
+    posts: { inOrder: ['createdAt', 'publishedAt'] },
+    notifications: { inOrder: ['createdAt', 'readAt'] },
+    notificationSubscriptions: { unique: ['person', 'site', 'topic', 'channel'] },
+    applications: {},
+  }
 
 /** The field in which a row of a list of plain texts has its text. */
 const TEXT = ''
@@ -88,6 +94,7 @@ function* listsOf(campus: Campus): Generator<List> {
     rows: list.map((text) => ({ [TEXT]: text })),
     rule: { unique: [TEXT] },
   })
+  yield { path: 'sections', rows: campus.courses.flatMap(({ sections }) => sections), rule: {} }
   yield { path: 'lectures', rows: campus.courses.flatMap(({ lectures }) => lectures), rule: {} }
   for (const [at, { features }] of campus.sites.entries()) {
     yield { path: `sites[${at}].features`, rows: features, rule: { unique: ['feature'] } }

@@ -26,15 +26,22 @@ export function campusRows(campus: Campus, { nowMs, passwordHashes }: Loading) {
     site_feature: campus.sites.flatMap(({ id, features }) =>
       features.map((feature) => columns({ site: id, ...feature })),
     ),
-    person: campus.people.map(({ password, ...person }) => ({
+    person: campus.people.map(({ password, passwordHash, ...person }) => ({
       ...columns(person),
       email_canonical: canonicalEmail(person.email),
-      password_hash: passwordHashes.get(person.id) ?? null,
+      password_hash: passwordHashes.get(person.id) ?? passwordHash,
     })),
     site_role: campus.people.flatMap(({ id, roles }) =>
       roles.map((role) => columns({ person: id, ...role })),
     ),
     course: campus.courses.map(columns),
+    section: campus.courses.flatMap(({ id, sections, createdAt }) =>
+      sections.map((section, index) => ({
+        ...columns({ ...section, createdAt }),
+        course_id: id,
+        position: index + 1,
+      })),
+    ),
     lecture: campus.courses.flatMap(({ id, lectures }) =>
       lectures.map((lecture, index) => ({
         ...columns(lecture),
@@ -46,17 +53,24 @@ export function campusRows(campus: Campus, { nowMs, passwordHashes }: Loading) {
       lecturers.map((lecturer) => ({ course_id: id, person_id: lecturer })),
     ),
     watch_position: campus.watchPositions.map(columns),
+    stored_file: campus.files.map(columns),
     digital_product: campus.digitalProducts.map(columns),
     consulting_service: campus.consultingServices.map(columns),
-    event: campus.events.map(({ durationMinutes, ...event }) => {
+    event: campus.events.map(({ durationMinutes, endsAt, ...event }) => {
       const row = columns(event)
-      return { ...row, ends_at: row.starts_at + durationMinutes * 60_000 }
+      const { ends_at } = columns({ endsAt })
+      return { ...row, ends_at: ends_at ?? row.starts_at + (durationMinutes ?? 0) * 60_000 }
     }),
     customer_order: campus.orders.map(columns),
     course_purchase: campus.coursePurchases.map(columns),
     digital_product_purchase: campus.digitalProductPurchases.map(columns),
     consulting_service_purchase: campus.consultingServicePurchases.map(columns),
     event_registration: campus.eventRegistrations.map(columns),
+    post: campus.posts.map((post) => {
+      const row = columns(post)
+      // What was published is in the inboxes, which are imported too.
+      return { ...row, delivered_at: row.published_at }
+    }),
     notification: campus.notifications.map(columns),
     notification_subscription: campus.notificationSubscriptions.map(columns),
     ...applicationRows(campus, columns),
@@ -65,7 +79,7 @@ export function campusRows(campus: Campus, { nowMs, passwordHashes }: Loading) {
 
 function applicationRows({ applications }: Campus, columns: ReturnType<typeof columnsAt>) {
   return {
-    oauth_application: applications.map(({ secret, ...row }) => ({
+    oauth_application: applications.map(({ secret, secrets, ...row }) => ({
       ...columns(row),
       disabled_at: null,
       deleted_at: null,
@@ -79,17 +93,12 @@ function applicationRows({ applications }: Campus, columns: ReturnType<typeof co
     oauth_application_scope: applications.flatMap((row) =>
       row.scopes.map((scope) => ({ client_id: row.clientId, scope })),
     ),
-    client_secret: applications.flatMap(({ clientId, secret, createdAt }) =>
-      secret === null
-        ? []
-        : {
-            id: `sec_${clientId}`,
-            ...columns({ clientId, createdAt }),
-            digest: digestSecret(secret),
-            hint: hintOf(secret),
-            expires_at: null,
-          },
-    ),
+    client_secret: applications.flatMap(({ clientId, secret, secrets, createdAt }) => {
+      const kept = secrets.map((row) => columns({ clientId, ...row }))
+      if (secret === null) return kept
+      const made = { id: `sec_${clientId}`, ...columns({ clientId, createdAt }), expires_at: null }
+      return [...kept, { ...made, digest: digestSecret(secret), hint: hintOf(secret) }]
+    }),
   }
 }
 
@@ -124,7 +133,8 @@ function columnsAt(nowMs: number) {
   }
 }
 
-function columnOf(field: string): string {
+/** The column that a field of a row becomes. */
+export function columnOf(field: string): string {
   const column = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
   return references.some((name) => name === field) ? `${column}_id` : column
 }

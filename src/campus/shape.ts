@@ -39,6 +39,11 @@ const site = z.strictObject({
   id: id('sit'),
   slug,
   name: text(120),
+  description: optional(text(2000)),
+  contactEmail: optional(z.email().max(254)),
+  address: optional(url),
+  timeZone: optional(text(60)),
+  language: optional(text(35)),
   createdAt: time,
   features: list(z.strictObject({ feature: word, enabledAt: time }), 20),
 })
@@ -55,6 +60,10 @@ const person = z.strictObject({
   name: text(120),
   picture: optional(url),
   password: optional(z.string().min(8).max(128)),
+  /** As an export writes it, so that nobody needs a new one after a move. */
+  passwordHash: optional(
+    z.string().regex(/^\$argon2id\$[\w$=,+/]{20,300}$/, 'must be an Argon2id hash'),
+  ),
   createdAt: time,
   disabledAt: optional(time),
   roles: list(role, 1000),
@@ -70,8 +79,11 @@ const offer = {
   createdAt: time,
 }
 
+const section = z.strictObject({ id: id('sec'), title: text(200) })
+
 const lecture = z.strictObject({
   id: id('lec'),
+  section: optional(id('sec')),
   title: text(200),
   durationSeconds: count(86_400),
 })
@@ -79,11 +91,30 @@ const lecture = z.strictObject({
 const course = z.strictObject({
   id: id('crs'),
   ...offer,
+  archivedAt: optional(time),
   lecturers: list(id('per'), 50),
+  sections: list(section, 200),
   lectures: list(lecture, 1000),
 })
 
-const digitalProduct = z.strictObject({ id: id('dig'), ...offer, fileName: text(200) })
+const storedFile = z.strictObject({
+  id: id('fil'),
+  site: id('sit'),
+  name: text(200),
+  mediaType: text(100),
+  sizeBytes: count(Number.MAX_SAFE_INTEGER),
+  sha256: z.string().regex(/^[\w-]{43,64}$/, 'must be a digest'),
+  createdBy: optional(id('per')),
+  createdAt: time,
+})
+
+const digitalProduct = z.strictObject({
+  id: id('dig'),
+  ...offer,
+  archivedAt: optional(time),
+  fileName: text(200),
+  file: optional(id('fil')),
+})
 
 const consultingService = z.strictObject({
   id: id('con'),
@@ -91,13 +122,20 @@ const consultingService = z.strictObject({
   durationMinutes: count(1440),
 })
 
-const event = z.strictObject({
-  id: id('evt'),
-  ...offer,
-  location: optional(text(200)),
-  startsAt: time,
-  durationMinutes: count(44_640),
-})
+const event = z
+  .strictObject({
+    id: id('evt'),
+    ...offer,
+    archivedAt: optional(time),
+    location: optional(text(200)),
+    startsAt: time,
+    durationMinutes: optional(count(44_640)),
+    endsAt: optional(time),
+  })
+  .refine(({ durationMinutes, endsAt }) => (durationMinutes === null) !== (endsAt === null), {
+    path: ['endsAt'],
+    message: 'or durationMinutes is needed, and only one of them',
+  })
 
 const order = z.strictObject({
   id: id('ord'),
@@ -145,10 +183,24 @@ const watchPosition = z.strictObject({
   watchedAt: time,
 })
 
+const post = z.strictObject({
+  id: id('pst'),
+  site: id('sit'),
+  topic: word,
+  title: text(200),
+  body: text(4000),
+  link: optional(url),
+  createdBy: optional(id('per')),
+  createdAt: time,
+  updatedAt: time,
+  publishedAt: optional(time),
+})
+
 const notification = z.strictObject({
   id: id('not'),
   person: id('per'),
   site: id('sit'),
+  post: optional(id('pst')),
   topic: word,
   title: text(200),
   body: text(4000),
@@ -166,6 +218,14 @@ const notificationSubscription = z.strictObject({
   enabledAt: optional(time),
 })
 
+const secretDigest = z.strictObject({
+  id: text(120),
+  digest: text(120),
+  hint: text(20),
+  createdAt: time,
+  expiresAt: optional(time),
+})
+
 const application = z
   .strictObject({
     clientId,
@@ -181,6 +241,8 @@ const application = z
     secret: optional(
       z.string().regex(/^[A-Za-z0-9_-]{43,128}$/, 'must be 43 to 128 of A-Za-z0-9_-'),
     ),
+    /** As an export writes them. */
+    secrets: list(secretDigest, 2),
     createdBy: optional(id('per')),
     createdAt: time,
   })
@@ -188,7 +250,7 @@ const application = z
     const must = (holds: boolean, field: keyof typeof row, message: string) => {
       if (!holds) context.addIssue({ code: 'custom', path: [field], message })
     }
-    const { redirectUris, scopes, secret } = row
+    const { redirectUris, scopes, secret, secrets } = row
     const isSite = row.kind === 'site'
     const isConfidential = row.authMethod === 'client_secret_post'
     must(isSite === (row.site !== null), 'site', 'belongs to kind "site", and only there')
@@ -196,7 +258,7 @@ const application = z
     must(isSite === scopes.length > 0, 'scopes', 'belong to kind "site", and only there')
     must(isSite || isConfidential, 'authMethod', 'of a resource server is client_secret_post')
     must(
-      isConfidential === (secret !== null),
+      isConfidential === (secret !== null || secrets.length > 0),
       'secret',
       'belongs to client_secret_post, only there',
     )
@@ -205,11 +267,12 @@ const application = z
     }
   })
 
-/** Every list of a campus; one that is absent is empty. */
-export const campus = z.strictObject({
+/** Every list of a campus, parents before their children; one that is absent is empty. */
+export const lists = {
   sites: list(site, 1000),
   people: list(person, 100_000),
   courses: list(course, 10_000),
+  files: list(storedFile, 100_000),
   digitalProducts: list(digitalProduct, 10_000),
   consultingServices: list(consultingService, 10_000),
   events: list(event, 10_000),
@@ -219,10 +282,13 @@ export const campus = z.strictObject({
   consultingServicePurchases: list(consultingServicePurchase, 500_000),
   eventRegistrations: list(eventRegistration, 500_000),
   watchPositions: list(watchPosition, 500_000),
+  posts: list(post, 100_000),
   notifications: list(notification, 500_000),
   notificationSubscriptions: list(notificationSubscription, 500_000),
   applications: list(application, 1000),
-})
+}
+
+export const campus = z.strictObject(lists)
 
 export type Campus = z.infer<typeof campus>
 

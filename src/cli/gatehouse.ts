@@ -6,6 +6,7 @@ import { type Config, readConfig } from '../config/config.ts'
 import { renderExampleEnv } from '../config/environment.ts'
 import { CommandRefused } from './command.ts'
 import { diagnose } from './doctor-command.ts'
+import { exportCampus } from './export-command.ts'
 import { importCampus } from './import-command.ts'
 import { listSigningKeys, rotateSigningKeys } from './keys-command.ts'
 
@@ -16,8 +17,11 @@ It works on the database that the environment names (DATA_DIR or DATABASE_URL), 
   keys list             signing keys: which one signs, which come next, which have retired
   keys rotate           lets the next key sign; running processes follow within seconds
     --force             although the next key was published only just now (a key has leaked)
-  import <folder>       loads sites, people, courses, purchases and OAuth applications from the
-                        .json files of a folder (config/demo shows the format), all or nothing
+  import <path>         makes the database be as the records of a file say, beside a running service
+                        too: NDJSON, a folder of it, - for standard input, or .json files as in
+                        config/demo. Broken off, it goes on where it was when it is started again
+  export <folder>       writes all sites, people, courses, purchases and OAuth applications as NDJSON,
+                        as import takes them, digests of passwords included
   doctor                checks configuration, storage, keys and clock, and says what is wrong
   example-env           prints every environment variable with its default and its meaning
   help                  this text
@@ -56,9 +60,10 @@ const commands: Readonly<Record<string, Command>> = {
 }
 
 function commandOf(words: readonly string[]): Command | undefined {
-  const [first, folder] = words
-  if (first === 'import' && folder !== undefined && words.length === 2) {
-    return async () => await importCampus(read(), folder)
+  const [first, path] = words
+  if (path !== undefined && words.length === 2) {
+    if (first === 'import') return async () => await importCampus(read(), path)
+    if (first === 'export') return async () => await exportCampus(read(), path)
   }
   const name = words.join(' ')
   return Object.hasOwn(commands, name) ? commands[name] : undefined

@@ -1,0 +1,236 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { expect } from 'chai'
+
+import { exportKind } from '../src/bulk/export.ts'
+import { type ImportReport, importLines } from '../src/bulk/import.ts'
+import { kindNames } from '../src/bulk/kinds.ts'
+import { openSources } from '../src/bulk/sources.ts'
+import type { Database } from '../src/store/database.ts'
+import { withDatabases } from './support/database.ts'
+import { configFolder } from './support/gatehouse.ts'
+import { temporaryFolder } from './support/process.ts'
+
+const NOW_MS = Date.UTC(2026, 2, 10, 12, 30)
+const demoFolder = join(configFolder, 'demo')
+
+async function bring(database: Database, path: string): Promise<ImportReport> {
+  return await importLines({
+    database,
+    sources: await openSources(path),
+    // Hashing in earnest has tests of its own, and takes long on purpose.
+    hashPassword: async () =>
+      `$argon2id$v=19$m=19456,t=2,p=1$${'c2FsdA'.repeat(4)}$${'aGFzaA'.repeat(7)}`,
+    now: () => NOW_MS,
+    onProgress: () => {},
+  })
+}
+
+function linesFile(records: readonly object[]): string {
+  const path = join(temporaryFolder(), 'records.ndjson')
+  writeFileSync(path, records.map((record) => `${JSON.stringify(record)}\n`).join(''))
+  return path
+}
+
+async function exported(database: Database): Promise<Record<string, unknown>[]> {
+  const records: Record<string, unknown>[] = []
+  for (const type of kindNames) {
+    for await (const record of exportKind(database, type)) records.push(record)
+  }
+  return records
+}
+
+const site = { type: 'site', id: 'sit_pottery', slug: 'pottery', name: 'Pottery', createdAt: 'now' }
+const person = (id: string, more: object = {}) => ({
+  ...{
+    type: 'person',
+    id: `per_${id}`,
+    email: `${id}@pottery.example`,
+    name: id,
+    createdAt: 'now',
+  },
+  ...more,
+})
+const course = (id: string, more: object = {}) => ({
+  ...{ type: 'course', id: `crs_${id}`, site: 'sit_pottery', slug: id, title: id, summary: id },
+  ...{ createdAt: 'now', ...more },
+})
+
+withDatabases('import and export', (open) => {
+  it('gives back what it took: a campus that was exported and imported elsewhere is the same', async () => {
+    await using one = await open()
+    await using other = await open()
+    const first = await bring(one, demoFolder)
+    expect([first.refused, first.leftOut]).to.deep.equal([[], 0])
+    expect(first.written).to.include({ site: 2, person: 8 })
+    const records = await exported(one)
+    expect(new Set(records.map(({ type }) => type)).size).to.be.above(12)
+    const second = await bring(other, linesFile(records))
+    expect(second.refused).to.deep.equal([])
+    expect(await exported(other)).to.deep.equal(records)
+  })
+
+  it('changes nothing the second time, and lets no trigger run', async () => {
+    await using database = await open()
+    await bring(database, demoFolder)
+    const before = await exported(database)
+    const versions = () => database.kysely.selectFrom('client_version').selectAll().execute()
+    const counted = await versions()
+    const again = await bring(database, linesFile(before))
+    expect(again.refused).to.deep.equal([])
+    expect(await exported(database)).to.deep.equal(before)
+    expect(await versions()).to.deep.equal(counted)
+  })
+
+  it('changes what a line has, leaves what it has not, and replaces a list that it has', async () => {
+    await using database = await open()
+    const roles = ['student', 'lecturer'].map((role) => ({
+      ...{ site: 'sit_pottery', role, grantedAt: '2026-01-01T00:00:00Z' },
+    }))
+    const lectures = ['a', 'b', 'c'].map((id) => ({
+      id: `lec_${id}`,
+      title: id,
+      durationSeconds: 9,
+    }))
+    await bring(
+      database,
+      linesFile([
+        site,
+        person('ada', { picture: 'https://pottery.example/ada.png', roles }),
+        course('wheel', { lectures, publishedAt: '2026-01-01T00:00:00Z' }),
+      ]),
+    )
+    const [a, b, c] = lectures
+    const report = await bring(
+      database,
+      linesFile([
+        person('ada', { name: 'Ada', roles: roles.slice(0, 1) }),
+        course('wheel', { title: 'The Wheel', lectures: [c, { ...a, title: 'A' }] }),
+      ]),
+    )
+    expect(report.refused).to.deep.equal([])
+    const records = await exported(database)
+    expect(records.find(({ type }) => type === 'person')).to.deep.include({
+      ...{ name: 'Ada', picture: 'https://pottery.example/ada.png' },
+      roles: [{ ...roles[0], grantedAt: '2026-01-01T00:00:00.000Z' }],
+    })
+    expect(records.find(({ type }) => type === 'course')).to.deep.include({
+      ...{ title: 'The Wheel', publishedAt: '2026-01-01T00:00:00.000Z' },
+      lectures: [
+        { section: null, ...c },
+        { section: null, ...a, title: 'A' },
+      ],
+    })
+    expect(b?.id).to.equal('lec_b')
+  })
+
+  it('removes what a line says is gone, and nothing that people are', async () => {
+    await using database = await open()
+    const purchase = {
+      ...{ type: 'coursePurchase', id: 'pur_1', person: 'per_ada', course: 'crs_wheel' },
+      ...{ purchasedAt: 'now', expiresAt: null },
+    }
+    await bring(database, linesFile([site, person('ada'), course('wheel'), purchase]))
+    const gone = { type: 'coursePurchase', id: 'pur_1', deleted: true }
+    expect((await bring(database, linesFile([gone]))).written).to.deep.equal({ coursePurchase: 1 })
+    const left = await database.kysely.selectFrom('course_purchase').selectAll().execute()
+    expect(left).to.deep.equal([])
+    const report = await bring(
+      database,
+      linesFile([{ type: 'person', id: 'per_ada', deleted: true }]),
+    )
+    expect(report.refused[0]?.problem).to.equal('deleted: a person cannot be deleted by an import')
+  })
+
+  it('says of each line what is wrong, writes nothing of its batch, and goes on', async () => {
+    await using database = await open()
+    const many = Array.from({ length: 1000 }, (_, index) => person(`p${index}`))
+    const purchase = (id: string, more: object) => ({
+      ...{ type: 'coursePurchase', id, person: 'per_ada', course: 'crs_wheel' },
+      ...{ purchasedAt: 'now', expiresAt: null, ...more },
+    })
+    const path = linesFile([
+      ...[site, person('ada'), course('wheel'), ...many.slice(3)],
+      { type: 'vase' },
+      { ...person('bob'), email: 'nowhere' },
+      ...many.slice(0, 1),
+    ])
+    const first = await bring(database, path)
+    expect(first.refused.map(({ line, problem }) => [line, problem.split(':')[0]])).to.deep.equal([
+      [1001, 'type'],
+      [1002, 'email'],
+    ])
+    expect(first.leftOut).to.equal(1)
+    expect(first.written).to.deep.equal({ site: 1, person: 998, course: 1 })
+
+    const second = await bring(
+      database,
+      linesFile([
+        purchase('pur_good', {}),
+        purchase('pur_nobody', { person: 'per_nobody' }),
+        purchase('pur_twice', { course: 'crs_nothing' }),
+        person('eve', { email: 'ADA@pottery.example' }),
+      ]),
+    )
+    expect(second.refused.map(({ problem }) => problem)).to.deep.equal([
+      'person: no person has the id per_nobody',
+      'course: no course has the id crs_nothing',
+      'another record has the same email canonical',
+    ])
+    expect([second.leftOut, second.written]).to.deep.equal([1, {}])
+  })
+
+  it('refuses a purchase that names the order of another person', async () => {
+    await using database = await open()
+    await bring(database, linesFile([site, person('ada'), person('bob'), course('wheel')]))
+    const order = {
+      ...{ type: 'order', id: 'ord_1', site: 'sit_pottery', person: 'per_bob', number: '1' },
+      ...{ totalCents: 1, currency: 'EUR', placedAt: 'now' },
+    }
+    const purchase = {
+      ...{ type: 'coursePurchase', id: 'pur_1', person: 'per_ada', course: 'crs_wheel' },
+      ...{ order: 'ord_1', purchasedAt: 'now', expiresAt: null },
+    }
+    const { refused } = await bring(database, linesFile([order, purchase]))
+    expect(refused.map(({ line, problem }) => [line, problem.slice(0, 5)])).to.include.deep.members(
+      [[2, 'order']],
+    )
+  })
+
+  it('goes on where it was broken off, and begins anew when all was written', async () => {
+    await using database = await open()
+    const people = Array.from({ length: 3000 }, (_, index) => person(`p${index}`))
+    const path = linesFile(people)
+    const sources = await openSources(path)
+    const broken = importLines({
+      ...{ database, sources, hashPassword: async () => '', now: () => NOW_MS },
+      onProgress: (_source, lines) => {
+        if (lines > 0) throw new Error('the power went')
+      },
+    })
+    expect(await broken.then(String, String)).to.include('the power went')
+    const rest = await bring(database, path)
+    expect(rest.skipped).to.be.above(0)
+    expect(rest.skipped + (rest.written.person ?? 0)).to.equal(3000)
+    expect((await bring(database, path)).skipped).to.equal(0)
+  })
+
+  it('reads the files of a folder by name', async () => {
+    await using database = await open()
+    const folder = temporaryFolder()
+    const file = (name: string, records: readonly object[]) =>
+      writeFileSync(join(folder, name), records.map((record) => JSON.stringify(record)).join('\n'))
+    file('2-courses.ndjson', [course('wheel')])
+    file('1-sites.ndjson', [site])
+    expect((await bring(database, folder)).written).to.deep.equal({ site: 1, course: 1 })
+  })
+})
+
+describe('docs/operations.md', () => {
+  it('names every kind of record, in the order in which they name one another', () => {
+    const text = readFileSync(join(import.meta.dirname, '../docs/operations.md'), 'utf8')
+    const [, list = ''] = /The kinds, in the order[^:]*: ([^.]*)\./.exec(text) ?? []
+    expect([...list.matchAll(/`(\w+)`/g)].map(([, name]) => name)).to.deep.equal(kindNames)
+  })
+})
