@@ -1,0 +1,335 @@
+import { expect } from 'chai'
+import {
+  type GraphQLNamedType,
+  getNamedType,
+  isEnumType,
+  isInputObjectType,
+  isNonNullType,
+  isObjectType,
+  isSpecifiedScalarType,
+} from 'graphql'
+import { auditServer } from 'graphql-http'
+
+import { scopesOfField } from '../src/admin-api/needed-scopes.ts'
+import { makeAdminSchema, schemaText } from '../src/admin-api/schema.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../src/graphql/page-arguments.ts'
+import { paths } from '../src/http/paths.ts'
+import { scopeNames } from '../src/scopes/catalogue.ts'
+import { type Operator, startOperator } from './support/admin-api.ts'
+import { amir, type RunningService, startService } from './support/gatehouse.ts'
+import { exampleOf, operationsOf, slotsOf } from './support/schema-walk.ts'
+import { forEachDatabase } from './support/storages.ts'
+
+const schema = makeAdminSchema()
+const operations = operationsOf(schema)
+const everyScope = scopeNames('operator')
+
+const ownTypes: GraphQLNamedType[] = Object.values(schema.getTypeMap()).filter(
+  (type) => !type.name.startsWith('__') && !isSpecifiedScalarType(type),
+)
+const fields = ownTypes.filter(isObjectType).flatMap((type) =>
+  Object.values(type.getFields()).map((field) => ({
+    ...field,
+    at: `${type.name}.${field.name}`,
+  })),
+)
+const inputs = ownTypes.filter(isInputObjectType).flatMap((type) =>
+  Object.values(type.getFields()).map((field) => ({
+    ...field,
+    at: `${type.name}.${field.name}`,
+  })),
+)
+
+/** What a platform serves itself, behind a mapping of `config/service.json` (docs/operations.md). */
+const servedByThePlatform = [
+  'membership_plans',
+  'coupons',
+  'subscriptions',
+  'comments',
+  'forms',
+  'pages',
+]
+
+describe('the schema of the Admin API', () => {
+  it('opens an operation by every operator scope that is not the platform’s own', () => {
+    const opened = new Set(fields.flatMap((field) => scopesOfField(field)))
+    const expected = everyScope.filter(
+      (scope) => !servedByThePlatform.includes(scope.replace(/:.*/, '')),
+    )
+    expect([...opened].sort()).to.deep.equal(expected.sort())
+  })
+
+  it('names a scope of the catalogue for each of its operations, a write scope for each change', () => {
+    for (const { kind, field } of operations) {
+      const needed = scopesOfField(field)
+      expect(needed, field.name).to.not.deep.equal([])
+      expect(everyScope, field.name).to.include.members([...needed])
+      if (kind === 'mutation') {
+        expect(
+          needed.some((scope) => scope.endsWith(':write')),
+          field.name,
+        ).to.equal(true)
+      }
+    }
+  })
+
+  it('describes every type, field, argument and value', () => {
+    const silent = [
+      ...ownTypes.filter(({ description }) => !description).map(({ name }) => name),
+      ...[...fields, ...inputs].filter(({ description }) => !description).map(({ at }) => at),
+      ...fields.flatMap(({ at, args }) =>
+        args.filter(({ description }) => !description).map(({ name }) => `${at}(${name})`),
+      ),
+      ...ownTypes
+        .filter(isEnumType)
+        .flatMap((type) => type.getValues().filter(({ description }) => !description)),
+    ]
+    expect(silent).to.deep.equal([])
+  })
+
+  it('says of every field that may be null when it is', () => {
+    const unexplained = fields.filter(
+      ({ type, description }) => !isNonNullType(type) && !/\bnull\b/i.test(description ?? ''),
+    )
+    expect(unexplained.map(({ at }) => at)).to.deep.equal([])
+  })
+
+  it('gives every connection first and after, and the four parts of a page [design 21]', () => {
+    const connections = fields.filter(({ type }) => /Connection!?$/.test(String(type)))
+    expect(connections.length).to.be.above(0)
+    for (const { at, args, type } of connections) {
+      const first = args.find(({ name }) => name === 'first')
+      expect(first?.defaultValue, at).to.equal(PAGE_SIZE_DEFAULT)
+      expect(first?.description, at).to.include(`from 1 to ${PAGE_SIZE_MAX}`)
+      expect(
+        args.map(({ name }) => name),
+        at,
+      ).to.include('after')
+      const page = getNamedType(type)
+      expect(isObjectType(page) && Object.keys(page.getFields()), at).to.have.members([
+        ...['nodes', 'edges', 'pageInfo', 'totalCount'],
+      ])
+    }
+  })
+
+  it('takes no site as an argument', () => {
+    const given = [...fields.flatMap(({ args }) => args), ...inputs].map(({ name }) => name)
+    expect(given.filter((name) => /site|school/i.test(name))).to.deep.equal([])
+  })
+})
+
+describe('the Admin API over HTTP', () => {
+  let running: RunningService
+  let operator: Operator
+  before(async () => {
+    running = await startService()
+    operator = await startOperator(running)
+  })
+  after(async () => await running?.[Symbol.asyncDispose]())
+
+  it('publishes its schema as it stands', async () => {
+    const response = await fetch(running.url + paths.adminSchema)
+    expect(await response.text()).to.equal(schemaText)
+  })
+
+  it('passes every audit of GraphQL over HTTP: no MUST and no SHOULD fails [design 21]', async () => {
+    const results = await auditServer({
+      url: running.url + paths.adminGraphql,
+      fetchFn: async (url: string, init?: RequestInit) => {
+        const headers = new Headers(init?.headers)
+        headers.set('authorization', `Bearer ${operator.token}`)
+        return await fetch(url, { ...init, headers })
+      },
+    })
+    expect(results).to.have.length.above(50)
+    const failed = results.filter(
+      ({ status, name }) => status === 'error' || (status === 'warn' && /SHOULD|MUST/.test(name)),
+    )
+    expect(failed.map(({ id, name }) => `${id} ${name}`)).to.deep.equal([])
+  })
+
+  it('reads no cookie', async () => {
+    const response = await fetch(running.url + paths.adminGraphql, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', cookie: `token=${operator.token}` },
+      body: JSON.stringify({ query: '{ site { id } }' }),
+    })
+    expect(response.status).to.equal(401)
+  })
+
+  it('needs the scopes of all fields of a document, and names them', async () => {
+    const reader = await startOperator(running, {
+      scopes: everyScope.filter((name) => name === 'courses:read'),
+    })
+    const { status, body, headers } = await reader.ask(
+      '{ courses { nodes { id lectures { id } } } site { id } }',
+    )
+    expect([status, body.error]).to.deep.equal([403, 'insufficient_scope'])
+    expect(headers.get('www-authenticate')).to.include(
+      'scope="courses:read curriculum:read school:read"',
+    )
+  })
+
+  for (const { kind, field } of operations) {
+    it(`${kind} ${field.name} is refused without its scope, before anything runs`, async () => {
+      const needed = scopesOfField(field)
+      const without = await limited(running, needed)
+      const { query, variables } = exampleOf({ kind, field }, new Map())
+      const { status, body, headers } = await without.ask(query, variables)
+      expect([status, body.error], JSON.stringify(body)).to.deep.equal([403, 'insufficient_scope'])
+      for (const scope of needed) expect(headers.get('www-authenticate')).to.include(scope)
+    })
+  }
+
+  it('ends with the role of the person', async () => {
+    const { kysely } = running.service.stores.database
+    const own = kysely.deleteFrom('site_role').where('person_id', '=', 'per_amir')
+    const person = { ...amir, site: 'sit_northlight' }
+    const other = await startOperator(running, { person })
+    expect((await other.ask('{ site { id } }')).status).to.equal(200)
+    await own.where('site_id', '=', 'sit_northlight').execute()
+    for (const operation of operations) {
+      const { query, variables } = exampleOf(operation, new Map())
+      expect((await other.ask(query, variables)).status, operation.field.name).to.equal(401)
+    }
+  })
+})
+
+const withoutScopes = new WeakMap<RunningService, Map<string, Promise<Operator>>>()
+
+/** An operator with every scope but some. */
+async function limited(running: RunningService, missing: readonly string[]): Promise<Operator> {
+  const known = withoutScopes.get(running) ?? new Map<string, Promise<Operator>>()
+  withoutScopes.set(running, known)
+  const key = missing.join(' ')
+  const scopes = everyScope.filter((scope) => !missing.includes(scope))
+  const found = known.get(key) ?? startOperator(running, { scopes })
+  known.set(key, found)
+  return await found
+}
+
+forEachDatabase('what another site has', (start) => {
+  let running: RunningService
+  let operator: Operator
+  let neighbour: Operator
+  before(async () => {
+    running = await start()
+    operator = await startOperator(running)
+    neighbour = await startOperator(running, { person: { ...amir, site: 'sit_open_kitchen' } })
+  })
+  after(async () => await running?.[Symbol.asyncDispose]())
+
+  it('is neither told nor changed, by any id that any operation takes', async () => {
+    const { kysely } = running.service.stores.database
+    const before = await kitchenRows(running)
+    // One id of each kind is enough, and there are many operations.
+    const kinds = Map.groupBy(before.flatMap((row) => Object.values(row)).filter(isId), (id) =>
+      id.slice(0, 3),
+    )
+    const ids = [...kinds.values()].flatMap(([id]) => id ?? [])
+    const tried = operations.flatMap((operation) =>
+      slotsOf(operation)
+        .filter(({ type }) => type === 'ID')
+        .map((slot) => ({ operation, slot })),
+    )
+    expect(tried.length).to.be.above(5)
+    for (const { operation, slot } of tried) {
+      for (const id of ids) {
+        const { query, variables } = exampleOf(operation, new Map([[slot.path.join('.'), id]]))
+        const { body } = await operator.ask(query, variables)
+        const told = JSON.stringify({ ...body, data: withoutIds(body.data ?? null, id) })
+        const others = ids.filter((other) => other !== id && told.includes(`"${other}"`))
+        expect(
+          others,
+          `${operation.field.name}(${slot.path.join('.')}: ${id}): ${told}`,
+        ).to.deep.equal([])
+      }
+    }
+    expect(await kitchenRows(running)).to.deep.equal(before)
+    expect(
+      await kysely
+        .selectFrom('audit_event')
+        .selectAll()
+        .where('site_id', '=', 'sit_open_kitchen')
+        .execute(),
+    ).to.deep.equal([])
+  })
+
+  it('is not shown by a cursor of one of its lists', async () => {
+    const lists = operations.filter((operation) =>
+      slotsOf(operation).some(({ path }) => path.join('.') === 'after'),
+    )
+    expect(lists.length).to.be.above(0)
+    for (const { field } of lists) {
+      const query = `query ($after: String) { ${field.name}(first: 1, after: $after) { edges { cursor } pageInfo { endCursor } } }`
+      const theirs = (await neighbour.run(query))[field.name].pageInfo.endCursor
+      if (theirs === null) continue
+      expect(await operator.refused(query, { after: theirs }), field.name).to.deep.equal({
+        code: 'BAD_ARGUMENT',
+        argument: 'after',
+      })
+    }
+  })
+})
+
+/** Ids have a prefix of their kind. */
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && /^[a-z]{3}_\w+$/.test(value)
+}
+
+/** The data without the id that was asked with, which an answer may repeat. */
+function withoutIds(data: unknown, id: string): unknown {
+  return JSON.parse(JSON.stringify(data).replaceAll(`"${id}"`, '"asked"'))
+}
+
+/** All that belongs to the other site: its own rows, what it offers, and what was bought of it. */
+async function kitchenRows({ service }: RunningService): Promise<Record<string, unknown>[]> {
+  const { kysely } = service.stores.database
+  const site = 'sit_open_kitchen'
+  const ofSite = await Promise.all(
+    (
+      [
+        'course',
+        'digital_product',
+        'event',
+        'customer_order',
+        'post',
+        'stored_file',
+        'notification',
+      ] as const
+    ).map(
+      async (table) =>
+        await kysely
+          .selectFrom(table)
+          .selectAll()
+          .where('site_id', '=', site)
+          .orderBy('id')
+          .execute(),
+    ),
+  )
+  const lectures = await kysely
+    .selectFrom('lecture')
+    .selectAll()
+    .where('course_id', 'in', kysely.selectFrom('course').select('id').where('site_id', '=', site))
+    .orderBy('id')
+    .execute()
+  const purchases = await kysely
+    .selectFrom('course_purchase')
+    .selectAll()
+    .where('course_id', 'in', kysely.selectFrom('course').select('id').where('site_id', '=', site))
+    .orderBy('id')
+    .execute()
+  const roles = await kysely
+    .selectFrom('site_role')
+    .selectAll()
+    .where('site_id', '=', site)
+    // Who belongs to both sites is known at both.
+    .where(
+      'person_id',
+      'not in',
+      kysely.selectFrom('site_role').select('person_id').where('site_id', '<>', site),
+    )
+    .orderBy('person_id')
+    .execute()
+  return [...ofSite.flat(), ...lectures, ...purchases, ...roles].map((row) => ({ ...row }))
+}

@@ -1,0 +1,116 @@
+import {
+  type GraphQLArgument,
+  type GraphQLField,
+  type GraphQLInputField,
+  type GraphQLInputType,
+  type GraphQLOutputType,
+  type GraphQLSchema,
+  getNamedType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+} from 'graphql'
+
+/** An operation of a schema: one field of the root. */
+export interface RootOperation {
+  readonly kind: 'query' | 'mutation'
+  readonly field: GraphQLField<unknown, unknown>
+}
+
+/** Every operation of a schema. */
+export function operationsOf(schema: GraphQLSchema): RootOperation[] {
+  const fields = (kind: RootOperation['kind']) =>
+    Object.values(schema.getRootType(kind as never)?.getFields() ?? {}).map((field) => ({
+      kind,
+      field,
+    }))
+  return [...fields('query'), ...fields('mutation')]
+}
+
+/** A place in an operation's arguments where a value stands: `input.id`, `after`. */
+export interface Slot {
+  readonly path: readonly string[]
+  readonly type: string
+}
+
+/** Every place of an operation that takes an id, or a cursor. */
+export function slotsOf({ field }: RootOperation): Slot[] {
+  const within = (
+    { name, type }: GraphQLArgument | GraphQLInputField,
+    path: readonly string[],
+  ): Slot[] => {
+    const named = getNamedType(type)
+    const here = [...path, name]
+    if (!isInputObjectType(named)) return [{ path: here, type: named.name }]
+    return Object.values(named.getFields()).flatMap((inner) => within(inner, here))
+  }
+  return field.args.flatMap((argument) => within(argument, []))
+}
+
+/** What an operation is asked with, beside a value for some of its places. */
+export function exampleOf(operation: RootOperation, given: ReadonlyMap<string, unknown>) {
+  const { kind, field } = operation
+  const variables = Object.fromEntries(
+    field.args
+      .map(({ name, type }) => [name, exampleValue(type, [name], given)] as const)
+      .filter(([, value]) => value !== undefined),
+  )
+  const declared = field.args.filter(({ name }) => name in variables)
+  const signature = declared.map(({ name, type }) => `$${name}: ${type}`).join(', ')
+  const passed = declared.map(({ name }) => `${name}: $${name}`).join(', ')
+  const selection = selectionOf(field.type, 3)
+  const query = `${kind}${signature && ` (${signature})`} { ${field.name}${passed && `(${passed})`} ${selection} }`
+  return { query, variables }
+}
+
+function exampleValue(
+  type: GraphQLInputType,
+  path: readonly string[],
+  given: ReadonlyMap<string, unknown>,
+): unknown {
+  const known = given.get(path.join('.'))
+  if (known !== undefined) return isListOf(type) ? [known] : known
+  if (!isNonNullType(type) && !reaches(given, path)) return undefined
+  const named = getNamedType(type)
+  if (isInputObjectType(named)) {
+    const fields = Object.values(named.getFields()).map(
+      ({ name, type: inner }) => [name, exampleValue(inner, [...path, name], given)] as const,
+    )
+    return Object.fromEntries(fields.filter(([, value]) => value !== undefined))
+  }
+  const value = isEnumType(named) ? named.getValues()[0]?.name : (examples[named.name] ?? null)
+  return isListOf(type) ? [value] : value
+}
+
+const isListOf = (type: GraphQLInputType): boolean =>
+  isListType(isNonNullType(type) ? type.ofType : type)
+
+/** Whether a value was given for something within. */
+function reaches(given: ReadonlyMap<string, unknown>, path: readonly string[]): boolean {
+  return [...given.keys()].some((other) => other.startsWith(`${path.join('.')}.`))
+}
+
+const examples: Readonly<Record<string, unknown>> = {
+  ID: 'nothing',
+  String: 'example',
+  Int: 1,
+  Float: 1,
+  Boolean: true,
+  DateTime: '2026-06-01T00:00:00Z',
+}
+
+/** All fields down to some depth, lists of nodes once and no edges. */
+function selectionOf(type: GraphQLOutputType, depth: number): string {
+  const named = getNamedType(type)
+  if (!isObjectType(named)) return ''
+  const fields = Object.values(named.getFields()).flatMap((field) => {
+    const isLeaf = !isObjectType(getNamedType(field.type))
+    if (field.name === 'edges' || field.args.some(({ type: needed }) => isNonNullType(needed)))
+      return []
+    if (!isLeaf && depth === 0) return []
+    return [`${field.name} ${selectionOf(field.type, depth - 1)}`]
+  })
+  return `{ __typename ${fields.join(' ')} }`
+}
