@@ -63,6 +63,7 @@ export function makeSurfaces(config: Config, parts: Parts) {
       cursors: keys.cursors,
       policy: service.mcp,
       executeMember: member.executeMember,
+      executeAdmin: admin.executeAdmin,
       read: (question) => question(parts.database),
       authGuide: discovery.authGuide,
       resourceMetadataUrl: discovery.metadataUrl('mcp'),

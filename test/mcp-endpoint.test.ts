@@ -578,7 +578,7 @@ function expectUnavailable({ status, headers, body }: Answer): void {
 describe('the handler behind the route', () => {
   it('asks for the scope again, so that no way around the route opens a tool', async () => {
     for (const era of eras) {
-      const exchange: Exchange = { caller: withoutScope }
+      const exchange: Exchange = { caller: withoutScope, requestId: 'test' }
       const { message, headers } = messageOf('tools/call', era, { name: 'get_viewer' })
       const body = JSON.stringify(message)
       const accept = 'application/json, text/event-stream'
@@ -616,6 +616,7 @@ function toolServer(onQuestion = () => {}) {
       return await new Promise<never>(() => {})
     },
     executeMember: async () => ({ data: { viewer: {} } }),
+    executeAdmin: async () => ({ data: {} }),
     cursors: makeCursors([Buffer.alloc(32)]),
     now: Date.now,
   })
@@ -637,7 +638,7 @@ describe('cancelling a call', () => {
         body: JSON.stringify(message),
         signal: hangUp.signal,
       })
-      const exchange: Exchange = { caller: undefined }
+      const exchange: Exchange = { caller: undefined, requestId: 'test' }
       const answering = tools.answer(request, message, exchange).then(
         ({ status }) => status,
         () => 'rejected',

@@ -1,5 +1,6 @@
 import type { SiteActor } from '../changes/change.ts'
 import { makeBatch } from '../graphql/batch.ts'
+import type { BearerToken } from '../resource-server/verdict.ts'
 import type { Cursors } from '../store/cursor.ts'
 import type { Database } from '../store/database.ts'
 
@@ -31,6 +32,15 @@ export type AdminContext = {
     findAll: (keys: readonly string[]) => Promise<Map<string, Value>>,
     key: string,
   ) => Promise<Value | undefined>
+}
+
+/** Who asks by a token, in a request. */
+export function adminCaller(
+  { siteId, personId, clientId }: BearerToken,
+  requestId: string,
+): AdminCaller {
+  if (siteId === undefined) throw new Error('a token without a site came through')
+  return { personId, siteId, clientId, requestId }
 }
 
 export type AdminResolver<Source, Arguments = object> = (

@@ -6,15 +6,10 @@ import { adminApiPage } from '../../views/admin-api.ts'
 import { graphqlEndpoint } from '../graphql/endpoint.ts'
 import { paths } from '../http/paths.ts'
 import { requestIdOf } from '../http/request-log.ts'
-import {
-  type BearerToken,
-  TOKEN_REFUSED,
-  type Verdict,
-  type VerifyBearer,
-} from '../resource-server/verdict.ts'
+import { TOKEN_REFUSED, type Verdict, type VerifyBearer } from '../resource-server/verdict.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import type { AdminApi } from './admin-api.ts'
-import type { AdminCaller } from './context.ts'
+import { adminCaller } from './context.ts'
 import { schemaText } from './schema.ts'
 
 export interface AdminApiRoutesDependencies {
@@ -49,12 +44,6 @@ export function adminApiRoutes(dependencies: AdminApiRoutesDependencies): Router
     admit: mustBeAtSite,
     callerOf: (token, ctx) => adminCaller(token, requestIdOf(ctx)),
   })
-}
-
-/** Who asks by a token, in a request. */
-function adminCaller({ siteId, personId, clientId }: BearerToken, requestId: string): AdminCaller {
-  if (siteId === undefined) throw new Error('a token without a site came through')
-  return { personId, siteId, clientId, requestId }
 }
 
 /** Operator scopes are never without a site; a token that has none can do nothing here. */

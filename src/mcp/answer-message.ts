@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
 
+import { requestIdOf } from '../http/request-log.ts'
 import type { BearerToken } from '../resource-server/verdict.ts'
 import { fetchRequest, type Message, sendFailure, sendResponse, sendText } from './message.ts'
 import type { Exchange } from './server.ts'
@@ -20,16 +21,17 @@ export function makeAnswerMessage(address: string, parts: ToolParts) {
     }
   })
   return async (ctx: Context, message: Message, caller: BearerToken | undefined): Promise<void> => {
+    const sender = { caller, requestId: requestIdOf(ctx) }
     const { readPlainRequest, answerPlain, tools } = await load()
     const plain = readPlainRequest(ctx.req.headers, message.value)
     if (plain) {
       try {
-        return sendText(ctx, await answerPlain(plain, caller))
+        return sendText(ctx, await answerPlain(plain, sender))
       } catch (failure) {
         return sendFailure(ctx, message, failure)
       }
     }
-    const exchange: Exchange = { caller }
+    const exchange: Exchange = { ...sender }
     const request = fetchRequest(ctx, address, message.text)
     const response = await settle(tools.answer(request, message.value, exchange), request)
     if (exchange.failure !== undefined) return sendFailure(ctx, message, exchange.failure)

@@ -1,10 +1,9 @@
 import {
-  buildSchema,
-  type DocumentNode,
   type FieldNode,
   type GraphQLNamedType,
   type GraphQLObjectType,
   type GraphQLOutputType,
+  type GraphQLSchema,
   getNamedType,
   getNullableType,
   isEnumType,
@@ -12,35 +11,47 @@ import {
   isNonNullType,
   isObjectType,
   Kind,
+  type OperationDefinitionNode,
   parse,
   type SelectionSetNode,
   validate,
 } from 'graphql'
 
-import { schemaText } from '../member-api/schema.ts'
-import { type JsonSchema, once } from './tool.ts'
+import type { JsonSchema } from './tool.ts'
+
+/** A fixed document of a tool with the schema that it fits. */
+export interface FixedDocument {
+  readonly schema: GraphQLSchema
+  readonly operation: OperationDefinitionNode
+  readonly root: GraphQLObjectType
+}
+
+/**
+ * Reads the one operation of a tool's document.
+ *
+ * @throws Error when it does not fit the schema, so that a slip shows in the first test that lists tools
+ */
+export function readDocument(schema: GraphQLSchema, document: string): FixedDocument {
+  const parsed = parse(document)
+  const [fault] = validate(schema, parsed)
+  if (fault) throw new Error(`the document of a tool does not fit the schema: ${fault.message}`)
+  const [operation] = parsed.definitions
+  if (operation?.kind !== Kind.OPERATION_DEFINITION) throw new Error('a tool needs one operation')
+  const root = schema.getRootType(operation.operation)
+  if (!root) throw new Error('the schema has no such operation')
+  return { schema, operation, root }
+}
 
 /**
  * The answer of a fixed GraphQL document as a JSON Schema, derived from the published schema: what a
- * member tool says of its answer cannot drift from what the Member API answers (design 23). It
- * supports what our documents use: one operation, and fields without aliases and fragments.
+ * tool says of its answer cannot drift from what the API answers (design 23). It supports what our
+ * documents use: one operation, and fields without aliases and fragments.
  */
-export function answerSchema(document: string, pick: readonly string[]): JsonSchema {
-  const parsed = parse(document)
-  const [fault] = validate(memberSchema(), parsed)
-  if (fault) throw new Error(`the document of a tool does not fit the schema: ${fault.message}`)
-  const { root, selections } = operationOf(parsed)
-  return { ...pick.reduce(propertyOf, objectSchema(root, selections)) }
-}
-
-const memberSchema = once(() => buildSchema(schemaText))
-
-function operationOf({ definitions }: DocumentNode) {
-  const [operation] = definitions
-  if (operation?.kind !== Kind.OPERATION_DEFINITION) throw new Error('a tool needs one operation')
-  const root = memberSchema().getRootType(operation.operation)
-  if (!root) throw new Error('the schema has no such operation')
-  return { root, selections: operation.selectionSet }
+export function answerSchema(
+  { operation, root }: FixedDocument,
+  pick: readonly string[],
+): JsonSchema {
+  return { ...pick.reduce(propertyOf, objectSchema(root, operation.selectionSet)) }
 }
 
 function objectSchema(type: GraphQLObjectType, { selections }: SelectionSetNode): JsonSchema {
@@ -85,6 +96,7 @@ function presentSchema(
   return isObjectType(named) && selectionSet ? objectSchema(named, selectionSet) : leafSchema(named)
 }
 
+/** What the scalars of our schemas are in JSON. */
 const scalars: Readonly<Record<string, JsonSchema>> = {
   ID: { type: 'string' },
   String: { type: 'string' },
@@ -93,7 +105,8 @@ const scalars: Readonly<Record<string, JsonSchema>> = {
   DateTime: { type: 'string', format: 'date-time' },
 }
 
-function leafSchema(type: GraphQLNamedType): JsonSchema {
+/** The JSON Schema of a scalar or an enum. */
+export function leafSchema(type: GraphQLNamedType): JsonSchema {
   if (isEnumType(type)) return { type: 'string', enum: type.getValues().map(({ name }) => name) }
   const schema = scalars[type.name]
   if (!schema) throw new Error(`no JSON Schema is known for ${type.name}`)

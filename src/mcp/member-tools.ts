@@ -1,11 +1,9 @@
-import { z } from 'zod'
-
 import { memberCaller } from '../member-api/member-api.ts'
+import { makeMemberSchema } from '../member-api/schema.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../scopes/catalogue.ts'
-import { answerSchema } from './graphql-shape.ts'
+import { makeDocumentTool } from './document-tool.ts'
 import { callerOf } from './public-tools.ts'
-import { idArgument, pageArguments } from './shapes.ts'
-import { jsonSchemaOf, once, parseArguments, type Tool, ToolProblem } from './tool.ts'
+import { once, type Tool, ToolProblem } from './tool.ts'
 
 /**
  * The tools over the signed-in member's own data. Each runs one fixed document of the Member API in
@@ -13,47 +11,22 @@ import { jsonSchemaOf, once, parseArguments, type Tool, ToolProblem } from './to
  * API never shows, a tool cannot show either.
  */
 
-type Described = Pick<Tool, 'name' | 'title' | 'description'>
+const memberTool = makeDocumentTool({
+  schema: once(makeMemberSchema),
+  async execute(call, document, variables) {
+    const caller = memberCaller(callerOf(call))
+    if (!caller) throw new ToolProblem('This token is not bound to a site.')
+    return await call.parts.executeMember(document, variables, caller)
+  },
+})
 
-interface MemberDefinition extends Described {
-  /** What it takes; nothing without it. */
-  readonly input?: z.ZodObject
-  /** A query reads, and a mutation changes. */
-  readonly document: string
-  /** The way to the part of the answer that the tool returns. */
-  readonly pick: readonly string[]
-}
-
-const nothing = z.strictObject({})
-
-function memberTool({ input = nothing, document, pick, ...described }: MemberDefinition): Tool {
-  const changes = document.startsWith('mutation')
-  return {
-    ...described,
-    effect: changes ? 'changes' : 'reads',
-    access: { kind: 'scopes', needed: [changes ? MEMBER_WRITE : MEMBER_READ] },
-    schemas: once(() => ({
-      input: jsonSchemaOf(input, 'input'),
-      output: answerSchema(document, pick),
-    })),
-    async run(values, call) {
-      const variables = parseArguments(input, values)
-      const caller = memberCaller(callerOf(call))
-      if (!caller) throw new ToolProblem('This token is not bound to a site.')
-      const { data, errors } = await call.parts.executeMember(document, variables, caller)
-      const [problem] = errors ?? []
-      if (problem) throw new ToolProblem(`${problem.message}.`)
-      return pick.reduce((value, name) => value[name] as Answer, data as Answer)
-    },
-  }
-}
-
-type Answer = Record<string, unknown>
+const reads = { scope: MEMBER_READ }
+const changes = { scope: MEMBER_WRITE }
 
 const page = 'pageInfo { hasNextPage endCursor } totalCount'
 const here = 'at the site of the token'
 
-interface PurchaseListDefinition extends Described {
+interface PurchaseListDefinition extends Pick<Tool, 'name' | 'title' | 'description'> {
   /** The list of the viewer, and what is told of each of its nodes. */
   readonly list: string
   readonly nodes: string
@@ -61,8 +34,8 @@ interface PurchaseListDefinition extends Described {
 
 function purchaseList({ list, nodes, ...described }: PurchaseListDefinition): Tool {
   return memberTool({
+    ...reads,
     ...described,
-    input: z.strictObject(pageArguments),
     document: `query ($first: Int, $after: String) { viewer {
       ${list}(first: $first, after: $after) { nodes { ${nodes} } ${page} }
     } }`,
@@ -75,6 +48,7 @@ const subscription = 'id topic channel enabled'
 
 export const memberTools: readonly Tool[] = [
   memberTool({
+    ...reads,
     name: 'get_viewer',
     title: 'The signed-in member',
     description:
@@ -117,13 +91,10 @@ export const memberTools: readonly Tool[] = [
     nodes: 'id slug title summary location startsAt endsAt registeredAt cancelledAt',
   }),
   memberTool({
+    ...reads,
     name: 'list_notifications',
     title: 'My notifications',
     description: `Lists the signed-in member's notifications ${here}, the newest first.`,
-    input: z.strictObject({
-      ...pageArguments,
-      unreadOnly: z.boolean().default(false).describe('Leaves out what was read already.'),
-    }),
     document: `query ($first: Int, $after: String, $unreadOnly: Boolean) {
       notifications(first: $first, after: $after, unreadOnly: $unreadOnly) {
         nodes { ${notification} } ${page}
@@ -132,6 +103,7 @@ export const memberTools: readonly Tool[] = [
     pick: ['notifications'],
   }),
   memberTool({
+    ...reads,
     name: 'get_unread_notification_count',
     title: 'Number of unread notifications',
     description: `Says how many notifications ${here} the signed-in member has not read.`,
@@ -139,6 +111,7 @@ export const memberTools: readonly Tool[] = [
     pick: [],
   }),
   memberTool({
+    ...reads,
     name: 'list_notification_subscriptions',
     title: 'My notification settings',
     description:
@@ -148,17 +121,19 @@ export const memberTools: readonly Tool[] = [
     pick: [],
   }),
   memberTool({
+    ...changes,
     name: 'mark_notification_read',
     title: 'Mark a notification as read',
     description:
-      "Marks one of the signed-in member's notifications as read. Repeating it changes nothing.",
-    input: z.strictObject({ id: idArgument('the notification, from list_notifications') }),
+      "Marks one of the signed-in member's notifications, by its id of list_notifications, as read. " +
+      'Repeating it changes nothing.',
     document: `mutation ($id: ID!) { markNotificationRead(id: $id) {
       notification { ${notification} } unreadNotificationCount
     } }`,
     pick: ['markNotificationRead'],
   }),
   memberTool({
+    ...changes,
     name: 'mark_all_notifications_read',
     title: 'Mark all notifications as read',
     description: `Marks all of the signed-in member's notifications ${here} as read.`,
@@ -166,15 +141,12 @@ export const memberTools: readonly Tool[] = [
     pick: ['markAllNotificationsRead'],
   }),
   memberTool({
+    ...changes,
     name: 'update_notification_subscription',
     title: 'Switch a kind of notification on or off',
     description:
-      'Switches one notification subscription of the signed-in member on or off. Repeating it changes ' +
-      'nothing.',
-    input: z.strictObject({
-      id: idArgument('the subscription, from list_notification_subscriptions'),
-      enabled: z.boolean().describe('Whether these notifications are to be sent.'),
-    }),
+      'Switches one notification subscription of the signed-in member, by its id of ' +
+      'list_notification_subscriptions, on or off. Repeating it changes nothing.',
     document: `mutation ($id: ID!, $enabled: Boolean!) {
       updateNotificationSubscription(id: $id, enabled: $enabled) {
         notificationSubscription { ${subscription} }

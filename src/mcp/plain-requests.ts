@@ -2,10 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 
 import { classifyInboundRequest } from '@modelcontextprotocol/server'
 
-import type { BearerToken } from '../resource-server/verdict.ts'
 import { callTool } from './call-tool.ts'
 import { protocolVersions } from './protocol-versions.ts'
-import { identityOf, type Tool, type ToolParts } from './tool.ts'
+import { identityOf, type Tool, type ToolCall, type ToolParts } from './tool.ts'
 import { findTool, listedTools } from './tool-catalogue.ts'
 
 /** A list of tools or a call of one, with nothing about it that needs the SDK to be understood. */
@@ -117,6 +116,9 @@ function hasOnly(value: object, names: readonly string[]): boolean {
   return Object.keys(value).every((name) => names.includes(name))
 }
 
+/** Who sent a message, and in which request. */
+export type Sender = Pick<ToolCall, 'caller' | 'requestId'>
+
 /**
  * Answers plain requests, as JSON text.
  *
@@ -128,13 +130,13 @@ export function makePlainAnswers(parts: ToolParts) {
   // What is listed depends on the token, so that nobody may keep it for another request.
   const listEnd = `,"resultType":"complete","ttlMs":0,"cacheScope":"private"${modernEnd}`
   const callEnd = `,"resultType":"complete"${modernEnd}`
-  return async (request: PlainRequest, caller: BearerToken | undefined): Promise<string> => {
+  return async (request: PlainRequest, { caller, requestId }: Sender): Promise<string> => {
     const end = `,"jsonrpc":"2.0","id":${JSON.stringify(request.id)}}`
     if (request.method === 'tools/list') {
       const tools = listedTools(caller).text
       return `{"result":{"tools":${tools}${request.era === 'modern' ? listEnd : ''}}${end}`
     }
-    const result = await callTool(request.tool, request.values, { caller, parts })
+    const result = await callTool(request.tool, request.values, { caller, requestId, parts })
     const open = JSON.stringify(result).slice(0, -1)
     return `{"result":${open}${request.era === 'modern' ? callEnd : ''}}${end}`
   }

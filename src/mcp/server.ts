@@ -8,15 +8,14 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 
-import type { BearerToken } from '../resource-server/verdict.ts'
 import { callTool } from './call-tool.ts'
+import type { Sender } from './plain-requests.ts'
 import { protocolVersions } from './protocol-versions.ts'
 import { identityOf, type ToolParts } from './tool.ts'
 import { findTool, listedTools } from './tool-catalogue.ts'
 
 /** One request on its way through the SDK: who sent it, and what went wrong inside. */
-export interface Exchange {
-  readonly caller: BearerToken | undefined
+export interface Exchange extends Sender {
   /** An error of a tool that is not for the caller's eyes; the route answers it. */
   failure?: unknown
 }
@@ -53,7 +52,7 @@ export function makeToolServer(parts: ToolParts) {
 
 function serverFor(exchange: Exchange | undefined, parts: ToolParts): Server {
   if (!exchange) throw new Error('a request came to the tools past the route')
-  const { caller } = exchange
+  const { caller, requestId } = exchange
   const server = new Server(identityOf(parts), {
     instructions: instructionsOf(parts),
     supportedProtocolVersions: [...protocolVersions],
@@ -67,7 +66,7 @@ function serverFor(exchange: Exchange | undefined, parts: ToolParts): Server {
     if (!tool) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'there is no tool of that name')
     }
-    const called = callTool(tool, params.arguments, { caller, parts })
+    const called = callTool(tool, params.arguments, { caller, requestId, parts })
     const result = await called.catch((error: unknown) => {
       // The front door tells why, and the SDK must not.
       exchange.failure = error

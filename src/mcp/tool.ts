@@ -2,6 +2,7 @@ import type { Tool as ToolDescription } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 
 import packageJson from '../../package.json' with { type: 'json' }
+import type { ExecuteAdmin } from '../admin-api/admin-api.ts'
 import type { ExecuteMember } from '../member-api/member-api.ts'
 import { type BearerToken, demandScopes, type Verdict } from '../resource-server/verdict.ts'
 import type { Cursors } from '../store/cursor.ts'
@@ -24,8 +25,8 @@ export interface Tool {
   readonly title: string
   readonly description: string
   readonly access: ToolAccess
-  /** Nothing here destroys: what a change does can be done again, and be undone by another change. */
-  readonly effect: 'reads' | 'changes'
+  /** What it does: a change that destroys takes something away or writes over what was there. */
+  readonly effect: 'reads' | 'changes' | 'destroys'
   /** What it takes and answers. Made when somebody asks, because a start should not wait for it. */
   readonly schemas: () => { readonly input: JsonSchema; readonly output: JsonSchema }
   /**
@@ -40,6 +41,8 @@ export interface Tool {
 export interface ToolCall {
   /** Who calls; undefined when nobody signed in. */
   readonly caller: BearerToken | undefined
+  /** The id of the request, which the audit trail keeps with a change. */
+  readonly requestId: string
   readonly parts: ToolParts
 }
 
@@ -52,6 +55,8 @@ export interface ToolParts {
   readonly read: <Result>(question: (database: Database) => Promise<Result>) => Promise<Result>
   /** Runs a fixed document of the Member API for the caller, in process. */
   readonly executeMember: ExecuteMember
+  /** Runs a fixed document of the Admin API for the caller, in process. */
+  readonly executeAdmin: ExecuteAdmin
   readonly cursors: Cursors
   readonly now: () => number
 }
@@ -132,7 +137,7 @@ export function describeTool({ name, title, description, effect, schemas }: Tool
     annotations: {
       title,
       readOnlyHint: effect === 'reads',
-      destructiveHint: false,
+      destructiveHint: effect === 'destroys',
       idempotentHint: true,
       openWorldHint: false,
     },

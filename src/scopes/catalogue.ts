@@ -75,8 +75,17 @@ export function findScope(name: string): Scope | undefined {
  * @throws Error when the catalogue has no such row, so that a slip shows when the process starts
  */
 export function readScope(area: string): string {
-  const scope = byName.get(`${area}:read`)
-  if (scope?.audience !== 'operator') throw new Error(`there is no scope to read ${area}`)
+  return operatorScope(area, 'read')
+}
+
+/** The name of the scope that lets an operator change an area of the site. Throws as `readScope`. */
+export function writeScope(area: string): string {
+  return operatorScope(area, 'write')
+}
+
+function operatorScope(area: string, access: ScopeAccess): string {
+  const scope = byName.get(`${area}:${access}`)
+  if (scope?.audience !== 'operator') throw new Error(`there is no scope to ${access} ${area}`)
   return scope.name
 }
 

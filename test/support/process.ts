@@ -106,15 +106,23 @@ export async function runService(variables: Variables): Promise<Ended> {
 }
 
 /** Runs `npm run gatehouse -- …` without npm. */
-export async function runGatehouse(words: readonly string[], variables: Variables): Promise<Ended> {
-  return await runToEnd([process.execPath, 'src/cli/gatehouse.ts', ...words], variables)
+export async function runGatehouse(
+  words: readonly string[],
+  variables: Variables,
+  timeoutMs?: number,
+): Promise<Ended> {
+  return await runToEnd([process.execPath, 'src/cli/gatehouse.ts', ...words], variables, timeoutMs)
 }
 
 const RUN_TIMEOUT_MS = 45_000
 
-async function runToEnd(command: readonly string[], variables: Variables): Promise<Ended> {
+async function runToEnd(
+  command: readonly string[],
+  variables: Variables,
+  timeoutMs = RUN_TIMEOUT_MS,
+): Promise<Ended> {
   const child = run(command, variables)
-  const timer = setTimeout(() => child.kill('SIGKILL'), RUN_TIMEOUT_MS)
+  const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
   try {
     return await endOf(child)
   } finally {
