@@ -23,19 +23,17 @@ export function makeSurfaces(config: Config, parts: Parts) {
   const { baseUrl, trustProxy, service } = config
   const { keys, people, ownPages, clients, grants, discovery, authorization, refusals } = parts
   const common = { ...parts, ...ownPages, baseUrl, serviceName: service.name }
+  const { cursors } = keys
+  const graphql = { ...common, cursors, schemaCacheSeconds: service.documents.cacheSeconds }
   const member = memberSurface({
-    ...common,
-    cursors: keys.cursors,
+    ...graphql,
     limits: service.memberApi,
     resourceMetadataUrl: discovery.metadataUrl('origin'),
-    schemaCacheSeconds: service.documents.cacheSeconds,
   })
   const admin = adminApiSurface({
-    ...common,
-    cursors: keys.cursors,
+    ...graphql,
     limits: service.adminApi,
     resourceMetadataUrl: discovery.metadataUrl('admin'),
-    schemaCacheSeconds: service.documents.cacheSeconds,
   })
   const { conformance, findClient } = authorization
   const tokenUse = {
@@ -60,7 +58,7 @@ export function makeSurfaces(config: Config, parts: Parts) {
     admin.routes,
     toolEndpoint({
       ...common,
-      cursors: keys.cursors,
+      cursors,
       policy: service.mcp,
       executeMember: member.executeMember,
       executeAdmin: admin.executeAdmin,
@@ -73,7 +71,12 @@ export function makeSurfaces(config: Config, parts: Parts) {
     ownPages.signedInPages.followLogout(),
     ownPages.signedInPages.routes(),
     accountRoutes(common),
-    ...adminRoutes({ ...common, seals: keys.secretRoot, loopbackHosts: service.loopbackHosts }),
+    ...adminRoutes({
+      ...common,
+      tryQuery: admin.tryQuery,
+      seals: keys.secretRoot,
+      loopbackHosts: service.loopbackHosts,
+    }),
   ]
 
   /** Only what holds the engine is made again for each ring: itself, its documents, the interactions. */

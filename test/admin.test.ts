@@ -56,6 +56,7 @@ describe('/admin', () => {
           '',
           '/beta',
           '/audit',
+          '/queries',
           '/applications',
           '/applications/northlight-notes',
         ]) {

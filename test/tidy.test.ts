@@ -62,6 +62,7 @@ const mayImport: Record<string, readonly string[]> = {
     'views',
   ],
   mcp: [
+    'admin-api',
     'graphql',
     'http',
     'member-api',
@@ -73,6 +74,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   'relying-party': ['audit', 'clients', 'http', 'people', 'scopes', 'store', 'views'],
   admin: [
+    'admin-api',
     'applications',
     'audit',
     'grants',

@@ -31,6 +31,7 @@ export interface AdminHomePage {
   /** Undefined while the service knows no metadata documents. */
   readonly documentClientsHref: string | undefined
   readonly auditHref: string
+  readonly queriesHref: string
 }
 
 /** Where an operator begins. */
@@ -58,6 +59,10 @@ ${
     what: 'applications that describe themselves, and what you decided about them',
   })
 }${link({
+  href: page.queriesHref,
+  label: 'Try the Admin API',
+  what: 'queries about this site, in your browser',
+})}${link({
   href: page.betaHref,
   label: 'Beta features',
   what: `MCP connections: ${applicationsHref === undefined ? 'off' : 'on'}`,

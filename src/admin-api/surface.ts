@@ -2,6 +2,7 @@ import type Router from 'koa-router'
 
 import { type AdminApiDependencies, type ExecuteAdmin, makeAdminApi } from './admin-api.ts'
 import { type AdminApiRoutesDependencies, adminApiRoutes } from './routes.ts'
+import { makeTryQuery, type TryQuery } from './try-query.ts'
 
 export interface AdminApiPorts
   extends AdminApiDependencies,
@@ -11,8 +12,13 @@ export interface AdminApiPorts
 export function adminApiSurface(ports: AdminApiPorts): {
   readonly routes: Router
   readonly executeAdmin: ExecuteAdmin
+  readonly tryQuery: TryQuery
 } {
   const { database, cursors, now, limits } = ports
   const api = makeAdminApi({ database, cursors, now, limits })
-  return { routes: adminApiRoutes({ ...ports, api }), executeAdmin: api.execute }
+  return {
+    routes: adminApiRoutes({ ...ports, api }),
+    executeAdmin: api.execute,
+    tryQuery: makeTryQuery(api),
+  }
 }

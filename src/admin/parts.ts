@@ -1,3 +1,4 @@
+import type { TryQuery } from '../admin-api/try-query.ts'
 import type { ClientRefusals } from '../applications/application-refusals.ts'
 import {
   type ApplicationSecrets,
@@ -24,6 +25,7 @@ export interface AdminPorts {
   /** Whether this service accepts metadata documents, which operators then review. */
   readonly acceptsDocuments: boolean
   readonly loopbackHosts: readonly string[]
+  readonly tryQuery: TryQuery
   readonly baseUrl: string
   readonly now: () => number
 }

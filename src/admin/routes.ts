@@ -8,6 +8,7 @@ import { applicationUseRoutes } from './application-use-routes.ts'
 import { documentClientRoutes } from './document-client-routes.ts'
 import { makeOperatorPages } from './operator-pages.ts'
 import { type AdminPorts, makeAdminParts } from './parts.ts'
+import { queryRoutes } from './query-routes.ts'
 import { siteRoutes } from './site-routes.ts'
 
 /**
@@ -20,6 +21,7 @@ export function adminRoutes(ports: AdminPorts): Router[] {
   const operatorPages = makeOperatorPages(parts)
   return [
     siteRoutes(operatorPages, parts),
+    queryRoutes(operatorPages, parts),
     applicationRoutes(operatorPages, parts),
     applicationChangeRoutes(operatorPages, parts),
     applicationUseRoutes(operatorPages, parts),

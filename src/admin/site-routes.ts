@@ -48,6 +48,7 @@ export function siteRoutes(operatorPages: OperatorPages, parts: AdminParts): Rou
         applicationsHref: on ? address(pages.applications) : undefined,
         documentClientsHref: documents && address(pages.documentClients),
         auditHref: address(pages.audit),
+        queriesHref: address(pages.queries),
       })
       sendPage(ctx, page)
     }),

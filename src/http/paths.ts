@@ -69,6 +69,7 @@ export const pages = {
   admin: '/admin',
   site,
   audit: `${site}/audit`,
+  queries: `${site}/queries`,
   beta: `${site}/beta`,
   betaOn: `${site}/beta/on`,
   betaOff: `${site}/beta/off`,
