@@ -9,7 +9,7 @@ import { type JsonSchema, once, type Tool, type ToolCall, ToolProblem } from './
 /** A tool that runs one fixed document of an API in process. */
 export interface DocumentDefinition extends Pick<Tool, 'name' | 'title' | 'description'> {
   /** What the document needs; `test/mcp-tools.test.ts` compares it with the schema. */
-  readonly scope: string
+  readonly scopes: readonly string[]
   readonly document: string
   /** The way to the part of the answer that the tool returns. */
   readonly pick: readonly string[]
@@ -29,14 +29,14 @@ export interface DocumentApi {
 
 /** Makes the tools of an API: what each takes and answers follows from its document. */
 export function makeDocumentTool(api: DocumentApi) {
-  return ({ scope, document, pick, destroys, ...described }: DocumentDefinition): Tool => {
+  return ({ scopes, document, pick, destroys, ...described }: DocumentDefinition): Tool => {
     const read = once(() => readDocument(api.schema(), document))
     const input = once(() => argumentsSchema(read()))
     const changes = document.startsWith('mutation')
     return {
       ...described,
       effect: effectOf(changes, destroys === true),
-      access: { kind: 'scopes', needed: [scope] },
+      access: { kind: 'scopes', needed: scopes },
       schemas: once(() => ({ input: input(), output: answerSchema(read(), pick) })),
       async run(values, call) {
         const given = checkNames(values ?? {}, input())
@@ -44,7 +44,9 @@ export function makeDocumentTool(api: DocumentApi) {
         const { data, errors } = await api.execute(call, document, variables)
         const [problem] = errors ?? []
         if (problem) throw new ToolProblem(sentenceOf(problem.message))
-        return pick.reduce((value, name) => value[name] as Answer, data as Answer)
+        const answer = pick.reduce((value, name) => value[name] as Answer, data as Answer)
+        if (answer === null) throw new ToolProblem(NOTHING)
+        return answer
       },
     }
   }
@@ -54,6 +56,9 @@ function effectOf(changes: boolean, destroys: boolean): Tool['effect'] {
   if (!changes) return 'reads'
   return destroys ? 'destroys' : 'changes'
 }
+
+/** What an id or a slug of another site is answered with, too. */
+const NOTHING = 'There is no such thing at this site: take an id or a slug that a list returned.'
 
 type Answer = Record<string, unknown>
 

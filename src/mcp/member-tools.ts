@@ -20,8 +20,8 @@ const memberTool = makeDocumentTool({
   },
 })
 
-const reads = { scope: MEMBER_READ }
-const changes = { scope: MEMBER_WRITE }
+const reads = { scopes: [MEMBER_READ] }
+const changes = { scopes: [MEMBER_WRITE] }
 
 const page = 'pageInfo { hasNextPage endCursor } totalCount'
 const here = 'at the site of the token'

@@ -1,0 +1,84 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { scopesOfField } from '../../src/admin-api/needed-scopes.ts'
+import { makeAdminSchema } from '../../src/admin-api/schema.ts'
+import { scopeNames } from '../../src/scopes/catalogue.ts'
+import { type Operator, startOperator } from './admin-api.ts'
+import { type RunningService, startService } from './gatehouse.ts'
+import { operationsOf } from './schema-walk.ts'
+
+/**
+ * docs/admin-api.md: its requests are written by hand, its answers and its tables are not.
+ * `node test/support/admin-document.ts` writes these again.
+ */
+export const adminDocument: string = join(import.meta.dirname, '../../docs/admin-api.md')
+
+const block = (language: string) => `\`\`\`${language}\\n([^\`]*)\`\`\`\\n`
+const example = new RegExp(
+  `(${block('graphql')}(?:\\nVariables:\\n\\n${block('json')})?\\nAnswer:\\n\\n)${block('json')}`,
+  'g',
+)
+
+/** How many requests a document shows. */
+export function countRequests(text: string): number {
+  return text.split('```graphql').length - 1
+}
+
+/** The document with what the demo campus really answers, and what schema and configuration say. */
+export async function renderAdminDocument(text: string, running: RunningService): Promise<string> {
+  const operator = await startOperator(running)
+  let written = replaceTables(text, running)
+  // One after the other, because what is made is used further down.
+  for (const [whole, before = '', query = '', variables = '{}'] of written.matchAll(example)) {
+    const answer = await answerOf(operator, query, variables)
+    written = written.replace(whole, () => `${before}\`\`\`json\n${answer}\n\`\`\`\n`)
+  }
+  return written
+}
+
+async function answerOf(operator: Operator, query: string, variables: string): Promise<string> {
+  const { body } = await operator.ask(query, JSON.parse(variables))
+  return JSON.stringify(body, null, 2)
+}
+
+function replaceTables(text: string, { config }: RunningService): string {
+  return text
+    .replace(/\| scope \| opens \|\n[\s\S]*?\n\n/, `${scopeTable()}\n\n`)
+    .replace(
+      /\| limit \| value \|\n[\s\S]*?(?=\n\n|$)/,
+      limitTable(config.service.adminApi).trimEnd(),
+    )
+}
+
+/** Which fields of the root each operator scope opens, and which areas below them. */
+function scopeTable(): string {
+  const schema = makeAdminSchema()
+  const roots = operationsOf(schema)
+  const rows = scopeNames('operator').map((scope) => {
+    const opened = roots
+      .filter(({ field }) => scopesOfField(field).includes(scope))
+      .map(({ field }) => `\`${field.name}\``)
+    return `| \`${scope}\` | ${opened.join(', ') || 'what the platform serves itself'} |`
+  })
+  return ['| scope | opens |', '| --- | --- |', ...rows].join('\n')
+}
+
+function limitTable(limits: Readonly<Record<string, number>>): string {
+  const rows = Object.entries(limits).map(([name, value]) => `| \`${name}\` | ${value} |`)
+  return ['| limit | value |', '| --- | --- |', ...rows].join('\n')
+}
+
+/** Moments, cursors and new ids are others each time. */
+export function withoutChance(text: string): string {
+  return text
+    .replace(/"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/g, '"a moment"')
+    .replace(/"((?:start|end)?[cC]ursor)": "[\w-]+"/g, '"$1": "a cursor"')
+    .replace(/"(\w{3})_[\w-]{20}"/g, '"$1_new"')
+}
+
+if (import.meta.main) {
+  await using running = await startService()
+  const text = readFileSync(adminDocument, 'utf8')
+  writeFileSync(adminDocument, await renderAdminDocument(text, running))
+}
