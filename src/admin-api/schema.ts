@@ -7,13 +7,21 @@ import { ChangeRefused } from '../changes/refused.ts'
 import { makeSchema } from '../graphql/schema.ts'
 import { courseResolvers } from './courses.ts'
 import { curriculumResolvers } from './curriculum.ts'
+import { lecturerResolvers } from './lecturers.ts'
+import { memberResolvers } from './members.ts'
+import { orderResolvers } from './orders.ts'
 import { siteResolvers } from './site.ts'
+import { studentResolvers } from './students.ts'
 
 /** The areas of the Admin API: each a file of the schema and the resolvers of its types. */
 const areas = [
   { file: 'site.graphql', resolvers: siteResolvers },
   { file: 'courses.graphql', resolvers: courseResolvers },
   { file: 'curriculum.graphql', resolvers: curriculumResolvers },
+  { file: 'students.graphql', resolvers: studentResolvers },
+  { file: 'members.graphql', resolvers: memberResolvers },
+  { file: 'lecturers.graphql', resolvers: lecturerResolvers },
+  { file: 'orders.graphql', resolvers: orderResolvers },
 ] as const
 
 /** The schema as it is published, descriptions and all. */

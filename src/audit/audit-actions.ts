@@ -30,6 +30,14 @@ export const auditActions = {
   'lecture.update': 'changed the lecture',
   'lecture.move': 'moved the lecture',
   'lecture.delete': 'removed the lecture',
+  'member.add': 'gave roles to the person',
+  'member.roles': 'changed the roles of the person',
+  'member.remove': 'removed the person from the site',
+  'enrolment.create': 'enrolled a person',
+  'enrolment.update': 'changed how long an enrolment lasts',
+  'enrolment.end': 'ended an enrolment',
+  'lecturer.assign': 'let a person teach the course',
+  'lecturer.unassign': 'lets a person teach the course no more',
 } as const
 
 export type AuditAction = keyof typeof auditActions

@@ -76,7 +76,7 @@ export async function createAtSite(
 }
 
 /** An id that nothing has: 120 random bits after the prefix of its kind. */
-function newId(prefix: string): string {
+export function newId(prefix: string): string {
   return `${prefix}_${randomBytes(15).toString('base64url')}`
 }
 

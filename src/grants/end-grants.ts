@@ -7,6 +7,8 @@ export type Ending =
   | { readonly id: string }
   /** All of a person with one client at one site, or without a site. */
   | { readonly personId: string; readonly clientId: string; readonly siteId: string | undefined }
+  /** All of a person at one site, with whatever client. */
+  | { readonly personId: string; readonly siteId: string }
   /** All that a client has, of one person or of everybody. */
   | { readonly clientId: string; readonly personId?: string }
   /** All of a client that hold a scope which it may not have any more. */
@@ -62,10 +64,10 @@ async function endingNext(
   let query = kysely
     .selectFrom('oauth_grant as g')
     .select('g.id')
-    .where('g.client_id', '=', ending.clientId)
     .where('g.ended_at', 'is', null)
     .where('g.expires_at', '>', nowMs)
     .limit(BATCH_ROWS_MAX)
+  if ('clientId' in ending) query = query.where('g.client_id', '=', ending.clientId)
   if ('personId' in ending) query = query.where('g.person_id', '=', ending.personId)
   if ('siteId' in ending) {
     const { siteId } = ending

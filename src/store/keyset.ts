@@ -1,4 +1,10 @@
-import { type SelectQueryBuilder, type Simplify, sql } from 'kysely'
+import {
+  type QueryExecutorProvider,
+  type RawBuilder,
+  type SelectQueryBuilder,
+  type Simplify,
+  sql,
+} from 'kysely'
 
 /**
  * Keyset pagination, for every list of the service: a page begins where the one before it ended, so
@@ -30,7 +36,8 @@ export interface CountedPage<Row> extends Page<Row> {
 
 /** The columns that a list is sorted by, in which direction, and where a row of it stands. */
 export interface ListOrder<Row> {
-  readonly by: string
+  /** A column, or an expression that an index has. */
+  readonly by: string | RawBuilder<unknown>
   readonly id: string
   readonly direction: 'asc' | 'desc'
   readonly placeOf: (row: Row) => PlaceInList
@@ -46,13 +53,12 @@ export async function readPage<Schema, Tables extends keyof Schema, Row>(
   { first, after }: PageRequest,
 ): Promise<Page<Simplify<Row>>> {
   const isAfter = sql.raw(direction === 'asc' ? '>' : '<')
+  const sortedBy = typeof by === 'string' ? sql.ref(by) : by
   const following = after
-    ? query.where(
-        sql<boolean>`(${sql.ref(by)}, ${sql.ref(id)}) ${isAfter} (${after[0]}, ${after[1]})`,
-      )
+    ? query.where(sql<boolean>`(${sortedBy}, ${sql.ref(id)}) ${isAfter} (${after[0]}, ${after[1]})`)
     : query
   const found = await following
-    .orderBy(sql.ref(by), direction)
+    .orderBy(sortedBy, direction)
     .orderBy(sql.ref(id), direction)
     .limit(first + 1)
     .execute()
@@ -80,4 +86,17 @@ export async function countRows<Schema, Tables extends keyof Schema, Row>(
     .$castTo<{ total: number }>()
     .executeTakeFirstOrThrow()
   return Number(total)
+}
+
+/** The same, and never more than `max`: it costs no more than to find so many. */
+export async function countRowsUpTo<Schema, Tables extends keyof Schema, Row>(
+  kysely: QueryExecutorProvider,
+  query: SelectQueryBuilder<Schema, Tables, Row>,
+  max: number,
+): Promise<number> {
+  const found = query.clearSelect().select(sql<number>`1`.as('one')).limit(max)
+  const { rows } = await sql<{
+    total: number
+  }>`select count(*) as total from (${found}) as found`.execute(kysely)
+  return Number(rows[0]?.total)
 }

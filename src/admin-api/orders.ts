@@ -1,0 +1,52 @@
+import type { PageArguments } from '../graphql/page-arguments.ts'
+import {
+  findOrder,
+  listBuyers,
+  listOrderItems,
+  listOrders,
+  type Order,
+  type OrderQuestion,
+} from '../orders/order-list.ts'
+import type { AdminResolver } from './context.ts'
+import { byId, filterId, siteList } from './lists.ts'
+
+interface OrderListArguments
+  extends PageArguments,
+    Pick<OrderQuestion, 'personId' | 'from' | 'until'> {}
+
+interface OrderArguments {
+  readonly id?: string | null
+  readonly number?: string | null
+}
+
+/** What was bought at the site: `orders:read`. */
+export const orderResolvers = {
+  Query: {
+    orders: async (_source, args: OrderListArguments, context) => {
+      const { from, until } = args
+      const personId = filterId(args.personId)
+      const question = { siteId: context.caller.siteId, personId, from, until }
+      const list = listOrders(context.parts.database, question)
+      return await siteList({ named: ['orders', personId, from, until], args, context, list })
+    },
+    order: async (_source, { id, number }: OrderArguments, { caller, parts }) => {
+      const { kysely } = parts.database
+      if (id != null)
+        return await byId(id, (known) => findOrder(kysely, caller.siteId, { id: known }))
+      if (number == null) return null
+      return await byId(number, (known) => findOrder(kysely, caller.siteId, { number: known }))
+    },
+  } satisfies Record<string, AdminResolver<undefined, never>>,
+  Order: {
+    buyer: async ({ personId }, _args, { parts, oneOfMany }) => {
+      const ofPeople = async (ids: readonly string[]) =>
+        await listBuyers(parts.database.kysely, ids)
+      return await oneOfMany('buyers', ofPeople, personId)
+    },
+    items: async ({ id }, _args, { parts, oneOfMany }) => {
+      const ofOrders = async (ids: readonly string[]) =>
+        await listOrderItems(parts.database.kysely, ids)
+      return (await oneOfMany('order items', ofOrders, id)) ?? []
+    },
+  } satisfies Record<string, AdminResolver<Order>>,
+}

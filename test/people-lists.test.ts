@@ -1,0 +1,148 @@
+import { expect } from 'chai'
+import { CompiledQuery, type KyselyPlugin, type RootOperationNode, sql } from 'kysely'
+
+import { listPeople } from '../src/membership/people-list.ts'
+import { listOrders } from '../src/orders/order-list.ts'
+import type { Database } from '../src/store/database.ts'
+import type { Page, PageRequest } from '../src/store/keyset.ts'
+import { listStudents } from '../src/students/student-list.ts'
+import { withDatabases } from './support/database.ts'
+
+const PEOPLE = 100_000
+const siteId = 'sit_1'
+const small = 'sit_2'
+
+withDatabases('The lists of a site with very many people', (open) => {
+  let database: Database
+  before(async function () {
+    this.timeout(120_000)
+    database = await open()
+    await fill(database)
+  })
+  after(async () => await database?.[Symbol.asyncDispose]())
+
+  interface List {
+    readonly page: (request: PageRequest) => Promise<Pick<Page<object>, 'places'>>
+  }
+
+  /** How the database reads a page from the middle of a list, where there is one. */
+  const planOf = async (list: (database: Database) => List) => {
+    const asked: CompiledQuery[] = []
+    const seen = list({
+      ...database,
+      kysely: database.kysely.withPlugin(watching(database, asked)),
+    })
+    const { places } = await seen.page({ first: 50, after: undefined })
+    expect(places).not.to.be.empty
+    await seen.page({ first: 20, after: places.at(-1) })
+    const page = asked.at(-1)
+    if (!page) throw new Error('nothing was asked')
+    const explain = database.engine === 'sqlite' ? 'explain query plan ' : 'explain '
+    const plan = await database.kysely.executeQuery(
+      CompiledQuery.raw(explain + page.sql, [...page.parameters]),
+    )
+    return JSON.stringify(plan.rows)
+  }
+
+  for (const [name, list, index] of [
+    ['students', (db) => listStudents(db, { siteId }), /site_role_by_(time|age)/],
+    ['lecturers', (db) => listPeople(db, { siteId, role: 'lecturer' }), /site_role_by_time/],
+    [
+      'students of a course',
+      (db) => listStudents(db, { siteId, courseId: 'crs_1' }),
+      /course_purchase_by_time/,
+    ],
+    [
+      'students by name',
+      (db) => listStudents(db, { siteId, search: 'person 0' }),
+      /person_by_folded_name/,
+    ],
+    [
+      'students by address',
+      (db) => listStudents(db, { siteId, search: 'p0@' }),
+      /person_by_folded_address|sqlite_autoindex_person/,
+    ],
+    ['members', (db) => listPeople(db, { siteId }), /site_role_by_age/],
+    [
+      'members by name',
+      (db) => listPeople(db, { siteId, search: 'person' }),
+      /person_by_folded_name/,
+    ],
+    ['orders', (db) => listOrders(db, { siteId }), /customer_order_by_time/],
+    [
+      'orders of a person',
+      (db) => listOrders(db, { siteId, personId: 'per_7' }),
+      /customer_order_by_person_and_time/,
+    ],
+  ] as [string, (database: Database) => List, RegExp][]) {
+    it(`read ${name} in the order of an index, and sort nothing`, async () => {
+      const plan = await planOf(list)
+      // Whatever is looked up for one person after the other is found by their id.
+      for (const [lookUp] of plan.matchAll(/SEARCH (earlier|held) [^"]*/g)) {
+        expect(lookUp).to.match(index.test(lookUp) ? index : /person_id=\?/)
+      }
+      expect(plan).to.match(index)
+      expect(plan).not.to.match(
+        /TEMP B-TREE|"Sort|-> {2}Sort|SCAN person|Seq Scan on (person|site_role|course_purchase|customer_order)/,
+      )
+    })
+  }
+
+  it('continue a search where its page before ended', async () => {
+    for (const search of ['person 0', 'p0@']) {
+      const list = listStudents(database, { siteId, search })
+      const whole = await list.page({ first: 60, after: undefined })
+      const begin = await list.page({ first: 30, after: undefined })
+      const rest = await list.page({ first: 30, after: begin.places.at(-1) })
+      expect([...begin.rows, ...rest.rows]).to.deep.equal(whole.rows)
+      expect(whole.rows).to.have.length(60)
+    }
+  })
+
+  it('count everybody once', async () => {
+    expect(await listPeople(database, { siteId }).count()).to.equal(PEOPLE)
+    expect(await listPeople(database, { siteId, role: 'lecturer' }).count()).to.equal(2)
+    expect(await listPeople(database, { siteId, search: 'person' }).count()).to.equal(1000)
+    expect(await listPeople(database, { siteId: small }).count()).to.equal(1)
+  })
+
+  it('find the same people in a small site, whose people are looked through', async () => {
+    const { rows } = await listPeople(database, { siteId: small, search: 'PERSON 7' }).page({
+      first: 10,
+      after: undefined,
+    })
+    expect(rows.map(({ id }) => id)).to.deep.equal(['per_7'])
+  })
+})
+
+/** Writes down what is asked. */
+function watching({ kysely }: Database, asked: CompiledQuery[]): KyselyPlugin {
+  return {
+    transformQuery({ node, queryId }) {
+      asked.push(kysely.getExecutor().compileQuery<RootOperationNode>(node, queryId))
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  }
+}
+
+async function fill({ kysely, engine }: Database): Promise<void> {
+  const numbers = sql`with recursive n(i) as (select 1 union all select i + 1 from n where i < ${sql.lit(PEOPLE)})`
+  const statements = [
+    sql`insert into site (id, slug, name, created_at) values ('sit_1', 'one', 'One', 1), ('sit_2', 'two', 'Two', 1)`,
+    sql`insert into course (id, site_id, slug, title, summary, created_at) values ('crs_1', 'sit_1', 'c', 'C', 'C', 1)`,
+    sql`insert into person (id, email, email_canonical, name, created_at) ${numbers}
+      select 'per_' || i, 'p0@' || i || '.example', 'p0@' || i || '.example', 'Person 0' || i, 1 from n`,
+    sql`update person set name = 'Person 7' where id = 'per_7'`,
+    sql`insert into site_role (person_id, site_id, role, granted_at) ${numbers}
+      select 'per_' || i, 'sit_1', 'student', i from n`,
+    sql`insert into site_role (person_id, site_id, role, granted_at)
+      values ('per_7', 'sit_1', 'lecturer', 1), ('per_8', 'sit_1', 'lecturer', 1000000), ('per_7', 'sit_2', 'owner', 1)`,
+    sql`insert into course_purchase (id, person_id, course_id, purchased_at) ${numbers}
+      select 'pur_' || i, 'per_' || i, 'crs_1', i from n`,
+    sql`insert into customer_order (id, site_id, person_id, number, total_cents, currency, placed_at) ${numbers}
+      select 'ord_' || i, 'sit_1', 'per_' || i, 'N' || i, 1, 'EUR', i from n`,
+  ]
+  for (const statement of statements) await statement.execute(kysely)
+  if (engine === 'postgres') await sql`analyze`.execute(kysely)
+}
