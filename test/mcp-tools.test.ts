@@ -25,10 +25,35 @@ import { GENERATED_FROM, renderTools } from './support/tools-document.ts'
 
 type Values = Record<string, unknown>
 
-const operatorScopes = [
-  ...['school', 'orders', 'courses', 'curriculum', 'digital_products', 'events'],
-  ...['members', 'students', 'lecturers'],
-].map(readScope)
+/** Those that any tool needs. */
+const operatorScopes = scopeNames('operator').filter((scope) =>
+  toolCatalogue.some(({ access }) => scopesOfTool(access).includes(scope)),
+)
+
+/** Arguments with which each tool changes something of the demo campus, any number of times. */
+const changingSamples: Record<string, Values> = {
+  update_site: { description: 'A school of seeing.' },
+  create_course: { slug: 'by-a-tool', title: 'By a tool', summary: 'Made by a model.' },
+  update_course: { id: 'crs_reading_light', title: 'Reading the Light' },
+  publish_course: { id: 'crs_reading_light' },
+  unpublish_course: { id: 'crs_darkroom' },
+  archive_course: { id: 'crs_darkroom' },
+  restore_course: { id: 'crs_darkroom' },
+  create_section: { courseId: 'crs_reading_light', title: 'Indoors' },
+  create_lecture: { courseId: 'crs_reading_light', title: 'Lamps', durationSeconds: 60 },
+  update_lecture: { id: 'lec_light_window', title: 'One window' },
+  move_lecture: { id: 'lec_light_window', position: 1 },
+  delete_lecture: { id: 'lec_light_direction' },
+  add_member: { email: 'new@northlight.example', name: 'New', roles: ['STUDENT'] },
+  set_member_roles: { id: 'per_sam', roles: ['STUDENT'] },
+  enrol_student: { personId: 'per_noor', courseId: 'crs_reading_light', hasLifetimeAccess: true },
+  assign_lecturer: { courseId: 'crs_reading_light', personId: 'per_lena' },
+  unassign_lecturer: { courseId: 'crs_reading_light', personId: 'per_lena' },
+  delete_section: { id: 'sec_nothing' },
+}
+
+/** Those that change what a test before them has made, in tests of their own. */
+const changedElsewhere = ['update_section', 'remove_member', 'update_enrolment', 'end_enrolment']
 
 /** Arguments with which each tool finds something on the demo campus. */
 const samples: Record<string, Values> = {
@@ -53,7 +78,7 @@ const samples: Record<string, Values> = {
   get_site_order: { number: 'NL-1107' },
   list_site_courses: {},
   get_site_course: { slug: 'reading-light' },
-  list_site_lectures: { course: 'reading-light', first: 2 },
+  get_site_curriculum: { slug: 'reading-light' },
   get_site_lecture: { id: 'lec_light_window' },
   list_site_digital_products: {},
   get_site_digital_product: { slug: 'light-diary' },
@@ -65,6 +90,7 @@ const samples: Record<string, Values> = {
   get_site_student: { id: 'per_sam' },
   list_site_lecturers: {},
   get_site_lecturer: { id: 'per_lena' },
+  ...changingSamples,
 }
 
 /** Tools whose answers are pages, with the arguments that they need besides. */
@@ -77,7 +103,6 @@ const lists: Record<string, Values> = {
   list_notifications: {},
   list_site_orders: {},
   list_site_courses: {},
-  list_site_lectures: { course: 'reading-light' },
   list_site_digital_products: {},
   list_site_events: {},
   list_site_members: {},
@@ -114,7 +139,7 @@ describe('the tools', () => {
         expect(schema).to.include({ type: 'object', additionalProperties: false })
         expect(() => ajv.compile(schema)).to.not.throw()
       }
-      expect(samples).to.have.property(tool.name)
+      if (!changedElsewhere.includes(tool.name)) expect(samples).to.have.property(tool.name)
     })
   }
 
@@ -133,6 +158,21 @@ describe('the tools', () => {
   })
 })
 
+/** The answer of a tool is what its schema says. */
+async function expectAnswer(
+  { name, schemas }: Tool,
+  { url, ...calling }: { url: string } & Parameters<typeof callTool>[2],
+): Promise<void> {
+  const { body } = await callTool(url, name, calling)
+  const { structuredContent, content, isError } = body.result ?? {}
+  expect(isError, `${name}: ${JSON.stringify(body)}`).to.not.equal(true)
+  const validate = ajv.compile(schemas().output)
+  const fits = validate(structuredContent)
+  expect(fits, `${name}: ${ajv.errorsText(validate.errors)}`).to.equal(true)
+  expect(JSON.parse(content[0].text)).to.deep.equal(structuredContent)
+  if (name in lists) expect(structuredContent.nodes, name).to.not.deep.equal([])
+}
+
 forEachStorage('every tool', (start) => {
   it('answers what its output schema says, with the same as text', async () => {
     await using service = await start()
@@ -140,18 +180,8 @@ forEachStorage('every tool', (start) => {
     const tokenFor = await tokensAt(url)
     for (const era of ['2025-11-25', '2026-07-28'] as const) {
       for (const tool of toolCatalogue) {
-        const values = samples[tool.name] ?? {}
-        const token = tokenFor(tool.name)
-        const { body } = await callTool(url, tool.name, { values, token, era })
-        const { structuredContent, content, isError } = body.result ?? {}
-        expect(isError, `${tool.name}: ${JSON.stringify(body)}`).to.not.equal(true)
-        const validate = ajv.compile(tool.schemas().output)
-        expect(
-          validate(structuredContent),
-          `${tool.name}: ${ajv.errorsText(validate.errors)}`,
-        ).to.equal(true)
-        expect(JSON.parse(content[0].text)).to.deep.equal(structuredContent)
-        if (tool.name in lists) expect(structuredContent.nodes, tool.name).to.not.deep.equal([])
+        const values = samples[tool.name]
+        if (values) await expectAnswer(tool, { url, era, values, token: tokenFor(tool.name) })
       }
     }
   })
@@ -188,6 +218,9 @@ describe('what a token opens', () => {
   const needs = (scope: string) => (tool: Tool) =>
     tool.access.kind === 'scopes' && tool.access.needed.includes(scope)
 
+  const needsOnly = (scope: string) => (tool: Tool) =>
+    needs(scope)(tool) && scopesOfTool(tool.access).length === 1
+
   it('is all of its scopes and nothing else, in the order of the catalogue', async () => {
     const { url } = running()
     const reader = await memberToken(url, readOnly)
@@ -200,7 +233,7 @@ describe('what a token opens', () => {
     )
     for (const scope of operatorScopes) {
       const operator = await operatorToken(url, scope)
-      expect(await toolNames(url, operator), scope).to.deep.equal(named(isFree, needs(scope)))
+      expect(await toolNames(url, operator), scope).to.deep.equal(named(isFree, needsOnly(scope)))
     }
   })
 
@@ -228,7 +261,7 @@ describe('what a token opens', () => {
       const reads = findTool(name)?.effect === 'reads'
       expect(annotations, name).to.include({
         readOnlyHint: reads,
-        destructiveHint: false,
+        destructiveHint: findTool(name)?.effect === 'destroys',
         idempotentHint: true,
         openWorldHint: false,
       })
@@ -353,7 +386,7 @@ describe('what belongs to others', () => {
       ['get_site_order', 'number', 'OK-0211', 'NL-1107'],
       ['get_site_course', 'slug', 'slow-bread', 'reading-light'],
       ['get_site_lecture', 'id', 'lec_bread_dough', 'lec_light_window'],
-      ['list_site_lectures', 'course', 'slow-bread', 'reading-light'],
+      ['get_site_curriculum', 'slug', 'slow-bread', 'reading-light'],
       ['get_site_digital_product', 'slug', 'sunday-recipes', 'light-diary'],
       ['get_site_event', 'slug', 'bread-morning', 'dawn-walk'],
       ['get_site_member', 'id', 'per_june', 'per_sam'],
@@ -369,13 +402,14 @@ describe('what belongs to others', () => {
       await problemOf(url, name, { values: { [key]: ours }, token: there })
     }
     for (const name of Object.keys(lists).filter((list) => list.startsWith('list_site_'))) {
-      if (name === 'list_site_lectures') continue
       const mine = await readTool<Page>(url, name, { values: { first: 100 }, token: here })
       const page = await readTool<Page>(url, name, { values: { first: 1 }, token: there })
-      const after = page.pageInfo.endCursor
-      const moved = await readTool<Page>(url, name, { values: { first: 100, after }, token: here })
-      expect(mine.nodes, name).to.deep.include.members([...moved.nodes])
       expect(mine.nodes, name).to.not.deep.include(page.nodes[0])
+      const after = page.pageInfo.endCursor
+      if (after === null) continue
+      expect(await problemOf(url, name, { values: { after }, token: here }), name).to.include(
+        'after',
+      )
     }
   })
 
@@ -396,18 +430,19 @@ describe('what belongs to others', () => {
     const here = await operatorToken(url, operatorScopes.join(' '), olivia)
     const values = { id: 'per_marco' }
     const member = await readTool<Values>(url, 'get_site_member', { values, token: here })
-    expect(member['roles']).to.deep.equal(['student'])
+    expect(member['roles']).to.have.length(1)
+    expect(member['roles']).to.have.nested.property('[0].role', 'STUDENT')
     const student = await readTool<{
-      enrolments: { courseSlug: string }[]
-      enrolledCourseCount: number
+      enrolments: { course: { slug: string } }[]
+      enrolmentCount: number
     }>(url, 'get_site_student', { values, token: here })
     const courses = await readTool<Page>(url, 'list_site_courses', {
       values: { first: 100 },
       token: here,
     })
     const slugs = courses.nodes.map((node) => (node as { slug: string }).slug)
-    for (const { courseSlug } of student.enrolments) expect(slugs).to.include(courseSlug)
-    expect(student.enrolledCourseCount).to.equal(student.enrolments.length)
+    for (const { course } of student.enrolments) expect(slugs).to.include(course.slug)
+    expect(student.enrolmentCount).to.equal(student.enrolments.length)
     expect(await problemOf(url, 'get_site_lecturer', { values, token: here })).to.include('no')
   })
 

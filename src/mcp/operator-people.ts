@@ -1,179 +1,149 @@
-import { z } from 'zod'
+import { operatorChange, operatorFind, operatorList } from './operator.ts'
+import type { Tool } from './tool.ts'
 
-import { readScope } from '../scopes/catalogue.ts'
-import {
-  ENROLMENTS_SHOWN_MAX,
-  type Enrolment,
-  findLecturer,
-  findMember,
-  findStudent,
-  listLecturers,
-  listMembers,
-  listStudents,
-  type SiteLecturer,
-  type SiteMember,
-  type SiteStudent,
-} from '../sites/operator-people.ts'
-import { operatorTool, siteOf } from './operator.ts'
-import {
-  count,
-  idArgument,
-  isoTime,
-  isoTimeOrNull,
-  listAnswer,
-  pageArguments,
-  pageOf,
-  timestamp,
-} from './shapes.ts'
-import { type Tool, ToolProblem } from './tool.ts'
-
-const person = { id: z.string(), name: z.string(), email: z.string() }
-
-const member = z.strictObject({
-  ...person,
-  roles: z.array(z.string()).describe('The roles that the person holds at this site.'),
-  memberSince: timestamp,
-})
+const member = 'id name email memberSince roles { role since }'
+const student = 'id name email studentSince enrolmentCount'
+const enrolment = `id course { id slug title } purchasedAt expireDate hasLifetimeAccess hasEnded
+  progress { lectureCount completedLectureCount lastWatchedAt }`
+const lecturer = 'id name email picture lecturerSince courses { id slug title }'
 
 const memberTools = [
-  operatorTool({
+  operatorList({
     name: 'list_site_members',
     title: 'Members of the site',
-    description: "Lists everybody who holds a role at the token's site, by name.",
-    scope: readScope('members'),
-    input: z.strictObject(pageArguments),
-    output: pageOf(member),
-    run: async (wanted, call) =>
-      await listAnswer(call, 'members', {
-        wanted,
-        read: (db, page) => listMembers(db, siteOf(call), page),
-        nodeOf: memberOf,
-      }),
+    description: "Lists everybody who holds a role at the token's site.",
+    area: 'members',
+    list: 'members',
+    filters: { search: 'String', role: 'SiteRole' },
+    nodes: member,
   }),
-  operatorTool({
+  operatorFind({
     name: 'get_site_member',
     title: 'A member of the site',
     description: "Returns one person who holds a role at the token's site.",
-    scope: readScope('members'),
-    input: z.strictObject({ id: idArgument('the person') }),
-    output: member,
-    run: async ({ id }, call) => {
-      const row = await call.parts.read((db) => findMember(db, siteOf(call), id))
-      if (!row) throw new ToolProblem(`The site has no member ${id}.`)
-      return memberOf(row)
-    },
+    areas: ['members'],
+    field: 'member',
+    by: { id: 'ID!' },
+    selection: member,
+  }),
+  operatorChange({
+    name: 'add_member',
+    title: 'Add a member',
+    description:
+      'Gives roles at the site to whoever has an e-mail address, beside those that they hold. Only owners ' +
+      'make owners.',
+    area: 'members',
+    field: 'addMember',
+    takes: { input: 'AddMemberInput!' },
+  }),
+  operatorChange({
+    name: 'set_member_roles',
+    title: 'Change the roles of a member',
+    description: 'Lets a member hold these roles and no others.',
+    area: 'members',
+    field: 'setMemberRoles',
+    takes: { input: 'SetMemberRolesInput!' },
+    destroys: true,
+  }),
+  operatorChange({
+    name: 'remove_member',
+    title: 'Remove a member',
+    description:
+      'Takes all roles at the site from a person. Their access ends at once; what they bought stays and is ' +
+      'there again when they are added again.',
+    area: 'members',
+    field: 'removeMember',
+    takes: { id: 'ID!' },
+    selection: 'deletedId',
+    destroys: true,
   }),
 ]
-
-const student = {
-  ...person,
-  studentSince: timestamp,
-  enrolledCourseCount: count.describe('How many courses of this site the person bought.'),
-}
-
-const enrolment = z.strictObject({
-  courseSlug: z.string(),
-  courseTitle: z.string(),
-  purchasedAt: timestamp,
-  expiresAt: timestamp.nullable().describe('Null for lifetime access.'),
-})
 
 const studentTools = [
-  operatorTool({
+  operatorList({
     name: 'list_site_students',
     title: 'Students of the site',
-    description: "Lists the students of the token's site, by name.",
-    scope: readScope('students'),
-    input: z.strictObject(pageArguments),
-    output: pageOf(z.strictObject(student)),
-    run: async (wanted, call) =>
-      await listAnswer(call, 'students', {
-        wanted,
-        read: (db, page) => listStudents(db, siteOf(call), page),
-        nodeOf: studentOf,
-      }),
+    description: "Lists the students of the token's site.",
+    area: 'students',
+    list: 'students',
+    filters: { search: 'String', courseId: 'ID' },
+    nodes: student,
   }),
-  operatorTool({
+  operatorFind({
     name: 'get_site_student',
     title: 'A student of the site',
-    description: "Returns one student of the token's site with the site's courses they bought.",
-    scope: readScope('students'),
-    input: z.strictObject({ id: idArgument('the student') }),
-    output: z.strictObject({
-      ...student,
-      enrolments: z.array(enrolment).max(ENROLMENTS_SHOWN_MAX),
-    }),
-    run: async ({ id }, call) => {
-      const row = await call.parts.read((db) => findStudent(db, siteOf(call), id))
-      if (!row) throw new ToolProblem(`The site has no student ${id}.`)
-      return { ...studentOf(row), enrolments: row.enrolments.map(enrolmentOf) }
-    },
+    description: 'Returns one student with their enrolments and how far they are.',
+    areas: ['students'],
+    field: 'student',
+    by: { id: 'ID!' },
+    selection: `${student} enrolments { ${enrolment} }`,
+  }),
+  operatorChange({
+    name: 'enrol_student',
+    title: 'Enrol a student',
+    description: 'Enrols a person of the site in a course, without an order.',
+    area: 'students',
+    field: 'enrolStudent',
+    takes: { input: 'EnrolStudentInput!' },
+    selection: 'id isNew',
+  }),
+  operatorChange({
+    name: 'update_enrolment',
+    title: 'Extend an enrolment',
+    description: 'Lets an enrolment last until another moment, or for life.',
+    area: 'students',
+    field: 'updateEnrolment',
+    takes: { input: 'UpdateEnrolmentInput!' },
+    destroys: true,
+  }),
+  operatorChange({
+    name: 'end_enrolment',
+    title: 'End an enrolment',
+    description: "Ends an enrolment now: the student's access to the course is over.",
+    area: 'students',
+    field: 'endEnrolment',
+    takes: { id: 'ID!' },
+    destroys: true,
   }),
 ]
 
-const lecturer = z.strictObject({
-  ...person,
-  picture: z.string().nullable(),
-  lecturerSince: timestamp,
-  courses: z.array(z.string()).describe("Slugs of the site's courses that the person teaches."),
-})
-
 const lecturerTools = [
-  operatorTool({
+  operatorList({
     name: 'list_site_lecturers',
     title: 'Lecturers of the site',
-    description: "Lists the lecturers of the token's site and what they teach, by name.",
-    scope: readScope('lecturers'),
-    input: z.strictObject(pageArguments),
-    output: pageOf(lecturer),
-    run: async (wanted, call) =>
-      await listAnswer(call, 'lecturers', {
-        wanted,
-        read: (db, page) => listLecturers(db, siteOf(call), page),
-        nodeOf: lecturerOf,
-      }),
+    description: "Lists the lecturers of the token's site and what they teach.",
+    area: 'lecturers',
+    list: 'lecturers',
+    filters: { search: 'String' },
+    nodes: lecturer,
   }),
-  operatorTool({
+  operatorFind({
     name: 'get_site_lecturer',
     title: 'A lecturer of the site',
-    description: "Returns one lecturer of the token's site and what they teach.",
-    scope: readScope('lecturers'),
-    input: z.strictObject({ id: idArgument('the lecturer') }),
-    output: lecturer,
-    run: async ({ id }, call) => {
-      const row = await call.parts.read((db) => findLecturer(db, siteOf(call), id))
-      if (!row) throw new ToolProblem(`The site has no lecturer ${id}.`)
-      return lecturerOf(row)
-    },
+    description: 'Returns one lecturer and what they teach.',
+    areas: ['lecturers'],
+    field: 'lecturer',
+    by: { id: 'ID!' },
+    selection: lecturer,
+  }),
+  operatorChange({
+    name: 'assign_lecturer',
+    title: 'Let a lecturer teach a course',
+    description: 'Lets a lecturer of the site teach a course.',
+    area: 'lecturers',
+    field: 'assignLecturer',
+    takes: { input: 'TeachingInput!' },
+  }),
+  operatorChange({
+    name: 'unassign_lecturer',
+    title: 'Take a course from a lecturer',
+    description: 'Lets a lecturer teach a course no more.',
+    area: 'lecturers',
+    field: 'unassignLecturer',
+    takes: { input: 'TeachingInput!' },
+    destroys: true,
   }),
 ]
 
 /** Who belongs to the site. */
 export const peopleTools: readonly Tool[] = [...memberTools, ...studentTools, ...lecturerTools]
-
-function memberOf({ id, name, email, roles, memberSince }: SiteMember) {
-  return { id, name, email, roles: [...roles], memberSince: isoTime(memberSince) }
-}
-
-function studentOf({ id, name, email, studentSince, enrolledCourseCount }: SiteStudent) {
-  return { id, name, email, studentSince: isoTime(studentSince), enrolledCourseCount }
-}
-
-function enrolmentOf({ purchasedAt, expiresAt, ...course }: Enrolment) {
-  return {
-    ...course,
-    purchasedAt: isoTime(purchasedAt),
-    expiresAt: isoTimeOrNull(expiresAt),
-  }
-}
-
-function lecturerOf({ id, name, email, picture, lecturerSince, courses }: SiteLecturer) {
-  return {
-    id,
-    name,
-    email,
-    picture,
-    lecturerSince: isoTime(lecturerSince),
-    courses: [...courses],
-  }
-}

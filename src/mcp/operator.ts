@@ -1,27 +1,102 @@
-import type { z } from 'zod'
-
+import { adminCaller } from '../admin-api/context.ts'
+import { makeAdminSchema } from '../admin-api/schema.ts'
+import { readScope, writeScope } from '../scopes/catalogue.ts'
+import { type DocumentDefinition, makeDocumentTool } from './document-tool.ts'
 import { callerOf } from './public-tools.ts'
-import { defineTool, type Tool, type ToolCall, type ToolDefinition, ToolProblem } from './tool.ts'
-
-interface OperatorDefinition<Input extends z.ZodType, Output extends z.ZodType>
-  extends Omit<ToolDefinition<Input, Output>, 'access'> {
-  readonly scope: string
-}
+import { once, type Tool } from './tool.ts'
 
 /**
- * A tool over the data of the token's own site. That the person still operates the site is part of
- * the verdict on the token, which is asked anew for every call (design 15).
+ * The tools over what operators read and change of the token's own site. Each runs one fixed document
+ * of the Admin API in process: the two surfaces cannot drift (design 23). That the person still operates
+ * the site is part of the verdict on the token, which is asked anew for every call (design 15).
  */
-export function operatorTool<Input extends z.ZodType, Output extends z.ZodObject>({
-  scope,
-  ...definition
-}: OperatorDefinition<Input, Output>): Tool {
-  return defineTool({ ...definition, access: { kind: 'scopes', needed: [scope] } })
+
+type Described = Pick<Tool, 'name' | 'title' | 'description'>
+
+/** A tool over the Admin API. */
+export const operatorTool: (definition: DocumentDefinition) => Tool = makeDocumentTool({
+  schema: once(makeAdminSchema),
+  execute: async (call, document, variables) =>
+    await call.parts.executeAdmin(document, variables, adminCaller(callerOf(call), call.requestId)),
+})
+
+const page = 'pageInfo { hasNextPage endCursor } totalCount'
+
+interface ListDefinition extends Described {
+  readonly area: string
+  /** The field of the root, what it takes besides pages, and what is told of each node. */
+  readonly list: string
+  readonly filters?: Readonly<Record<string, string>>
+  readonly nodes: string
 }
 
-/** The site of the token; no argument of any tool can name another. */
-export function siteOf(call: ToolCall): string {
-  const { siteId } = callerOf(call)
-  if (siteId === undefined) throw new ToolProblem('This token is not bound to a site.')
-  return siteId
+/** A tool that lists something of the site, page by page. */
+export function operatorList({
+  area,
+  list,
+  filters = {},
+  nodes,
+  ...described
+}: ListDefinition): Tool {
+  const all = { first: 'Int', after: 'String', ...filters }
+  return operatorTool({
+    ...described,
+    scopes: [readScope(area)],
+    document: `query (${declared(all)}) { ${list}(${passed(all)}) { nodes { ${nodes} } ${page} } }`,
+    pick: [list],
+  })
+}
+
+interface FindDefinition extends Described {
+  readonly areas: readonly [string, ...string[]]
+  readonly field: string
+  readonly by: Readonly<Record<string, string>>
+  readonly selection: string
+}
+
+/** A tool that returns one thing of the site. */
+export function operatorFind({ areas, field, by, selection, ...described }: FindDefinition): Tool {
+  return operatorTool({
+    ...described,
+    scopes: areas.map(readScope),
+    document: `query (${declared(by)}) { ${field}(${passed(by)}) { ${selection} } }`,
+    pick: [field],
+  })
+}
+
+interface ChangeDefinition extends Described, Pick<DocumentDefinition, 'destroys'> {
+  readonly area: string
+  readonly field: string
+  /** The arguments of the field, or the type of its argument `input`. */
+  readonly takes: Readonly<Record<string, string>>
+  /** What is told of the change: its id, unless it has another. */
+  readonly selection?: string
+}
+
+/** A tool that changes something of the site. It tells what it changed and no more, as a write scope does. */
+export function operatorChange({
+  area,
+  field,
+  takes,
+  selection = 'id',
+  ...described
+}: ChangeDefinition): Tool {
+  return operatorTool({
+    ...described,
+    scopes: [writeScope(area)],
+    document: `mutation (${declared(takes)}) { ${field}(${passed(takes)}) { ${selection} } }`,
+    pick: [field],
+  })
+}
+
+function declared(variables: Readonly<Record<string, string>>): string {
+  return Object.entries(variables)
+    .map(([name, type]) => `$${name}: ${type}`)
+    .join(', ')
+}
+
+function passed(variables: Readonly<Record<string, string>>): string {
+  return Object.keys(variables)
+    .map((name) => `${name}: $${name}`)
+    .join(', ')
 }

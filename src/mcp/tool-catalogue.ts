@@ -3,9 +3,9 @@ import { LRUCache } from 'lru-cache'
 
 import type { BearerToken } from '../resource-server/verdict.ts'
 import { memberTools } from './member-tools.ts'
-import { productTools } from './operator-offers.ts'
+import { teachingTools } from './operator-courses.ts'
 import { peopleTools } from './operator-people.ts'
-import { siteTools } from './operator-school.ts'
+import { siteTools } from './operator-site.ts'
 import { publicTools } from './public-tools.ts'
 import { describeTool, isOpen, once, scopesOfTool, type Tool } from './tool.ts'
 
@@ -14,7 +14,7 @@ export const toolCatalogue: readonly Tool[] = [
   ...publicTools,
   ...memberTools,
   ...siteTools,
-  ...productTools,
+  ...teachingTools,
   ...peopleTools,
 ]
 
