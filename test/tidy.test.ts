@@ -201,7 +201,7 @@ describe('tidy', () => {
     expect(writers).to.deep.equal(['src/audit/audit-log.ts'])
     const written = files
       .filter((file) =>
-        /recordAuditEvent\(|recordCommand\(|changeSite\(|createAtSite\(/.test(read(file)),
+        /recordAuditEvent\(|recordCommand\(|changeSite\(|createAtSite\(|releasedItems</.test(read(file)),
       )
       .flatMap((file) => read(file).match(/\baction\b[^,]*/g) ?? [])
       .flatMap((text) => [...text.matchAll(/'([a-z_]+\.[a-z_]+)'/g)])
