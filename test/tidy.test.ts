@@ -22,6 +22,8 @@ const mayImport: Record<string, readonly string[]> = {
   changes: ['audit', 'http', 'store'],
   sites: ['changes', 'store'],
   courses: ['changes', 'store'],
+  products: ['changes', 'store'],
+  events: ['changes', 'store'],
   clients: ['http', 'scopes', 'sites', 'store'],
   grants: ['audit', 'scopes', 'sites', 'store'],
   applications: ['audit', 'clients', 'grants', 'http', 'scopes', 'store'],
@@ -53,8 +55,10 @@ const mayImport: Record<string, readonly string[]> = {
   'admin-api': [
     'changes',
     'courses',
+    'events',
     'graphql',
     'http',
+    'products',
     'resource-server',
     'scopes',
     'sites',
@@ -201,7 +205,9 @@ describe('tidy', () => {
     expect(writers).to.deep.equal(['src/audit/audit-log.ts'])
     const written = files
       .filter((file) =>
-        /recordAuditEvent\(|recordCommand\(|changeSite\(|createAtSite\(|releasedItems</.test(read(file)),
+        /recordAuditEvent\(|recordCommand\(|changeSite\(|createAtSite\(|releasedItems</.test(
+          read(file),
+        ),
       )
       .flatMap((file) => read(file).match(/\baction\b[^,]*/g) ?? [])
       .flatMap((text) => [...text.matchAll(/'([a-z_]+\.[a-z_]+)'/g)])

@@ -7,6 +7,8 @@ import { ChangeRefused } from '../changes/refused.ts'
 import { makeSchema } from '../graphql/schema.ts'
 import { courseResolvers } from './courses.ts'
 import { curriculumResolvers } from './curriculum.ts'
+import { digitalProductResolvers } from './digital-products.ts'
+import { eventResolvers } from './events.ts'
 import { siteResolvers } from './site.ts'
 
 /** The areas of the Admin API: each a file of the schema and the resolvers of its types. */
@@ -14,6 +16,8 @@ const areas = [
   { file: 'site.graphql', resolvers: siteResolvers },
   { file: 'courses.graphql', resolvers: courseResolvers },
   { file: 'curriculum.graphql', resolvers: curriculumResolvers },
+  { file: 'digital-products.graphql', resolvers: digitalProductResolvers },
+  { file: 'events.graphql', resolvers: eventResolvers },
 ] as const
 
 /** The schema as it is published, descriptions and all. */

@@ -30,6 +30,20 @@ export const auditActions = {
   'lecture.update': 'changed the lecture',
   'lecture.move': 'moved the lecture',
   'lecture.delete': 'removed the lecture',
+  'digital_product.create': 'made the digital product',
+  'digital_product.update': 'changed the digital product',
+  'digital_product.publish': 'published the digital product',
+  'digital_product.unpublish': 'made the digital product a draft again',
+  'digital_product.archive': 'archived the digital product',
+  'digital_product.restore': 'brought the digital product back',
+  'event.create': 'made the event',
+  'event.update': 'changed the event',
+  'event.publish': 'published the event',
+  'event.unpublish': 'made the event a draft again',
+  'event.archive': 'archived the event',
+  'event.restore': 'brought the event back',
+  'event.register': 'registered a person for an event',
+  'event.cancel_registration': 'cancelled the registration of a person for an event',
 } as const
 
 export type AuditAction = keyof typeof auditActions

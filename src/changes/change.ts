@@ -75,8 +75,8 @@ export async function createAtSite(
   })
 }
 
-/** An id that nothing has: 120 random bits after the prefix of its kind. */
-function newId(prefix: string): string {
+/** An id that nothing has yet: 120 random bits after the prefix of its kind. */
+export function newId(prefix: string): string {
   return `${prefix}_${randomBytes(15).toString('base64url')}`
 }
 
