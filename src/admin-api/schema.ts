@@ -9,6 +9,7 @@ import { courseResolvers } from './courses.ts'
 import { curriculumResolvers } from './curriculum.ts'
 import { digitalProductResolvers } from './digital-products.ts'
 import { eventResolvers } from './events.ts'
+import { postResolvers } from './posts.ts'
 import { siteResolvers } from './site.ts'
 
 /** The areas of the Admin API: each a file of the schema and the resolvers of its types. */
@@ -18,6 +19,7 @@ const areas = [
   { file: 'curriculum.graphql', resolvers: curriculumResolvers },
   { file: 'digital-products.graphql', resolvers: digitalProductResolvers },
   { file: 'events.graphql', resolvers: eventResolvers },
+  { file: 'posts.graphql', resolvers: postResolvers },
 ] as const
 
 /** The schema as it is published, descriptions and all. */

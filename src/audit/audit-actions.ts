@@ -44,6 +44,10 @@ export const auditActions = {
   'event.restore': 'brought the event back',
   'event.register': 'registered a person for an event',
   'event.cancel_registration': 'cancelled the registration of a person for an event',
+  'post.create': 'wrote the announcement',
+  'post.update': 'changed the announcement',
+  'post.publish': 'published the announcement',
+  'post.delete': 'removed the announcement',
 } as const
 
 export type AuditAction = keyof typeof auditActions
