@@ -25,6 +25,7 @@ const mayImport: Record<string, readonly string[]> = {
   products: ['changes', 'store'],
   events: ['changes', 'store'],
   posts: ['changes', 'store'],
+  analytics: ['store'],
   clients: ['http', 'scopes', 'sites', 'store'],
   grants: ['audit', 'scopes', 'sites', 'store'],
   applications: ['audit', 'clients', 'grants', 'http', 'scopes', 'store'],
@@ -54,6 +55,7 @@ const mayImport: Record<string, readonly string[]> = {
   graphql: ['http', 'resource-server', 'store', 'views'],
   'member-api': ['graphql', 'http', 'member', 'resource-server', 'scopes', 'store', 'views'],
   'admin-api': [
+    'analytics',
     'changes',
     'courses',
     'events',

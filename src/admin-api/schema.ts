@@ -5,6 +5,7 @@ import { GraphQLError, type GraphQLFieldResolver, type GraphQLSchema } from 'gra
 
 import { ChangeRefused } from '../changes/refused.ts'
 import { makeSchema } from '../graphql/schema.ts'
+import { analyticsResolvers } from './analytics.ts'
 import { courseResolvers } from './courses.ts'
 import { curriculumResolvers } from './curriculum.ts'
 import { digitalProductResolvers } from './digital-products.ts'
@@ -20,6 +21,7 @@ const areas = [
   { file: 'digital-products.graphql', resolvers: digitalProductResolvers },
   { file: 'events.graphql', resolvers: eventResolvers },
   { file: 'posts.graphql', resolvers: postResolvers },
+  { file: 'analytics.graphql', resolvers: analyticsResolvers },
 ] as const
 
 /** The schema as it is published, descriptions and all. */
