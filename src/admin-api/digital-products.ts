@@ -1,6 +1,7 @@
 import { type ReleaseChange, releaseStateOf } from '../changes/release.ts'
 import type { PageArguments } from '../graphql/page-arguments.ts'
 import {
+  countBuyers,
   createProduct,
   findProduct,
   listProducts,
@@ -75,6 +76,11 @@ export const digitalProductResolvers = {
   } satisfies Record<string, AdminResolver<undefined, never>>,
   DigitalProduct: {
     state: (product, _args, { parts }) => releaseStateOf(product, parts.now()),
+    buyerCount: async ({ id }, _args, { oneOfMany, parts }) => {
+      const ofProducts = async (ids: readonly string[]) =>
+        await countBuyers(parts.database.kysely, ids)
+      return (await oneOfMany('buyers of products', ofProducts, id)) ?? 0
+    },
   } satisfies Record<string, AdminResolver<Product>>,
 }
 

@@ -14,6 +14,7 @@ import {
 import {
   type Attendance,
   cancelRegistration,
+  countStanding,
   findRegistration,
   listRegistrations,
   registerForEvent,
@@ -76,6 +77,11 @@ export const eventResolvers = {
   } satisfies Record<string, AdminResolver<undefined, never>>,
   Event: {
     state: (event, _args, { parts }) => releaseStateOf(event, parts.now()),
+    registrationCount: async ({ id }, _args, { oneOfMany, parts }) => {
+      const ofEvents = async (ids: readonly string[]) =>
+        await countStanding(parts.database.kysely, ids)
+      return (await oneOfMany('standing registrations', ofEvents, id)) ?? 0
+    },
     registrations: async ({ id }, args: PageArguments, context) => {
       const list = listRegistrations(context.parts.database, id)
       return await siteList({ named: ['event registrations', id], args, context, list })

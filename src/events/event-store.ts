@@ -1,6 +1,6 @@
 /** The events of a site and who registered for them, as its operators keep them. What is sold is elsewhere. */
 
-import { type Kysely, sql } from 'kysely'
+import type { Kysely } from 'kysely'
 import { z } from 'zod'
 
 import type { SiteActor } from '../changes/change.ts'
@@ -73,8 +73,6 @@ function eventsOf(kysely: Kysely<Schema>, siteId: string) {
       'event.published_at as publishedAt',
       'event.archived_at as archivedAt',
       'event.created_at as createdAt',
-      sql<number>`(select count(*) from event_registration
-        where event_id = event.id and cancelled_at is null)`.as('registrationCount'),
     ])
     .where('event.site_id', '=', siteId)
 }

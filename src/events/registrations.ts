@@ -28,6 +28,21 @@ export function listRegistrations({ kysely }: Database, eventId: string) {
   }
 }
 
+/** How many registrations of each event stand; of one that is not there none does. One query. */
+export async function countStanding(
+  kysely: Kysely<Schema>,
+  eventIds: readonly string[],
+): Promise<Map<string, number>> {
+  const counted = await kysely
+    .selectFrom('event_registration')
+    .select(['event_id', sql<number>`count(*)`.as('total')])
+    .where('event_id', 'in', eventIds)
+    .where('cancelled_at', 'is', null)
+    .groupBy('event_id')
+    .execute()
+  return new Map(counted.map(({ event_id, total }) => [event_id, Number(total)]))
+}
+
 /** One registration for an event of the site, or nothing. */
 export async function findRegistration(kysely: Kysely<Schema>, siteId: string, id: string) {
   return await registrations(kysely)

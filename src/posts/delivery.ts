@@ -47,7 +47,8 @@ export async function deliverBatch(
 }
 
 /**
- * Takes a removed announcement out of the next inboxes, and after the last one removes it itself.
+ * Takes a removed announcement out of the next inboxes, and after the last one removes it itself. It goes
+ * by the same order and mark as a delivery, so that it passes over what is gone already.
  *
  * @returns whether there is more to do
  */
@@ -55,20 +56,36 @@ export async function removeBatch({ kysely }: Database, postId: string): Promise
   return await kysely.transaction().execute(async (trx) => {
     const post = await lockPost(trx, postId)
     if (!post || post.removed_at === null) return false
-    const { numDeletedRows } = await trx
-      .deleteFrom('notification')
-      .where('id', 'in', (from) =>
-        from
-          .selectFrom('notification')
-          .select('id')
-          .where('post_id', '=', postId)
-          .limit(NOTIFICATIONS_PER_BATCH),
-      )
-      .executeTakeFirstOrThrow()
-    if (Number(numDeletedRows) === NOTIFICATIONS_PER_BATCH) return true
+    const from = post.delivered_to ?? ''
+    const receivers = await nextReceivers(trx, { postId, from })
+    const last = receivers.at(-1)?.person_id
+    if (last !== undefined) {
+      await trx
+        .deleteFrom('notification')
+        .where('post_id', '=', postId)
+        .where('person_id', '>', from)
+        .where('person_id', '<=', last)
+        .execute()
+      await trx.updateTable('post').set({ delivered_to: last }).where('id', '=', postId).execute()
+    }
+    if (receivers.length === NOTIFICATIONS_PER_BATCH) return true
     await trx.deleteFrom('post').where('id', '=', postId).execute()
     return false
   })
+}
+
+async function nextReceivers(
+  trx: Transaction<Schema>,
+  { postId, from }: { readonly postId: string; readonly from: string },
+) {
+  return await trx
+    .selectFrom('notification')
+    .select('person_id')
+    .where('post_id', '=', postId)
+    .where('person_id', '>', from)
+    .orderBy('person_id')
+    .limit(NOTIFICATIONS_PER_BATCH)
+    .execute()
 }
 
 type PostRow = NonNullable<Awaited<ReturnType<typeof lockPost>>>

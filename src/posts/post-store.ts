@@ -192,7 +192,7 @@ export async function deletePost(database: Database, actor: SiteActor, id: strin
     const { topic, title } = await mustFindPost(trx, actor.siteId, id)
     const removed = await trx
       .updateTable('post')
-      .set({ removed_at: actor.now })
+      .set({ removed_at: actor.now, delivered_to: null })
       .where('id', '=', id)
       .where('removed_at', 'is', null)
       .returning('id')
