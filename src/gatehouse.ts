@@ -7,6 +7,7 @@ import { orUnavailable } from './http/storage-guard.ts'
 import { openKeys } from './keys/keys.ts'
 import { makeParts } from './parts.ts'
 import { makePeople } from './people/people.ts'
+import { makePostDelivery } from './posts/delivery.ts'
 import { openStores } from './store/open-stores.ts'
 import type { LimitStore } from './store/rate-limits.ts'
 import { makeSurfaces } from './surfaces.ts'
@@ -80,6 +81,11 @@ export async function openGatehouse(
     { everySeconds: usageFlushSeconds, run: refusals.flush },
     { everySeconds: service.keys.reloadSeconds, run: followKeys },
     { everySeconds: sweepSeconds, run: cleanUp.run, onlyWhen: worker?.sweeps },
+    {
+      everySeconds: service.posts.deliverySeconds,
+      run: makePostDelivery({ database: stores.database, now }),
+      onlyWhen: worker?.sweeps,
+    },
   ]
   opening.use(startBackgroundTasks(tasks, logger))
   const open = opening.move()

@@ -1,3 +1,4 @@
+import { makePostDelivery } from '../src/posts/delivery.ts'
 import type { DatabaseLocation } from '../src/store/database.ts'
 import type { Consumption, StateStore } from '../src/store/oauth-state.ts'
 import { redisState } from '../src/store/oauth-state-redis.ts'
@@ -10,6 +11,7 @@ export type WorkerPlace = DatabaseLocation | { kind: 'redis'; redis: RedisLocati
 
 export type WorkerTask =
   | { task: 'migrate'; location: DatabaseLocation; migrationsFolder?: string }
+  | { task: 'deliver'; location: DatabaseLocation }
   | { task: 'consume'; place: WorkerPlace; id: string; times: number }
 
 export type WorkerResult = { outcomes: (Consumption | undefined)[] } | { problem: string }
@@ -38,6 +40,12 @@ async function run(task: WorkerTask): Promise<WorkerResult> {
       task.location,
       migrationsFolder === undefined ? {} : { migrationsFolder },
     )
+    return { outcomes: [] }
+  }
+  if (task.task === 'deliver') {
+    await using database = await openDatabase(task.location, { queryTimeoutMs: QUERY_TIMEOUT_MS })
+    await prepared()
+    await makePostDelivery({ database, now: Date.now })(new AbortController().signal)
     return { outcomes: [] }
   }
   await using store = await openStore(task.place)

@@ -25,6 +25,10 @@ const mayImport: Record<string, readonly string[]> = {
   membership: ['changes', 'grants', 'people', 'store'],
   students: ['changes', 'membership', 'store'],
   orders: ['store'],
+  products: ['changes', 'store'],
+  events: ['changes', 'store'],
+  posts: ['changes', 'store'],
+  analytics: ['store'],
   clients: ['http', 'scopes', 'sites', 'store'],
   grants: ['audit', 'scopes', 'sites', 'store'],
   applications: ['audit', 'clients', 'grants', 'http', 'scopes', 'store'],
@@ -54,12 +58,16 @@ const mayImport: Record<string, readonly string[]> = {
   graphql: ['http', 'resource-server', 'store', 'views'],
   'member-api': ['graphql', 'http', 'member', 'resource-server', 'scopes', 'store', 'views'],
   'admin-api': [
+    'analytics',
     'changes',
     'courses',
+    'events',
     'graphql',
     'http',
     'membership',
     'orders',
+    'posts',
+    'products',
     'resource-server',
     'scopes',
     'sites',
@@ -207,7 +215,9 @@ describe('tidy', () => {
     expect(writers).to.deep.equal(['src/audit/audit-log.ts'])
     const written = files
       .filter((file) =>
-        /recordAuditEvent\(|recordCommand\(|changeSite\(|createAtSite\(/.test(read(file)),
+        /recordAuditEvent\(|recordCommand\(|changeSite\(|createAtSite\(|releasedItems</.test(
+          read(file),
+        ),
       )
       .flatMap((file) => read(file).match(/\baction\b[^,]*/g) ?? [])
       .flatMap((text) => [...text.matchAll(/'([a-z_]+\.[a-z_]+)'/g)])

@@ -1,10 +1,9 @@
-import { releaseStateOf } from '../changes/release.ts'
+import { type ReleaseChange, releaseStateOf } from '../changes/release.ts'
 import {
   type Course,
   type CourseChanges,
   type CourseCreation,
   type CourseQuestion,
-  type CourseRelease,
   createCourse,
   findCourse,
   listCourses,
@@ -71,8 +70,8 @@ export const courseResolvers = {
   } satisfies Record<string, AdminResolver<Course>>,
 }
 
-async function released(context: AdminContext, id: string, release: CourseRelease) {
-  await releaseCourse(context.parts.database, actorOf(context), { id, release })
+async function released(context: AdminContext, id: string, change: ReleaseChange) {
+  await releaseCourse(context.parts.database, actorOf(context), { id, change })
   return await courseAfter(context, id)
 }
 

@@ -5,11 +5,15 @@ import { GraphQLError, type GraphQLFieldResolver, type GraphQLSchema } from 'gra
 
 import { ChangeRefused } from '../changes/refused.ts'
 import { makeSchema } from '../graphql/schema.ts'
+import { analyticsResolvers } from './analytics.ts'
 import { courseResolvers } from './courses.ts'
 import { curriculumResolvers } from './curriculum.ts'
+import { digitalProductResolvers } from './digital-products.ts'
+import { eventResolvers } from './events.ts'
 import { lecturerResolvers } from './lecturers.ts'
 import { memberResolvers } from './members.ts'
 import { orderResolvers } from './orders.ts'
+import { postResolvers } from './posts.ts'
 import { siteResolvers } from './site.ts'
 import { studentResolvers } from './students.ts'
 
@@ -22,6 +26,10 @@ const areas = [
   { file: 'members.graphql', resolvers: memberResolvers },
   { file: 'lecturers.graphql', resolvers: lecturerResolvers },
   { file: 'orders.graphql', resolvers: orderResolvers },
+  { file: 'digital-products.graphql', resolvers: digitalProductResolvers },
+  { file: 'events.graphql', resolvers: eventResolvers },
+  { file: 'posts.graphql', resolvers: postResolvers },
+  { file: 'analytics.graphql', resolvers: analyticsResolvers },
 ] as const
 
 /** The schema as it is published, descriptions and all. */

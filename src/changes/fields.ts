@@ -45,9 +45,12 @@ export function readInput<Form extends z.ZodType>(form: Form, input: unknown): z
   throw badInput(issue?.path.join('.') ?? 'input', issue?.message ?? 'is wrong')
 }
 
+/** The fields that have a value. */
+export type Given<Values> = { [Name in keyof Values]?: Exclude<Values[Name], undefined> }
+
 /** Only what was given: a field that is left out of an input stays as it is. */
-export function given<Values extends object>(values: Values): Partial<Values> {
+export function given<Values extends object>(values: Values): Given<Values> {
   return Object.fromEntries(
     Object.entries(values).filter(([, value]) => value !== undefined),
-  ) as Partial<Values>
+  ) as Given<Values>
 }

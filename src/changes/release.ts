@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
 
-/** Where something that is offered stands on its way: what its two moments say. */
+import { conflict } from './refused.ts'
+
+/** Where something that is shown to visitors stands on its way: what its two moments say. */
 export type ReleaseState = 'DRAFT' | 'SCHEDULED' | 'PUBLISHED' | 'ARCHIVED'
 
 export interface Release {
@@ -26,4 +28,42 @@ export function isInState(state: ReleaseState, nowMs: number) {
     case 'PUBLISHED':
       return sql<boolean>`archived_at is null and published_at <= ${nowMs}`
   }
+}
+
+/** What may be done with a release; each is no change where it is so already. */
+export type ReleaseChange =
+  | { readonly kind: 'publish'; readonly at: number | undefined }
+  | { readonly kind: 'unpublish' }
+  | { readonly kind: 'archive' }
+  | { readonly kind: 'restore' }
+
+/**
+ * What a release is to be after a change: published now or at a time, taken back, put away, or
+ * brought back.
+ *
+ * @throws ChangeRefused when it is archived and should be published
+ */
+export function decideRelease(
+  release: Release,
+  change: ReleaseChange,
+  { nowMs, noun }: { readonly nowMs: number; readonly noun: string },
+): Partial<Release> {
+  switch (change.kind) {
+    case 'publish':
+      if (release.archivedAt !== null) {
+        throw conflict(`the ${noun} is archived; restore it first`)
+      }
+      return { publishedAt: change.at ?? publishedSince(release, nowMs) ?? nowMs }
+    case 'unpublish':
+      return { publishedAt: null }
+    case 'archive':
+      return { archivedAt: release.archivedAt ?? nowMs }
+    case 'restore':
+      return { archivedAt: null }
+  }
+}
+
+/** Since when it is published; nothing while it is not. */
+function publishedSince({ publishedAt }: Release, nowMs: number): number | undefined {
+  return publishedAt !== null && publishedAt <= nowMs ? publishedAt : undefined
 }

@@ -95,6 +95,10 @@ const servicePolicy = z.strictObject({
     usageFlushSeconds: seconds(60),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
+  posts: z.strictObject({
+    // How often somebody looks for announcements that not every subscriber has.
+    deliverySeconds: seconds(600),
+  }),
   memberApi: apiLimits,
   adminApi: apiLimits,
   mcp: z.strictObject({

@@ -41,6 +41,7 @@ export interface OperatedTables {
     published_at: number | null
     delivered_to: string | null
     delivered_at: number | null
+    removed_at: number | null
   }
   change_key: {
     site_id: string

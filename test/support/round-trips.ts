@@ -46,6 +46,7 @@ export async function countRoundTrips(
     policy: (policy) => ({
       ...policy,
       keys: { ...policy.keys, reloadSeconds: NEVER_SECONDS },
+      posts: { deliverySeconds: NEVER_SECONDS },
       storage: {
         ...policy.storage,
         sweepSeconds: NEVER_SECONDS,

@@ -1,0 +1,150 @@
+/** The digital products of a site, as its operators keep them. Who bought one is read here and changed elsewhere. */
+
+import { type Kysely, sql } from 'kysely'
+import { z } from 'zod'
+
+import type { SiteActor } from '../changes/change.ts'
+import {
+  given,
+  idempotencyKey,
+  readInput,
+  SUMMARY_LENGTH_MAX,
+  slug,
+  TITLE_LENGTH_MAX,
+  text,
+} from '../changes/fields.ts'
+import { type ItemFilter, itemMatches, itemOrders } from '../changes/item-lists.ts'
+import type { ReleaseChange } from '../changes/release.ts'
+import { type ItemKey, releasedItems } from '../changes/released-items.ts'
+import type { Database } from '../store/database.ts'
+import { countRows, type PageRequest, readPage } from '../store/keyset.ts'
+import type { Schema } from '../store/schema.ts'
+
+export interface ProductQuestion extends ItemFilter {
+  readonly siteId: string
+  readonly sort?: ProductSort | null | undefined
+}
+
+export type ProductSort = keyof typeof orders
+
+export type Product = NonNullable<Awaited<ReturnType<typeof findProduct>>>
+
+const orders = itemOrders('digital_product')
+
+/** One page of the products of a site, and how many there are, each in one query. */
+export function listProducts({ kysely }: Database, question: ProductQuestion) {
+  const found = productsOf(kysely, question.siteId).where(itemMatches('digital_product', question))
+  return {
+    page: async (request: PageRequest) =>
+      await readPage(found, orders[question.sort ?? 'SLUG'], request),
+    count: async () => await countRows(found),
+  }
+}
+
+/** One product of a site by its id or its slug, or nothing. One query. */
+export async function findProduct(kysely: Kysely<Schema>, siteId: string, by: ItemKey) {
+  const query = productsOf(kysely, siteId)
+  return await ('id' in by
+    ? query.where('digital_product.id', '=', by.id)
+    : query.where('digital_product.slug', '=', by.slug)
+  ).executeTakeFirst()
+}
+
+function productsOf(kysely: Kysely<Schema>, siteId: string) {
+  return kysely
+    .selectFrom('digital_product')
+    .select([
+      'digital_product.id',
+      'digital_product.slug',
+      'digital_product.title',
+      'digital_product.summary',
+      'digital_product.file_name as fileName',
+      'digital_product.published_at as publishedAt',
+      'digital_product.archived_at as archivedAt',
+      'digital_product.created_at as createdAt',
+    ])
+    .where('digital_product.site_id', '=', siteId)
+}
+
+/** How many people bought each product; one that is not there nobody did. One query. */
+export async function countBuyers(
+  kysely: Kysely<Schema>,
+  productIds: readonly string[],
+): Promise<Map<string, number>> {
+  const counted = await kysely
+    .selectFrom('digital_product_purchase')
+    .select(['digital_product_id', sql<number>`count(*)`.as('total')])
+    .where('digital_product_id', 'in', productIds)
+    .groupBy('digital_product_id')
+    .execute()
+  return new Map(
+    counted.map(({ digital_product_id, total }) => [digital_product_id, Number(total)]),
+  )
+}
+
+const products = releasedItems<z.output<typeof form>, Product>({
+  table: 'digital_product',
+  noun: 'digital product',
+  prefix: 'prd',
+  find: findProduct,
+})
+
+/** @throws ChangeRefused when the site has no such product */
+export const mustFindProduct: typeof products.mustFind = products.mustFind
+
+/** As long as the name of a file may be in most file systems, in characters. */
+const FILE_NAME_LENGTH_MAX = 255
+
+const form = z.strictObject({
+  slug,
+  title: text(TITLE_LENGTH_MAX),
+  summary: text(SUMMARY_LENGTH_MAX),
+  fileName: text(FILE_NAME_LENGTH_MAX),
+})
+const creation = form.extend({ idempotencyKey })
+const changes = form.partial()
+
+export type ProductCreation = z.input<typeof creation>
+export type ProductChanges = z.input<typeof changes>
+
+/**
+ * Makes a product, which is a draft.
+ *
+ * @returns its id
+ * @throws ChangeRefused for a value without its form, a slug that is taken, and at the limit
+ */
+export async function createProduct(
+  database: Database,
+  actor: SiteActor,
+  input: ProductCreation,
+): Promise<string> {
+  const { idempotencyKey: key, ...fields } = readInput(creation, input)
+  const wish = { action: 'digital_product.create', fields, idempotencyKey: key } as const
+  return await products.create(database, actor, wish)
+}
+
+/** Changes what is given of a product. What is so already is no change. */
+export async function updateProduct(
+  database: Database,
+  actor: SiteActor,
+  { id, ...input }: ProductChanges & { readonly id: string },
+): Promise<void> {
+  const wanted = given(readInput(changes, input))
+  await products.update(database, actor, { action: 'digital_product.update', id, wanted })
+}
+
+const releases = {
+  publish: { action: 'digital_product.publish' },
+  unpublish: { action: 'digital_product.unpublish' },
+  archive: { action: 'digital_product.archive' },
+  restore: { action: 'digital_product.restore' },
+} as const
+
+/** Publishes a product now or at a time, takes it back, puts it away, or brings it back. */
+export async function releaseProduct(
+  database: Database,
+  actor: SiteActor,
+  { id, change }: { readonly id: string; readonly change: ReleaseChange },
+): Promise<void> {
+  await products.release(database, actor, { ...releases[change.kind], id, change })
+}

@@ -1,0 +1,227 @@
+import { expect } from 'chai'
+import { sql } from 'kysely'
+
+import type { Database } from '../src/store/database.ts'
+import { type Operator, startOperator } from './support/admin-api.ts'
+import type { RunningService } from './support/gatehouse.ts'
+import { forEachDatabase } from './support/storages.ts'
+
+const at = (moment: string) => Date.parse(`${moment}Z`)
+
+/** A time of which the demo knows nothing. */
+const days = 'from: "2015-03-01T23:59:00Z", to: "2015-03-03T00:00:00Z"'
+
+const nothing = {
+  ...{ enrolments: 0, activeMembers: 0, completedCourses: 0 },
+  ...{ signIns: 0, connectedApplications: 0, calls: 0 },
+}
+
+forEachDatabase('the Admin API: analytics', (start) => {
+  let running: RunningService
+  let operator: Operator
+  before(async () => {
+    running = await start()
+    operator = await startOperator(running)
+    await happenInMarch(running.service.stores.database)
+  })
+  after(async () => await running?.[Symbol.asyncDispose]())
+
+  it('counts by day in UTC, the first and the last one whole, and nothing of another site', async () => {
+    const { analytics } = await operator.run(
+      `{ analytics(${days}) { from until days { date enrolments activeMembers completedCourses
+        signIns connectedApplications calls } } }`,
+    )
+    expect(analytics).to.deep.equal({
+      from: '2015-03-01T00:00:00.000Z',
+      until: '2015-03-04T00:00:00.000Z',
+      days: [
+        { ...nothing, date: '2015-03-01', enrolments: 1, activeMembers: 2 },
+        {
+          ...{ date: '2015-03-02', enrolments: 1, activeMembers: 1, completedCourses: 1 },
+          ...{ signIns: 2, connectedApplications: 1, calls: 7 },
+        },
+        { ...nothing, date: '2015-03-03', connectedApplications: 1, signIns: 1 },
+      ],
+    })
+  })
+
+  it('counts by course, for those who are enrolled', async () => {
+    const { analytics } = await operator.run(
+      `{ analytics(${days}) { courses(first: 100) { totalCount nodes {
+        slug enrolments activeMembers completions } } } }`,
+    )
+    const { nodes, totalCount } = analytics.courses
+    expect(totalCount).to.equal(nodes.length)
+    const slugs = nodes.map(({ slug }: { slug: string }) => slug)
+    expect(slugs).to.deep.equal(slugs.toSorted())
+    expect(slugs).not.to.include('march-kitchen')
+    expect(nodes).to.deep.include({
+      ...{ slug: 'march', enrolments: 2, activeMembers: 2, completions: 1 },
+    })
+  })
+
+  it('goes through the courses page by page, with cursors of these days only', async () => {
+    const page = (args: string, within = days) =>
+      `{ analytics(${within}) { courses(${args}) { nodes { slug } pageInfo { endCursor } } } }`
+    const first = (await operator.run(page('first: 1'))).analytics.courses
+    const after = `first: 1, after: "${first.pageInfo.endCursor}"`
+    const second = (await operator.run(page(after))).analytics.courses
+    expect(second.nodes).not.to.deep.equal(first.nodes)
+    const otherDays = 'from: "2015-03-01T00:00:00Z", to: "2015-03-01T00:00:00Z"'
+    expect(await operator.refused(page(after, otherDays))).to.deep.equal({
+      code: 'BAD_ARGUMENT',
+      argument: 'after',
+    })
+  })
+
+  it('counts however many there are of one moment', async () => {
+    await enrolTwentyThousand(running.service.stores.database, at('2015-05-05T05:05:05'))
+    const { analytics } = await operator.run(
+      `{ analytics(from: "2015-05-04T00:00:00Z", to: "2015-05-06T00:00:00Z") {
+        days { enrolments } courses(first: 100) { nodes { slug enrolments } } } }`,
+    )
+    const counted = analytics.days.map(({ enrolments }: { enrolments: number }) => enrolments)
+    expect(counted).to.deep.equal([0, 20_000, 0])
+    expect(analytics.courses.nodes).to.deep.include({ slug: 'march', enrolments: 20_000 })
+  })
+
+  it('is about the last thirty days when nothing is said, with the sign-in of whoever asks', async () => {
+    const { analytics } = await operator.run(
+      '{ analytics { days { signIns connectedApplications } } }',
+    )
+    expect(analytics.days).to.have.length(30)
+    const today = analytics.days.at(-1)
+    expect(today.signIns).to.be.above(0)
+    expect(today.connectedApplications).to.be.above(0)
+  })
+
+  it('takes 92 days and no more, in their order', async () => {
+    const ask = (from: string, to: string) =>
+      `{ analytics(from: "${from}T00:00:00Z", to: "${to}T00:00:00Z") { days { date } } }`
+    const { analytics } = await operator.run(ask('2015-01-01', '2015-04-02'))
+    expect(analytics.days).to.have.length(92)
+    expect(await operator.refused(ask('2015-01-01', '2015-04-03'))).to.deep.equal({
+      code: 'BAD_ARGUMENT',
+      argument: 'from',
+    })
+    expect(await operator.refused(ask('2015-01-02', '2015-01-01'))).to.deep.equal({
+      code: 'BAD_ARGUMENT',
+      argument: 'to',
+    })
+  })
+
+  it('is closed to a token without its scope', async () => {
+    const other = await startOperator(running, { scopes: ['courses:read'] })
+    const { status, body } = await other.ask('{ analytics { from } }')
+    expect(status).to.equal(403)
+    expect(body.error).to.equal('insufficient_scope')
+  })
+})
+
+/**
+ * A course of two lectures of 100 seconds. Sam completes it on the second day; Noor watches one lecture
+ * and half of the other; June of the other site, who has no role here, watches too.
+ */
+async function happenInMarch({ kysely }: Database): Promise<void> {
+  const course = (id: string, siteId: string, slug: string) => ({
+    ...{ id, site_id: siteId, slug, title: 'March', summary: 'Mud.' },
+    ...{ published_at: null, created_at: 1 },
+  })
+  await kysely
+    .insertInto('course')
+    .values([
+      course('crs_march', 'sit_northlight', 'march'),
+      course('crs_kitchen', 'sit_open_kitchen', 'march-kitchen'),
+    ])
+    .execute()
+  const lecture = (id: string, courseId: string, position: number) => ({
+    ...{ id, course_id: courseId, position, title: 'L', duration_seconds: 100 },
+  })
+  await kysely
+    .insertInto('lecture')
+    .values([
+      lecture('lec_1', 'crs_march', 1),
+      lecture('lec_2', 'crs_march', 2),
+      lecture('lec_kitchen', 'crs_kitchen', 1),
+    ])
+    .execute()
+  const enrolled = (personId: string, courseId: string, moment: string) => ({
+    ...{ id: `enr_${personId}_${courseId}`, person_id: personId, course_id: courseId },
+    ...{ order_id: null, purchased_at: at(moment), expires_at: null },
+  })
+  await kysely
+    .insertInto('course_purchase')
+    .values([
+      enrolled('per_sam', 'crs_march', '2015-03-01T00:00:00.000'),
+      enrolled('per_noor', 'crs_march', '2015-03-02T23:59:59.999'),
+      enrolled('per_june', 'crs_kitchen', '2015-03-02T12:00:00'),
+    ])
+    .execute()
+  const watched = (who: string, lectureId: string, [seconds, moment]: [number, string]) => ({
+    ...{ person_id: `per_${who}`, lecture_id: lectureId },
+    ...{ position_seconds: seconds, watched_at: at(moment) },
+  })
+  await kysely
+    .insertInto('watch_position')
+    .values([
+      watched('sam', 'lec_1', [100, '2015-03-01T10:00:00']),
+      watched('sam', 'lec_2', [90, '2015-03-02T10:00:00']),
+      watched('noor', 'lec_1', [95, '2015-03-01T10:00:00']),
+      watched('noor', 'lec_2', [89, '2015-03-01T11:00:00']),
+      watched('june', 'lec_1', [100, '2015-03-03T10:00:00']),
+      watched('june', 'lec_kitchen', [100, '2015-03-03T10:00:00']),
+    ])
+    .execute()
+  const grant = (id: string, siteId: string) => ({
+    ...{ id, person_id: 'per_sam', client_id: 'x', client_name: 'X', client_origin: 'site' },
+    ...{ site_id: siteId, document_fingerprint: null, allowed: null, end_reason: null },
+    ...{ granted_at: at('2015-03-02T01:00:00'), expires_at: at('2015-06-01T00:00:00') },
+    ...{ ended_at: at('2015-03-03T09:00:00'), last_used_at: null },
+  })
+  await kysely
+    .insertInto('oauth_grant')
+    .values([grant('gra_march', 'sit_northlight'), grant('gra_kitchen', 'sit_open_kitchen')])
+    .execute()
+  const family = (id: string, grantId: string, moment: string) => ({
+    ...{ id, grant_id: grantId, seed: 's', token: '{}', generation: 1, steps: '' },
+    // What has expired long ago would be removed.
+    ...{ started_at: at(moment), kept_until: Date.now() + 86_400_000, ended_at: null },
+  })
+  await kysely
+    .insertInto('refresh_token_family')
+    .values([
+      family('f1', 'gra_march', '2015-03-02T01:00:00'),
+      family('f2', 'gra_march', '2015-03-02T02:00:00'),
+      family('f3', 'gra_march', '2015-03-03T03:00:00'),
+      family('f4', 'gra_kitchen', '2015-03-03T03:00:00'),
+    ])
+    .execute()
+  const day = Math.floor(at('2015-03-02T00:00:00') / 86_400_000)
+  await kysely
+    .insertInto('oauth_grant_day')
+    .values([
+      { grant_id: 'gra_march', day, calls: 7 },
+      { grant_id: 'gra_kitchen', day, calls: 70 },
+    ])
+    .execute()
+}
+
+/** More than one statement reads, and no half of the time has fewer. */
+async function enrolTwentyThousand({ kysely }: Database, purchasedAt: number): Promise<void> {
+  const digits = sql.raw(
+    Array.from({ length: 10 }, (_, i) => `select ${i} as i`).join(' union all '),
+  )
+  const numbers = sql`with digit as (${digits}), number as (
+    select a.i + 10 * b.i + 100 * c.i + 1000 * d.i + 10000 * e.i as n
+    from digit a, digit b, digit c, digit d, digit e where e.i < 2)`
+  await sql`${numbers}
+    insert into person (id, email, email_canonical, name, created_at)
+    select 'per_' || n, n || '@example.org', n || '@example.org', 'N', 1 from number`.execute(
+    kysely,
+  )
+  await sql`${numbers}
+    insert into course_purchase (id, person_id, course_id, purchased_at)
+    select 'enr_' || n, 'per_' || n, 'crs_march', ${sql.lit(purchasedAt)} from number`.execute(
+    kysely,
+  )
+}
