@@ -14,7 +14,7 @@ import {
 import {
   type Attendance,
   cancelRegistration,
-  countStanding,
+  countNotCancelled,
   findRegistration,
   listRegistrations,
   registerForEvent,
@@ -79,7 +79,7 @@ export const eventResolvers = {
     state: (event, _args, { parts }) => releaseStateOf(event, parts.now()),
     registrationCount: async ({ id }, _args, { oneOfMany, parts }) => {
       const ofEvents = async (ids: readonly string[]) =>
-        await countStanding(parts.database.kysely, ids)
+        await countNotCancelled(parts.database.kysely, ids)
       return (await oneOfMany('standing registrations', ofEvents, id)) ?? 0
     },
     registrations: async ({ id }, args: PageArguments, context) => {

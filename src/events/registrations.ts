@@ -29,7 +29,7 @@ export function listRegistrations({ kysely }: Database, eventId: string) {
 }
 
 /** How many registrations of each event stand; of one that is not there none does. One query. */
-export async function countStanding(
+export async function countNotCancelled(
   kysely: Kysely<Schema>,
   eventIds: readonly string[],
 ): Promise<Map<string, number>> {
