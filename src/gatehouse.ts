@@ -59,17 +59,18 @@ export async function openGatehouse(
   const { hashPassword } = people
   const demoPeople = await settleDemo(stores.database, { ...config, hashPassword, now })
 
-  let ring = await keys.loadRing()
+  const loadRings = async () => await keys.loadRings(service.upstreams.length > 0)
+  let rings = await loadRings()
   // Our own pages send requests to the application that is made of them, so that they ask for it late.
   const parts = await makeParts(config, { ...ground, keys, people, handler: () => handler })
   const makeHandler = makeSurfaces(config, { ...parts, demoPeople })
-  let handler = makeHandler(ring)
+  let handler = makeHandler(rings)
   const followKeys = async () => {
-    const found = await keys.loadRing()
-    if (found.version === ring.version) return
-    ring = found
-    handler = makeHandler(ring)
-    logger.info({ keys: ring.version }, 'signing keys changed')
+    const found = await loadRings()
+    if (found.version === rings.version) return
+    rings = found
+    handler = makeHandler(rings)
+    logger.info({ keys: rings.version }, 'signing keys changed')
   }
 
   const { grants, refusals, cleanUp } = parts

@@ -1,5 +1,7 @@
 import type { Logger } from 'pino'
 
+import { scopesOfSchema } from './admin-api/needed-scopes.ts'
+import { schemaText } from './admin-api/schema.ts'
 import { makeClientRefusals } from './applications/application-refusals.ts'
 import { makeAuthorizationServer } from './authorization/authorization-server.ts'
 import { makeCleanUp } from './clean-up/clean-up.ts'
@@ -7,14 +9,17 @@ import { makeClients } from './clients/find-client.ts'
 import type { Config } from './config/config.ts'
 import { makeDiscovery } from './discovery/routes.ts'
 import { makeGrants } from './grants/grants.ts'
+import { paths } from './http/paths.ts'
 import type { Keys } from './keys/keys.ts'
 import { makeDocumentClients } from './metadata-documents/document-clients.ts'
 import type { People } from './people/people.ts'
 import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
 import { makeVerdicts } from './resource-server/verdict.ts'
+import { makeOpenedScopes } from './scopes/opened.ts'
 import type { Stores } from './store/open-stores.ts'
 import type { LimitStore } from './store/rate-limits.ts'
 import { makeTokens } from './token/tokens.ts'
+import { openingOf } from './upstream/routes.ts'
 
 /** What the parts are made of. */
 export interface Ground extends Stores, Pick<OwnPagesPorts, 'handler'> {
@@ -53,7 +58,11 @@ export async function makeParts(
   // To a grant the suite's clients are platforms that the configuration lists.
   const listed = [...integrations, ...(conformance?.clients ?? [])]
   const grants = makeGrants({ ...ground, ...lifetimes, integrations: listed, admitsOrigin })
-  const discovery = makeDiscovery({ baseUrl, service, integrations })
+  const opened = makeOpenedScopes(() => [
+    { address: paths.adminGraphql, scopes: scopesOfSchema(schemaText) },
+    ...service.upstreams.map(openingOf),
+  ])
+  const discovery = makeDiscovery({ baseUrl, service, integrations, opened })
   const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
   const countUse = grants.usage.count
   const tokens = makeTokens({
@@ -84,6 +93,6 @@ export async function makeParts(
     runSeconds: service.storage.sweepSeconds,
     keeping: { tokensLiveSeconds: refreshTokenAbsoluteSeconds + accessTokenSeconds },
   })
-  const made = { ownPages, clients, grants, discovery, authorization, refusals }
+  const made = { ownPages, clients, grants, opened, discovery, authorization, refusals }
   return { ...ground, ...made, ...verdicts, cleanUp, countUse, acceptsDocuments }
 }

@@ -8,14 +8,14 @@ import { inOrder } from './http/in-order.ts'
 import { httpRoutes } from './http/routes.ts'
 import { interactionRoutes } from './interaction/routes.ts'
 import { introspectionRoute } from './introspection/routes.ts'
-import type { Keys } from './keys/keys.ts'
+import type { Rings } from './keys/keys.ts'
 import { toolEndpoint } from './mcp/endpoint.ts'
 import { memberSurface } from './member-api/surface.ts'
 import type { makeParts } from './parts.ts'
 import { registrationRoutes } from './registration/routes.ts'
+import { upstreamSurface } from './upstream/surface.ts'
 import { userinfoRoute } from './userinfo/routes.ts'
 
-type Ring = Awaited<ReturnType<Keys['loadRing']>>
 type Parts = Awaited<ReturnType<typeof makeParts>> & { readonly demoPeople: DemoPeople }
 
 /** The surfaces, and the order in which they see a request; the engine sees what is left of them. */
@@ -40,6 +40,7 @@ export function makeSurfaces(config: Config, parts: Parts) {
     ...{ ...common, conformance, findClient, findAllowed: grants.findAllowed },
     resourceMetadataUrl: discovery.metadataUrl('origin'),
   }
+  const upstreams = upstreamSurface({ ...tokenUse, upstreams: service.upstreams })
   const first = everyRequest({ ...common, trustProxy, hear: refusals.hear })
   // `answers` wraps everything behind it, because the engine's answers pass it on their way out.
   const before = [
@@ -79,14 +80,14 @@ export function makeSurfaces(config: Config, parts: Parts) {
     }),
   ]
 
-  /** Only what holds the engine is made again for each ring: itself, its documents, the interactions. */
-  return (ring: Ring) => {
-    const { engine, interactions } = authorization.withKeys(ring.keys)
-    const { formKey } = keys.secretRoot
-    const interaction = interactionRoutes({ ...people, interactions, formKey })
-    const documents = discovery.keepEngineDocuments()
+  /** Only what holds keys is made again for each ring: the engine, its documents and interactions, what is forwarded. */
+  return (rings: Rings) => {
+    const { engine, interactions } = authorization.withKeys(rings.tokens)
+    const upstream = upstreams(rings.upstreams)
+    const interaction = interactionRoutes({ ...parts, ...people, ...keys.secretRoot, interactions })
+    const documents = discovery.keepEngineDocuments(upstream.published)
     for (const each of [...first, documents]) engine.use(each)
-    engine.use(inOrder([...before, interaction, ...after]))
+    engine.use(inOrder([...before, upstream.route, interaction, ...after]))
     return engine.callback()
   }
 }

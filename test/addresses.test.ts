@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 
-import { addressOf, enginePages, pages, paths } from '../src/http/paths.ts'
+import { addressOf, enginePages, nameOfSite, pages, paths, takenSlugs } from '../src/http/paths.ts'
 import { stylesheet } from '../views/stylesheet.ts'
 import { sharedService } from './support/shared-service.ts'
+import { mapping } from './support/upstream.ts'
 
 const patterns: readonly string[] = Object.values({ ...paths, ...pages, ...enginePages })
 
@@ -13,12 +14,18 @@ const values = {
   secret: 'the-secret',
   person: 'the-person',
   file: stylesheet.file,
+  path: 'coupons',
 }
 
 describe('every address of the table', () => {
   // Where no client may describe itself, nobody reviews one.
   const service = sharedService({
-    policy: (policy) => ({ ...policy, metadataDocuments: { hosts: [], openRegistration: true } }),
+    policy: (policy) => ({
+      ...policy,
+      metadataDocuments: { hosts: [], openRegistration: true },
+      // Nobody comes so far without a token.
+      upstreams: mapping(1),
+    }),
   })
 
   const statuses = async (address: string) =>
@@ -42,6 +49,17 @@ describe('every address of the table', () => {
       }
     })
   }
+})
+
+describe('the names that no site can have', () => {
+  it('are those that follow /admin/ in another address', () => {
+    expect([...takenSlugs]).to.include.members(['graphql', 'schema.graphql', 'api'])
+    for (const slug of takenSlugs) {
+      expect(patterns.some((pattern) => pattern.startsWith(`/admin/${slug}`))).to.equal(true)
+    }
+    expect(nameOfSite({ id: 'sit_1', slug: 'api' })).to.equal('sit_1')
+    expect(nameOfSite({ id: 'sit_1', slug: 'apis' })).to.equal('apis')
+  })
 })
 
 /** Upper case in one segment or in all, and a slash more; a parameter is left as it is. */

@@ -33,6 +33,8 @@ const confidentialEntry = {
   scope: 'account:read',
 }
 
+const site = 'sit_northlight'
+
 describe('/admin', () => {
   let service: RunningService
   let operator: PagePerson
@@ -110,6 +112,20 @@ describe('/admin', () => {
       expect(choice.text).to.include('/admin/northlight"').and.include('/admin/open-kitchen"')
       expect((await operator.visit('/admin')).path).to.equal('/admin/northlight')
       expect((await makePagePerson(service.url, sam).visit('/admin')).status).to.equal(403)
+    })
+
+    it('finds the pages of a site by its id where something else has the address of its slug', async () => {
+      await using old = await startService()
+      const { kysely } = old.service.stores.database
+      await kysely.updateTable('site').set({ slug: 'api' }).where('id', '=', site).execute()
+      const person = makePagePerson(old.url, olivia)
+      const home = await person.visit('/admin')
+      expect([home.status, home.path]).to.deep.equal([200, `/admin/${site}`])
+      expect(home.text).to.include(`href="/admin/${site}/audit"`).and.not.include('"/admin/api')
+      expect((await person.visit(`/admin/${site}/audit`)).status).to.equal(200)
+      expect((await person.visit('/account')).text).to.include(`href="/admin/${site}"`)
+      expect((await person.visit('/admin/api')).status).to.equal(404)
+      expect((await makePagePerson(old.url, marco).visit(`/admin/${site}`)).status).to.equal(403)
     })
 
     it('refuses every form that does not carry the token of its page (class CSRF)', async () => {

@@ -116,6 +116,17 @@ describe('campus: the shape', () => {
     ])
   })
 
+  it('refuses a site whose name an address of the service has', () => {
+    for (const slug of ['graphql', 'api']) {
+      const broken = changed((campus) => {
+        first(campus.sites).slug = slug
+      })
+      expect(problemsOf(broken)).to.deep.equal([
+        'sites[0].slug: is taken by an address of the service',
+      ])
+    }
+  })
+
   it('names every broken reference at once, with its path', () => {
     const broken = changed((campus) => {
       first(first(campus.people).roles).site = 'sit_nowhere'

@@ -264,6 +264,70 @@ describe('config: the files (design, Errors and configuration)', () => {
     })
   }
 
+  const coupons = {
+    path: 'coupons',
+    readScope: 'coupons:read',
+    address: 'https://platform.internal/api/coupons',
+    audience: 'https://platform.internal/api',
+  }
+
+  for (const [why, rows, says] of [
+    ['a scope that nobody knows', [{ ...coupons, readScope: 'vouchers:read' }], '0.readScope'],
+    ['a scope of members', [{ ...coupons, readScope: 'account:read' }], '0.readScope'],
+    ['to read with a scope to write', [{ ...coupons, readScope: 'coupons:write' }], '0.readScope'],
+    ['no scope', [{ ...coupons, readScope: undefined }], 'needs a readScope'],
+    ['the same path twice', [coupons, coupons], 'coupons overlaps with coupons'],
+    ['paths that overlap', [coupons, { ...coupons, path: 'coupons/old' }], 'overlaps'],
+    ['a path with dots', [{ ...coupons, path: '../x' }], '0.path'],
+    ['a slash at the end', [{ ...coupons, path: 'coupons/' }], '0.path'],
+    ['http to another machine', [{ ...coupons, address: 'http://platform.internal' }], '0.address'],
+    ['a query', [{ ...coupons, address: 'https://platform.internal/?a=b' }], '0.address'],
+    ['a password', [{ ...coupons, address: 'https://a:b@platform.internal' }], '0.address'],
+    ['an audience that is no URI', [{ ...coupons, audience: 'platform' }], '0.audience'],
+    ['the issuer', [{ ...coupons, audience: 'http://127.0.0.1:3000' }], 'is the issuer'],
+    ['the issuer with a slash', [{ ...coupons, audience: 'http://127.0.0.1:3000/' }], 'the issuer'],
+    ['a client_id', [{ ...coupons, audience: 'https://app.example/client.json' }], 'client_id'],
+  ] as const) {
+    it(`refuse an upstream with ${why}`, () => {
+      expect(() => readWith({ upstreams: rows })).to.throw(says)
+    })
+  }
+
+  it('name every problem of every upstream at once', () => {
+    const wrong = [
+      { ...coupons, path: '/' },
+      { ...coupons, address: 'x', audience: 'y' },
+    ]
+    expect(() => readWith({ upstreams: wrong })).to.throw(
+      /0\.path[\s\S]*1\.address[\s\S]*1\.audience/,
+    )
+  })
+
+  it('take an upstream whose audience nobody could have for a client_id', () => {
+    for (const audience of [coupons.audience, 'urn:platform:api', 'https://platform.example']) {
+      const [read] = readWith({ upstreams: [{ ...coupons, audience }] }).service.upstreams
+      expect(read).to.deep.equal({
+        ...coupons,
+        audience,
+        answerWithinSeconds: 15,
+        bodyBytesMax: 1_048_576,
+      })
+    }
+    const local = { ...coupons, address: 'http://127.0.0.1:8080/api' }
+    expect(readWith({ upstreams: [local] }).service.upstreams).to.have.length(1)
+  })
+
+  /** The configuration with other settings in service.json. */
+  function readWith(change: Record<string, unknown>) {
+    using folder = temporaryFolder()
+    for (const name of ['service.json', 'integrations.json']) {
+      const value = JSON.parse(readFileSync(join(configFolder, name), 'utf8'))
+      const changed = name === 'service.json' ? { ...value, ...change } : value
+      writeFileSync(join(folder.path, name), JSON.stringify(changed))
+    }
+    return readConfig({}, folder.path)
+  }
+
   function lifetimes(change: Record<string, number>) {
     return { lifetimes: change }
   }

@@ -17,7 +17,7 @@ import type { Operation } from '../src/discovery/openapi-shapes.ts'
 import { protectedResourceMetadata } from '../src/discovery/protected-resource.ts'
 import { discoveryRoutes } from '../src/discovery/routes.ts'
 import { paths } from '../src/http/paths.ts'
-import { scopeNames } from '../src/scopes/catalogue.ts'
+import { readScope, scopeNames } from '../src/scopes/catalogue.ts'
 import { responseValidator } from './support/openapi.ts'
 
 const base = 'https://id.campus.example'
@@ -37,6 +37,9 @@ const facts: ServiceFacts = {
       refreshRetrySeconds: 10,
     },
     documents: { cacheSeconds: 300 },
+  },
+  opened: {
+    addressesOf: (scope) => (scope === readScope('coupons') ? ['/admin/api/coupons'] : []),
   },
   integrations: [{ client_name: 'Claude' }, { client_name: 'Cursor' }],
 }
@@ -120,6 +123,11 @@ describe('auth.md', () => {
     expect(strangers(text)).to.deep.equal([])
   })
 
+  it('says where a scope of operators opens something in this deployment, and which open nothing', () => {
+    expect(text).to.include('| `coupons:read` | read | coupons | `/admin/api/coupons` |')
+    expect(text).to.include('| `coupons:write` | write | coupons | nothing here yet |')
+  })
+
   it('tells clients to fetch discovery and not to wait for a challenge', () => {
     expect(text).to.match(/Fetch the documents directly, without a token\. Do not wait for a 401/)
   })
@@ -195,7 +203,8 @@ describe('openapi.json', () => {
 
   it('describes every address of the table and no other', () => {
     const described = Object.keys(document.paths).toSorted()
-    const expected = [...new Set([...Object.values(paths), ...documentPaths])].toSorted()
+    const spelled = Object.values(paths).map((path) => path.replace(/:(\w+)/, '{$1}'))
+    const expected = [...new Set([...spelled, ...documentPaths])].toSorted()
     expect(described).to.deep.equal(expected)
   })
 

@@ -145,6 +145,23 @@ describe('the gatehouse command', () => {
       expect(problems(reachable)[1]).to.include('the service will not start')
     })
 
+    it('names a site whose address belongs to something else, and where its pages are', async () => {
+      const DATA_DIR = temporaryFolder()
+      await using _service = await startProcess({ DATA_DIR })
+      await using database = await openDatabase({
+        kind: 'sqlite',
+        file: join(DATA_DIR, 'gatehouse.db'),
+      })
+      const rename = database.kysely.updateTable('site').set({ slug: 'graphql' })
+      await rename.where('id', '=', 'sit_northlight').execute()
+      const ended = await runGatehouse(['doctor'], { DATA_DIR })
+      expect(ended.code).to.equal(0)
+      expect(ended.stdout).to.include(
+        'note   The address /admin/graphql belongs to something else, so that the pages of the site ' +
+          'sit_northlight are at /admin/sit_northlight.',
+      )
+    })
+
     it('finds stores that do not answer, one not hiding the other', async () => {
       const port = await freePort()
       const ended = await runGatehouse(['doctor'], {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { protectedResourcePath, protectedResources } from '../src/discovery/protected-resource.ts'
-import { paths } from '../src/http/paths.ts'
+import { addressOf, paths } from '../src/http/paths.ts'
 import { orUnavailable } from '../src/http/storage-guard.ts'
 import { MEMBER_READ, readScope } from '../src/scopes/catalogue.ts'
 import { StatementExecutor } from '../src/store/statement-executor.ts'
@@ -24,6 +24,7 @@ import { notes, sam, startService } from './support/gatehouse.ts'
 import { messageOf, operatorToken } from './support/mcp.ts'
 import { documentCoverage, responseValidator } from './support/openapi.ts'
 import { sharedService } from './support/shared-service.ts'
+import { mapping, startWithPlatform } from './support/upstream.ts'
 import { type Answer, answerOf, encode, type Fields, postForm } from './support/wire.ts'
 
 /** An answer of the service, and which operation of the document gave it. */
@@ -43,7 +44,7 @@ async function expectDescribed(url: string, status: number, observed: Observed):
 }
 
 describe('openapi.json, against real answers', () => {
-  const service = sharedService()
+  const service = sharedService({}, startWithPlatform)
 
   /** One test for each answer: what the document promises of it, and nothing else, is there. */
   function describes(title: string, status: number, observe: (url: string) => Promise<Observed>) {
@@ -413,6 +414,34 @@ describe('openapi.json, against real answers', () => {
       )
     })
 
+  describe('below /admin/api/', () => {
+    const described = paths.upstream.replace(':path', '{path}')
+    const below = addressOf(paths.upstream, { path: '' })
+    type Asking = Omit<Call, 'method'>
+    const asked = (method: 'GET' | 'POST') => async (url: string, path: string, caller: Asking) =>
+      [described, method, await callAny(`${url}${below}${path}`, { ...caller, method })] as const
+    const tokenFor = async (url: string) => await operatorToken(url, 'coupons:read coupons:write')
+    for (const method of ['GET', 'POST'] as const) {
+      const ask = asked(method)
+      const withToken = async (url: string, path: string) =>
+        await ask(url, path, { token: await tokenFor(url) })
+      describes(`${method} of what the platform has`, 200, (url) => withToken(url, 'coupons/7'))
+      describes(`${method} spelled in another way`, 400, (url) => withToken(url, 'coupons/%41'))
+      describes(`${method} without a token`, 401, (url) => ask(url, 'coupons', {}))
+      describes(`${method} without the scope`, 403, async (url) =>
+        ask(url, 'coupons', { token: await operatorToken(url, readScope('courses')) }),
+      )
+      describes(`${method} of what is not mapped`, 404, (url) => ask(url, 'pages', {}))
+      describes(`${method} that fails there`, 502, (url) => withToken(url, 'coupons/redirect'))
+      describes(`${method} that is not answered there`, 504, (url) => withToken(url, 'slow/silent'))
+    }
+    describes('GET of what is only written', 405, (url) => asked('GET')(url, 'events', {}))
+    describes('POST of what is only read', 405, (url) => asked('POST')(url, 'shop/forms', {}))
+    describes('POST of too much', 413, async (url) =>
+      asked('POST')(url, 'coupons', { token: await tokenFor(url), body: 'x'.repeat(1_000_001) }),
+    )
+  })
+
   describe('POST /mcp', () => {
     const called = async (url: string, { token, headers }: Caller, body: unknown) =>
       [
@@ -534,6 +563,8 @@ describe('openapi.json, against a fault', () => {
 
 /** What the document says and no answer of these tests can show, with the reason. */
 const unshown: Readonly<Record<string, string>> = {
+  'GET /admin/api/{path} 500 application/json': 'a mistake in the code',
+  'POST /admin/api/{path} 500 application/json': 'a mistake in the code',
   'POST /admin/graphql 500 application/json':
     'a mistake in the code, none of which is known; a resolver that fails is an error in 200',
   'POST /mcp 500 application/json': 'a mistake in the code',
@@ -601,6 +632,15 @@ describe('openapi.json, against a service in need', () => {
       'POST',
       (url) => postAny(url + paths.adminGraphql, { token, body: { query: '{ __typename }' } }),
     ],
+    ...(['GET', 'POST'] as const).map(
+      (method) =>
+        [
+          paths.upstream.replace(':path', '{path}'),
+          method,
+          (url: string) =>
+            callAny(url + addressOf(paths.upstream, { path: 'coupons' }), { method, token }),
+        ] as const,
+    ),
     [
       paths.mcp,
       'POST',
@@ -683,6 +723,17 @@ const asBrowser = { accept: 'text/html' }
 const asProgram = { accept: 'application/json' }
 const asTool = { accept: 'application/json, text/event-stream' }
 
+interface Call extends Caller {
+  readonly method: 'GET' | 'POST'
+  readonly body?: string
+}
+
+/** One request of any kind to what the platform serves. */
+async function callAny(address: string, { method, token, body }: Call): Promise<Answer> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  return await answerOf(await fetch(address, { method, headers, ...(body && { body }) }))
+}
+
 async function postAny(
   address: string,
   { token, headers, body }: Caller & { body: unknown },
@@ -707,7 +758,9 @@ interface BreakableService extends AsyncDisposable {
 }
 
 async function startBreakable(): Promise<BreakableService> {
-  const running = await startService()
+  const running = await startService({
+    policy: (policy) => ({ ...policy, upstreams: mapping(1) }),
+  })
   const executor = running.service.stores.database.kysely.getExecutor()
   if (!(executor instanceof StatementExecutor)) throw new Error('statements run in another way')
   const { run } = executor

@@ -4,7 +4,12 @@ import { promisify } from 'node:util'
 
 import { expect } from 'chai'
 
+import { scopeNames } from '../src/scopes/catalogue.ts'
 import { startService } from './support/gatehouse.ts'
+
+interface Data {
+  readonly courses: { readonly totalCount: number }
+}
 
 const run = promisify(execFile)
 const command = join(import.meta.dirname, '../src/cli/token.ts')
@@ -44,6 +49,42 @@ describe('npm run token', () => {
     expect(JSON.parse(stdout).claims.sub).to.equal('per_noor')
   })
 
+  it('obtains a token of an operator with a client of its own, and the request that it prints works', async () => {
+    await using service = await startService()
+    const { stdout } = await token('--base-url', service.url, '--as', 'operator')
+    expect(stdout).to.include('Olivia').and.include('id_token verified (ES256)')
+    const [, address = '', bearer = '', body = ''] =
+      /curl (\S+) .*?-H '(Authorization: [^']+)'.*?-d '([^']+)'/s.exec(stdout) ?? []
+    expect(address).to.equal(`${service.url}/admin/graphql`)
+    const answer = await fetch(address, {
+      method: 'POST',
+      headers: {
+        authorization: bearer.replace('Authorization: ', ''),
+        'content-type': 'application/json',
+      },
+      body,
+    })
+    const { data, errors } = (await answer.json()) as { data: Data; errors: unknown }
+    expect(errors).to.equal(undefined)
+    expect(data.courses.totalCount).to.be.above(0)
+  })
+
+  it('asks for all that an operator may, or for the scopes that are named', async () => {
+    await using service = await startService()
+    const options = ['--base-url', service.url, '--json', '--as', 'operator']
+    const all = JSON.parse((await token(...options)).stdout)
+    expect(all.scope.split(' ')).to.have.members([
+      ...scopeNames('identity'),
+      ...scopeNames('operator'),
+    ])
+    expect(all.claims).to.include({ sub: 'per_olivia', org_id: 'sit_northlight' })
+    const some = JSON.parse((await token(...options, '--scope', 'openid school:read')).stdout)
+    expect(some.scope).to.equal('openid school:read')
+    expect(some.client_id).not.to.equal(all.client_id)
+    const words = ['--base-url', service.url, '--as', 'operator', '--scope', 'openid school:read']
+    expect((await token(...words)).stdout).to.include('{ site { id name slug } }')
+  })
+
   it('says in a sentence what went wrong, and fails', async () => {
     await using service = await startService()
     const failing = async (...options: string[]) => {
@@ -52,6 +93,10 @@ describe('npm run token', () => {
       return String(refusal.stderr)
     }
     expect(await failing('--account', 'nobody@x.example')).to.include('none of the demo people')
+    expect(await failing('--as', 'visitor')).to.include('--as takes member or operator')
+    expect(await failing('--as', 'operator', '--account', 'sam@northlight.example')).to.include(
+      'access_denied',
+    )
     expect(await failing('--client', 'unknown')).to.include('invalid_client')
     expect(await failing('--password', 'wrong')).to.include('password is wrong')
     const absent = await token('--base-url', 'http://127.0.0.1:1').catch((error) => error)

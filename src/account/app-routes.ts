@@ -15,7 +15,7 @@ import { type AccountPorts, areaOf } from './area.ts'
 
 /** Connected apps, and the removal of one. */
 export function appRoutes(router: Router, ports: AccountPorts): void {
-  const { database, signedInPages, listPages, now } = ports
+  const { database, signedInPages, listPages, opened, now } = ports
   const lists = makeGrantLists(database, now)
   router.get(
     pages.apps,
@@ -27,7 +27,7 @@ export function appRoutes(router: Router, ports: AccountPorts): void {
           kind: kindOfOrigin(clientOrigin),
           siteName: site?.name,
           removeHref: `${pages.removeApp}?${lineQuery(clientId, site?.id)}`,
-          ...describeScopes(scopes),
+          ...describeScopes(scopes, opened),
           ...use,
         }),
       )

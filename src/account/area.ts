@@ -3,6 +3,7 @@ import { pages } from '../http/paths.ts'
 import type { ListPages } from '../relying-party/list-pages.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
 import type { SignedInPages } from '../relying-party/signed-in-pages.ts'
+import type { OpenedScopes } from '../scopes/opened.ts'
 import type { Database } from '../store/database.ts'
 
 /** What the pages of a person's own account are given. */
@@ -10,6 +11,7 @@ export interface AccountPorts {
   readonly database: Database
   readonly signedInPages: SignedInPages
   readonly listPages: ListPages
+  readonly opened: OpenedScopes
   readonly now: () => number
 }
 

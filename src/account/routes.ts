@@ -5,7 +5,7 @@ import type Router from 'koa-router'
 import { accountHomePage } from '../../views/account-home.ts'
 import { signedOutEverywherePage, signOutEverywherePage } from '../../views/account-signed-out.ts'
 import { seeOther, sendPage } from '../http/page.ts'
-import { addressOf, pages } from '../http/paths.ts'
+import { addressOf, nameOfSite, pages } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
@@ -59,10 +59,12 @@ async function showHome(
   const page = accountHomePage({
     area: areaOf(session, pages.account),
     person,
-    sites: sites.map(({ slug, name, roles }) => ({
-      name,
-      roles,
-      adminHref: operates(roles) ? addressOf(pages.site, { site: slug }) : undefined,
+    sites: sites.map((site) => ({
+      name: site.name,
+      roles: site.roles,
+      adminHref: operates(site.roles)
+        ? addressOf(pages.site, { site: nameOfSite(site) })
+        : undefined,
     })),
     appsHref: pages.apps,
     signOutEverywhereHref: pages.signOutEverywhere,

@@ -7,6 +7,7 @@ import {
   GraphQLString,
   getOperationAST,
   Kind,
+  parse,
   separateOperations,
   TypeInfo,
   valueFromAST,
@@ -49,6 +50,17 @@ function scopesIn(document: DocumentNode, schema: GraphQLSchema): readonly strin
     }),
   )
   return [...scopes]
+}
+
+/** Every scope that a field of the published schema names. */
+export function scopesOfSchema(schemaText: string): ReadonlySet<string> {
+  const scopes = new Set<string>()
+  visit(parse(schemaText), {
+    FieldDefinition(astNode) {
+      for (const scope of scopesOfField({ astNode })) scopes.add(scope)
+    },
+  })
+  return scopes
 }
 
 const NAMES = new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(GraphQLString)))

@@ -20,7 +20,7 @@ import type { AdminParts } from './parts.ts'
 /** How an application is used: who connected it, and what was refused to it. */
 export function applicationUseRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
   const router = makeRouter()
-  const { grantLists, refusals, listPages } = parts
+  const { grantLists, refusals, listPages, opened } = parts
 
   router.get(
     pages.people,
@@ -33,7 +33,7 @@ export function applicationUseRoutes(operatorPages: OperatorPages, parts: AdminP
         name: app.name,
         people: found.rows.map(({ personId, scopes, ...person }) => ({
           ...person,
-          ...describeScopes(scopes),
+          ...describeScopes(scopes, opened),
           removeHref: operator.address(pages.endGrant, { client, person: personId }),
         })),
         removeAllHref: operator.address(pages.endAllGrants, { client }),

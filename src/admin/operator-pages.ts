@@ -4,7 +4,7 @@ import type { AreaView } from '../../views/area.ts'
 import type { Actor } from '../audit/audit-log.ts'
 import { notAnOperator, nothingHere } from '../http/errors.ts'
 import { seeOther } from '../http/page.ts'
-import { addressOf, pages } from '../http/paths.ts'
+import { addressOf, nameOfSite, pages } from '../http/paths.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import { operates } from '../sites/roles.ts'
@@ -69,7 +69,7 @@ async function enter(
   if (!site) throw nothingHere()
   if (!operates(site.roles)) throw notAnOperator()
   const address: Operator['address'] = (pattern, values) =>
-    addressOf(pattern, { site: site.slug, ...values })
+    addressOf(pattern, { site: nameOfSite(site), ...values })
   return {
     session,
     site,

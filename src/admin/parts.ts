@@ -10,6 +10,7 @@ import { type DocumentReviews, makeDocumentReviews } from '../metadata-documents
 import type { ListPages } from '../relying-party/list-pages.ts'
 import type { Seals } from '../relying-party/pending-sign-in.ts'
 import type { SignedInPages } from '../relying-party/signed-in-pages.ts'
+import type { OpenedScopes } from '../scopes/opened.ts'
 import type { Database } from '../store/database.ts'
 import type { StateStore } from '../store/oauth-state.ts'
 import { makeNewSecrets, type NewSecrets } from './new-secret.ts'
@@ -27,6 +28,7 @@ export interface AdminPorts {
   readonly loopbackHosts: readonly string[]
   readonly tryQuery: TryQuery
   readonly baseUrl: string
+  readonly opened: OpenedScopes
   readonly now: () => number
 }
 

@@ -6,7 +6,7 @@ import { type Actor, listChanges, recordAuditEvent } from '../audit/audit-log.ts
 import { notAnOperator } from '../http/errors.ts'
 import { noticeOf } from '../http/notice.ts'
 import { seeOther, sendPage } from '../http/page.ts'
-import { addressOf, pages } from '../http/paths.ts'
+import { addressOf, nameOfSite, pages } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
 import { listOperatedSites, switchMcpConnections } from '../sites/site-admin.ts'
 import type { Database } from '../store/database.ts'
@@ -24,13 +24,13 @@ export function siteRoutes(operatorPages: OperatorPages, parts: AdminParts): Rou
       const sites = await listOperatedSites(database, person.id)
       const [only, second] = sites
       if (!only) throw notAnOperator()
-      if (!second) return seeOther(ctx, addressOf(pages.site, { site: only.slug }))
+      if (!second) return seeOther(ctx, addressOf(pages.site, { site: nameOfSite(only) }))
       const links = [{ href: pages.account, label: 'Your account', current: false }]
       const page = adminSitesPage({
         area: { name: 'Administration', links, signOutAction: pages.signOut, person, csrf },
-        sites: sites.map(({ name, slug }) => ({
-          name,
-          href: addressOf(pages.site, { site: slug }),
+        sites: sites.map((site) => ({
+          name: site.name,
+          href: addressOf(pages.site, { site: nameOfSite(site) }),
         })),
       })
       sendPage(ctx, page)

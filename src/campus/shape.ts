@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
 import { mayReturnTo } from '../clients/redirect-uri.ts'
+import { takenSlugs } from '../http/paths.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import { isTime } from './time.ts'
 
@@ -37,7 +38,7 @@ const list = <T extends z.ZodType>(type: T, lengthMax: number) =>
 
 const site = z.strictObject({
   id: id('sit'),
-  slug,
+  slug: slug.refine((name) => !takenSlugs.has(name), 'is taken by an address of the service'),
   name: text(120),
   description: optional(text(2000)),
   contactEmail: optional(z.email().max(254)),

@@ -8,12 +8,15 @@ import { type Answers, makeHeadlessPerson } from './headless-person.ts'
 import type { RelyingParty, Tokens } from './relying-party.ts'
 
 const CALLBACK_PATH = '/callback'
+
+/** Where nobody listens: the answer is read from the redirect itself, or the port is another. */
+export const loopbackRedirect: string = `http://${loopbackAddress}:8400${CALLBACK_PATH}`
+
 const SIGN_IN_TIMEOUT_MS = 5 * 60_000
 
 /** Signs a person in through the real pages, without a browser. */
 export async function signInWithoutBrowser(party: RelyingParty, answers: Answers): Promise<Tokens> {
-  // Nothing listens there: the answer is read from the redirect itself.
-  const authorization = await party.begin(`http://${loopbackAddress}:8400${CALLBACK_PATH}`)
+  const authorization = await party.begin(loopbackRedirect)
   const person = makeHeadlessPerson(answers)
   return await authorization.finish(
     await person.authorize(authorization.start, authorization.redirectUri),

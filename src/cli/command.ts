@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { openKeys } from '../keys/keys.ts'
-import type { KeyDependencies } from '../keys/signing-keys.ts'
+import type { KeyDependencies, KeyUse } from '../keys/signing-keys.ts'
 import type { Database } from '../store/database.ts'
 import { openServiceDatabase } from '../store/open-stores.ts'
 
@@ -26,7 +26,10 @@ export async function withDatabase<Result>(
   return await work(database)
 }
 
-/** The signing keys of this configuration. */
-export function keysOf(config: Config, database: Database): KeyDependencies {
+/** The signing keys of this configuration, by what they sign. */
+export function keysOf(
+  config: Config,
+  database: Database,
+): Readonly<Record<KeyUse, KeyDependencies>> {
   return openKeys({ ...config, database, policy: config.service.keys, now: Date.now }).signing
 }

@@ -1,5 +1,5 @@
 import { paths } from '../http/paths.ts'
-import { MEMBER_READ } from '../scopes/catalogue.ts'
+import { MEMBER_READ, readScope } from '../scopes/catalogue.ts'
 import type { Tokens } from './relying-party.ts'
 
 /** The tokens as text for a person, with a request that works when it is pasted. */
@@ -22,13 +22,28 @@ export function describeTokens(tokens: Tokens): string {
 
 function requestFor(baseUrl: string, accessToken: string, scopes: readonly string[]): string {
   const header = `-H 'Authorization: Bearer ${accessToken}'`
-  if (!scopes.includes(MEMBER_READ)) return `curl ${baseUrl}${paths.userinfo} ${header}`
-  const query =
-    '{ viewer { name email schools { name roles } enrolledCourses(first: 5) { nodes { slug expireDate hasLifetimeAccess } } } }'
+  const [path, query] = queries.find(({ scope }) => scopes.includes(scope))?.ask ?? []
+  if (path === undefined) return `curl ${baseUrl}${paths.userinfo} ${header}`
   return [
-    `curl ${baseUrl}${paths.graphql} \\`,
+    `curl ${baseUrl}${path} \\`,
     `  ${header} \\`,
     `  -H 'Content-Type: application/json' \\`,
     `  -d '${JSON.stringify({ query })}'`,
   ].join('\n')
 }
+
+/** What each scope can ask, the first that a token has. */
+const queries = [
+  {
+    scope: MEMBER_READ,
+    ask: [
+      paths.graphql,
+      '{ viewer { name email schools { name roles } enrolledCourses(first: 5) { nodes { slug expireDate hasLifetimeAccess } } } }',
+    ],
+  },
+  {
+    scope: readScope('courses'),
+    ask: [paths.adminGraphql, '{ courses(first: 5) { totalCount nodes { id title state } } }'],
+  },
+  { scope: readScope('school'), ask: [paths.adminGraphql, '{ site { id name slug } }'] },
+] as const

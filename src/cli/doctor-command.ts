@@ -5,7 +5,8 @@ import { sql } from 'kysely'
 
 import { holdsDemoCampus } from '../campus/load.ts'
 import type { Config } from '../config/config.ts'
-import { listKeys, loadKeyRing } from '../keys/signing-keys.ts'
+import { addressOf, nameOfSite, pages, takenSlugs } from '../http/paths.ts'
+import { type KeyDependencies, listKeys, readKeyRing } from '../keys/signing-keys.ts'
 import type { Database } from '../store/database.ts'
 import { openRedis, type RedisClient } from '../store/redis.ts'
 import { CommandRefused, keysOf, withDatabase } from './command.ts'
@@ -60,6 +61,7 @@ async function lookAtDatabase(config: Config): Promise<Finding[]> {
     ok(`The database (${database.engine}) answers, and its schema is up to date.`),
     ...(await lookAtDatabaseClock(database)),
     ...(await orWrong('The signing keys cannot be used', () => lookAtKeys(config, database))),
+    ...(await lookAtSlugs(database)),
     ...(await lookAtDemo(config, database)),
   ]
   return await orWrong('The database does not answer', () => withDatabase(config, look))
@@ -89,16 +91,43 @@ function compareClocks(other: string, theirsMs: number, beforeMs: number): Findi
 }
 
 async function lookAtKeys(config: Config, database: Database): Promise<Finding[]> {
-  const keys = keysOf(config, database)
-  const rows = await listKeys(keys)
+  const { tokens, upstreams } = keysOf(config, database)
+  const rows = await listKeys(tokens)
   if (rows.length === 0) return [note('There are no signing keys yet; the first start makes them.')]
+  const found = [await lookAtRing(tokens, 'signing keys')]
+  // They are made by the first start with a mapping.
+  if ((await listKeys(upstreams)).length === 0) return found
+  return [...found, await lookAtRing(upstreams, "keys for the platform's own API")]
+}
+
+async function lookAtRing(keys: KeyDependencies, name: string): Promise<Finding> {
+  const rows = await listKeys(keys)
   const count = (state: string) => rows.filter((row) => row.state === state).length
   if (count('current') !== 1 || count('next') !== 1) {
     const found = `${count('current')} and ${count('next')}`
-    return [wrong(`There must be one key that signs and one next key, but there are ${found}.`)]
+    return wrong(`Of the ${name} one must sign and one be the next, but there are ${found}.`)
   }
-  await loadKeyRing(keys)
-  return [ok(`The signing keys open with this secret; ${rows[0]?.kid} signs.`)]
+  await readKeyRing(keys)
+  return ok(`The ${name} open with this secret; ${rows[0]?.kid} signs.`)
+}
+
+/** Sites from before an address of ours took their name. */
+async function lookAtSlugs({ kysely }: Database): Promise<Finding[]> {
+  const sites = await kysely
+    .selectFrom('site')
+    .select(['id', 'slug'])
+    .where('slug', 'in', [...takenSlugs])
+    .orderBy('slug')
+    .execute()
+  return sites.map((site) => {
+    const [own, used] = [site.slug, nameOfSite(site)].map((name) =>
+      addressOf(pages.site, { site: name ?? '' }),
+    )
+    return note(
+      `The address ${own} belongs to something else, so that the pages of the site ${site.id} are at ` +
+        `${used}.`,
+    )
+  })
 }
 
 async function lookAtDemo(config: Config, database: Database): Promise<Finding[]> {

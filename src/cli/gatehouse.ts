@@ -16,6 +16,7 @@ It works on the database that the environment names (DATA_DIR or DATABASE_URL), 
 
   keys list             signing keys: which one signs, which come next, which have retired
   keys rotate           lets the next key sign; running processes follow within seconds
+    --upstream          the key of what is forwarded to the platform's own API, and not of id_tokens
     --force             although the next key was published only just now (a key has leaked)
   import <path>         makes the database be as the records of a file say, beside a running service
                         too: NDJSON, a folder of it, - for standard input, or .json files as in
@@ -55,8 +56,13 @@ const commands: Readonly<Record<string, Command>> = {
   doctor: async () => await diagnose(read),
   'example-env': async () => renderExampleEnv().trimEnd(),
   'keys list': async () => await listSigningKeys(read()),
-  'keys rotate': async () => await rotateSigningKeys(read(), { force: false }),
-  'keys rotate --force': async () => await rotateSigningKeys(read(), { force: true }),
+  'keys rotate': async () => await rotateSigningKeys(read(), { use: 'tokens', force: false }),
+  'keys rotate --force': async () =>
+    await rotateSigningKeys(read(), { use: 'tokens', force: true }),
+  'keys rotate --upstream': async () =>
+    await rotateSigningKeys(read(), { use: 'upstreams', force: false }),
+  'keys rotate --upstream --force': async () =>
+    await rotateSigningKeys(read(), { use: 'upstreams', force: true }),
 }
 
 function commandOf(words: readonly string[]): Command | undefined {

@@ -1,24 +1,35 @@
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { Config } from '../config/config.ts'
-import { type KeyRow, listKeys, loadKeyRing, rotateKeys } from '../keys/signing-keys.ts'
+import {
+  type KeyRow,
+  type KeyUse,
+  listKeys,
+  loadKeyRing,
+  rotateKeys,
+} from '../keys/signing-keys.ts'
 import { keysOf, withDatabase } from './command.ts'
 
 /** `keys list`: one line a key, and no private part of any. */
 export async function listSigningKeys(config: Config): Promise<string> {
   return await withDatabase(config, async (database) => {
-    const rows = await listKeys(keysOf(config, database))
-    if (rows.length === 0) return 'There are no signing keys yet; the first start makes them.'
-    return rows.map(lineOf).join('\n')
+    const keys = keysOf(config, database)
+    const [tokens, upstreams] = [await listKeys(keys.tokens), await listKeys(keys.upstreams)]
+    if (tokens.length === 0) return 'There are no signing keys yet; the first start makes them.'
+    const lines = tokens.map(lineOf)
+    if (upstreams.length === 0) return lines.join('\n')
+    return [...lines, '', "For the platform's own API:", ...upstreams.map(lineOf)].join('\n')
   })
 }
 
+interface Rotation {
+  readonly use: KeyUse
+  readonly force: boolean
+}
+
 /** `keys rotate`: what `keys/signing-keys.ts` does, written into the audit trail. */
-export async function rotateSigningKeys(
-  config: Config,
-  { force }: { readonly force: boolean },
-): Promise<string> {
+export async function rotateSigningKeys(config: Config, { use, force }: Rotation): Promise<string> {
   return await withDatabase(config, async (database) => {
-    const dependencies = keysOf(config, database)
+    const dependencies = keysOf(config, database)[use]
     // It also shows that the secret is the right one before anything is changed.
     await loadKeyRing(dependencies)
     const kid = await rotateKeys(dependencies, { force })
@@ -26,7 +37,7 @@ export async function rotateSigningKeys(
       action: 'signing_key.rotated',
       subject: { kind: 'signing_key', id: kid },
       siteId: undefined,
-      after: { forced: force },
+      after: { for: use, forced: force },
     } as const
     await recordAuditEvent(database.kysely, { now: Date.now() }, change)
     const { reloadSeconds, retiredKeepSeconds } = config.service.keys

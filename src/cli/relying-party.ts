@@ -6,6 +6,7 @@ import {
   type Client,
   calculatePKCECodeChallenge,
   discoveryRequest,
+  dynamicClientRegistrationRequest,
   generateRandomCodeVerifier,
   generateRandomNonce,
   generateRandomState,
@@ -13,12 +14,11 @@ import {
   None,
   processAuthorizationCodeResponse,
   processDiscoveryResponse,
+  processDynamicClientRegistrationResponse,
   ResponseBodyError,
   validateApplicationLevelSignature,
   validateAuthResponse,
 } from 'oauth4webapi'
-
-import { MEMBER_READ, MEMBER_WRITE, OPENID } from '../scopes/catalogue.ts'
 
 /**
  * A relying party of the command line: a public client that discovers the service, authorizes with
@@ -31,8 +31,11 @@ export type Tokens = Awaited<ReturnType<typeof redeem>>
 
 export interface RelyingPartyOptions {
   readonly baseUrl: string
-  readonly clientId: string
-  readonly scope: string | undefined
+  /** Without one the party registers itself, as a program on this computer. */
+  readonly clientId: string | undefined
+  /** With which it does so. */
+  readonly redirectUri: string
+  readonly scope: string
 }
 
 /** A service on the machine itself has no TLS. */
@@ -40,9 +43,9 @@ const insecure = { [allowInsecureRequests]: true }
 
 /** @throws with a sentence when nothing answers there, or another issuer does */
 export async function openRelyingParty(options: RelyingPartyOptions) {
-  const { baseUrl, clientId } = options
+  const { baseUrl, scope } = options
   const server = await discover(baseUrl)
-  const scope = options.scope ?? [OPENID, 'profile', 'email', MEMBER_READ, MEMBER_WRITE].join(' ')
+  const clientId = options.clientId ?? (await register(server, options.redirectUri))
   return {
     baseUrl,
     /** Starts an authorization for this redirect address. */
@@ -82,6 +85,18 @@ async function discover(baseUrl: string): Promise<AuthorizationServer> {
     throw new Error(`the service at ${baseUrl} calls itself ${issuer}: use that address`)
   }
   return await processDiscoveryResponse(new URL(baseUrl), response)
+}
+
+/** A client that anybody may have (RFC 7591 §3); the service forgets it when nobody uses it. */
+async function register(server: AuthorizationServer, redirectUri: string): Promise<string> {
+  const client = {
+    client_name: 'npm run token',
+    application_type: 'native',
+    redirect_uris: [redirectUri],
+    token_endpoint_auth_method: 'none',
+  }
+  const response = await dynamicClientRegistrationRequest(server, client, insecure)
+  return (await processDynamicClientRegistrationResponse(response)).client_id
 }
 
 type Asked = Record<'clientId' | 'redirectUri' | 'scope' | 'verifier' | 'state' | 'nonce', string>

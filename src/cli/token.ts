@@ -1,9 +1,10 @@
 import { parseArgs } from 'node:util'
 
 import { isLoopbackUrl } from '../http/loopback.ts'
-import { signInWithBrowser, signInWithoutBrowser } from './authorize.ts'
+import { loopbackRedirect, signInWithBrowser, signInWithoutBrowser } from './authorize.ts'
 import { describeTokens } from './describe-tokens.ts'
 import { openRelyingParty } from './relying-party.ts'
+import { readTokenRole, tokenRoles } from './token-roles.ts'
 
 const help = `npm run token -- [options]
 
@@ -11,10 +12,14 @@ Walks the whole flow against a running service (discovery, PKCE, sign-in, site, 
 verifies the id_token, and prints the tokens with a request that works.
 
   --base-url URL    the service (http://127.0.0.1:3000, or BASE_URL)
-  --client ID       client_id (northlight-notes, the demo's public member application)
-  --account LOGIN   demo person who signs in (sam@northlight.example)
+  --as ROLE         member, for /member/graphql (what it is without this option), or operator, for
+                    /admin/graphql: a client registers itself, and an owner of the demo signs in
+  --client ID       client_id (a member: northlight-notes, the demo's public application; an
+                    operator: one that is registered for it)
+  --account LOGIN   demo person who signs in (sam@northlight.example, olivia@northlight.example)
   --password TEXT   its password, when it is none of the demo people
-  --scope NAMES     scopes, separated by spaces (openid profile email account:read account:write)
+  --scope NAMES     scopes, separated by spaces (who the person is, and all of a member's or of an
+                    operator's)
   --browser         opens the pages for you to sign in, instead of signing in without a browser
   --json            prints one JSON object and nothing else
   --help            this text
@@ -23,8 +28,9 @@ verifies the id_token, and prints the tokens with a request that works.
 const { values } = parseArgs({
   options: {
     'base-url': { type: 'string' },
-    client: { type: 'string', default: 'northlight-notes' },
-    account: { type: 'string', default: 'sam@northlight.example' },
+    as: { type: 'string', default: 'member' },
+    client: { type: 'string' },
+    account: { type: 'string' },
     password: { type: 'string' },
     scope: { type: 'string' },
     browser: { type: 'boolean', default: false },
@@ -38,14 +44,19 @@ else await run()
 
 async function run(): Promise<void> {
   try {
+    const role = tokenRoles[readTokenRole(values.as)]
     const party = await openRelyingParty({
       baseUrl: values['base-url'] ?? process.env['BASE_URL'] ?? 'http://127.0.0.1:3000',
-      clientId: values.client,
-      scope: values.scope,
+      clientId: values.client ?? role.clientId,
+      redirectUri: loopbackRedirect,
+      scope: values.scope ?? role.scopes.join(' '),
     })
     const tokens = values.browser
       ? await signInWithBrowser(party)
-      : await signInWithoutBrowser(party, await accountOf(party.baseUrl))
+      : await signInWithoutBrowser(
+          party,
+          await accountOf(party.baseUrl, values.account ?? role.account),
+        )
     process.stdout.write(
       values.json ? `${JSON.stringify(tokens, null, 2)}\n` : describeTokens(tokens),
     )
@@ -56,8 +67,11 @@ async function run(): Promise<void> {
 }
 
 /** The person's password; the demo's are public and stand in its data. */
-async function accountOf(baseUrl: string): Promise<{ login: string; password: string }> {
-  const { account: login, password } = values
+async function accountOf(
+  baseUrl: string,
+  login: string,
+): Promise<{ login: string; password: string }> {
+  const { password } = values
   if (password !== undefined) return { login, password }
   if (!isLoopbackUrl(baseUrl))
     throw new Error('--password is needed for a service that is not local')

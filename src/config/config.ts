@@ -7,6 +7,7 @@ import { z } from 'zod'
 
 import { isLoopbackUrl, loopbackHosts } from '../http/loopback.ts'
 import { type Environment, mayServeDemo, readEnvironment } from './environment.ts'
+import { problemsOfAudiences, upstreams } from './upstreams.ts'
 
 const DAY_SECONDS = 86_400
 
@@ -101,6 +102,8 @@ const servicePolicy = z.strictObject({
   }),
   memberApi: apiLimits,
   adminApi: apiLimits,
+  /** What the platform serves itself, below /admin/api/. */
+  upstreams: upstreams.default([]),
   mcp: z.strictObject({
     // Origins of browser clients; `*` admits all. Loopback ones need no row on a loopback address.
     allowedOrigins: z.array(z.union([z.literal('*'), browserOrigin])),
@@ -165,6 +168,13 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
   const integrations = readJson(join(folder, 'integrations.json'), z.array(integration), problems)
   for (const repeated of repeatedIn(integrations ?? [])) {
     problems.push(`integrations.json: ${repeated} is listed twice`)
+  }
+  const clientIds = [...(integrations ?? []), ...(conformance?.clients ?? [])].map(
+    ({ client_id }) => client_id,
+  )
+  const { baseUrl } = env ?? {}
+  if (baseUrl !== undefined) {
+    problems.push(...problemsOfAudiences(service?.upstreams ?? [], { baseUrl, clientIds }))
   }
   if (problems.length > 0 || !env || !service || !integrations) {
     throw new Error(`Gatehouse cannot start:\n- ${problems.join('\n- ')}`)

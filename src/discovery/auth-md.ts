@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { type Audience, catalogue } from '../scopes/catalogue.ts'
+import { type Audience, catalogue, type Scope } from '../scopes/catalogue.ts'
 import type { ServiceFacts } from './facts.ts'
 import { fillTemplate } from './template.ts'
 
@@ -12,7 +12,7 @@ const templateFile = join(import.meta.dirname, '../../views/auth.md')
  * with what this configuration says. Readers look for a first heading that contains "auth.md", and
  * for a page that needs no other page to be followed.
  */
-export function authMd({ baseUrl, service, integrations }: ServiceFacts): string {
+export function authMd({ baseUrl, service, opened, integrations }: ServiceFacts): string {
   const { name, lifetimes, loopbackHosts, metadataDocuments } = service
   return fillTemplate(readFileSync(templateFile, 'utf8'), {
     service_name: name,
@@ -37,7 +37,7 @@ export function authMd({ baseUrl, service, integrations }: ServiceFacts): string
     documents_live: inWords(service.documents.cacheSeconds),
     identity_scopes: scopeTable('identity'),
     member_scopes: scopeTable('member'),
-    operator_scopes: scopeTable('operator'),
+    operator_scopes: operatorScopeTable(opened),
   })
 }
 
@@ -73,8 +73,33 @@ function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
 }
 
 function scopeTable(audience: Audience): string {
+  return scopeRows(['Scope', 'Access', 'Grants'], audience, ({ access, grants }) => [
+    access,
+    grants,
+  ])
+}
+
+/** What of the catalogue is served depends on the deployment, and a client should not ask for the rest. */
+function operatorScopeTable({ addressesOf }: ServiceFacts['opened']): string {
+  return scopeRows(
+    ['Scope', 'Access', 'Grants', 'Opens'],
+    'operator',
+    ({ name, access, grants }) => [
+      access,
+      grants,
+      listed(addressesOf(name), 'and') || 'nothing here yet',
+    ],
+  )
+}
+
+function scopeRows(
+  head: readonly string[],
+  audience: Audience,
+  cells: (scope: Scope) => readonly string[],
+): string {
   const rows = catalogue
     .filter((scope) => scope.audience === audience)
-    .map(({ name, grants, access }) => `| \`${name}\` | ${access} | ${grants} |`)
-  return ['| Scope | Access | Grants |', '| --- | --- | --- |', ...rows].join('\n')
+    .map((scope) => [`\`${scope.name}\``, ...cells(scope)])
+  const lines = [head, head.map(() => '---'), ...rows]
+  return lines.map((line) => `| ${line.join(' | ')} |`).join('\n')
 }

@@ -50,14 +50,18 @@ function isHeld(ifNoneMatch: string, etag: string): boolean {
  *
  * The engine knows GET only, so that a first HEAD goes to it as a GET and comes back a HEAD.
  */
-export function keepDocuments(addresses: ReadonlySet<string>, maxAgeSeconds: number): Middleware {
+export function keepDocuments(
+  addresses: ReadonlySet<string>,
+  maxAgeSeconds: number,
+  complete: Complete = (_path, body) => body,
+): Middleware {
   const kept = new Map<string, { document: RenderedDocument; route: string }>()
   return async (ctx, next) => {
     const { method, path } = ctx
     if (!addresses.has(path) || (method !== 'GET' && method !== 'HEAD')) return await next()
     let held = kept.get(path)
     if (!held) {
-      const document = await askedFor(ctx, next)
+      const document = await askedFor(ctx, next, complete)
       if (!document) return
       held = { document, route: routeOf(ctx) }
       kept.set(path, held)
@@ -67,8 +71,11 @@ export function keepDocuments(addresses: ReadonlySet<string>, maxAgeSeconds: num
   }
 }
 
+/** What is kept of what was answered at an address. */
+type Complete = (path: string, body: object) => object
+
 /** What stands at the address, if it is JSON. */
-async function askedFor(ctx: Context, next: () => Promise<unknown>) {
+async function askedFor(ctx: Context, next: () => Promise<unknown>, complete: Complete) {
   const { method } = ctx
   ctx.method = 'GET'
   try {
@@ -78,7 +85,7 @@ async function askedFor(ctx: Context, next: () => Promise<unknown>) {
   }
   if (ctx.status !== 200 || !isJsonValue(ctx.body)) return undefined
   const contentType = ctx.response.get('Content-Type') || 'application/json'
-  return renderDocument(JSON.stringify(ctx.body), contentType)
+  return renderDocument(JSON.stringify(complete(ctx.path, ctx.body)), contentType)
 }
 
 // A stream or a Buffer is an object too, and is not ours to turn into JSON.

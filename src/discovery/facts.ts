@@ -1,3 +1,5 @@
+import type { OpenedScopes } from '../scopes/opened.ts'
+
 /**
  * What the discovery documents say of the running configuration, in the shape that it is read in.
  * They are generated from these facts and from the tables of scopes and paths, so that no document
@@ -17,6 +19,8 @@ export interface ServiceFacts {
     }
     readonly documents: { readonly cacheSeconds: number }
   }
+  /** What the scopes of operators open here. */
+  readonly opened: Pick<OpenedScopes, 'addressesOf'>
   readonly integrations: readonly { readonly client_name: string }[]
 }
 

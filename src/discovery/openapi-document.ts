@@ -10,6 +10,7 @@ import { registrationPaths } from './openapi-registration-paths.ts'
 import type { Paths } from './openapi-shapes.ts'
 import { tokenPaths } from './openapi-token-paths.ts'
 import { toolPaths, toolSchemas } from './openapi-tool-paths.ts'
+import { upstreamPaths } from './openapi-upstream-paths.ts'
 
 const tags = [
   { name: 'Discovery', description: 'Public documents, to be read first' },
@@ -30,6 +31,7 @@ export function openApiDocument(facts: ServiceFacts) {
     ...authorizationPaths(facts),
     ...tokenPaths(facts),
     ...graphqlPaths,
+    ...upstreamPaths,
     ...toolPaths,
     ...healthPaths,
   }

@@ -24,7 +24,7 @@ export interface Answer {
 
 interface Parameter extends Header {
   readonly name: string
-  readonly in: 'query'
+  readonly in: 'query' | 'path'
 }
 
 export interface Operation {

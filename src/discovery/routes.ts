@@ -22,8 +22,16 @@ const preflightMaxAgeSeconds = 3600
 export function makeDiscovery(facts: ServiceFacts) {
   return {
     routes: discoveryRoutes(facts),
-    /** Keeps the engine's own documents; one for each engine, because they name its keys. */
-    keepEngineDocuments: () => keepDocuments(ofTheEngine, facts.service.documents.cacheSeconds),
+    /**
+     * Keeps the engine's own documents; one for each engine, because they name its keys. The key set
+     * has others beside them, which the engine does not hold.
+     */
+    keepEngineDocuments: (otherKeys: readonly object[]) =>
+      keepDocuments(ofTheEngine, facts.service.documents.cacheSeconds, (path, body) =>
+        path === paths.jwks && 'keys' in body && Array.isArray(body.keys)
+          ? { ...body, keys: [...body.keys, ...otherKeys] }
+          : body,
+      ),
     /** The text of /auth.md. */
     authGuide: () => authMd(facts),
     /** Where the metadata of a protected resource stands, for challenges (RFC 9728 §5.1). */

@@ -20,7 +20,8 @@ export function errorHandler(): Middleware {
   return async (ctx, next) => {
     try {
       await next()
-      if (ctx.status === 404 && ctx.body == null) {
+      // What a route has streamed itself is no body of Koa's.
+      if (ctx.status === 404 && ctx.body == null && !ctx.headerSent) {
         sendError(ctx, 404, {
           error: 'not_found',
           error_description: 'there is nothing at this address',

@@ -93,13 +93,35 @@ export function nothingHere(): errors.OIDCProviderError {
   return custom(404, 'not_found', 'there is nothing at this address')
 }
 
+/** No part of the platform's own API is mapped to the address. 404. */
+export function nothingMapped(): errors.OIDCProviderError {
+  return custom(404, 'not_found', 'this deployment serves nothing at this address')
+}
+
+/** An address that servers could read in several ways. 400. */
+export function foreignSpelling(): errors.OIDCProviderError {
+  return invalidRequest(400, 'the address is not spelled in the one way that is answered here')
+}
+
+/** The platform's own API cannot be reached, or answered what does not come out. 502; why is for the log. */
+export function upstreamFailed(detail: string): errors.OIDCProviderError {
+  const description =
+    'the part of the platform behind this address gave no answer that can be passed on'
+  return withDetail(custom(502, 'upstream_failed', description), detail)
+}
+
+/** The platform's own API did not answer in time; whether the request was carried out is not known. 504. */
+export function upstreamTooSlow(): errors.OIDCProviderError {
+  const description = 'the part of the platform behind this address did not answer in time'
+  return custom(504, 'upstream_timeout', description)
+}
+
 /** The browser came back from the sign-in with something that this service did not send it for. */
 export function signInIncomplete(detail: string): errors.OIDCProviderError {
   const error = new errors.InvalidRequest(
     'the sign-in could not be completed; open the page again, and allow cookies for it',
   )
-  error.error_detail = detail
-  return error
+  return withDetail(error, detail)
 }
 
 /** A request body is of the wrong kind. 415. */
@@ -135,6 +157,11 @@ export function unregisteredRedirectUri(description: string): errors.OIDCProvide
 
 function invalidRequest(status: number, description: string): errors.OIDCProviderError {
   return withStatus(new errors.InvalidRequest(description), status)
+}
+
+function withDetail(error: errors.OIDCProviderError, detail: string): errors.OIDCProviderError {
+  error.error_detail = detail
+  return error
 }
 
 /** An error that the engine has no class for. */

@@ -21,6 +21,8 @@ export const paths = {
   memberSchema: '/member/schema.graphql',
   adminGraphql: '/admin/graphql',
   adminSchema: '/admin/schema.graphql',
+  /** What the platform serves itself; the path may have any number of segments. */
+  upstream: '/admin/api/:path',
   mcp: '/mcp',
 
   protectedResource: '/.well-known/oauth-protected-resource',
@@ -101,4 +103,17 @@ export const enginePages = {
 /** The address that a pattern stands for. */
 export function addressOf(pattern: string, values: Readonly<Record<string, string>>): string {
   return pattern.replace(/:(\w+)/g, (_, name) => encodeURIComponent(values[name] ?? ''))
+}
+
+/** What follows /admin/ in an address of something else, and so cannot be the slug of a site. */
+export const takenSlugs: ReadonlySet<string> = new Set(
+  [...Object.values(paths), ...Object.values(pages)].flatMap((address) => {
+    const [, name] = /^\/admin\/([^/:]+)/.exec(address) ?? []
+    return name ?? []
+  }),
+)
+
+/** By which name the pages of a site are found: its slug, or its id where something else has that address. */
+export function nameOfSite({ id, slug }: { readonly id: string; readonly slug: string }): string {
+  return takenSlugs.has(slug) ? id : slug
 }

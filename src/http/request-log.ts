@@ -9,6 +9,8 @@ export interface LogFields {
   person?: string | undefined
   /** The tool that was called at the tool endpoint. */
   tool?: string | undefined
+  /** The part of the platform's own API that a request was for. */
+  upstream?: string | undefined
   error?: string | undefined
   /** Why, in words that the caller does not see. */
   detail?: string | undefined

@@ -9,6 +9,7 @@ import { sendPage } from '../http/page.ts'
 import { addressOf, pages } from '../http/paths.ts'
 import { contentSecurityPolicy, formTarget } from '../http/security-headers.ts'
 import type { PersonStore } from '../people/person-store.ts'
+import type { OpenedScopes } from '../scopes/opened.ts'
 import { describeScopes } from '../scopes/scope-sentences.ts'
 import { clientView } from './client-view.ts'
 import { formToken } from './form-token.ts'
@@ -17,6 +18,7 @@ import type { PendingInteraction } from './pending-interaction.ts'
 export interface PromptPagesDependencies {
   readonly findPerson: PersonStore['findPerson']
   readonly formKey: Buffer
+  readonly opened: OpenedScopes
 }
 
 /** Where the form that refuses is sent, at each prompt. */
@@ -27,7 +29,7 @@ export const cancelAddresses = {
 } as const
 
 /** The page of each prompt. */
-export function makePromptPages({ findPerson, formKey }: PromptPagesDependencies) {
+export function makePromptPages({ findPerson, formKey, opened }: PromptPagesDependencies) {
   /** What every page of an interaction needs. */
   const frameOf = (pending: PendingInteraction) => ({
     action: addressOf(pages[pending.prompt], { uid: pending.uid }),
@@ -62,7 +64,7 @@ export function makePromptPages({ findPerson, formKey }: PromptPagesDependencies
         ...frameOf(pending),
         person: await personOf(pending),
         site: pending.sites[0],
-        ...describeScopes(pending.scopes),
+        ...describeScopes(pending.scopes, opened),
         signOutHref: pending.otherAccountHref,
       })
       showPage(ctx, pending, page)

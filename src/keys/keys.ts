@@ -1,7 +1,9 @@
+import type { JWK } from 'oidc-provider'
+
 import { type Cursors, makeCursors } from '../store/cursor.ts'
 import type { Database } from '../store/database.ts'
 import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './secret-root.ts'
-import { type KeyDependencies, type KeyRing, loadKeyRing } from './signing-keys.ts'
+import { type KeyDependencies, type KeyUse, loadKeyRing, readKeyRing } from './signing-keys.ts'
 
 export interface KeySettings {
   /** Root secrets, the current one first; without any, one is made in `dataDir`. */
@@ -12,18 +14,46 @@ export interface KeySettings {
   readonly now: () => number
 }
 
+/** The keys that sign now. They follow a rotation by being loaded again. */
+export interface Rings {
+  /** Private keys for the engine, the one that signs first. */
+  readonly tokens: readonly JWK[]
+  /** Private keys for what is forwarded, the one that signs first; none where nothing is forwarded. */
+  readonly upstreams: readonly JWK[]
+  /** Changes when any of them does. */
+  readonly version: string
+}
+
 /** Everything secret that the service has: its root secrets, and the keys that sign tokens. */
 export interface Keys {
   readonly secretRoot: SecretRoot
   /** Signs the cursors of every list. */
   readonly cursors: Cursors
-  readonly signing: KeyDependencies
-  loadRing(): Promise<KeyRing>
+  readonly signing: Readonly<Record<KeyUse, KeyDependencies>>
+  /**
+   * @param forwards whether this process forwards anything, and so needs a key for it; those that
+   *   another process made are published in any case
+   */
+  loadRings(forwards: boolean): Promise<Rings>
 }
 
 export function openKeys({ secrets, dataDir, policy, database, now }: KeySettings): Keys {
   const secretRoot = makeSecretRoot(secrets ?? [readOrMakeSecret(dataDir)])
-  const signing = { database, secretRoot, policy, now }
+  const common = { database, secretRoot, policy, now }
+  const signing = {
+    tokens: { ...common, use: 'tokens' },
+    upstreams: { ...common, use: 'upstreams' },
+  } as const
   const cursors = makeCursors(secretRoot.cursorKeys)
-  return { secretRoot, cursors, signing, loadRing: () => loadKeyRing(signing) }
+  return {
+    secretRoot,
+    cursors,
+    signing,
+    async loadRings(forwards) {
+      const tokens = await loadKeyRing(signing.tokens)
+      const upstreams = await (forwards ? loadKeyRing : readKeyRing)(signing.upstreams)
+      const version = [tokens.version, upstreams.version].filter((part) => part !== '').join(' | ')
+      return { tokens: tokens.keys, upstreams: upstreams.keys, version }
+    },
+  }
 }

@@ -1,4 +1,4 @@
-/** The signing keys and what is derived from the secret. Who signs what is the engine's business. */
+/** The signing keys and what is derived from the secret. Who signs what is the business of those who use them. */
 
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 import type { JWK } from 'oidc-provider'
@@ -11,9 +11,11 @@ import type { SecretRoot } from './secret-root.ts'
  * still published until the last id_token that it signed has expired. A key is therefore known to
  * every process and every relying party before its first use, and rotation needs no restart.
  */
-export type KeyRing = Awaited<ReturnType<typeof readRing>>
+export type KeyRing = Awaited<ReturnType<typeof readKeyRing>>
 
 export interface KeyDependencies {
+  /** What the keys sign; no key of one use is ever a key of the other. */
+  readonly use: KeyUse
   readonly database: Database
   readonly secretRoot: SecretRoot
   readonly policy: {
@@ -25,14 +27,23 @@ export interface KeyDependencies {
   readonly now: () => number
 }
 
+/** id_tokens of the engine, or what is forwarded to the platform's own API. */
+export type KeyUse = 'tokens' | 'upstreams'
+
+/** Where the keys of each use stand, and under which name they are sealed. */
+const places = {
+  tokens: { table: 'signing_key', label: 'signing key' },
+  upstreams: { table: 'upstream_key', label: 'upstream key' },
+} as const satisfies Record<KeyUse, object>
+
 export type KeyRow = Awaited<ReturnType<typeof listKeys>>[number]
 
 /** The ring as it stands in the database, made there when the database has none. */
 export async function loadKeyRing(dependencies: KeyDependencies): Promise<KeyRing> {
-  const found = await readRing(dependencies)
+  const found = await readKeyRing(dependencies)
   if (found.keys.length > 0) return found
   await makeFirstKeys(dependencies)
-  return await readRing(dependencies)
+  return await readKeyRing(dependencies)
 }
 
 /** Every key that still counts, the newest state first, without a private part. */
@@ -52,11 +63,12 @@ export async function rotateKeys(
   dependencies: KeyDependencies,
   { force = false }: { readonly force?: boolean } = {},
 ): Promise<string> {
-  const { database, policy, now } = dependencies
+  const { use, database, policy, now } = dependencies
+  const { table } = places[use]
   const successor = await makeKey(dependencies)
   return await database.kysely.transaction().execute(async (transaction) => {
     const next = await transaction
-      .selectFrom('signing_key')
+      .selectFrom(table)
       .select(['kid', 'created_at'])
       .where('state', '=', 'next')
       .executeTakeFirstOrThrow()
@@ -68,31 +80,29 @@ export async function rotateKeys(
       )
     }
     await transaction
-      .updateTable('signing_key')
+      .updateTable(table)
       .set({ state: 'retired', retired_at: now() })
       .where('state', '=', 'current')
       .execute()
     await transaction
-      .updateTable('signing_key')
+      .updateTable(table)
       .set({ state: 'current', current_at: now() })
       .where('kid', '=', next.kid)
       .execute()
-    await transaction.insertInto('signing_key').values(successor).execute()
-    await transaction
-      .deleteFrom('signing_key')
-      .where('retired_at', '<', keptSince(dependencies))
-      .execute()
+    await transaction.insertInto(table).values(successor).execute()
+    await transaction.deleteFrom(table).where('retired_at', '<', keptSince(dependencies)).execute()
     return next.kid
   })
 }
 
-async function readRing(dependencies: KeyDependencies) {
+/** The ring as it stands in the database, which may have none. */
+export async function readKeyRing(dependencies: KeyDependencies) {
   const rows = await selectRing(dependencies)
   return {
     /** Private keys in the order that the engine wants: the one that signs first. */
     keys: rows.map(
       ({ kid, sealed_private }): JWK =>
-        JSON.parse(dependencies.secretRoot.open(sealed_private, label(kid))),
+        JSON.parse(dependencies.secretRoot.open(sealed_private, label(dependencies.use, kid))),
     ),
     /** Changes when the ring does. */
     version: rows.map(({ kid, state }) => `${kid}:${state}`).join(' '),
@@ -105,7 +115,7 @@ const keptSince = ({ policy, now }: KeyDependencies) => now() - policy.retiredKe
 
 async function selectRing(dependencies: KeyDependencies) {
   const rows = await dependencies.database.kysely
-    .selectFrom('signing_key')
+    .selectFrom(places[dependencies.use].table)
     .select(['kid', 'state', 'sealed_private', 'created_at'])
     .where((e) =>
       e.or([e('retired_at', 'is', null), e('retired_at', '>', keptSince(dependencies))]),
@@ -120,13 +130,13 @@ async function selectRing(dependencies: KeyDependencies) {
 async function makeFirstKeys(dependencies: KeyDependencies): Promise<void> {
   const [current, next] = await Promise.all([makeKey(dependencies), makeKey(dependencies)])
   await dependencies.database.kysely
-    .insertInto('signing_key')
+    .insertInto(places[dependencies.use].table)
     .values([{ ...current, state: 'current', current_at: current.created_at }, next])
     .onConflict((conflict) => conflict.doNothing())
     .execute()
 }
 
-async function makeKey({ secretRoot, now }: KeyDependencies) {
+async function makeKey({ use, secretRoot, now }: KeyDependencies) {
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
   const bare = await exportJWK(publicKey)
   // RFC 7638: the name of a key follows from the key, so that two processes never share one by chance.
@@ -137,11 +147,11 @@ async function makeKey({ secretRoot, now }: KeyDependencies) {
     kid,
     state: 'next' as const,
     public_jwk: JSON.stringify({ ...bare, ...known }),
-    sealed_private: secretRoot.seal(secret, label(kid)),
+    sealed_private: secretRoot.seal(secret, label(use, kid)),
     created_at: now(),
     current_at: null,
     retired_at: null,
   }
 }
 
-const label = (kid: string) => `signing key ${kid}`
+const label = (use: KeyUse, kid: string) => `${places[use].label} ${kid}`

@@ -14,8 +14,11 @@ import { type HeldSite, listHeldSites } from './site-choice.ts'
 /** A site as its operators' pages need it. */
 export type AdminSite = NonNullable<Awaited<ReturnType<typeof findAdminSite>>>
 
-/** The site of a slug, with the roles that the person holds there, if any. */
-export async function findAdminSite({ kysely }: Database, slug: string, personId: string) {
+/**
+ * The site of a slug or of an id, with the roles that the person holds there, if any. No slug is the id
+ * of another site, because ids have an underscore.
+ */
+export async function findAdminSite({ kysely }: Database, name: string, personId: string) {
   const rows = await kysely
     .selectFrom('site')
     .leftJoin('site_feature as f', (join) =>
@@ -25,7 +28,7 @@ export async function findAdminSite({ kysely }: Database, slug: string, personId
       join.onRef('r.site_id', '=', 'site.id').on('r.person_id', '=', personId),
     )
     .select(['site.id', 'site.slug', 'site.name', 'f.enabled_at', 'r.role'])
-    .where('site.slug', '=', slug)
+    .where((e) => e.or([e('site.slug', '=', name), e('site.id', '=', name)]))
     .execute()
   const [row] = rows
   return (

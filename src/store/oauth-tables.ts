@@ -4,6 +4,16 @@ export type ClientAuthMethod = 'none' | 'client_secret_post'
 export type ApplicationType = 'web' | 'native'
 export type SigningKeyState = 'next' | 'current' | 'retired'
 
+interface KeyTable {
+  kid: string
+  state: SigningKeyState
+  public_jwk: string
+  sealed_private: string
+  created_at: number
+  current_at: number | null
+  retired_at: number | null
+}
+
 export interface OauthTables {
   oauth_application: {
     client_id: string
@@ -49,15 +59,9 @@ export interface OauthTables {
     client_id: string
     version: number
   }
-  signing_key: {
-    kid: string
-    state: SigningKeyState
-    public_jwk: string
-    sealed_private: string
-    created_at: number
-    current_at: number | null
-    retired_at: number | null
-  }
+  signing_key: KeyTable
+  /** Keys of what is forwarded to the platform's own API. */
+  upstream_key: KeyTable
   oauth_state: {
     model: string
     id: string

@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto'
+
+import { importJWK, SignJWT } from 'jose'
+import type { JWK } from 'oidc-provider'
+
+/** What an upstream is told of a request that it may trust. */
+export interface ForwardedToken {
+  readonly audience: string
+  readonly personId: string
+  readonly siteId: string
+  readonly roles: readonly string[]
+  readonly clientId: string
+  readonly scopes: readonly string[]
+}
+
+export type SignForwarded = (token: ForwardedToken) => Promise<string>
+
+const LIVES_SECONDS = 60
+
+export interface SigningSettings {
+  /** Private keys of the ring for upstreams, the one that signs first. */
+  readonly keys: readonly JWK[]
+  readonly issuer: string
+  readonly now: () => number
+}
+
+/**
+ * Makes the access token that goes to an upstream (RFC 9068 §2.2). Nobody here takes it: our tokens are
+ * opaque, and the engine does not hold the key.
+ */
+export function makeSignForwarded({ keys, issuer, now }: SigningSettings): SignForwarded {
+  const [jwk] = keys
+  if (!jwk) return () => Promise.reject(new Error('there is no key for upstreams'))
+  const { crv = '', x = '', y = '', d = '', kid = '' } = jwk
+  const imported = importJWK({ kty: 'EC', crv, x, y, d }, 'ES256')
+  const header = { typ: 'at+jwt', alg: 'ES256', kid }
+  return async ({ audience, personId, siteId, roles, clientId, scopes }) => {
+    const iat = Math.floor(now() / 1000)
+    const claims = {
+      iss: issuer,
+      aud: audience,
+      sub: personId,
+      client_id: clientId,
+      org_id: siteId,
+      roles: [...roles],
+      scope: scopes.join(' '),
+      iat,
+      exp: iat + LIVES_SECONDS,
+      jti: randomUUID(),
+    }
+    return await new SignJWT(claims).setProtectedHeader(header).sign(await imported)
+  }
+}
+
+/** The public parts, as they stand in the key set. */
+export function publicKeys(keys: readonly JWK[]): JWK[] {
+  return keys.map(({ kty, crv, x, y, kid, alg, use }) => ({ kty, crv, x, y, kid, alg, use }) as JWK)
+}

@@ -1,0 +1,84 @@
+import { join } from 'node:path'
+
+import type { ServicePolicy } from '../../src/config/config.ts'
+import { type RunningService, type ServiceSetup, startService } from './gatehouse.ts'
+import { freePort, startProgram } from './programs.ts'
+import type { Start } from './storages.ts'
+
+/** The audience of what is forwarded to the platform of the tests. */
+export const PLATFORM = 'https://platform.internal/api'
+
+/**
+ * Maps coupons, for reading and writing, forms, for reading, and events, for writing, to an API on this
+ * port; and coupons once more, of which an answer has to come soon.
+ */
+export function mapping(port: number): ServicePolicy['upstreams'] {
+  const common = { audience: PLATFORM, answerWithinSeconds: 10, bodyBytesMax: 1_000_000 }
+  const address = `http://127.0.0.1:${port}/api`
+  const coupons = {
+    ...common,
+    readScope: 'coupons:read',
+    writeScope: 'coupons:write',
+    address: `${address}/coupons`,
+  }
+  return [
+    { ...coupons, path: 'coupons' },
+    { ...coupons, path: 'slow', answerWithinSeconds: 0.3 },
+    { ...common, path: 'events', writeScope: 'events:write', address: `${address}/events` },
+    { ...common, path: 'shop/forms', readScope: 'forms:read', address: `${address}/forms` },
+  ]
+}
+
+/** The API of a platform in a process of its own, which learns of a service by its issuer. */
+export async function startPlatform(port: number, issuer: string) {
+  const file = join(import.meta.dirname, '../upstream-worker.ts')
+  const program = await startProgram({
+    file: process.execPath,
+    arguments: [file, String(port), issuer, PLATFORM],
+    cwd: import.meta.dirname,
+    readyWhen: /listening/,
+  })
+  return {
+    ...program,
+    /** The requests whose token it has accepted, and the paths of those that have ended. */
+    async seen(): Promise<{ seen: SeenRequest[]; closed: string[] }> {
+      const response = await fetch(`http://127.0.0.1:${port}/seen`)
+      return (await response.json()) as { seen: SeenRequest[]; closed: string[] }
+    },
+  }
+}
+
+export interface SeenRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly claims: Readonly<Record<string, unknown>>
+}
+
+export interface WithPlatform extends RunningService {
+  readonly platform: Awaited<ReturnType<typeof startPlatform>>
+}
+
+/** A service with the platform behind it. */
+export async function startWithPlatform(
+  setup: ServiceSetup = {},
+  start: Start = startService,
+): Promise<WithPlatform> {
+  const port = await freePort()
+  const service = await start({
+    ...setup,
+    policy: (policy) => {
+      const changed = setup.policy?.(policy) ?? policy
+      return changed.upstreams.length > 0 ? changed : { ...changed, upstreams: mapping(port) }
+    },
+  })
+  const platform = await startPlatform(port, service.url)
+  return {
+    ...service,
+    platform,
+    async [Symbol.asyncDispose]() {
+      await platform.kill()
+      await service[Symbol.asyncDispose]()
+    },
+  }
+}
