@@ -43,17 +43,42 @@ const changingSamples: Record<string, Values> = {
   create_lecture: { courseId: 'crs_reading_light', title: 'Lamps', durationSeconds: 60 },
   update_lecture: { id: 'lec_light_window', title: 'One window' },
   move_lecture: { id: 'lec_light_window', position: 1 },
-  delete_lecture: { id: 'lec_light_direction' },
   add_member: { email: 'new@northlight.example', name: 'New', roles: ['STUDENT'] },
   set_member_roles: { id: 'per_sam', roles: ['STUDENT'] },
   enrol_student: { personId: 'per_noor', courseId: 'crs_reading_light', hasLifetimeAccess: true },
   assign_lecturer: { courseId: 'crs_reading_light', personId: 'per_lena' },
   unassign_lecturer: { courseId: 'crs_reading_light', personId: 'per_lena' },
-  delete_section: { id: 'sec_nothing' },
+  create_digital_product: {
+    ...{ slug: 'by-a-tool', title: 'By a tool', summary: 'Made.', fileName: 'made.pdf' },
+  },
+  update_digital_product: { id: 'dig_light_diary', title: 'A Diary of Light' },
+  publish_digital_product: { id: 'dig_light_diary' },
+  unpublish_digital_product: { id: 'dig_light_diary' },
+  archive_digital_product: { id: 'dig_light_diary' },
+  restore_digital_product: { id: 'dig_light_diary' },
+  create_event: {
+    ...{ slug: 'by-a-tool', title: 'By a tool', summary: 'Made.' },
+    ...{ startsAt: '2030-01-01T10:00:00Z', endsAt: '2030-01-01T12:00:00Z' },
+  },
+  update_event: { id: 'evt_dawn_walk', location: 'Pier 4' },
+  publish_event: { id: 'evt_dawn_walk' },
+  unpublish_event: { id: 'evt_dawn_walk' },
+  archive_event: { id: 'evt_dawn_walk' },
+  restore_event: { id: 'evt_dawn_walk' },
+  register_for_event: { eventId: 'evt_dawn_walk', personId: 'per_noor' },
+  create_post: { title: 'By a tool', body: 'A model wrote this.' },
+  get_site_appearance: {},
+  update_appearance: { displayName: 'Northlight' },
+  get_site_analytics: {},
+  list_site_posts: {},
 }
 
 /** Those that change what a test before them has made, in tests of their own. */
-const changedElsewhere = ['update_section', 'remove_member', 'update_enrolment', 'end_enrolment']
+const changedElsewhere = [
+  ...['update_section', 'remove_member', 'update_enrolment', 'end_enrolment'],
+  ...['cancel_registration', 'get_site_post', 'update_post', 'publish_post'],
+  ...['delete_section', 'delete_lecture', 'delete_post'],
+]
 
 /** Arguments with which each tool finds something on the demo campus. */
 const samples: Record<string, Values> = {

@@ -122,15 +122,14 @@ export async function moveLecture(
   })
 }
 
-/** Removes a lecture with the places where people stopped in it. Repeated, it changes nothing. */
+/** Removes a lecture with the places where people stopped in it. */
 export async function deleteLecture(
   database: Database,
   actor: SiteActor,
   id: string,
 ): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {
-    const lecture = await findLecture(trx, actor.siteId, id)
-    if (!lecture) return
+    const lecture = await mustFindLecture(trx, actor, id)
     await lockCourse(trx, actor, lecture.courseId)
     await trx.deleteFrom('lecture').where('id', '=', id).execute()
     await arrangeCourse(trx, lecture.courseId, {})

@@ -86,7 +86,7 @@ export async function updateSection(
   })
 }
 
-/** Removes a section; its lectures stay, before the first section. Repeated, it changes nothing. */
+/** Removes a section; its lectures stay, before the first section. */
 export async function deleteSection(
   database: Database,
   actor: SiteActor,
@@ -94,7 +94,7 @@ export async function deleteSection(
 ): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {
     const section = await findSection(trx, actor.siteId, id)
-    if (!section) return
+    if (!section) throw notFound('section')
     await lockCourse(trx, actor, section.courseId)
     await trx.deleteFrom('section').where('id', '=', id).execute()
     await arrangeCourse(trx, section.courseId, {})

@@ -5,6 +5,8 @@ import type { BearerToken } from '../resource-server/verdict.ts'
 import { memberTools } from './member-tools.ts'
 import { teachingTools } from './operator-courses.ts'
 import { peopleTools } from './operator-people.ts'
+import { voiceTools } from './operator-posts.ts'
+import { productAndEventTools } from './operator-products.ts'
 import { siteTools } from './operator-site.ts'
 import { publicTools } from './public-tools.ts'
 import { describeTool, isOpen, once, scopesOfTool, type Tool } from './tool.ts'
@@ -15,6 +17,8 @@ export const toolCatalogue: readonly Tool[] = [
   ...memberTools,
   ...siteTools,
   ...teachingTools,
+  ...productAndEventTools,
+  ...voiceTools,
   ...peopleTools,
 ]
 

@@ -1,0 +1,109 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { expect } from 'chai'
+
+import { paths } from '../src/http/paths.ts'
+import { readScope, writeScope } from '../src/scopes/catalogue.ts'
+import { type RunningService, sam } from './support/gatehouse.ts'
+import { operatorToken } from './support/mcp.ts'
+import { memberToken } from './support/member-api.ts'
+import { forEachDatabase } from './support/storages.ts'
+
+const scopes = [
+  ...['courses', 'curriculum', 'students', 'posts'].map(writeScope),
+  ...['courses', 'curriculum', 'students', 'posts'].map(readScope),
+]
+
+/** A client of the SDK that has a token, and calls one tool after the other. */
+async function openAssistant({ url }: RunningService, token: string) {
+  const transport = new StreamableHTTPClientTransport(new URL(url + paths.mcp), {
+    requestInit: { headers: { authorization: `Bearer ${token}` } },
+  })
+  const client = new Client({ name: 'assistant', version: '1.0.0' })
+  await client.connect(transport)
+  return {
+    tools: async () => (await client.listTools()).tools.map(({ name }) => name),
+    // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
+    async call(name: string, values: Record<string, unknown> = {}): Promise<any> {
+      const { structuredContent, isError, content } = await client.callTool({
+        name,
+        arguments: values,
+      })
+      if (isError) throw new Error(`${name}: ${JSON.stringify(content)}`)
+      return structuredContent
+    },
+    [Symbol.asyncDispose]: async () => await client.close(),
+  }
+}
+
+forEachDatabase('an operator’s assistant', (start) => {
+  it('makes a course, enrols a person and announces it, and their own client sees both at once', async () => {
+    await using running = await start()
+    const token = await operatorToken(running.url, scopes.join(' '))
+    await using assistant = await openAssistant(running, token)
+    expect(await assistant.tools())
+      .to.include('create_course')
+      .and.not.include('list_site_orders')
+
+    const course = { slug: 'fog', title: 'Photographing Fog', summary: 'Three grey mornings.' }
+    const { id: courseId } = await assistant.call('create_course', course)
+    for (const title of ['Before dawn', 'In it', 'When it lifts']) {
+      await assistant.call('create_lecture', { courseId, title, durationSeconds: 600 })
+    }
+    // A model that saw no answer calls again.
+    expect((await assistant.call('create_course', course)).id).to.equal(courseId)
+    await assistant.call('publish_course', { id: courseId })
+    const { lectures } = await assistant.call('get_site_curriculum', { slug: 'fog' })
+    expect(lectures.map(({ title }: { title: string }) => title)).to.deep.equal([
+      ...['Before dawn', 'In it', 'When it lifts'],
+    ])
+
+    const found = await assistant.call('list_site_students', { search: 'sam@' })
+    const [{ id: personId }] = found.nodes
+    await assistant.call('enrol_student', { personId, courseId, hasLifetimeAccess: true })
+    const news = { title: 'A new course: fog', body: 'Bring gloves.' }
+    const { id: postId } = await assistant.call('create_post', news)
+    await assistant.call('publish_post', { id: postId })
+
+    await using member = await openAssistant(
+      running,
+      await memberToken(running.url, undefined, { person: sam }),
+    )
+    const courses = await member.call('list_enrolled_courses', { first: 1 })
+    expect(courses.nodes[0]).to.include({ slug: 'fog', hasLifetimeAccess: true })
+    const inbox = await member.call('list_notifications', { first: 1 })
+    expect(inbox.nodes[0]).to.include({ ...news, readAt: null })
+
+    await assistant.call('end_enrolment', { id: courses.nodes[0].id })
+    const [ended] = (await member.call('list_enrolled_courses', { first: 1 })).nodes
+    expect(ended.hasLifetimeAccess).to.equal(false)
+    await assistant.call('delete_post', { id: postId })
+    const after = await member.call('list_notifications', { first: 1 })
+    expect(after.nodes[0]).to.not.include({ title: news.title })
+  })
+
+  it('changes what it made before, and the audit trail has its requests', async () => {
+    await using running = await start()
+    const token = await operatorToken(running.url, scopes.join(' '))
+    await using assistant = await openAssistant(running, token)
+    const courseId = 'crs_reading_light'
+    const { id: sectionId } = await assistant.call('create_section', { courseId, title: 'Outside' })
+    await assistant.call('update_section', { id: sectionId, title: 'Outdoors', position: 1 })
+    await assistant.call('delete_section', { id: sectionId })
+    await assistant.call('delete_lecture', { id: 'lec_light_direction' })
+    const { id: postId } = await assistant.call('create_post', { title: 'Draft', body: 'Not yet.' })
+    await assistant.call('update_post', { id: postId, body: 'Now.' })
+    expect(await assistant.call('get_site_post', { id: postId })).to.include({ body: 'Now.' })
+    const trail = await running.service.stores.database.kysely
+      .selectFrom('audit_event')
+      .select(['action', 'actor_person_id', 'request_id'])
+      .where('subject_id', '=', sectionId)
+      .orderBy('occurred_at')
+      .execute()
+    expect(trail.map(({ action }) => action)).to.have.members([
+      ...['section.create', 'section.update', 'section.delete'],
+    ])
+    for (const { actor_person_id, request_id } of trail) {
+      expect([actor_person_id, request_id !== null]).to.deep.equal(['per_olivia', true])
+    }
+  })
+})
