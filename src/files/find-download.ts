@@ -49,17 +49,9 @@ export async function findDownload(
     .executeTakeFirst()
   if (!found) return undefined
   const { fileName, storedName, ...file } = found
-  return { ...file, name: savedName({ fileName, storedName, mediaType: file.mediaType }) }
-}
-
-interface Names {
-  readonly fileName: string
-  readonly storedName: string
-  readonly mediaType: string
-}
-
-/** A product may call its file as it likes, but for an end that would have it opened as something else. */
-function savedName({ fileName, storedName, mediaType }: Names): string {
-  const kind = kindOfType(mediaType)
-  return kind && fitsName(kind, fileName) ? fileName : storedName
+  const kind = kindOfType(file.mediaType)
+  // An import brings rows of any type.
+  if (!kind) return { ...file, mediaType: 'application/octet-stream', name: storedName }
+  // A product may call its file as it likes, but for an end that would have it opened as something else.
+  return { ...file, name: fitsName(kind, fileName) ? fileName : storedName }
 }
