@@ -1,13 +1,10 @@
 import type { Context } from 'koa'
 
 import { consentPage } from '../../views/consent.ts'
-import type { Page } from '../../views/layout.ts'
 import { type SignInPage, signInPage } from '../../views/sign-in.ts'
 import { siteChoicePage } from '../../views/site-choice.ts'
 import { interactionGone } from '../http/errors.ts'
-import { sendPage } from '../http/page.ts'
 import { addressOf, pages } from '../http/paths.ts'
-import { contentSecurityPolicy, formTarget } from '../http/security-headers.ts'
 import type { PersonStore } from '../people/person-store.ts'
 import type { OpenedScopes } from '../scopes/opened.ts'
 import { describeScopes } from '../scopes/scope-sentences.ts'
@@ -15,6 +12,7 @@ import { clientView } from './client-view.ts'
 import { formToken } from './form-token.ts'
 import { findPageLook, type PageLookPorts } from './page-look.ts'
 import type { PendingInteraction } from './pending-interaction.ts'
+import { showPage } from './show-page.ts'
 
 export interface PromptPagesDependencies extends PageLookPorts {
   readonly findPerson: PersonStore['findPerson']
@@ -82,10 +80,4 @@ export function makePromptPages({
       showPage(ctx, pending, { ...page, look })
     },
   }
-}
-
-/** The page's forms lead to the application in the end, which its policy has to allow. */
-function showPage(ctx: Context, { redirectUri }: PendingInteraction, page: Page): void {
-  sendPage(ctx, page)
-  ctx.set('Content-Security-Policy', contentSecurityPolicy([formTarget(redirectUri)]))
 }
