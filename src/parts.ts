@@ -8,6 +8,8 @@ import { makeCleanUp } from './clean-up/clean-up.ts'
 import { makeClients } from './clients/find-client.ts'
 import type { Config } from './config/config.ts'
 import { makeDiscovery } from './discovery/routes.ts'
+import { makeDownloadLinks } from './files/download-links.ts'
+import { openFiles } from './files/open-file-storage.ts'
 import { makeGrants } from './grants/grants.ts'
 import { paths } from './http/paths.ts'
 import type { Keys } from './keys/keys.ts'
@@ -32,10 +34,8 @@ export interface Ground extends Stores, Pick<OwnPagesPorts, 'handler'> {
 }
 
 /** The parts that are no surface. Each is made once. */
-export async function makeParts(
-  { baseUrl, service, integrations, conformance }: Config,
-  ground: Ground,
-) {
+export async function makeParts(config: Config, ground: Ground) {
+  const { baseUrl, service, integrations, conformance } = config
   const { secretRoot, cursors } = ground.keys
   const { lifetimes, metadataDocuments, loopbackHosts, name: serviceName } = service
   const ownPages = makeOwnPages({
@@ -94,5 +94,20 @@ export async function makeParts(
     keeping: { tokensLiveSeconds: refreshTokenAbsoluteSeconds + accessTokenSeconds },
   })
   const made = { ownPages, clients, grants, opened, discovery, authorization, refusals }
-  return { ...ground, ...made, ...verdicts, cleanUp, countUse, acceptsDocuments }
+  const files = await makeFiles(config, ground)
+  return { ...ground, ...made, ...files, ...verdicts, cleanUp, countUse, acceptsDocuments }
+}
+
+/** Where files are, and the links to them. */
+async function makeFiles(config: Config, { keys, now }: Ground) {
+  const { baseUrl, service } = config
+  const { downloadKeys } = keys.secretRoot
+  const seconds = service.files.downloadSeconds
+  const downloadLinks = makeDownloadLinks({ keys: downloadKeys, baseUrl, seconds, now })
+  return {
+    files: await openFiles({ ...config, now }),
+    uploadLimits: service.files,
+    downloadLinks,
+    downloadAddress: downloadLinks.addressFor,
+  }
 }

@@ -3,6 +3,7 @@ import { adminRoutes } from './admin/routes.ts'
 import { adminApiSurface } from './admin-api/surface.ts'
 import type { DemoPeople } from './campus/demo.ts'
 import type { Config } from './config/config.ts'
+import { downloadRoutes } from './downloads/routes.ts'
 import { everyRequest } from './http/every-request.ts'
 import { inOrder } from './http/in-order.ts'
 import { httpRoutes } from './http/routes.ts'
@@ -22,9 +23,9 @@ type Parts = Awaited<ReturnType<typeof makeParts>> & { readonly demoPeople: Demo
 export function makeSurfaces(config: Config, parts: Parts) {
   const { baseUrl, trustProxy, service } = config
   const { keys, people, ownPages, clients, grants, discovery, authorization, refusals } = parts
-  const common = { ...parts, ...ownPages, baseUrl, serviceName: service.name }
   const { cursors } = keys
-  const graphql = { ...common, cursors, schemaCacheSeconds: service.documents.cacheSeconds }
+  const common = { ...parts, ...ownPages, baseUrl, serviceName: service.name, cursors }
+  const graphql = { ...common, schemaCacheSeconds: service.documents.cacheSeconds }
   const member = memberSurface({
     ...graphql,
     limits: service.memberApi,
@@ -59,7 +60,6 @@ export function makeSurfaces(config: Config, parts: Parts) {
     admin.routes,
     toolEndpoint({
       ...common,
-      cursors,
       policy: service.mcp,
       executeMember: member.executeMember,
       executeAdmin: admin.executeAdmin,
@@ -69,6 +69,7 @@ export function makeSurfaces(config: Config, parts: Parts) {
     }),
   ]
   const after = [
+    downloadRoutes(parts),
     ownPages.signedInPages.followLogout(),
     ownPages.signedInPages.routes(),
     accountRoutes(common),

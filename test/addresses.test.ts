@@ -15,6 +15,9 @@ const values = {
   person: 'the-person',
   file: stylesheet.file,
   path: 'coupons',
+  token: 'the-token',
+  name: 'the-name',
+  digest: 'the-digest',
 }
 
 describe('every address of the table', () => {

@@ -41,6 +41,7 @@ describe('environment: works without a single variable (design, Errors and confi
       databaseUrl: undefined,
       redis: undefined,
       secrets: undefined,
+      filesS3: undefined,
       trustProxy: false,
       demoData: 'auto',
       conformanceProfile: 'off',

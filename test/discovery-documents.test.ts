@@ -27,6 +27,7 @@ const facts: ServiceFacts = {
   service: {
     name: 'Campus',
     metadataDocuments: { hosts: ['claude.ai', 'vscode.dev'], openRegistration: false },
+    files: { fileBytesMax: 20_971_520, uploadSeconds: 25 },
     loopbackHosts: ['127.0.0.1', '[::1]', 'localhost'],
     lifetimes: {
       accessTokenSeconds: 3600,
@@ -50,6 +51,7 @@ const strictFacts: ServiceFacts = {
   service: {
     ...facts.service,
     metadataDocuments: { hosts: [], openRegistration: false },
+    files: { fileBytesMax: 20_971_520, uploadSeconds: 25 },
     loopbackHosts: ['127.0.0.1', '[::1]'],
     lifetimes: { ...facts.service.lifetimes, refreshRetrySeconds: 0 },
   },

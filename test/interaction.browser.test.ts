@@ -6,7 +6,9 @@ import { expect } from 'chai'
 import * as oidc from 'openid-client'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 
+import { startOperator } from './support/admin-api.ts'
 import { openBrowser, overflows, violations } from './support/browser.ts'
+import { sendFile } from './support/files.ts'
 import { amir, notes, type RunningService, sam, startService } from './support/gatehouse.ts'
 import { discover, MEMBER_SCOPE } from './support/relying-party.ts'
 import { requireProgram } from './support/skipped.ts'
@@ -230,6 +232,49 @@ describe('the interaction pages, in a browser', () => {
   })
 
   for (const colorScheme of ['light', 'dark'] as const) {
+    it(`look like the site of the application, and are as legible, ${colorScheme}`, async () => {
+      const operator = await startOperator(service)
+      const logo = await sendFile({ ...operator, name: 'logo.png', bytes: await drawLogo(browser) })
+      const input = {
+        displayName: 'Northlight Film School',
+        logoFileId: logo.body.id,
+        accentColor: '#8a1c4a',
+        backgroundColor: colorScheme === 'light' ? '#f6e7d8' : '#16263c',
+        signInWords: 'Welcome back.\nNew courses start in May.',
+        consentWords: 'Only allow what you use.',
+      }
+      const change =
+        'mutation ($input: UpdateAppearanceInput!) { updateAppearance(input: $input) { id } }'
+      await operator.run(change, { input })
+      for (const width of [360, 1200]) {
+        const { context, page, complaints } = await newPage({
+          colorScheme,
+          viewport: { width, height: 800 },
+        })
+        const check = async (name: string) => {
+          expect(await violations(page), name).to.deep.equal([])
+          expect(await overflows(page), name).to.equal(false)
+        }
+        await page.goto((await ask(notes.clientId, member())).start)
+        expect(await page.innerText('.words')).to.include('New courses start in May.')
+        const drawn = await page.evaluate('document.querySelector("header img").naturalWidth')
+        expect(drawn).to.be.above(0)
+        await check('sign-in')
+        await signInAs(page, sam)
+        await page.waitForSelector('#consent-page')
+        await check('consent')
+        await page.goto(`${service.url}/account`)
+        await page.waitForSelector('#account-page')
+        await check('account')
+        expect(complaints).to.deep.equal([])
+        await closed(context)
+      }
+      const own = Object.fromEntries(Object.keys(input).map((name) => [name, null]))
+      await operator.run(change, { input: own })
+    })
+  }
+
+  for (const colorScheme of ['light', 'dark'] as const) {
     it(`have no accessibility violation and fit into 360 px, ${colorScheme}`, async () => {
       const { context, page } = await newPage({
         colorScheme,
@@ -253,3 +298,12 @@ describe('the interaction pages, in a browser', () => {
     })
   }
 })
+
+/** A picture such as a site would send, as PNG. */
+async function drawLogo(browser: Browser): Promise<Uint8Array<ArrayBuffer>> {
+  const page = await browser.newPage({ viewport: { width: 96, height: 96 } })
+  await page.setContent('<body style="margin:0;background:#8a1c4a;border-radius:48px">')
+  const bytes = await page.screenshot({ omitBackground: true })
+  await page.close()
+  return Uint8Array.from(bytes)
+}

@@ -4,7 +4,7 @@ import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { protectedResourcePath, protectedResources } from '../src/discovery/protected-resource.ts'
 import { addressOf, paths } from '../src/http/paths.ts'
 import { orUnavailable } from '../src/http/storage-guard.ts'
-import { MEMBER_READ, readScope } from '../src/scopes/catalogue.ts'
+import { MEMBER_READ, readScope, writeScope } from '../src/scopes/catalogue.ts'
 import { StatementExecutor } from '../src/store/statement-executor.ts'
 import {
   askToAuthorize,
@@ -20,6 +20,7 @@ import {
   revoke,
   userinfo,
 } from './support/client.ts'
+import { pdf, type Sending, sendFile } from './support/files.ts'
 import { notes, sam, startService } from './support/gatehouse.ts'
 import { messageOf, operatorToken } from './support/mcp.ts'
 import { documentCoverage, responseValidator } from './support/openapi.ts'
@@ -442,6 +443,38 @@ describe('openapi.json, against real answers', () => {
     )
   })
 
+  describe('POST /admin/files', () => {
+    const sent = async (url: string, sending: Partial<Sending>): Promise<Observed> => [
+      paths.adminFiles,
+      'POST',
+      await sendFile({
+        url,
+        token: await operatorToken(url, writeScope('storage')),
+        name: 'described.pdf',
+        bytes: pdf,
+        ...sending,
+      }),
+    ]
+    describes('a file', 201, (url) => sent(url, {}))
+    describes('the same file again', 200, (url) => sent(url, {}))
+    describes('a file without a name', 400, (url) => sent(url, { name: '' }))
+    describes('no token', 401, (url) => sent(url, { token: undefined }))
+    describes('a token that may not', 403, async (url) =>
+      sent(url, { token: await operatorToken(url, readScope('school')) }),
+    )
+    describes('too much', 413, (url) => sent(url, { bytes: Buffer.alloc(21_000_000, pdf) }))
+    describes('markup', 415, (url) => sent(url, { bytes: Buffer.from('<svg/>') }))
+    it('too slow: 408', async () => {
+      await using slow = await startService({
+        policy: (policy) => ({ ...policy, files: { ...policy.files, uploadSeconds: 1 } }),
+      })
+      // The rest of the body never comes.
+      const bytes = new ReadableStream({ start: (stream) => stream.enqueue(pdf) })
+      const observed = await sent(slow.url, { bytes })
+      await expectDescribed(slow.url, 408, observed)
+    })
+  })
+
   describe('POST /mcp', () => {
     const called = async (url: string, { token, headers }: Caller, body: unknown) =>
       [
@@ -565,6 +598,8 @@ describe('openapi.json, against a fault', () => {
 const unshown: Readonly<Record<string, string>> = {
   'GET /admin/api/{path} 500 application/json': 'a mistake in the code',
   'POST /admin/api/{path} 500 application/json': 'a mistake in the code',
+  'POST /admin/files 500 application/json':
+    'a mistake in the code; a token that cannot be judged is 503, whatever the reason',
   'POST /admin/graphql 500 application/json':
     'a mistake in the code, none of which is known; a resolver that fails is an error in 200',
   'POST /mcp 500 application/json': 'a mistake in the code',
@@ -641,6 +676,11 @@ describe('openapi.json, against a service in need', () => {
             callAny(url + addressOf(paths.upstream, { path: 'coupons' }), { method, token }),
         ] as const,
     ),
+    [
+      paths.adminFiles,
+      'POST',
+      (url) => sendFile({ url, token, name: 'described.pdf', bytes: pdf }),
+    ],
     [
       paths.mcp,
       'POST',

@@ -17,6 +17,7 @@ import { siteChoicePage } from '../views/site-choice.ts'
 import { stylesheet } from '../views/stylesheet.ts'
 import { welcomePage } from '../views/welcome.ts'
 import { openBrowser, overflows, violations } from './support/browser.ts'
+import { png } from './support/files.ts'
 import { requireProgram } from './support/skipped.ts'
 
 const policy = [
@@ -39,6 +40,8 @@ const engineForm = trusted(
   '<form id="op.logoutForm" method="post" action="/out"><input type="hidden" name="xsrf" value="x"/></form>',
 )
 
+const onePixel = `data:image/png;base64,${png.toString('base64')}`
+
 const hrefOf = ({ file }: { readonly file: string }) => `/assets/${file}`
 
 /** A page as a browser gets it; a page that is not there is none. */
@@ -57,6 +60,10 @@ function pagesWith(text: string): Record<string, View> {
   return {
     'sign-in': signInPage({ ...form, client: stranger, login: text }),
     'sign-in-again': signInPage({ ...form, client: stranger, login: text, problem: text }),
+    'sign-in-of-site': {
+      ...signInPage({ ...form, client: stranger, words: { siteName: text, text } }),
+      look: { name: text, logoHref: onePixel, colorsHref: undefined },
+    },
     'site-choice': siteChoicePage({
       ...form,
       client: stranger,
@@ -77,6 +84,7 @@ function pagesWith(text: string): Record<string, View> {
             canSee: [text],
             canChange: [text],
             signOutHref: `/out?${text}`,
+            words: { siteName: text, text },
           }),
         ],
       ),
@@ -120,6 +128,14 @@ const pages: Record<string, View> = {
     login: 'ada@harbour.example',
     problem: 'This e-mail address and this password do not belong together.',
   }),
+  'sign-in-of-site': {
+    ...signInPage({
+      ...form,
+      client,
+      words: { siteName: 'Harbour School', text: 'Welcome back.\nWe sail in May.' },
+    }),
+    look: { name: 'Harbour School', logoHref: onePixel, colorsHref: undefined },
+  },
   'site-choice': siteChoicePage({ ...form, client, person, sites }),
   'site-choice-again': siteChoicePage({
     ...form,

@@ -3,6 +3,7 @@ import { csrfField, refusalForm } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type PersonView, rolesPhrase } from './person-view.ts'
+import { type SiteWords, siteWords } from './site-look.ts'
 import { stylesheet } from './stylesheet.ts'
 
 export interface ConsentPage {
@@ -21,6 +22,8 @@ export interface ConsentPage {
   readonly canChange: readonly string[]
   /** Where a person goes who is somebody else. */
   readonly signOutHref?: string | undefined
+  /** What the site of the application says here. */
+  readonly words?: SiteWords | undefined
 }
 
 /** Asks the person to allow what the application wants, or to refuse it. */
@@ -31,6 +34,7 @@ export function consentPage(page: ConsentPage): Page {
     stylesheet,
     body: html`<h1>Allow <bdi>${page.client.name}</bdi> to use your account?</h1>
 ${warning(page.client)}
+${siteWords(page.words)}
 ${facts(page)}
 ${allowed('see', page.canSee)}
 ${allowed('change', page.canChange)}

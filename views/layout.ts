@@ -1,6 +1,7 @@
 /** Pages, as functions from data to escaped markup. Whatever a page says is handed to it. */
 
 import { type Html, html } from './html.ts'
+import { type SiteLook, siteBrand } from './site-look.ts'
 import type { Stylesheet } from './stylesheet.ts'
 
 /** What a page says, before the service that sends it puts its name around it. */
@@ -13,6 +14,8 @@ export interface Page {
   readonly body: Html
   /** What stands between the header and the page: the navigation of an area. */
   readonly navigation?: Html | undefined
+  /** How the site wants it to look for whose people it is. */
+  readonly look?: SiteLook | undefined
 }
 
 /** What is the same for all pages of a service. */
@@ -28,9 +31,9 @@ const icon = `data:image/svg+xml,${encodeURIComponent(
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path fill="#12796b" d="${shape}"/></svg>`,
 )}`
 
-/** The whole document around the body of a page. It needs no script and asks for one file only. */
+/** The whole document around the body of a page. It needs no script and asks for one file only, but for the looks of a site. */
 export function layout(page: Page, { serviceName, stylesheetHref }: Frame): Html {
-  const { title, id, body, navigation } = page
+  const { title, id, body, navigation, look } = page
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -40,12 +43,10 @@ export function layout(page: Page, { serviceName, stylesheetHref }: Frame): Html
 <title>${title} – ${serviceName}</title>
 <link rel="icon" href="${icon}">
 <link rel="stylesheet" href="${stylesheetHref}">
+${look?.colorsHref !== undefined && html`<link rel="stylesheet" href="${look.colorsHref}">`}
 </head>
 <body>
-<header class="brand">
-<svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><path fill="currentColor" d="${shape}"/></svg>
-<span>${serviceName}</span>
-</header>
+${look ? siteBrand(look, serviceName) : ownBrand(serviceName)}
 ${navigation}
 <main id="${id}">
 ${body}
@@ -53,4 +54,11 @@ ${body}
 </body>
 </html>
 `
+}
+
+function ownBrand(serviceName: string): Html {
+  return html`<header class="brand">
+<svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><path fill="currentColor" d="${shape}"/></svg>
+<span>${serviceName}</span>
+</header>`
 }

@@ -2,6 +2,7 @@ import { type ClientView, foreignName } from './client-view.ts'
 import { csrfField, problemAlert, refusalForm } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { type SiteWords, siteWords } from './site-look.ts'
 import { stylesheet } from './stylesheet.ts'
 
 export interface SignInPage {
@@ -15,6 +16,8 @@ export interface SignInPage {
   readonly client: ClientView
   /** Where the refusal is sent. */
   readonly deny: string
+  /** What the site of the application says here. */
+  readonly words?: SiteWords | undefined
 }
 
 /** Asks who the person is. */
@@ -26,6 +29,7 @@ export function signInPage(page: SignInPage): Page {
     body: html`<h1>Sign in</h1>
 <p>to continue to ${foreignName(page.client.name)}<br>
 <span class="muted"><bdi>${page.client.host}</bdi></span></p>
+${siteWords(page.words)}
 ${problemAlert('login-problem', page.problem)}
 ${signInForm(page)}
 ${refusalForm({ action: page.deny, csrf: page.csrf })}

@@ -6,12 +6,12 @@ import { removeApp } from '../grants/remove-app.ts'
 import { nothingHere } from '../http/errors.ts'
 import { formField } from '../http/form.ts'
 import { noticeOf } from '../http/notice.ts'
-import { seeOther, sendPage } from '../http/page.ts'
+import { seeOther } from '../http/page.ts'
 import { pages } from '../http/paths.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import { describeScopes } from '../scopes/scope-sentences.ts'
 import { kindOfOrigin } from './app-kind.ts'
-import { type AccountPorts, areaOf } from './area.ts'
+import { type AccountPorts, areaOf, sendOwnPage } from './area.ts'
 
 /** Connected apps, and the removal of one. */
 export function appRoutes(router: Router, ports: AccountPorts): void {
@@ -35,7 +35,8 @@ export function appRoutes(router: Router, ports: AccountPorts): void {
         removed: 'The application was removed. It has no access any more.',
       })
       const area = areaOf(session, pages.apps)
-      sendPage(ctx, connectedAppsPage({ area, apps, pager: listPages.pagerOf(ctx, found), done }))
+      const page = connectedAppsPage({ area, apps, pager: listPages.pagerOf(ctx, found), done })
+      await sendOwnPage(ctx, { page, session, database })
     }),
   )
   router.get(
@@ -56,7 +57,7 @@ export function appRoutes(router: Router, ports: AccountPorts): void {
         ],
         cancelHref: pages.apps,
       })
-      sendPage(ctx, page)
+      await sendOwnPage(ctx, { page, session, database })
     }),
   )
   router.post(

@@ -1,4 +1,10 @@
+import type { Context } from 'koa'
+
 import type { AreaView } from '../../views/area.ts'
+import type { Page } from '../../views/layout.ts'
+import { findLookOfPerson } from '../appearance/find-look.ts'
+import { siteLook } from '../appearance/site-look.ts'
+import { sendPage } from '../http/page.ts'
 import { pages } from '../http/paths.ts'
 import type { ListPages } from '../relying-party/list-pages.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
@@ -24,4 +30,19 @@ export function areaOf({ person, csrf }: PageSession, current: string): AreaView
     person,
     csrf,
   }
+}
+
+export interface OwnPage {
+  readonly page: Page
+  readonly session: PageSession
+  readonly database: Database
+}
+
+/** Sends a page of somebody's account, which looks like the site of whoever belongs to one alone. */
+export async function sendOwnPage(
+  ctx: Context,
+  { page, session, database }: OwnPage,
+): Promise<void> {
+  const look = await findLookOfPerson(database, session.person.id)
+  sendPage(ctx, { ...page, look: siteLook(look) })
 }

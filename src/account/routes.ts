@@ -12,12 +12,12 @@ import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import { operates } from '../sites/roles.ts'
 import { listHeldSites } from '../sites/site-choice.ts'
 import { appRoutes } from './app-routes.ts'
-import { type AccountPorts, areaOf } from './area.ts'
+import { type AccountPorts, areaOf, sendOwnPage } from './area.ts'
 
 /** /account: who the person is here, what they connected, and the way out of every browser. */
 export function accountRoutes(ports: AccountPorts): Router {
   const router = makeRouter()
-  const { signedInPages } = ports
+  const { database, signedInPages } = ports
 
   router.get(
     pages.account,
@@ -29,10 +29,9 @@ export function accountRoutes(ports: AccountPorts): Router {
     pages.signOutEverywhere,
     signedInPages.page(async (ctx, session) => {
       const [action, cancelHref] = [pages.signOutEverywhere, pages.account]
-      sendPage(
-        ctx,
-        signOutEverywherePage({ area: areaOf(session, pages.account), action, cancelHref }),
-      )
+      const area = areaOf(session, pages.account)
+      const page = signOutEverywherePage({ area, action, cancelHref })
+      await sendOwnPage(ctx, { page, session, database })
     }),
   )
   router.post(
@@ -69,5 +68,5 @@ async function showHome(
     appsHref: pages.apps,
     signOutEverywhereHref: pages.signOutEverywhere,
   })
-  sendPage(ctx, page)
+  await sendOwnPage(ctx, { page, session, database })
 }

@@ -1,8 +1,10 @@
 import { analyticsResolvers } from './analytics.ts'
+import { appearanceResolvers } from './appearance.ts'
 import { courseResolvers } from './courses.ts'
 import { curriculumResolvers } from './curriculum.ts'
 import { digitalProductResolvers } from './digital-products.ts'
 import { eventResolvers } from './events.ts'
+import { fileResolvers } from './files.ts'
 import { lecturerResolvers } from './lecturers.ts'
 import { memberResolvers } from './members.ts'
 import { orderResolvers } from './orders.ts'
@@ -23,4 +25,6 @@ export const areas = [
   { file: 'events.graphql', resolvers: eventResolvers },
   { file: 'posts.graphql', resolvers: postResolvers },
   { file: 'analytics.graphql', resolvers: analyticsResolvers },
+  { file: 'files.graphql', resolvers: fileResolvers },
+  { file: 'appearance.graphql', resolvers: appearanceResolvers },
 ] as const

@@ -1,4 +1,5 @@
 import type { SiteActor } from '../changes/change.ts'
+import type { FileStorage } from '../files/file-storage.ts'
 import { makeBatch } from '../graphql/batch.ts'
 import type { BearerToken } from '../resource-server/verdict.ts'
 import type { Cursors } from '../store/cursor.ts'
@@ -16,6 +17,8 @@ export interface AdminCaller {
 export interface AdminParts {
   readonly database: Database
   readonly cursors: Cursors
+  /** Where the bytes of files are. */
+  readonly storage: FileStorage
   readonly now: () => number
 }
 

@@ -3,18 +3,20 @@
 import type Router from 'koa-router'
 
 import { adminApiPage } from '../../views/admin-api.ts'
+import type { UploadLimits } from '../files/receive-file.ts'
 import { graphqlEndpoint } from '../graphql/endpoint.ts'
 import { paths } from '../http/paths.ts'
 import { requestIdOf } from '../http/request-log.ts'
-import { TOKEN_REFUSED, type Verdict, type VerifyBearer } from '../resource-server/verdict.ts'
+import { TOKEN_REFUSED, type Verdict } from '../resource-server/verdict.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import type { AdminApi } from './admin-api.ts'
 import { adminCaller } from './context.ts'
 import { schemaText } from './schema.ts'
+import { type Admission, type UploadPorts, uploadRoute } from './upload-route.ts'
 
-export interface AdminApiRoutesDependencies {
+export interface AdminApiRoutesDependencies extends Omit<UploadPorts, 'limits'> {
   readonly api: AdminApi
-  readonly verifyBearer: VerifyBearer
+  readonly uploadLimits: UploadLimits
   /** The protected-resource metadata to which challenges point (RFC 9728 §5.1; design 5). */
   readonly resourceMetadataUrl: string
   readonly baseUrl: string
@@ -28,10 +30,15 @@ export interface AdminApiRoutesDependencies {
  * of the verdict; which scopes an operation needs stands in the schema, field by field.
  */
 export function adminApiRoutes(dependencies: AdminApiRoutesDependencies): Router {
-  const { resourceMetadataUrl, baseUrl } = dependencies
-  const scopes = scopeNames('operator')
-  return graphqlEndpoint({
+  const { resourceMetadataUrl, baseUrl, uploadLimits } = dependencies
+  const admission: Admission = {
+    protection: { resourceMetadataUrl, scopes: scopeNames('operator') },
+    admit: mustBeAtSite,
+    callerOf: (token, ctx) => adminCaller(token, requestIdOf(ctx)),
+  }
+  const router = graphqlEndpoint({
     ...dependencies,
+    ...admission,
     address: paths.adminGraphql,
     schemaAddress: paths.adminSchema,
     schemaText,
@@ -40,10 +47,9 @@ export function adminApiRoutes(dependencies: AdminApiRoutesDependencies): Router
       schemaHref: paths.adminSchema,
       guideHref: paths.authMd,
     }),
-    protection: { resourceMetadataUrl, scopes },
-    admit: mustBeAtSite,
-    callerOf: (token, ctx) => adminCaller(token, requestIdOf(ctx)),
   })
+  uploadRoute(router, { ...dependencies, limits: uploadLimits }, admission)
+  return router
 }
 
 /** Operator scopes are never without a site; a token that has none can do nothing here. */

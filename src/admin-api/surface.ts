@@ -1,12 +1,15 @@
 import type Router from 'koa-router'
 
+import type { Files } from '../files/open-file-storage.ts'
 import { type AdminApiDependencies, type ExecuteAdmin, makeAdminApi } from './admin-api.ts'
 import { type AdminApiRoutesDependencies, adminApiRoutes } from './routes.ts'
 import { makeTryQuery, type TryQuery } from './try-query.ts'
 
 export interface AdminApiPorts
-  extends AdminApiDependencies,
-    Omit<AdminApiRoutesDependencies, 'api'> {}
+  extends Omit<AdminApiDependencies, 'storage'>,
+    Omit<AdminApiRoutesDependencies, 'api'> {
+  readonly files: Files
+}
 
 /** The Admin API: over HTTP, and within the process for the tools that are made of it. */
 export function adminApiSurface(ports: AdminApiPorts): {
@@ -14,8 +17,8 @@ export function adminApiSurface(ports: AdminApiPorts): {
   readonly executeAdmin: ExecuteAdmin
   readonly tryQuery: TryQuery
 } {
-  const { database, cursors, now, limits } = ports
-  const api = makeAdminApi({ database, cursors, now, limits })
+  const { database, cursors, now, limits, files } = ports
+  const api = makeAdminApi({ database, cursors, now, limits, storage: files.storage })
   return {
     routes: adminApiRoutes({ ...ports, api }),
     executeAdmin: api.execute,

@@ -56,6 +56,10 @@ export const auditActions = {
   'post.update': 'changed the announcement',
   'post.publish': 'published the announcement',
   'post.delete': 'removed the announcement',
+  'file.create': 'kept the file',
+  'file.delete': 'removed the file',
+  'digital_product.file': 'changed the file of the digital product',
+  'appearance.update': 'changed the appearance of the site',
 } as const
 
 export type AuditAction = keyof typeof auditActions

@@ -84,12 +84,13 @@ function claimsIn(parameter: string): string[] {
   )
 }
 
-function askingClient({ clientId, name, origin, siteName, document }: ClientFacts) {
+function askingClient({ clientId, name, origin, siteId, siteName, document }: ClientFacts) {
   // A resource server has no redirect addresses and never gets this far.
   if (origin === 'resource_server') throw interactionGone()
   return {
     name,
     origin,
+    siteId,
     siteName,
     ...(document && { describedAt: new URL(clientId).host, reviewed: document.reviewed }),
   }

@@ -104,6 +104,16 @@ const servicePolicy = z.strictObject({
   adminApi: apiLimits,
   /** What the platform serves itself, below /admin/api/. */
   upstreams: upstreams.default([]),
+  /** What operators upload. */
+  files: z.strictObject({
+    // GraphQL has whole numbers up to 2^31.
+    fileBytesMax: z.int().min(1000).max(2_147_483_647),
+    siteFilesMax: z.int().min(1).max(100_000),
+    siteBytesMax: z.int().min(1000),
+    // A connection is cut after thirty seconds without a whole request (process/server.ts).
+    uploadSeconds: seconds(28),
+    downloadSeconds: seconds(DAY_SECONDS),
+  }),
   mcp: z.strictObject({
     // Origins of browser clients; `*` admits all. Loopback ones need no row on a loopback address.
     allowedOrigins: z.array(z.union([z.literal('*'), browserOrigin])),

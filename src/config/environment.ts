@@ -71,6 +71,26 @@ const secretFile = z.string().transform((file, context) => {
   }
 })
 
+const s3Endpoint = z
+  .string()
+  .refine((text) => URL.parse(text)?.origin === text.replace(/\/$/, ''), {
+    error: 'FILES_S3_ENDPOINT must be scheme, host and port only, like https://s3.example',
+  })
+  .transform((text) => text.replace(/\/$/, ''))
+
+const s3Bucket = z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, {
+  error: 'FILES_S3_BUCKET must be the name of a bucket',
+})
+
+const s3SecretFile = z.string().transform((file, context) => {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch {
+    context.addIssue('FILES_S3_SECRET_ACCESS_KEY_FILE names a file that cannot be read')
+    return z.NEVER
+  }
+})
+
 /**
  * Every environment variable that the service reads, with its check, its default and its meaning;
  * `config/example.env` is generated from it. No message repeats what may hold a password or a
@@ -92,7 +112,7 @@ export const environmentVariables = z.object({
   DATA_DIR: z
     .string()
     .default('./data')
-    .describe('Folder of the embedded database and of the generated secret.'),
+    .describe('Folder of the embedded database, of the generated secret and of uploaded files.'),
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/, error: 'DATABASE_URL must be a postgres:// URL' })
     .optional()
@@ -109,6 +129,16 @@ export const environmentVariables = z.object({
       'Root secret of cookies and sealed keys, 32 characters or more. Several, separated by spaces: the first seals, all open.',
     ),
   SECRET_FILE: secretFile.pipe(secrets).optional().describe('File that holds SECRET, one a line.'),
+  FILES_S3_ENDPOINT: s3Endpoint
+    .optional()
+    .describe('Address of an S3-compatible storage of files. Empty: files live in DATA_DIR.'),
+  FILES_S3_BUCKET: s3Bucket.optional().describe('Bucket of the files; nobody else may read it.'),
+  FILES_S3_REGION: z.string().default('us-east-1').describe('Region that requests are signed for.'),
+  FILES_S3_ACCESS_KEY_ID: z.string().optional().describe('Who signs the requests for files.'),
+  FILES_S3_SECRET_ACCESS_KEY: z.string().optional().describe('The key that signs them.'),
+  FILES_S3_SECRET_ACCESS_KEY_FILE: s3SecretFile
+    .optional()
+    .describe('File that holds FILES_S3_SECRET_ACCESS_KEY.'),
   TRUST_PROXY: oneOf('no', 'yes', 'no').describe(
     'yes: the last address of X-Forwarded-For is the caller (set it behind a proxy of yours only).',
   ),
@@ -141,6 +171,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
   for (const [one, other] of Object.entries({
     REDIS_URL: 'REDIS_CLUSTER_NODES',
     SECRET: 'SECRET_FILE',
+    FILES_S3_SECRET_ACCESS_KEY: 'FILES_S3_SECRET_ACCESS_KEY_FILE',
   })) {
     if (!set[one] || !set[other]) continue
     problems.push(`${one} and ${other} exclude each other`)
@@ -165,12 +196,23 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     redis: data.REDIS_URL ?? data.REDIS_CLUSTER_NODES,
     /** Root secrets, the current one first; absent when the embedded default may make its own. */
     secrets: data.SECRET ?? data.SECRET_FILE,
+    /** Where files are; absent when they are on the disk. */
+    filesS3: s3LocationOf(data),
     trustProxy: data.TRUST_PROXY === 'yes',
     demoData: data.DEMO_DATA,
     /** Whether the clients of the OpenID conformance suite are served (design 26). */
     conformanceProfile: data.CONFORMANCE_PROFILE,
     logLevel: data.LOG_LEVEL,
   }
+}
+
+/** Complete, or absent: `problemsTogether` refuses what is between. */
+function s3LocationOf(data: z.output<typeof environmentVariables>) {
+  const { FILES_S3_ENDPOINT: endpoint, FILES_S3_BUCKET: bucket, FILES_S3_REGION: region } = data
+  const accessKeyId = data.FILES_S3_ACCESS_KEY_ID
+  const secretAccessKey = data.FILES_S3_SECRET_ACCESS_KEY ?? data.FILES_S3_SECRET_ACCESS_KEY_FILE
+  if (!endpoint || !bucket || !accessKeyId || !secretAccessKey) return undefined
+  return { endpoint, bucket, region, accessKeyId, secretAccessKey }
 }
 
 /** What each value allows by itself, and not beside the others. */
@@ -183,10 +225,26 @@ function* problemsTogether(set: NodeJS.ProcessEnv, secretGiven: boolean): Genera
     yield `BASE_URL must be https, except on a loopback address: ${url}`
   const reason = whySecretIsNeeded(url, store)
   if (reason && !secretGiven) yield `SECRET or SECRET_FILE must be set, because ${reason}`
+  yield* problemsOfFiles(set)
   if (set['CONFORMANCE_PROFILE'] === 'on' && (isOpen || store)) {
     yield 'CONFORMANCE_PROFILE=on weakens what a production service promises; ' +
       'CONFORMANCE_PROFILE=forced says that you want it all the same'
   }
+}
+
+/** A storage of files needs all of its variables, or none. */
+function* problemsOfFiles(set: NodeJS.ProcessEnv): Generator<string> {
+  const secret = set['FILES_S3_SECRET_ACCESS_KEY'] ?? set['FILES_S3_SECRET_ACCESS_KEY_FILE']
+  const needed = {
+    FILES_S3_ENDPOINT: set['FILES_S3_ENDPOINT'],
+    FILES_S3_BUCKET: set['FILES_S3_BUCKET'],
+    FILES_S3_ACCESS_KEY_ID: set['FILES_S3_ACCESS_KEY_ID'],
+    FILES_S3_SECRET_ACCESS_KEY: secret,
+  }
+  const values = Object.values(needed)
+  if (values.every(Boolean) || !values.some(Boolean)) return
+  const missing = Object.entries(needed).filter(([, value]) => !value)
+  yield `a storage of files also needs ${missing.map(([name]) => name).join(', ')}`
 }
 
 /** A generated secret lives beside the embedded database; nobody else may depend on one. */

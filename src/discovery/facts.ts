@@ -17,6 +17,7 @@ export interface ServiceFacts {
       readonly hosts: readonly string[]
       readonly openRegistration: boolean
     }
+    readonly files: { readonly fileBytesMax: number; readonly uploadSeconds: number }
     readonly documents: { readonly cacheSeconds: number }
   }
   /** What the scopes of operators open here. */

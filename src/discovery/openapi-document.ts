@@ -4,6 +4,7 @@ import type { ServiceFacts } from './facts.ts'
 import { sharedComponents } from './openapi-answers.ts'
 import { authorizationPaths } from './openapi-authorization-paths.ts'
 import { discoveryPaths, discoverySchemas } from './openapi-discovery-paths.ts'
+import { filePaths, fileSchemas } from './openapi-file-paths.ts'
 import { graphqlPaths, graphqlSchemas } from './openapi-graphql-paths.ts'
 import { healthPaths } from './openapi-health-paths.ts'
 import { registrationPaths } from './openapi-registration-paths.ts'
@@ -32,6 +33,7 @@ export function openApiDocument(facts: ServiceFacts) {
     ...tokenPaths(facts),
     ...graphqlPaths,
     ...upstreamPaths,
+    ...filePaths(facts),
     ...toolPaths,
     ...healthPaths,
   }
@@ -53,6 +55,7 @@ export function openApiDocument(facts: ServiceFacts) {
         ...sharedComponents.schemas,
         ...discoverySchemas,
         ...graphqlSchemas,
+        ...fileSchemas,
         ...toolSchemas,
       },
       securitySchemes: securitySchemes(facts),

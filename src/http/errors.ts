@@ -134,6 +134,26 @@ export function bodyTooLarge(bytesMax: number): errors.OIDCProviderError {
   return invalidRequest(413, `the request body is larger than ${bytesMax} bytes`)
 }
 
+/** A file is of a kind that is not kept, or not of the kind that its sender says. 415. */
+export function unsupportedFile(why: string): errors.OIDCProviderError {
+  return custom(415, 'unsupported_file', `the file is not kept: ${why}`)
+}
+
+/** An upload that is not as it must be: its name, its length. 400. */
+export function badUpload(description: string): errors.OIDCProviderError {
+  return invalidRequest(400, description)
+}
+
+/** The site has as many files, or bytes of them, as it may have. 413. */
+export function noRoomForFile(description: string): errors.OIDCProviderError {
+  return custom(413, 'limit_reached', description)
+}
+
+/** An upload took too long. 408. */
+export function uploadTooSlow(seconds: number): errors.OIDCProviderError {
+  return invalidRequest(408, `the upload took longer than ${seconds} seconds`)
+}
+
 /** The endpoint knows no such method; the route sets `Allow`. 405. */
 export function methodNotAllowed(allowed: string): errors.OIDCProviderError {
   return invalidRequest(405, `only ${allowed} is answered here`)

@@ -23,6 +23,7 @@ export const paths = {
   adminSchema: '/admin/schema.graphql',
   /** What the platform serves itself; the path may have any number of segments. */
   upstream: '/admin/api/:path',
+  adminFiles: '/admin/files',
   mcp: '/mcp',
 
   protectedResource: '/.well-known/oauth-protected-resource',
@@ -52,6 +53,11 @@ export const promptPages = {
 export const pages = {
   welcome: '/',
   stylesheet: '/assets/:file',
+  /** Both are of one site, and their names say their content. */
+  siteColors: '/assets/colors/:file',
+  siteLogo: '/assets/logos/:site/:digest',
+  /** Signed, and good for one purchase and some minutes. */
+  download: '/files/:token/:name',
 
   ...promptPages,
   cancelLogin: `${promptPages.login}/cancel`,

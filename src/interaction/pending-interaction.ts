@@ -39,6 +39,8 @@ export interface PendingInteraction {
 export interface AskingClient {
   readonly name: string
   readonly origin: ClientOrigin | 'first_party'
+  /** The site that a site's own client is bound to. */
+  readonly siteId: string | undefined
   readonly siteName: string | undefined
   /** The host of its metadata document, when it has one. */
   readonly describedAt?: string | undefined

@@ -1,21 +1,20 @@
 import type { Context } from 'koa'
 
 import { consentPage } from '../../views/consent.ts'
-import type { Page } from '../../views/layout.ts'
 import { type SignInPage, signInPage } from '../../views/sign-in.ts'
 import { siteChoicePage } from '../../views/site-choice.ts'
 import { interactionGone } from '../http/errors.ts'
-import { sendPage } from '../http/page.ts'
 import { addressOf, pages } from '../http/paths.ts'
-import { contentSecurityPolicy, formTarget } from '../http/security-headers.ts'
 import type { PersonStore } from '../people/person-store.ts'
 import type { OpenedScopes } from '../scopes/opened.ts'
 import { describeScopes } from '../scopes/scope-sentences.ts'
 import { clientView } from './client-view.ts'
 import { formToken } from './form-token.ts'
+import { findPageLook, type PageLookPorts } from './page-look.ts'
 import type { PendingInteraction } from './pending-interaction.ts'
+import { showPage } from './show-page.ts'
 
-export interface PromptPagesDependencies {
+export interface PromptPagesDependencies extends PageLookPorts {
   readonly findPerson: PersonStore['findPerson']
   readonly formKey: Buffer
   readonly opened: OpenedScopes
@@ -29,7 +28,12 @@ export const cancelAddresses = {
 } as const
 
 /** The page of each prompt. */
-export function makePromptPages({ findPerson, formKey, opened }: PromptPagesDependencies) {
+export function makePromptPages({
+  findPerson,
+  formKey,
+  opened,
+  ...ports
+}: PromptPagesDependencies) {
   /** What every page of an interaction needs. */
   const frameOf = (pending: PendingInteraction) => ({
     action: addressOf(pages[pending.prompt], { uid: pending.uid }),
@@ -45,35 +49,35 @@ export function makePromptPages({ findPerson, formKey, opened }: PromptPagesDepe
   }
 
   return {
-    signIn(
+    async signIn(
       ctx: Context,
       pending: PendingInteraction,
       said: Pick<SignInPage, 'login' | 'problem'>,
-    ): void {
-      showPage(ctx, pending, signInPage({ ...frameOf(pending), ...said }))
+    ) {
+      const { look, signInWords: words } = await findPageLook(pending, ports)
+      showPage(ctx, pending, { ...signInPage({ ...frameOf(pending), ...said, words }), look })
     },
 
     async siteChoice(ctx: Context, pending: PendingInteraction, problem?: string) {
       const person = await personOf(pending)
+      const { look } = await findPageLook(pending, ports)
       const { sites } = pending
-      showPage(ctx, pending, siteChoicePage({ ...frameOf(pending), person, sites, problem }))
+      const page = siteChoicePage({ ...frameOf(pending), person, sites, problem })
+      showPage(ctx, pending, { ...page, look })
     },
 
     async consent(ctx: Context, pending: PendingInteraction) {
+      const person = await personOf(pending)
+      const { look, consentWords: words } = await findPageLook(pending, ports)
       const page = consentPage({
         ...frameOf(pending),
-        person: await personOf(pending),
+        person,
         site: pending.sites[0],
         ...describeScopes(pending.scopes, opened),
         signOutHref: pending.otherAccountHref,
+        words,
       })
-      showPage(ctx, pending, page)
+      showPage(ctx, pending, { ...page, look })
     },
   }
-}
-
-/** The page's forms lead to the application in the end, which its policy has to allow. */
-function showPage(ctx: Context, { redirectUri }: PendingInteraction, page: Page): void {
-  sendPage(ctx, page)
-  ctx.set('Content-Security-Policy', contentSecurityPolicy([formTarget(redirectUri)]))
 }

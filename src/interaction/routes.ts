@@ -80,7 +80,7 @@ function stepsOf(
   return {
     login: {
       async show(ctx, pending) {
-        promptPages.signIn(ctx, pending, { login: pending.loginHint })
+        await promptPages.signIn(ctx, pending, { login: pending.loginHint })
       },
       async answer(ctx, pending) {
         const login = formField(ctx, 'login')
@@ -93,7 +93,7 @@ function stepsOf(
         const [status, problem] = explain(outcome)
         ctx.status = status
         logFields(ctx).detail = `sign-in ${outcome.kind}`
-        promptPages.signIn(ctx, pending, { login, problem })
+        await promptPages.signIn(ctx, pending, { login, problem })
       },
     },
     select_account: {

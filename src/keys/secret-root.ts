@@ -22,6 +22,8 @@ export function makeSecretRoot(secrets: readonly string[]) {
     formKey,
     /** Keys that sign the cursors of pages, the current one first. */
     cursorKeys: keysFor('cursors'),
+    /** Keys that sign the addresses of downloads, the current one first. */
+    downloadKeys: keysFor('downloads'),
     /** Keys that authenticate tokens, the current one first. */
     tokenKeys: keysFor('tokens'),
     /** Encrypts with AES-256-GCM; `label` binds the result to its use. */

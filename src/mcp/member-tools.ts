@@ -70,9 +70,11 @@ export const memberTools: readonly Tool[] = [
   purchaseList({
     name: 'list_digital_products',
     title: 'My digital products',
-    description: `Lists the digital products that the signed-in member bought ${here}, the latest first.`,
+    description:
+      `Lists the digital products that the signed-in member bought ${here}, the latest first, with where ` +
+      'the file of each can be fetched for some minutes.',
     list: 'digitalProducts',
-    nodes: 'id slug title summary fileName purchasedAt',
+    nodes: 'id slug title summary fileName downloadUrl purchasedAt',
   }),
   purchaseList({
     name: 'list_consulting_services',

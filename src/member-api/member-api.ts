@@ -12,12 +12,13 @@ import type { MemberData } from '../member/member-data.ts'
 import type { BearerToken } from '../resource-server/verdict.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../scopes/catalogue.ts'
 import type { Cursors } from '../store/cursor.ts'
-import type { MemberCaller, MemberContext } from './resolvers.ts'
+import type { DownloadAddress, MemberCaller, MemberContext } from './resolvers.ts'
 import { makeMemberSchema } from './schema.ts'
 
 export interface MemberApiDependencies {
   readonly data: MemberData
   readonly cursors: Cursors
+  readonly downloadAddress: DownloadAddress
   readonly limits: ApiLimits
 }
 
@@ -27,12 +28,12 @@ export type ExecuteMember = Execute<MemberCaller>
 export type MemberApi = GraphqlApi<MemberCaller, MemberContext>
 
 /** The Member API without HTTP. It is made once; its documents stay prepared. */
-export function makeMemberApi({ data, cursors, limits }: MemberApiDependencies): MemberApi {
+export function makeMemberApi({ limits, ...shared }: MemberApiDependencies): MemberApi {
   return makeApi({
     schema: makeMemberSchema(),
     limits,
     scopesNeeded,
-    contextFor: (caller) => contextFor(caller, { data, cursors }),
+    contextFor: (caller) => contextFor(caller, shared),
   })
 }
 
@@ -62,11 +63,11 @@ const scopesNeeded: ScopesNeeded = (document, operationName) => {
 
 function contextFor(
   caller: MemberCaller,
-  { data, cursors }: Pick<MemberApiDependencies, 'data' | 'cursors'>,
+  { data, ...shared }: Omit<MemberApiDependencies, 'limits'>,
 ): MemberContext {
   const lastWatched = makeBatch(async (courseIds: readonly string[]) => {
     const lectures = await data.findLastWatched(caller.personId, courseIds)
     return new Map(lectures.map((lecture) => [lecture.courseId, lecture]))
   })
-  return { caller, data, cursors, lastWatched }
+  return { ...shared, caller, data, lastWatched }
 }

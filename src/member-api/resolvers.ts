@@ -4,7 +4,12 @@ import { isPossibleId, type PageArguments } from '../graphql/page-arguments.ts'
 import type { MemberData } from '../member/member-data.ts'
 import type { Notification, NotificationSubscription } from '../member/notifications.ts'
 import type { Membership, PagedList } from '../member/paged-list.ts'
-import type { EnrolledCourse, PurchaseData, WatchedLecture } from '../member/purchases.ts'
+import type {
+  BoughtDigitalProduct,
+  EnrolledCourse,
+  PurchaseData,
+  WatchedLecture,
+} from '../member/purchases.ts'
 import type { Cursors } from '../store/cursor.ts'
 
 /** Who asks: the person and the site of the token. */
@@ -13,11 +18,19 @@ export interface MemberCaller extends Membership {
   readonly email: string
 }
 
+/** The address at which the file of a purchase can be fetched for some minutes. */
+export type DownloadAddress = (bought: {
+  readonly purchaseId: string
+  readonly fileId: string
+  readonly fileName: string
+}) => string
+
 /** What the resolvers of one request share. A type, because graphql-http takes records only. */
 export type MemberContext = {
   readonly caller: MemberCaller
   readonly data: MemberData
   readonly cursors: Cursors
+  readonly downloadAddress: DownloadAddress
   readonly lastWatched: (courseId: string) => Promise<WatchedLecture | undefined>
 }
 
@@ -93,6 +106,11 @@ const enrolledCourse = {
   lastWatchedLecture: ({ courseId }, _args, { lastWatched }) => lastWatched(courseId),
 } satisfies Record<string, Resolver<EnrolledCourse>>
 
+const digitalProduct = {
+  downloadUrl: ({ id: purchaseId, fileId, fileName }, _args, { downloadAddress }) =>
+    fileId === null ? null : downloadAddress({ purchaseId, fileId, fileName }),
+} satisfies Record<string, Resolver<BoughtDigitalProduct>>
+
 const notificationSubscription = {
   channel: ({ channel }) => channel.toUpperCase(),
   enabled: ({ enabledAt }) => enabledAt !== null,
@@ -113,6 +131,7 @@ export const resolvers = {
   Mutation: mutation,
   Viewer: viewer,
   EnrolledCourse: enrolledCourse,
+  DigitalProduct: digitalProduct,
   NotificationSubscription: notificationSubscription,
   MarkNotificationReadPayload: afterChange,
   MarkAllNotificationsReadPayload: afterChange,

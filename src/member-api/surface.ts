@@ -6,11 +6,13 @@ import type { VerifyBearer } from '../resource-server/verdict.ts'
 import type { Cursors } from '../store/cursor.ts'
 import type { Database } from '../store/database.ts'
 import { type ExecuteMember, makeMemberApi } from './member-api.ts'
+import type { DownloadAddress } from './resolvers.ts'
 import { memberRoutes } from './routes.ts'
 
 export interface MemberPorts {
   readonly database: Database
   readonly cursors: Cursors
+  readonly downloadAddress: DownloadAddress
   readonly verifyBearer: VerifyBearer
   readonly limits: ApiLimits
   readonly baseUrl: string

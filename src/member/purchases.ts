@@ -25,6 +25,7 @@ export function purchaseData({ kysely }: Database) {
 
 export type PurchaseData = ReturnType<typeof purchaseData>
 export type EnrolledCourse = RowOf<PurchaseData['enrolledCourses']>
+export type BoughtDigitalProduct = RowOf<PurchaseData['digitalProducts']>
 export type WatchedLecture = Awaited<ReturnType<PurchaseData['findLastWatched']>>[number]
 
 const latestPurchaseFirst: ListOrder<{ readonly purchasedAt: number; readonly id: string }> = {
@@ -70,6 +71,7 @@ function digitalProducts(kysely: Kysely<Schema>) {
           'digital_product.title',
           'digital_product.summary',
           'digital_product.file_name as fileName',
+          'digital_product.file_id as fileId',
           'bought.purchased_at as purchasedAt',
         ]),
     latestPurchaseFirst,

@@ -136,6 +136,7 @@ export function memberApiOver(database: Database, now: () => number = Date.now) 
   return makeMemberApi({
     data: makeMemberData(database, now),
     cursors: makeCursors([Buffer.alloc(32, 1)]),
+    downloadAddress: ({ fileId }) => `https://files.example/${fileId}`,
     limits: wideLimits,
   })
 }

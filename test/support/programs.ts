@@ -6,7 +6,13 @@ import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /** The programs that tests start, none of which a contributor needs to have. */
-export type ProgramName = 'redis-server' | 'postgres' | 'initdb' | 'chromium' | 'openssl'
+export type ProgramName =
+  | 'redis-server'
+  | 'postgres'
+  | 'initdb'
+  | 'chromium'
+  | 'openssl'
+  | 'moto_server'
 
 // biome-ignore lint/style/noProcessEnv: where programs are is a fact of the machine, not of the service
 const { PATH: searchPath = '', PG_BIN: postgresFolder, CI: ci } = process.env

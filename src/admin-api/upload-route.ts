@@ -1,0 +1,86 @@
+import type { Context } from 'koa'
+import type Router from 'koa-router'
+
+import type { SiteActor } from '../changes/change.ts'
+import { ChangeRefused } from '../changes/refused.ts'
+import type { Files } from '../files/open-file-storage.ts'
+import { receiveFile, type UploadLimits } from '../files/receive-file.ts'
+import type { StoredFile } from '../files/stored-files.ts'
+import {
+  badUpload,
+  bodyTooLarge,
+  methodNotAllowed,
+  noRoomForFile,
+  unsupportedBody,
+} from '../http/errors.ts'
+import { openCors } from '../http/open-cors.ts'
+import { paths } from '../http/paths.ts'
+import { type Protection, refuse, verdictOf } from '../resource-server/protect.ts'
+import { demandScopes, type Verdict, type VerifyBearer } from '../resource-server/verdict.ts'
+import { writeScope } from '../scopes/catalogue.ts'
+import type { Database } from '../store/database.ts'
+import type { AdminCaller } from './context.ts'
+
+export interface UploadPorts {
+  readonly database: Database
+  readonly files: Files
+  readonly limits: UploadLimits
+  readonly verifyBearer: VerifyBearer
+  readonly now: () => number
+}
+
+/** How the Admin API admits a request, and who then asks. */
+export interface Admission {
+  readonly protection: Protection
+  readonly admit: (verdict: Verdict) => Verdict
+  readonly callerOf: (
+    token: Extract<Verdict, { kind: 'granted' }>['token'],
+    ctx: Context,
+  ) => AdminCaller
+}
+
+/**
+ * POST /admin/files: one file as the body, its name in the query. GraphQL has no way to send bytes
+ * that does not hold them in memory, so this one change of a site has an address of its own.
+ */
+export function uploadRoute(router: Router, ports: UploadPorts, admission: Admission): void {
+  const scope = writeScope('storage')
+  const protection = { ...admission.protection, scopes: [scope] }
+  router.all(paths.adminFiles, openCors(['POST']), async (ctx) => {
+    if (ctx.method !== 'POST') {
+      ctx.set('Allow', 'POST')
+      throw methodNotAllowed('POST')
+    }
+    ctx.set('Cache-Control', 'no-store')
+    const verdict = demandScopes(admission.admit(await verdictOf(ctx, ports.verifyBearer)), [scope])
+    if (verdict.kind !== 'granted') return refuse(ctx, verdict, protection)
+    const caller = admission.callerOf(verdict.token, ctx)
+    try {
+      const { file, isNew } = await receive(ctx, { ...caller, now: ports.now() }, ports)
+      ctx.status = isNew ? 201 : 200
+      ctx.body = fileOf(file)
+    } catch (error) {
+      throw error instanceof ChangeRefused ? inHttp(error) : error
+    }
+  })
+}
+
+async function receive(ctx: Context, actor: SiteActor, { database, files, limits }: UploadPorts) {
+  const encoding = ctx.get('content-encoding')
+  if (encoding !== '' && encoding !== 'identity') throw unsupportedBody('sent without compression')
+  const { fileBytesMax } = limits
+  if (Number(ctx.get('content-length')) > fileBytesMax) throw bodyTooLarge(fileBytesMax)
+  const name = new URLSearchParams(ctx.querystring).get('name') ?? undefined
+  const { req: stream } = ctx
+  const declaredType = ctx.request.type
+  return await receiveFile(database, actor, { stream, name, declaredType, files, limits })
+}
+
+/** The words of a refused change as an answer of HTTP. */
+function inHttp({ code, message }: ChangeRefused): Error {
+  return code === 'LIMIT_REACHED' ? noRoomForFile(message) : badUpload(message)
+}
+
+function fileOf({ id, name, mediaType, sizeBytes, sha256 }: StoredFile) {
+  return { id, name, mediaType, sizeBytes, sha256 }
+}

@@ -1,0 +1,76 @@
+/** What a file may be, known by its first bytes and never by what its sender says. */
+export interface FileKind {
+  readonly mediaType: string
+  /** The ends of names that fit it, the first one first. */
+  readonly extensions: readonly string[]
+  readonly begins: (head: Buffer) => boolean
+}
+
+/** As many bytes as tell the kinds apart. */
+export const HEAD_BYTES = 64
+
+/**
+ * Every kind that is kept. Markup (SVG, HTML, XML) is none of them: opened from an address of ours it
+ * would run in the name of this service. Sources: PNG §5.2, JPEG (T.81) B.1.1, GIF89a §17, RFC 9649,
+ * ISO 32000-1 §7.5.2, EPUB OCF §4.3, APPNOTE.TXT §4.3.6, ISO/IEC 11172-3 §2.4.1.3, ISO/IEC 14496-12 §4.3.
+ */
+const kinds: readonly FileKind[] = [
+  kind('image/png', ['png'], (head) => head.indexOf('89504e470d0a1a0a', 0, 'hex') === 0),
+  kind('image/jpeg', ['jpg', 'jpeg'], (head) => head.indexOf('ffd8ff', 0, 'hex') === 0),
+  kind('image/webp', ['webp'], (head) => has(head, 0, 'RIFF') && has(head, 8, 'WEBP')),
+  kind('image/gif', ['gif'], (head) => has(head, 0, 'GIF87a') || has(head, 0, 'GIF89a')),
+  kind('application/pdf', ['pdf'], (head) => has(head, 0, '%PDF-')),
+  // An EPUB is a ZIP too, so that it comes first; its first entry is stored and says what it is.
+  kind(
+    'application/epub+zip',
+    ['epub'],
+    (head) => isZip(head) && has(head, 30, 'mimetypeapplication/epub+zip'),
+  ),
+  kind('application/zip', ['zip'], isZip),
+  kind('audio/mpeg', ['mp3'], (head) => has(head, 0, 'ID3') || isMpegFrame(head)),
+  kind('video/mp4', ['mp4', 'm4v'], (head) => has(head, 4, 'ftyp') && isMp4Brand(head)),
+]
+
+/** Every media type that is kept. */
+export const mediaTypes: readonly string[] = kinds.map(({ mediaType }) => mediaType)
+
+/** The kind of a file by its first `HEAD_BYTES`, or nothing when it is none that is kept. */
+export function kindOf(head: Buffer): FileKind | undefined {
+  return kinds.find(({ begins }) => begins(head))
+}
+
+/** The kind with this media type. */
+export function kindOfType(mediaType: string): FileKind | undefined {
+  return kinds.find((candidate) => candidate.mediaType === mediaType)
+}
+
+/** Whether a name ends as files of the kind do. */
+export function fitsName({ extensions }: FileKind, name: string): boolean {
+  return extensions.some((extension) => name.toLowerCase().endsWith(`.${extension}`))
+}
+
+function kind(
+  mediaType: string,
+  extensions: readonly string[],
+  begins: FileKind['begins'],
+): FileKind {
+  return { mediaType, extensions, begins }
+}
+
+function has(head: Buffer, offset: number, text: string): boolean {
+  return head.toString('latin1', offset, offset + text.length) === text
+}
+
+function isZip(head: Buffer): boolean {
+  // The second is an archive without entries.
+  return has(head, 0, 'PK\x03\x04') || has(head, 0, 'PK\x05\x06')
+}
+
+/** Eleven bits of synchronisation, and layer III. */
+function isMpegFrame(head: Buffer): boolean {
+  return head[0] === 0xff && ((head[1] ?? 0) & 0xe6) === 0xe2
+}
+
+function isMp4Brand(head: Buffer): boolean {
+  return /^(iso[2-9m]|mp4[12]|avc1|M4V |MSNV|dash)/.test(head.toString('latin1', 8, 12))
+}

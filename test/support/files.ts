@@ -1,0 +1,41 @@
+import { paths } from '../../src/http/paths.ts'
+import { type Answer, answerOf } from './wire.ts'
+
+/** The smallest things that are what they say. */
+export const pdf: Buffer<ArrayBuffer> = Buffer.from(
+  '%PDF-1.7\n1 0 obj<<>>endobj\ntrailer<<>>\n%%EOF\n',
+)
+
+/** One pixel, which a browser can draw. */
+export const png: Buffer<ArrayBuffer> = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+  'base64',
+)
+
+/** A file on its way to the Admin API. */
+export interface Sending {
+  readonly url: string
+  readonly token: string | undefined
+  readonly name: string
+  readonly bytes: Uint8Array<ArrayBuffer> | ReadableStream
+  readonly mediaType?: string
+  readonly signal?: AbortSignal
+}
+
+/** Sends a file as any program would. */
+export async function sendFile(sending: Sending): Promise<Answer> {
+  const { url, token, name, bytes, mediaType = 'application/octet-stream', signal } = sending
+  const query = name === '' ? '' : `?${new URLSearchParams({ name })}`
+  const response = await fetch(url + paths.adminFiles + query, {
+    method: 'POST',
+    headers: {
+      'content-type': mediaType,
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    },
+    body: bytes,
+    ...(signal && { signal }),
+    // A stream is sent while the answer may come already (WHATWG Fetch).
+    duplex: 'half',
+  } as RequestInit)
+  return await answerOf(response)
+}

@@ -1,0 +1,83 @@
+import { AwsV4Signer } from 'aws4fetch'
+
+import { findProgram, freePort, type RunningProgram, startProgram } from './programs.ts'
+
+/** An S3-compatible server of another maker (moto), which checks signatures. */
+export interface S3Server extends AsyncDisposable {
+  /** The variables of a service that keeps its files there. */
+  readonly environment: Record<string, string>
+  /** The keys of all objects, by the server's own list. */
+  listKeys(): Promise<string[]>
+  kill(): Promise<void>
+}
+
+/** Where moto is on this machine, or nothing; a suite that needs it is skipped then, also in CI. */
+export function findMoto(): string | undefined {
+  return findProgram('moto_server')
+}
+
+const BUCKET = 'campus-files'
+const REGION = 'eu-central-1'
+
+export async function startS3(file: string): Promise<S3Server> {
+  const port = await freePort()
+  const program: RunningProgram = await startProgram({
+    file,
+    arguments: ['-H', '127.0.0.1', '-p', String(port)],
+    cwd: '/',
+    readyWhen: /Running on/,
+  })
+  const endpoint = `http://127.0.0.1:${port}`
+  const credentials = await makeUser(endpoint)
+  const asUser = async (method: string, path: string) => {
+    const url = endpoint + path
+    const signer = new AwsV4Signer({ url, method, service: 's3', region: REGION, ...credentials })
+    const signed = await signer.sign()
+    return await fetch(signed.url, { method, headers: signed.headers })
+  }
+  const made = await fetch(`${endpoint}/${BUCKET}`, { method: 'PUT' })
+  if (!made.ok) throw new Error(await made.text())
+  // From here on a request needs a signature of somebody who may.
+  await fetch(`${endpoint}/moto-api/reset-auth`, { method: 'POST', body: '0' })
+  return {
+    environment: {
+      FILES_S3_ENDPOINT: endpoint,
+      FILES_S3_BUCKET: BUCKET,
+      FILES_S3_REGION: REGION,
+      FILES_S3_ACCESS_KEY_ID: credentials.accessKeyId,
+      FILES_S3_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    },
+    async listKeys() {
+      const response = await asUser('GET', `/${BUCKET}`)
+      const text = await response.text()
+      if (!response.ok) throw new Error(text)
+      return [...text.matchAll(/<Key>([^<]+)<\/Key>/g)].map(([, key = '']) => key)
+    },
+    kill: () => program.kill(),
+    [Symbol.asyncDispose]: () => program.kill(),
+  }
+}
+
+/** A user who may do anything, and nobody else may. */
+async function makeUser(endpoint: string) {
+  const policy = JSON.stringify({
+    Version: '2012-10-17',
+    Statement: [{ Effect: 'Allow', Action: 's3:*', Resource: '*' }],
+  })
+  const ask = async (parameters: Record<string, string>) => {
+    const credential = 'Credential=x/20260101/us-east-1/iam/aws4_request'
+    const response = await fetch(endpoint, {
+      method: 'POST',
+      headers: { authorization: `AWS4-HMAC-SHA256 ${credential}, SignedHeaders=host, Signature=0` },
+      body: new URLSearchParams({ Version: '2010-05-08', UserName: 'files', ...parameters }),
+    })
+    const text = await response.text()
+    if (!response.ok) throw new Error(text)
+    return text
+  }
+  await ask({ Action: 'CreateUser' })
+  await ask({ Action: 'PutUserPolicy', PolicyName: 'files', PolicyDocument: policy })
+  const key = await ask({ Action: 'CreateAccessKey' })
+  const partOf = (name: string) => new RegExp(`<${name}>([^<]+)<`).exec(key)?.[1] ?? ''
+  return { accessKeyId: partOf('AccessKeyId'), secretAccessKey: partOf('SecretAccessKey') }
+}
