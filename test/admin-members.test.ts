@@ -197,7 +197,7 @@ forEachDatabase('the Admin API: members of the site', (start) => {
   })
 
   it('addresses nobody of another site', async () => {
-    for (const id of ['per_june', 'per_none', 'a\0b']) {
+    for (const id of ['per_june', 'per_none']) {
       const input = { id, roles: ['STUDENT'] }
       expect(await operator.refused(setRoles, { input })).to.include({ code: 'NOT_FOUND' })
       expect(await operator.refused(remove, { id })).to.include({ code: 'NOT_FOUND' })

@@ -255,6 +255,21 @@ forEachDatabase('what another site has', (start) => {
     ).to.deep.equal([])
   })
 
+  it('is not reached by a text that no database takes: each is refused, and named', async () => {
+    for (const operation of operations) {
+      for (const { path, type } of slotsOf(operation)) {
+        if (type !== 'ID' && type !== 'String') continue
+        const { query, variables } = exampleOf(operation, new Map([[path.join('.'), 'a\0b']]))
+        const { status, body } = await operator.ask(query, variables)
+        const said = `${operation.field.name}(${path.join('.')}): ${JSON.stringify(body)}`
+        expect([status, body.errors?.[0]?.extensions?.['code']], said).to.deep.equal([
+          ...[200, 'BAD_INPUT'],
+        ])
+        expect(body.errors?.[0]?.extensions?.['argument'], said).to.equal(path.at(-1))
+      }
+    }
+  })
+
   it('is not shown by a cursor of one of its lists', async () => {
     const lists = operations.filter((operation) =>
       slotsOf(operation).some(({ path }) => path.join('.') === 'after'),

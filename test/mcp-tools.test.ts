@@ -390,7 +390,13 @@ describe('the arguments of tools', () => {
     for (const { name, values, key } of texts) {
       for (const text of strange) {
         const sending = { values: { ...values, [key]: text }, token: tokenFor(name) }
-        await problemOf(url, name, sending)
+        // Most of them are texts that a person may write, such as a title.
+        if (name in changingSamples || key === 'search') {
+          const { status, body } = await callTool(url, name, sending)
+          expect([status, body.error], `${name} ${key}`).to.deep.equal([200, undefined])
+        } else {
+          await problemOf(url, name, sending)
+        }
       }
     }
   })

@@ -13,7 +13,7 @@ import {
 } from '../courses/course-store.ts'
 import type { PageArguments } from '../graphql/page-arguments.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { byId, siteList } from './lists.ts'
+import { siteList } from './lists.ts'
 
 interface CourseListArguments
   extends PageArguments,
@@ -36,10 +36,9 @@ export const courseResolvers = {
     },
     course: async (_source, { id, slug }: CourseArguments, { caller, parts }) => {
       const { kysely } = parts.database
-      if (id != null)
-        return await byId(id, (known) => findCourse(kysely, caller.siteId, { id: known }))
+      if (id != null) return (await findCourse(kysely, caller.siteId, { id })) ?? null
       if (slug == null) return null
-      return await byId(slug, (known) => findCourse(kysely, caller.siteId, { slug: known }))
+      return (await findCourse(kysely, caller.siteId, { slug })) ?? null
     },
   } satisfies Record<string, AdminResolver<undefined, never>>,
   Mutation: {

@@ -24,13 +24,12 @@ import {
   updateSection,
 } from '../courses/sections.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { byId } from './lists.ts'
 
 /** Sections and lectures of the site's courses: `curriculum:read` and `curriculum:write`. */
 export const curriculumResolvers = {
   Query: {
     lecture: async (_source, { id }: { id: string }, { caller, parts }) =>
-      await byId(id, (known) => findLecture(parts.database.kysely, caller.siteId, known)),
+      await findLecture(parts.database.kysely, caller.siteId, id),
   } satisfies Record<string, AdminResolver<undefined, never>>,
   Mutation: {
     createSection: async (_source, { input }: { input: SectionCreation }, context) =>

@@ -14,7 +14,7 @@ import {
   updateProduct,
 } from '../products/product-store.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { byId, siteList } from './lists.ts'
+import { siteList } from './lists.ts'
 
 interface ProductListArguments
   extends PageArguments,
@@ -42,10 +42,9 @@ export const digitalProductResolvers = {
     },
     digitalProduct: async (_source, { id, slug }: ProductArguments, { caller, parts }) => {
       const { kysely } = parts.database
-      if (id != null)
-        return await byId(id, (known) => findProduct(kysely, caller.siteId, { id: known }))
+      if (id != null) return (await findProduct(kysely, caller.siteId, { id })) ?? null
       if (slug == null) return null
-      return await byId(slug, (known) => findProduct(kysely, caller.siteId, { slug: known }))
+      return (await findProduct(kysely, caller.siteId, { slug })) ?? null
     },
   } satisfies Record<string, AdminResolver<undefined, never>>,
   Mutation: {

@@ -21,7 +21,7 @@ import {
 } from '../events/registrations.ts'
 import type { PageArguments } from '../graphql/page-arguments.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { byId, siteList } from './lists.ts'
+import { siteList } from './lists.ts'
 
 interface EventListArguments
   extends PageArguments,
@@ -44,10 +44,9 @@ export const eventResolvers = {
     },
     event: async (_source, { id, slug }: EventArguments, { caller, parts }) => {
       const { kysely } = parts.database
-      if (id != null)
-        return await byId(id, (known) => findEvent(kysely, caller.siteId, { id: known }))
+      if (id != null) return (await findEvent(kysely, caller.siteId, { id })) ?? null
       if (slug == null) return null
-      return await byId(slug, (known) => findEvent(kysely, caller.siteId, { slug: known }))
+      return (await findEvent(kysely, caller.siteId, { slug })) ?? null
     },
   } satisfies Record<string, AdminResolver<undefined, never>>,
   Mutation: {

@@ -2,7 +2,7 @@ import { findProductFile, type ProductFile, setProductFile } from '../files/prod
 import { deleteFile, findFile, listFiles } from '../files/stored-files.ts'
 import type { PageArguments } from '../graphql/page-arguments.ts'
 import { type AdminResolver, actorOf } from './context.ts'
-import { byId, siteList } from './lists.ts'
+import { siteList } from './lists.ts'
 
 interface FileListArguments extends PageArguments {
   readonly search?: string | null
@@ -19,7 +19,7 @@ export const fileResolvers = {
       return await siteList({ named: ['files', search], args, context, list })
     },
     file: async (_source, { id }: { id: string }, { caller, parts }) =>
-      await byId(id, (known) => findFile(parts.database.kysely, caller.siteId, known)),
+      await findFile(parts.database.kysely, caller.siteId, id),
   } satisfies Record<string, AdminResolver<undefined, never>>,
   Mutation: {
     deleteFile: async (_source, { id }: { id: string }, context) => {

@@ -9,7 +9,7 @@ import {
 } from '../membership/lecturers.ts'
 import { listPeople, type SitePerson } from '../membership/people-list.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { byId, possibleId, siteList } from './lists.ts'
+import { siteList } from './lists.ts'
 import { personWith, rolesOf } from './members.ts'
 
 interface LecturerListArguments extends PageArguments {
@@ -26,15 +26,15 @@ export const lecturerResolvers = {
       return await siteList({ named: ['lecturers', search], args, context, list })
     },
     lecturer: async (_source, { id }: { id: string }, context) =>
-      await byId(id, (known) => personWith(context, known, 'lecturer')),
+      await personWith(context, id, 'lecturer'),
   } satisfies Record<string, AdminResolver<undefined, never>>,
   Mutation: {
     assignLecturer: async (_source, { input }: { input: Teaching }, context) => {
-      await assignLecturer(context.parts.database, actorOf(context), possibleTeaching(input))
+      await assignLecturer(context.parts.database, actorOf(context), input)
       return lecturersAfter(context, input.courseId)
     },
     unassignLecturer: async (_source, { input }: { input: Teaching }, context) => {
-      await unassignLecturer(context.parts.database, actorOf(context), possibleTeaching(input))
+      await unassignLecturer(context.parts.database, actorOf(context), input)
       return lecturersAfter(context, input.courseId)
     },
   } satisfies Record<string, AdminResolver<undefined, never>>,
@@ -50,10 +50,6 @@ export const lecturerResolvers = {
       return (await oneOfMany('taught courses', ofPeople, id)) ?? []
     },
   } satisfies Record<string, AdminResolver<SitePerson>>,
-}
-
-function possibleTeaching({ courseId, personId }: Teaching): Teaching {
-  return { courseId: possibleId(courseId, 'course'), personId: possibleId(personId, 'member') }
 }
 
 /** Asked for all courses of a page at once. */

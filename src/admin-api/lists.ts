@@ -1,6 +1,5 @@
-import { notFound } from '../changes/refused.ts'
 import { answerList, type ListSource } from '../graphql/list-answer.ts'
-import { isPossibleId, type PageArguments } from '../graphql/page-arguments.ts'
+import type { PageArguments } from '../graphql/page-arguments.ts'
 import type { AdminContext } from './context.ts'
 
 interface SiteList<Row> {
@@ -20,24 +19,4 @@ export async function siteList<Row>({ named, args, context, list }: SiteList<Row
     cursors: parts.cursors,
     scope: ['admin', caller.siteId, JSON.stringify(named)],
   })
-}
-
-/** What has this id, or nothing, without asking for an id that nothing can have. */
-export async function byId<Row>(
-  id: string,
-  find: (id: string) => Promise<Row | undefined>,
-): Promise<Row | null> {
-  return isPossibleId(id) ? ((await find(id)) ?? null) : null
-}
-
-/** An id that something may have. @throws ChangeRefused for one that nothing can have */
-export function possibleId(id: string, what: string): string {
-  if (!isPossibleId(id)) throw notFound(what)
-  return id
-}
-
-/** An id to filter by; one that nothing can have becomes one that nothing has. */
-export function filterId(id: string | null | undefined): string | undefined {
-  if (id == null) return undefined
-  return isPossibleId(id) ? id : ''
 }

@@ -9,7 +9,7 @@ import { findMember, type HeldRole, listHeldRoles } from '../membership/members.
 import { listPeople, type SitePerson } from '../membership/people-list.ts'
 import type { SiteRole } from '../store/schema.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { byId, possibleId, siteList } from './lists.ts'
+import { siteList } from './lists.ts'
 
 /** A role, as the enumeration of the schema writes it. */
 type RoleName = Uppercase<SiteRole>
@@ -33,8 +33,7 @@ export const memberResolvers = {
       const list = listPeople(database, { siteId: context.caller.siteId, search, role })
       return await siteList({ named: ['members', search, role], args, context, list })
     },
-    member: async (_source, { id }: { id: string }, context) =>
-      await byId(id, (known) => personWith(context, known)),
+    member: async (_source, { id }: { id: string }, context) => await personWith(context, id),
   } satisfies Record<string, AdminResolver<undefined, never>>,
   Mutation: {
     addMember: async (
@@ -53,12 +52,11 @@ export const memberResolvers = {
       { input: { id, roles } }: { input: NamedRoles & { readonly id: string } },
       context,
     ) => {
-      const change = { id: possibleId(id, 'member'), roles: roles.map(roleOf) }
+      const change = { id: id, roles: roles.map(roleOf) }
       await setMemberRoles(context.parts.database, actorOf(context), change)
       return rolesAfter(context, id)
     },
     removeMember: async (_source, { id }: { id: string }, context) => {
-      possibleId(id, 'member')
       await removeMember(context.parts.database, actorOf(context), id)
       return { deletedId: id }
     },

@@ -8,7 +8,7 @@ import {
   type OrderQuestion,
 } from '../orders/order-list.ts'
 import type { AdminResolver } from './context.ts'
-import { byId, filterId, siteList } from './lists.ts'
+import { siteList } from './lists.ts'
 
 interface OrderListArguments
   extends PageArguments,
@@ -24,17 +24,16 @@ export const orderResolvers = {
   Query: {
     orders: async (_source, args: OrderListArguments, context) => {
       const { from, until } = args
-      const personId = filterId(args.personId)
+      const personId = args.personId ?? undefined
       const question = { siteId: context.caller.siteId, personId, from, until }
       const list = listOrders(context.parts.database, question)
       return await siteList({ named: ['orders', personId, from, until], args, context, list })
     },
     order: async (_source, { id, number }: OrderArguments, { caller, parts }) => {
       const { kysely } = parts.database
-      if (id != null)
-        return await byId(id, (known) => findOrder(kysely, caller.siteId, { id: known }))
+      if (id != null) return (await findOrder(kysely, caller.siteId, { id })) ?? null
       if (number == null) return null
-      return await byId(number, (known) => findOrder(kysely, caller.siteId, { number: known }))
+      return (await findOrder(kysely, caller.siteId, { number })) ?? null
     },
   } satisfies Record<string, AdminResolver<undefined, never>>,
   Order: {

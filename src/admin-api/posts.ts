@@ -12,7 +12,7 @@ import {
   updatePost,
 } from '../posts/post-store.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { byId, siteList } from './lists.ts'
+import { siteList } from './lists.ts'
 
 interface PostListArguments extends PageArguments, Pick<PostQuestion, 'search' | 'published'> {}
 
@@ -26,7 +26,7 @@ export const postResolvers = {
       return await siteList({ named: ['posts', search, published], args, context, list })
     },
     post: async (_source, { id }: { id: string }, { caller, parts }) =>
-      await byId(id, (known) => findPost(parts.database.kysely, caller.siteId, known)),
+      await findPost(parts.database.kysely, caller.siteId, id),
   } satisfies Record<string, AdminResolver<undefined, never>>,
   Mutation: {
     createPost: async (_source, { input }: { input: PostCreation }, context) =>

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import { GraphQLError, type GraphQLFieldResolver, type GraphQLSchema } from 'graphql'
 
-import { ChangeRefused } from '../changes/refused.ts'
+import { badInput, ChangeRefused } from '../changes/refused.ts'
 import { makeSchema } from '../graphql/schema.ts'
 import { areas } from './areas.ts'
 
@@ -20,16 +20,22 @@ export function makeAdminSchema(): GraphQLSchema {
     type,
     Object.assign({}, ...parts.map(([, fields]) => fields)),
   ])
-  return makeSchema(schemaText, Object.fromEntries(resolvers), tellingRefusals)
+  return makeSchema(schemaText, Object.fromEntries(resolvers), checkingAndTelling)
 }
 
 type Resolve = GraphQLFieldResolver<unknown, unknown>
 
-/** A change that was refused is an error for the caller; everything else that is thrown is a fault. */
-function tellingRefusals(resolve: Resolve): Resolve {
-  return async (...asked) => {
+/**
+ * A change that was refused is an error for the caller; everything else that is thrown is a fault. A
+ * NUL in any text is refused before a store sees it: PostgreSQL keeps none, and fails where it should
+ * find nothing.
+ */
+function checkingAndTelling(resolve: Resolve): Resolve {
+  return async (source, args, context, info) => {
     try {
-      return await resolve(...asked)
+      const argument = findNul(args)
+      if (argument !== undefined) throw badInput(argument, 'must not hold a NUL')
+      return await resolve(source, args, context, info)
     } catch (error) {
       if (!(error instanceof ChangeRefused)) throw error
       const { code, field } = error
@@ -39,4 +45,15 @@ function tellingRefusals(resolve: Resolve): Resolve {
       throw new GraphQLError(error.message, { extensions })
     }
   }
+}
+
+/** The name of the first argument, or field of one, that holds a NUL. */
+function findNul(value: unknown, name = ''): string | undefined {
+  if (typeof value === 'string') return value.includes('\0') ? name : undefined
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, inner] of Object.entries(value)) {
+    const found = findNul(inner, Array.isArray(value) ? name : key)
+    if (found !== undefined) return found
+  }
+  return undefined
 }

@@ -16,7 +16,7 @@ import {
 import { listProgress, type Progress } from '../students/progress.ts'
 import { listStudents, type StudentQuestion } from '../students/student-list.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { byId, filterId, possibleId, siteList } from './lists.ts'
+import { siteList } from './lists.ts'
 import { personWith, rolesOf } from './members.ts'
 
 interface StudentListArguments
@@ -28,18 +28,16 @@ export const studentResolvers = {
   Query: {
     students: async (_source, args: StudentListArguments, context) => {
       const search = args.search ?? undefined
-      const courseId = filterId(args.courseId)
+      const courseId = args.courseId ?? undefined
       const { database } = context.parts
       const list = listStudents(database, { siteId: context.caller.siteId, search, courseId })
       return await siteList({ named: ['students', search, courseId], args, context, list })
     },
     student: async (_source, { id }: { id: string }, context) =>
-      await byId(id, (known) => personWith(context, known, 'student')),
+      await personWith(context, id, 'student'),
   } satisfies Record<string, AdminResolver<undefined, never>>,
   Mutation: {
     enrolStudent: async (_source, { input }: { input: EnrolmentWish }, context) => {
-      possibleId(input.personId, 'member')
-      possibleId(input.courseId, 'course')
       const { id, isNew } = await enrolStudent(context.parts.database, actorOf(context), input)
       return { isNew, ...enrolmentAfter(context, id) }
     },
@@ -48,12 +46,10 @@ export const studentResolvers = {
       { input }: { input: Lasting & { readonly id: string } },
       context,
     ) => {
-      possibleId(input.id, 'enrolment')
       await updateEnrolment(context.parts.database, actorOf(context), input)
       return enrolmentAfter(context, input.id)
     },
     endEnrolment: async (_source, { id }: { id: string }, context) => {
-      possibleId(id, 'enrolment')
       await endEnrolment(context.parts.database, actorOf(context), id)
       return enrolmentAfter(context, id)
     },

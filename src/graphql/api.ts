@@ -15,7 +15,7 @@ import {
   makePrepareDocument,
   type PreparedDocument,
 } from './documents.ts'
-import { type DocumentLimits, findForbiddenValue, limitExceeded } from './limits.ts'
+import { type DocumentLimits, limitExceeded } from './limits.ts'
 
 export interface ApiLimits extends DocumentLimits, DocumentCacheLimits {
   readonly bodyBytesMax: number
@@ -64,7 +64,7 @@ export interface GraphqlApi<Caller, Context extends ContextRecord>
     caller: Caller,
   ) => Parameters<typeof execute>[0] & { readonly contextValue: Context }
   readonly execute: Execute<Caller>
-  /** Why the operation is not run: its values cannot be kept by any store, or it costs too much. */
+  /** What the operation may not cost more than, as an error when it does. */
   readonly findExcess: (document: DocumentNode, request: Request) => GraphQLError | undefined
 }
 
@@ -94,8 +94,6 @@ export function makeApi<Caller, Context extends ContextRecord>({
     argumentsFor,
     async execute(source, variables, caller) {
       const document = documentOf(prepare(source))
-      const forbidden = findForbiddenValue(variables)
-      if (forbidden) return { errors: [forbidden] }
       const result = await execute(argumentsFor(document, { variables }, caller))
       throwUnavailable(result)
       const [fault] = faultsIn(result)
@@ -103,8 +101,6 @@ export function makeApi<Caller, Context extends ContextRecord>({
       return result
     },
     findExcess(document, { operationName, variables }) {
-      const forbidden = findForbiddenValue(variables)
-      if (forbidden) return forbidden
       const operation = getOperationAST(document, operationName)
       const cost = operation ? costOf({ document, operation, variables }) : 0
       return cost > limits.costMax ? limitExceeded('cost', limits.costMax) : undefined

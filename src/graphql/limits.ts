@@ -31,7 +31,6 @@ export function findExceededLimit(
   limits: DocumentLimits,
 ): GraphQLError | undefined {
   const counts = countParts(document)
-  if (counts.nul) return nulRefused()
   if (counts.fields > limits.fieldsMax) return limitExceeded('fields', limits.fieldsMax)
   if (counts.aliases > limits.aliasesMax) return limitExceeded('aliases', limits.aliasesMax)
   if (counts.directives > limits.directivesMax) {
@@ -48,7 +47,7 @@ export function findExceededLimit(
 }
 
 function countParts(document: DocumentNode) {
-  const counts = { fields: 0, aliases: 0, directives: 0, nul: false }
+  const counts = { fields: 0, aliases: 0, directives: 0 }
   visit(document, {
     Field({ alias }) {
       counts.fields += 1
@@ -56,9 +55,6 @@ function countParts(document: DocumentNode) {
     },
     Directive() {
       counts.directives += 1
-    },
-    StringValue({ value }) {
-      counts.nul ||= value.includes(NUL)
     },
   })
   return counts
@@ -73,22 +69,4 @@ function makeDepth(document: DocumentNode) {
       return introspects && depth <= INTROSPECTION_DEPTH_MAX ? 1 : depth
     },
   })
-}
-
-const NUL = '\0'
-
-/** PostgreSQL keeps no NUL in a text, and fails where it should find nothing. */
-function nulRefused(): GraphQLError {
-  return new GraphQLError('a text must not hold a NUL', { extensions: { code: 'BAD_ARGUMENT' } })
-}
-
-/** What is wrong with the values that come with a document, whatever it does with them. */
-export function findForbiddenValue(value: unknown): GraphQLError | undefined {
-  if (typeof value === 'string') return value.includes(NUL) ? nulRefused() : undefined
-  if (typeof value !== 'object' || value === null) return undefined
-  for (const inner of Object.values(value)) {
-    const found = findForbiddenValue(inner)
-    if (found) return found
-  }
-  return undefined
 }

@@ -33,13 +33,6 @@ export function slugArgument(of: string) {
     .describe(`Slug of ${of}.`)
 }
 
-export function idArgument(of: string) {
-  return z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{1,80}$/, 'must be an id as a list returned it')
-    .describe(`Id of ${of}.`)
-}
-
 /** A time in an answer: ISO 8601 in UTC. */
 export const timestamp = z.string().meta({ format: 'date-time' })
 
@@ -104,8 +97,4 @@ export async function listAnswer<Row, Node>(
 
 export function isoTime(epochMs: number): string {
   return new Date(epochMs).toISOString()
-}
-
-export function isoTimeOrNull(epochMs: number | null): string | null {
-  return epochMs === null ? null : isoTime(epochMs)
 }

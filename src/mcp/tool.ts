@@ -99,7 +99,7 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodObject>(
 }
 
 /** What a tool takes or answers; an argument that has a default may be absent. */
-export function jsonSchemaOf(type: z.ZodType, io: 'input' | 'output'): JsonSchema {
+function jsonSchemaOf(type: z.ZodType, io: 'input' | 'output'): JsonSchema {
   const { $schema: _dialect, ...schema } = z.toJSONSchema(type, { io })
   return schema
 }
@@ -109,10 +109,7 @@ export function jsonSchemaOf(type: z.ZodType, io: 'input' | 'output'): JsonSchem
  *
  * @throws ToolProblem with a sentence that names each argument to correct
  */
-export function parseArguments<Input extends z.ZodType>(
-  input: Input,
-  values: unknown,
-): z.output<Input> {
+function parseArguments<Input extends z.ZodType>(input: Input, values: unknown): z.output<Input> {
   const parsed = input.safeParse(values ?? {})
   if (parsed.success) return parsed.data
   const faults = parsed.error.issues

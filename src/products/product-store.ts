@@ -85,7 +85,7 @@ export async function countBuyers(
 const products = releasedItems<z.output<typeof form>, Product>({
   table: 'digital_product',
   noun: 'digital product',
-  prefix: 'prd',
+  prefix: 'dig',
   find: findProduct,
 })
 
