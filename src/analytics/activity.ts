@@ -13,6 +13,8 @@ import { addTo, dayOf, inPieces, type Tally } from './pieces.ts'
  * of the last of these times. That is asked of the lectures that the course has now.
  */
 
+// `cross join`, because SQLite keeps to the order in which it is written: people first, of whom there are few.
+
 /** With what each of them watched, some thousands of rows. */
 const PEOPLE_PER_PIECE = 250
 
@@ -33,9 +35,10 @@ export async function countActiveByDay(
     const { rows } = await sql<Counted<number>>`
       select ${dayOf('w.watched_at')} as key, count(distinct w.person_id) as total
       from watch_position as w
-      join lecture on lecture.id = w.lecture_id
-      join course on course.id = lecture.course_id
-      where w.person_id in (${sql.join(personIds)}) and course.site_id = ${siteId}
+      cross join lecture
+      cross join course
+      where lecture.id = w.lecture_id and course.id = lecture.course_id
+        and w.person_id in (${sql.join(personIds)}) and course.site_id = ${siteId}
         and w.watched_at >= ${fromMs} and w.watched_at < ${untilMs}
       group by 1`.execute(kysely)
     return rows
@@ -53,9 +56,10 @@ export async function countCompletedByDay(
       select ${dayOf('completed.at')} as key, count(*) as total from (
         select max(w.watched_at) as at
         from watch_position as w
-        join lecture on lecture.id = w.lecture_id
-        join course on course.id = lecture.course_id
-        where w.person_id in (${sql.join(personIds)}) and course.site_id = ${siteId}
+        cross join lecture
+        cross join course
+        where lecture.id = w.lecture_id and course.id = lecture.course_id
+          and w.person_id in (${sql.join(personIds)}) and course.site_id = ${siteId}
           and ${isWatched}
         group by w.person_id, lecture.course_id
         having max(w.watched_at) >= ${fromMs} and max(w.watched_at) < ${untilMs}
@@ -77,8 +81,9 @@ export async function countActiveByCourse(
     const { rows } = await sql<Counted<string>>`
       select lecture.course_id as key, count(distinct w.person_id) as total
       from watch_position as w
-      join lecture on lecture.id = w.lecture_id
-      where w.person_id in (${sql.join(personIds)}) and lecture.course_id = ${courseId}
+      cross join lecture
+      where lecture.id = w.lecture_id
+        and w.person_id in (${sql.join(personIds)}) and lecture.course_id = ${courseId}
         and w.watched_at >= ${fromMs} and w.watched_at < ${untilMs}
       group by lecture.course_id`.execute(kysely)
     return rows
@@ -96,8 +101,9 @@ export async function countCompletedByCourse(
       select course_id as key, count(*) as total from (
         select lecture.course_id
         from watch_position as w
-        join lecture on lecture.id = w.lecture_id
-        where w.person_id in (${sql.join(personIds)}) and lecture.course_id = ${courseId}
+        cross join lecture
+        where lecture.id = w.lecture_id
+          and w.person_id in (${sql.join(personIds)}) and lecture.course_id = ${courseId}
           and ${isWatched}
         group by w.person_id, lecture.course_id
         having max(w.watched_at) >= ${fromMs} and max(w.watched_at) < ${untilMs}
