@@ -31,11 +31,11 @@ type Resolve = GraphQLFieldResolver<unknown, unknown>
  * find nothing.
  */
 function checkingAndTelling(resolve: Resolve): Resolve {
-  return async (source, args, context, info) => {
+  return async (...given) => {
     try {
-      const argument = findNul(args)
+      const argument = findNul(given[1])
       if (argument !== undefined) throw badInput(argument, 'must not hold a NUL')
-      return await resolve(source, args, context, info)
+      return await resolve(...given)
     } catch (error) {
       if (!(error instanceof ChangeRefused)) throw error
       const { code, field } = error

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 
-import type { ExecutionResult, GraphQLSchema } from 'graphql'
+import type { ExecutionResult, GraphQLError, GraphQLSchema } from 'graphql'
 
 import { argumentsSchema, variablesFor } from './graphql-arguments.ts'
 import { answerSchema, type FixedDocument, readDocument } from './graphql-shape.ts'
+import { FOREIGN_CURSOR } from './shapes.ts'
 import { type JsonSchema, once, type Tool, type ToolCall, ToolProblem } from './tool.ts'
 
 /** A tool that runs one fixed document of an API in process. */
@@ -43,7 +44,7 @@ export function makeDocumentTool(api: DocumentApi) {
         const variables = variablesFor(read(), changes ? withKey(given, read()) : given)
         const { data, errors } = await api.execute(call, document, variables)
         const [problem] = errors ?? []
-        if (problem) throw new ToolProblem(sentenceOf(problem.message))
+        if (problem) throw new ToolProblem(sentenceOf(problem))
         const answer = pick.reduce((value, name) => value[name] as Answer, data as Answer)
         if (answer === null) throw new ToolProblem(NOTHING)
         return answer
@@ -99,7 +100,8 @@ function withKey(given: Arguments, document: FixedDocument): Arguments {
   return { ...given, idempotencyKey: `call ${digest}` }
 }
 
-function sentenceOf(message: string): string {
+function sentenceOf({ message, extensions }: GraphQLError): string {
+  if (extensions['argument'] === 'after') return FOREIGN_CURSOR
   const said = message.slice(0, MESSAGE_LENGTH_MAX)
   return /[.!?]$/.test(said) ? said : `${said}.`
 }

@@ -54,6 +54,10 @@ export function pageOf<Node extends z.ZodType>(node: Node) {
   })
 }
 
+/** What is said of a cursor that did not come from the list. */
+export const FOREIGN_CURSOR =
+  'after: must be pageInfo.endCursor of a page of the same list; leave it out for the first page'
+
 interface ListQuestion<Row, Node> {
   /** The two arguments of every list, as they were sent. */
   readonly wanted: { readonly first: number; readonly after?: string | undefined }
@@ -79,9 +83,7 @@ export async function listAnswer<Row, Node>(
   const scope = ['tools', list]
   const after = cursor === undefined ? undefined : parts.cursors.open(cursor, scope)
   if (cursor !== undefined && !after) {
-    throw new ToolProblem(
-      'after: must be pageInfo.endCursor of a page of the same list; leave it out for the first page',
-    )
+    throw new ToolProblem(FOREIGN_CURSOR)
   }
   const page = await parts.read((database) => read(database, { first, after }))
   // Not thrown inside the reading, where it would pass for a failure of the database.
