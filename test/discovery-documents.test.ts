@@ -180,7 +180,7 @@ describe('auth.md', () => {
 
   it('shows bodies that are JSON', () => {
     const bodies = [...text.matchAll(/ -d '(\{.*\})'/g)].map(([, body]) => body ?? '')
-    expect(bodies).to.have.length(3)
+    expect(bodies).to.have.length(4)
     for (const body of bodies) expect(() => JSON.parse(body)).not.to.throw()
   })
 

@@ -72,10 +72,12 @@ async function beyondTheEnd(
   records: readonly DataRecord[],
 ): Promise<string | undefined> {
   if (records.length === 0) return undefined
-  const lectures = sql.join([...new Set(records.map(({ values }) => values['lecture']))])
-  const people = sql.join([...new Set(records.map(({ values }) => values['person']))])
-  const { rows } = await sql`select 1 from watch_position w join lecture l on l.id = w.lecture_id
-    where w.lecture_id in (${lectures}) and w.person_id in (${people})
-    and w.position_seconds > l.duration_seconds limit 1`.execute(trx)
+  const pairs = records.map(({ values }) => sql`(${values['person']}, ${values['lecture']})`)
+  // As pairs, so that each row is found by its key: a lecture alone may have been watched by everybody.
+  const { rows } = await sql`with given (person_id, lecture_id) as (values ${sql.join(pairs)})
+    select 1 from given join watch_position w
+      on w.person_id = given.person_id and w.lecture_id = given.lecture_id
+    join lecture l on l.id = w.lecture_id
+    where w.position_seconds > l.duration_seconds limit 1`.execute(trx)
   return rows.length > 0 ? 'positionSeconds: is beyond the end of the lecture' : undefined
 }

@@ -17,12 +17,16 @@ export class CommandRefused extends Error {
   }
 }
 
+/** Nobody waits for a command as for a request, and a store under load is given time. */
+const PATIENCE_MS = 30_000
+
 /** Opens the database that the service of this configuration would use, and closes it again. */
 export async function withDatabase<Result>(
   config: Config,
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> {
-  await using database = await openServiceDatabase({ ...config, ...config.service.storage })
+  const settings = { ...config, ...config.service.storage, answerWithinMs: PATIENCE_MS }
+  await using database = await openServiceDatabase(settings)
   return await work(database)
 }
 
