@@ -4,6 +4,7 @@ import {
   type CourseChanges,
   type CourseCreation,
   type CourseQuestion,
+  countOf,
   createCourse,
   findCourse,
   listCourses,
@@ -66,6 +67,8 @@ export const courseResolvers = {
   } satisfies Record<string, AdminResolver<undefined, never>>,
   Course: {
     state: (course, _args, { parts }) => releaseStateOf(course, parts.now()),
+    lectureCount: async ({ id }, _args, context) => await counted(context, 'lecture', id),
+    enrolmentCount: async ({ id }, _args, context) => await counted(context, 'course_purchase', id),
   } satisfies Record<string, AdminResolver<Course>>,
 }
 
@@ -77,4 +80,15 @@ async function released(context: AdminContext, id: string, change: ReleaseChange
 /** The payload of a change: the course as it is now, for whoever may read it and asks. */
 async function courseAfter({ caller, parts }: AdminContext, id: string) {
   return { id, course: async () => await mustFindCourse(parts.database.kysely, caller.siteId, id) }
+}
+
+/** Counted for all courses of a page at once. */
+async function counted(
+  { oneOfMany, parts }: AdminContext,
+  table: Parameters<typeof countOf>[1],
+  courseId: string,
+): Promise<number> {
+  const ofCourses = async (ids: readonly string[]) =>
+    await countOf(parts.database.kysely, table, ids)
+  return (await oneOfMany(`${table} count`, ofCourses, courseId)) ?? 0
 }
