@@ -14,6 +14,7 @@ import { toolEndpoint } from './mcp/endpoint.ts'
 import { memberSurface } from './member-api/surface.ts'
 import type { makeParts } from './parts.ts'
 import { registrationRoutes } from './registration/routes.ts'
+import { makePublicCourses } from './sites/public-courses.ts'
 import { upstreamSurface } from './upstream/surface.ts'
 import { userinfoRoute } from './userinfo/routes.ts'
 
@@ -63,7 +64,7 @@ export function makeSurfaces(config: Config, parts: Parts) {
       policy: service.mcp,
       executeMember: member.executeMember,
       executeAdmin: admin.executeAdmin,
-      read: (question) => question(parts.database),
+      publicCourses: makePublicCourses(parts.database),
       authGuide: discovery.authGuide,
       resourceMetadataUrl: discovery.metadataUrl('mcp'),
     }),

@@ -3,13 +3,7 @@ import { z } from 'zod'
 import { paths } from '../http/paths.ts'
 import type { BearerToken } from '../resource-server/verdict.ts'
 import { MEMBER_READ, OPENID, scopeNames } from '../scopes/catalogue.ts'
-import {
-  findPublicSite,
-  findPublishedCourse,
-  LECTURES_SHOWN_MAX,
-  listPublishedCourses,
-  type PublishedCourse,
-} from '../sites/public-courses.ts'
+import { LECTURES_SHOWN_MAX, type PublishedCourse } from '../sites/public-courses.ts'
 import { protocolVersions } from './protocol-versions.ts'
 import {
   count,
@@ -98,11 +92,10 @@ export const publicTools: readonly Tool[] = [
     run: async ({ site, ...wanted }, call) =>
       await listAnswer(call, 'public_courses', {
         wanted,
-        async read(database, page) {
-          const found = await findPublicSite(database, site)
-          if (!found) return undefined
-          const question = { siteId: found.id, nowMs: call.parts.now() }
-          return await listPublishedCourses(database, question, page)
+        async read(page) {
+          const { publicCourses, now } = call.parts
+          const found = await publicCourses.findSite(site)
+          return found && (await publicCourses.list({ siteId: found.id, nowMs: now() }, page))
         },
         missing: noSite(site),
         nodeOf: publicCourseOf,
@@ -124,10 +117,10 @@ export const publicTools: readonly Tool[] = [
         .describe('In the order of the course.'),
     }),
     run: async ({ site, slug }, { parts }) => {
-      const found = await parts.read((database) => findPublicSite(database, site))
+      const found = await parts.publicCourses.findSite(site)
       if (!found) throw new ToolProblem(noSite(site))
       const question = { siteId: found.id, nowMs: parts.now() }
-      const course = await parts.read((database) => findPublishedCourse(database, question, slug))
+      const course = await parts.publicCourses.findCourse(question, slug)
       if (!course) throw new ToolProblem(`The site ${site} has published no course ${slug}.`)
       return { ...publicCourseOf(course), lectures: [...course.lectures] }
     },

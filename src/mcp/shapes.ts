@@ -1,7 +1,6 @@
 import { z } from 'zod'
 
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/page-arguments.ts'
-import type { Database } from '../store/database.ts'
 import type { CountedPage, PageRequest } from '../store/keyset.ts'
 import { type ToolCall, ToolProblem } from './tool.ts'
 
@@ -62,7 +61,7 @@ interface ListQuestion<Row, Node> {
   /** The two arguments of every list, as they were sent. */
   readonly wanted: { readonly first: number; readonly after?: string | undefined }
   /** Nothing when there is no such list. */
-  readonly read: (database: Database, request: PageRequest) => Promise<CountedPage<Row> | undefined>
+  readonly read: (request: PageRequest) => Promise<CountedPage<Row> | undefined>
   /** What the caller is told then. */
   readonly missing?: string
   readonly nodeOf: (row: Row) => Node
@@ -85,8 +84,7 @@ export async function listAnswer<Row, Node>(
   if (cursor !== undefined && !after) {
     throw new ToolProblem(FOREIGN_CURSOR)
   }
-  const page = await parts.read((database) => read(database, { first, after }))
-  // Not thrown inside the reading, where it would pass for a failure of the database.
+  const page = await read({ first, after })
   if (!page) throw new ToolProblem(missing)
   const { rows, places, hasNextPage, totalCount } = page
   const last = places.at(-1)

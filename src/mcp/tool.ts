@@ -5,8 +5,8 @@ import packageJson from '../../package.json' with { type: 'json' }
 import type { ExecuteAdmin } from '../admin-api/admin-api.ts'
 import type { ExecuteMember } from '../member-api/member-api.ts'
 import { type BearerToken, demandScopes, type Verdict } from '../resource-server/verdict.ts'
+import type { PublicCourses } from '../sites/public-courses.ts'
 import type { Cursors } from '../store/cursor.ts'
-import type { Database } from '../store/database.ts'
 
 /** A JSON Schema (2020-12), as a client reads it. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
@@ -51,8 +51,8 @@ export interface ToolParts {
   readonly service: { readonly name: string; readonly version: string; readonly baseUrl: string }
   /** The text of /auth.md. */
   readonly authGuide: () => string
-  /** Asks the database; fails with `temporarily_unavailable` when it does not answer (design 24). */
-  readonly read: <Result>(question: (database: Database) => Promise<Result>) => Promise<Result>
+  /** What anybody may know; fails with `temporarily_unavailable` when storage does not answer. */
+  readonly publicCourses: PublicCourses
   /** Runs a fixed document of the Member API for the caller, in process. */
   readonly executeMember: ExecuteMember
   /** Runs a fixed document of the Admin API for the caller, in process. */

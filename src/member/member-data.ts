@@ -1,6 +1,6 @@
 /** What the Member API shows of a person. GraphQL is not known here. */
 
-import { listHeldSites } from '../sites/site-choice.ts'
+import { makeFindHeldSites } from '../sites/site-choice.ts'
 import type { Database } from '../store/database.ts'
 import { inboxData } from './notifications.ts'
 import { purchaseData } from './purchases.ts'
@@ -9,7 +9,7 @@ import { purchaseData } from './purchases.ts'
 export function makeMemberData(database: Database, now: () => number) {
   return {
     /** Every site of a person, by name; the only question here that reaches beyond a token's site. */
-    listSites: async (personId: string) => await listHeldSites(database, personId),
+    listSites: makeFindHeldSites(database),
     ...purchaseData(database),
     ...inboxData(database, now),
   }

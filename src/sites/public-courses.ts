@@ -1,67 +1,102 @@
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 
+import { compiled, type Valued } from '../store/compiled.ts'
 import type { Database } from '../store/database.ts'
-import { type PageRequest, readCountedPage } from '../store/keyset.ts'
+import type { CountedPage, PageRequest } from '../store/keyset.ts'
+import type { Schema } from '../store/schema.ts'
 
 /** What anybody may know of a course: what its page in the site's shop window says. */
-export type PublishedCourse = Awaited<ReturnType<typeof listPublishedCourses>>['rows'][number]
-
-/** The site of that slug as its visitors know it, or nothing. */
-export async function findPublicSite({ kysely }: Database, slug: string) {
-  return await kysely
-    .selectFrom('site')
-    .select(['id', 'slug', 'name'])
-    .where('slug', '=', slug)
-    .executeTakeFirst()
+export interface PublishedCourse {
+  readonly id: string
+  readonly slug: string
+  readonly title: string
+  readonly summary: string
+  readonly publishedAt: number
+  readonly lectureCount: number
 }
 
-/** The published courses of a site, by slug. Two queries. */
-export async function listPublishedCourses(
-  { kysely }: Database,
-  published: Published,
-  page: PageRequest,
-) {
-  return await readCountedPage(
-    publishedCourses(kysely, published),
-    {
-      by: 'course.slug',
-      id: 'course.id',
-      direction: 'asc',
-      placeOf: ({ slug, id }) => [slug, id],
-    },
-    page,
-  )
-}
+/** The shop windows of all sites. */
+export type PublicCourses = ReturnType<typeof makePublicCourses>
 
-/** One published course with its lectures, or nothing. Two queries. */
-export async function findPublishedCourse(
-  { kysely }: Database,
-  published: Published,
-  slug: string,
-) {
-  const course = await publishedCourses(kysely, published)
-    .where('course.slug', '=', slug)
-    .executeTakeFirst()
-  if (!course) return undefined
-  const lectures = await kysely
-    .selectFrom('lecture')
-    .select(['title', 'duration_seconds as durationSeconds'])
-    .where('course_id', '=', course.id)
-    .orderBy('position')
-    .limit(LECTURES_SHOWN_MAX)
-    .execute()
-  return { ...course, lectures }
+export interface Published {
+  readonly siteId: string
+  readonly nowMs: number
 }
 
 /** A course of more lectures than this shows its first ones; `lectureCount` says how many exist. */
 export const LECTURES_SHOWN_MAX = 500
 
-interface Published {
-  readonly siteId: string
-  readonly nowMs: number
+/** Made once: anybody may ask, without a token, so that a question has to cost little. */
+export function makePublicCourses({ kysely }: Database) {
+  const site = compiled(kysely, (value: Valued<{ slug: string }>) =>
+    kysely.selectFrom('site').select(['id', 'slug', 'name']).where('slug', '=', value('slug')),
+  )
+  const count = compiled(kysely, (value: Valued<Published>) =>
+    publishedCourses(kysely, value).clearSelect().select(sql<number>`count(*)`.as('total')),
+  )
+  const page = coursePage(kysely)
+  const course = compiled(kysely, (value: Valued<Published & { slug: string }>) =>
+    publishedCourses(kysely, value).where('course.slug', '=', value('slug')),
+  )
+  return {
+    /** The site of that slug as its visitors know it, or nothing. */
+    findSite: async (slug: string) => (await site({ slug })).rows[0],
+
+    /** The published courses of a site, by slug. Two queries at the same time. */
+    async list(published: Published, request: PageRequest): Promise<CountedPage<PublishedCourse>> {
+      const [found, { rows: counted }] = await Promise.all([
+        page(published, request),
+        count(published),
+      ])
+      const rows = found.slice(0, request.first)
+      return {
+        rows,
+        places: rows.map(({ slug, id }) => [slug, id]),
+        hasNextPage: found.length > request.first,
+        totalCount: Number(counted[0]?.total),
+      }
+    },
+
+    /** One published course with its lectures, or nothing. Two queries. */
+    async findCourse(published: Published, slug: string) {
+      const [found] = (await course({ ...published, slug })).rows
+      if (!found) return undefined
+      const lectures = await kysely
+        .selectFrom('lecture')
+        .select(['title', 'duration_seconds as durationSeconds'])
+        .where('course_id', '=', found.id)
+        .orderBy('position')
+        .limit(LECTURES_SHOWN_MAX)
+        .execute()
+      return { ...found, lectures }
+    },
+  }
 }
 
-function publishedCourses(kysely: Database['kysely'], { siteId, nowMs }: Published) {
+/** One row more than wanted, which tells whether more follow (`store/keyset.ts`). */
+function coursePage(kysely: Kysely<Schema>) {
+  const first = compiled(kysely, (value: Valued<Published & { limit: number }>) =>
+    inOrder(publishedCourses(kysely, value)).limit(value('limit')),
+  )
+  const next = compiled(
+    kysely,
+    (value: Valued<Published & { limit: number; slug: string | number; id: string }>) =>
+      inOrder(publishedCourses(kysely, value))
+        .where(sql<boolean>`(course.slug, course.id) > (${value('slug')}, ${value('id')})`)
+        .limit(value('limit')),
+  )
+  return async (published: Published, { first: wanted, after }: PageRequest) => {
+    const asked = { ...published, limit: wanted + 1 }
+    const { rows } = await (after ? next({ ...asked, slug: after[0], id: after[1] }) : first(asked))
+    return rows
+  }
+}
+
+function inOrder(query: ReturnType<typeof publishedCourses>) {
+  return query.orderBy('course.slug').orderBy('course.id')
+}
+
+function publishedCourses(kysely: Kysely<Schema>, value: Valued<Published>) {
   return kysely
     .selectFrom('course')
     .select((eb) => [
@@ -75,7 +110,7 @@ function publishedCourses(kysely: Database['kysely'], { siteId, nowMs }: Publish
         'lectureCount',
       ),
     ])
-    .where('course.site_id', '=', siteId)
-    .where('course.published_at', '<=', nowMs)
+    .where('course.site_id', '=', value('siteId'))
+    .where('course.published_at', '<=', value('nowMs'))
     .where('course.archived_at', 'is', null)
 }

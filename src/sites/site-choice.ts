@@ -1,3 +1,4 @@
+import { compiled, type Valued } from '../store/compiled.ts'
 import type { Database } from '../store/database.ts'
 import type { SiteRole } from '../store/schema.ts'
 import { operates } from './roles.ts'
@@ -51,22 +52,34 @@ export function decideSite(question: SiteQuestion): SiteDecision {
   return site ? { kind: 'bound', site } : { kind: 'choose', sites }
 }
 
-/** Every site where the person holds a role, by name, with the roles. One query. */
-export async function listHeldSites({ kysely }: Database, personId: string): Promise<HeldSite[]> {
-  const rows = await kysely
-    .selectFrom('site_role')
-    .innerJoin('site', 'site.id', 'site_role.site_id')
-    .select(['site.id', 'site.slug', 'site.name', 'site_role.role'])
-    .where('site_role.person_id', '=', personId)
-    .orderBy('site.name')
-    .orderBy('site.id')
-    .orderBy('site_role.role')
-    .execute()
-  const sites = new Map<string, HeldSite & { roles: SiteRole[] }>()
-  for (const { role, ...row } of rows) {
-    const site = sites.get(row.id) ?? { ...row, roles: [] }
-    site.roles.push(role)
-    sites.set(row.id, site)
+/** Finds every site where a person holds a role, by name, with the roles. One query. */
+export type FindHeldSites = (personId: string) => Promise<HeldSite[]>
+
+/** Made once, because the Member API asks for them at nearly every request. */
+export function makeFindHeldSites({ kysely }: Database): FindHeldSites {
+  const query = compiled(kysely, (value: Valued<{ personId: string }>) =>
+    kysely
+      .selectFrom('site_role')
+      .innerJoin('site', 'site.id', 'site_role.site_id')
+      .select(['site.id', 'site.slug', 'site.name', 'site_role.role'])
+      .where('site_role.person_id', '=', value('personId'))
+      .orderBy('site.name')
+      .orderBy('site.id')
+      .orderBy('site_role.role'),
+  )
+  return async (personId) => {
+    const { rows } = await query({ personId })
+    const sites = new Map<string, HeldSite & { roles: SiteRole[] }>()
+    for (const { role, ...row } of rows) {
+      const site = sites.get(row.id) ?? { ...row, roles: [] }
+      site.roles.push(role)
+      sites.set(row.id, site)
+    }
+    return [...sites.values()]
   }
-  return [...sites.values()]
+}
+
+/** The same, for pages, which people open seldom. */
+export async function listHeldSites(database: Database, personId: string): Promise<HeldSite[]> {
+  return await makeFindHeldSites(database)(personId)
 }
