@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 
 import { scopesOfSchema } from './admin-api/needed-scopes.ts'
-import { schemaText } from './admin-api/schema.ts'
+import { schemaText } from './admin-api/schema-text.ts'
 import { makeClientRefusals } from './applications/application-refusals.ts'
 import { makeAuthorizationServer } from './authorization/authorization-server.ts'
 import { makeCleanUp } from './clean-up/clean-up.ts'

@@ -11,7 +11,8 @@ import {
 import { auditServer } from 'graphql-http'
 
 import { scopesOfField } from '../src/admin-api/needed-scopes.ts'
-import { makeAdminSchema, schemaText } from '../src/admin-api/schema.ts'
+import { makeAdminSchema } from '../src/admin-api/schema.ts'
+import { schemaText } from '../src/admin-api/schema-text.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../src/graphql/page-arguments.ts'
 import { paths } from '../src/http/paths.ts'
 import { scopeNames } from '../src/scopes/catalogue.ts'

@@ -1,3 +1,4 @@
+import type { Resolvers } from '../graphql/schema.ts'
 import { analyticsResolvers } from './analytics.ts'
 import { appearanceResolvers } from './appearance.ts'
 import { courseResolvers } from './courses.ts'
@@ -9,22 +10,23 @@ import { lecturerResolvers } from './lecturers.ts'
 import { memberResolvers } from './members.ts'
 import { orderResolvers } from './orders.ts'
 import { postResolvers } from './posts.ts'
+import type { AreaName } from './schema-text.ts'
 import { siteResolvers } from './site.ts'
 import { studentResolvers } from './students.ts'
 
-/** The areas of the Admin API: each a file of the schema and the resolvers of its types. */
-export const areas = [
-  { file: 'site.graphql', resolvers: siteResolvers },
-  { file: 'courses.graphql', resolvers: courseResolvers },
-  { file: 'curriculum.graphql', resolvers: curriculumResolvers },
-  { file: 'students.graphql', resolvers: studentResolvers },
-  { file: 'members.graphql', resolvers: memberResolvers },
-  { file: 'lecturers.graphql', resolvers: lecturerResolvers },
-  { file: 'orders.graphql', resolvers: orderResolvers },
-  { file: 'digital-products.graphql', resolvers: digitalProductResolvers },
-  { file: 'events.graphql', resolvers: eventResolvers },
-  { file: 'posts.graphql', resolvers: postResolvers },
-  { file: 'analytics.graphql', resolvers: analyticsResolvers },
-  { file: 'files.graphql', resolvers: fileResolvers },
-  { file: 'appearance.graphql', resolvers: appearanceResolvers },
-] as const
+/** The resolvers of each area. */
+export const areas: Readonly<Record<AreaName, Resolvers>> = {
+  site: siteResolvers,
+  courses: courseResolvers,
+  curriculum: curriculumResolvers,
+  students: studentResolvers,
+  members: memberResolvers,
+  lecturers: lecturerResolvers,
+  orders: orderResolvers,
+  'digital-products': digitalProductResolvers,
+  events: eventResolvers,
+  posts: postResolvers,
+  analytics: analyticsResolvers,
+  files: fileResolvers,
+  appearance: appearanceResolvers,
+}

@@ -11,11 +11,11 @@ import { TOKEN_REFUSED, type Verdict } from '../resource-server/verdict.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import type { AdminApi } from './admin-api.ts'
 import { adminCaller } from './context.ts'
-import { schemaText } from './schema.ts'
+import { schemaText } from './schema-text.ts'
 import { type Admission, type UploadPorts, uploadRoute } from './upload-route.ts'
 
 export interface AdminApiRoutesDependencies extends Omit<UploadPorts, 'limits'> {
-  readonly api: AdminApi
+  readonly api: () => Promise<AdminApi>
   readonly uploadLimits: UploadLimits
   /** The protected-resource metadata to which challenges point (RFC 9728 §5.1; design 5). */
   readonly resourceMetadataUrl: string

@@ -1,20 +1,13 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-
 import { GraphQLError, type GraphQLFieldResolver, type GraphQLSchema } from 'graphql'
 
 import { badInput, ChangeRefused } from '../changes/refused.ts'
 import { makeSchema } from '../graphql/schema.ts'
 import { areas } from './areas.ts'
-
-/** The schema as it is published, descriptions and all. */
-export const schemaText: string = ['schema.graphql', ...areas.map(({ file }) => file)]
-  .map((file) => readFileSync(join(import.meta.dirname, file), 'utf8'))
-  .join('\n')
+import { schemaText } from './schema-text.ts'
 
 /** The published schema with our resolvers in it. Throws when the two do not fit each other. */
 export function makeAdminSchema(): GraphQLSchema {
-  const types = areas.flatMap(({ resolvers }) => Object.entries<object>(resolvers))
+  const types = Object.values(areas).flatMap((resolvers) => Object.entries<object>(resolvers))
   const merged = Object.groupBy(types, ([type]) => type)
   const resolvers = Object.entries(merged).map(([type, parts = []]) => [
     type,

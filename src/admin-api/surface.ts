@@ -1,7 +1,7 @@
 import type Router from 'koa-router'
 
 import type { Files } from '../files/open-file-storage.ts'
-import { type AdminApiDependencies, type ExecuteAdmin, makeAdminApi } from './admin-api.ts'
+import type { AdminApi, AdminApiDependencies, ExecuteAdmin } from './admin-api.ts'
 import { type AdminApiRoutesDependencies, adminApiRoutes } from './routes.ts'
 import { makeTryQuery, type TryQuery } from './try-query.ts'
 
@@ -11,17 +11,25 @@ export interface AdminApiPorts
   readonly files: Files
 }
 
-/** The Admin API: over HTTP, and within the process for the tools that are made of it. */
+/**
+ * The Admin API: over HTTP, and within the process for the tools that are made of it. It is loaded with
+ * the first request for it, because a start should not wait for what many never ask for.
+ */
 export function adminApiSurface(ports: AdminApiPorts): {
   readonly routes: Router
   readonly executeAdmin: ExecuteAdmin
   readonly tryQuery: TryQuery
 } {
   const { database, cursors, now, limits, files } = ports
-  const api = makeAdminApi({ database, cursors, now, limits, storage: files.storage })
+  const parts = { database, cursors, now, limits, storage: files.storage }
+  let loading: Promise<AdminApi> | undefined
+  const api = () => {
+    loading ??= import('./admin-api.ts').then(({ makeAdminApi }) => makeAdminApi(parts))
+    return loading
+  }
   return {
     routes: adminApiRoutes({ ...ports, api }),
-    executeAdmin: api.execute,
+    executeAdmin: async (...asked) => await (await api()).execute(...asked),
     tryQuery: makeTryQuery(api),
   }
 }

@@ -13,8 +13,9 @@ export type TryQuery = (source: string, caller: AdminCaller) => Promise<TriedQue
  * Queries only: a page is for looking, and what it changes would be done by an accident of typing. The
  * limits are those of the API.
  */
-export function makeTryQuery(api: AdminApi): TryQuery {
+export function makeTryQuery(load: () => Promise<AdminApi>): TryQuery {
   return async (source, caller) => {
+    const api = await load()
     const prepared = api.prepare(source)
     if (prepared.kind === 'refused') return { problem: prepared.error.message }
     if (prepared.kind === 'invalid') return { result: { errors: prepared.errors } }

@@ -13,7 +13,8 @@ import { type CallerOf, makeAnswer } from './answer.ts'
 import type { ContextRecord, GraphqlApi } from './api.ts'
 
 export interface GraphqlEndpoint<Caller, ApiContext extends ContextRecord> {
-  readonly api: GraphqlApi<Caller, ApiContext>
+  /** Asked at the first request, and once. */
+  readonly api: () => Promise<GraphqlApi<Caller, ApiContext>>
   readonly address: string
   readonly schemaAddress: string
   readonly schemaText: string
@@ -33,7 +34,11 @@ export function graphqlEndpoint<Caller, ApiContext extends ContextRecord>(
   endpoint: GraphqlEndpoint<Caller, ApiContext>,
 ): Router {
   const { api, address, page, protection, verifyBearer, admit } = endpoint
-  const answer = makeAnswer(api, endpoint.callerOf, protection)
+  let answering: Promise<ReturnType<typeof makeAnswer<Caller, ApiContext>>> | undefined
+  const answer = () => {
+    answering ??= api().then((loaded) => makeAnswer(loaded, endpoint.callerOf, protection))
+    return answering
+  }
   const router = makeRouter()
 
   router.get(endpoint.schemaAddress, openCors(['GET']), (ctx) => {
@@ -55,7 +60,8 @@ export function graphqlEndpoint<Caller, ApiContext extends ContextRecord>(
     ctx.set('Cache-Control', 'no-store')
     const verdict = admit(await verdictOf(ctx, verifyBearer))
     if (verdict.kind !== 'granted') return refuse(ctx, verdict, protection)
-    await answer(ctx, verdict.token)
+    const send = await answer()
+    await send(ctx, verdict.token)
   })
   return router
 }

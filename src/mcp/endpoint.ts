@@ -22,7 +22,6 @@ import {
   type Tool,
   type ToolParts,
 } from './tool.ts'
-import { findTool } from './tool-catalogue.ts'
 
 export interface ToolEndpointPorts extends Omit<ToolParts, 'service'> {
   readonly baseUrl: string
@@ -120,7 +119,7 @@ async function answer(
   { message, verdict }: Judged,
   endpoint: Endpoint,
 ): Promise<void> {
-  const tool = toolOf(message.value)
+  const tool = await toolOf(message.value)
   if (tool) {
     logFields(ctx).tool = tool.name
     const judged = judgeCall(tool.access, verdict)
@@ -131,9 +130,12 @@ async function answer(
   await endpoint.answerMessage(ctx, message, verdict.kind === 'granted' ? verdict.token : undefined)
 }
 
-function toolOf(message: unknown): Tool | undefined {
+/** The catalogue is loaded with the first message and not at the start, as the SDK is. */
+const catalogue = once(async () => await import('./tool-catalogue.ts'))
+
+async function toolOf(message: unknown): Promise<Tool | undefined> {
   const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown } }
-  return method === 'tools/call' ? findTool(params?.name) : undefined
+  return method === 'tools/call' ? (await catalogue()).findTool(params?.name) : undefined
 }
 
 function protection({ resourceMetadataUrl }: Endpoint, tool: Tool | undefined): Protection {

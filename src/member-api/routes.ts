@@ -33,6 +33,7 @@ export function memberRoutes(dependencies: MemberRoutesDependencies): Router {
   const { resourceMetadataUrl, baseUrl } = dependencies
   return graphqlEndpoint({
     ...dependencies,
+    api: async () => dependencies.api,
     address: paths.graphql,
     schemaAddress: paths.memberSchema,
     schemaText,
