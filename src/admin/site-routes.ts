@@ -81,8 +81,17 @@ function factsOf(json: string | undefined): { name: string; value: string }[] | 
   const facts: Record<string, unknown> = JSON.parse(json)
   return Object.entries(facts).map(([name, value]) => ({
     name,
-    value: [value].flat().map(String).join(', '),
+    value: [value]
+      .flat()
+      .map((one) => inWords(name, one))
+      .join(', '),
   }))
+}
+
+/** What is kept as epoch milliseconds is told as a moment. */
+function inWords(name: string, value: unknown): string {
+  const isMoment = name.endsWith('At') && typeof value === 'number'
+  return isMoment ? new Date(value).toISOString() : String(value)
 }
 
 function betaRoutes(router: Router, operatorPages: OperatorPages, { database }: AdminParts): void {

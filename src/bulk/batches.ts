@@ -44,8 +44,8 @@ export async function* batchesOf(
 
 /** What identifies its record, as far as that is known before it is read. */
 function keyOf({ number, value }: Line): string {
-  const { type, id, clientId, person, lecture } = Object(value) as Record<string, unknown>
-  return [type, id ?? clientId ?? lecture ?? number, person].join(' ')
+  const { type, id, clientId, site, person, lecture } = Object(value) as Record<string, unknown>
+  return [type, id ?? clientId ?? lecture ?? site ?? number, person].join(' ')
 }
 
 function batchOf(read: readonly Line[]): Batch {

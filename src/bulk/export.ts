@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { references } from '../campus/references.ts'
 import type { Database } from '../store/database.ts'
 import { type InnerList, type KindName, kindOf } from './kinds.ts'
+import { fieldNames } from './read-record.ts'
 
 /** As many records as one query reads. */
 const PAGE = { sqlite: 250, postgres: 1000 } as const
@@ -25,10 +26,12 @@ async function* pagesOf(
 ): AsyncGenerator<readonly Row[]> {
   const { table, key } = kindOf(type)
   const keys = sql.join(key.map((column) => sql.ref(column)))
+  // An announcement that was removed waits for its notifications to go.
+  const lives = type === 'post' ? sql`removed_at is null` : sql`1 = 1`
   let last: readonly unknown[] | undefined
   while (true) {
-    const after = last ? sql`where (${keys}) > (${sql.join(last)})` : sql``
-    const { rows } = await sql<Row>`select * from ${sql.table(table)} ${after}
+    const after = last ? sql`where (${keys}) > (${sql.join(last)}) and` : sql`where`
+    const { rows } = await sql<Row>`select * from ${sql.table(table)} ${after} ${lives}
       order by ${keys} limit ${PAGE[engine]}`.execute(kysely)
     if (rows.length === 0) return
     yield rows
@@ -75,19 +78,13 @@ function innerValue({ table, parent, position }: InnerList, entry: Row): unknown
   )
 }
 
-/** Columns that are made of others, or that another process keeps. */
-const derived: ReadonlySet<string> = new Set([
-  ...['email_canonical', 'disabled_at of oauth_application', 'deleted_at'],
-  ...['delivered_at', 'delivered_to'],
-])
-
+/** The columns that are fields of a record: what else a row has is made of them, or kept by a process. */
 function fieldsOf(type: KindName, row: Row): Record<string, unknown> {
-  const columns = Object.entries(row).filter(
-    ([column]) => !derived.has(column) && !derived.has(`${column} of ${kindOf(type).table}`),
+  const known = fieldNames(type)
+  const fields = Object.entries(row).map(
+    ([column, value]) => [fieldOf(column), fieldValue(column, value)] as const,
   )
-  return Object.fromEntries(
-    columns.map(([column, value]) => [fieldOf(column), fieldValue(column, value)]),
-  )
+  return Object.fromEntries(fields.filter(([field]) => known.has(field)))
 }
 
 function fieldOf(column: string): string {

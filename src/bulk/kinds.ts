@@ -67,6 +67,7 @@ export const kinds = {
     ],
   },
   file: { list: 'files', table: 'stored_file', key: byId },
+  appearance: { list: 'appearances', table: 'site_appearance', key: ['site_id'] },
   digitalProduct: { list: 'digitalProducts', table: 'digital_product', key: byId },
   consultingService: { list: 'consultingServices', table: 'consulting_service', key: byId },
   event: { list: 'events', table: 'event', key: byId },

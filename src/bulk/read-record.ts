@@ -49,6 +49,13 @@ const forms = Object.fromEntries(
   kindNames.map((name) => [name, lists[kindOf(name).list].unwrap().element]),
 ) as unknown as Readonly<Record<KindName, z.ZodType>>
 
+/** The fields that a record of this kind may have. */
+export function fieldNames(type: KindName): ReadonlySet<string> {
+  const form = forms[type]
+  if (!(form instanceof z.ZodObject)) throw new Error(`a ${type} is no object`)
+  return new Set(Object.keys(form.shape))
+}
+
 const deletion = z.strictObject({ id: z.string().min(1).max(100), deleted: z.literal(true) })
 
 function readDeletion(type: KindName, fields: object): ReadRecord {
@@ -65,7 +72,7 @@ function problemsOf({ issues }: z.ZodError): string {
   return issues.map(({ path, message }) => `${z.core.toDotPath(path)}: ${message}`).join('; ')
 }
 
-/** Where somebody stopped in a lecture has no id of its own. */
-function idOf({ id, clientId, person, lecture }: Readonly<Record<string, unknown>>): string {
-  return String(id ?? clientId ?? `${person} ${lecture}`)
+/** Where somebody stopped in a lecture, and how a site looks, have no id of their own. */
+function idOf({ id, clientId, site, person, lecture }: Readonly<Record<string, unknown>>): string {
+  return String(id ?? clientId ?? (lecture === undefined ? site : `${person} ${lecture}`))
 }

@@ -66,6 +66,7 @@ export const rules: { readonly [Path in keyof Campus]: Rule<keyof Campus[Path][n
     people: { unique: ['email'], inOrder: ['createdAt', 'disabledAt'] },
     courses: offer,
     files: {},
+    appearances: { unique: ['site'] },
     digitalProducts: offer,
     consultingServices: offer,
     events: offer,

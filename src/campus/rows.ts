@@ -54,6 +54,7 @@ export function campusRows(campus: Campus, { nowMs, passwordHashes }: Loading) {
     ),
     watch_position: campus.watchPositions.map(columns),
     stored_file: campus.files.map(columns),
+    site_appearance: campus.appearances.map(columns),
     digital_product: campus.digitalProducts.map(columns),
     consulting_service: campus.consultingServices.map(columns),
     event: campus.events.map(({ durationMinutes, endsAt, ...event }) => {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { mayReturnTo } from '../clients/redirect-uri.ts'
 import { takenSlugs } from '../http/paths.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
-import { isTime } from './time.ts'
+import { clientId, color, count, id, list, optional, slug, text, time, url, word } from './forms.ts'
 
 /**
  * The shape of a campus: sites, people and everything that they made and bought, as data. It is
@@ -13,28 +13,6 @@ import { isTime } from './time.ts'
  * Every time is one of `time.ts`. Every kind of row has an id with its own prefix, and rows
  * name one another by these ids.
  */
-
-const id = (prefix: string) =>
-  z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,60}$`), `must be an id like ${prefix}_…`)
-const text = (lengthMax: number) => z.string().trim().min(1).max(lengthMax)
-const slug = z
-  .string()
-  .max(80)
-  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug like slow-bread')
-const word = z
-  .string()
-  .max(60)
-  .regex(/^[a-z][a-z0-9_]*$/, 'must be a word like course_updates')
-const clientId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{2,99}$/, 'must be a client id')
-const url = z.url({ protocol: /^https?$/ }).max(2000)
-const time = z
-  .string()
-  .max(40)
-  .refine(isTime, 'must be a moment like "30 days ago", "in 14 days at 18:00" or an instant')
-const count = (max: number) => z.int().min(0).max(max)
-const optional = <T extends z.ZodType>(type: T) => type.nullable().default(null)
-const list = <T extends z.ZodType>(type: T, lengthMax: number) =>
-  z.array(type).max(lengthMax).default([])
 
 const site = z.strictObject({
   id: id('sit'),
@@ -107,6 +85,17 @@ const storedFile = z.strictObject({
   sha256: z.string().regex(/^[\w-]{43,64}$/, 'must be a digest'),
   createdBy: optional(id('per')),
   createdAt: time,
+})
+
+const appearance = z.strictObject({
+  site: id('sit'),
+  displayName: optional(text(120)),
+  logoFileId: optional(id('fil')),
+  accentColor: optional(color),
+  backgroundColor: optional(color),
+  signInWords: optional(text(500)),
+  consentWords: optional(text(500)),
+  updatedAt: time,
 })
 
 const digitalProduct = z.strictObject({
@@ -274,6 +263,7 @@ export const lists = {
   people: list(person, 100_000),
   courses: list(course, 10_000),
   files: list(storedFile, 100_000),
+  appearances: list(appearance, 1000),
   digitalProducts: list(digitalProduct, 10_000),
   consultingServices: list(consultingService, 10_000),
   events: list(event, 10_000),

@@ -45,6 +45,8 @@ export interface Creation {
   readonly idempotencyKey?: string | null | undefined
   /** What is wished for, by which a key that is used again for something else is recognized. */
   readonly wish: object
+  /** Whether what was made before is still there: what was removed may be wished for again. */
+  readonly isThere: (trx: Transaction<Schema>, id: string) => Promise<boolean>
   /** Writes it, with its new id. */
   readonly make: (id: string, ...rest: Parameters<Work<void>>) => Promise<void>
 }
@@ -62,14 +64,15 @@ const KEY_SECONDS = 7 * 86_400
 export async function createAtSite(
   database: Database,
   actor: SiteActor,
-  { prefix, idempotencyKey, wish, make }: Creation,
+  { prefix, idempotencyKey, wish, isThere, make }: Creation,
 ): Promise<string> {
   const id = newId(prefix)
   const key = idempotencyKey ?? undefined
   return await changeSite(database, actor, async (trx, record) => {
     const before =
       key === undefined ? undefined : await takeKey(trx, actor, { key, wish, prefix, id })
-    if (before !== undefined) return before
+    if (before !== undefined && (await isThere(trx, before))) return before
+    if (before !== undefined) await renewKey(trx, actor, { key: key ?? '', id })
     await make(id, trx, record)
     return id
   })
@@ -119,6 +122,21 @@ async function takeKey(
     .executeTakeFirstOrThrow()
   if (before.digest === digest) return before.made_id
   throw badInput('idempotencyKey', 'stands for another change already')
+}
+
+/** What was made under the key was removed: from now on it stands for what is made in its place. */
+async function renewKey(
+  trx: Transaction<Schema>,
+  { siteId, clientId, now }: SiteActor,
+  { key, id }: Pick<KeyUse, 'key' | 'id'>,
+): Promise<void> {
+  await trx
+    .updateTable('change_key')
+    .set({ made_id: id, expires_at: now + KEY_SECONDS * 1000 })
+    .where('site_id', '=', siteId)
+    .where('client_id', '=', clientId)
+    .where('key', '=', key)
+    .execute()
 }
 
 function recordBy(trx: Transaction<Schema>, actor: SiteActor): RecordChange {

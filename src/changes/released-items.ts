@@ -59,6 +59,7 @@ export function releasedItems<Fields extends ItemFields, Item extends ItemOf<Fie
       check?.(fields)
       return await createAtSite(database, actor, {
         ...{ prefix, idempotencyKey, wish: fields },
+        isThere: async (trx, id) => (await find(trx, actor.siteId, { id })) !== undefined,
         make: async (id, trx, record) => {
           await mustHaveRoom(trx, actor.siteId, { table, noun })
           const { siteId, now: createdAt } = actor

@@ -40,6 +40,7 @@ export async function createLecture(
   const wish = { prefix: 'lec', idempotencyKey: key, wish: { courseId, ...wanted } }
   return await createAtSite(database, actor, {
     ...wish,
+    isThere: async (trx, id) => (await findLecture(trx, actor.siteId, id)) !== undefined,
     make: async (id, trx, record) => {
       await lockCourse(trx, actor, courseId)
       const section = await sectionWithin(trx, actor, { courseId, sectionId: wanted.sectionId })

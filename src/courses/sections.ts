@@ -33,6 +33,7 @@ export async function createSection(
   const wish = { prefix: 'sec', idempotencyKey: key, wish: { courseId, ...wanted } }
   return await createAtSite(database, actor, {
     ...wish,
+    isThere: async (trx, id) => (await findSection(trx, actor.siteId, id)) !== undefined,
     make: async (id, trx, record) => {
       await lockCourse(trx, actor, courseId)
       const sections = await listSections(trx, [courseId])

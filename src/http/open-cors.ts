@@ -15,6 +15,7 @@ export function openCors(methods: readonly string[]): Middleware {
     allowHeaders: [
       'Authorization',
       'Content-Type',
+      'Idempotency-Key',
       'MCP-Protocol-Version',
       'Mcp-Method',
       'Mcp-Name',

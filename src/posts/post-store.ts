@@ -115,6 +115,7 @@ export async function createPost(
   const wish = { prefix: 'pst', idempotencyKey: key, wish: post }
   return await createAtSite(database, actor, {
     ...wish,
+    isThere: async (trx, id) => (await findPost(trx, actor.siteId, id)) !== undefined,
     make: async (id, trx, record) => {
       const existing = await countRows(postsOf(trx, actor.siteId))
       if (existing >= POSTS_PER_SITE_MAX) {

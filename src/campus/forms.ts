@@ -1,0 +1,30 @@
+import { z } from 'zod'
+
+import { isTime } from './time.ts'
+
+/** The forms of single values in a campus, each with its limit. */
+
+export const id = (prefix: string) =>
+  z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,60}$`), `must be an id like ${prefix}_…`)
+export const text = (lengthMax: number) => z.string().trim().min(1).max(lengthMax)
+export const slug = z
+  .string()
+  .max(80)
+  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug like slow-bread')
+export const word = z
+  .string()
+  .max(60)
+  .regex(/^[a-z][a-z0-9_]*$/, 'must be a word like course_updates')
+export const clientId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{2,99}$/, 'must be a client id')
+export const url = z.url({ protocol: /^https?$/ }).max(2000)
+export const time = z
+  .string()
+  .max(40)
+  .refine(isTime, 'must be a moment like "30 days ago", "in 14 days at 18:00" or an instant')
+export const count = (max: number) => z.int().min(0).max(max)
+export const optional = <T extends z.ZodType>(type: T) => type.nullable().default(null)
+export const list = <T extends z.ZodType>(type: T, lengthMax: number) =>
+  z.array(type).max(lengthMax).default([])
+
+/** A colour as style sheets have it. */
+export const color = z.string().regex(/^#[0-9a-f]{6}$/, 'must be a colour like #336699')
