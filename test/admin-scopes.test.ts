@@ -113,6 +113,21 @@ describe('the schema of the Admin API', () => {
     }
   })
 
+  it('says of every list without pages how long it is assumed to be', () => {
+    const lists = fields.filter(
+      ({ type, args, name }) =>
+        /^\[/.test(String(type)) &&
+        isObjectType(getNamedType(type)) &&
+        !['nodes', 'edges'].includes(name) &&
+        !args.some((argument) => argument.name === 'first'),
+    )
+    expect(lists.length).to.be.above(5)
+    const silent = lists.filter(
+      ({ astNode }) => !astNode?.directives?.some(({ name }) => name.value === 'listSize'),
+    )
+    expect(silent.map(({ at }) => at)).to.deep.equal([])
+  })
+
   it('takes no site as an argument', () => {
     const given = [...fields.flatMap(({ args }) => args), ...inputs].map(({ name }) => name)
     expect(given.filter((name) => /site|school/i.test(name))).to.deep.equal([])
@@ -156,6 +171,22 @@ describe('the Admin API over HTTP', () => {
       body: JSON.stringify({ query: '{ site { id } }' }),
     })
     expect(response.status).to.equal(401)
+  })
+
+  it('counts what lists without pages, expensive fields and defaults of variables cost', async () => {
+    for (const query of [
+      '{ courses(first: 100) { nodes { lectures { id } } } }',
+      `{ courses(first: 5) { nodes { ${Array.from({ length: 20 }, (_, i) => `a${i}: lectures { id title }`).join(' ')} } } }`,
+      'query ($n: Int = 100) { courses(first: $n) { nodes { lectures { id } } } }',
+      '{ students(first: 100) { nodes { enrolments { progress { lectureCount } } } } }',
+      `{ ${Array.from({ length: 4 }, (_, i) => `a${i}: analytics { courses(first: 100) { nodes { completions activeMembers } } }`).join(' ')} }`,
+      '{ courses(first: 100) { ... on CourseConnection { nodes { lectures { id } } } } }',
+    ]) {
+      const { status, body } = await operator.ask(query)
+      expect([status, body.errors?.[0]?.extensions?.['limit']], query).to.deep.equal([400, 'cost'])
+    }
+    const fine = '{ courses(first: 20) { nodes { slug lectures { id title } } } }'
+    expect((await operator.ask(fine)).status).to.equal(200)
   })
 
   it('needs the scopes of all fields of a document, and names them', async () => {
@@ -238,6 +269,8 @@ forEachDatabase('what another site has', (start) => {
       for (const id of ids) {
         const { query, variables } = exampleOf(operation, new Map([[slot.path.join('.'), id]]))
         const { body } = await operator.ask(query, variables)
+        // An operation that was not run would tell nothing, and prove nothing.
+        expect(body.errors?.[0]?.extensions?.['code'], query).to.not.equal('LIMIT_EXCEEDED')
         const told = JSON.stringify({ ...body, data: withoutIds(body.data ?? null, id) })
         const others = ids.filter((other) => other !== id && told.includes(`"${other}"`))
         expect(

@@ -49,6 +49,13 @@ forEachDatabase('an operator’s assistant', (start) => {
     for (const title of ['Before dawn', 'In it', 'When it lifts']) {
       await assistant.call('create_lecture', { courseId, title, durationSeconds: 600 })
     }
+    // What was removed is made again, although the wish is the same.
+    const section = { courseId, title: 'Week one' }
+    const { id: first } = await assistant.call('create_section', section)
+    await assistant.call('delete_section', { id: first })
+    const { id: again } = await assistant.call('create_section', section)
+    expect(again).to.not.equal(first)
+    await assistant.call('delete_section', { id: again })
     // A model that saw no answer calls again.
     expect((await assistant.call('create_course', course)).id).to.equal(courseId)
     await assistant.call('publish_course', { id: courseId })

@@ -68,10 +68,7 @@ export const curriculumResolvers = {
     lectures: async ({ id }, _args, context) => await lecturesOf(context, id),
   } satisfies Record<string, AdminResolver<Pick<Course, 'id'>>>,
   Section: {
-    lectures: async ({ id, courseId }, _args, context) => {
-      const lectures = await lecturesOf(context, courseId)
-      return lectures.filter(({ sectionId }) => sectionId === id)
-    },
+    lectures: async ({ id }, _args, context) => await lecturesOf(context, id, 'section'),
   } satisfies Record<string, AdminResolver<Section>>,
 }
 
@@ -84,11 +81,15 @@ async function sectionsOf({ oneOfMany, parts }: AdminContext, courseId: string) 
 
 async function lecturesOf(
   { oneOfMany, parts }: AdminContext,
-  courseId: string,
+  id: string,
+  whose: 'course' | 'section' = 'course',
 ): Promise<Lecture[]> {
-  const ofCourses = async (ids: readonly string[]) =>
-    Map.groupBy(await listLectures(parts.database.kysely, ids), (lecture) => lecture.courseId)
-  return (await oneOfMany('lectures', ofCourses, courseId)) ?? []
+  const findAll = async (ids: readonly string[]) =>
+    Map.groupBy(
+      await listLectures(parts.database.kysely, ids, whose),
+      (lecture) => (whose === 'course' ? lecture.courseId : lecture.sectionId) ?? '',
+    )
+  return (await oneOfMany(`lectures of a ${whose}`, findAll, id)) ?? []
 }
 
 async function sectionAfter({ caller, parts }: AdminContext, id: string) {

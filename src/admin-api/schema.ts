@@ -28,6 +28,10 @@ function checkingAndTelling(resolve: Resolve): Resolve {
     try {
       const argument = findNul(given[1])
       if (argument !== undefined) throw badInput(argument, 'must not hold a NUL')
+      const { search } = given[1] as { readonly search?: unknown }
+      if (String(search ?? '').length > SEARCH_LENGTH_MAX) {
+        throw badInput('search', `must have at most ${SEARCH_LENGTH_MAX} characters`)
+      }
       return await resolve(...given)
     } catch (error) {
       if (!(error instanceof ChangeRefused)) throw error
@@ -39,6 +43,9 @@ function checkingAndTelling(resolve: Resolve): Resolve {
     }
   }
 }
+
+/** Longer than any name, title or address. */
+const SEARCH_LENGTH_MAX = 300
 
 /** The name of the first argument, or field of one, that holds a NUL. */
 function findNul(value: unknown, name = ''): string | undefined {

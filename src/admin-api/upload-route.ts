@@ -11,6 +11,7 @@ import {
   bodyTooLarge,
   methodNotAllowed,
   noRoomForFile,
+  notAnOperator,
   unsupportedBody,
 } from '../http/errors.ts'
 import { openCors } from '../http/open-cors.ts'
@@ -78,6 +79,7 @@ async function receive(ctx: Context, actor: SiteActor, { database, files, limits
 
 /** The words of a refused change as an answer of HTTP. */
 function inHttp({ code, message }: ChangeRefused): Error {
+  if (code === 'FORBIDDEN') return notAnOperator()
   return code === 'LIMIT_REACHED' ? noRoomForFile(message) : badUpload(message)
 }
 

@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely'
 import { z } from 'zod'
 
 import { changeSite, differenceOf, type SiteActor } from '../changes/change.ts'
-import { given, NAME_LENGTH_MAX, readInput, text } from '../changes/fields.ts'
+import { given, line, NAME_LENGTH_MAX, readInput, text } from '../changes/fields.ts'
 import { badInput, ChangeRefused } from '../changes/refused.ts'
 import { holdFile } from '../files/stored-files.ts'
 import type { Database } from '../store/database.ts'
@@ -27,7 +27,7 @@ const color = z
 
 const form = z
   .strictObject({
-    displayName: text(NAME_LENGTH_MAX).nullable(),
+    displayName: line(NAME_LENGTH_MAX).nullable(),
     logoFileId: z.string().max(200).nullable(),
     accentColor: color,
     backgroundColor: color,

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { createInterface } from 'node:readline'
 
 import { readCampusFolder } from '../campus/load.ts'
 import { kindNames, kindOf } from './kinds.ts'
@@ -26,7 +25,7 @@ export interface Line {
   readonly size: number
 }
 
-/** A line is a record and not a whole data set; readline would gather it in memory. */
+/** A line is a record and not a whole data set. */
 const LINE_BYTES_MAX = 1024 * 1024
 
 /**
@@ -66,20 +65,46 @@ function lineSource(
     async *lines() {
       const stream = typeof input === 'function' ? input() : input
       let number = 0
-      for await (const text of createInterface({
-        input: stream,
-        crlfDelay: Number.POSITIVE_INFINITY,
-      })) {
+      for await (const { text, size } of textLines(stream)) {
         number += 1
-        const size = Buffer.byteLength(text) + 1
-        if (text.trim() !== '') yield { number, size, value: parse(text) }
+        if (text?.trim() !== '') yield { number, size, value: text && parse(text) }
       }
     },
   }
 }
 
+/** A line as text, or nothing where it is longer than a record may be: of that, no more is gathered. */
+async function* textLines(
+  stream: NodeJS.ReadableStream,
+): AsyncGenerator<{ readonly text: string | undefined; readonly size: number }> {
+  let parts: Buffer[] = []
+  let size = 0
+  const take = (piece: Buffer) => {
+    size += piece.length
+    if (size <= LINE_BYTES_MAX) parts.push(piece)
+  }
+  const finish = () => {
+    const whole = size <= LINE_BYTES_MAX ? Buffer.concat(parts).toString('utf8') : undefined
+    const line = { text: whole, size: size + 1 }
+    parts = []
+    size = 0
+    return line
+  }
+  for await (const chunk of stream) {
+    let rest = Buffer.from(chunk as Buffer)
+    for (let end = rest.indexOf(NEWLINE); end >= 0; end = rest.indexOf(NEWLINE)) {
+      take(rest.subarray(0, end))
+      yield finish()
+      rest = rest.subarray(end + 1)
+    }
+    take(rest)
+  }
+  if (size > 0) yield finish()
+}
+
+const NEWLINE = 10
+
 function parse(text: string): unknown {
-  if (text.length > LINE_BYTES_MAX) return undefined
   try {
     return JSON.parse(text)
   } catch {

@@ -5,12 +5,13 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 
 import { type Actor, type Change, recordAuditEvent } from '../audit/audit-log.ts'
+import { operates } from '../sites/roles.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
-import { badInput } from './refused.ts'
+import { badInput, forbidden } from './refused.ts'
 
 /** Who changes something of which site, by which client, in which request, when. */
 export interface SiteActor extends Actor {
@@ -27,14 +28,52 @@ export type RecordChange = (change: Omit<Change, 'siteId'>) => Promise<void>
 /**
  * Changes something of the actor's site, whole or not at all.
  *
- * @throws ChangeRefused when the work does, and nothing was changed then
+ * @throws ChangeRefused when the work does, or when the actor does not operate the site any more; nothing
+ * was changed then
  */
 export async function changeSite<Result>(
-  { kysely }: Database,
+  database: Database,
   actor: SiteActor,
   work: Work<Result>,
 ): Promise<Result> {
-  return await kysely.transaction().execute(async (trx) => await work(trx, recordBy(trx, actor)))
+  return await database.kysely.transaction().execute(async (trx) => {
+    await takeTurn(trx, database, actor)
+    await mustOperate(trx, actor)
+    return await work(trx, recordBy(trx, actor))
+  })
+}
+
+/**
+ * The changes of one site come one after the other, so that what a change reads is still so when it
+ * writes: two owners who remove each other, two starts and ends of one event, two lectures in one
+ * place. Operators change seldom, and the sites do not wait for one another. SQLite has one writer
+ * anyway, from the beginning of its transaction.
+ */
+async function takeTurn(
+  trx: Transaction<Schema>,
+  { engine }: Pick<Database, 'engine'>,
+  { siteId }: SiteActor,
+): Promise<void> {
+  if (engine === 'sqlite') return
+  // Rows that refer to the site can be written meanwhile, by members for example.
+  await sql`select 1 from site where id = ${siteId} for no key update`.execute(trx)
+}
+
+/**
+ * The token was judged when the request came. Whoever lost their role meanwhile, in this very document
+ * perhaps, changes nothing any more.
+ */
+async function mustOperate(
+  trx: Transaction<Schema>,
+  { personId, siteId }: SiteActor,
+): Promise<void> {
+  const held = await trx
+    .selectFrom('site_role')
+    .select('role')
+    .where('person_id', '=', personId)
+    .where('site_id', '=', siteId)
+    .execute()
+  if (!operates(held.map(({ role }) => role))) throw forbidden()
 }
 
 /** What is made, and how often the same wish may come. */

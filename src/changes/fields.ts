@@ -14,6 +14,23 @@ export function text(lengthMax: number) {
     .refine((value) => !value.includes('\0'), 'must not hold a NUL')
 }
 
+/** Signs that turn the direction of a text, or that no reader sees: a name with them shows as another. */
+const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u
+
+/** A text of one line, such as a name or a title. */
+export function line(lengthMax: number) {
+  return text(lengthMax).refine(
+    (value) => !HIDDEN.test(value),
+    'must be one line, without control characters',
+  )
+}
+
+/** The name under which a file is saved. */
+export const fileName = text(200).refine(
+  (value) => !/^\.|[/\\]/.test(value) && !HIDDEN.test(value),
+  'must be a plain file name: no slash, no control character, no dot at its beginning',
+)
+
 /** The short name of something in addresses. */
 export const slug = z
   .string()

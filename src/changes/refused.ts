@@ -8,6 +8,8 @@ export type RefusalCode =
   | 'NOT_FOUND'
   /** It contradicts what is there: a slug that is taken, the last owner. */
   | 'CONFLICT'
+  /** The person does not operate the site any more. */
+  | 'FORBIDDEN'
   /** The site has as many as it may have. */
   | 'LIMIT_REACHED'
 
@@ -40,4 +42,8 @@ export function conflict(message: string, field?: string): ChangeRefused {
 
 export function limitReached(message: string): ChangeRefused {
   return new ChangeRefused('LIMIT_REACHED', message)
+}
+
+export function forbidden(): ChangeRefused {
+  return new ChangeRefused('FORBIDDEN', 'you do not operate this site any more')
 }

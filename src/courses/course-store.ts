@@ -7,6 +7,7 @@ import type { SiteActor } from '../changes/change.ts'
 import {
   given,
   idempotencyKey,
+  line,
   readInput,
   SUMMARY_LENGTH_MAX,
   slug,
@@ -92,7 +93,7 @@ export const mustFindCourse: typeof courses.mustFind = courses.mustFind
 
 const form = z.strictObject({
   slug,
-  title: text(TITLE_LENGTH_MAX),
+  title: line(TITLE_LENGTH_MAX),
   summary: text(SUMMARY_LENGTH_MAX),
 })
 const creation = form.extend({ idempotencyKey })

@@ -1,8 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 
-import type { SiteActor } from '../changes/change.ts'
 import type { Schema } from '../store/schema.ts'
-import { mustFindCourse } from './course-store.ts'
 import { arrange, type Place } from './order.ts'
 
 /**
@@ -29,11 +27,16 @@ export async function listSections(kysely: Kysely<Schema>, courseIds: readonly s
     .execute()
 }
 
-/** The lectures of courses, each course's in their order. One query. */
-export async function listLectures(kysely: Kysely<Schema>, courseIds: readonly string[]) {
+/** The lectures of courses, or of sections, each one's in their order. One query. */
+export async function listLectures(
+  kysely: Kysely<Schema>,
+  ids: readonly string[],
+  whose: 'course' | 'section' = 'course',
+) {
+  const column = whose === 'course' ? 'course_id' : 'section_id'
   return await lectures(kysely)
-    .where('course_id', 'in', courseIds)
-    .orderBy('course_id')
+    .where(column, 'in', ids)
+    .orderBy(column)
     .orderBy('position')
     .execute()
 }
@@ -82,21 +85,6 @@ function lectures(kysely: Kysely<Schema>) {
       'title',
       'duration_seconds as durationSeconds',
     ])
-}
-
-/** Two that arrange one course do so one after the other. @throws ChangeRefused for no such course */
-export async function lockCourse(
-  trx: Transaction<Schema>,
-  actor: SiteActor,
-  id: string,
-): Promise<void> {
-  await mustFindCourse(trx, actor.siteId, id)
-  // Writing locks the row on either engine, and changes nothing.
-  await trx
-    .updateTable('course')
-    .set((eb) => ({ slug: eb.ref('slug') }))
-    .where('id', '=', id)
-    .execute()
 }
 
 /** All rows but one. */

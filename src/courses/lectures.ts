@@ -2,10 +2,11 @@ import type { Transaction } from 'kysely'
 import { z } from 'zod'
 
 import { changeSite, createAtSite, differenceOf, type SiteActor } from '../changes/change.ts'
-import { given, idempotencyKey, readInput, TITLE_LENGTH_MAX, text } from '../changes/fields.ts'
+import { given, idempotencyKey, line, readInput, TITLE_LENGTH_MAX } from '../changes/fields.ts'
 import { limitReached, notFound } from '../changes/refused.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
+import { mustFindCourse } from './course-store.ts'
 import {
   arrangeCourse,
   findLecture,
@@ -13,12 +14,11 @@ import {
   LECTURE_SECONDS_MAX,
   LECTURES_PER_COURSE_MAX,
   listLectures,
-  lockCourse,
   others,
 } from './curriculum.ts'
 import { placeAmong } from './order.ts'
 
-const title = text(TITLE_LENGTH_MAX)
+const title = line(TITLE_LENGTH_MAX)
 const position = z.int().min(1, 'must be 1 or more').optional()
 const sectionId = z.string().nullish()
 const durationSeconds = z.int().min(0).max(LECTURE_SECONDS_MAX)
@@ -42,7 +42,7 @@ export async function createLecture(
     ...wish,
     isThere: async (trx, id) => (await findLecture(trx, actor.siteId, id)) !== undefined,
     make: async (id, trx, record) => {
-      await lockCourse(trx, actor, courseId)
+      await mustFindCourse(trx, actor.siteId, courseId)
       const section = await sectionWithin(trx, actor, { courseId, sectionId: wanted.sectionId })
       const present = await listLectures(trx, [courseId])
       if (present.length >= LECTURES_PER_COURSE_MAX) {
@@ -104,7 +104,6 @@ export async function moveLecture(
   await changeSite(database, actor, async (trx, record) => {
     const lecture = await mustFindLecture(trx, actor, id)
     const { courseId } = lecture
-    await lockCourse(trx, actor, courseId)
     const section =
       wanted.sectionId === undefined
         ? lecture.sectionId
@@ -131,7 +130,6 @@ export async function deleteLecture(
 ): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {
     const lecture = await mustFindLecture(trx, actor, id)
-    await lockCourse(trx, actor, lecture.courseId)
     await trx.deleteFrom('lecture').where('id', '=', id).execute()
     await arrangeCourse(trx, lecture.courseId, {})
     const { courseId: course, title: gone } = lecture

@@ -1,21 +1,21 @@
 import { z } from 'zod'
 
 import { changeSite, createAtSite, differenceOf, type SiteActor } from '../changes/change.ts'
-import { given, idempotencyKey, readInput, TITLE_LENGTH_MAX, text } from '../changes/fields.ts'
+import { given, idempotencyKey, line, readInput, TITLE_LENGTH_MAX } from '../changes/fields.ts'
 import { limitReached, notFound } from '../changes/refused.ts'
 import type { Database } from '../store/database.ts'
+import { mustFindCourse } from './course-store.ts'
 import {
   arrangeCourse,
   findSection,
   listSections,
-  lockCourse,
   others,
   SECTIONS_PER_COURSE_MAX,
   within,
 } from './curriculum.ts'
 import { placeAmong } from './order.ts'
 
-const title = text(TITLE_LENGTH_MAX)
+const title = line(TITLE_LENGTH_MAX)
 const place = z.int().min(1, 'must be 1 or more').optional()
 const creation = z.strictObject({ title, position: place, idempotencyKey })
 const changes = z.strictObject({ title: title.optional(), position: place })
@@ -35,7 +35,7 @@ export async function createSection(
     ...wish,
     isThere: async (trx, id) => (await findSection(trx, actor.siteId, id)) !== undefined,
     make: async (id, trx, record) => {
-      await lockCourse(trx, actor, courseId)
+      await mustFindCourse(trx, actor.siteId, courseId)
       const sections = await listSections(trx, [courseId])
       if (sections.length >= SECTIONS_PER_COURSE_MAX) {
         throw limitReached(`a course has at most ${SECTIONS_PER_COURSE_MAX} sections`)
@@ -72,7 +72,6 @@ export async function updateSection(
   await changeSite(database, actor, async (trx, record) => {
     const section = await findSection(trx, actor.siteId, id)
     if (!section) throw notFound('section')
-    await lockCourse(trx, actor, section.courseId)
     const sections = await listSections(trx, [section.courseId])
     const change = differenceOf(section, given({ ...wanted, position: within(position, sections) }))
     if (!change) return
@@ -96,7 +95,6 @@ export async function deleteSection(
   await changeSite(database, actor, async (trx, record) => {
     const section = await findSection(trx, actor.siteId, id)
     if (!section) throw notFound('section')
-    await lockCourse(trx, actor, section.courseId)
     await trx.deleteFrom('section').where('id', '=', id).execute()
     await arrangeCourse(trx, section.courseId, {})
     await record({

@@ -7,6 +7,7 @@ import type { SiteActor } from '../changes/change.ts'
 import {
   given,
   idempotencyKey,
+  line,
   readInput,
   SUMMARY_LENGTH_MAX,
   slug,
@@ -94,9 +95,9 @@ const LOCATION_LENGTH_MAX = 300
 
 const form = z.strictObject({
   slug,
-  title: text(TITLE_LENGTH_MAX),
+  title: line(TITLE_LENGTH_MAX),
   summary: text(SUMMARY_LENGTH_MAX),
-  location: text(LOCATION_LENGTH_MAX).nullable(),
+  location: line(LOCATION_LENGTH_MAX).nullable(),
   startsAt: z.int(),
   endsAt: z.int(),
 })

@@ -2,7 +2,7 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import { z } from 'zod'
 
 import { changeSite, newId, type RecordChange, type SiteActor } from '../changes/change.ts'
-import { readInput, text } from '../changes/fields.ts'
+import { fileName, readInput } from '../changes/fields.ts'
 import { conflict, limitReached, notFound } from '../changes/refused.ts'
 import type { Database } from '../store/database.ts'
 import { countRows, type ListOrder, type PageRequest, readPage } from '../store/keyset.ts'
@@ -56,13 +56,7 @@ function filesOf(kysely: Kysely<Schema>, siteId: string) {
     .where('stored_file.site_id', '=', siteId)
 }
 
-const naming = z.strictObject({
-  name: text(200).refine(
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: a name of a file has none
-    (name) => !/^\.|[/\\\u0000-\u001f\u007f]/.test(name),
-    'must be a plain file name: no slash, no control character, no dot at its beginning',
-  ),
-})
+const naming = z.strictObject({ name: fileName })
 
 /**
  * The name of a file as it is kept.

@@ -1,10 +1,12 @@
 import {
   type DocumentNode,
   type FieldNode,
+  type GraphQLField,
   type GraphQLSchema,
   isObjectType,
   Kind,
   type OperationDefinitionNode,
+  valueFromASTUntyped,
 } from 'graphql'
 
 import { makeFold } from './fold.ts'
@@ -23,39 +25,86 @@ const listFields: ReadonlySet<string> = new Set(['nodes', 'edges'])
 
 /**
  * Counts the fields that an answer can have. Below a connection, what stands in `nodes` and `edges`
- * counts `first` times. Conditions (`@skip`, `@include`) are taken for true.
+ * counts `first` times; a list without pages counts as often as its `@listSize` assumes, and a field
+ * that takes more than others as much as its `@cost` says. Conditions (`@skip`, `@include`) are taken
+ * for true.
  */
 export function makeCostOf(schema: GraphQLSchema): CostOf {
   const connections = connectionFields(schema)
+  const sizes = saidOfFields(schema, { directive: 'listSize', argument: 'assumedSize' })
+  const weights = saidOfFields(schema, { directive: 'cost', argument: 'weight' })
   return ({ document, operation, variables }) => {
+    const given = { ...defaultsOf(operation), ...variables }
     const costOf = makeFold(document, {
       join: (total, cost) => total + cost,
       field(field, pageSize, fold) {
-        if (!field.selectionSet) return 1
         const name = field.name.value
-        const times = listFields.has(name) ? pageSize : 1
-        const inside = connections.has(name) ? pageSizeOf(field, variables) : 1
-        return 1 + times * fold(field.selectionSet, inside)
+        const own = weights.get(name) ?? 1
+        if (!field.selectionSet) return own
+        const times = listFields.has(name) ? pageSize : unpagedSize(field, sizes)
+        const inside = connections.has(name) ? pageSizeOf(field, given) : 1
+        return own + times * fold(field.selectionSet, inside)
       },
     })
     return costOf(operation.selectionSet, 1)
   }
 }
 
+/**
+ * How many there are of a list without pages. Fields are known by their names, and a list may have the
+ * name of a connection: whoever selects its nodes asks for the connection.
+ */
+function unpagedSize(field: FieldNode, sizes: ReadonlyMap<string, number>): number {
+  const isPage = field.selectionSet?.selections.some(
+    (selection) => selection.kind === Kind.FIELD && listFields.has(selection.name.value),
+  )
+  return isPage ? 1 : (sizes.get(field.name.value) ?? 1)
+}
+
+/** A number that a directive of the schema says of fields, by their names; the largest of one name. */
+function saidOfFields(
+  schema: GraphQLSchema,
+  { directive, argument }: { readonly directive: string; readonly argument: string },
+): ReadonlyMap<string, number> {
+  const numbers = new Map<string, number>()
+  for (const { name, astNode } of fieldsOf(schema)) {
+    const said = astNode?.directives?.find((one) => one.name.value === directive)
+    const value = said?.arguments?.find((one) => one.name.value === argument)?.value
+    if (value?.kind !== Kind.INT) continue
+    numbers.set(name, Math.max(Number(value.value), numbers.get(name) ?? 0))
+  }
+  return numbers
+}
+
 function connectionFields(schema: GraphQLSchema): ReadonlySet<string> {
+  const connections = fieldsOf(schema).filter(({ args }) =>
+    args.some(({ name }) => name === 'first'),
+  )
+  return new Set(connections.map(({ name }) => name))
+}
+
+function fieldsOf(schema: GraphQLSchema): GraphQLField<unknown, unknown>[] {
   const types = Object.values(schema.getTypeMap()).filter(isObjectType)
-  const fields = types.flatMap((type) => Object.values(type.getFields()))
-  return new Set(
-    fields.filter(({ args }) => args.some((arg) => arg.name === 'first')).map(({ name }) => name),
+  return types.flatMap((type) => Object.values(type.getFields()))
+}
+
+/** What a variable is that is not sent. */
+function defaultsOf({
+  variableDefinitions = [],
+}: OperationDefinitionNode): Record<string, unknown> {
+  return Object.fromEntries(
+    variableDefinitions.flatMap(({ variable, defaultValue }) =>
+      defaultValue ? [[variable.name.value, valueFromASTUntyped(defaultValue)]] : [],
+    ),
   )
 }
 
 /** A size that the connection will refuse counts as the largest that it would accept. */
-function pageSizeOf(field: FieldNode, variables: Operation['variables']): number {
+function pageSizeOf(field: FieldNode, variables: Readonly<Record<string, unknown>>): number {
   const value = field.arguments?.find(({ name }) => name.value === 'first')?.value
   const asked =
     value?.kind === Kind.VARIABLE
-      ? (variables?.[value.name.value] ?? PAGE_SIZE_DEFAULT)
+      ? (variables[value.name.value] ?? PAGE_SIZE_DEFAULT)
       : Number(value?.kind === Kind.INT ? value.value : PAGE_SIZE_DEFAULT)
   return typeof asked === 'number' && asked >= 0 ? Math.min(asked, PAGE_SIZE_MAX) : PAGE_SIZE_MAX
 }

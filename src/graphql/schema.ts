@@ -51,9 +51,12 @@ function serializeMoment(value: unknown): string {
 /** RFC 3339 §5.6, with the offset that it demands; a day alone would mean another moment elsewhere. */
 const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/
 
+const LAST_MOMENT_MS = Date.UTC(9999, 11, 31)
+
 function parseMoment(value: unknown): number {
   const moment = typeof value === 'string' && MOMENT.test(value) ? Date.parse(value) : Number.NaN
-  if (Number.isNaN(moment)) {
+  // What is before 1970 or after 9999 is a slip of a program, and no moment of RFC 3339 in an answer.
+  if (!(moment >= 0 && moment <= LAST_MOMENT_MS)) {
     throw new GraphQLError('a moment must be like 2026-03-01T09:30:00Z (RFC 3339)')
   }
   return moment

@@ -2,13 +2,13 @@ import type { Transaction } from 'kysely'
 import { z } from 'zod'
 
 import { changeSite, newId, type SiteActor } from '../changes/change.ts'
-import { NAME_LENGTH_MAX, readInput, text } from '../changes/fields.ts'
+import { line, NAME_LENGTH_MAX, readInput } from '../changes/fields.ts'
 import { conflict, notFound } from '../changes/refused.ts'
 import { endGrants } from '../grants/end-grants.ts'
 import { canonicalEmail } from '../people/email-address.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema, SiteRole } from '../store/schema.ts'
-import { grantRoles, lockRoles, rolesOf, takeRoles } from './site-roles.ts'
+import { grantRoles, rolesOf, takeRoles } from './site-roles.ts'
 
 const roles = z
   .array(z.enum(['owner', 'admin', 'lecturer', 'student']))
@@ -16,7 +16,7 @@ const roles = z
   .transform((named) => [...new Set(named)].sort())
 const addition = z.strictObject({
   email: z.email('must be an e-mail address').max(254, 'must have at most 254 characters'),
-  name: text(NAME_LENGTH_MAX),
+  name: line(NAME_LENGTH_MAX),
   roles,
 })
 
@@ -37,13 +37,13 @@ export async function addMember(
 ): Promise<string> {
   const wanted = readInput(addition, input)
   return await changeSite(database, actor, async (trx, record) => {
-    await lockRoles(trx, actor)
     const id = await personOf(trx, wanted, actor.now)
     const before = await rolesOf(trx, actor.siteId, id)
     const added = wanted.roles.filter((role) => !before.includes(role))
     if (added.length === 0) return id
     await mayChangeOwners(trx, actor, added)
     await grantRoles(trx, { personId: id, siteId: actor.siteId, roles: added, nowMs: actor.now })
+    await subscribe(trx, { personId: id, siteId: actor.siteId, nowMs: actor.now })
     await record({
       action: 'member.add',
       subject: { kind: 'person', id },
@@ -66,7 +66,6 @@ export async function setMemberRoles(
 ): Promise<void> {
   const { roles: wanted } = readInput(z.strictObject({ roles }), input)
   await changeSite(database, actor, async (trx, record) => {
-    await lockRoles(trx, actor)
     const before = await mustHaveRoles(trx, actor.siteId, id)
     const added = wanted.filter((role) => !before.includes(role))
     const removed = before.filter((role) => !wanted.includes(role))
@@ -96,7 +95,6 @@ export async function removeMember(
   id: string,
 ): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {
-    await lockRoles(trx, actor)
     const before = await mustHaveRoles(trx, actor.siteId, id)
     await mayChangeOwners(trx, actor, before)
     if (before.includes('owner')) await mustLeaveAnOwner(trx, actor.siteId, id)
@@ -114,6 +112,28 @@ export async function removeMember(
     })
   })
 }
+
+/**
+ * Lets a new member hear what the site announces, in the inbox and not by e-mail, until they say
+ * otherwise. What a member has decided already stays.
+ */
+async function subscribe(
+  trx: Transaction<Schema>,
+  { personId, siteId, nowMs }: { personId: string; siteId: string; nowMs: number },
+): Promise<void> {
+  const whose = { person_id: personId, site_id: siteId, topic: ANNOUNCEMENTS }
+  await trx
+    .insertInto('notification_subscription')
+    .values([
+      { id: newId('sub'), ...whose, channel: 'inbox', enabled_at: nowMs },
+      { id: newId('sub'), ...whose, channel: 'email', enabled_at: null },
+    ])
+    .onConflict((decided) => decided.doNothing())
+    .execute()
+}
+
+/** The topic of announcements that name no other. */
+const ANNOUNCEMENTS = 'announcements'
 
 /** The person of an address, made when there is none: the same two statements in either case. */
 async function personOf(

@@ -5,7 +5,7 @@ import { conflict, limitReached, notFound } from '../changes/refused.ts'
 import type { Database } from '../store/database.ts'
 import { countRows } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
-import { lockRoles, rolesOf } from './site-roles.ts'
+import { rolesOf } from './site-roles.ts'
 
 const LECTURERS_PER_COURSE_MAX = 100
 
@@ -64,7 +64,6 @@ export async function assignLecturer(
   { courseId, personId }: Teaching,
 ): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {
-    await lockRoles(trx, actor)
     await mustBeOfSite(trx, actor.siteId, courseId)
     const roles = await rolesOf(trx, actor.siteId, personId)
     if (roles.length === 0) throw notFound('member')

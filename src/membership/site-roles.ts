@@ -1,17 +1,6 @@
 import type { Transaction } from 'kysely'
 
-import type { SiteActor } from '../changes/change.ts'
 import type { Schema, SiteRole } from '../store/schema.ts'
-
-/** Changes of roles at one site come one after the other, or two owners could remove each other. */
-export async function lockRoles(trx: Transaction<Schema>, { siteId }: SiteActor): Promise<void> {
-  // Writing locks the row on either engine, and changes nothing.
-  await trx
-    .updateTable('site')
-    .set((eb) => ({ slug: eb.ref('slug') }))
-    .where('id', '=', siteId)
-    .execute()
-}
 
 /** The roles of a person at a site, sorted. */
 export async function rolesOf(

@@ -7,6 +7,7 @@ import { changeSite, createAtSite, differenceOf, type SiteActor } from '../chang
 import {
   given,
   idempotencyKey,
+  line,
   pageAddress,
   readInput,
   SUMMARY_LENGTH_MAX,
@@ -91,7 +92,7 @@ const TOPIC_DEFAULT = 'announcements'
 
 const form = z.strictObject({
   topic: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,79}$/, 'must be a topic like course_updates'),
-  title: text(TITLE_LENGTH_MAX),
+  title: line(TITLE_LENGTH_MAX),
   body: text(SUMMARY_LENGTH_MAX),
   link: pageAddress.nullable(),
 })

@@ -5,8 +5,10 @@ import { z } from 'zod'
 
 import type { SiteActor } from '../changes/change.ts'
 import {
+  fileName,
   given,
   idempotencyKey,
+  line,
   readInput,
   SUMMARY_LENGTH_MAX,
   slug,
@@ -59,6 +61,7 @@ function productsOf(kysely: Kysely<Schema>, siteId: string) {
       'digital_product.title',
       'digital_product.summary',
       'digital_product.file_name as fileName',
+      'digital_product.file_id as fileId',
       'digital_product.published_at as publishedAt',
       'digital_product.archived_at as archivedAt',
       'digital_product.created_at as createdAt',
@@ -92,14 +95,11 @@ const products = releasedItems<z.output<typeof form>, Product>({
 /** @throws ChangeRefused when the site has no such product */
 export const mustFindProduct: typeof products.mustFind = products.mustFind
 
-/** As long as the name of a file may be in most file systems, in characters. */
-const FILE_NAME_LENGTH_MAX = 255
-
 const form = z.strictObject({
   slug,
-  title: text(TITLE_LENGTH_MAX),
+  title: line(TITLE_LENGTH_MAX),
   summary: text(SUMMARY_LENGTH_MAX),
-  fileName: text(FILE_NAME_LENGTH_MAX),
+  fileName,
 })
 const creation = form.extend({ idempotencyKey })
 const changes = form.partial()

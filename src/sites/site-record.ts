@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { changeSite, differenceOf, type SiteActor } from '../changes/change.ts'
 import {
   given,
+  line,
   NAME_LENGTH_MAX,
   pageAddress,
   readInput,
@@ -12,7 +13,7 @@ import {
 import type { Database } from '../store/database.ts'
 
 const form = z.strictObject({
-  name: text(NAME_LENGTH_MAX).optional(),
+  name: line(NAME_LENGTH_MAX).optional(),
   description: text(SUMMARY_LENGTH_MAX).nullable().optional(),
   contactEmail: z.email('must be an e-mail address').max(254).nullable().optional(),
   address: pageAddress.nullable().optional(),

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { changeSite, newId, type SiteActor } from '../changes/change.ts'
 import { readInput } from '../changes/fields.ts'
 import { badInput, notFound } from '../changes/refused.ts'
-import { grantRoles, lockRoles, rolesOf } from '../membership/site-roles.ts'
+import { grantRoles, rolesOf } from '../membership/site-roles.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
 import { type Enrolment, findEnrolment } from './enrolments.ts'
@@ -37,7 +37,6 @@ export async function enrolStudent(
 ): Promise<{ readonly id: string; readonly isNew: boolean }> {
   const expiresAt = endOf(input, actor.now)
   return await changeSite(database, actor, async (trx, record) => {
-    await lockRoles(trx, actor)
     const roles = await rolesOf(trx, actor.siteId, personId)
     if (roles.length === 0) throw notFound('member')
     await mustBeOfSite(trx, actor.siteId, courseId)

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 
 import { scopesOfField } from '../../src/admin-api/needed-scopes.ts'
 import { makeAdminSchema } from '../../src/admin-api/schema.ts'
-import { scopeNames } from '../../src/scopes/catalogue.ts'
+import { paths } from '../../src/http/paths.ts'
+import { scopeNames, writeScope } from '../../src/scopes/catalogue.ts'
 import { type Operator, startOperator } from './admin-api.ts'
 import { type RunningService, startService } from './gatehouse.ts'
 import { operationsOf } from './schema-walk.ts'
@@ -59,6 +60,7 @@ function scopeTable(): string {
     const opened = roots
       .filter(({ field }) => scopesOfField(field).includes(scope))
       .map(({ field }) => `\`${field.name}\``)
+    if (scope === writeScope('storage')) opened.unshift(`\`POST ${paths.adminFiles}\``)
     return `| \`${scope}\` | ${opened.join(', ') || 'what the platform serves itself'} |`
   })
   return ['| scope | opens |', '| --- | --- |', ...rows].join('\n')

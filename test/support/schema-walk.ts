@@ -70,7 +70,7 @@ function exampleValue(
   path: readonly string[],
   given: ReadonlyMap<string, unknown>,
 ): unknown {
-  const known = given.get(path.join('.'))
+  const known = given.get(path.join('.')) ?? (path.join('.') === 'first' ? 1 : undefined)
   if (known !== undefined) return isListOf(type) ? [known] : known
   if (!isNonNullType(type) && !reaches(given, path)) return undefined
   const named = getNamedType(type)
