@@ -8,8 +8,10 @@ import { type ImportReport, importLines } from '../src/bulk/import.ts'
 import { kindNames } from '../src/bulk/kinds.ts'
 import { openSources } from '../src/bulk/sources.ts'
 import type { Database } from '../src/store/database.ts'
-import { withDatabases } from './support/database.ts'
-import { configFolder } from './support/gatehouse.ts'
+import { openDatabase } from '../src/store/open-database.ts'
+import { startOperator } from './support/admin-api.ts'
+import { patiently, withDatabases } from './support/database.ts'
+import { configFolder, startService } from './support/gatehouse.ts'
 import { temporaryFolder } from './support/process.ts'
 
 const NOW_MS = Date.UTC(2026, 2, 10, 12, 30)
@@ -224,6 +226,52 @@ withDatabases('import and export', (open) => {
     file('2-courses.ndjson', [course('wheel')])
     file('1-sites.ndjson', [site])
     expect((await bring(database, folder)).written).to.deep.equal({ site: 1, course: 1 })
+  })
+})
+
+describe('what operators made', () => {
+  it('is exported and imported with everything else, and what they removed is not', async () => {
+    await using running = await startService()
+    const { run } = await startOperator(running)
+    const made = await run(`mutation {
+      course: createCourse(input: { slug: "fog", title: "Fog", summary: "Grey." }) { id }
+      product: createDigitalProduct(
+        input: { slug: "fog", title: "Fog", summary: "Grey.", fileName: "fog.pdf" }
+      ) { id }
+      event: createEvent(input: {
+        slug: "fog", title: "Fog", summary: "Grey."
+        startsAt: "2030-01-01T10:00:00Z", endsAt: "2030-01-01T10:00:30Z"
+      }) { id }
+      post: createPost(input: { title: "Fog", body: "Tomorrow." }) { id }
+      gone: createPost(input: { title: "Rain", body: "Today." }) { id }
+      member: addMember(input: { email: "new@northlight.example", name: "New", roles: [STUDENT] }) { id }
+      appearance: updateAppearance(input: { accentColor: "#115577", signInWords: "Welcome." }) { id }
+      site: updateSite(input: { language: "de" }) { id }
+    }`)
+    const courseId = made.course.id
+    const { section } = await run(
+      `mutation { section: createSection(input: { courseId: "${courseId}", title: "One" }) { id } }`,
+    )
+    await run(`mutation {
+      createLecture(input: {
+        courseId: "${courseId}", sectionId: "${section.id}", title: "A", durationSeconds: 60
+      }) { id }
+      enrolStudent(input: {
+        personId: "${made.member.id}", courseId: "${courseId}", hasLifetimeAccess: true
+      }) { id }
+      registerForEvent(eventId: "${made.event.id}", personId: "${made.member.id}") { id }
+      archiveCourse(id: "${courseId}") { id }
+      published: publishPost(id: "${made.post.id}") { id }
+      also: publishPost(id: "${made.gone.id}") { id }
+      deletePost(id: "${made.gone.id}") { deletedId }
+    }`)
+    const records = await exported(running.service.stores.database)
+    const ids = records.map(({ id }) => id)
+    expect(ids).to.include.members([courseId, made.product.id, made.event.id, made.post.id])
+    expect(ids).to.not.include(made.gone.id)
+    await using other = await openDatabase({ kind: 'sqlite', file: ':memory:' }, patiently)
+    expect((await bring(other, linesFile(records))).refused).to.deep.equal([])
+    expect(await exported(other)).to.deep.equal(records)
   })
 })
 
