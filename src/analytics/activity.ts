@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises'
+
 import { type Kysely, sql } from 'kysely'
 
 import type { Schema } from '../store/schema.ts'
@@ -151,6 +153,8 @@ async function countByCourse(
 ): Promise<Tally<string>> {
   const tally: Tally<string> = new Map()
   for (const courseId of courseIds) {
+    // A course may be small, and there may be a hundred of them.
+    await setImmediate()
     const people = inPieces<Enrolled>(PEOPLE_PER_PIECE, async (after) =>
       listEnrolled(kysely, courseId, after),
     )
