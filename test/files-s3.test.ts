@@ -5,15 +5,15 @@ import { startOperator } from './support/admin-api.ts'
 import { pdf, sendFile } from './support/files.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
 import { memberToken, readMember, readOnly } from './support/member-api.ts'
-import { findMoto, type S3Server, startS3 } from './support/s3.ts'
+import { type S3Server, startS3 } from './support/s3.ts'
+import { askForProgram } from './support/skipped.ts'
 import { refusalOf } from './support/wire.ts'
 
 describe('files in an S3-compatible storage [design 33]', () => {
   let server: S3Server
   let running: RunningService
   before(async function () {
-    const file = findMoto()
-    if (file === undefined) return this.skip()
+    const file = askForProgram(this, 'moto_server')
     server = await startS3(file)
     running = await startService({ environment: server.environment })
   })

@@ -1,6 +1,6 @@
 import { AwsV4Signer } from 'aws4fetch'
 
-import { findProgram, freePort, type RunningProgram, startProgram } from './programs.ts'
+import { freePort, type RunningProgram, startProgram } from './programs.ts'
 
 /** An S3-compatible server of another maker (moto), which checks signatures. */
 export interface S3Server extends AsyncDisposable {
@@ -9,11 +9,6 @@ export interface S3Server extends AsyncDisposable {
   /** The keys of all objects, by the server's own list. */
   listKeys(): Promise<string[]>
   kill(): Promise<void>
-}
-
-/** Where moto is on this machine, or nothing; a suite that needs it is skipped then, also in CI. */
-export function findMoto(): string | undefined {
-  return findProgram('moto_server')
 }
 
 const BUCKET = 'campus-files'

@@ -16,7 +16,18 @@ export function requireProgram(context: Mocha.Context, name: ProgramName): strin
   const file = findProgram(name)
   if (file !== undefined) return file
   if (isContinuousIntegration) throw new Error(`${name} is not installed, and CI skips nothing.`)
+  return skipAndSay(context, name)
+}
 
+/**
+ * The path of a program of a registry that may not answer: where it is missing, the suite is skipped
+ * in continuous integration too, and named at the end.
+ */
+export function askForProgram(context: Mocha.Context, name: ProgramName): string {
+  return findProgram(name) ?? skipAndSay(context, name)
+}
+
+function skipAndSay(context: Mocha.Context, name: ProgramName): never {
   const noted = variables[NOTED_IN]
   if (noted !== undefined) appendFileSync(noted, `${name}\t${titleOf(context)}\n`)
   return context.skip()
