@@ -9,10 +9,10 @@ const address = '/admin/northlight/queries'
 describe('/admin/:site/queries', () => {
   const running = sharedService()
 
-  const tried = async (query: string) => {
+  const tried = async (query: string, variables = '') => {
     const operator = makePagePerson(running().url, olivia)
     const page = await operator.visit(address)
-    return await operator.send(page, address, { query })
+    return await operator.send(page, address, { query, variables })
   }
 
   it('runs a query of the operator about their site, and shows it with its answer', async () => {
@@ -20,6 +20,15 @@ describe('/admin/:site/queries', () => {
     expect(page.status).to.equal(200)
     expect(page.text).to.match(/&\S+slug&\S+: &\S+northlight&/)
     expect(page.text).to.include('{ site { slug } courses(first: 1) { totalCount } }</textarea>')
+  })
+
+  it('takes variables, and says when they are none', async () => {
+    const query = 'query ($n: Int) { courses(first: $n) { nodes { slug } } }'
+    const page = await tried(query, '{"n": 1}')
+    expect(page.text.match(/slug&/g)).to.have.length(1)
+    for (const variables of ['[1]', 'n: 1', 'null']) {
+      expect((await tried(query, variables)).text).to.include('must be one JSON object')
+    }
   })
 
   it('changes nothing', async () => {

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { expect } from 'chai'
+import { sql } from 'kysely'
 
 import { exportKind } from '../src/bulk/export.ts'
 import { type ImportReport, importLines } from '../src/bulk/import.ts'
@@ -216,6 +217,16 @@ withDatabases('import and export', (open) => {
     expect(rest.skipped).to.be.above(0)
     expect(rest.skipped + (rest.written.person ?? 0)).to.equal(3000)
     expect((await bring(database, path)).skipped).to.equal(0)
+  })
+
+  it('tells PostgreSQL what a table is like after many rows', async () => {
+    await using database = await open()
+    if (database.engine === 'sqlite') return
+    const people = Array.from({ length: 10_000 }, (_, index) => person(`p${index}`))
+    await bring(database, linesFile(people))
+    const { rows } = await sql<{ rows: number }>`
+      select reltuples as rows from pg_class where relname = 'person'`.execute(database.kysely)
+    expect(Number(rows[0]?.rows)).to.equal(10_000)
   })
 
   it('reads the files of a folder by name', async () => {

@@ -11,6 +11,8 @@ export interface QueryPage {
   readonly endpoint: string
   readonly schemaHref: string
   readonly query: string
+  /** JSON, or nothing at all. */
+  readonly variables: string
   /** The answer, as JSON; undefined before the first query. */
   readonly answer?: string
   readonly problem?: string
@@ -35,6 +37,8 @@ ${csrfField(area.csrf)}
 ${problemAlert('query-problem', problem)}
 <label for="query">Query</label>
 <textarea id="query" name="query" class="code" rows="${String(rows)}" required spellcheck="false" autocapitalize="off" autocomplete="off"${problem !== undefined && html` aria-describedby="query-problem"`}>${query}</textarea>
+<label for="variables">Variables, as JSON (optional)</label>
+<textarea id="variables" name="variables" class="code" rows="3" spellcheck="false" autocapitalize="off" autocomplete="off">${page.variables}</textarea>
 <div class="actions"><button id="run" type="submit">Run the query</button></div>
 </form>
 ${

@@ -7,14 +7,20 @@ import type { AdminCaller } from './context.ts'
 export type TriedQuery = { readonly result: ExecutionResult } | { readonly problem: string }
 
 /** Runs a query that an operator has typed, with everything that an operator may read. */
-export type TryQuery = (source: string, caller: AdminCaller) => Promise<TriedQuery>
+export type TryQuery = (typed: TypedQuery, caller: AdminCaller) => Promise<TriedQuery>
+
+export interface TypedQuery {
+  readonly source: string
+  /** JSON, or nothing at all. */
+  readonly variables: string
+}
 
 /**
  * Queries only: a page is for looking, and what it changes would be done by an accident of typing. The
  * limits are those of the API.
  */
 export function makeTryQuery(load: () => Promise<AdminApi>): TryQuery {
-  return async (source, caller) => {
+  return async ({ source, variables: typed }, caller) => {
     const api = await load()
     const prepared = api.prepare(source)
     if (prepared.kind === 'refused') return { problem: prepared.error.message }
@@ -24,8 +30,20 @@ export function makeTryQuery(load: () => Promise<AdminApi>): TryQuery {
     if (operation.operation !== 'query') {
       return { problem: 'This page runs queries only. A program with a token runs mutations.' }
     }
-    const excess = api.findExcess(prepared.document, {})
+    const variables = readVariables(typed)
+    if (!variables) return { problem: 'The variables must be one JSON object.' }
+    const excess = api.findExcess(prepared.document, { variables })
     if (excess) return { problem: excess.message }
-    return { result: await api.execute(source, {}, caller) }
+    return { result: await api.execute(source, variables, caller) }
+  }
+}
+
+function readVariables(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text.trim() || '{}')
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
   }
 }

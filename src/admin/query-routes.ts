@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import type Router from 'koa-router'
 
 import { queryPage } from '../../views/admin-query.ts'
-import type { TriedQuery } from '../admin-api/try-query.ts'
+import type { TriedQuery, TypedQuery } from '../admin-api/try-query.ts'
 import { sendPage } from '../http/page.ts'
 import { pages, paths } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
@@ -25,7 +25,8 @@ export function queryRoutes(
         action: operator.address(pages.queries),
         endpoint: baseUrl + paths.adminGraphql,
         schemaHref: paths.adminSchema,
-        query: tried?.query ?? EXAMPLE,
+        query: tried?.typed.source ?? EXAMPLE,
+        variables: tried?.typed.variables ?? '',
         ...answerOf(tried),
       }),
     )
@@ -36,18 +37,18 @@ export function queryRoutes(
   router.post(
     pages.queries,
     operatorPages.form(async (ctx, operator) => {
-      const { query = '' } = ctx.request.body as { query?: unknown }
-      const source = String(query)
+      const { query = '', variables = '' } = ctx.request.body as Record<string, unknown>
+      const typed = { source: String(query), variables: String(variables) }
       const { actor, site } = operator
       const caller = { ...actor, siteId: site.id, clientId: OWN_CLIENT_ID }
-      send(ctx, operator, { query: source, outcome: await tryQuery(source, caller) })
+      send(ctx, operator, { typed, outcome: await tryQuery(typed, caller) })
     }),
   )
   return router
 }
 
 interface Tried {
-  readonly query: string
+  readonly typed: TypedQuery
   readonly outcome: TriedQuery
 }
 

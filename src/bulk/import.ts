@@ -2,9 +2,11 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 
+import { sql } from 'kysely'
+
 import type { Database } from '../store/database.ts'
 import { type Batch, batchesOf, type LineProblem } from './batches.ts'
-import type { KindName } from './kinds.ts'
+import { type KindName, kindOf } from './kinds.ts'
 import { forgetPlace, keepPlace, openPlace, type Place } from './place.ts'
 import type { DataRecord } from './read-record.ts'
 import { explainFailure } from './refused-lines.ts'
@@ -61,7 +63,27 @@ export async function importLines(settings: ImportSettings): Promise<ImportRepor
     }
     if (place.goesOn) await forgetPlace(settings.database, place)
   }
+  await refreshStatistics(settings.database, report)
   return report
+}
+
+/** So many rows change what a table is like. */
+const MANY_ROWS = 10_000
+
+/**
+ * Tells PostgreSQL what its tables are like now. Its own autovacuum would, some minutes later, and until
+ * then it plans for tables that are nearly empty. SQLite's plans need no statistics here.
+ */
+async function refreshStatistics({ kysely, engine }: Database, { written }: ImportReport) {
+  if (engine === 'sqlite') return
+  const types = (Object.keys(written) as KindName[]).filter(
+    (type) => (written[type] ?? 0) >= MANY_ROWS,
+  )
+  const tables = types.flatMap((type) => {
+    const { table, inner = [] } = kindOf(type)
+    return [table, ...inner.map((list) => list.table)]
+  })
+  for (const table of tables) await sql`analyze ${sql.table(table)}`.execute(kysely)
 }
 
 /** An import as it is counted. */
