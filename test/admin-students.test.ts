@@ -12,6 +12,33 @@ const update =
 const end =
   'mutation ($id: ID!) { endEnrolment(id: $id) { id enrolment { hasEnded hasLifetimeAccess } } }'
 
+forEachDatabase('the Admin API: lists that have a time', (start) => {
+  it('come in either order, page by page', async () => {
+    await using running = await start()
+    const operator = await startOperator(running)
+    for (const [list, key] of [
+      ['students', 'id'],
+      ['members', 'id'],
+      ['orders', 'number'],
+      ['students(courseId: "crs_reading_light")', 'id'],
+    ] as const) {
+      const [name = '', given = ''] = list.replace(')', '').split('(')
+      const read = async (args: string) => {
+        const { page } = await operator.run(
+          `{ page: ${name}(${[given, args].filter(Boolean).join(', ')}) { nodes { ${key} } pageInfo { endCursor } } }`,
+        )
+        return page
+      }
+      const newest = await read('first: 100')
+      const oldest = await read('first: 100, sort: OLDEST')
+      expect(oldest.nodes, list).to.deep.equal(newest.nodes.toReversed())
+      const one = await read('first: 1, sort: OLDEST')
+      const rest = await read(`first: 100, sort: OLDEST, after: "${one.pageInfo.endCursor}"`)
+      expect([...one.nodes, ...rest.nodes], list).to.deep.equal(oldest.nodes)
+    }
+  })
+})
+
 forEachDatabase('the Admin API: students and their enrolments', (start) => {
   let running: RunningService
   let operator: Operator

@@ -7,6 +7,7 @@ import {
 } from '../membership/change-members.ts'
 import { findMember, type HeldRole, listHeldRoles } from '../membership/members.ts'
 import { listPeople, type SitePerson } from '../membership/people-list.ts'
+import type { TimeOrder } from '../store/keyset.ts'
 import type { SiteRole } from '../store/schema.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 import { siteList } from './lists.ts'
@@ -17,6 +18,7 @@ type RoleName = Uppercase<SiteRole>
 interface MemberListArguments extends PageArguments {
   readonly search?: string | null
   readonly role?: RoleName | null
+  readonly sort?: TimeOrder | null
 }
 
 interface NamedRoles {
@@ -29,9 +31,10 @@ export const memberResolvers = {
     members: async (_source, args: MemberListArguments, context) => {
       const search = args.search ?? undefined
       const role = args.role == null ? undefined : roleOf(args.role)
-      const { database } = context.parts
-      const list = listPeople(database, { siteId: context.caller.siteId, search, role })
-      return await siteList({ named: ['members', search, role], args, context, list })
+      const { sort } = args
+      const question = { siteId: context.caller.siteId, search, role, sort }
+      const list = listPeople(context.parts.database, question)
+      return await siteList({ named: ['members', search, role, sort], args, context, list })
     },
     member: async (_source, { id }: { id: string }, context) => await personWith(context, id),
   } satisfies Record<string, AdminResolver<undefined, never>>,

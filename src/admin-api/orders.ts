@@ -12,7 +12,7 @@ import { siteList } from './lists.ts'
 
 interface OrderListArguments
   extends PageArguments,
-    Pick<OrderQuestion, 'personId' | 'from' | 'until'> {}
+    Pick<OrderQuestion, 'personId' | 'from' | 'until' | 'sort'> {}
 
 interface OrderArguments {
   readonly id?: string | null
@@ -23,11 +23,11 @@ interface OrderArguments {
 export const orderResolvers = {
   Query: {
     orders: async (_source, args: OrderListArguments, context) => {
-      const { from, until } = args
+      const { from, until, sort } = args
       const personId = args.personId ?? undefined
-      const question = { siteId: context.caller.siteId, personId, from, until }
+      const question = { siteId: context.caller.siteId, personId, from, until, sort }
       const list = listOrders(context.parts.database, question)
-      return await siteList({ named: ['orders', personId, from, until], args, context, list })
+      return await siteList({ named: ['orders', personId, from, until, sort], args, context, list })
     },
     order: async (_source, { id, number }: OrderArguments, { caller, parts }) => {
       const { kysely } = parts.database

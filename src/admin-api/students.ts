@@ -21,7 +21,7 @@ import { personWith, rolesOf } from './members.ts'
 
 interface StudentListArguments
   extends PageArguments,
-    Pick<StudentQuestion, 'search' | 'courseId'> {}
+    Pick<StudentQuestion, 'search' | 'courseId' | 'sort'> {}
 
 /** The students of the site and what they take: `students:read` and `students:write`. */
 export const studentResolvers = {
@@ -29,9 +29,10 @@ export const studentResolvers = {
     students: async (_source, args: StudentListArguments, context) => {
       const search = args.search ?? undefined
       const courseId = args.courseId ?? undefined
-      const { database } = context.parts
-      const list = listStudents(database, { siteId: context.caller.siteId, search, courseId })
-      return await siteList({ named: ['students', search, courseId], args, context, list })
+      const { sort } = args
+      const question = { siteId: context.caller.siteId, search, courseId, sort }
+      const list = listStudents(context.parts.database, question)
+      return await siteList({ named: ['students', search, courseId, sort], args, context, list })
     },
     student: async (_source, { id }: { id: string }, context) =>
       await personWith(context, id, 'student'),

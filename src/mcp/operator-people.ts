@@ -14,7 +14,7 @@ const memberTools = [
     description: "Lists everybody who holds a role at the token's site.",
     area: 'members',
     list: 'members',
-    filters: { search: 'String', role: 'SiteRole' },
+    filters: { search: 'String', role: 'SiteRole', sort: 'TimeOrder' },
     nodes: member,
   }),
   operatorFind({
@@ -66,7 +66,7 @@ const studentTools = [
     description: "Lists the students of the token's site.",
     area: 'students',
     list: 'students',
-    filters: { search: 'String', courseId: 'ID' },
+    filters: { search: 'String', courseId: 'ID', sort: 'TimeOrder' },
     nodes: student,
   }),
   operatorFind({

@@ -31,7 +31,7 @@ export const siteTools: readonly Tool[] = [
     description: "Lists the orders of the token's site, the latest first, with what was bought.",
     area: 'orders',
     list: 'orders',
-    filters: { personId: 'ID', from: 'DateTime', until: 'DateTime' },
+    filters: { personId: 'ID', from: 'DateTime', until: 'DateTime', sort: 'TimeOrder' },
     nodes: order,
   }),
   operatorFind({

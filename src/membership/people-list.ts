@@ -6,9 +6,11 @@ import type { Database } from '../store/database.ts'
 import {
   countRows,
   countRowsUpTo,
+  inTimeOrder,
   type ListOrder,
   type PageRequest,
   readPage,
+  type TimeOrder,
 } from '../store/keyset.ts'
 import type { Schema, SiteRole } from '../store/schema.ts'
 import { beginsWith, type FoldedColumn, folded } from '../store/search.ts'
@@ -32,6 +34,7 @@ export interface PeopleQuestion {
   readonly role?: SiteRole | null | undefined
   /** The beginning of the name; with an @ in it, that of the address. */
   readonly search?: string | null | undefined
+  readonly sort?: TimeOrder | null | undefined
   /** Only these, when there is a search: a condition on `person.id`. */
   readonly among?: ReturnType<typeof sql<boolean>> | undefined
 }
@@ -40,12 +43,12 @@ export interface PeopleQuestion {
 const SEARCH_COUNT_MAX = 1000
 
 /**
- * The people of a site: those who came last first, or by name or address when these are searched. One
+ * The people of a site by when they came, or by name or address when these are searched. One
  * query a page, which reads an index in its order, however many people there are.
  */
 export function listPeople(database: Database, question: PeopleQuestion) {
   const words = question.search?.trim()
-  return words ? searchPeople(database, question, words) : newestPeople(database, question)
+  return words ? searchPeople(database, question, words) : peopleByTime(database, question)
 }
 
 const newestFirst: ListOrder<ListedPerson> = {
@@ -55,12 +58,13 @@ const newestFirst: ListOrder<ListedPerson> = {
   placeOf: ({ since, id }) => [since, id],
 }
 
-function newestPeople({ kysely }: Database, { siteId, role }: PeopleQuestion) {
+function peopleByTime({ kysely }: Database, { siteId, role, sort }: PeopleQuestion) {
+  const order = inTimeOrder(newestFirst, sort)
   const found = holders(kysely, siteId)
     .$if(role != null, (query) => query.where('held.role', '=', role ?? 'student'))
     .$if(role == null, (query) => query.where(isFirstRole))
   return {
-    page: async (request: PageRequest) => await readPage(found, newestFirst, request),
+    page: async (request: PageRequest) => await readPage(found, order, request),
     count: async () => await countHolders(kysely, siteId, role ?? undefined),
   }
 }

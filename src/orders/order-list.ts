@@ -3,7 +3,14 @@
 import { type Kysely, sql } from 'kysely'
 
 import type { Database } from '../store/database.ts'
-import { countRows, type ListOrder, type PageRequest, readPage } from '../store/keyset.ts'
+import {
+  countRows,
+  inTimeOrder,
+  type ListOrder,
+  type PageRequest,
+  readPage,
+  type TimeOrder,
+} from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
 
 export interface OrderQuestion {
@@ -14,6 +21,7 @@ export interface OrderQuestion {
   readonly from?: number | null | undefined
   /** Only what was placed before, in epoch milliseconds. */
   readonly until?: number | null | undefined
+  readonly sort?: TimeOrder | null | undefined
 }
 
 export type Order = NonNullable<Awaited<ReturnType<typeof findOrder>>>
@@ -25,15 +33,16 @@ const newestFirst: ListOrder<Pick<Order, 'id' | 'placedAt'>> = {
   placeOf: ({ placedAt, id }) => [placedAt, id],
 }
 
-/** The orders of a site, the newest first: one page, and how many there are, each in one query. */
+/** The orders of a site by when they were placed: one page, and how many there are, each in one query. */
 export function listOrders({ kysely }: Database, question: OrderQuestion) {
-  const { siteId, personId, from, until } = question
+  const { siteId, personId, from, until, sort } = question
+  const order = inTimeOrder(newestFirst, sort)
   const found = ordersOf(kysely, siteId)
     .$if(personId != null, (query) => query.where('placed.person_id', '=', personId ?? ''))
     .$if(from != null, (query) => query.where('placed.placed_at', '>=', from ?? 0))
     .$if(until != null, (query) => query.where('placed.placed_at', '<', until ?? 0))
   return {
-    page: async (request: PageRequest) => await readPage(found, newestFirst, request),
+    page: async (request: PageRequest) => await readPage(found, order, request),
     count: async () => await countRows(found),
   }
 }

@@ -43,6 +43,17 @@ export interface ListOrder<Row> {
   readonly placeOf: (row: Row) => PlaceInList
 }
 
+/** Whether what came last stands first. */
+export type TimeOrder = 'NEWEST' | 'OLDEST'
+
+/** A list that is sorted by a time, in the order that is asked for: the newest first without any. */
+export function inTimeOrder<Row>(
+  order: ListOrder<Row>,
+  wanted: TimeOrder | null | undefined,
+): ListOrder<Row> {
+  return { ...order, direction: wanted === 'OLDEST' ? 'asc' : 'desc' }
+}
+
 /**
  * One page of a list, in one query: it asks for one row more than wanted, which tells whether more
  * follow.

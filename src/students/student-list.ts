@@ -2,7 +2,14 @@ import { type Kysely, sql } from 'kysely'
 
 import { type ListedPerson, listPeople } from '../membership/people-list.ts'
 import type { Database } from '../store/database.ts'
-import { countRowsUpTo, type ListOrder, type PageRequest, readPage } from '../store/keyset.ts'
+import {
+  countRowsUpTo,
+  inTimeOrder,
+  type ListOrder,
+  type PageRequest,
+  readPage,
+  type TimeOrder,
+} from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
 
 export interface StudentQuestion {
@@ -11,18 +18,20 @@ export interface StudentQuestion {
   readonly courseId?: string | null | undefined
   /** The beginning of the name; with an @ in it, that of the address. */
   readonly search?: string | null | undefined
+  readonly sort?: TimeOrder | null | undefined
 }
 
 /** The students of one course are counted no further: each is looked at for the role that they hold. */
 const COURSE_COUNT_MAX = 50_000
 
 /**
- * The students of a site, the newest first; those of one course by their enrolment, the latest first;
- * those that are searched by name or address. One query a page.
+ * The students of a site by when they came; those of one course by their enrolment; those that are
+ * searched by name or address. One query a page.
  */
-export function listStudents(database: Database, { siteId, courseId, search }: StudentQuestion) {
-  if (courseId == null) return listPeople(database, { siteId, role: 'student', search })
-  if (!search?.trim()) return listStudentsOfCourse(database, siteId, courseId)
+export function listStudents(database: Database, question: StudentQuestion) {
+  const { siteId, courseId, search, sort } = question
+  if (courseId == null) return listPeople(database, { siteId, role: 'student', search, sort })
+  if (!search?.trim()) return listStudentsOfCourse(database, { siteId, courseId, sort })
   const among = sql<boolean>`exists (select 1 from course_purchase as bought
     join course on course.id = bought.course_id
     where bought.person_id = person.id and bought.course_id = ${courseId}
@@ -39,10 +48,14 @@ const latestEnrolmentFirst: ListOrder<EnrolledPerson> = {
   placeOf: ({ purchasedAt, purchaseId }) => [purchasedAt, purchaseId],
 }
 
-function listStudentsOfCourse({ kysely }: Database, siteId: string, courseId: string) {
+function listStudentsOfCourse(
+  { kysely }: Database,
+  { siteId, courseId, sort }: StudentQuestion & { readonly courseId: string },
+) {
+  const order = inTimeOrder(latestEnrolmentFirst, sort)
   const found = enrolledPeople(kysely, siteId).where('bought.course_id', '=', courseId)
   return {
-    page: async (request: PageRequest) => await readPage(found, latestEnrolmentFirst, request),
+    page: async (request: PageRequest) => await readPage(found, order, request),
     count: async () => await countRowsUpTo(kysely, found, COURSE_COUNT_MAX),
   }
 }
