@@ -111,10 +111,11 @@ describe('workers', function () {
     expect(await guess(service, kept)).to.equal(401)
     service.signal('SIGSTOP')
     await eventually(WAIT_MS, async () => expect(isStopped(service.pid)).to.equal(true))
-    const statuses = []
-    for (let turn = 0; turn < FAILURES_MAX + 2; turn += 1) statuses.push(await guess(service, kept))
+    const statuses: number[] = []
+    // The first of them may reach the primary before the signal does, and on a busy machine two or three.
+    const enough = () => statuses.at(-1) === 429 || statuses.length > FAILURES_MAX * 2
+    while (!enough()) statuses.push(await guess(service, kept))
     service.signal('SIGCONT')
-    // The first of them may reach the primary before the signal does.
     expect(statuses.slice(0, FAILURES_MAX)).to.deep.equal([401, 401, 401, 401])
     expect(statuses.at(-1)).to.equal(429)
   })
