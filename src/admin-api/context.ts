@@ -72,5 +72,11 @@ export function makeContext(caller: AdminCaller, parts: AdminParts): AdminContex
 
 /** Who a change is made by. */
 export function actorOf({ caller, parts }: AdminContext): SiteActor {
-  return { ...caller, now: parts.now() }
+  return {
+    ...caller,
+    // Asked when it is needed: a change may wait for its turn, and is not older than what it finds then.
+    get now() {
+      return parts.now()
+    },
+  }
 }

@@ -1,9 +1,11 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
+import type { z } from 'zod'
 
 import type { AuditAction } from '../audit/audit-actions.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
 import { changeSite, createAtSite, differenceOf, type SiteActor } from './change.ts'
+import { given, readInput } from './fields.ts'
 import { conflict, limitReached, notFound } from './refused.ts'
 import { decideRelease, type Release, type ReleaseChange } from './release.ts'
 
@@ -18,14 +20,23 @@ type ItemFields = Record<string, unknown> & { readonly slug: string }
 /** What is known of one, its fields named as its columns are, in camel case. */
 type ItemOf<Fields> = Fields & Release & { readonly id: string }
 
+/** What the audit trail calls what is done with one of them. */
+type ItemActions = Readonly<
+  Record<'create' | 'update' | ReleaseChange['kind'], { readonly action: AuditAction }>
+>
+
 /** A kind of thing that a site has under a slug and shows to visitors. */
-export interface ItemKind<Fields, Item extends ItemOf<Fields>> {
+export interface ItemKind<Fields, Item extends ItemOf<Fields>, Creation, Changes> {
   readonly table: ItemTable
   /** What refusals call one. */
   readonly noun: string
   /** The prefix of its ids, as in `crs_`. */
   readonly prefix: string
   readonly find: (kysely: Kysely<Schema>, siteId: string, by: ItemKey) => Promise<Item | undefined>
+  /** The forms of what an operator gives to make one, and to change one. */
+  readonly creation: z.ZodType<Fields & { idempotencyKey?: string | null | undefined }, Creation>
+  readonly changes: z.ZodType<{ [Field in keyof Fields]?: Fields[Field] | undefined }, Changes>
+  readonly actions: ItemActions
   /** Throws ChangeRefused when fields do not go together, given all of them. */
   readonly check?: (fields: Fields) => void
 }
@@ -33,10 +44,13 @@ export interface ItemKind<Fields, Item extends ItemOf<Fields>> {
 const ITEMS_PER_SITE_MAX = 10_000
 
 /** What one kind of these things can be made to do; each is one transaction with its line of the audit trail. */
-export function releasedItems<Fields extends ItemFields, Item extends ItemOf<Fields>>(
-  kind: ItemKind<Fields, Item>,
-) {
-  const { table, noun, prefix, find, check } = kind
+export function releasedItems<
+  Fields extends ItemFields,
+  Item extends ItemOf<Fields>,
+  Creation,
+  Changes,
+>(kind: ItemKind<Fields, Item, Creation, Changes>) {
+  const { table, noun, prefix, find, actions, check } = kind
 
   /** @throws ChangeRefused when the site has no such thing */
   const mustFind = async (kysely: Kysely<Schema>, siteId: string, id: string): Promise<Item> => {
@@ -52,10 +66,12 @@ export function releasedItems<Fields extends ItemFields, Item extends ItemOf<Fie
      * Makes a draft.
      *
      * @returns its id
-     * @throws ChangeRefused for a slug that is taken, and at the limit
+     * @throws ChangeRefused for a value without its form, a slug that is taken, and at the limit
      */
-    async create(database: Database, actor: SiteActor, creation: ItemCreation<Fields>) {
-      const { action, fields, idempotencyKey } = creation
+    async create(database: Database, actor: SiteActor, input: Creation): Promise<string> {
+      const { idempotencyKey, ...rest } = readInput(kind.creation, input)
+      // What is left of the creation's form is the fields.
+      const fields = rest as unknown as Fields
       check?.(fields)
       return await createAtSite(database, actor, {
         ...{ prefix, idempotencyKey, wish: fields },
@@ -65,14 +81,18 @@ export function releasedItems<Fields extends ItemFields, Item extends ItemOf<Fie
           const { siteId, now: createdAt } = actor
           const made = await insert(trx, table, { id, siteId, ...fields, createdAt })
           if (!made) throw slugTaken(fields.slug)
-          await record({ action, subject: { kind: table, id }, after: fields })
+          await record({ ...actions.create, subject: { kind: table, id }, after: fields })
         },
       })
     },
 
-    /** Changes the fields that are given. @throws ChangeRefused for a slug that is taken */
-    async update(database: Database, actor: SiteActor, update: ItemUpdate<Fields>): Promise<void> {
-      const { action, id, wanted } = update
+    /** Changes the fields that are given; what is so already is no change. @throws ChangeRefused as `create` */
+    async update(
+      database: Database,
+      actor: SiteActor,
+      { id, ...input }: Changes & { readonly id: string },
+    ): Promise<void> {
+      const wanted = given(readInput(kind.changes, input)) as Partial<Fields>
       await changeSite(database, actor, async (trx, record) => {
         const item = await mustFind(trx, actor.siteId, id)
         const change = differenceOf<Fields>(item, wanted)
@@ -81,41 +101,27 @@ export function releasedItems<Fields extends ItemFields, Item extends ItemOf<Fie
         const { slug } = change.after
         if (slug !== undefined && (await find(trx, actor.siteId, { slug }))) throw slugTaken(slug)
         await write(trx, { table, id, values: change.after })
-        await record({ action, subject: { kind: table, id }, ...change })
+        await record({ ...actions.update, subject: { kind: table, id }, ...change })
       })
     },
 
     /** Publishes, takes back, puts away or brings back. @throws ChangeRefused as `decideRelease` */
-    async release(database: Database, actor: SiteActor, release: ItemRelease): Promise<void> {
-      const { action, id, change } = release
+    async release(
+      database: Database,
+      actor: SiteActor,
+      { id, change }: { readonly id: string; readonly change: ReleaseChange },
+    ): Promise<void> {
       await changeSite(database, actor, async (trx, record) => {
         const item = await mustFind(trx, actor.siteId, id)
         const wanted = decideRelease(item, change, { nowMs: actor.now, noun })
         const difference = differenceOf<Release>(item, wanted)
         if (!difference) return
         await write(trx, { table, id, values: difference.after })
-        await record({ action, subject: { kind: table, id }, ...difference })
+        const action = actions[change.kind]
+        await record({ ...action, subject: { kind: table, id }, ...difference })
       })
     },
   }
-}
-
-interface ItemCreation<Fields> {
-  readonly action: AuditAction
-  readonly fields: Fields
-  readonly idempotencyKey: string | null | undefined
-}
-
-interface ItemUpdate<Fields> {
-  readonly action: AuditAction
-  readonly id: string
-  readonly wanted: Partial<Fields>
-}
-
-interface ItemRelease {
-  readonly action: AuditAction
-  readonly id: string
-  readonly change: ReleaseChange
 }
 
 async function mustHaveRoom(

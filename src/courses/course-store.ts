@@ -3,19 +3,15 @@
 import { type Kysely, sql } from 'kysely'
 import { z } from 'zod'
 
-import type { SiteActor } from '../changes/change.ts'
 import {
-  given,
   idempotencyKey,
   line,
-  readInput,
   SUMMARY_LENGTH_MAX,
   slug,
   TITLE_LENGTH_MAX,
   text,
 } from '../changes/fields.ts'
 import { type ItemFilter, itemMatches, itemOrders } from '../changes/item-lists.ts'
-import type { ReleaseChange } from '../changes/release.ts'
 import { type ItemKey, releasedItems } from '../changes/released-items.ts'
 import type { Database } from '../store/database.ts'
 import { countRows, type PageRequest, readPage } from '../store/keyset.ts'
@@ -81,16 +77,6 @@ export async function countOf(
   return new Map(counted.map(({ course_id, total }) => [course_id, Number(total)]))
 }
 
-const courses = releasedItems<z.output<typeof form>, Course>({
-  table: 'course',
-  noun: 'course',
-  prefix: 'crs',
-  find: findCourse,
-})
-
-/** @throws ChangeRefused when the site has no such course */
-export const mustFindCourse: typeof courses.mustFind = courses.mustFind
-
 const form = z.strictObject({
   slug,
   title: line(TITLE_LENGTH_MAX),
@@ -99,47 +85,29 @@ const form = z.strictObject({
 const creation = form.extend({ idempotencyKey })
 const changes = form.partial()
 
+type CourseFields = z.output<typeof form>
 export type CourseCreation = z.input<typeof creation>
 export type CourseChanges = z.input<typeof changes>
 
-/**
- * Makes a course, which is a draft.
- *
- * @returns its id
- * @throws ChangeRefused for a value without its form, a slug that is taken, and at the limit
- */
-export async function createCourse(
-  database: Database,
-  actor: SiteActor,
-  input: CourseCreation,
-): Promise<string> {
-  const { idempotencyKey: key, ...fields } = readInput(creation, input)
-  const wish = { action: 'course.create', fields, idempotencyKey: key } as const
-  return await courses.create(database, actor, wish)
-}
+const courses = releasedItems<CourseFields, Course, CourseCreation, CourseChanges>({
+  table: 'course',
+  noun: 'course',
+  prefix: 'crs',
+  find: findCourse,
+  creation,
+  changes,
+  actions: {
+    create: { action: 'course.create' },
+    update: { action: 'course.update' },
+    publish: { action: 'course.publish' },
+    unpublish: { action: 'course.unpublish' },
+    archive: { action: 'course.archive' },
+    restore: { action: 'course.restore' },
+  },
+})
 
-/** Changes what is given of a course. What is so already is no change. */
-export async function updateCourse(
-  database: Database,
-  actor: SiteActor,
-  { id, ...input }: CourseChanges & { readonly id: string },
-): Promise<void> {
-  const wanted = given(readInput(changes, input))
-  await courses.update(database, actor, { action: 'course.update', id, wanted })
-}
-
-const releases = {
-  publish: { action: 'course.publish' },
-  unpublish: { action: 'course.unpublish' },
-  archive: { action: 'course.archive' },
-  restore: { action: 'course.restore' },
-} as const
-
-/** Publishes a course now or at a time, takes it back, puts it away, or brings it back. */
-export async function releaseCourse(
-  database: Database,
-  actor: SiteActor,
-  { id, change }: { readonly id: string; readonly change: ReleaseChange },
-): Promise<void> {
-  await courses.release(database, actor, { ...releases[change.kind], id, change })
-}
+/** @throws ChangeRefused when the site has no such course */
+export const mustFindCourse: typeof courses.mustFind = courses.mustFind
+export const createCourse: typeof courses.create = courses.create
+export const updateCourse: typeof courses.update = courses.update
+export const releaseCourse: typeof courses.release = courses.release

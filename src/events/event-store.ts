@@ -3,12 +3,9 @@
 import type { Kysely } from 'kysely'
 import { z } from 'zod'
 
-import type { SiteActor } from '../changes/change.ts'
 import {
-  given,
   idempotencyKey,
   line,
-  readInput,
   SUMMARY_LENGTH_MAX,
   slug,
   TITLE_LENGTH_MAX,
@@ -16,7 +13,6 @@ import {
 } from '../changes/fields.ts'
 import { type ItemFilter, itemMatches, itemOrders } from '../changes/item-lists.ts'
 import { badInput } from '../changes/refused.ts'
-import type { ReleaseChange } from '../changes/release.ts'
 import { type ItemKey, releasedItems } from '../changes/released-items.ts'
 import type { Database } from '../store/database.ts'
 import { countRows, type ListOrder, type PageRequest, readPage } from '../store/keyset.ts'
@@ -78,19 +74,6 @@ function eventsOf(kysely: Kysely<Schema>, siteId: string) {
     .where('event.site_id', '=', siteId)
 }
 
-const events = releasedItems<EventFields, SiteEvent>({
-  table: 'event',
-  noun: 'event',
-  prefix: 'evt',
-  find: findEvent,
-  check: ({ startsAt, endsAt }) => {
-    if (endsAt <= startsAt) throw badInput('endsAt', 'must be after startsAt')
-  },
-})
-
-/** @throws ChangeRefused when the site has no such event */
-export const mustFindEvent: typeof events.mustFind = events.mustFind
-
 const LOCATION_LENGTH_MAX = 300
 
 const form = z.strictObject({
@@ -108,45 +91,28 @@ type EventFields = z.output<typeof form>
 export type EventCreation = z.input<typeof creation>
 export type EventChanges = z.input<typeof changes>
 
-/**
- * Makes an event, which is a draft.
- *
- * @returns its id
- * @throws ChangeRefused for a value without its form, an end that is not after the start, a slug that
- * is taken, and at the limit
- */
-export async function createEvent(
-  database: Database,
-  actor: SiteActor,
-  input: EventCreation,
-): Promise<string> {
-  const { idempotencyKey: key, ...fields } = readInput(creation, input)
-  const wish = { action: 'event.create', fields, idempotencyKey: key } as const
-  return await events.create(database, actor, wish)
-}
+const events = releasedItems<EventFields, SiteEvent, EventCreation, EventChanges>({
+  table: 'event',
+  noun: 'event',
+  prefix: 'evt',
+  find: findEvent,
+  creation,
+  changes,
+  actions: {
+    create: { action: 'event.create' },
+    update: { action: 'event.update' },
+    publish: { action: 'event.publish' },
+    unpublish: { action: 'event.unpublish' },
+    archive: { action: 'event.archive' },
+    restore: { action: 'event.restore' },
+  },
+  check: ({ startsAt, endsAt }) => {
+    if (endsAt <= startsAt) throw badInput('endsAt', 'must be after startsAt')
+  },
+})
 
-/** Changes what is given of an event. What is so already is no change. @throws ChangeRefused as `createEvent` */
-export async function updateEvent(
-  database: Database,
-  actor: SiteActor,
-  { id, ...input }: EventChanges & { readonly id: string },
-): Promise<void> {
-  const wanted = given(readInput(changes, input))
-  await events.update(database, actor, { action: 'event.update', id, wanted })
-}
-
-const releases = {
-  publish: { action: 'event.publish' },
-  unpublish: { action: 'event.unpublish' },
-  archive: { action: 'event.archive' },
-  restore: { action: 'event.restore' },
-} as const
-
-/** Publishes an event now or at a time, takes it back, puts it away, or brings it back. */
-export async function releaseEvent(
-  database: Database,
-  actor: SiteActor,
-  { id, change }: { readonly id: string; readonly change: ReleaseChange },
-): Promise<void> {
-  await events.release(database, actor, { ...releases[change.kind], id, change })
-}
+/** @throws ChangeRefused when the site has no such event */
+export const mustFindEvent: typeof events.mustFind = events.mustFind
+export const createEvent: typeof events.create = events.create
+export const updateEvent: typeof events.update = events.update
+export const releaseEvent: typeof events.release = events.release

@@ -3,20 +3,16 @@
 import { type Kysely, sql } from 'kysely'
 import { z } from 'zod'
 
-import type { SiteActor } from '../changes/change.ts'
 import {
   fileName,
-  given,
   idempotencyKey,
   line,
-  readInput,
   SUMMARY_LENGTH_MAX,
   slug,
   TITLE_LENGTH_MAX,
   text,
 } from '../changes/fields.ts'
 import { type ItemFilter, itemMatches, itemOrders } from '../changes/item-lists.ts'
-import type { ReleaseChange } from '../changes/release.ts'
 import { type ItemKey, releasedItems } from '../changes/released-items.ts'
 import type { Database } from '../store/database.ts'
 import { countRows, type PageRequest, readPage } from '../store/keyset.ts'
@@ -85,16 +81,6 @@ export async function countBuyers(
   )
 }
 
-const products = releasedItems<z.output<typeof form>, Product>({
-  table: 'digital_product',
-  noun: 'digital product',
-  prefix: 'dig',
-  find: findProduct,
-})
-
-/** @throws ChangeRefused when the site has no such product */
-export const mustFindProduct: typeof products.mustFind = products.mustFind
-
 const form = z.strictObject({
   slug,
   title: line(TITLE_LENGTH_MAX),
@@ -104,47 +90,29 @@ const form = z.strictObject({
 const creation = form.extend({ idempotencyKey })
 const changes = form.partial()
 
+type ProductFields = z.output<typeof form>
 export type ProductCreation = z.input<typeof creation>
 export type ProductChanges = z.input<typeof changes>
 
-/**
- * Makes a product, which is a draft.
- *
- * @returns its id
- * @throws ChangeRefused for a value without its form, a slug that is taken, and at the limit
- */
-export async function createProduct(
-  database: Database,
-  actor: SiteActor,
-  input: ProductCreation,
-): Promise<string> {
-  const { idempotencyKey: key, ...fields } = readInput(creation, input)
-  const wish = { action: 'digital_product.create', fields, idempotencyKey: key } as const
-  return await products.create(database, actor, wish)
-}
+const products = releasedItems<ProductFields, Product, ProductCreation, ProductChanges>({
+  table: 'digital_product',
+  noun: 'digital product',
+  prefix: 'dig',
+  find: findProduct,
+  creation,
+  changes,
+  actions: {
+    create: { action: 'digital_product.create' },
+    update: { action: 'digital_product.update' },
+    publish: { action: 'digital_product.publish' },
+    unpublish: { action: 'digital_product.unpublish' },
+    archive: { action: 'digital_product.archive' },
+    restore: { action: 'digital_product.restore' },
+  },
+})
 
-/** Changes what is given of a product. What is so already is no change. */
-export async function updateProduct(
-  database: Database,
-  actor: SiteActor,
-  { id, ...input }: ProductChanges & { readonly id: string },
-): Promise<void> {
-  const wanted = given(readInput(changes, input))
-  await products.update(database, actor, { action: 'digital_product.update', id, wanted })
-}
-
-const releases = {
-  publish: { action: 'digital_product.publish' },
-  unpublish: { action: 'digital_product.unpublish' },
-  archive: { action: 'digital_product.archive' },
-  restore: { action: 'digital_product.restore' },
-} as const
-
-/** Publishes a product now or at a time, takes it back, puts it away, or brings it back. */
-export async function releaseProduct(
-  database: Database,
-  actor: SiteActor,
-  { id, change }: { readonly id: string; readonly change: ReleaseChange },
-): Promise<void> {
-  await products.release(database, actor, { ...releases[change.kind], id, change })
-}
+/** @throws ChangeRefused when the site has no such digital product */
+export const mustFindProduct: typeof products.mustFind = products.mustFind
+export const createProduct: typeof products.create = products.create
+export const updateProduct: typeof products.update = products.update
+export const releaseProduct: typeof products.release = products.release
