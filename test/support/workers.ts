@@ -81,18 +81,33 @@ function stateOf(pid: number): string {
 export interface KeptConnection {
   /** Rejects when the connection breaks before the whole answer is there. */
   get(path: string): Promise<IncomingMessage>
+  /** Posts the form when there is one; a path or a whole address of the same service. */
+  send(path: string, headers?: Record<string, string>, form?: URLSearchParams): Promise<SentAnswer>
   close(): void
+}
+
+export interface SentAnswer {
+  readonly answer: IncomingMessage
+  readonly body: string
 }
 
 export function keepConnection(url: string, headers: Record<string, string> = {}): KeptConnection {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const send: KeptConnection['send'] = async (path, own = {}, form) => {
+    const type = form && { 'content-type': 'application/x-www-form-urlencoded' }
+    const method = form ? 'POST' : 'GET'
+    const call = request(new URL(path, url), {
+      agent,
+      method,
+      headers: { ...headers, ...type, ...own },
+    })
+    call.end(form?.toString())
+    const [answer] = (await once(call, 'response')) as [IncomingMessage]
+    return { answer, body: await text(answer) }
+  }
   return {
-    async get(path) {
-      const call = request(`${url}${path}`, { agent, headers }).end()
-      const [answer] = (await once(call, 'response')) as [IncomingMessage]
-      await text(answer)
-      return answer
-    },
+    send,
+    get: async (path) => (await send(path)).answer,
     close: () => agent.destroy(),
   }
 }
