@@ -6,6 +6,7 @@ import { makeClientRefusals } from './applications/application-refusals.ts'
 import { makeAuthorizationServer } from './authorization/authorization-server.ts'
 import { makeCleanUp } from './clean-up/clean-up.ts'
 import { makeClients } from './clients/find-client.ts'
+import { makeScopeAdvice } from './clients/scope-advice.ts'
 import type { Config } from './config/config.ts'
 import { makeDiscovery } from './discovery/routes.ts'
 import { makeDownloadLinks } from './files/download-links.ts'
@@ -95,7 +96,9 @@ export async function makeParts(config: Config, ground: Ground) {
   })
   const made = { ownPages, clients, grants, opened, discovery, authorization, refusals }
   const files = await makeFiles(config, ground)
-  return { ...ground, ...made, ...files, ...verdicts, cleanUp, countUse, acceptsDocuments }
+  const adviseOnScopes = makeScopeAdvice(clients, baseUrl)
+  const asked = { cleanUp, countUse, acceptsDocuments, adviseOnScopes }
+  return { ...ground, ...made, ...files, ...verdicts, ...asked }
 }
 
 /** Where files are, and the links to them. */

@@ -24,24 +24,12 @@ type Parts = Awaited<ReturnType<typeof makeParts>> & { readonly demoPeople: Demo
 export function makeSurfaces(config: Config, parts: Parts) {
   const { baseUrl, trustProxy, service } = config
   const { keys, people, ownPages, clients, grants, discovery, authorization, refusals } = parts
-  const { cursors } = keys
-  const common = { ...parts, ...ownPages, baseUrl, serviceName: service.name, cursors }
-  const graphql = { ...common, schemaCacheSeconds: service.documents.cacheSeconds }
-  const member = memberSurface({
-    ...graphql,
-    limits: service.memberApi,
-    resourceMetadataUrl: discovery.metadataUrl('origin'),
-  })
-  const admin = adminApiSurface({
-    ...graphql,
-    limits: service.adminApi,
-    resourceMetadataUrl: discovery.metadataUrl('admin'),
-  })
+  const common = commonOf(config, parts)
+  const { member, admin, tools } = apiSurfaces(config, common)
   const { conformance, findClient } = authorization
-  const tokenUse = {
-    ...{ ...common, conformance, findClient, findAllowed: grants.findAllowed },
-    resourceMetadataUrl: discovery.metadataUrl('origin'),
-  }
+  const { findAllowed } = grants
+  const resourceMetadataUrl = discovery.metadataUrl('origin')
+  const tokenUse = { ...common, conformance, findClient, findAllowed, resourceMetadataUrl }
   const upstreams = upstreamSurface({ ...tokenUse, upstreams: service.upstreams })
   const first = everyRequest({ ...common, trustProxy, hear: refusals.hear })
   // `answers` wraps everything behind it, because the engine's answers pass it on their way out.
@@ -59,15 +47,7 @@ export function makeSurfaces(config: Config, parts: Parts) {
     authorization.requests,
     member.routes,
     admin.routes,
-    toolEndpoint({
-      ...common,
-      policy: service.mcp,
-      executeMember: member.executeMember,
-      executeAdmin: admin.executeAdmin,
-      publicCourses: makePublicCourses(parts.database),
-      authGuide: discovery.authGuide,
-      resourceMetadataUrl: discovery.metadataUrl('mcp'),
-    }),
+    tools,
   ]
   const after = [
     downloadRoutes(parts),
@@ -92,4 +72,38 @@ export function makeSurfaces(config: Config, parts: Parts) {
     engine.use(inOrder([...before, upstream.route, interaction, ...after]))
     return engine.callback()
   }
+}
+
+type Common = ReturnType<typeof commonOf>
+
+function commonOf({ baseUrl, service }: Config, parts: Parts) {
+  const { cursors } = parts.keys
+  return { ...parts, ...parts.ownPages, baseUrl, serviceName: service.name, cursors }
+}
+
+/** What is served for tokens as GraphQL, and the tools that are made of it. */
+function apiSurfaces({ service }: Config, common: Common) {
+  const { discovery } = common
+  const graphql = { ...common, schemaCacheSeconds: service.documents.cacheSeconds }
+  const member = memberSurface({
+    ...graphql,
+    limits: service.memberApi,
+    resourceMetadataUrl: discovery.metadataUrl('origin'),
+  })
+  const admin = adminApiSurface({
+    ...graphql,
+    limits: service.adminApi,
+    resourceMetadataUrl: discovery.metadataUrl('admin'),
+    askedScopes: () => discovery.scopesOf('mcpAdmin'),
+  })
+  const tools = toolEndpoint({
+    ...common,
+    policy: service.mcp,
+    executeMember: member.executeMember,
+    executeAdmin: admin.executeAdmin,
+    publicCourses: makePublicCourses(common.database),
+    authGuide: discovery.authGuide,
+    resources: discovery,
+  })
+  return { member, admin, tools }
 }

@@ -8,6 +8,7 @@ import { readConfig } from '../src/config/config.ts'
 import { paths } from '../src/http/paths.ts'
 import { makeAdmission } from '../src/mcp/host-and-origin.ts'
 import { type Exchange, makeToolServer } from '../src/mcp/server.ts'
+import { toolAddresses } from '../src/mcp/tool-address.ts'
 import type { BearerToken } from '../src/resource-server/verdict.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
 import { makeCursors } from '../src/store/cursor.ts'
@@ -47,10 +48,10 @@ function challenge(url: string, [error, description, scope]: readonly string[]):
 const REFUSED =
   'the access token is malformed, expired, revoked, or was not issued for this service'
 
-function expectInvalidToken(answer: Answer, url: string): void {
+function expectInvalidToken(answer: Answer, url: string, scope = 'openid profile email'): void {
   expect(answer.status).to.equal(401)
   expect(answer.headers.get('www-authenticate')).to.equal(
-    challenge(url, ['invalid_token', REFUSED]),
+    challenge(url, ['invalid_token', REFUSED, scope]),
   )
   expect(answer.body).to.deep.equal({ error: 'invalid_token', error_description: REFUSED })
   expect(answer.headers.get('cache-control')).to.equal('no-store')
@@ -63,7 +64,7 @@ describe('the tool endpoint', () => {
     describe(`in revision ${era}`, () => {
       it('serves a request without a token as anonymous, with public tools only [Errors 5]', async () => {
         const { url } = running()
-        expect(await toolNames(url, undefined, era)).to.deep.equal([
+        expect(await toolNames(url, undefined, { era })).to.deep.equal([
           'get_service_info',
           'get_auth_guide',
           'list_public_courses',
@@ -92,7 +93,7 @@ describe('the tool endpoint', () => {
         )
       })
 
-      it('answers 403 insufficient_scope to a valid token that lacks the scope [Errors 4]', async () => {
+      it('answers 403 insufficient_scope to a valid token that lacks the scope, and names those held too [Errors 4]', async () => {
         const { url } = running()
         const token = await memberToken(url, readOnly)
         const answer = await callTool(url, 'mark_all_notifications_read', { era, token })
@@ -101,7 +102,7 @@ describe('the tool endpoint', () => {
           challenge(url, [
             'insufficient_scope',
             `this needs the scope ${MEMBER_WRITE}`,
-            MEMBER_WRITE,
+            `openid ${MEMBER_READ} ${MEMBER_WRITE}`,
           ]),
         )
         expect(answer.body.error).to.equal('insufficient_scope')
@@ -149,7 +150,8 @@ describe('the tool endpoint', () => {
     await readTool(url, 'get_viewer', { token })
     expectInvalidToken(await callTool(url, 'get_viewer', { token: token.slice(0, -1) }), url)
     await revoke(url, token)
-    expectInvalidToken(await callTool(url, 'get_viewer', { token }), url)
+    const former = `openid profile email ${MEMBER_READ} ${MEMBER_WRITE}`
+    expectInvalidToken(await callTool(url, 'get_viewer', { token }), url, former)
   })
 
   it('answers 401 invalid_token to a token of another origin, also for a public tool', async () => {
@@ -456,7 +458,7 @@ describe('the limits of the tool endpoint', () => {
 describe('admission of hosts and origins', () => {
   const home = 'https://id.campus.example'
 
-  it('admits the host and the origin of {base_url} and no other', () => {
+  it('admits at a public address its own host only, and every origin [design 28]', () => {
     const { admitsHost, admitsOrigin } = makeAdmission({
       baseUrl: home,
       allowedOrigins: [],
@@ -472,23 +474,22 @@ describe('admission of hosts and origins', () => {
       'id.campus.example:444',
     ]
     for (const host of foreign) expect(admitsHost(host), String(host)).to.equal(false)
-    expect(admitsOrigin(home)).to.equal(true)
-    for (const origin of [
-      `${home}/`,
-      'http://id.campus.example',
-      'http://localhost:6274',
-      'null',
-    ]) {
-      expect(admitsOrigin(origin), origin).to.equal(false)
+    for (const origin of [home, 'http://localhost:6274', 'https://anywhere.example', 'null']) {
+      expect(admitsOrigin(origin), origin).to.equal(true)
     }
   })
 
-  it('admits the origins of the configuration, and all of them with *', () => {
-    const inspector = 'http://localhost:6274'
-    const listed = makeAdmission({ baseUrl: home, allowedOrigins: [inspector] })
-    expect(listed.admitsOrigin(inspector)).to.equal(true)
-    expect(listed.admitsOrigin('http://localhost:6275')).to.equal(false)
-    const all = makeAdmission({ baseUrl: home, allowedOrigins: ['*'] })
+  it('admits at a loopback address the origins of the configuration, and all of them with *', () => {
+    const page = 'https://inspector.example'
+    const baseUrl = 'http://127.0.0.1:3000'
+    const none = makeAdmission({ baseUrl, allowedOrigins: [] })
+    expect(none.admitsOrigin(page)).to.equal(false)
+    const listed = makeAdmission({ baseUrl, allowedOrigins: [page] })
+    expect(listed.admitsOrigin(page)).to.equal(true)
+    for (const origin of [`${page}/`, 'https://other.example', 'null']) {
+      expect(listed.admitsOrigin(origin), origin).to.equal(false)
+    }
+    const all = makeAdmission({ baseUrl, allowedOrigins: ['*'] })
     expect(all.admitsOrigin('https://anywhere.example')).to.equal(true)
     expect(all.admitsOrigin('null')).to.equal(true)
     expect(all.admitsHost('evil.example')).to.equal(false)
@@ -575,10 +576,14 @@ function expectUnavailable({ status, headers, body }: Answer): void {
   expect(headers.get('cache-control')).to.equal('no-store')
 }
 
+function senderOf(caller: BearerToken | undefined) {
+  return { caller, requestId: 'test', address: toolAddresses[0] }
+}
+
 describe('the handler behind the route', () => {
   it('asks for the scope again, so that no way around the route opens a tool', async () => {
     for (const era of eras) {
-      const exchange: Exchange = { caller: withoutScope, requestId: 'test' }
+      const exchange: Exchange = { sender: senderOf(withoutScope) }
       const { message, headers } = messageOf('tools/call', era, { name: 'get_viewer' })
       const body = JSON.stringify(message)
       const accept = 'application/json, text/event-stream'
@@ -615,7 +620,7 @@ function toolServer(onQuestion = () => {}) {
   return makeToolServer({
     service: { name: 'Test', version: '1.0.0', baseUrl: 'http://127.0.0.1' },
     authGuide: () => '',
-    publicCourses: { findSite: never, list: never, findCourse: never },
+    publicCourses: { findSite: never, findSiteById: never, list: never, findCourse: never },
     executeMember: async () => ({ data: { viewer: {} } }),
     executeAdmin: async () => ({ data: {} }),
     cursors: makeCursors([Buffer.alloc(32)]),
@@ -639,7 +644,7 @@ describe('cancelling a call', () => {
         body: JSON.stringify(message),
         signal: hangUp.signal,
       })
-      const exchange: Exchange = { caller: undefined, requestId: 'test' }
+      const exchange: Exchange = { sender: senderOf(undefined) }
       const answering = tools.answer(request, message, exchange).then(
         ({ status }) => status,
         () => 'rejected',

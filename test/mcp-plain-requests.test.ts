@@ -2,9 +2,12 @@ import { expect } from 'chai'
 
 import { paths } from '../src/http/paths.ts'
 import { readPlainRequest } from '../src/mcp/plain-requests.ts'
+import { toolAddresses } from '../src/mcp/tool-address.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
 import { type Era, eras, messageOf, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
+
+const [everywhere] = toolAddresses
 
 interface Asked {
   readonly method: string
@@ -52,10 +55,14 @@ describe('plain requests of the tool endpoint: answered without the SDK, and as 
     for (const [who, what, { method, params }] of asked) {
       it(`${era}, ${who}, ${what}: the same bytes either way`, async () => {
         const plain = messageOf(method, era, params)
-        expect(readPlainRequest(plain.headers, plain.message), 'is plain').not.to.equal(undefined)
+        expect(readPlainRequest(plain.headers, plain.message, everywhere), 'is plain').not.to.equal(
+          undefined,
+        )
         // What nobody knows is nothing to the SDK, and makes it the one that answers.
         const other = withMeta(plain.message, { 'example.com/unknown': true })
-        expect(readPlainRequest(plain.headers, other), 'is not plain').to.equal(undefined)
+        expect(readPlainRequest(plain.headers, other, everywhere), 'is not plain').to.equal(
+          undefined,
+        )
         const [one, two] = [
           await sent(plain.headers, plain.message),
           await sent(plain.headers, other),
@@ -83,7 +90,7 @@ describe('plain requests of the tool endpoint: answered without the SDK, and as 
     for (const era of eras) {
       const { message, headers } = messageOf('tools/call', era, { name: 'sign_in' })
       const marked = withMeta(message, { progressToken: 7 })
-      expect(readPlainRequest(headers, marked), era).not.to.equal(undefined)
+      expect(readPlainRequest(headers, marked, everywhere), era).not.to.equal(undefined)
     }
   })
 })
@@ -143,9 +150,9 @@ describe('plain requests of the tool endpoint: whatever is unusual is left to th
 
   function expectLeft(era: Era, change: Change) {
     const usual = messageOf('tools/call', era, { name: 'sign_in', arguments: {} })
-    expect(readPlainRequest(usual.headers, usual.message)).not.to.equal(undefined)
+    expect(readPlainRequest(usual.headers, usual.message, everywhere)).not.to.equal(undefined)
     const { headers, message = usual.message } = change(usual)
-    const left = readPlainRequest({ ...usual.headers, ...headers }, asSent(message))
+    const left = readPlainRequest({ ...usual.headers, ...headers }, asSent(message), everywhere)
     expect(left).to.equal(undefined)
   }
 

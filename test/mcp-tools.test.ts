@@ -5,7 +5,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { expect } from 'chai'
 
-import { scopesOfTool, type Tool } from '../src/mcp/tool.ts'
+import type { Tool, ToolAccess } from '../src/mcp/tool.ts'
+import { scopesAsked } from '../src/mcp/tool-access.ts'
+import { toolAddresses } from '../src/mcp/tool-address.ts'
 import { findTool, toolCatalogue } from '../src/mcp/tool-catalogue.ts'
 import { MEMBER_READ, MEMBER_WRITE, readScope, scopeNames } from '../src/scopes/catalogue.ts'
 import { amir, configFolder, marco, olivia, sam, startService } from './support/gatehouse.ts'
@@ -27,7 +29,7 @@ type Values = Record<string, unknown>
 
 /** Those that any tool needs. */
 const operatorScopes = scopeNames('operator').filter((scope) =>
-  toolCatalogue.some(({ access }) => scopesOfTool(access).includes(scope)),
+  toolCatalogue.some(({ access }) => scopesOf(access).includes(scope)),
 )
 
 /** Arguments with which each tool changes something of the demo campus, any number of times. */
@@ -141,6 +143,13 @@ interface Page {
   readonly totalCount: number
 }
 
+const [everywhere] = toolAddresses
+
+/** What a tool needs, whoever calls. */
+function scopesOf(access: ToolAccess): readonly string[] {
+  return scopesAsked(access, () => [])
+}
+
 const ajv = new Ajv2020({ strict: true, allErrors: true })
 formats.default(ajv)
 
@@ -149,7 +158,7 @@ async function tokensAt(url: string) {
   const member = await memberToken(url)
   const operator = await operatorToken(url, operatorScopes.join(' '))
   return (name: string) => {
-    const needed = scopesOfTool(findTool(name)?.access ?? { kind: 'public' })
+    const needed = scopesOf(findTool(name, everywhere)?.access ?? { kind: 'public' })
     return needed.some((scope) => operatorScopes.includes(scope)) ? operator : member
   }
 }
@@ -244,7 +253,7 @@ describe('what a token opens', () => {
     tool.access.kind === 'scopes' && tool.access.needed.includes(scope)
 
   const needsOnly = (scope: string) => (tool: Tool) =>
-    needs(scope)(tool) && scopesOfTool(tool.access).length === 1
+    needs(scope)(tool) && scopesOf(tool.access).length === 1
 
   it('is all of its scopes and nothing else, in the order of the catalogue', async () => {
     const { url } = running()
@@ -275,7 +284,11 @@ describe('what a token opens', () => {
       const token = isMembers ? tokens.operator : tokens.member
       const { status, headers } = await callTool(url, name, { values, token })
       expect(status, name).to.equal(403)
-      expect(headers.get('www-authenticate')).to.include(`scope="${access.needed.join(' ')}"`)
+      // Neither client can get the scope: one is of a site, and one registered itself.
+      const challenge = headers.get('www-authenticate')
+      expect(challenge).to.include(`this needs the scope ${access.needed.join(' ')}; `)
+      expect(challenge).to.not.include('scope="')
+      expect(challenge).to.include(isMembers ? `${url}/connect` : `${url}/mcp/admin`)
     }
   })
 
@@ -283,10 +296,10 @@ describe('what a token opens', () => {
     const { url } = running()
     const { body } = await send(url, 'tools/list', { token: await memberToken(url) })
     for (const { name, annotations } of body.result.tools) {
-      const reads = findTool(name)?.effect === 'reads'
+      const reads = findTool(name, everywhere)?.effect === 'reads'
       expect(annotations, name).to.include({
         readOnlyHint: reads,
-        destructiveHint: findTool(name)?.effect === 'destroys',
+        destructiveHint: findTool(name, everywhere)?.effect === 'destroys',
         idempotentHint: true,
         openWorldHint: false,
       })
@@ -312,7 +325,8 @@ describe('what a token opens', () => {
     const scope = readScope('courses')
     const told = await readTool<Values>(url, 'sign_in', { token: await operatorToken(url, scope) })
     expect(told['person']).to.deep.equal({ id: 'per_olivia', name: null, email: null })
-    expect(told['site']).to.equal(null)
+    const site = { id: 'sit_northlight', slug: 'northlight', name: 'Northlight Academy' }
+    expect(told['site']).to.deep.equal({ ...site, roles: ['owner'] })
     expect(told['scopes']).to.deep.equal([scope, 'openid'])
     const whole = await readTool<Values>(url, 'sign_in', { token: await memberToken(url) })
     expect(whole['person']).to.deep.equal({
@@ -320,7 +334,7 @@ describe('what a token opens', () => {
       name: 'Sam Student',
       email: sam.login,
     })
-    expect(whole['site']).to.deep.equal({ id: 'sit_northlight', roles: ['student'] })
+    expect(whole['site']).to.deep.equal({ ...site, roles: ['student'] })
   })
 })
 
@@ -515,7 +529,7 @@ describe('what belongs to others', () => {
     const { url } = running()
     const token = await memberToken(url)
     for (const { name, access } of toolCatalogue) {
-      if (!scopesOfTool(access).some((scope) => scope === MEMBER_READ)) continue
+      if (!scopesOf(access).some((scope) => scope === MEMBER_READ)) continue
       const { body } = await callTool(url, name, { values: samples[name] ?? {}, token })
       expect(JSON.stringify(body), name).to.not.match(/NL-1|AUTUMN20|coupon|refund|invoice|ord_/i)
     }

@@ -17,7 +17,7 @@ import {
 } from '../src/resource-server/verdict.ts'
 import { bindTo } from './support/families.ts'
 import { notes, type RunningService, startService } from './support/gatehouse.ts'
-import { askMember, memberToken, readOnly } from './support/member-api.ts'
+import { askMember, memberToken, readOnly, readWrite } from './support/member-api.ts'
 import { eventually } from './support/programs.ts'
 import { discover, getTokens } from './support/relying-party.ts'
 
@@ -223,13 +223,14 @@ describe('a token at the Member API', () => {
   const query = { query: '{ viewer { id } }' }
   const ask = async (token: string) => await askMember({ url: running.url, token }, query)
 
-  const invalidToken = (description: string) =>
+  const invalidToken = (description: string, scope = 'account:read') =>
     `Bearer error="invalid_token", error_description="${description}", ` +
-    `scope="account:read", resource_metadata="${running.url}${paths.protectedResource}"`
+    `scope="${scope}", resource_metadata="${running.url}${paths.protectedResource}"`
 
-  async function expectInvalid(answer: Awaited<ReturnType<typeof askMember>>) {
+  /** @param scope what the token opened once and this address needs */
+  async function expectInvalid(answer: Awaited<ReturnType<typeof askMember>>, scope?: string) {
     expect(answer.status).to.equal(401)
-    expect(answer.headers.get('www-authenticate')).to.equal(invalidToken(TOKEN_REFUSED))
+    expect(answer.headers.get('www-authenticate')).to.equal(invalidToken(TOKEN_REFUSED, scope))
     expect(answer.body).to.deep.equal({ error: 'invalid_token', error_description: TOKEN_REFUSED })
     expect(answer.headers.get('cache-control')).to.equal('no-store')
   }
@@ -271,20 +272,20 @@ describe('a token at the Member API', () => {
     const token = await memberToken(running.url)
     const [family = ''] = token.split('.')
     await bindTo('https://else.example', family, running.service.stores.database)
-    await expectInvalid(await ask(token))
+    await expectInvalid(await ask(token), readWrite)
     expect(detailOf()).to.equal('the token was issued for another origin')
   })
 
   it('returns 401 for the token of a plain sign-in, which is bound to no origin', async () => {
     const { tokens } = await getTokens(running.url, { scope: 'openid', resource: false })
-    await expectInvalid(await ask(tokens.access_token))
+    await expectInvalid(await ask(tokens.access_token), readOnly)
   })
 
   it('returns 401 as soon as the token was revoked', async () => {
     const { tokens } = await getTokens(running.url, { scope: readOnly })
     expect((await ask(tokens.access_token)).status).to.equal(200)
     await tokenRevocation(await discover(running.url), tokens.access_token)
-    await expectInvalid(await ask(tokens.access_token))
+    await expectInvalid(await ask(tokens.access_token), readOnly)
     expect(detailOf()).to.equal('the token was revoked with its family')
   })
 
@@ -316,7 +317,7 @@ describe('a token at the Member API', () => {
       .set({ ended_at: Date.now(), end_reason: 'the person removed it' })
       .where('ended_at', 'is', null)
       .execute()
-    await expectInvalid(await ask(token))
+    await expectInvalid(await ask(token), readOnly)
     expect(detailOf()).to.equal('the grant has ended: the person removed it')
   })
 
@@ -329,7 +330,7 @@ describe('a token at the Member API', () => {
         .where('client_id', '=', notes.clientId)
         .execute()
     await disable(1)
-    await expectInvalid(await ask(token))
+    await expectInvalid(await ask(token), readOnly)
     expect(detailOf()).to.equal('the client is disabled')
     await disable(null)
     expect((await ask(token)).status).to.equal(200)
@@ -376,7 +377,7 @@ describe('a token at the Member API', () => {
     expect(answer.status).to.equal(403)
     expect(answer.headers.get('www-authenticate')).to.equal(
       'Bearer error="insufficient_scope", error_description="this needs the scope account:read", ' +
-        `scope="account:read", resource_metadata="${running.url}${paths.protectedResource}"`,
+        `scope="openid account:read", resource_metadata="${running.url}${paths.protectedResource}"`,
     )
     expect(answer.body.error).to.equal('insufficient_scope')
   })

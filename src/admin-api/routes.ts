@@ -7,8 +7,8 @@ import type { UploadLimits } from '../files/receive-file.ts'
 import { graphqlEndpoint } from '../graphql/endpoint.ts'
 import { paths } from '../http/paths.ts'
 import { requestIdOf } from '../http/request-log.ts'
+import type { AdviseOnScopes } from '../resource-server/protect.ts'
 import { TOKEN_REFUSED, type Verdict } from '../resource-server/verdict.ts'
-import { scopeNames } from '../scopes/catalogue.ts'
 import type { AdminApi } from './admin-api.ts'
 import { adminCaller } from './context.ts'
 import { schemaText } from './schema-text.ts'
@@ -19,6 +19,9 @@ export interface AdminApiRoutesDependencies extends Omit<UploadPorts, 'limits'> 
   readonly uploadLimits: UploadLimits
   /** The protected-resource metadata to which challenges point (RFC 9728 §5.1; design 5). */
   readonly resourceMetadataUrl: string
+  readonly adviseOnScopes: AdviseOnScopes
+  /** What a caller without a good token should ask for; asked at the first refusal. */
+  readonly askedScopes: () => readonly string[]
   readonly baseUrl: string
   /** How long the published schema may be kept. */
   readonly schemaCacheSeconds: number
@@ -30,9 +33,14 @@ export interface AdminApiRoutesDependencies extends Omit<UploadPorts, 'limits'> 
  * of the verdict; which scopes an operation needs stands in the schema, field by field.
  */
 export function adminApiRoutes(dependencies: AdminApiRoutesDependencies): Router {
-  const { resourceMetadataUrl, baseUrl, uploadLimits } = dependencies
+  const { resourceMetadataUrl, adviseOnScopes, askedScopes, baseUrl, uploadLimits } = dependencies
   const admission: Admission = {
-    protection: { resourceMetadataUrl, scopes: scopeNames('operator') },
+    protection: {
+      ...{ resourceMetadataUrl, adviseOnScopes },
+      get scopes() {
+        return askedScopes()
+      },
+    },
     admit: mustBeAtSite,
     callerOf: (token, ctx) => adminCaller(token, requestIdOf(ctx)),
   }

@@ -54,7 +54,7 @@ export function uploadRoute(router: Router, ports: UploadPorts, admission: Admis
     }
     ctx.set('Cache-Control', 'no-store')
     const verdict = demandScopes(admission.admit(await verdictOf(ctx, ports.verifyBearer)), [scope])
-    if (verdict.kind !== 'granted') return refuse(ctx, verdict, protection)
+    if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
     const caller = admission.callerOf(verdict.token, ctx)
     try {
       const { file, isNew } = await receive(ctx, { ...caller, now: ports.now() }, ports)

@@ -26,12 +26,18 @@ export type AuthorizationServerPorts = Omit<Needed, Made | 'conformance'> & {
   readonly conformance: ConformanceSettings | undefined
 }
 
+/** What clients may name as `resource`, besides the origin itself (design 3). */
+const protectedPaths = [
+  ...[paths.mcp, paths.mcpMember, paths.mcpAdmin],
+  ...[paths.graphql, paths.adminGraphql],
+]
+
 /** The authorization server: the engine, and what stands before it and after it. */
 export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
   const { baseUrl, database, grants, logger, now } = ports
   const conformance = ports.conformance && (await makeConformanceProfile(ports.conformance))
   if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
-  const resources = makeResources(baseUrl, [paths.mcp, paths.graphql, paths.adminGraphql])
+  const resources = makeResources(baseUrl, protectedPaths)
   // One look at a client, at a grant and at the person's sites serves all steps of a request.
   const findGrant = grantOncePerRequest(ports.findGrant)
   const findAccess = makeFindAccess(findGrant, now)

@@ -73,6 +73,8 @@ const keySet = {
 export const discoveryPaths = {
   ...protectedResource('origin', 'getProtectedResource'),
   ...protectedResource('mcp', 'getToolEndpointResource'),
+  ...protectedResource('mcpMember', 'getMemberToolsResource'),
+  ...protectedResource('mcpAdmin', 'getOperatorToolsResource'),
   ...protectedResource('graphql', 'getMemberApiResource'),
   ...protectedResource('admin', 'getAdminApiResource'),
   [paths.authorizationServer]: read(

@@ -12,6 +12,7 @@ import {
   type ProtectedResource,
   protectedResourceMetadata,
   protectedResourcePath,
+  protectedResourceScopes,
   protectedResources,
 } from './protected-resource.ts'
 
@@ -36,6 +37,8 @@ export function makeDiscovery(facts: ServiceFacts) {
     authGuide: () => authMd(facts),
     /** Where the metadata of a protected resource stands, for challenges (RFC 9728 §5.1). */
     metadataUrl: (resource: ProtectedResource) => facts.baseUrl + protectedResourcePath(resource),
+    /** What the metadata of a protected resource tells clients to ask for. */
+    scopesOf: (resource: ProtectedResource) => protectedResourceScopes(facts, resource),
   }
 }
 

@@ -43,7 +43,7 @@ export function makeAnswer<Caller, ApiContext extends ContextRecord>(
       raw: exchange,
       context: undefined,
     })
-    if (exchange.insufficient) return refuse(ctx, exchange.insufficient, protection)
+    if (exchange.insufficient) return await refuse(ctx, exchange.insufficient, protection)
     if (body === null) return sendRefusal(ctx, init.status)
     ctx.status = init.status
     ctx.set(init.headers ?? {})
@@ -73,7 +73,7 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
 
       const needed = api.scopesNeeded(document, params.operationName)
       if (!needed.every((scope) => raw.token.scopes.has(scope))) {
-        raw.insufficient = { kind: 'insufficient', token: raw.token, needed }
+        raw.insufficient = { kind: 'insufficient', token: raw.token, needed, oneIsEnough: false }
         return FORBIDDEN
       }
       const excess = api.findExcess(document, params)

@@ -59,7 +59,7 @@ export function graphqlEndpoint<Caller, ApiContext extends ContextRecord>(
     }
     ctx.set('Cache-Control', 'no-store')
     const verdict = admit(await verdictOf(ctx, verifyBearer))
-    if (verdict.kind !== 'granted') return refuse(ctx, verdict, protection)
+    if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
     const send = await answer()
     await send(ctx, verdict.token)
   })

@@ -25,9 +25,13 @@ export const paths = {
   upstream: '/admin/api/:path',
   adminFiles: '/admin/files',
   mcp: '/mcp',
+  mcpMember: '/mcp/member',
+  mcpAdmin: '/mcp/admin',
 
   protectedResource: '/.well-known/oauth-protected-resource',
   protectedResourceMcp: '/.well-known/oauth-protected-resource/mcp',
+  protectedResourceMcpMember: '/.well-known/oauth-protected-resource/mcp/member',
+  protectedResourceMcpAdmin: '/.well-known/oauth-protected-resource/mcp/admin',
   protectedResourceGraphql: '/.well-known/oauth-protected-resource/member/graphql',
   protectedResourceAdmin: '/.well-known/oauth-protected-resource/admin/graphql',
   authorizationServer: '/.well-known/oauth-authorization-server',
@@ -67,6 +71,10 @@ export const pages = {
   /** Where the sign-in to the pages below comes back to; the redirect address of `own-client.ts`. */
   signedIn: '/signed-in',
   signOut: '/sign-out',
+
+  /** How a person connects an assistant: whichever site it is for, and one site. */
+  connectHome: '/connect',
+  connect: '/connect/:site',
 
   account: '/account',
   apps: '/account/apps',

@@ -4,13 +4,13 @@ import { requestIdOf } from '../http/request-log.ts'
 import type { BearerToken } from '../resource-server/verdict.ts'
 import { fetchRequest, type Message, sendFailure, sendResponse, sendText } from './message.ts'
 import type { Exchange } from './server.ts'
-import { once, type ToolParts } from './tool.ts'
+import { once, type ToolAddress, type ToolParts } from './tool.ts'
 
 /**
  * Answers a message whose sender was let in: what is plain at once, and the rest by the SDK, which is
  * loaded with the first message and not at the start.
  */
-export function makeAnswerMessage(address: string, parts: ToolParts) {
+export function makeAnswerMessage(parts: ToolParts) {
   const load = once(async () => {
     const { makePlainAnswers, readPlainRequest } = await import('./plain-requests.ts')
     const { makeToolServer } = await import('./server.ts')
@@ -20,10 +20,10 @@ export function makeAnswerMessage(address: string, parts: ToolParts) {
       tools: makeToolServer(parts),
     }
   })
-  return async (ctx: Context, message: Message, caller: BearerToken | undefined): Promise<void> => {
-    const sender = { caller, requestId: requestIdOf(ctx) }
+  return async (ctx: Context, message: Message, { caller, address }: From): Promise<void> => {
+    const sender = { caller, address, requestId: requestIdOf(ctx) }
     const { readPlainRequest, answerPlain, tools } = await load()
-    const plain = readPlainRequest(ctx.req.headers, message.value)
+    const plain = readPlainRequest(ctx.req.headers, message.value, address)
     if (plain) {
       try {
         return sendText(ctx, await answerPlain(plain, sender))
@@ -31,12 +31,18 @@ export function makeAnswerMessage(address: string, parts: ToolParts) {
         return sendFailure(ctx, message, failure)
       }
     }
-    const exchange: Exchange = { ...sender }
-    const request = fetchRequest(ctx, address, message.text)
+    const exchange: Exchange = { sender }
+    const request = fetchRequest(ctx, parts.service.baseUrl + address.path, message.text)
     const response = await settle(tools.answer(request, message.value, exchange), request)
     if (exchange.failure !== undefined) return sendFailure(ctx, message, exchange.failure)
     if (response) await sendResponse(ctx, response)
   }
+}
+
+/** Who sent a message, and to which address. */
+interface From {
+  readonly caller: BearerToken | undefined
+  readonly address: ToolAddress
 }
 
 /** The answer, or nothing when the caller hung up meanwhile: there is nobody to tell. */

@@ -1,6 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 
-import { isOpen, type Tool, type ToolCall, ToolProblem } from './tool.ts'
+import { type Tool, type ToolCall, ToolProblem } from './tool.ts'
+import { accessTo, isOpen } from './tool-access.ts'
 
 /** The largest answer of one call, as text; the same content goes out twice. */
 export const ANSWER_LENGTH_MAX = 1_000_000
@@ -15,7 +16,7 @@ export async function callTool(
   call: ToolCall,
 ): Promise<CallToolResult> {
   // The front door has asked already. Asked again here, no way around it opens a tool.
-  if (!isOpen(tool.access, call.caller)) throw new Error('a closed tool was reached')
+  if (!isOpen(accessTo(tool, values), call.caller)) throw new Error('a closed tool was reached')
   try {
     const answer = await tool.run(values, call)
     const text = JSON.stringify(answer)

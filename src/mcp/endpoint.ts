@@ -5,57 +5,63 @@ import type Router from 'koa-router'
 
 import { methodNotAllowed, tooManyRequests } from '../http/errors.ts'
 import { openCors } from '../http/open-cors.ts'
-import { paths } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
 import { makeRouter } from '../http/router.ts'
-import { type Protection, refuse, verdictOf } from '../resource-server/protect.ts'
-import type { Verdict, VerifyBearer } from '../resource-server/verdict.ts'
+import {
+  type AdviseOnScopes,
+  type Protection,
+  type Refused,
+  refuse,
+  verdictOf,
+} from '../resource-server/protect.ts'
+import type { BearerToken, Verdict, VerifyBearer } from '../resource-server/verdict.ts'
 import { makeAnswerMessage } from './answer-message.ts'
 import { type AdmissionPolicy, admitOnly, makeAdmission } from './host-and-origin.ts'
 import { type Message, readMessage } from './message.ts'
 import { makeRequestLimits, type RequestLimitPolicy } from './request-limits.ts'
-import {
-  describeService,
-  judgeCall,
-  once,
-  scopesOfTool,
-  type Tool,
-  type ToolParts,
-} from './tool.ts'
+import { describeService, once, type Tool, type ToolAddress, type ToolParts } from './tool.ts'
+import { type AskedScopes, accessTo, judgeAccess, scopesAsked, verdictOn } from './tool-access.ts'
+import { addressFor, toolAddresses } from './tool-address.ts'
+
+/** What the service says of its protected resources. */
+interface ResourceMetadata {
+  readonly metadataUrl: (resource: ToolAddress['resource']) => string
+  readonly scopesOf: (resource: ToolAddress['resource']) => readonly string[]
+}
 
 export interface ToolEndpointPorts extends Omit<ToolParts, 'service'> {
   readonly baseUrl: string
   readonly serviceName: string
   readonly policy: RequestLimitPolicy &
     Pick<AdmissionPolicy, 'allowedOrigins'> & { readonly bodyBytesMax: number }
-  readonly resourceMetadataUrl: string
+  readonly resources: ResourceMetadata
+  readonly adviseOnScopes: AdviseOnScopes
   readonly limitStore: Parameters<typeof makeRequestLimits>[1]
   readonly verifyBearer: VerifyBearer
 }
 
 /** The tool endpoint with all that it keeps, such as the counts of requests. */
 export function toolEndpoint(ports: ToolEndpointPorts): Router {
-  const { baseUrl, policy, limitStore, resourceMetadataUrl, verifyBearer } = ports
-  const address = baseUrl + paths.mcp
+  const { baseUrl, policy, limitStore } = ports
   const service = describeService(ports.serviceName, baseUrl)
   const parts = { ...ports, service, authGuide: once(ports.authGuide) }
   return toolRoutes({
+    ...ports,
     admit: admitOnly(makeAdmission({ baseUrl, allowedOrigins: policy.allowedOrigins })),
     limits: makeRequestLimits(policy, limitStore),
-    answerMessage: makeAnswerMessage(address, parts),
-    resourceMetadataUrl,
-    verifyBearer,
+    answerMessage: makeAnswerMessage(parts),
+    askedScopes: (audience) => ports.resources.scopesOf(addressFor(audience).resource),
     bodyBytesMax: policy.bodyBytesMax,
   })
 }
 
-interface Endpoint {
+interface Endpoint
+  extends Pick<ToolEndpointPorts, 'resources' | 'adviseOnScopes' | 'verifyBearer'> {
   /** Refuses a foreign host or origin. */
   readonly admit: Middleware
   readonly limits: ReturnType<typeof makeRequestLimits>
   readonly answerMessage: ReturnType<typeof makeAnswerMessage>
-  readonly resourceMetadataUrl: string
-  readonly verifyBearer: VerifyBearer
+  readonly askedScopes: AskedScopes
   readonly bodyBytesMax: number
 }
 
@@ -66,20 +72,50 @@ interface Endpoint {
  */
 function toolRoutes(endpoint: Endpoint): Router {
   const router = makeRouter()
-  router.all(paths.mcp, endpoint.admit, openCors(['POST']), async (ctx) => {
-    if (ctx.method === 'OPTIONS') return answerOptions(ctx)
-    const verdict = await judgeRequest(ctx, endpoint)
-    if (verdict.kind !== 'anonymous' && verdict.kind !== 'granted') {
-      return refuse(ctx, verdict, protection(endpoint, undefined))
-    }
-    if (ctx.method !== 'POST') {
-      ctx.set('Allow', METHODS)
-      throw methodNotAllowed('POST')
-    }
-    const message = await readMessage(ctx, endpoint.bodyBytesMax)
-    if (message) await answer(ctx, { message, verdict }, endpoint)
-  })
+  for (const address of toolAddresses) {
+    router.all(address.path, endpoint.admit, openCors(['POST']), async (ctx) => {
+      if (ctx.method === 'OPTIONS') return answerOptions(ctx)
+      const caller = await letIn(ctx, address, endpoint)
+      if (caller === 'refused') return
+      if (ctx.method !== 'POST') {
+        ctx.set('Allow', METHODS)
+        throw methodNotAllowed('POST')
+      }
+      const message = await readMessage(ctx, endpoint.bodyBytesMax)
+      if (message) await answer(ctx, { message, caller, address }, endpoint)
+    })
+  }
   return router
+}
+
+/** Who calls, if anybody; or refuses the request. */
+async function letIn(
+  ctx: Context,
+  address: ToolAddress,
+  endpoint: Endpoint,
+): Promise<BearerToken | undefined | 'refused'> {
+  const verdict = await judgeRequest(ctx, endpoint)
+  const refused = refusedAt(address, verdict, endpoint)
+  if (!refused) return verdict.kind === 'granted' ? verdict.token : undefined
+  const scopes = endpoint.resources.scopesOf(address.resource)
+  await refuse(ctx, refused, protection(endpoint, address, scopes))
+  return 'refused'
+}
+
+/**
+ * Why a caller is not let in at an address, if so. A token that opens none of its tools is told at once:
+ * a client that has connected with it would show the public tools and never ask again.
+ */
+function refusedAt(
+  { audience }: ToolAddress,
+  verdict: Verdict,
+  { askedScopes }: Endpoint,
+): Refused | undefined {
+  if (verdict.kind === 'anonymous' && !audience) return undefined
+  const judged = audience
+    ? judgeAccess({ kind: 'audience', audience }, verdict, askedScopes)
+    : verdict
+  return judged.kind === 'granted' ? undefined : judged
 }
 
 const METHODS = 'POST, OPTIONS'
@@ -109,35 +145,51 @@ async function judgeRequest(ctx: Context, { limits, verifyBearer }: Endpoint): P
   return verdict
 }
 
-interface Judged {
+interface Asked {
   readonly message: Message
-  readonly verdict: Extract<Verdict, { kind: 'anonymous' | 'granted' }>
+  readonly caller: BearerToken | undefined
+  readonly address: ToolAddress
 }
 
-async function answer(
-  ctx: Context,
-  { message, verdict }: Judged,
-  endpoint: Endpoint,
-): Promise<void> {
-  const tool = await toolOf(message.value)
-  if (tool) {
-    logFields(ctx).tool = tool.name
-    const judged = judgeCall(tool.access, verdict)
-    if (judged.kind !== 'granted' && tool.access.kind !== 'public') {
-      return refuse(ctx, judged, protection(endpoint, tool))
+async function answer(ctx: Context, asked: Asked, endpoint: Endpoint): Promise<void> {
+  const { message, caller, address } = asked
+  const called = await toolOf(message.value, address)
+  if (called) {
+    logFields(ctx).tool = called.tool.name
+    const access = accessTo(called.tool, called.values)
+    const verdict = judgeAccess(access, verdictOn(caller), endpoint.askedScopes)
+    if (verdict.kind !== 'granted' && access.kind !== 'public') {
+      const scopes = scopesAsked(access, endpoint.askedScopes)
+      return await refuse(ctx, verdict, protection(endpoint, address, scopes))
     }
   }
-  await endpoint.answerMessage(ctx, message, verdict.kind === 'granted' ? verdict.token : undefined)
+  await endpoint.answerMessage(ctx, message, { caller, address })
 }
 
 /** The catalogue is loaded with the first message and not at the start, as the SDK is. */
 const catalogue = once(async () => await import('./tool-catalogue.ts'))
 
-async function toolOf(message: unknown): Promise<Tool | undefined> {
-  const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown } }
-  return method === 'tools/call' ? (await catalogue()).findTool(params?.name) : undefined
+interface Called {
+  readonly tool: Tool
+  readonly values: unknown
 }
 
-function protection({ resourceMetadataUrl }: Endpoint, tool: Tool | undefined): Protection {
-  return { resourceMetadataUrl, scopes: tool ? scopesOfTool(tool.access) : [] }
+async function toolOf(message: unknown, address: ToolAddress): Promise<Called | undefined> {
+  const { method, params } = (message ?? {}) as { method?: unknown; params?: CallParams }
+  if (method !== 'tools/call') return undefined
+  const tool = (await catalogue()).findTool(params?.name, address)
+  return tool && { tool, values: params?.arguments }
+}
+
+interface CallParams {
+  readonly name?: unknown
+  readonly arguments?: unknown
+}
+
+function protection(
+  { resources, adviseOnScopes }: Endpoint,
+  { resource }: ToolAddress,
+  scopes: readonly string[],
+): Protection {
+  return { resourceMetadataUrl: resources.metadataUrl(resource), adviseOnScopes, scopes }
 }

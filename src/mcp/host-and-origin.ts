@@ -5,7 +5,7 @@ import { INVALID_REQUEST, sendFault } from './message.ts'
 
 export interface AdmissionPolicy {
   readonly baseUrl: string
-  /** Further origins of browser clients, or `*` for all. */
+  /** Further origins of browser clients at a loopback address, or `*` for all. */
   readonly allowedOrigins: readonly string[]
 }
 
@@ -14,10 +14,10 @@ export interface AdmissionPolicy {
  * its name to a loopback address sends its own name as Host and Origin (MCP, Streamable HTTP:
  * security warning), and is refused for either.
  *
- * The host of {base_url} and its origin are admitted, and what the configuration lists. A service on
- * a loopback address also admits every name of the machine itself at any port, for clients that run
- * beside it. `*` admits pages of every origin, as design 28 has it for the other endpoints: no
- * browser adds a credential by itself here, and the host is checked all the same.
+ * The host of {base_url} is admitted, and at a public address every origin: no browser adds a
+ * credential by itself here, and whoever is asked there cannot be rebound to. A service on a loopback
+ * address admits every name of the machine itself at any port, for clients that run beside it, and of
+ * other origins those that the configuration lists.
  */
 export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy) {
   const base = new URL(baseUrl)
@@ -29,10 +29,11 @@ export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy) {
       return url !== null && (url.host === base.host || (atHome && isLoopbackUrl(url.href)))
     },
     admitsOrigin(origin: string): boolean {
+      if (!atHome || listed.has('*')) return true
       const url = URL.parse(origin)
-      if (!url || url.origin !== origin) return listed.has('*')
-      if (origin === base.origin || listed.has('*') || listed.has(origin)) return true
-      return atHome && /^https?:$/.test(url.protocol) && isLoopbackUrl(origin)
+      if (!url || url.origin !== origin) return false
+      if (origin === base.origin || listed.has(origin)) return true
+      return /^https?:$/.test(url.protocol) && isLoopbackUrl(origin)
     },
   }
 }

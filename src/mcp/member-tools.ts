@@ -2,8 +2,7 @@ import { memberCaller } from '../member-api/member-api.ts'
 import { makeMemberSchema } from '../member-api/schema.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../scopes/catalogue.ts'
 import { makeDocumentTool } from './document-tool.ts'
-import { callerOf } from './public-tools.ts'
-import { once, type Tool, ToolProblem } from './tool.ts'
+import { callerOf, once, type Tool, ToolProblem } from './tool.ts'
 
 /**
  * The tools over the signed-in member's own data. Each runs one fixed document of the Member API in

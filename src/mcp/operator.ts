@@ -2,8 +2,7 @@ import { adminCaller } from '../admin-api/context.ts'
 import { makeAdminSchema } from '../admin-api/schema.ts'
 import { readScope, writeScope } from '../scopes/catalogue.ts'
 import { type DocumentDefinition, makeDocumentTool } from './document-tool.ts'
-import { callerOf } from './public-tools.ts'
-import { once, type Tool } from './tool.ts'
+import { callerOf, once, type Tool } from './tool.ts'
 
 /**
  * The tools over what operators read and change of the token's own site. Each runs one fixed document

@@ -4,7 +4,7 @@ import { classifyInboundRequest } from '@modelcontextprotocol/server'
 
 import { callTool } from './call-tool.ts'
 import { protocolVersions } from './protocol-versions.ts'
-import { identityOf, type Tool, type ToolCall, type ToolParts } from './tool.ts'
+import { identityOf, type Tool, type ToolAddress, type ToolCall, type ToolParts } from './tool.ts'
 import { findTool, listedTools } from './tool-catalogue.ts'
 
 /** A list of tools or a call of one, with nothing about it that needs the SDK to be understood. */
@@ -31,6 +31,7 @@ type Asked = {
 export function readPlainRequest(
   headers: IncomingHttpHeaders,
   body: unknown,
+  address: ToolAddress,
 ): PlainRequest | undefined {
   const said = {
     version: single(headers['mcp-protocol-version']),
@@ -38,7 +39,7 @@ export function readPlainRequest(
     name: single(headers['mcp-name']),
   }
   const era = eraOf(said, body)
-  const asked = era && readAsked(body)
+  const asked = era && readAsked(body, address)
   if (!asked || !Object.keys(asked.meta).every((key) => knownMeta[era].has(key))) return undefined
   const isNamed = era === 'legacy' || asked.method === 'tools/list' || asked.tool.name === said.name
   return isNamed ? { ...asked, era } : undefined
@@ -83,7 +84,7 @@ function single(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-function readAsked(body: unknown): Asked | undefined {
+function readAsked(body: unknown, address: ToolAddress): Asked | undefined {
   if (!isRecord(body) || !hasOnly(body, ['jsonrpc', 'id', 'method', 'params'])) return undefined
   const { id, method, params = {} } = body
   if (!isToken(id) || !isRecord(params)) return undefined
@@ -92,13 +93,13 @@ function readAsked(body: unknown): Asked | undefined {
     return undefined
   }
   if (method === 'tools/list') return hasOnly(rest, []) ? { id, meta, method } : undefined
-  const call = method === 'tools/call' ? readCall(rest) : undefined
+  const call = method === 'tools/call' ? readCall(rest, address) : undefined
   return call && { id, meta, ...call }
 }
 
-function readCall(params: Record<string, unknown>) {
+function readCall(params: Record<string, unknown>, address: ToolAddress) {
   const { name, arguments: values } = params
-  const tool = findTool(name)
+  const tool = findTool(name, address)
   if (!tool || !hasOnly(params, ['name', 'arguments'])) return undefined
   if (values !== undefined && !isRecord(values)) return undefined
   return { method: 'tools/call', tool, values } as const
@@ -117,7 +118,7 @@ function hasOnly(value: object, names: readonly string[]): boolean {
 }
 
 /** Who sent a message, and in which request. */
-export type Sender = Pick<ToolCall, 'caller' | 'requestId'>
+export type Sender = Omit<ToolCall, 'parts'>
 
 /**
  * Answers plain requests, as JSON text.
@@ -130,13 +131,13 @@ export function makePlainAnswers(parts: ToolParts) {
   // What is listed depends on the token, so that nobody may keep it for another request.
   const listEnd = `,"resultType":"complete","ttlMs":0,"cacheScope":"private"${modernEnd}`
   const callEnd = `,"resultType":"complete"${modernEnd}`
-  return async (request: PlainRequest, { caller, requestId }: Sender): Promise<string> => {
+  return async (request: PlainRequest, sender: Sender): Promise<string> => {
     const end = `,"jsonrpc":"2.0","id":${JSON.stringify(request.id)}}`
     if (request.method === 'tools/list') {
-      const tools = listedTools(caller).text
+      const tools = listedTools(sender.caller, sender.address).text
       return `{"result":{"tools":${tools}${request.era === 'modern' ? listEnd : ''}}${end}`
     }
-    const result = await callTool(request.tool, request.values, { caller, requestId, parts })
+    const result = await callTool(request.tool, request.values, { ...sender, parts })
     const open = JSON.stringify(result).slice(0, -1)
     return `{"result":${open}${request.era === 'modern' ? callEnd : ''}}${end}`
   }

@@ -1,8 +1,6 @@
 import { z } from 'zod'
 
 import { paths } from '../http/paths.ts'
-import type { BearerToken } from '../resource-server/verdict.ts'
-import { MEMBER_READ, OPENID, scopeNames } from '../scopes/catalogue.ts'
 import { LECTURES_SHOWN_MAX, type PublishedCourse } from '../sites/public-courses.ts'
 import { protocolVersions } from './protocol-versions.ts'
 import {
@@ -14,7 +12,7 @@ import {
   slugArgument,
   timestamp,
 } from './shapes.ts'
-import { defineTool, type Tool, type ToolCall, ToolProblem } from './tool.ts'
+import { defineTool, type Tool, ToolProblem } from './tool.ts'
 
 const everybody = { kind: 'public' } as const
 
@@ -125,63 +123,7 @@ export const publicTools: readonly Tool[] = [
       return { ...publicCourseOf(course), lectures: [...course.lectures] }
     },
   }),
-  /**
-   * Some clients start a sign-in only when a call is refused. Without a token they see public tools
-   * only, none of which is ever refused; this one is.
-   */
-  defineTool({
-    name: 'sign_in',
-    title: 'Sign in',
-    description:
-      'Starts the sign-in when the caller is anonymous: the call is answered with an authorization ' +
-      'challenge that the client follows. With a token it says who is signed in, at which site, and ' +
-      'what the token opens.',
-    access: { kind: 'token', asked: scopeNames('identity') },
-    input: z.strictObject({}),
-    output: z.strictObject({
-      clientId: z.string(),
-      scopes: z.array(z.string()).describe('What the token opens, in alphabetical order.'),
-      person: z.strictObject({
-        id: z.string().nullable(),
-        name: z.string().nullable().describe('Null unless the token has the scope for it.'),
-        email: z.string().nullable().describe('Null unless the token has the scope for it.'),
-      }),
-      site: z
-        .strictObject({ id: z.string(), roles: z.array(z.string()) })
-        .nullable()
-        .describe('The site of the token; null without one, or without the scope for it.'),
-    }),
-    run: async (_none, call) => whoIs(callerOf(call)),
-  }),
 ]
-
-/**
- * Who calls a tool that is not public.
- *
- * @throws Error when nobody does: the way to the tool has been left open
- */
-export function callerOf({ caller }: ToolCall): BearerToken {
-  if (!caller) throw new Error('a tool that needs a token was called without one')
-  return caller
-}
-
-/** Tells no more than UserInfo would for the same scopes (design 15). */
-function whoIs({ clientId, scopes, person, siteId, roles }: BearerToken) {
-  const has = (...anyOf: string[]) => anyOf.some((scope) => scopes.has(scope))
-  return {
-    clientId,
-    scopes: [...scopes].sort(),
-    person: {
-      id: has(OPENID, MEMBER_READ) ? person.id : null,
-      name: has('profile', MEMBER_READ) ? person.name : null,
-      email: has('email', MEMBER_READ) ? person.email : null,
-    },
-    site:
-      siteId !== undefined && has('profile', MEMBER_READ)
-        ? { id: siteId, roles: [...roles] }
-        : null,
-  }
-}
 
 function noSite(slug: string): string {
   return `There is no site with the slug ${slug}.`

@@ -15,7 +15,8 @@ import { identityOf, type ToolParts } from './tool.ts'
 import { findTool, listedTools } from './tool-catalogue.ts'
 
 /** One request on its way through the SDK: who sent it, and what went wrong inside. */
-export interface Exchange extends Sender {
+export interface Exchange {
+  readonly sender: Sender
   /** An error of a tool that is not for the caller's eyes; the route answers it. */
   failure?: unknown
 }
@@ -52,7 +53,8 @@ export function makeToolServer(parts: ToolParts) {
 
 function serverFor(exchange: Exchange | undefined, parts: ToolParts): Server {
   if (!exchange) throw new Error('a request came to the tools past the route')
-  const { caller, requestId } = exchange
+  const { sender } = exchange
+  const { caller, address } = sender
   const server = new Server(identityOf(parts), {
     instructions: instructionsOf(parts),
     supportedProtocolVersions: [...protocolVersions],
@@ -60,13 +62,13 @@ function serverFor(exchange: Exchange | undefined, parts: ToolParts): Server {
     // What is listed depends on the token, so that nobody may keep it for another request.
     cacheHints: { 'tools/list': { ttlMs: 0, cacheScope: 'private' } },
   })
-  server.setRequestHandler('tools/list', () => ({ tools: listedTools(caller).tools }))
+  server.setRequestHandler('tools/list', () => ({ tools: listedTools(caller, address).tools }))
   server.setRequestHandler('tools/call', async ({ params }) => {
-    const tool = findTool(params.name)
+    const tool = findTool(params.name, address)
     if (!tool) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'there is no tool of that name')
     }
-    const called = callTool(tool, params.arguments, { caller, requestId, parts })
+    const called = callTool(tool, params.arguments, { ...sender, parts })
     const result = await called.catch((error: unknown) => {
       // The front door tells why, and the SDK must not.
       exchange.failure = error

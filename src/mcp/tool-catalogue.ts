@@ -9,11 +9,15 @@ import { voiceTools } from './operator-posts.ts'
 import { productAndEventTools } from './operator-products.ts'
 import { siteTools } from './operator-site.ts'
 import { publicTools } from './public-tools.ts'
-import { describeTool, isOpen, once, scopesOfTool, type Tool } from './tool.ts'
+import { signInTool } from './sign-in-tool.ts'
+import { describeTool, once, type Tool, type ToolAddress } from './tool.ts'
+import { isOpen } from './tool-access.ts'
+import { isServedAt } from './tool-address.ts'
 
 /** Every tool of the service, in the order in which a list shows them. Nothing else lists them. */
 export const toolCatalogue: readonly Tool[] = [
   ...publicTools,
+  signInTool,
   ...memberTools,
   ...siteTools,
   ...teachingTools,
@@ -24,9 +28,10 @@ export const toolCatalogue: readonly Tool[] = [
 
 const byName = new Map(toolCatalogue.map((tool) => [tool.name, tool]))
 
-/** The tool of that name, or nothing. */
-export function findTool(name: unknown): Tool | undefined {
-  return typeof name === 'string' ? byName.get(name) : undefined
+/** The tool of that name, or nothing where the address has none. */
+export function findTool(name: unknown, address: ToolAddress): Tool | undefined {
+  const tool = typeof name === 'string' ? byName.get(name) : undefined
+  return tool && isServedAt(address, tool) ? tool : undefined
 }
 
 const describedByName = once(
@@ -39,18 +44,21 @@ interface ListedTools {
 }
 
 const listsByScopes = new LRUCache<string, ListedTools>({ max: 500 })
-const usedScopes = new Set(toolCatalogue.flatMap(({ access }) => scopesOfTool(access)))
+const usedScopes = new Set(
+  toolCatalogue.flatMap(({ access }) => (access.kind === 'scopes' ? access.needed : [])),
+)
 
 /**
- * The tools that a caller's token opens, in the order of the catalogue: "only the tools the caller's
+ * The tools of an address that a caller's token opens, in the order of the catalogue: "only the tools the caller's
  * granted scopes permit" (MCP 2026-07-28, tools). Kept by the scopes that matter to any tool, because
  * callers of one application all have the same.
  */
-export function listedTools(caller: BearerToken | undefined): ListedTools {
-  const key = keyOf(caller)
+export function listedTools(caller: BearerToken | undefined, address: ToolAddress): ListedTools {
+  const key = `${address.path} ${keyOf(caller)}`
   const kept = listsByScopes.get(key)
   if (kept) return kept
   const tools = toolCatalogue
+    .filter((tool) => isServedAt(address, tool))
     .filter(({ access }) => access.kind === 'token' || isOpen(access, caller))
     .flatMap(({ name }) => describedByName().get(name) ?? [])
   const listed = { tools, text: JSON.stringify(tools) }

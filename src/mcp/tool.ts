@@ -4,12 +4,24 @@ import { z } from 'zod'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { ExecuteAdmin } from '../admin-api/admin-api.ts'
 import type { ExecuteMember } from '../member-api/member-api.ts'
-import { type BearerToken, demandScopes, type Verdict } from '../resource-server/verdict.ts'
+import type { BearerToken } from '../resource-server/verdict.ts'
 import type { PublicCourses } from '../sites/public-courses.ts'
 import type { Cursors } from '../store/cursor.ts'
 
 /** A JSON Schema (2020-12), as a client reads it. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
+
+/** For whom an agent acts. */
+export type ToolAudience = 'member' | 'operator'
+
+/** An address of the tools; the table of them is `tool-address.ts`. */
+export interface ToolAddress {
+  readonly path: string
+  /** Whose tools are shown beside the public ones; without one, whoever the token is for. */
+  readonly audience?: ToolAudience
+  /** The name of its protected-resource metadata. */
+  readonly resource: 'mcp' | 'mcpMember' | 'mcpAdmin'
+}
 
 /** Who may call a tool. */
 export type ToolAccess =
@@ -18,6 +30,8 @@ export type ToolAccess =
   | { readonly kind: 'token'; readonly asked: readonly string[] }
   /** A token with every one of these scopes. */
   | { readonly kind: 'scopes'; readonly needed: readonly string[] }
+  /** A token with any scope of an audience. */
+  | { readonly kind: 'audience'; readonly audience: ToolAudience }
 
 /** One row of the catalogue. */
 export interface Tool {
@@ -25,6 +39,8 @@ export interface Tool {
   readonly title: string
   readonly description: string
   readonly access: ToolAccess
+  /** Who may call it with these arguments, where that depends on them. */
+  readonly accessFor?: (values: unknown) => ToolAccess
   /** What it does: a change that destroys takes something away or writes over what was there. */
   readonly effect: 'reads' | 'changes' | 'destroys'
   /** What it takes and answers. Made when somebody asks, because a start should not wait for it. */
@@ -43,7 +59,18 @@ export interface ToolCall {
   readonly caller: BearerToken | undefined
   /** The id of the request, which the audit trail keeps with a change. */
   readonly requestId: string
+  readonly address: ToolAddress
   readonly parts: ToolParts
+}
+
+/**
+ * Who calls a tool that is not public.
+ *
+ * @throws Error when nobody does: the way to the tool has been left open
+ */
+export function callerOf({ caller }: ToolCall): BearerToken {
+  if (!caller) throw new Error('a tool that needs a token was called without one')
+  return caller
 }
 
 /** What the composition root gives to the tools. */
@@ -76,7 +103,7 @@ export class ToolProblem extends Error {}
 
 /** What a tool is made of; its schemas are derived, so that what is checked is what is told. */
 export interface ToolDefinition<Input extends z.ZodType, Output extends z.ZodType>
-  extends Pick<Tool, 'name' | 'title' | 'description' | 'access'> {
+  extends Pick<Tool, 'name' | 'title' | 'description' | 'access' | 'accessFor'> {
   readonly input: Input
   readonly output: Output
   readonly run: (values: z.output<Input>, call: ToolCall) => Promise<z.input<Output>>
@@ -139,29 +166,6 @@ export function describeTool({ name, title, description, effect, schemas }: Tool
       openWorldHint: false,
     },
   }
-}
-
-/** The scopes that a caller is told to ask for. */
-export function scopesOfTool(access: ToolAccess): readonly string[] {
-  switch (access.kind) {
-    case 'public':
-      return []
-    case 'token':
-      return access.asked
-    case 'scopes':
-      return access.needed
-  }
-}
-
-/** Whether a caller may use a tool; a scope includes no other, as the catalogue reads. */
-export function isOpen(access: ToolAccess, caller: BearerToken | undefined): boolean {
-  const verdict: Verdict = caller ? { kind: 'granted', token: caller } : { kind: 'anonymous' }
-  return access.kind === 'public' || judgeCall(access, verdict).kind === 'granted'
-}
-
-/** The verdict on a call of a tool, of the verdict on the caller's token. */
-export function judgeCall(access: ToolAccess, verdict: Verdict): Verdict {
-  return access.kind === 'scopes' ? demandScopes(verdict, access.needed) : verdict
 }
 
 /** Makes a value when it is asked for the first time. */

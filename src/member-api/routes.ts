@@ -5,6 +5,7 @@ import type Router from 'koa-router'
 import { memberApiPage } from '../../views/member-api.ts'
 import { graphqlEndpoint } from '../graphql/endpoint.ts'
 import { paths } from '../http/paths.ts'
+import type { AdviseOnScopes } from '../resource-server/protect.ts'
 import {
   demandScopes,
   TOKEN_REFUSED,
@@ -20,6 +21,7 @@ export interface MemberRoutesDependencies {
   readonly verifyBearer: VerifyBearer
   /** The protected-resource metadata to which challenges point (RFC 9728 §5.1; design 5). */
   readonly resourceMetadataUrl: string
+  readonly adviseOnScopes: AdviseOnScopes
   readonly baseUrl: string
   /** How long the published schema may be kept. */
   readonly schemaCacheSeconds: number
@@ -30,7 +32,7 @@ export interface MemberRoutesDependencies {
  * operation a request. A browser that is pointed at the address gets a page that explains it.
  */
 export function memberRoutes(dependencies: MemberRoutesDependencies): Router {
-  const { resourceMetadataUrl, baseUrl } = dependencies
+  const { resourceMetadataUrl, adviseOnScopes, baseUrl } = dependencies
   return graphqlEndpoint({
     ...dependencies,
     api: async () => dependencies.api,
@@ -38,7 +40,7 @@ export function memberRoutes(dependencies: MemberRoutesDependencies): Router {
     schemaAddress: paths.memberSchema,
     schemaText,
     page: explanation(baseUrl),
-    protection: { resourceMetadataUrl, scopes: [MEMBER_READ] },
+    protection: { resourceMetadataUrl, adviseOnScopes, scopes: [MEMBER_READ] },
     admit: mustBeMember,
     callerOf(token) {
       const caller = memberCaller(token)

@@ -2,6 +2,7 @@ import type Router from 'koa-router'
 
 import type { ApiLimits } from '../graphql/api.ts'
 import { makeMemberData } from '../member/member-data.ts'
+import type { AdviseOnScopes } from '../resource-server/protect.ts'
 import type { VerifyBearer } from '../resource-server/verdict.ts'
 import type { Cursors } from '../store/cursor.ts'
 import type { Database } from '../store/database.ts'
@@ -18,6 +19,7 @@ export interface MemberPorts {
   readonly baseUrl: string
   /** The protected-resource metadata to which challenges point (RFC 9728 §5.1; design 5). */
   readonly resourceMetadataUrl: string
+  readonly adviseOnScopes: AdviseOnScopes
   /** How long the published schema may be kept. */
   readonly schemaCacheSeconds: number
   readonly now: () => number

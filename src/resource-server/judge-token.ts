@@ -21,8 +21,9 @@ export interface GoodToken extends LookedUp {
 export interface WorthlessToken extends LookedUp {
   readonly kind: 'worthless'
   readonly reason: string
-  /** Whose token it is, when it is known at all. */
+  /** Whose token it is, and what it opened, when it is known at all. */
   readonly clientId?: string | undefined
+  readonly former?: ReadonlySet<string>
 }
 
 interface LookedUp {
@@ -77,10 +78,11 @@ export function makeJudgeToken(dependencies: JudgeDependencies): JudgeToken {
       return worthless('the token is unknown: never issued, or gone with its grant or long ago')
     const { tokenKind, record, facts } = found
     const nowMs = now()
-    const known = { clientId: record.clientId, callerVersion: facts?.callerVersion }
+    const scopes = new Set(record.scope?.split(' '))
+    const { clientId } = record
+    const known = { clientId, former: scopes, callerVersion: facts?.callerVersion }
     const problem = problemOf(found, { audience, unbound, nowMs })
     if (problem !== undefined) return worthless(problem, known)
-    const scopes = new Set(record.scope?.split(' '))
     const access = judgeToken(facts, record, { scopes, nowMs })
     return access.kind === 'lost'
       ? worthless(access.reason, known)
@@ -146,7 +148,7 @@ function problemOf(
 
 function worthless(
   reason: string,
-  known: Pick<WorthlessToken, 'clientId' | 'callerVersion'> = {},
+  known: Pick<WorthlessToken, 'clientId' | 'former' | 'callerVersion'> = {},
 ): WorthlessToken {
   return { kind: 'worthless', reason, ...known }
 }

@@ -10,6 +10,25 @@ export interface Protection {
   readonly resourceMetadataUrl: string
   /** What a caller without a good token should ask for. */
   readonly scopes: readonly string[]
+  /** Which scopes a client can get at all, and what to do where it cannot. */
+  readonly adviseOnScopes: AdviseOnScopes
+}
+
+/** Advises a client that is known by a token of its own; asks the store. */
+export type AdviseOnScopes = (clientId: string, wanted: Wanted) => Promise<Advice>
+
+interface Wanted {
+  readonly needed: readonly string[]
+  readonly held: ReadonlySet<string>
+  /** Whether one of those needed is enough. */
+  readonly oneIsEnough: boolean
+}
+
+interface Advice {
+  /** What to ask for; nothing where it would be refused. */
+  readonly scopes: readonly string[]
+  /** What the person does then. */
+  readonly remedy?: string
 }
 
 /** A verdict that the request cannot go on with, at a surface without an anonymous mode. */
@@ -35,14 +54,23 @@ export async function verdictOf(ctx: Context, verifyBearer: VerifyBearer): Promi
  * Answers a request that cannot go on: 401 or 403 with a challenge, or 503 without one, which a
  * client must not take for a verdict on its token (specification, Errors 4 to 7). A surface with an
  * anonymous mode passes `anonymous` here only for what needs a token.
+ *
+ * A challenge names scopes that this client can get, and where it can get none it says what to do
+ * (design 23).
+ *
+ * @throws storageUnavailable when nobody can tell which client it is
  */
-export function refuse(ctx: Context, verdict: Refused, protection: Protection): void {
+export async function refuse(
+  ctx: Context,
+  verdict: Refused,
+  protection: Protection,
+): Promise<void> {
   ctx.set('Cache-Control', 'no-store')
   if (verdict.kind === 'unavailable') {
     askForAnotherTry(ctx, verdict.cause)
     return
   }
-  const challenge = challengeFor(verdict, protection)
+  const challenge = await challengeFor(verdict, protection)
   Object.assign(logFields(ctx), {
     error: challenge.error,
     detail: verdict.kind === 'invalid' ? verdict.reason : challenge.description,
@@ -54,17 +82,41 @@ export function refuse(ctx: Context, verdict: Refused, protection: Protection): 
   ctx.body = { error: challenge.error, error_description: challenge.description }
 }
 
-function challengeFor(
+type Demand = Challenge & Required<Pick<Challenge, 'error' | 'description'>>
+
+async function challengeFor(
   verdict: Exclude<Refused, { kind: 'unavailable' }>,
   protection: Protection,
-): Challenge & Required<Pick<Challenge, 'error' | 'description'>> {
-  if (verdict.kind === 'insufficient') {
-    const { needed } = verdict
-    const description = `this needs the scope ${needed.join(' ')}`
-    return { ...protection, error: 'insufficient_scope', description, scopes: needed }
-  }
-  const description = verdict.kind === 'anonymous' ? TOKEN_REQUIRED : verdict.description
-  return { ...protection, error: 'invalid_token', description }
+): Promise<Demand> {
+  const { resourceMetadataUrl, scopes } = protection
+  if (verdict.kind === 'insufficient') return await demandMore(verdict, protection)
+  const advice = verdict.kind === 'invalid' ? await adviceAfter(verdict, protection) : { scopes }
+  const said = verdict.kind === 'invalid' ? verdict.description : TOKEN_REQUIRED
+  const description = sentence(said, advice)
+  return { resourceMetadataUrl, scopes: advice.scopes, error: 'invalid_token', description }
+}
+
+async function demandMore(
+  { token, needed, oneIsEnough }: Extract<Verdict, { kind: 'insufficient' }>,
+  { resourceMetadataUrl, adviseOnScopes }: Protection,
+): Promise<Demand> {
+  const advice = await adviseOnScopes(token.clientId, { needed, held: token.scopes, oneIsEnough })
+  const which = oneIsEnough && needed.length > 1 ? 'one of the scopes' : 'the scope'
+  const description = sentence(`this needs ${which} ${needed.join(' ')}`, advice)
+  return { resourceMetadataUrl, scopes: advice.scopes, error: 'insufficient_scope', description }
+}
+
+/** A token that was good once is replaced by one that opens the same. */
+async function adviceAfter(
+  { clientId, former = new Set() }: Extract<Verdict, { kind: 'invalid' }>,
+  { scopes, adviseOnScopes }: Pick<Protection, 'scopes' | 'adviseOnScopes'>,
+): Promise<Advice> {
+  if (clientId === undefined || scopes.length === 0) return { scopes }
+  return await adviseOnScopes(clientId, { needed: scopes, held: former, oneIsEnough: true })
+}
+
+function sentence(description: string, { remedy }: Advice): string {
+  return remedy === undefined ? description : `${description}; ${remedy}`
 }
 
 function askForAnotherTry(ctx: Context, cause: unknown): void {

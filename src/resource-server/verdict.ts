@@ -28,14 +28,17 @@ export type Verdict =
       /** For the log; the caller is told one sentence whatever it was. */
       readonly reason: string
       readonly description: string
-      /** Whose token it is, when it is known at all. */
+      /** Whose token it is, and what it opened, when it is known at all. */
       readonly clientId?: string
+      readonly former?: ReadonlySet<string>
     }
   | {
       readonly kind: 'insufficient'
       readonly token: BearerToken
       /** Every scope of the operation, not only those that are missing (RFC 6750 §3.1). */
       readonly needed: readonly string[]
+      /** Whether one of them is enough. */
+      readonly oneIsEnough: boolean
     }
   /** No verdict can be reached, which says nothing about the token (specification, Errors 7). */
   | { readonly kind: 'unavailable'; readonly cause: unknown }
@@ -86,7 +89,7 @@ export function makeVerifyBearer({ judgeToken, countUse }: VerdictDependencies):
     if (value === undefined) return invalid('the Authorization header is no Bearer token')
     try {
       const judged = await judgeToken(value, expected)
-      if (judged.kind === 'worthless') return { ...invalid(judged.reason), ...clientOf(judged) }
+      if (judged.kind === 'worthless') return { ...invalid(judged.reason), ...knownOf(judged) }
       countUse(judged.access.grant.id)
       return { kind: 'granted', token: bearerToken(judged) }
     } catch (cause) {
@@ -95,8 +98,8 @@ export function makeVerifyBearer({ judgeToken, countUse }: VerdictDependencies):
   }
 }
 
-function clientOf({ clientId }: WorthlessToken) {
-  return clientId === undefined ? {} : { clientId }
+function knownOf({ clientId, former }: WorthlessToken) {
+  return { ...(clientId !== undefined && { clientId }), ...(former && { former }) }
 }
 
 function bearerToken({ record, scopes, access }: GoodToken): BearerToken {
@@ -114,5 +117,21 @@ export function demandScopes(verdict: Verdict, needed: readonly string[]): Verdi
   if (verdict.kind !== 'granted') return verdict
   const { token } = verdict
   if (needed.every((scope) => token.scopes.has(scope))) return verdict
-  return { kind: 'insufficient', token, needed }
+  return { kind: 'insufficient', token, needed, oneIsEnough: false }
+}
+
+/**
+ * Turns a granted verdict into an insufficient one when the token has none of the scopes.
+ *
+ * @param needed those that the caller is told of
+ */
+export function demandOneScope(
+  verdict: Verdict,
+  sufficient: readonly string[],
+  needed: readonly string[],
+): Verdict {
+  if (verdict.kind !== 'granted') return verdict
+  const { token } = verdict
+  if (sufficient.some((scope) => token.scopes.has(scope))) return verdict
+  return { kind: 'insufficient', token, needed, oneIsEnough: true }
 }

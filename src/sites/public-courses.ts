@@ -31,6 +31,9 @@ export function makePublicCourses({ kysely }: Database) {
   const site = compiled(kysely, (value: Valued<{ slug: string }>) =>
     kysely.selectFrom('site').select(['id', 'slug', 'name']).where('slug', '=', value('slug')),
   )
+  const siteById = compiled(kysely, (value: Valued<{ id: string }>) =>
+    kysely.selectFrom('site').select(['id', 'slug', 'name']).where('id', '=', value('id')),
+  )
   const count = compiled(kysely, (value: Valued<Published>) =>
     publishedCourses(kysely, value).clearSelect().select(sql<number>`count(*)`.as('total')),
   )
@@ -41,6 +44,8 @@ export function makePublicCourses({ kysely }: Database) {
   return {
     /** The site of that slug as its visitors know it, or nothing. */
     findSite: async (slug: string) => (await site({ slug })).rows[0],
+
+    findSiteById: async (id: string) => (await siteById({ id })).rows[0],
 
     /** The published courses of a site, by slug. Two queries at the same time. */
     async list(published: Published, request: PageRequest): Promise<CountedPage<PublishedCourse>> {

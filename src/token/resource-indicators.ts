@@ -5,7 +5,7 @@ import { needsOperator, needsResource } from '../scopes/policy.ts'
 
 /**
  * Resource indicators (RFC 8707). Every accepted spelling denotes one audience, {base_url}: the
- * origin with or without a slash, and the two protected resources on it, which clients name because
+ * origin with or without a slash, and the protected resources on it, which clients name because
  * their metadata documents do (design 3 and 5). Scheme and host may be in any case and the default
  * port may be named (RFC 3986 §6.2.2.1 and §6.2.3); every other character is compared, because a URL
  * parser would also take `http:host`, tabs, or a host in hexadecimal for the same address.

@@ -7,7 +7,12 @@ import { foreignSpelling, methodNotAllowed, nothingMapped } from '../http/errors
 import { openCors } from '../http/open-cors.ts'
 import { addressOf, paths } from '../http/paths.ts'
 import { logFields, nameRoute } from '../http/request-log.ts'
-import { type Protection, refuse, verdictOf } from '../resource-server/protect.ts'
+import {
+  type AdviseOnScopes,
+  type Protection,
+  refuse,
+  verdictOf,
+} from '../resource-server/protect.ts'
 import { type BearerToken, demandScopes, type VerifyBearer } from '../resource-server/verdict.ts'
 import { forward } from './forward.ts'
 import type { SignForwarded } from './forwarded-token.ts'
@@ -46,6 +51,7 @@ export interface UpstreamDependencies {
   readonly sign: SignForwarded
   readonly verifyBearer: VerifyBearer
   readonly resourceMetadataUrl: string
+  readonly adviseOnScopes: AdviseOnScopes
   readonly baseUrl: string
 }
 
@@ -82,7 +88,8 @@ async function answer(ctx: Context, dependencies: UpstreamDependencies): Promise
   logFields(ctx).upstream = upstream.path
   const needed = scopeFor(ctx, upstream)
   const verdict = demandScopes(await verdictOf(ctx, dependencies.verifyBearer), [needed])
-  if (verdict.kind !== 'granted') return refuse(ctx, verdict, protectionOf(dependencies, needed))
+  if (verdict.kind !== 'granted')
+    return await refuse(ctx, verdict, protectionOf(dependencies, needed))
   const { address, answerWithinSeconds, bodyBytesMax } = upstream
   await forward(ctx, {
     address: address + rest.slice(upstream.path.length),
@@ -106,8 +113,11 @@ function scopeFor(ctx: Context, { readScope, writeScope }: Upstream): string {
   throw methodNotAllowed(allowed)
 }
 
-function protectionOf({ resourceMetadataUrl }: UpstreamDependencies, scope: string): Protection {
-  return { resourceMetadataUrl, scopes: [scope] }
+function protectionOf(
+  { resourceMetadataUrl, adviseOnScopes }: UpstreamDependencies,
+  scope: string,
+): Protection {
+  return { resourceMetadataUrl, adviseOnScopes, scopes: [scope] }
 }
 
 async function signedToken(

@@ -14,6 +14,8 @@ export interface Sending {
   readonly token?: string | undefined
   readonly era?: Era
   readonly headers?: Readonly<Record<string, string>>
+  /** One of the three addresses of the tools. */
+  readonly path?: string
 }
 
 /** Sends bytes to the tool endpoint, whatever they are. */
@@ -22,7 +24,15 @@ export async function postRaw(
   body: string | Uint8Array<ArrayBuffer>,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Answer> {
-  const response = await fetch(url + paths.mcp, {
+  return await postTo(url + paths.mcp, body, headers)
+}
+
+async function postTo(
+  address: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Readonly<Record<string, string>>,
+): Promise<Answer> {
+  const response = await fetch(address, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body,
@@ -34,15 +44,16 @@ export async function postRaw(
 export async function send(
   url: string,
   method: string,
-  { params = {}, token, era = '2025-11-25', headers = {} }: Sending = {},
+  { params = {}, token, era = '2025-11-25', headers = {}, path = paths.mcp }: Sending = {},
 ): Promise<Answer> {
   const { message, headers: own } = messageOf(method, era, params)
-  return await postRaw(url, JSON.stringify(message), {
+  const sent = {
     accept: 'application/json, text/event-stream',
     ...own,
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
     ...headers,
-  })
+  }
+  return await postTo(url + path, JSON.stringify(message), sent)
 }
 
 /** A JSON-RPC request and the headers that go with it in its generation. */
@@ -108,8 +119,12 @@ export async function problemOf(url: string, name: string, calling: Calling = {}
 }
 
 /** The names of the tools that a token opens. */
-export async function toolNames(url: string, token?: string, era?: Era): Promise<string[]> {
-  const { body } = await send(url, 'tools/list', { token, ...(era && { era }) })
+export async function toolNames(
+  url: string,
+  token?: string,
+  sending: Pick<Sending, 'era' | 'path'> = {},
+): Promise<string[]> {
+  const { body } = await send(url, 'tools/list', { token, ...sending })
   return body.result.tools.map(({ name }: { name: string }) => name)
 }
 

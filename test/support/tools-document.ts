@@ -59,6 +59,8 @@ function accessWords(access: ToolAccess): string {
       return 'any token'
     case 'scopes':
       return access.needed.map((scope) => `\`${scope}\``).join(', ')
+    case 'audience':
+      return `any scope of a ${access.audience}`
   }
 }
 
