@@ -161,7 +161,7 @@ forEachDatabase('files of a site', (start) => {
     const reader = await startOperator(running, { scopes: [readScope('courses')] })
     const refused = await sendFile({ ...reader, name: 'shots.pdf', bytes: pdf })
     expect(refusalOf(refused)).to.equal('403 insufficient_scope')
-    expect(refused.headers.get('www-authenticate')).to.include('scope="storage:write"')
+    expect(refused.headers.get('www-authenticate')).to.include('courses:read storage:write"')
     expect(refusalOf(await send({ token: undefined }))).to.equal('401 invalid_token')
     const got = await answerOf(await fetch(running.url + paths.adminFiles))
     expect([got.status, got.headers.get('allow')]).to.deep.equal([405, 'POST'])

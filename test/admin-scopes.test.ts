@@ -198,7 +198,7 @@ describe('the Admin API over HTTP', () => {
     )
     expect([status, body.error]).to.deep.equal([403, 'insufficient_scope'])
     expect(headers.get('www-authenticate')).to.include(
-      'scope="courses:read curriculum:read school:read"',
+      'scope="openid courses:read curriculum:read school:read"',
     )
   })
 

@@ -96,7 +96,7 @@ describe('protected-resource metadata (RFC 9728)', () => {
     expect(protectedResourceMetadata(facts, 'graphql')).to.deep.equal({
       resource: `${base}/member/graphql`,
       resource_name: 'Campus Member API',
-      scopes_supported: ['openid', 'profile', 'email', 'account:read', 'account:write'],
+      scopes_supported: ['account:read', 'account:write'],
       ...rest,
     })
   })

@@ -6,7 +6,7 @@ import formats from 'ajv-formats'
 import { expect } from 'chai'
 
 import type { Tool, ToolAccess } from '../src/mcp/tool.ts'
-import { scopesAsked } from '../src/mcp/tool-access.ts'
+import { scopesNeeded } from '../src/mcp/tool-access.ts'
 import { toolAddresses } from '../src/mcp/tool-address.ts'
 import { findTool, toolCatalogue } from '../src/mcp/tool-catalogue.ts'
 import { MEMBER_READ, MEMBER_WRITE, readScope, scopeNames } from '../src/scopes/catalogue.ts'
@@ -147,7 +147,7 @@ const [everywhere] = toolAddresses
 
 /** What a tool needs, whoever calls. */
 function scopesOf(access: ToolAccess): readonly string[] {
-  return scopesAsked(access, () => [])
+  return scopesNeeded(access, () => [])
 }
 
 const ajv = new Ajv2020({ strict: true, allErrors: true })

@@ -153,7 +153,7 @@ describe('the notification inbox of the Member API', () => {
         error_description: `this needs the scope ${MEMBER_WRITE}`,
       })
       expect(answer.headers.get('www-authenticate')).to.include(
-        `error="insufficient_scope", error_description="this needs the scope ${MEMBER_WRITE}", scope="${MEMBER_WRITE}"`,
+        `error="insufficient_scope", error_description="this needs the scope ${MEMBER_WRITE}", scope="openid ${MEMBER_READ} ${MEMBER_WRITE}"`,
       )
       expect(await inboxes()).to.equal(before)
     })
@@ -177,7 +177,9 @@ describe('the notification inbox of the Member API', () => {
     const writer = await memberToken(running.url, `openid ${MEMBER_WRITE}`)
     const refused = await ask({ query: '{ viewer { id } }' }, writer)
     expect(refused.status).to.equal(403)
-    expect(refused.headers.get('www-authenticate')).to.include(`scope="${MEMBER_READ}"`)
+    expect(refused.headers.get('www-authenticate')).to.include(
+      `scope="openid ${MEMBER_READ} ${MEMBER_WRITE}"`,
+    )
     const changed = await ask({ query: markRead, variables: { id: 'not_sam_14' } }, writer)
     expect(changed.body.errors).to.equal(undefined)
   })

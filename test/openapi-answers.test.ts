@@ -23,6 +23,7 @@ import {
 import { pdf, type Sending, sendFile } from './support/files.ts'
 import { notes, sam, startService } from './support/gatehouse.ts'
 import { messageOf, operatorToken } from './support/mcp.ts'
+import { memberToken } from './support/member-api.ts'
 import { documentCoverage, responseValidator } from './support/openapi.ts'
 import { sharedService } from './support/shared-service.ts'
 import { mapping, startWithPlatform } from './support/upstream.ts'
@@ -30,6 +31,13 @@ import { type Answer, answerOf, encode, type Fields, postForm } from './support/
 
 /** An answer of the service, and which operation of the document gave it. */
 type Observed = readonly [path: string, method: 'GET' | 'POST', answer: Answer]
+
+/** The addresses of the tools, and a token where one is demanded. */
+const tools = [
+  [paths.mcp, async () => ''],
+  [paths.mcpMember, async (url: string) => await memberToken(url)],
+  [paths.mcpAdmin, async (url: string) => await operatorToken(url, readScope('school'))],
+] as const
 
 /** What of the document a real answer of these tests has shown. */
 const shown = documentCoverage()
@@ -475,79 +483,79 @@ describe('openapi.json, against real answers', () => {
     })
   })
 
-  describe('POST /mcp', () => {
-    const called = async (url: string, { token, headers }: Caller, body: unknown) =>
-      [
-        paths.mcp,
-        'POST',
-        await postAny(url + paths.mcp, { token, headers: { ...asTool, ...headers }, body }),
-      ] as const
-    const message = (method: string, params = {}) => ({ jsonrpc: '2.0', id: 1, method, params })
-    const list = message('tools/list')
+  for (const [path, own] of tools) {
+    describe(`POST ${path}`, () => {
+      const called = async (url: string, { token, headers }: Caller, body: unknown) => {
+        const sent = { token: token ?? (await own(url)), headers: { ...asTool, ...headers }, body }
+        return [path, 'POST', await postAny(url + path, sent)] as const
+      }
+      const message = (method: string, params = {}) => ({ jsonrpc: '2.0', id: 1, method, params })
+      const list = message('tools/list')
 
-    describes('a list', 200, (url) => called(url, {}, list))
-    describes('a list for the next generation', 200, (url) => {
-      const { message: modern, headers } = messageOf('tools/list', '2026-07-28', {})
-      return called(url, { headers }, modern)
-    })
-    describes('a list for a client that would take a stream', 200, (url) =>
-      called(url, { headers: { accept: 'text/event-stream' } }, list),
-    )
-    describes('a subscription', 200, async (url) => {
-      const asked = { notifications: { toolsListChanged: true } }
-      const { message: modern, headers } = messageOf('subscriptions/listen', '2026-07-28', asked)
-      const response = await fetch(url + paths.mcp, {
-        method: 'POST',
-        body: JSON.stringify(modern),
-        headers: { ...headers, ...asTool },
+      describes('a list', 200, (url) => called(url, {}, list))
+      describes('a list for the next generation', 200, (url) => {
+        const { message: modern, headers } = messageOf('tools/list', '2026-07-28', {})
+        return called(url, { headers }, modern)
       })
-      // The stream stays open; its first event is enough.
-      const reader = response.body?.getReader()
-      const read = await reader?.read()
-      await reader?.cancel()
-      const text = new TextDecoder().decode(read?.value)
-      const { status, headers: answered } = response
-      return [paths.mcp, 'POST', { status, headers: answered, text, body: text }]
-    })
-    describes('an unknown tool', 200, (url) =>
-      called(url, {}, message('tools/call', { name: 'nothing', arguments: {} })),
-    )
-    describes('a version that nobody speaks', 400, (url) => {
-      const { message: modern, headers } = messageOf('tools/list', '2026-07-28', {})
-      const other = { ...headers, 'mcp-protocol-version': '2030-01-01' }
-      return called(url, { headers: other }, modern)
-    })
-    describes('a notification', 202, (url) =>
-      called(url, {}, { jsonrpc: '2.0', method: 'notifications/initialized' }),
-    )
-    describes('a batch', 400, (url) => called(url, {}, [list]))
-    describes('a malformed header', 401, (url) =>
-      called(url, { headers: { authorization: 'Bearer a b' } }, list),
-    )
-    describes('nonsense for a token', 401, (url) => called(url, { token: 'nonsense' }, list))
-    describes('a tool of members without a token', 401, (url) =>
-      called(url, {}, message('tools/call', { name: 'get_viewer', arguments: {} })),
-    )
-    describes('a tool without its scope', 403, async (url) => {
-      const { access_token } = await obtain(url, { authorization: { scope: 'openid' } })
-      return called(
-        url,
-        { token: access_token },
-        message('tools/call', { name: 'get_viewer', arguments: {} }),
+      describes('a list for a client that would take a stream', 200, (url) =>
+        called(url, { headers: { accept: 'text/event-stream' } }, list),
+      )
+      describes('a subscription', 200, async (url) => {
+        const asked = { notifications: { toolsListChanged: true } }
+        const { message: modern, headers } = messageOf('subscriptions/listen', '2026-07-28', asked)
+        const response = await fetch(url + path, {
+          method: 'POST',
+          body: JSON.stringify(modern),
+          headers: { ...headers, ...asTool, ...authorizationOf(await own(url)) },
+        })
+        // The stream stays open; its first event is enough.
+        const reader = response.body?.getReader()
+        const read = await reader?.read()
+        await reader?.cancel()
+        const text = new TextDecoder().decode(read?.value)
+        const { status, headers: answered } = response
+        return [path, 'POST', { status, headers: answered, text, body: text }]
+      })
+      describes('an unknown tool', 200, (url) =>
+        called(url, {}, message('tools/call', { name: 'nothing', arguments: {} })),
+      )
+      describes('a version that nobody speaks', 400, (url) => {
+        const { message: modern, headers } = messageOf('tools/list', '2026-07-28', {})
+        const other = { ...headers, 'mcp-protocol-version': '2030-01-01' }
+        return called(url, { headers: other }, modern)
+      })
+      describes('a notification', 202, (url) =>
+        called(url, {}, { jsonrpc: '2.0', method: 'notifications/initialized' }),
+      )
+      describes('a batch', 400, (url) => called(url, {}, [list]))
+      describes('a malformed header', 401, (url) =>
+        called(url, { headers: { authorization: 'Bearer a b' } }, list),
+      )
+      describes('nonsense for a token', 401, (url) => called(url, { token: 'nonsense' }, list))
+      describes('a tool of members without a token', 401, (url) =>
+        called(url, { token: '' }, message('tools/call', { name: 'get_viewer', arguments: {} })),
+      )
+      describes('a tool without its scope', 403, async (url) => {
+        const { access_token } = await obtain(url, { authorization: { scope: 'openid' } })
+        return called(
+          url,
+          { token: access_token },
+          message('tools/call', { name: 'get_viewer', arguments: {} }),
+        )
+      })
+      describes('from a foreign page', 403, (url) =>
+        called(url, { headers: { origin: 'https://elsewhere.example' } }, list),
+      )
+      describes('an unknown method of the next generation', 404, (url) => {
+        const { message: modern, headers } = messageOf('nothing/like-it', '2026-07-28', {})
+        return called(url, { headers }, modern)
+      })
+      describes('too much', 413, (url) => called(url, {}, { ...list, x: 'x'.repeat(300_000) }))
+      describes('a form', 415, (url) =>
+        called(url, { headers: { 'content-type': 'application/x-www-form-urlencoded' } }, list),
       )
     })
-    describes('from a foreign page', 403, (url) =>
-      called(url, { headers: { origin: 'https://elsewhere.example' } }, list),
-    )
-    describes('an unknown method of the next generation', 404, (url) => {
-      const { message: modern, headers } = messageOf('nothing/like-it', '2026-07-28', {})
-      return called(url, { headers }, modern)
-    })
-    describes('too much', 413, (url) => called(url, {}, { ...list, x: 'x'.repeat(300_000) }))
-    describes('a form', 415, (url) =>
-      called(url, { headers: { 'content-type': 'application/x-www-form-urlencoded' } }, list),
-    )
-  })
+  }
 
   describe('GET and POST /oauth/logout', () => {
     describes('a question', 200, async (url) => {
@@ -603,6 +611,8 @@ const unshown: Readonly<Record<string, string>> = {
   'POST /admin/graphql 500 application/json':
     'a mistake in the code, none of which is known; a resolver that fails is an error in 200',
   'POST /mcp 500 application/json': 'a mistake in the code',
+  'POST /mcp/admin 500 application/json': 'a mistake in the code',
+  'POST /mcp/member 500 application/json': 'a mistake in the code',
   'POST /member/graphql 500 application/json': 'as at /admin/graphql',
   'components schemas AuthorizationServer properties agent_auth': 'described as never there',
 }
@@ -691,6 +701,26 @@ describe('openapi.json, against a service in need', () => {
           body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
         }),
     ],
+    [
+      paths.mcpMember,
+      'POST',
+      (url) =>
+        postAny(url + paths.mcpMember, {
+          token,
+          headers: asTool,
+          body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+        }),
+    ],
+    [
+      paths.mcpAdmin,
+      'POST',
+      (url) =>
+        postAny(url + paths.mcpAdmin, {
+          token,
+          headers: asTool,
+          body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+        }),
+    ],
   ]
   for (const [path, method, observe, how = ''] of operations) {
     it(`${method} ${path}${how} without its store: 503`, async () => {
@@ -715,7 +745,7 @@ describe('openapi.json, against a service in need', () => {
 
   for (const [path, body] of [
     [paths.registration, { redirect_uris: ['http://127.0.0.1:51234/callback'] }],
-    [paths.mcp, { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
+    ...tools.map(([path]) => [path, { jsonrpc: '2.0', id: 1, method: 'tools/list' }] as const),
   ] as const) {
     it(`POST ${path} too often: 429`, async () => {
       await using busy = await startService({
@@ -754,6 +784,10 @@ describe('openapi.json, as a whole', () => {
   })
 })
 
+function authorizationOf(token: string) {
+  return token ? { authorization: `Bearer ${token}` } : undefined
+}
+
 interface Caller {
   readonly token?: string | undefined
   readonly headers?: Record<string, string> | undefined
@@ -784,7 +818,7 @@ async function postAny(
       body: JSON.stringify(body),
       headers: {
         'content-type': 'application/json',
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...authorizationOf(token ?? ''),
         ...headers,
       },
     }),

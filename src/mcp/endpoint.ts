@@ -20,7 +20,7 @@ import { type AdmissionPolicy, admitOnly, makeAdmission } from './host-and-origi
 import { type Message, readMessage } from './message.ts'
 import { makeRequestLimits, type RequestLimitPolicy } from './request-limits.ts'
 import { describeService, once, type Tool, type ToolAddress, type ToolParts } from './tool.ts'
-import { type AskedScopes, accessTo, judgeAccess, scopesAsked, verdictOn } from './tool-access.ts'
+import { accessTo, judgeAccess, type ScopesFor, scopesNeeded, verdictOn } from './tool-access.ts'
 import { addressFor, toolAddresses } from './tool-address.ts'
 
 /** What the service says of its protected resources. */
@@ -50,7 +50,7 @@ export function toolEndpoint(ports: ToolEndpointPorts): Router {
     admit: admitOnly(makeAdmission({ baseUrl, allowedOrigins: policy.allowedOrigins })),
     limits: makeRequestLimits(policy, limitStore),
     answerMessage: makeAnswerMessage(parts),
-    askedScopes: (audience) => ports.resources.scopesOf(addressFor(audience).resource),
+    scopesFor: (audience) => ports.resources.scopesOf(addressFor(audience).resource),
     bodyBytesMax: policy.bodyBytesMax,
   })
 }
@@ -61,7 +61,7 @@ interface Endpoint
   readonly admit: Middleware
   readonly limits: ReturnType<typeof makeRequestLimits>
   readonly answerMessage: ReturnType<typeof makeAnswerMessage>
-  readonly askedScopes: AskedScopes
+  readonly scopesFor: ScopesFor
   readonly bodyBytesMax: number
 }
 
@@ -109,11 +109,11 @@ async function letIn(
 function refusedAt(
   { audience }: ToolAddress,
   verdict: Verdict,
-  { askedScopes }: Endpoint,
+  { scopesFor }: Endpoint,
 ): Refused | undefined {
   if (verdict.kind === 'anonymous' && !audience) return undefined
   const judged = audience
-    ? judgeAccess({ kind: 'audience', audience }, verdict, askedScopes)
+    ? judgeAccess({ kind: 'audience', audience }, verdict, scopesFor)
     : verdict
   return judged.kind === 'granted' ? undefined : judged
 }
@@ -157,9 +157,9 @@ async function answer(ctx: Context, asked: Asked, endpoint: Endpoint): Promise<v
   if (called) {
     logFields(ctx).tool = called.tool.name
     const access = accessTo(called.tool, called.values)
-    const verdict = judgeAccess(access, verdictOn(caller), endpoint.askedScopes)
+    const verdict = judgeAccess(access, verdictOn(caller), endpoint.scopesFor)
     if (verdict.kind !== 'granted' && access.kind !== 'public') {
-      const scopes = scopesAsked(access, endpoint.askedScopes)
+      const scopes = scopesNeeded(access, endpoint.scopesFor)
       return await refuse(ctx, verdict, protection(endpoint, address, scopes))
     }
   }

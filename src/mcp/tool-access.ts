@@ -8,7 +8,7 @@ import { scopeNames } from '../scopes/catalogue.ts'
 import type { Tool, ToolAccess, ToolAudience } from './tool.ts'
 
 /** What a client is told to ask for where it acts for an audience. */
-export type AskedScopes = (audience: ToolAudience) => readonly string[]
+export type ScopesFor = (audience: ToolAudience) => readonly string[]
 
 /** Who may call a tool with these arguments. */
 export function accessTo({ access, accessFor }: Tool, values: unknown): ToolAccess {
@@ -16,7 +16,7 @@ export function accessTo({ access, accessFor }: Tool, values: unknown): ToolAcce
 }
 
 /** The scopes that a caller without a token is told to ask for. */
-export function scopesAsked(access: ToolAccess, asked: AskedScopes): readonly string[] {
+export function scopesNeeded(access: ToolAccess, asked: ScopesFor): readonly string[] {
   switch (access.kind) {
     case 'public':
       return []
@@ -30,7 +30,7 @@ export function scopesAsked(access: ToolAccess, asked: AskedScopes): readonly st
 }
 
 /** The verdict on what needs a token, of the verdict on the caller's token. */
-export function judgeAccess(access: ToolAccess, verdict: Verdict, asked: AskedScopes): Verdict {
+export function judgeAccess(access: ToolAccess, verdict: Verdict, asked: ScopesFor): Verdict {
   if (access.kind === 'scopes') return demandScopes(verdict, access.needed)
   return access.kind === 'audience'
     ? demandOneScope(verdict, scopeNames(access.audience), asked(access.audience))
