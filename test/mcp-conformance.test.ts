@@ -7,7 +7,11 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 
 import { paths } from '../src/http/paths.ts'
+import { readScope } from '../src/scopes/catalogue.ts'
+import { operatorToken } from './support/mcp.ts'
+import { memberToken } from './support/member-api.ts'
 import { sharedService } from './support/shared-service.ts'
+import { startTokenBearer } from './support/token-bearer.ts'
 
 const suite = join(
   import.meta.dirname,
@@ -18,37 +22,59 @@ const expectedFailures = join(import.meta.dirname, 'conformance/mcp-expected-fai
 /** The scenarios of the older revision that need no fixture of the suite. */
 const generic = ['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection']
 
-describe('the conformance suite of the Model Context Protocol [design 23]', () => {
-  const running = sharedService()
+/** The addresses of the tools, and a token where one is demanded. */
+const addresses = [
+  { path: paths.mcp },
+  { path: paths.mcpMember, tokenFor: async (url: string) => await memberToken(url) },
+  {
+    path: paths.mcpAdmin,
+    tokenFor: async (url: string) => await operatorToken(url, readScope('courses')),
+  },
+]
 
-  it('passes all that revision 2026-07-28 requires, except what needs a fixture', async () => {
-    const said = await runSuite(running().url, [
-      ...['--requirements', '2026-07-28'],
-      ...['--expected-failures', expectedFailures],
-    ])
-    expect(said).to.include('Baseline check passed')
-    expect(said).to.match(/server-stateless: 24 passed/)
-  })
+for (const { path, tokenFor } of addresses) {
+  describe(`the conformance suite of the Model Context Protocol at ${path} [design 23]`, () => {
+    const running = sharedService()
+    let bearer: Awaited<ReturnType<typeof startTokenBearer>> | undefined
 
-  for (const scenario of generic) {
-    it(`passes ${scenario} of revision 2025-11-25`, async () => {
-      const said = await runSuite(running().url, [
-        ...['--spec-version', '2025-11-25'],
-        ...['--scenario', scenario],
-      ])
-      expect(said).to.match(/Passed: (\d+)\/\1, 0 failed, 0 warnings/)
+    before(async () => {
+      const { url } = running()
+      bearer = tokenFor && (await startTokenBearer(url, await tokenFor(url)))
     })
-  }
-})
+    after(async () => {
+      await bearer?.[Symbol.asyncDispose]()
+    })
+
+    const address = () => (bearer ?? running()).url + path
+
+    it('passes all that revision 2026-07-28 requires, except what needs a fixture', async () => {
+      const said = await runSuite(address(), [
+        ...['--requirements', '2026-07-28'],
+        ...['--expected-failures', expectedFailures],
+      ])
+      expect(said).to.include('Baseline check passed')
+      expect(said).to.match(/server-stateless: 24 passed/)
+    })
+
+    for (const scenario of generic) {
+      it(`passes ${scenario} of revision 2025-11-25`, async () => {
+        const said = await runSuite(address(), [
+          ...['--spec-version', '2025-11-25'],
+          ...['--scenario', scenario],
+        ])
+        expect(said).to.match(/Passed: (\d+)\/\1, 0 failed, 0 warnings/)
+      })
+    }
+  })
+}
 
 /** Runs the suite against the service; a failure that nobody expected fails the test. */
-async function runSuite(url: string, options: readonly string[]): Promise<string> {
+async function runSuite(address: string, options: readonly string[]): Promise<string> {
   const results = mkdtempSync(join(tmpdir(), 'conformance-'))
-  const address = ['--url', url + paths.mcp]
   try {
     const { stdout } = await promisify(execFile)(
       process.execPath,
-      [suite, 'server', ...address, ...options, '--output-dir', results],
+      [suite, 'server', '--url', address, ...options, '--output-dir', results],
       { maxBuffer: 10_000_000 },
     )
     return stdout
