@@ -1,4 +1,4 @@
-import { html } from './html.ts'
+import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { stylesheet } from './stylesheet.ts'
 
@@ -9,6 +9,8 @@ export interface ErrorPage {
   /** The number under which the log has the details. */
   readonly errorId?: string | undefined
   readonly title?: string | undefined
+  /** Where a person reads how an assistant is connected to a site. */
+  readonly connectHref?: string | undefined
 }
 
 const again = 'If it happens again, send the lines below to the people who make the application.'
@@ -21,15 +23,33 @@ const adviceByCode: ReadonlyMap<string, string> = new Map([
   ['access_denied', 'Nothing was shared. You can close this page or go back to the application.'],
   ['forbidden', 'Sign out and sign in with another account, or go back.'],
   ['not_found', 'Check the address, or go back to the page that you came from.'],
-  ['invalid_client', repair],
+  [
+    'invalid_client',
+    'Remove this service from the application, add it again, and start again from there.',
+  ],
   ['invalid_redirect_uri', repair],
   ['server_error', wait],
   ['temporarily_unavailable', wait],
 ])
 const usualAdvice = `Go back to the application and start again from there. ${again}`
 
+/** What is often an assistant that somebody connects, and that nobody has made ready for the site. */
+const codesOfConnecting: ReadonlySet<string> = new Set([
+  'invalid_client',
+  'invalid_redirect_uri',
+  'invalid_scope',
+  'unauthorized_client',
+])
+
+function connecting(code: string, connectHref: string | undefined): Html | undefined {
+  if (connectHref === undefined || !codesOfConnecting.has(code)) return undefined
+  return html`<p>Do you connect an assistant to a site? <a href="${connectHref}">How to connect it</a>
+says each step, and whom to ask for a <code>client_id</code>.</p>\n`
+}
+
 /** Says that it cannot go on, why, and what the person can do now. */
-export function errorPage({ code, description, errorId, title }: ErrorPage): Page {
+export function errorPage(page: ErrorPage): Page {
+  const { code, description, errorId, title, connectHref } = page
   const heading = title ?? 'Something went wrong'
   return {
     title: heading,
@@ -39,7 +59,7 @@ export function errorPage({ code, description, errorId, title }: ErrorPage): Pag
 <p id="error-description">${description}</p>
 <h2>What you can do</h2>
 <p>${adviceByCode.get(code) ?? usualAdvice}</p>
-<dl class="facts">
+${connecting(code, connectHref)}<dl class="facts">
 <div><dt>Error code</dt><dd><code id="error-code">${code}</code></dd></div>
 ${errorId !== undefined && html`<div><dt>Error number</dt><dd><code id="error-id">${errorId}</code></dd></div>`}
 </dl>`,

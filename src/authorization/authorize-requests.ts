@@ -10,6 +10,7 @@ import { makeRouter } from '../http/router.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
+import { explainMissingScope } from './scope-refusal.ts'
 
 // As long as the engine's own limit for request bodies.
 const FORM_BYTES_MAX = '56kb'
@@ -74,15 +75,13 @@ function withoutConformanceScopes(query: URLSearchParams): string {
  * Connect Core §3.1.2.1 asks; a request of nothing but unknown ones could only end in nothing.
  */
 export function checkAuthorizationRequest(
-  _ctx: KoaContextWithOIDC,
+  { oidc: { provider } }: KoaContextWithOIDC,
   scope: unknown,
   client: KoaContextWithOIDC['oidc']['client'],
 ): void {
   if (client && factsOf(client).state !== 'active') throw clientSwitchedOff()
-  if (
-    !String(scope ?? '')
-      .split(' ')
-      .some(findScope)
-  )
-    throw noKnownScope()
+  const known = String(scope ?? '')
+    .split(' ')
+    .some(findScope)
+  if (client && !known) throw noKnownScope(explainMissingScope(client, provider.issuer))
 }

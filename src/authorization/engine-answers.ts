@@ -5,6 +5,7 @@ import { faultBody, RETRY_AFTER_SECONDS } from '../http/error-handler.ts'
 import { logFields } from '../http/request-log.ts'
 import { formTarget } from '../http/security-headers.ts'
 import type { Exchange } from '../token/authorization-code.ts'
+import { explainRefusedScopes } from './scope-refusal.ts'
 
 /**
  * What changes in the engine's answers on their way out: where the specification or a design decision
@@ -20,6 +21,7 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
     if (ctx.status === 200 && oidc.route === 'token') {
       Object.assign(ctx.body ?? {}, firstTokens(ctx))
     }
+    explainScope(ctx, oidc)
     settleFailure(ctx)
     admitFormTarget(ctx, oidc)
   }
@@ -36,6 +38,34 @@ function settleSignedToken(ctx: Context): void {
   ctx.remove('Content-Type')
   ctx.body = ''
 }
+
+/** What the engine says of a scope that the client may not ask for, as it stands in an answer. */
+const engineWords = /([?&#]error_description=)requested\+scope\+is\+not\+allowed(?=&|$)/
+const engineInput = /(name="error_description" value=")requested scope is not allowed(?=")/
+
+/**
+ * The engine refuses a scope by the client's own list, and in four words. Who reads them connects an
+ * assistant and needs to know what to do (specification, Errors 3; RFC 6749 §4.1.2.1).
+ */
+function explainScope(ctx: Context, { route, client, params, provider }: Oidc): void {
+  if (route !== 'authorization' || !client) return
+  const explain = () => explainRefusedScopes(client, String(params?.['scope']), provider.issuer)
+  const location = ctx.response.get('Location')
+  if (engineWords.test(location)) {
+    const words = new URLSearchParams({ '': explain() }).toString().slice(1)
+    ctx.set(
+      'Location',
+      location.replace(engineWords, (_, before) => `${before}${words}`),
+    )
+  }
+  if (typeof ctx.body === 'string' && engineInput.test(ctx.body)) {
+    // None of its characters means anything in markup.
+    ctx.body = ctx.body.replace(engineInput, (_, before) => `${before}${explain()}`)
+    ctx.type = 'html'
+  }
+}
+
+type Oidc = KoaContextWithOIDC['oidc']
 
 function settleFailure(ctx: Context): void {
   const error = errorOf(ctx.body)

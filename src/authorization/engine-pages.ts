@@ -2,6 +2,7 @@ import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
 
 import { trusted } from '../../views/html.ts'
 import { signedOutPage, signOutPage } from '../../views/sign-out.ts'
+import { isLoopbackClientId } from '../clients/loopback-clients.ts'
 import { faultBody, sendErrorPage } from '../http/error-handler.ts'
 import { isRefusal } from '../http/errors.ts'
 import { sendPublicPage } from '../http/page.ts'
@@ -20,13 +21,32 @@ const pageRoutes: ReadonlySet<string> = new Set([
  * The engine's errors. It would send HTML from the token endpoint to a client whose Accept names
  * text/html; an OAuth endpoint answers with JSON (RFC 6749 §5.2).
  */
-export function renderEngineError(ctx: KoaContextWithOIDC, out: ErrorOut, error: Error): void {
-  const body = isRefusal(error) ? out : faultBody(ctx)
-  if (!pageRoutes.has(ctx.oidc.route)) {
-    ctx.body = body
-    return
+export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
+  return (ctx: KoaContextWithOIDC, out: ErrorOut, error: Error): void => {
+    const body = isRefusal(error) ? out : faultBody(ctx)
+    if (!pageRoutes.has(ctx.oidc.route)) {
+      ctx.body = body
+      return
+    }
+    const clientId = out.error === 'invalid_client' && ctx.oidc.params?.['client_id']
+    const why = whyUnknownClient(clientId, admitsAddress)
+    sendErrorPage(ctx, why === undefined ? body : { ...body, error_description: why })
   }
-  sendErrorPage(ctx, body)
+}
+
+/** Whether documents of this address are admitted at all. */
+type AdmitsAddress = (clientId: string) => boolean
+
+/** The engine says of every client that it does not find that it is invalid. */
+function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): string | undefined {
+  if (typeof clientId !== 'string') return undefined
+  if (isLoopbackClientId(clientId)) {
+    return 'This service does not know the program any more: what nobody uses for a long time is forgotten.'
+  }
+  if (!clientId.startsWith('https://')) return 'This service does not know the application.'
+  return admitsAddress(clientId)
+    ? 'What the application says of itself at its own address could not be read, or cannot be used here.'
+    : 'Applications that describe themselves at this address are not admitted here.'
 }
 
 /** The page on which a person confirms a sign-out that a client asked for (RP-Initiated Logout §3). */

@@ -15,7 +15,7 @@ import { checkAuthorizationRequest } from './authorize-requests.ts'
 import { type ConformanceProfile, overlay } from './conformance-profile.ts'
 import { type DocumentResolution, documentFeature, documentRequests } from './engine-documents.ts'
 import { type EventDependencies, logEngineEvents } from './engine-events.ts'
-import { renderEngineError, renderSignedOut, renderSignOut } from './engine-pages.ts'
+import { engineErrorRenderer, renderSignedOut, renderSignOut } from './engine-pages.ts'
 import { promptPolicy } from './prompts.ts'
 import { findRememberedGrant, type RememberedGrantDependencies } from './remembered-grant.ts'
 
@@ -58,7 +58,7 @@ export function createProvider(dependencies: ProviderDependencies): Provider {
     ...people(dependencies),
     ttl: ttl(dependencies),
     features: features(dependencies),
-    renderError: renderEngineError,
+    renderError: engineErrorRenderer(dependencies.documentResolution.documents.admitsAddress),
     ...documentRequests(dependencies.documentResolution),
   }
   const provider = new Provider(

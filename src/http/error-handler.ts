@@ -3,6 +3,7 @@ import type { Context, Middleware } from 'koa'
 import { errorPage } from '../../views/error.ts'
 import { isRefusal } from './errors.ts'
 import { sendPublicPage } from './page.ts'
+import { pages } from './paths.ts'
 import { logFields, requestIdOf } from './request-log.ts'
 
 export interface ErrorBody {
@@ -62,6 +63,7 @@ export function sendErrorPage(ctx: Context, body: ErrorBody): void {
     code: body.error,
     description: body.error_description ?? 'The request could not be answered.',
     errorId: requestIdOf(ctx),
+    connectHref: pages.connectHome,
   })
   sendPublicPage(ctx, page)
 }

@@ -41,9 +41,9 @@ export function resourceNotGranted(): errors.OIDCProviderError {
   return new errors.InvalidTarget('the resource was not part of the authorization')
 }
 
-/** No requested scope is known (RFC 6749 §3.3). */
-export function noKnownScope(): errors.OIDCProviderError {
-  return new errors.InvalidScope('no known scope was requested', '')
+/** No requested scope is known (RFC 6749 §3.3); the description says which ones there are. */
+export function noKnownScope(description: string): errors.OIDCProviderError {
+  return new errors.InvalidScope(description, '')
 }
 
 /** A refresh asked for more than was granted (RFC 6749 §6). */
