@@ -52,6 +52,7 @@ export async function makeParts(config: Config, ground: Ground) {
     ...ground,
     policy: metadataDocuments,
     loopbackHosts,
+    copies: config.documentCopies,
   })
   const own = ownPages.client
   const clients = makeClients({ ...ground, ...service, integrations, documents, own })

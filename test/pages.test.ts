@@ -158,7 +158,16 @@ const pages: Record<string, View> = {
     ...consent,
     client: { name: 'Terminal Helper', kind: 'loopback', host: 'this computer (127.0.0.1)' },
   }),
+  'consent-vendor-connection': consentPage({
+    ...consent,
+    client: { name: 'ChatGPT', kind: 'vendor-connection', host: 'chatgpt.com' },
+  }),
+  'consent-vendor-on-device': consentPage({
+    ...consent,
+    client: { name: 'Cursor', kind: 'vendor-on-device', host: 'an app on this device (cursor)' },
+  }),
   error: errorPage({
+    connectHref: '/connect',
     code: 'invalid_redirect_uri',
     description:
       'The application asked us to send you to an address that is not registered for it.',
@@ -314,16 +323,24 @@ describe('pages', () => {
       const words = ['Course Companion', 'app.companion.example', 'Harbour School', person.email]
       for (const word of [...words, ...canSee, ...canChange]) expect(markup).to.include(word)
     }
-    const kinds = new Set(['vendor', 'operator-created', 'self-declared', 'reviewed', 'loopback'])
+    const kinds = new Set([
+      ...['vendor', 'vendor-connection', 'vendor-on-device', 'operator-created'],
+      ...['self-declared', 'reviewed', 'loopback'],
+    ])
     const sentences = [...kinds].map((kind) => kindSentence({ ...client, kind } as ClientView))
-    expect(new Set(sentences)).to.have.length(5)
+    expect(new Set(sentences)).to.have.length(7)
   })
 
   it('warns of applications that nobody checked, and of no others (design 17)', () => {
     const warned = Object.keys(pages).filter((name) =>
       markupOf(pages[name]).includes('role="note"'),
     )
-    expect(warned).to.deep.equal(['consent-self-declared', 'consent-loopback'])
+    expect(warned).to.deep.equal([
+      'consent-self-declared',
+      'consent-loopback',
+      'consent-vendor-connection',
+      'consent-vendor-on-device',
+    ])
   })
 
   it('says what the person can do about an error, whatever its code', () => {

@@ -150,6 +150,7 @@ describe('registration of the clients that exist (design 6)', () => {
   for (const [name, clientId] of [
     ['claude', 'integration-claude'],
     ['vsCode', 'integration-vscode'],
+    ['cursor', 'integration-cursor'],
   ] as const) {
     it(`answers ${real[name].client_name} with the client_id that the platform has (Client registration 1)`, async () => {
       const { status, body } = await post(service().url, real[name])
@@ -168,14 +169,6 @@ describe('registration of the clients that exist (design 6)', () => {
     ]) {
       expect((await post(service().url, body)).body['client_id']).to.equal('integration-claude')
     }
-  })
-
-  it("refuses Cursor's body, because its own scheme is no address of the platform (Client registration 4)", async () => {
-    const { status, body } = await post(service().url, real.cursor)
-    expect([status, body['error']]).to.deep.equal([400, 'invalid_redirect_uri'])
-    const [, ...web] = real.cursor.redirect_uris
-    const known = await post(service().url, { ...real.cursor, redirect_uris: web })
-    expect(known.body['client_id']).to.equal('integration-cursor')
   })
 
   for (const [version, register] of [
@@ -495,7 +488,7 @@ describe('registration under load', () => {
       fc.jsonValue(),
     )
     const listed =
-      /^(http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(:\d+)?\/[^?#]*|https:\/\/(claude\.ai|claude\.com|www\.cursor\.com|chatgpt\.com)\/.*)$/
+      /^(cursor:\/\/anysphere\.cursor-mcp\/oauth\/callback|http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(:\d+)?\/[^?#]*|https:\/\/(claude\.ai|claude\.com|www\.cursor\.com|chatgpt\.com)\/.*)$/
     await fc.assert(
       fc.asyncProperty(body, async (value) => {
         const { status, body: answer } = await post(service.url, JSON.stringify(value))

@@ -15,7 +15,7 @@ const mayImport: Record<string, readonly string[]> = {
   views: [],
   scopes: [],
   http: ['views'],
-  config: ['http', 'metadata-documents', 'scopes'],
+  config: ['clients', 'http', 'metadata-documents', 'scopes'],
   keys: ['store'],
   audit: ['store'],
   people: ['store'],

@@ -4,7 +4,15 @@ import { type Html, html } from './html.ts'
 export interface ClientView {
   readonly name: string
   /** How the application came to be known, which decides how much of it was checked. */
-  readonly kind: 'vendor' | 'operator-created' | 'self-declared' | 'reviewed' | 'loopback' | 'own'
+  readonly kind:
+    | 'vendor'
+    | 'vendor-connection'
+    | 'vendor-on-device'
+    | 'operator-created'
+    | 'self-declared'
+    | 'reviewed'
+    | 'loopback'
+    | 'own'
   /** Where the person goes back to: `app.example.com`, or `this computer (127.0.0.1)`. */
   readonly host: string
   /** The site whose team created the application, for the kind `operator-created`. */
@@ -18,6 +26,10 @@ export function kindSentence({ kind, siteName, describedAt }: ClientView): strin
   switch (kind) {
     case 'vendor':
       return 'A partner of this platform. We checked its name and its address.'
+    case 'vendor-connection':
+      return 'A connection that somebody made at a partner of this platform.'
+    case 'vendor-on-device':
+      return 'A program on your own computer that uses the name of a partner of this platform.'
     case 'operator-created':
       return `An application set up by the team of ${siteName ?? 'a site'}.`
     case 'self-declared':

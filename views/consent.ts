@@ -53,14 +53,20 @@ account. It ends at once.</p>`,
 }
 
 /** Says what nobody checked, before anything that the application says about itself. */
-function warning({ kind, host, describedAt }: ClientView): Html | undefined {
+function warning({ kind, name, host, describedAt }: ClientView): Html | undefined {
   if (kind === 'self-declared') {
     return html`<div class="notice warning" role="note">
 <p><strong>This application describes itself.</strong> Its name and details were not checked by us.
 Make sure that you trust ${foreignName(describedAt ?? host)}.</p>
 </div>`
   }
-  if (kind === 'loopback') {
+  if (kind === 'vendor-connection') {
+    return html`<div class="notice warning" role="note">
+<p><strong>Is this your own connection?</strong> Everybody who uses ${foreignName(name)} can make one.
+Only continue if you just made it yourself, at ${foreignName(host)}.</p>
+</div>`
+  }
+  if (kind === 'loopback' || kind === 'vendor-on-device') {
     return html`<div class="notice warning" role="note">
 <p><strong>This is a program on your own computer.</strong> Its name was not checked by us, and any
 program can use this name. Only continue if you just started it yourself.</p>

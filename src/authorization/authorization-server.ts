@@ -9,7 +9,7 @@ import { authorizationRequests } from './authorize-requests.ts'
 import { type ConformanceSettings, makeConformanceProfile } from './conformance-profile.ts'
 import { type EngineAdapterDependencies, engineAdapter } from './engine-adapter.ts'
 import { engineAnswers } from './engine-answers.ts'
-import { makeInteractions } from './interactions.ts'
+import { type InteractionPorts, makeInteractions } from './interactions.ts'
 import { grantOncePerRequest, oncePerRequest } from './once-per-request.ts'
 import { createProvider, type ProviderDependencies } from './provider.ts'
 
@@ -20,11 +20,12 @@ type Made =
 
 type Needed = ProviderDependencies & EngineAdapterDependencies & TokenEndpointPorts
 
-export type AuthorizationServerPorts = Omit<Needed, Made | 'conformance'> & {
-  readonly database: Database
-  /** Present while the conformance profile is on. */
-  readonly conformance: ConformanceSettings | undefined
-}
+export type AuthorizationServerPorts = Omit<Needed, Made | 'conformance'> &
+  InteractionPorts & {
+    readonly database: Database
+    /** Present while the conformance profile is on. */
+    readonly conformance: ConformanceSettings | undefined
+  }
 
 /** What clients may name as `resource`, besides the origin itself (design 3). */
 const protectedPaths = [
@@ -34,7 +35,7 @@ const protectedPaths = [
 
 /** The authorization server: the engine, and what stands before it and after it. */
 export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
-  const { baseUrl, database, grants, logger, now } = ports
+  const { baseUrl, database, logger, now } = ports
   const conformance = ports.conformance && (await makeConformanceProfile(ports.conformance))
   if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
   const resources = makeResources(baseUrl, protectedPaths)
@@ -79,7 +80,7 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
     withKeys(keys: ProviderDependencies['keys']) {
       const engine = createProvider({ ...needed, adapter, keys })
       tokenEndpoint.serveRefreshes(engine)
-      return { engine, interactions: makeInteractions(engine, grants) }
+      return { engine, interactions: makeInteractions(engine, ports) }
     },
   }
 }

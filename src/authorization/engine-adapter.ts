@@ -72,7 +72,10 @@ function clientFinder(dependencies: EngineAdapterDependencies): Adapter['find'] 
     const route = ctx?.oidc?.route ?? ''
     if (ctx && /^(token|revocation)$/.test(route))
       return await findCaller(ctx, clientId, dependencies)
-    const client = await clients.find(clientId, mayFetchDocument())
+    // A request that goes on behind a page returns where it has wanted to from the beginning.
+    const wanted = /^(authorization|resume)$/.test(route) && ctx?.oidc.params?.['redirect_uri']
+    const returnsTo = typeof wanted === 'string' ? wanted : undefined
+    const client = await clients.find(clientId, mayFetchDocument(), returnsTo)
     // A deleted client keeps authenticating at the token endpoint, where its refresh tokens have to
     // be answered with invalid_grant; nobody is sent to an address that it once registered.
     const sendsPeople = /^(authorization|resume|end_session)/.test(route)

@@ -2,6 +2,7 @@ import type { Context } from 'koa'
 import { errors, type InteractionResults, type Provider } from 'oidc-provider'
 
 import { type ClientFacts, factsOf } from '../clients/client-metadata.ts'
+import type { PlatformCallbacks } from '../clients/platform-callbacks.ts'
 import { allowedIn } from '../grants/find-allowed.ts'
 import type { GrantStore, NewGrant } from '../grants/grant-store.ts'
 import { interactionGone } from '../http/errors.ts'
@@ -12,8 +13,13 @@ import { claimsByScope } from '../token/claims.ts'
 import { newGrantId } from './engine-grant.ts'
 import { PASSWORD_ACR } from './provider.ts'
 
+export interface InteractionPorts {
+  readonly grants: Pick<GrantStore, 'save'>
+  readonly clients: { readonly callbacks: Pick<PlatformCallbacks, 'use'> }
+}
+
 /** The engine's interactions in the words of the pages (`interaction/pending-interaction.ts`). */
-export function makeInteractions(provider: Provider, grants: Pick<GrantStore, 'save'>) {
+export function makeInteractions(provider: Provider, { grants, clients }: InteractionPorts) {
   const finish = async (ctx: Context, result: InteractionResults, merge: boolean) =>
     await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })
 
@@ -29,6 +35,7 @@ export function makeInteractions(provider: Provider, grants: Pick<GrantStore, 's
       const waiting = await findWaiting(ctx, provider)
       const grant = await agreedGrant(waiting, provider)
       await grants.save(grant)
+      if (waiting.byPattern) await clients.callbacks.use(grant.clientId, waiting.redirectUri)
       return await finish(ctx, { consent: { grantId: grant.id } }, true)
     },
   }
@@ -42,20 +49,24 @@ async function findWaiting(ctx: Context, provider: Provider) {
     const details = await provider.interactionDetails(ctx.req, ctx.res)
     const client = await provider.Client.find(String(details.params['client_id']))
     if (!client) throw interactionGone()
-    return { details, client: factsOf(client) }
+    const redirectUri = String(details.params['redirect_uri'])
+    // What a pattern admitted is found for an authorization request only, and this is none.
+    const byPattern =
+      redirectUri.startsWith('https:') && !client.redirectUris?.includes(redirectUri)
+    return { details, client: factsOf(client), redirectUri, byPattern }
   } catch (error) {
     // The engine's error says too little to a person, and is thrown outside its own error handler.
     throw error instanceof errors.SessionNotFound ? interactionGone() : error
   }
 }
 
-function describe({ details, client }: Waiting) {
+function describe({ details, client, redirectUri, byPattern }: Waiting) {
   const { uid, prompt, params, session } = details
   return {
     uid,
     prompt: prompt.name as 'login' | 'select_account' | 'consent',
-    client: askingClient(client),
-    redirectUri: String(params['redirect_uri']),
+    client: { ...askingClient(client), byPattern },
+    redirectUri,
     personId: session?.accountId,
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
     scopes: scopesToShow(params),

@@ -1,6 +1,6 @@
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
 
-import { factsOf } from '../clients/client-metadata.ts'
+import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
 import type { FindGrant } from '../grants/access.ts'
 import { accessDenied } from '../http/errors.ts'
 import { needsOperator } from '../scopes/policy.ts'
@@ -82,12 +82,24 @@ export function promptPolicy(dependencies: PromptDependencies) {
   return policy
 }
 
-/** Loopback clients, documents that nobody reviewed, and reviewed ones on the person's own computer. */
+/**
+ * Loopback clients, documents that nobody reviewed, platforms and reviewed documents on the person's
+ * own computer, and callbacks that one connection of a platform registered: whoever makes such a
+ * connection has the same client_id as everybody else (design 17).
+ */
 function couldBeAnybody({ client, params }: KoaContextWithOIDC['oidc']): boolean {
   if (!client) return false
   const { origin, document } = factsOf(client)
-  if (origin !== 'document') return origin === 'loopback'
-  return !document?.reviewed || String(params?.['redirect_uri']).startsWith('http:')
+  if (origin === 'loopback') return true
+  if (origin === 'document' && !document?.reviewed) return true
+  if (origin !== 'document' && origin !== 'integration') return false
+  return !isListedWebAddress(client, String(params?.['redirect_uri']))
+}
+
+/** Whether an address is https and the same for everybody who uses the client. */
+function isListedWebAddress(client: EngineClient, uri: string): boolean {
+  const listed = client.redirectUris?.includes(uri) && factsOf(client).patternCallback !== uri
+  return listed === true && uri.startsWith('https:')
 }
 
 /** The sites that a page has to show; the one alone when there is nothing to choose. */

@@ -15,6 +15,7 @@ export const extraClientProperties = [
   'x_secret_digests',
   'x_reviewed',
   'x_fingerprint',
+  'x_pattern_callback',
 ] as const
 
 export type EngineClient = InstanceType<Provider['Client']>
@@ -22,7 +23,7 @@ export type EngineClient = InstanceType<Provider['Client']>
 /** What our hooks need to know of a client that the engine holds. */
 export type ClientFacts = Pick<
   Client,
-  'clientId' | 'name' | 'origin' | 'siteId' | 'siteName' | 'state' | 'document'
+  'clientId' | 'name' | 'origin' | 'siteId' | 'siteName' | 'state' | 'document' | 'patternCallback'
 >
 
 export function toClientMetadata(client: Client): ClientMetadata {
@@ -48,6 +49,7 @@ export function toClientMetadata(client: Client): ClientMetadata {
     x_secret_digests: (client.secretDigests ?? []).join(' '),
     x_reviewed: client.document?.reviewed,
     x_fingerprint: client.document?.fingerprint,
+    x_pattern_callback: client.patternCallback,
   }
 }
 
@@ -79,6 +81,7 @@ export function factsOf(client: EngineClient): ClientFacts {
     siteName: text('x_site_name'),
     state: (text('x_state') ?? 'active') as ClientFacts['state'],
     document: documentOf(client),
+    patternCallback: text('x_pattern_callback'),
   }
 }
 

@@ -7,7 +7,11 @@ import { type Client, type ClientState, canBeClientId } from './client.ts'
 export interface IntegrationRow {
   readonly client_id: string
   readonly client_name: string
+  /** Editions and forks that register under the name of their product. */
+  readonly other_names: readonly string[]
   readonly redirect_uris: readonly string[]
+  /** Addresses with one free segment (redirect-pattern.ts). */
+  readonly redirect_patterns: readonly string[]
   readonly token_endpoint_auth_method: 'none' | 'client_secret_post'
 }
 
@@ -151,8 +155,11 @@ async function readIntegration({ kysely }: Database, vendor: IntegrationRow): Pr
     name: vendor.client_name,
     redirectUris: vendor.redirect_uris,
     authMethod: vendor.token_endpoint_auth_method,
-    // Only a native client may vary the port of a loopback address (RFC 8252 §7.3).
-    applicationType: vendor.redirect_uris.some((uri) => uri.startsWith('http:')) ? 'native' : 'web',
+    // Only a native client may vary the port of a loopback address, or have a scheme of its own
+    // (RFC 8252 §7.1 and §7.3).
+    applicationType: vendor.redirect_uris.every((uri) => uri.startsWith('https:'))
+      ? 'web'
+      : 'native',
     chosenScopes: undefined,
     state: override?.disabled_at != null ? 'off' : 'active',
   }

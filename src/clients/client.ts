@@ -19,6 +19,8 @@ export interface Client {
   readonly siteId?: string | undefined
   readonly siteName?: string | undefined
   readonly redirectUris: readonly string[]
+  /** The one of them that a pattern admitted: all who use the platform share its client_id. */
+  readonly patternCallback?: string | undefined
   readonly postLogoutRedirectUris?: readonly string[]
   readonly authMethod: ClientAuthMethod
   readonly applicationType: ApplicationType

@@ -3,11 +3,16 @@ import { consume, type LimitStore, makeLimiter, networkOf } from '../store/rate-
 import type { Client } from './client.ts'
 import { type ClientStoreDependencies, makeClientStore } from './client-store.ts'
 import { isLoopbackClientId, makeLoopbackClients } from './loopback-clients.ts'
+import { makePlatformCallbacks, type PlatformCallbackDependencies } from './platform-callbacks.ts'
 
 /** Finds a client of whatever origin. */
 export interface ClientFinder {
-  /** @param fresh wants no client of a metadata document that it is time to fetch again */
-  find(clientId: string, fresh?: boolean): Promise<Client | undefined>
+  /**
+   * @param fresh wants no client of a metadata document that it is time to fetch again
+   * @param returnsTo where an authorization request wants to return; it is among the addresses of a
+   *   platform that registered it by a pattern
+   */
+  find(clientId: string, fresh?: boolean, returnsTo?: string): Promise<Client | undefined>
 }
 
 /** Clients of metadata documents, as far as finding one is concerned. */
@@ -28,7 +33,7 @@ export interface ClientsDependencies extends ClientStoreDependencies {
     readonly registrationsPerAddressMax: number
     readonly registrationWindowSeconds: number
     readonly idleClientSeconds: number
-  }
+  } & PlatformCallbackDependencies['registration']
   readonly documents: DocumentSource
   /** The client of this service's own pages. */
   readonly own: Client
@@ -47,6 +52,7 @@ export function makeClients(dependencies: ClientsDependencies) {
     records: state.adapterFor('Client'),
     idleSeconds: registration.idleClientSeconds,
   })
+  const callbacks = makePlatformCallbacks(dependencies)
   const limiter = makeLimiter(
     {
       keyPrefix: 'gatehouse:registrations',
@@ -57,16 +63,27 @@ export function makeClients(dependencies: ClientsDependencies) {
   )
   return {
     loopback,
+    callbacks,
     /** Whether clients of this origin are admitted at all, which a configuration can take back. */
     admitsOrigin: (clientId: string) =>
       !clientId.startsWith('https://') || documents.admitsAddress(clientId),
     /** Counts a registration from an address; seconds to wait when there were too many. */
     countRegistration: async (address: string) => await consume(limiter, networkOf(address)),
-    async find(clientId: string, fresh = false): Promise<Client | undefined> {
+    async find(clientId: string, fresh = false, returnsTo?: string): Promise<Client | undefined> {
       if (clientId === own.clientId) return own
       if (clientId.startsWith('https://')) return await documents.find(clientId, fresh)
       if (isLoopbackClientId(clientId)) return await loopback.find(clientId)
-      return await known.find(clientId)
+      const client = await known.find(clientId)
+      if (!client || returnsTo === undefined || client.redirectUris.includes(returnsTo)) {
+        return client
+      }
+      return (await callbacks.admits(clientId, returnsTo))
+        ? {
+            ...client,
+            redirectUris: [...client.redirectUris, returnsTo],
+            patternCallback: returnsTo,
+          }
+        : client
     },
   }
 }

@@ -30,6 +30,44 @@ export function isLoopbackRedirect(uri: string, hosts: readonly string[]): boole
   return Number(port) <= 65_535 && URL.parse(uri)?.pathname === path
 }
 
+const loopbackParts = /^http:\/\/(\[[\d:]+\]|[\w.]+)(?::([1-9]\d{0,4}))?((?:\/[^?#]*)?)$/
+
+/**
+ * Whether two addresses on the person's own computer differ in the port and in nothing else (RFC 8252
+ * §7.3). Host and path are compared letter by letter; one without a path is another than one with `/`.
+ */
+export function differInPortOnly(uri: string, listed: string): boolean {
+  const [, host, port = '1', path] = loopbackParts.exec(uri) ?? []
+  const [, listedHost, , listedPath] = loopbackParts.exec(listed) ?? []
+  if (host === undefined || !isLoopbackHost(host) || Number(port) > 65_535) return false
+  return host === listedHost && path === listedPath
+}
+
+/**
+ * Whether an address is an app's own (RFC 8252 §7.1) and does nothing else: the scheme is none that a
+ * browser itself understands.
+ */
+function isAppAddress(uri: string): boolean {
+  const [, scheme = ''] = /^([a-z][a-z0-9+.-]*):\/?\/?[\x21-\x7e]+$/.exec(uri) ?? []
+  return scheme !== '' && !schemesOfBrowsers.has(scheme) && !uri.includes('#') && URL.canParse(uri)
+}
+
+const schemesOfBrowsers: ReadonlySet<string> = new Set(
+  'about blob chrome data file filesystem ftp http https intent javascript mailto sms tel vbscript view-source ws wss'.split(
+    ' ',
+  ),
+)
+
+/**
+ * Whether the configuration may list an address of a platform. A code must not travel in clear, except
+ * inside one machine (RFC 8252 §8.3).
+ */
+export function mayBeListed(uri: string): boolean {
+  const url = URL.parse(uri)
+  if (url === null || uri.includes('#') || url.username !== '') return false
+  return url.protocol === 'https:' || isAppAddress(uri) || differInPortOnly(uri, uri)
+}
+
 /**
  * Whether an address lies on the host of a metadata document: https, the same host and port, and the
  * canonical spelling, which has no userinfo, no fragment and nothing that a parser would change

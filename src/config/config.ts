@@ -1,11 +1,14 @@
 /** The configuration, read once and checked. What it is used for is not known here. */
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { z } from 'zod'
 
-import { isLoopbackUrl, loopbackHosts } from '../http/loopback.ts'
+import { FREE_SEGMENT, isRedirectPattern } from '../clients/redirect-pattern.ts'
+import { mayBeListed } from '../clients/redirect-uri.ts'
+import { loopbackHosts } from '../http/loopback.ts'
+import { readDocumentAddress } from '../metadata-documents/metadata-document.ts'
 import { type Environment, mayServeDemo, readEnvironment } from './environment.ts'
 import { problemsOfAudiences, upstreams } from './upstreams.ts'
 
@@ -22,6 +25,8 @@ const seconds = (max: number) => z.int().min(1).max(max)
 export interface Config extends Environment {
   readonly service: ServicePolicy
   readonly integrations: readonly Integration[]
+  /** Metadata documents that stand in for those that cannot be read, as text by their addresses. */
+  readonly documentCopies: ReadonlyMap<string, string>
   readonly demoFolder: string
   /** Whether this service may serve the demo campus, whose passwords are public. */
   readonly mayServeDemo: boolean
@@ -126,6 +131,11 @@ const servicePolicy = z.strictObject({
     registrationsPerAddressMax: z.int().min(1).max(100_000),
     registrationWindowSeconds: seconds(DAY_SECONDS),
     idleClientSeconds: seconds(400 * DAY_SECONDS),
+    // Callbacks that a pattern of integrations.json admitted, of each platform.
+    callbacksPerPlatformMax: z.int().min(1).max(1_000_000),
+    // One with which nobody allowed anything yet.
+    unusedCallbackSeconds: seconds(30 * DAY_SECONDS),
+    idleCallbackSeconds: seconds(800 * DAY_SECONDS),
   }),
   loopbackHosts: z.array(z.enum(loopbackHosts)).min(1),
   metadataDocuments: z.strictObject({
@@ -134,15 +144,51 @@ const servicePolicy = z.strictObject({
   }),
 })
 
-/** A code must not travel in clear, except inside one machine (RFC 8252 §8.3). */
-const isSafeRedirect = (uri: string) => uri.startsWith('https:') || isLoopbackUrl(uri)
-
 const integration = z.strictObject({
   client_name: z.string().min(1).max(100),
+  // Editions and forks that register under the name of their product.
+  other_names: z.array(z.string().min(1).max(100)).max(50).default([]),
   client_id: z.string().regex(/^[a-z0-9-]{3,64}$/),
-  redirect_uris: z.array(z.url({ protocol: /^https?$/ }).refine(isSafeRedirect)).min(1),
+  redirect_uris: z
+    .array(
+      z
+        .string()
+        .max(512)
+        .refine(
+          mayBeListed,
+          "must be an https address, http on this machine, or one of an app's own scheme",
+        ),
+    )
+    .min(1)
+    .max(20),
+  redirect_patterns: z
+    .array(
+      z
+        .string()
+        .max(512)
+        .refine(
+          isRedirectPattern,
+          `must be a plain https address one segment of whose path is ${FREE_SEGMENT}`,
+        ),
+    )
+    .max(5)
+    .default([]),
   token_endpoint_auth_method: z.enum(['none', 'client_secret_post']).default('none'),
 })
+
+/** Each is judged as one that was fetched, when it is needed. */
+const documentCopies = z
+  .array(
+    z.looseObject({
+      client_id: z
+        .string()
+        .refine(
+          (value) => readDocumentAddress(value) !== undefined,
+          'must be a plain https address',
+        ),
+    }),
+  )
+  .max(100)
 
 const conformanceSettings = z.strictObject({
   suiteBaseUrl: z.url({ protocol: /^https$/ }),
@@ -176,6 +222,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
       : undefined
   const service = readJson(join(folder, 'service.json'), servicePolicy, problems)
   const integrations = readJson(join(folder, 'integrations.json'), z.array(integration), problems)
+  const copies = readCopies(join(folder, 'metadata-documents.json'), problems)
   for (const repeated of repeatedIn(integrations ?? [])) {
     problems.push(`integrations.json: ${repeated} is listed twice`)
   }
@@ -194,10 +241,17 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
     ...env,
     service,
     integrations,
+    documentCopies: copies,
     demoFolder,
     conformance,
     mayServeDemo: mayServeDemo(env),
   })
+}
+
+/** A folder of an older version has no such file, and needs none. */
+function readCopies(file: string, problems: string[]): Config['documentCopies'] {
+  const copies = existsSync(file) ? readJson(file, documentCopies, problems) : undefined
+  return new Map(copies?.map((copy) => [copy.client_id, JSON.stringify(copy)]))
 }
 
 function readJson<T>(file: string, shape: z.ZodType<T>, problems: string[]): T | undefined {
@@ -214,6 +268,6 @@ function readJson<T>(file: string, shape: z.ZodType<T>, problems: string[]): T |
 }
 
 function repeatedIn(integrations: readonly Integration[]): string[] {
-  const names = integrations.flatMap(({ client_id, client_name }) => [client_id, client_name])
+  const names = integrations.flatMap((row) => [row.client_id, row.client_name, ...row.other_names])
   return names.filter((name, position) => names.indexOf(name) !== position)
 }

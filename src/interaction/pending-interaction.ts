@@ -46,4 +46,6 @@ export interface AskingClient {
   readonly describedAt?: string | undefined
   /** Whether an operator reviewed that document. */
   readonly reviewed?: boolean | undefined
+  /** Whether the person goes back to an address that one connection of a platform registered. */
+  readonly byPattern?: boolean | undefined
 }

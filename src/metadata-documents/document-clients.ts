@@ -25,6 +25,8 @@ export interface DocumentClientDependencies {
   readonly database: Database
   readonly policy: DocumentPolicy
   readonly loopbackHosts: readonly string[]
+  /** Texts that stand in for a document that was never read, by their addresses. */
+  readonly copies: ReadonlyMap<string, string>
   readonly now: () => number
 }
 
@@ -38,7 +40,7 @@ export const STALE_MS = 7 * DAY_MS
  * fetch, and it stands in while its host is down.
  */
 export function makeDocumentClients(dependencies: DocumentClientDependencies) {
-  const { database, policy, loopbackHosts, now } = dependencies
+  const { database, policy, loopbackHosts, copies, now } = dependencies
   // What failed is remembered for some seconds: the engine asks twice, and a person presses reload.
   const bounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
   const failures = new LRUCache<string, FetchFailure>({ ...bounds, perf: { now } })
@@ -50,6 +52,30 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
   const admitsAddress = (clientId: string) => admitsDocument(clientId, policy)
 
   /** @returns why there is nothing to keep */
+  async function keepText(address: URL, text: string, cacheControl: string | null) {
+    const judgement = judgeDocument(address, text, loopbackHosts)
+    if (judgement.kind === 'refused') return judgement.why
+    await keep(database, address, {
+      document: JSON.stringify(judgement.document),
+      fingerprint: fingerprintOf(judgement.document),
+      fetched_at: now(),
+      fresh_until: now() + freshSeconds(cacheControl) * 1000,
+    })
+    return undefined
+  }
+
+  /**
+   * Some hosts turn away who asks from a data centre. The copy of the configuration is kept for as short
+   * as any document, so that the host is asked again.
+   */
+  async function keepCopy(address: URL, failure: FetchFailure | undefined) {
+    const text = copies.get(address.href)
+    if (!failure || failure.gone || text === undefined) return undefined
+    await keepText(address, text, null)
+    return await readRow(database, address.href)
+  }
+
+  /** @returns why there is nothing to keep */
   async function fetchAndKeep(
     address: URL,
     request: RequestDocument,
@@ -59,15 +85,8 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
     try {
       const fetched = await readDocument(request)
       if ('why' in fetched) return remember(address, fetched)
-      const judgement = judgeDocument(address, fetched.text, loopbackHosts)
-      if (judgement.kind === 'refused') return remember(address, { why: judgement.why, gone: true })
-      await keep(database, address, {
-        document: JSON.stringify(judgement.document),
-        fingerprint: fingerprintOf(judgement.document),
-        fetched_at: now(),
-        fresh_until: now() + freshSeconds(fetched.cacheControl) * 1000,
-      })
-      return undefined
+      const why = await keepText(address, fetched.text, fetched.cacheControl)
+      return why === undefined ? undefined : remember(address, { why, gone: true })
     } finally {
       end()
     }
@@ -102,7 +121,7 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
       const address = readDocumentAddress(clientId)
       if (!address) throw new Error('the client_id is not the address of a document')
       const failure = failures.get(clientId) ?? (await fetchAndKeep(address, request))
-      const row = await readRow(database, clientId)
+      const row = (await readRow(database, clientId)) ?? (await keepCopy(address, failure))
       const mayStandIn = !failure || (!failure.gone && row && row.fetched_at > now() - STALE_MS)
       if (row && mayStandIn) return clientOf(row, admitsAddress(clientId))
       throw new Error(`the document cannot be used: ${failure?.why ?? 'it is gone'}`)

@@ -3,22 +3,33 @@ import { z } from 'zod'
 import { grantTypesServed, type LoopbackRegistration } from '../clients/client.ts'
 import { readClientName } from '../clients/client-name.ts'
 import type { IntegrationRow } from '../clients/client-store.ts'
-import { isLoopbackRedirect, isWebAddress } from '../clients/redirect-uri.ts'
+import { matchesPattern } from '../clients/redirect-pattern.ts'
+import { differInPortOnly, isLoopbackRedirect, isWebAddress } from '../clients/redirect-uri.ts'
 import { invalidClientMetadata, unregisteredRedirectUri } from '../http/errors.ts'
 import { decideScopes } from '../scopes/policy.ts'
+import { type RefusalFacts, whyForeign, whyUnknown } from './refusals.ts'
 
 /**
  * Who gets a client_id at the registration endpoint (specification, Client registration; design 6).
  * It owns the decision and stores nothing.
  */
-export interface RegistrationPolicy {
+export interface RegistrationPolicy extends RefusalFacts {
   readonly integrations: readonly IntegrationRow[]
-  readonly loopbackHosts: readonly string[]
 }
 
 export type RegistrationDecision =
-  | { readonly kind: 'integration'; readonly integration: IntegrationRow; readonly scope: string }
+  | IntegrationDecision
   | { readonly kind: 'loopback'; readonly registration: LoopbackRegistration }
+
+export interface IntegrationDecision {
+  readonly kind: 'integration'
+  readonly integration: IntegrationRow
+  /** Those of the row, and what was sent besides that counts as one of them. */
+  readonly redirectUris: readonly string[]
+  /** Those of them that a pattern admitted, to be kept. */
+  readonly byPattern: readonly string[]
+  readonly scope: string
+}
 
 const REDIRECT_URIS_MAX = 10
 
@@ -46,26 +57,53 @@ export function decideRegistration(
   body: Readonly<Record<string, unknown>>,
   policy: RegistrationPolicy,
 ): RegistrationDecision {
-  const parsed = bodyShape.safeParse(body)
+  const parsed = bodyShape.safeParse(withoutNulls(body))
   if (!parsed.success) throw invalidClientMetadata(firstProblem(parsed.error))
   const read = readClientName(parsed.data.client_name ?? '')
   if ('problem' in read) throw invalidClientMetadata(read.problem)
 
   const { redirect_uris: redirectUris = [] } = parsed.data
-  const integration = policy.integrations.find(({ client_name }) => client_name === read.name)
-  if (integration && redirectUris.every((uri) => integration.redirect_uris.includes(uri))) {
-    return { kind: 'integration', integration, scope: narrowed(parsed.data, 'integration') }
+  const integration = policy.integrations.find(
+    ({ client_name, other_names }) =>
+      read.name !== undefined && [client_name, ...other_names].includes(read.name),
+  )
+  const recognized = integration && recognize(redirectUris, integration)
+  if (integration && recognized) {
+    const scope = narrowed(parsed.data, 'integration')
+    return { kind: 'integration', integration, ...recognized, scope }
   }
   const isLoopback = (uri: string) => isLoopbackRedirect(uri, policy.loopbackHosts)
   if (redirectUris.length > 0 && redirectUris.every(isLoopback)) {
     return { kind: 'loopback', registration: loopbackOf(parsed.data, read.name, redirectUris) }
   }
-  if (redirectUris.some((uri) => isWebAddress(uri) && !isLoopback(uri))) {
-    throw unregisteredRedirectUri(
-      `a fixed callback requires a registered integration; without one every redirect address must be of the form http://<host>:<port>/<path> with the host ${policy.loopbackHosts.join(' or ')}`,
-    )
-  }
-  throw invalidClientMetadata(whyUnknown(redirectUris, integration !== undefined))
+  const foreign = redirectUris.filter((uri) => isWebAddress(uri) && !isLoopback(uri))
+  if (foreign.length > 0) throw unregisteredRedirectUri(whyForeign(foreign, policy))
+  throw invalidClientMetadata(whyUnknown(redirectUris, integration !== undefined, policy))
+}
+
+/** Some clients write every member that they know, and null for what they have not. */
+function withoutNulls(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
+}
+
+/**
+ * What of a body's addresses is the platform's: nothing when an http or https address is not, or when
+ * there are addresses and none is. An app's own scheme that is not listed is left out (design 6).
+ */
+function recognize(
+  redirectUris: readonly string[],
+  row: IntegrationRow,
+): Pick<IntegrationDecision, 'redirectUris' | 'byPattern'> | undefined {
+  const isListed = (uri: string) =>
+    row.redirect_uris.some((listed) => listed === uri || differInPortOnly(uri, listed))
+  const listed = redirectUris.filter(isListed)
+  const byPattern = [...new Set(redirectUris)].filter((uri) =>
+    row.redirect_patterns.some((pattern) => matchesPattern(uri, pattern)),
+  )
+  const known = [...listed, ...byPattern]
+  const isForeign = redirectUris.some((uri) => isWebAddress(uri) && !known.includes(uri))
+  if (isForeign || (redirectUris.length > 0 && known.length === 0)) return undefined
+  return { redirectUris: [...new Set([...row.redirect_uris, ...known])], byPattern }
 }
 
 function loopbackOf(
@@ -93,13 +131,6 @@ function narrowed({ scope }: Body, origin: 'integration' | 'loopback'): string {
   const asked = new Set(scope?.split(' '))
   const kept = open.filter((name) => asked.has(name))
   return (kept.length > 0 ? kept : open).join(' ')
-}
-
-function whyUnknown(redirectUris: readonly string[], known: boolean): string {
-  if (redirectUris.length > 0) return 'redirect_uris may only have http loopback addresses'
-  return known
-    ? 'the redirect addresses are not those of the platform'
-    : 'client_name is not a known integration, and there are no loopback redirect_uris'
 }
 
 function firstProblem({ issues: [issue] }: z.ZodError): string {

@@ -20,7 +20,7 @@ import { makeRouter } from '../http/router.ts'
 import { parseStrictObject } from '../http/strict-json.ts'
 import {
   decideRegistration,
-  type RegistrationDecision,
+  type IntegrationDecision,
   type RegistrationPolicy,
 } from './registration.ts'
 
@@ -30,6 +30,8 @@ export interface RegistrationDependencies {
 }
 
 const BODY_BYTES_MAX = 16_384
+/** When a platform has all the callbacks that it may have, and all are in use. */
+const FULL_RETRY_SECONDS = 3600
 
 /**
  * POST /api/oauth/register (specification, Client registration; RFC 7591 §3). A route of our own,
@@ -59,7 +61,7 @@ async function answerRegistration(
   const decision = decideRegistration(await readBody(ctx), policy)
   const record =
     decision.kind === 'integration'
-      ? await integrationRecord(decision, clients)
+      ? await registerIntegration(ctx, decision, clients)
       : loopbackRecord(
           decision.registration,
           await clients.loopback.register(decision.registration),
@@ -79,17 +81,22 @@ async function readBody(ctx: Context): Promise<Readonly<Record<string, unknown>>
 }
 
 /** Public members only. When the platform got its client_id is not known, and so not said. */
-async function integrationRecord(
-  { integration, scope }: Extract<RegistrationDecision, { kind: 'integration' }>,
+async function registerIntegration(
+  ctx: Context,
+  { integration, redirectUris, byPattern, scope }: IntegrationDecision,
   clients: Clients,
 ) {
   // An operator can switch a platform off; its client_id would lead to a refusal later.
   const client = await clients.find(integration.client_id)
   if (client?.state !== 'active') throw invalidClientMetadata('this platform has been switched off')
+  if (!(await clients.callbacks.keep(integration.client_id, byPattern))) {
+    ctx.set('Retry-After', String(FULL_RETRY_SECONDS))
+    throw tooManyRequests()
+  }
   return {
     client_id: integration.client_id,
     client_name: integration.client_name,
-    redirect_uris: integration.redirect_uris,
+    redirect_uris: redirectUris,
     token_endpoint_auth_method: integration.token_endpoint_auth_method,
     grant_types: grantTypesServed,
     response_types: ['code'],

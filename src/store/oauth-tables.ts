@@ -54,6 +54,14 @@ export interface OauthTables {
     note: string | null
     updated_at: number
   }
+  /** Addresses that a pattern of a platform admitted at a registration. */
+  platform_callback: {
+    client_id: string
+    uri: string
+    registered_at: number
+    used_at: number | null
+    expires_at: number
+  }
   /** Counted by triggers. */
   client_version: {
     client_id: string

@@ -10,7 +10,11 @@ import { connect, type TLSSocket } from 'node:tls'
 import { promisify } from 'node:util'
 
 /** The names under which the host answers; nothing resolves them but its own `fetch`. */
-const documentHosts = ['client.example', 'other.example', 'third.example'] as const
+const documentHosts = [
+  ...['client.example', 'other.example', 'third.example'],
+  // Those of the default configuration, whose documents are in test/data/client-documents.
+  ...['claude.ai', 'chatgpt.com', 'vscode.dev'],
+] as const
 
 /** An https host for metadata documents, with a certificate of its own. */
 export interface DocumentHost extends AsyncDisposable {

@@ -78,7 +78,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
   const service = opening.use(
     await openGatehouse(config, logger, {
       ...(setup.now && { now: setup.now }),
-      ...(setup.fetch && { fetch: setup.fetch }),
+      fetch: setup.fetch ?? fetchNothing,
     }),
   )
   opening.defer(async () => {
@@ -95,6 +95,11 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
     log,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
+}
+
+/** Documents of real hosts are admitted by the default configuration, and no test leaves this machine. */
+const fetchNothing: typeof fetch = async (input) => {
+  throw new Error(`a test asks for ${String(input)}`)
 }
 
 /** Storage may take as long as a machine needs that has a lot else to do. */
