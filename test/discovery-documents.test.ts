@@ -16,7 +16,7 @@ import { openApiDocument } from '../src/discovery/openapi-document.ts'
 import type { Operation } from '../src/discovery/openapi-shapes.ts'
 import { protectedResourceMetadata } from '../src/discovery/protected-resource.ts'
 import { discoveryRoutes } from '../src/discovery/routes.ts'
-import { paths } from '../src/http/paths.ts'
+import { pages, paths } from '../src/http/paths.ts'
 import { readScope, scopeNames } from '../src/scopes/catalogue.ts'
 import { responseValidator } from './support/openapi.ts'
 
@@ -42,7 +42,10 @@ const facts: ServiceFacts = {
   opened: {
     addressesOf: (scope) => (scope === readScope('coupons') ? ['/admin/api/coupons'] : []),
   },
-  integrations: [{ client_name: 'Claude' }, { client_name: 'Cursor' }],
+  integrations: [
+    { client_name: 'Claude', other_names: [] },
+    { client_name: 'Cursor', other_names: ['Cursor Nightly'] },
+  ],
 }
 
 /** The configuration that admits the least. */
@@ -167,6 +170,7 @@ describe('auth.md', () => {
 
   it('promises known platforms and the repeated refresh only where there are any', () => {
     expect(text).to.include('`client_name`, which is `Claude` or `Cursor`')
+    expect(text).to.include('have names of their own: `Cursor Nightly`.')
     expect(strict).not.to.match(/known platform/i)
     expect(strict).not.to.include('same answer')
   })
@@ -185,7 +189,11 @@ describe('auth.md', () => {
   })
 
   it('names only addresses that the service answers', () => {
-    const known = new Set<string>([...Object.values(paths), ...documentPaths, '', '/'])
+    const known = new Set<string>([
+      ...Object.values(paths),
+      ...documentPaths,
+      ...['', '/', pages.connectHome],
+    ])
     const named = [...text.matchAll(/https:\/\/id\.campus\.example([^\s`"\\]*)/g)]
     expect(named.map(([, path]) => path).filter((path) => !known.has(path ?? ''))).to.deep.equal([])
   })

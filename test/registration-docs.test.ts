@@ -27,7 +27,8 @@ describe('docs/registration.md', () => {
       })
       expect(String(response.status)).to.equal(status)
       const received = (await response.json()) as Record<string, unknown>
-      const expected = JSON.parse(answer) as Record<string, unknown>
+      const told = answer.replaceAll('http://127.0.0.1:3000', service().url)
+      const expected = JSON.parse(told) as Record<string, unknown>
       expect(Object.keys(received)).to.have.members(Object.keys(expected))
       for (const [member, value] of Object.entries(expected)) {
         if (value === '<id>') expect(received[member]).to.match(/^loopback_/)
@@ -42,5 +43,9 @@ describe('docs/registration.md', () => {
     expect(text).to.include(`more than ${registration.registrationsPerAddressMax} registrations`)
     expect(registration.registrationWindowSeconds).to.equal(600)
     expect(registration.idleClientSeconds).to.equal(90 * 86_400)
+    expect(registration.callbacksPerPlatformMax).to.equal(10_000)
+    expect(text).to.include('A platform has 10 000 of them at most')
+    expect(registration.unusedCallbackSeconds).to.equal(86_400)
+    expect(registration.idleCallbackSeconds).to.equal(180 * 86_400)
   })
 })

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+import { pages } from '../http/paths.ts'
 import { type Audience, catalogue, type Scope } from '../scopes/catalogue.ts'
 import type { ServiceFacts } from './facts.ts'
 import { fillTemplate } from './template.ts'
@@ -25,6 +26,11 @@ export function authMd({ baseUrl, service, opened, integrations }: ServiceFacts)
       integrations.map(({ client_name }) => client_name),
       'or',
     ),
+    other_names: listed(
+      integrations.flatMap(({ other_names }) => other_names),
+      'and',
+    ),
+    connect: pages.connectHome,
     metadata_documents: metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0,
     metadata_document_hosts:
       !metadataDocuments.openRegistration && listed(metadataDocuments.hosts, 'and'),

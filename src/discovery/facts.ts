@@ -22,7 +22,10 @@ export interface ServiceFacts {
   }
   /** What the scopes of operators open here. */
   readonly opened: Pick<OpenedScopes, 'addressesOf'>
-  readonly integrations: readonly { readonly client_name: string }[]
+  readonly integrations: readonly {
+    readonly client_name: string
+    readonly other_names: readonly string[]
+  }[]
 }
 
 /** Those that a client must know. */
