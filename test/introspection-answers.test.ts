@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 
+import { CLIENT_NOT_AUTHENTICATED } from '../src/clients/authenticate-client.ts'
 import { paths } from '../src/http/paths.ts'
 import { asClaude, asPortal, asResourceServer, obtain, type Tokens } from './support/client.ts'
 import { notes, olivia, portal, startService } from './support/gatehouse.ts'
@@ -91,11 +92,11 @@ const nobody: Expected = {
 /** Somebody did, and not as they must; a challenge answers an Authorization header only. */
 const wrong: Expected = {
   status: 401,
-  body: { error: 'invalid_client', error_description: 'client authentication failed' },
+  body: { error: 'invalid_client', error_description: CLIENT_NOT_AUTHENTICATED },
 }
 const wrongByBasic: Expected = {
   ...wrong,
-  challenge: ', error="invalid_client", error_description="client authentication failed"',
+  challenge: `, error="invalid_client", error_description="${CLIENT_NOT_AUTHENTICATED}"`,
 }
 
 const asTheEngine: readonly Row[] = [

@@ -19,7 +19,7 @@ import { type Answer, postForm, refusalOf } from './support/wire.ts'
 describe('POST /api/oauth/revoke', () => {
   const service = sharedService()
 
-  it('200 with an empty body for live, unknown, foreign and revoked tokens alike [design 14]', async () => {
+  it('200 with an empty JSON object for live, unknown, foreign and revoked tokens alike [design 14]', async () => {
     const { url } = service()
     const own = await obtain(url)
     const foreign = await obtain(url, { authorization: asPortal, token: asPortal })
@@ -29,9 +29,10 @@ describe('POST /api/oauth/revoke', () => {
       answers.push(await revoke(url, token))
     }
     expect(answers).to.have.lengthOf(5)
-    for (const { status, body } of answers) {
+    for (const { status, headers, body } of answers) {
       expect(status).to.equal(200)
-      expect(body).to.equal('')
+      expect(headers.get('content-type')).to.match(/^application\/json/)
+      expect(body).to.deep.equal({})
     }
   })
 

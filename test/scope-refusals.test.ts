@@ -82,6 +82,13 @@ describe('invalid_scope says what to do', () => {
     expect(searchParams.get('iss')).to.equal(service().url)
   })
 
+  it('to a library that joins scopes with commas, and with no empty scope in the answer', async () => {
+    const answer = await askToAuthorize(service().url, { ...asPortal, scope: 'openid,profile' })
+    const { searchParams } = locationOf(answer)
+    expect(told(searchParams)).to.match(/^scopes are separated by spaces and not by commas; /)
+    expect(searchParams.has('scope')).to.equal(false)
+  })
+
   it('to a client that names no scope, or none that is known', async () => {
     for (const scope of [undefined, 'mcp:access']) {
       const description = await ask({ ...asClaude, scope })

@@ -1,4 +1,5 @@
 import { bodyParser } from '@koa/bodyparser'
+import { decodeJwt } from 'jose'
 import type Router from 'koa-router'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
@@ -32,16 +33,15 @@ export function authorizationRequests(
 
   router.get(paths.authorization, async (ctx, next) => {
     const query = new URLSearchParams(ctx.querystring)
-    const named = query.getAll('resource')
-    if (named.length > 0) {
-      const canonical = named.map((resource) => resources.canonical(resource) ?? resource)
-      query.delete('resource')
-      for (const resource of new Set(canonical)) query.append('resource', resource)
-      ctx.querystring = query.toString()
-    }
+    const sent = query.toString()
+    nameOneAudience(query, resources)
+    const mode = query.has('response_mode') ? undefined : modeIn(query.get('request'))
+    if (mode !== undefined) query.append('response_mode', mode)
     if (conformance && !conformance.covers(query.get('client_id') ?? undefined)) {
-      ctx.querystring = withoutConformanceScopes(query)
+      removeConformanceScopes(query)
     }
+    // What needs no change stays as it was spelled.
+    if (query.toString() !== sent) ctx.querystring = query.toString()
     await next()
   })
 
@@ -58,15 +58,34 @@ export function authorizationRequests(
   return router
 }
 
+/**
+ * How an answer is wanted by a request object, which is refused itself: the refusal has to go where the
+ * client listens. Nothing else of the object is read (OpenID Connect Core §6.1).
+ */
+function modeIn(requestObject: string | null): 'form_post' | undefined {
+  try {
+    const { response_mode: mode } = decodeJwt(requestObject ?? '')
+    return mode === 'form_post' ? mode : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function nameOneAudience(query: URLSearchParams, resources: Resources): void {
+  const named = query.getAll('resource')
+  query.delete('resource')
+  const canonical = named.map((resource) => resources.canonical(resource) ?? resource)
+  for (const resource of new Set(canonical)) query.append('resource', resource)
+}
+
 /** To any other client the suite's scopes are as unknown as they are without the profile. */
-function withoutConformanceScopes(query: URLSearchParams): string {
+function removeConformanceScopes(query: URLSearchParams): void {
   const scopes = query.getAll('scope')
   query.delete('scope')
   for (const scope of scopes) {
     const known = scope.split(' ').filter((name) => !conformanceScopes.includes(name))
     query.append('scope', known.join(' '))
   }
-  return query.toString()
 }
 
 /**
@@ -80,8 +99,11 @@ export function checkAuthorizationRequest(
   client: KoaContextWithOIDC['oidc']['client'],
 ): void {
   if (client && factsOf(client).state !== 'active') throw clientSwitchedOff()
-  const known = String(scope ?? '')
-    .split(' ')
-    .some(findScope)
-  if (client && !known) throw noKnownScope(explainMissingScope(client, provider.issuer))
+  const asked = String(scope ?? '')
+  if (!client || asked.split(' ').some(findScope)) return
+  const sentence = explainMissingScope(client, provider.issuer)
+  throw noKnownScope(asked.includes(',') ? `${COMMAS}; ${sentence}` : sentence)
 }
+
+/** RFC 6749 §3.3; some libraries join them otherwise unless told. */
+const COMMAS = 'scopes are separated by spaces and not by commas'

@@ -94,7 +94,7 @@ export function overlay(configuration: Configuration, profile: ConformanceProfil
     jwks: { keys: [...(configuration.jwks?.keys ?? []), profile.publishedKey] },
     scopes: [...scopeNames(), ...conformanceScopes],
     claims: { ...configuration.claims, ...profile.claimsByScope },
-    clientAuthMethods: ['none', 'client_secret_post', 'client_secret_basic'],
+    clientAuthMethods: ['client_secret_post', 'client_secret_basic', 'none'],
     enabledJWA: { idTokenSigningAlgValues: ['ES256', 'RS256'] },
     pkce: {
       required: (_ctx, client) =>

@@ -1,6 +1,8 @@
 import type { Context, Middleware } from 'koa'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
+import { CLIENT_NOT_AUTHENTICATED } from '../clients/authenticate-client.ts'
+import { BASIC_WITHOUT_SECRET } from '../clients/client-credentials.ts'
 import { faultBody, RETRY_AFTER_SECONDS } from '../http/error-handler.ts'
 import { logFields } from '../http/request-log.ts'
 import { formTarget } from '../http/security-headers.ts'
@@ -16,7 +18,7 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
     await next()
     const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
     if (!oidc) return
-    settleSignedToken(ctx)
+    if (oidc.route === 'revocation') settleRevocation(ctx)
     // The engine's own values are known to nobody (token/authorization-code.ts).
     if (ctx.status === 200 && oidc.route === 'token') {
       Object.assign(ctx.body ?? {}, firstTokens(ctx))
@@ -28,15 +30,16 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
 }
 
 /**
- * The engine answers 400 to a revocation of whatever looks like a JWT. Our tokens are opaque, so that
- * it is a token which is unknown here, and revoked already (RFC 7009 §2.2; design 14).
+ * The engine answers a revocation with an empty text, which libraries fail to read as JSON, and 400
+ * where a token looks like a JWT. Our tokens are opaque, so that such a one is unknown here, and revoked
+ * already (RFC 7009 §2.2; design 14).
  */
-function settleSignedToken(ctx: Context): void {
-  if (errorOf(ctx.body) !== 'unsupported_token_type') return
+function settleRevocation(ctx: Context): void {
+  if (ctx.status !== 200 && errorOf(ctx.body) !== 'unsupported_token_type') return
   ctx.status = 200
   // What the body is follows from the new one.
   ctx.remove('Content-Type')
-  ctx.body = ''
+  ctx.body = {}
 }
 
 /** What the engine says of a scope that the client may not ask for, as it stands in an answer. */
@@ -73,6 +76,7 @@ function settleFailure(ctx: Context): void {
     logFields(ctx).error = error
     // The engine says so at the token endpoint only (RFC 6749 §5.2).
     ctx.set('Cache-Control', 'no-store')
+    sayTheCure(ctx)
   }
   if (error === 'server_error') ctx.body = faultBody(ctx)
   if (ctx.status !== 503) return
@@ -80,6 +84,24 @@ function settleFailure(ctx: Context): void {
   // A client must not take a fault of ours for a verdict on its token (specification, Errors 7).
   ctx.remove('WWW-Authenticate')
 }
+
+/** The engine says what is wrong; where strangers looked for the cure in vain, ours says that too. */
+function sayTheCure(ctx: Context): void {
+  const body = ctx.body as { error_description?: string }
+  const sentence = cures.get(body.error_description ?? '')
+  if (sentence === undefined) return
+  const challenge = ctx.response.get('WWW-Authenticate')
+  if (challenge) {
+    ctx.set('WWW-Authenticate', challenge.replace(body.error_description ?? '', sentence))
+  }
+  body.error_description = sentence
+}
+
+/** By the sentence of the engine. */
+const cures: ReadonlyMap<string, string> = new Map([
+  ['client authentication failed', CLIENT_NOT_AUTHENTICATED],
+  ['client_secret must be provided in the Authorization header', BASIC_WITHOUT_SECRET],
+])
 
 function errorOf(body: unknown): string | undefined {
   return typeof body === 'object' && body && 'error' in body ? String(body.error) : undefined
@@ -96,7 +118,10 @@ function admitFormTarget(ctx: Context, oidc: KoaContextWithOIDC['oidc']): void {
   const policy = ctx.response.get('Content-Security-Policy')
   ctx.set(
     'Content-Security-Policy',
-    policy.replace("form-action 'self'", `form-action 'self' ${formTarget(address)}`),
+    policy
+      .replace("form-action 'self'", `form-action 'self' ${formTarget(address)}`)
+      // Beside a hash the word is an error, which a browser complains of.
+      .replace("script-src 'none' 'sha256", "script-src 'sha256"),
   )
 }
 
@@ -107,5 +132,11 @@ function checkedAddress(ctx: Context, oidc: KoaContextWithOIDC['oidc']): unknown
     return ctx.status === 200 ? oidc.params?.['post_logout_redirect_uri'] : undefined
   }
   const returns = oidc.route === 'authorization' || oidc.route === 'resume'
-  return returns && oidc.redirectUriCheckPerformed ? oidc.params?.['redirect_uri'] : undefined
+  if (!returns) return undefined
+  if (oidc.redirectUriCheckPerformed) return oidc.params?.['redirect_uri']
+  // An error that was raised before that check goes to the address all the same, if it is the client's.
+  const { redirect_uri: address } = oidc.params ?? ctx.query
+  return typeof address === 'string' && oidc.client?.redirectUriAllowed(address)
+    ? address
+    : undefined
 }

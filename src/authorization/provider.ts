@@ -108,7 +108,7 @@ function protocol({ baseUrl }: ProviderDependencies): Configuration {
     acrValues: [PASSWORD_ACR],
     conformIdTokenClaims: false,
     responseTypes: ['code'],
-    clientAuthMethods: ['none', 'client_secret_post'],
+    clientAuthMethods,
     clientDefaults: {
       grant_types: ['authorization_code', 'refresh_token'],
       id_token_signed_response_alg: 'ES256',
@@ -122,8 +122,8 @@ function protocol({ baseUrl }: ProviderDependencies): Configuration {
     extraParams: { scope: checkAuthorizationRequest },
     clientBasedCORS: (_ctx, _origin, client) => client.clientAuthMethod === 'none',
     discovery: {
-      revocation_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
-      introspection_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
+      revocation_endpoint_auth_methods_supported: clientAuthMethods,
+      introspection_endpoint_auth_methods_supported: clientAuthMethods,
       registration_endpoint: baseUrl + paths.registration,
       protected_resources: [baseUrl],
       service_documentation: baseUrl + paths.authMd,
@@ -132,6 +132,9 @@ function protocol({ baseUrl }: ProviderDependencies): Configuration {
     },
   }
 }
+
+/** In this order: some libraries take the first that they know, and with `none` would send no secret. */
+const clientAuthMethods: ('client_secret_post' | 'none')[] = ['client_secret_post', 'none']
 
 /** The one way in which people prove who they are, as `acr` in id_tokens. */
 export const PASSWORD_ACR = 'urn:gatehouse:password'

@@ -20,6 +20,15 @@ export type Authentication =
   | { readonly refused: string; readonly claimed: AuthenticatingClient | undefined }
 
 /**
+ * What a caller is told whichever fault it was: a stranger must not learn whether an id exists or has a
+ * secret, and the maker of the client finds the exact reason where the sentence says.
+ */
+export const CLIENT_NOT_AUTHENTICATED =
+  'client authentication failed: a confidential client sends its client_secret in the form or by HTTP ' +
+  'Basic, a public client sends client_id and no secret; the exact reason is under Refusals on the ' +
+  'page of the application'
+
+/**
  * Whether a client is who it says it is (RFC 6749 §2.3). A client without a secret only names itself,
  * and one with a secret must send it, by post or by HTTP Basic. A deleted client still is who it is:
  * what it is answered is for the endpoint to decide.

@@ -36,6 +36,11 @@ export function readClientCredentials(
   return { problem: 'client_id mismatch' }
 }
 
+/** What some libraries do by default for a client without a secret. */
+export const BASIC_WITHOUT_SECRET =
+  'the Authorization header has no secret: a public client sends client_id in the form and no such ' +
+  'header, a confidential one its client_secret'
+
 const nobody = { problem: 'no client authentication mechanism provided' }
 
 /** RFC 6749 §2.3.1: both halves are encoded as in a form, before they become Basic credentials. */
@@ -50,9 +55,7 @@ function readBasic(header: string): ClientCredentials {
     }
   }
   if (clientId === '') return nobody
-  return decoded === ''
-    ? { problem: 'client_secret must be provided in the Authorization header' }
-    : { clientId, secret: decoded }
+  return decoded === '' ? { problem: BASIC_WITHOUT_SECRET } : { clientId, secret: decoded }
 }
 
 /** RFC 6749 appendix A: an id and a secret are of visible characters and spaces. */

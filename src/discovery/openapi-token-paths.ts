@@ -5,6 +5,7 @@ import {
   type Answer,
   closed,
   form,
+  json,
   list,
   type Operation,
   open,
@@ -94,7 +95,7 @@ export function tokenPaths(facts: ServiceFacts) {
         summary: 'Ends an access or refresh token (RFC 7009)',
         description:
           'The answer is the same for a token that is unknown, foreign or already revoked.',
-        answer: { description: 'Done. The body is empty.' },
+        answer: { description: 'Done.', content: json(closed({})) },
       }),
     },
   }

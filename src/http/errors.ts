@@ -43,7 +43,10 @@ export function resourceNotGranted(): errors.OIDCProviderError {
 
 /** No requested scope is known (RFC 6749 §3.3); the description says which ones there are. */
 export function noKnownScope(description: string): errors.OIDCProviderError {
-  return new errors.InvalidScope(description, '')
+  const error = new errors.InvalidScope(description, '')
+  // It would stand in the answer, where no scope is no value (RFC 6749 appendix A.4).
+  Reflect.deleteProperty(error, 'scope')
+  return error
 }
 
 /** A refresh asked for more than was granted (RFC 6749 §6). */

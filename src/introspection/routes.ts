@@ -5,6 +5,7 @@ import type { Context, Middleware } from 'koa'
 import {
   type AuthenticatingClient,
   authenticateClient,
+  CLIENT_NOT_AUTHENTICATED,
   type FindAuthenticatingClient,
 } from '../clients/authenticate-client.ts'
 import { canBeClientId } from '../clients/client.ts'
@@ -114,7 +115,7 @@ async function authenticate(
   const refused = 'refused' in authentication ? authentication.refused : goneReason(client)
   if (refused === undefined) return client
   logFields(ctx).detail = refused
-  const description = 'client authentication failed'
+  const description = CLIENT_NOT_AUTHENTICATED
   // RFC 6749 §5.2: the challenge matches the scheme that the client used.
   if (ctx.headers.authorization !== undefined) {
     const said = `error="invalid_client", error_description="${description}"`

@@ -13,10 +13,12 @@ import type { GrantStore } from '../grants/grant-store.ts'
 import {
   invalidGrant,
   missingParameter,
+  noKnownScope,
   resourceNotGranted,
   scopeNotGranted,
 } from '../http/errors.ts'
 import { logFields } from '../http/request-log.ts'
+import { findScope } from '../scopes/catalogue.ts'
 import { type FormerToken, familyOfFormer } from './former-refresh-token.ts'
 import {
   type FindRefreshToken,
@@ -132,7 +134,9 @@ function narrowScopes(
   if (granted.length === 0) throw invalidGrant('the client may request none of its scopes any more')
   const asked = params?.['scope']
   if (typeof asked !== 'string') return granted
-  const scopes = asked.split(' ').filter(Boolean)
+  // As at the authorization endpoint: what no token can have is no reason to refuse the rest.
+  const scopes = asked.split(' ').filter(findScope)
+  if (scopes.length === 0) throw noKnownScope('the scope names none that is known')
   const missing = scopes.filter((scope) => !granted.includes(scope))
   if (missing.length > 0) throw scopeNotGranted(missing)
   return granted.filter((scope) => scopes.includes(scope))
