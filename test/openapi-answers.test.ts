@@ -21,7 +21,7 @@ import {
   userinfo,
 } from './support/client.ts'
 import { pdf, type Sending, sendFile } from './support/files.ts'
-import { notes, sam, startService } from './support/gatehouse.ts'
+import { noor, notes, sam, startService } from './support/gatehouse.ts'
 import { messageOf, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { documentCoverage, responseValidator } from './support/openapi.ts'
@@ -265,12 +265,18 @@ describe('openapi.json, against real answers', () => {
     ]
     for (const scope of ['openid', 'openid email', 'openid profile email']) {
       describes(`GET with ${scope}`, 200, async (url) => {
-        const { access_token } = await obtain(url, { authorization: { scope } })
+        const { access_token } = await obtain(url, { authorization: { scope }, person: noor })
         return [paths.userinfo, 'GET', await userinfo(url, access_token)]
       })
     }
     describes('POST', 200, async (url) =>
-      posted(postForm(url + paths.userinfo, {}, bearer((await obtain(url)).access_token))),
+      posted(
+        postForm(
+          url + paths.userinfo,
+          {},
+          bearer((await obtain(url, { person: noor })).access_token),
+        ),
+      ),
     )
     describes('without a token', 401, (url) => get(url, paths.userinfo))
     describes('with nonsense', 401, (url) => get(url, paths.userinfo, bearer('nonsense')))

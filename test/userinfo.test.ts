@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { paths } from '../src/http/paths.ts'
 import { asClaude, obtain, userinfo } from './support/client.ts'
 import { bindTo } from './support/families.ts'
-import { notes, olivia, startService } from './support/gatehouse.ts'
+import { noor, notes, olivia, startService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
 import { answerOf, type Fields, postForm, refusalOf } from './support/wire.ts'
 
@@ -47,6 +47,24 @@ describe('/api/oauth/userinfo', () => {
         expect(body).to.have.all.keys(...claims)
       })
     }
+
+    it('all that is known of the person, the same in the id_token (OpenID Connect Core §5.1)', async () => {
+      const { url } = service()
+      const authorization = { scope: 'openid profile email' }
+      const tokens = await obtain(url, { authorization, person: noor })
+      const { body } = await userinfo(url, tokens.access_token)
+      expect(body).to.include({
+        ...{ email_verified: true, preferred_username: 'noor', locale: 'nl-NL' },
+        zoneinfo: 'Europe/Amsterdam',
+      })
+      const daysAgo = (Date.now() / 1000 - body.updated_at) / 86_400
+      expect(daysAgo).to.be.within(29, 31)
+      const [, claims = ''] = (tokens.id_token ?? '').split('.')
+      expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).to.deep.include(body)
+      const profile = await obtain(url, { authorization: { scope: 'openid email' }, person: noor })
+      const { body: less } = await userinfo(url, profile.access_token)
+      expect(less).to.have.all.keys('sub', 'email', 'email_verified')
+    })
 
     it('and nothing of a site for a plain sign-in, which has none', async () => {
       const { url } = service()

@@ -28,3 +28,15 @@ export const list = <T extends z.ZodType>(type: T, lengthMax: number) =>
 
 /** A colour as style sheets have it. */
 export const color = z.string().regex(/^#[0-9a-f]{6}$/, 'must be a colour like #336699')
+
+/** The form of BCP 47; whether there is such a language is for its readers to know. */
+export const languageTag = z
+  .string()
+  .max(35)
+  .regex(/^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/, 'must be a language like de-AT')
+
+/** The form of the IANA time zone database. */
+export const timeZone = z
+  .string()
+  .max(60)
+  .regex(/^[A-Za-z_]+(?:\/[A-Za-z0-9_+-]+)*$/, 'must be a time zone like Europe/Vienna')

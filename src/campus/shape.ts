@@ -4,6 +4,7 @@ import { mayReturnTo } from '../clients/redirect-uri.ts'
 import { takenSlugs } from '../http/paths.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import { clientId, color, count, id, list, optional, slug, text, time, url, word } from './forms.ts'
+import { person } from './person-shape.ts'
 
 /**
  * The shape of a campus: sites, people and everything that they made and bought, as data. It is
@@ -25,27 +26,6 @@ const site = z.strictObject({
   language: optional(text(35)),
   createdAt: time,
   features: list(z.strictObject({ feature: word, enabledAt: time }), 20),
-})
-
-const role = z.strictObject({
-  site: id('sit'),
-  role: z.enum(['owner', 'admin', 'lecturer', 'student']),
-  grantedAt: time,
-})
-
-const person = z.strictObject({
-  id: id('per'),
-  email: z.email().max(254),
-  name: text(120),
-  picture: optional(url),
-  password: optional(z.string().min(8).max(128)),
-  /** As an export writes it, so that nobody needs a new one after a move. */
-  passwordHash: optional(
-    z.string().regex(/^\$argon2id\$[\w$=,+/]{20,300}$/, 'must be an Argon2id hash'),
-  ),
-  createdAt: time,
-  disabledAt: optional(time),
-  roles: list(role, 1000),
 })
 
 /** What everything that a site offers has in common. */

@@ -33,8 +33,13 @@ const atTheSite = {
 const claims = closed({
   sub: text,
   'email?': { type: 'string', format: 'email' },
+  'email_verified?': said('absent where nobody knows', { const: true }),
   'name?': text,
   'picture?': uri,
+  'preferred_username?': text,
+  'locale?': said('a language, BCP 47', text),
+  'zoneinfo?': said('a time zone of the IANA database', text),
+  'updated_at?': said('when the claims last changed', time),
   ...atTheSite,
 })
 

@@ -61,6 +61,17 @@ export interface PersonFacts {
   readonly name: string
   readonly email: string
   readonly picture: string | undefined
+  /** What else the platform has told of the person; what is not known is absent. */
+  readonly told?: ToldOfPerson
+}
+
+export interface ToldOfPerson {
+  readonly emailVerified?: true
+  readonly preferredUsername?: string
+  readonly locale?: string
+  readonly timeZone?: string
+  /** In epoch milliseconds. */
+  readonly updatedAt?: number
 }
 
 /** What one query knows of a grant, before anything is concluded from it. */

@@ -4,7 +4,7 @@ import { MCP_CONNECTIONS } from '../sites/feature.ts'
 import { compiled, type Valued } from '../store/compiled.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema, SiteRole } from '../store/schema.ts'
-import type { AccessFacts, FindGrant, Grant } from './access.ts'
+import type { AccessFacts, FindGrant, Grant, ToldOfPerson } from './access.ts'
 import type { Allowed } from './allowed.ts'
 import type { EndReason } from './end-grants.ts'
 import { type FamilyColumns, familyOf } from './family-store.ts'
@@ -43,6 +43,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
       name: row.name,
       email: row.email,
       picture: row.picture ?? undefined,
+      told: toldOf(row),
     },
     personDisabled: row.disabled_at !== null,
     roles: rows.flatMap(({ role }) => role ?? []).sort(),
@@ -61,6 +62,16 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
     featureOff: row.app_site_id !== null && row.feature_enabled_at === null,
     family: familyOf(row),
     callerVersion: row.caller_version ?? 0,
+  }
+}
+
+function toldOf(row: Pick<FactsRow, ToldColumn>): ToldOfPerson {
+  return {
+    ...(row.email_verified_at !== null && { emailVerified: true }),
+    ...(row.preferred_username !== null && { preferredUsername: row.preferred_username }),
+    ...(row.locale !== null && { locale: row.locale }),
+    ...(row.time_zone !== null && { timeZone: row.time_zone }),
+    ...(row.updated_at !== null && { updatedAt: row.updated_at }),
   }
 }
 
@@ -95,6 +106,11 @@ const columns: Readonly<Record<keyof FactsRow, string>> = {
   name: 'p.name',
   email: 'p.email',
   picture: 'p.picture',
+  email_verified_at: 'p.email_verified_at',
+  preferred_username: 'p.preferred_username',
+  locale: 'p.locale',
+  time_zone: 'p.time_zone',
+  updated_at: 'p.updated_at',
   disabled_at: 'p.disabled_at',
   role: 'r.role',
   app_client_id: 'app.client_id',
@@ -158,9 +174,13 @@ interface Asked {
 
 type Row<Table extends keyof Schema> = Selectable<Schema[Table]>
 
+type ToldColumn =
+  | ('email_verified_at' | 'preferred_username' | 'locale')
+  | ('time_zone' | 'updated_at')
+
 interface FactsRow
   extends Omit<Row<'oauth_grant'>, 'client_name' | 'last_used_at'>,
-    Pick<Row<'person'>, 'name' | 'email' | 'picture' | 'disabled_at'>,
+    Pick<Row<'person'>, 'name' | 'email' | 'picture' | 'disabled_at' | ToldColumn>,
     FamilyColumns {
   readonly role: SiteRole | null
   readonly app_client_id: string | null

@@ -37,6 +37,13 @@ export interface Schema extends GrantTables, DocumentTables, OauthTables, Operat
     email_canonical: string
     name: string
     picture: string | null
+    /** Since when the address is known to be the person's. */
+    email_verified_at: number | null
+    preferred_username: string | null
+    locale: string | null
+    time_zone: string | null
+    /** When the platform last changed the person's data. */
+    updated_at: number | null
     password_hash: string | null
     disabled_at: number | null
     created_at: number

@@ -1,6 +1,12 @@
 import type { FindAccount } from 'oidc-provider'
 
-import type { Access, FindAccess, PersonFacts, TokenOfGrant } from '../grants/access.ts'
+import type {
+  Access,
+  FindAccess,
+  PersonFacts,
+  TokenOfGrant,
+  ToldOfPerson,
+} from '../grants/access.ts'
 import { logFields } from '../http/request-log.ts'
 
 /**
@@ -9,12 +15,17 @@ import { logFields } from '../http/request-log.ts'
 export const claimsByScope = {
   openid: ['sub'],
   // design 15: org_id and roles come with `profile`, not with bare `openid`.
-  profile: ['name', 'picture', 'org_id', 'roles'],
-  email: ['email'],
-} as const
+  profile: [
+    ...['name', 'picture', 'preferred_username', 'locale', 'zoneinfo', 'updated_at'],
+    ...['org_id', 'roles'],
+  ],
+  email: ['email', 'email_verified'],
+}
 
 /** A person who may sign in; sessions that began before the sign-out are over. */
-type SessionPerson = Omit<PersonFacts, 'picture'> & { readonly signedOutAt?: number | undefined }
+type SessionPerson = Omit<PersonFacts, 'picture' | 'told'> & {
+  readonly signedOutAt?: number | undefined
+}
 
 export interface ClaimsDependencies {
   readonly findPerson: (personId: string) => Promise<SessionPerson | undefined>
@@ -39,7 +50,25 @@ export function claimsOf({ grant, person, roles }: Extract<Access, { kind: 'good
     name: person.name,
     email: person.email,
     ...(person.picture !== undefined && { picture: person.picture }),
+    ...standardClaims(person.told ?? {}),
     ...(grant.siteId !== undefined && { org_id: grant.siteId, roles: [...roles] }),
+  }
+}
+
+/** OpenID Connect Core §5.1; a time is in seconds there. What is not known is not claimed. */
+function standardClaims({
+  emailVerified,
+  preferredUsername,
+  locale,
+  timeZone,
+  updatedAt,
+}: ToldOfPerson) {
+  return {
+    ...(emailVerified && { email_verified: true }),
+    ...(preferredUsername !== undefined && { preferred_username: preferredUsername }),
+    ...(locale !== undefined && { locale }),
+    ...(timeZone !== undefined && { zoneinfo: timeZone }),
+    ...(updatedAt !== undefined && { updated_at: Math.floor(updatedAt / 1000) }),
   }
 }
 
