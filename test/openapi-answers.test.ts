@@ -6,6 +6,7 @@ import { addressOf, paths } from '../src/http/paths.ts'
 import { orUnavailable } from '../src/http/storage-guard.ts'
 import { MEMBER_READ, readScope, writeScope } from '../src/scopes/catalogue.ts'
 import { StatementExecutor } from '../src/store/statement-executor.ts'
+import { isStoreFailure } from '../src/store/store-failure.ts'
 import {
   askToAuthorize,
   asPortal,
@@ -848,7 +849,7 @@ async function startBreakable(): Promise<BreakableService> {
   return {
     url: running.url,
     async broken(error, work) {
-      const fail = () => orUnavailable(() => Promise.reject(error))
+      const fail = () => orUnavailable(() => Promise.reject(error), isStoreFailure)
       Object.assign(executor, { run: fail, provideConnection: fail })
       try {
         await work()

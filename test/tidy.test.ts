@@ -19,7 +19,7 @@ const mayImport: Record<string, readonly string[]> = {
   keys: ['store'],
   audit: ['store'],
   people: ['store'],
-  changes: ['audit', 'http', 'sites', 'store'],
+  changes: ['audit', 'sites', 'store'],
   sites: ['changes', 'store'],
   courses: ['changes', 'store'],
   membership: ['changes', 'grants', 'people', 'store'],

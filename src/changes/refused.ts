@@ -1,5 +1,3 @@
-import { TransactionRefused } from '../http/storage-guard.ts'
-
 /** Why a change was refused, for a program to go by. */
 export type RefusalCode =
   /** A value that its type allows and its meaning does not; `field` says which. */
@@ -14,7 +12,7 @@ export type RefusalCode =
   | 'LIMIT_REACHED'
 
 /** A change that cannot be made, told to whoever asked for it. Nothing was changed. */
-export class ChangeRefused extends TransactionRefused {
+export class ChangeRefused extends Error {
   override readonly name = 'ChangeRefused'
   readonly code: RefusalCode
   /** The field of the input that has to be another, as a path: `redirects.0`. */
