@@ -15,6 +15,7 @@ import { memberSurface } from './member-api/surface.ts'
 import type { makeParts } from './parts.ts'
 import { registrationRoutes } from './registration/routes.ts'
 import { makePublicCourses } from './sites/public-courses.ts'
+import { makePublicSites } from './sites/public-sites.ts'
 import { upstreamSurface } from './upstream/surface.ts'
 import { userinfoRoute } from './userinfo/routes.ts'
 
@@ -102,6 +103,7 @@ function apiSurfaces({ service }: Config, common: Common) {
     executeMember: member.executeMember,
     executeAdmin: admin.executeAdmin,
     publicCourses: makePublicCourses(common.database),
+    publicSites: makePublicSites(common.database),
     authGuide: discovery.authGuide,
     resources: discovery,
   })

@@ -17,6 +17,7 @@ import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { paths } from '../src/http/paths.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
 import { notes, sam } from './support/gatehouse.ts'
+import { answerIn } from './support/mcp.ts'
 import { readMember } from './support/member-api.ts'
 import { sharedService } from './support/shared-service.ts'
 
@@ -82,7 +83,7 @@ describe('MCP clients at the tool endpoint', () => {
       const { client } = await open()
       expect((await client.listTools()).tools.map(({ name }) => name)).to.include('get_viewer')
       const answer = await client.callTool({ name: 'get_viewer', arguments: {} })
-      expect(answer.structuredContent).to.include({ id: 'per_sam', name: 'Sam Student' })
+      expect(answerIn(answer)).to.include({ id: 'per_sam', name: 'Sam Student' })
       await client.close()
       await expectMemberApiTakes(url, kept.tokens?.access_token)
     })
@@ -104,7 +105,7 @@ describe('MCP clients at the tool endpoint', () => {
     expect(asked.at(-1)?.split(' ')).to.have.members([MEMBER_READ, MEMBER_WRITE])
     const { client } = await open()
     const answer = await client.callTool({ name: 'mark_all_notifications_read', arguments: {} })
-    expect(answer.structuredContent).to.include({ unreadNotificationCount: 0 })
+    expect(answerIn(answer)).to.include({ unreadNotificationCount: 0 })
     await client.close()
   })
 
@@ -120,7 +121,7 @@ describe('MCP clients at the tool endpoint', () => {
       return { client, transport }
     }
     const anonymous = await open()
-    expect((await anonymous.client.listTools()).tools).to.have.length(5)
+    expect((await anonymous.client.listTools()).tools).to.have.length(6)
     const refused = await anonymous.client
       .callTool({ name: 'get_viewer', arguments: {} })
       .catch((error: unknown) => error)
@@ -134,7 +135,7 @@ describe('MCP clients at the tool endpoint', () => {
     await client.listTools()
     const answer = await client.callTool({ name: 'list_enrolled_courses', arguments: { first: 2 } })
     expect(answer.isError).to.not.equal(true)
-    expect(answer.structuredContent).to.have.nested.property('nodes.length', 2)
+    expect(answerIn(answer)).to.have.nested.property('nodes.length', 2)
     await client.close()
     await expectMemberApiTakes(url, kept.tokens?.access_token)
   })

@@ -5,6 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { expect } from 'chai'
 
+import type { JsonSchema } from '../src/mcp/json-schema.ts'
 import type { Tool, ToolAccess } from '../src/mcp/tool.ts'
 import { scopesNeeded } from '../src/mcp/tool-access.ts'
 import { toolAddresses } from '../src/mcp/tool-address.ts'
@@ -12,6 +13,7 @@ import { findTool, toolCatalogue } from '../src/mcp/tool-catalogue.ts'
 import { MEMBER_READ, MEMBER_WRITE, readScope, scopeNames } from '../src/scopes/catalogue.ts'
 import { amir, configFolder, marco, olivia, sam, startService } from './support/gatehouse.ts'
 import {
+  answerIn,
   callTool,
   operatorToken,
   postRaw,
@@ -86,6 +88,7 @@ const changedElsewhere = [
 const samples: Record<string, Values> = {
   get_service_info: {},
   get_auth_guide: {},
+  list_sites: { search: 'kitchen' },
   list_public_courses: { site: 'northlight', first: 3 },
   get_public_course: { site: 'northlight', slug: 'reading-light' },
   sign_in: {},
@@ -122,6 +125,7 @@ const samples: Record<string, Values> = {
 
 /** Tools whose answers are pages, with the arguments that they need besides. */
 const lists: Record<string, Values> = {
+  list_sites: {},
   list_public_courses: { site: 'northlight' },
   list_enrolled_courses: {},
   list_digital_products: {},
@@ -150,6 +154,16 @@ function scopesOf(access: ToolAccess): readonly string[] {
   return scopesNeeded(access, () => [])
 }
 
+/** What every host hands to every model (decision 15). */
+const plainKeywords = ['type', 'description', 'properties', 'required', 'enum', 'items']
+
+/** The keywords of a schema, wherever they stand. */
+function keywordsIn(schema: JsonSchema): string[] {
+  const { properties = {}, items } = schema
+  const below = [...Object.values(properties as object), ...(items ? [items] : [])]
+  return [...Object.keys(schema), ...below.flatMap((each) => keywordsIn(each as JsonSchema))]
+}
+
 const ajv = new Ajv2020({ strict: true, allErrors: true })
 formats.default(ajv)
 
@@ -165,14 +179,16 @@ async function tokensAt(url: string) {
 
 describe('the tools', () => {
   for (const tool of toolCatalogue) {
-    it(`${tool.name} has a name that models take, a description and closed schemas`, () => {
+    it(`${tool.name} has a name that models take, a description and a plain schema`, () => {
       expect(tool.name).to.match(/^[a-z][a-z_]{2,63}$/)
       expect(tool.title).to.have.length.within(3, 60)
       expect(tool.description).to.match(/\.$/)
-      for (const schema of Object.values(tool.schemas())) {
-        expect(schema).to.include({ type: 'object', additionalProperties: false })
-        expect(() => ajv.compile(schema)).to.not.throw()
-      }
+      const { input, output } = tool.schemas()
+      expect(input).to.have.property('type', 'object')
+      expect(keywordsIn(input)).to.satisfy((used: string[]) =>
+        used.every((keyword) => plainKeywords.includes(keyword)),
+      )
+      for (const schema of [input, output]) expect(() => ajv.compile(schema)).to.not.throw()
       if (!changedElsewhere.includes(tool.name)) expect(samples).to.have.property(tool.name)
     })
   }
@@ -198,17 +214,19 @@ async function expectAnswer(
   { url, ...calling }: { url: string } & Parameters<typeof callTool>[2],
 ): Promise<void> {
   const { body } = await callTool(url, name, calling)
-  const { structuredContent, content, isError } = body.result ?? {}
+  const { content, isError, structuredContent } = body.result ?? {}
   expect(isError, `${name}: ${JSON.stringify(body)}`).to.not.equal(true)
+  expect(content).to.have.length(1)
+  expect(structuredContent).to.equal(undefined)
+  const answer = answerIn(body.result)
   const validate = ajv.compile(schemas().output)
-  const fits = validate(structuredContent)
+  const fits = validate(answer)
   expect(fits, `${name}: ${ajv.errorsText(validate.errors)}`).to.equal(true)
-  expect(JSON.parse(content[0].text)).to.deep.equal(structuredContent)
-  if (name in lists) expect(structuredContent.nodes, name).to.not.deep.equal([])
+  if (name in lists) expect(answer.nodes, name).to.not.deep.equal([])
 }
 
 forEachStorage('every tool', (start) => {
-  it('answers what its output schema says, with the same as text', async () => {
+  it('answers once, as text, what docs/tools.md says of it', async () => {
     await using service = await start()
     const { url } = service
     const tokenFor = await tokensAt(url)
@@ -300,9 +318,9 @@ describe('what a token opens', () => {
       expect(annotations, name).to.include({
         readOnlyHint: reads,
         destructiveHint: findTool(name, everywhere)?.effect === 'destroys',
-        idempotentHint: true,
         openWorldHint: false,
       })
+      expect(annotations.idempotentHint, name).to.equal(reads ? undefined : true)
     }
   })
 
@@ -372,7 +390,9 @@ describe('the arguments of tools', () => {
       ['get_public_course', { site: 'nowhere', slug: 'reading-light' }],
     ] as const) {
       const said = await problemOf(url, name, { values })
-      expect(said, name).to.equal('There is no site with the slug nowhere.')
+      expect(said, name)
+        .to.match(/^There is no site with the slug nowhere\./)
+        .and.to.include('list_sites')
     }
   })
 
@@ -502,7 +522,9 @@ describe('what belongs to others', () => {
     }
     for (const id of ['not_noor_01', 'not_june_01', 'not_marco_01', 'nothing']) {
       const said = await problemOf(url, 'mark_notification_read', { values: { id }, token: mine })
-      expect(said, id).to.equal('there is no such notification.')
+      expect(said, id).to.equal(
+        'there is no such notification. Call list_notifications for what there is.',
+      )
     }
     const values = { id: 'sub_marco_updates_inbox', enabled: false }
     const foreign = await problemOf(url, 'update_notification_subscription', {
@@ -546,7 +568,7 @@ describe('what belongs to others', () => {
       .execute()
     const values = { site: 'northlight', slug: 'reading-light' }
     const { body, headers } = await callTool(url, 'get_public_course', { values })
-    expect(body.result.structuredContent.summary).to.equal(summary)
+    expect(answerIn(body.result).summary).to.equal(summary)
     expect(headers.get('content-type')).to.match(/^application\/json/)
     expect(headers.get('x-content-type-options')).to.equal('nosniff')
   })

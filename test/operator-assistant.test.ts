@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { paths } from '../src/http/paths.ts'
 import { readScope, writeScope } from '../src/scopes/catalogue.ts'
 import { type RunningService, sam } from './support/gatehouse.ts'
-import { operatorToken } from './support/mcp.ts'
+import { answerIn, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { forEachDatabase } from './support/storages.ts'
 
@@ -24,12 +24,9 @@ async function openAssistant({ url }: RunningService, token: string) {
     tools: async () => (await client.listTools()).tools.map(({ name }) => name),
     // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
     async call(name: string, values: Record<string, unknown> = {}): Promise<any> {
-      const { structuredContent, isError, content } = await client.callTool({
-        name,
-        arguments: values,
-      })
-      if (isError) throw new Error(`${name}: ${JSON.stringify(content)}`)
-      return structuredContent
+      const answer = await client.callTool({ name, arguments: values })
+      if (answer.isError) throw new Error(`${name}: ${JSON.stringify(answer.content)}`)
+      return answerIn(answer)
     },
     [Symbol.asyncDispose]: async () => await client.close(),
   }

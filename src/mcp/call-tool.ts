@@ -3,7 +3,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import { type Tool, type ToolCall, ToolProblem } from './tool.ts'
 import { accessTo, isOpen } from './tool-access.ts'
 
-/** The largest answer of one call, as text; the same content goes out twice. */
+/** The largest answer of one call, as text. */
 export const ANSWER_LENGTH_MAX = 1_000_000
 
 /**
@@ -19,13 +19,10 @@ export async function callTool(
   if (!isOpen(accessTo(tool, values), call.caller)) throw new Error('a closed tool was reached')
   try {
     const answer = await tool.run(values, call)
-    const text = JSON.stringify(answer)
+    // Once, and as text: it is what every host shows its model, whatever it does with the rest (decision 15).
+    const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
     if (text.length > ANSWER_LENGTH_MAX) throw new ToolProblem(TOO_LONG)
-    return {
-      // For clients of revisions that know no structured content.
-      content: [{ type: 'text', text }],
-      structuredContent: answer as CallToolResult['structuredContent'],
-    }
+    return { content: [{ type: 'text', text }] }
   } catch (error) {
     if (!(error instanceof ToolProblem)) throw error
     return { content: [{ type: 'text', text: error.message }], isError: true }

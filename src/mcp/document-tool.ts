@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 
 import type { ExecutionResult, GraphQLError, GraphQLSchema } from 'graphql'
 
-import { argumentsSchema, variablesFor } from './graphql-arguments.ts'
-import { answerSchema, type FixedDocument, readDocument } from './graphql-shape.ts'
+import { argumentsSchema, defaultedArguments, variablesFor } from './graphql-arguments.ts'
+import { answerSchema, readDocument } from './graphql-shape.ts'
+import { type JsonSchema, takesWords } from './json-schema.ts'
 import { FOREIGN_CURSOR } from './shapes.ts'
-import { type JsonSchema, once, type Tool, type ToolCall, ToolProblem } from './tool.ts'
+import { once, type Tool, type ToolCall, ToolProblem } from './tool.ts'
 
 /** A tool that runs one fixed document of an API in process. */
 export interface DocumentDefinition extends Pick<Tool, 'name' | 'title' | 'description'> {
@@ -16,6 +17,8 @@ export interface DocumentDefinition extends Pick<Tool, 'name' | 'title' | 'descr
   readonly pick: readonly string[]
   /** What a change does to what is there, when it does more than to add. */
   readonly destroys?: true
+  /** The tool that lists what ids and slugs there are, for who sent another. */
+  readonly listedBy?: string
 }
 
 /** The API that runs the documents of its tools. */
@@ -30,9 +33,11 @@ export interface DocumentApi {
 
 /** Makes the tools of an API: what each takes and answers follows from its document. */
 export function makeDocumentTool(api: DocumentApi) {
-  return ({ scopes, document, pick, destroys, ...described }: DocumentDefinition): Tool => {
+  return (definition: DocumentDefinition): Tool => {
+    const { scopes, document, pick, destroys, listedBy, ...described } = definition
     const read = once(() => readDocument(api.schema(), document))
     const input = once(() => argumentsSchema(read()))
+    const defaulted = once(() => defaultedArguments(read()))
     const changes = document.startsWith('mutation')
     return {
       ...described,
@@ -40,13 +45,13 @@ export function makeDocumentTool(api: DocumentApi) {
       access: { kind: 'scopes', needed: scopes },
       schemas: once(() => ({ input: input(), output: answerSchema(read(), pick) })),
       async run(values, call) {
-        const given = checkNames(values ?? {}, input())
-        const variables = variablesFor(read(), changes ? withKey(given, read()) : given)
+        const given = checkNames(values ?? {}, input(), defaulted())
+        const variables = variablesFor(read(), changes ? withKey(given, input()) : given)
         const { data, errors } = await api.execute(call, document, variables)
         const [problem] = errors ?? []
-        if (problem) throw new ToolProblem(sentenceOf(problem))
+        if (problem) throw new ToolProblem(sentenceOf(problem, { input: input(), listedBy }))
         const answer = pick.reduce((value, name) => value[name] as Answer, data as Answer)
-        if (answer === null) throw new ToolProblem(NOTHING)
+        if (answer === null) throw new ToolProblem(`${NOTHING} ${listWords(listedBy)}`.trim())
         return answer
       },
     }
@@ -59,7 +64,11 @@ function effectOf(changes: boolean, destroys: boolean): Tool['effect'] {
 }
 
 /** What an id or a slug of another site is answered with, too. */
-const NOTHING = 'There is no such thing at this site: take an id or a slug that a list returned.'
+const NOTHING = 'There is no such thing at this site.'
+
+function listWords(listedBy: string | undefined): string {
+  return listedBy === undefined ? '' : `Call ${listedBy} for what there is.`
+}
 
 type Answer = Record<string, unknown>
 
@@ -67,23 +76,24 @@ type Answer = Record<string, unknown>
  * GraphQL checks the values. It does not look at a variable that no document has, and takes null for
  * what has a default, where the tool's schema does not.
  */
-function checkNames(values: unknown, { properties }: JsonSchema): Arguments {
+function checkNames(values: unknown, input: JsonSchema, defaulted: ReadonlySet<string>): Arguments {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
-    throw new ToolProblem('The arguments do not fit: they must be one object.')
+    throw new ToolProblem(`${MISFIT} they must be one object. ${takesWords(input)}`)
   }
-  const known = properties as Readonly<Record<string, object>>
+  const known = input['properties'] as Readonly<Record<string, object>>
   const unknown = Object.keys(values).filter((name) => !Object.hasOwn(known, name))
   if (unknown.length > 0) {
     const said = unknown.join(', ').slice(0, NAMES_LENGTH_MAX)
-    const names = Object.keys(known).join(', ') || 'none'
-    throw new ToolProblem(`The arguments do not fit: there is no ${said}. Known are ${names}.`)
+    throw new ToolProblem(`${MISFIT} there is no ${said}. ${takesWords(input)}`)
   }
   for (const [name, value] of Object.entries(values)) {
-    if (value !== null || !('default' in (known[name] ?? {}))) continue
-    throw new ToolProblem(`The arguments do not fit: ${name} must not be null.`)
+    if (value !== null || !defaulted.has(name)) continue
+    throw new ToolProblem(`${MISFIT} ${name} must not be null; leave it out.`)
   }
   return values as Arguments
 }
+
+const MISFIT = 'The arguments do not fit:'
 
 type Arguments = Readonly<Record<string, unknown>>
 
@@ -93,17 +103,28 @@ const NAMES_LENGTH_MAX = 200
  * A model that repeats a call, because it saw no answer, makes nothing twice: where the document takes
  * a key and the model gave none, the arguments themselves are the key.
  */
-function withKey(given: Arguments, document: FixedDocument): Arguments {
-  const { properties } = argumentsSchema(document)
+function withKey(given: Arguments, { properties }: JsonSchema): Arguments {
   if (!('idempotencyKey' in (properties as object)) || given['idempotencyKey'] != null) return given
   const digest = createHash('sha256').update(JSON.stringify(given)).digest('base64url')
   return { ...given, idempotencyKey: `call ${digest}` }
 }
 
-function sentenceOf({ message, extensions }: GraphQLError): string {
+interface Remedies {
+  readonly input: JsonSchema
+  readonly listedBy: string | undefined
+}
+
+/** What went wrong, and what to do next. */
+function sentenceOf(
+  { message, extensions, path }: GraphQLError,
+  { input, listedBy }: Remedies,
+): string {
   if (extensions['argument'] === 'after') return FOREIGN_CURSOR
   const said = message.slice(0, MESSAGE_LENGTH_MAX)
-  return /[.!?]$/.test(said) ? said : `${said}.`
+  const sentence = /[.!?]$/.test(said) ? said : `${said}.`
+  if (extensions['code'] === 'NOT_FOUND') return `${sentence} ${listWords(listedBy)}`.trim()
+  // Without a path nothing was executed: the values are not of their types.
+  return path === undefined ? `${sentence} ${takesWords(input)}` : sentence
 }
 
 /** A value that does not fit is repeated by GraphQL, and may be as long as the body. */

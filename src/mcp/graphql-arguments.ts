@@ -5,7 +5,6 @@ import {
   isInputObjectType,
   isListType,
   isNonNullType,
-  isScalarType,
   Kind,
   TypeInfo,
   typeFromAST,
@@ -14,9 +13,9 @@ import {
   visitWithTypeInfo,
 } from 'graphql'
 
-import { PAGE_SIZE_MAX } from '../graphql/page-arguments.ts'
 import { type FixedDocument, leafSchema } from './graphql-shape.ts'
-import type { JsonSchema } from './tool.ts'
+import { type JsonSchema, plainSchema } from './json-schema.ts'
+import { pageArgumentWords } from './shapes.ts'
 
 /** An argument of a tool: a variable of its document, or a field of its variable `input`. */
 interface ToolArgument {
@@ -35,12 +34,17 @@ export function argumentsSchema(document: FixedDocument): JsonSchema {
   const required = named.filter(
     ({ type, defaultValue }) => isNonNullType(type) && defaultValue === undefined,
   )
-  return {
+  return plainSchema({
     type: 'object',
     properties: Object.fromEntries(named.map((argument) => [argument.name, schemaOf(argument)])),
     ...(required.length > 0 && { required: required.map(({ name }) => name) }),
-    additionalProperties: false,
-  }
+  })
+}
+
+/** The arguments that have a default, for which null does not fit. */
+export function defaultedArguments(document: FixedDocument): ReadonlySet<string> {
+  const named = argumentsOf(document).filter(({ defaultValue }) => defaultValue !== undefined)
+  return new Set(named.map(({ name }) => name))
 }
 
 /** The variables of a document for the arguments of a call. */
@@ -88,12 +92,10 @@ function saidOf(
 }
 
 function schemaOf({ name, type, description, defaultValue }: ToolArgument): JsonSchema {
-  return {
-    ...valueSchema(type),
-    ...(name === 'first' && { minimum: 1, maximum: PAGE_SIZE_MAX }),
-    ...(description && { description }),
-    ...(defaultValue != null && { default: defaultValue }),
-  }
+  const said = pageArgumentWords[name] ?? description ?? ''
+  const isDefault = defaultValue != null && !(name in pageArgumentWords)
+  const words = [said, ...(isDefault ? [`${JSON.stringify(defaultValue)} without it.`] : [])]
+  return { ...valueSchema(type), description: words.join(' ').trim() }
 }
 
 /** Null may be sent where it removes something, and says nothing elsewhere. */
@@ -102,10 +104,5 @@ function valueSchema(type: GraphQLInputType): JsonSchema {
   if (isListType(present)) return { type: 'array', items: valueSchema(present.ofType) }
   const named = getNamedType(present)
   if (isInputObjectType(named)) throw new Error('an argument of a tool is no object')
-  const leaf = leafSchema(named)
-  const isText = isScalarType(named) && leaf['type'] === 'string'
-  return isText ? { ...leaf, maxLength: TEXT_LENGTH_MAX } : leaf
+  return leafSchema(named)
 }
-
-/** The schema says the limit of each text, and the domain checks it; this one bounds what is read. */
-const TEXT_LENGTH_MAX = 10_000

@@ -17,7 +17,7 @@ import {
   validate,
 } from 'graphql'
 
-import type { JsonSchema } from './tool.ts'
+import type { JsonSchema } from './json-schema.ts'
 
 /** A fixed document of a tool with the schema that it fits. */
 export interface FixedDocument {

@@ -14,7 +14,8 @@ const memberTool = makeDocumentTool({
   schema: once(makeMemberSchema),
   async execute(call, document, variables) {
     const caller = memberCaller(callerOf(call))
-    if (!caller) throw new ToolProblem('This token is not bound to a site.')
+    if (!caller)
+      throw new ToolProblem('This token is bound to no site. Call sign_in with as: "member".')
     return await call.parts.executeMember(document, variables, caller)
   },
 })
@@ -124,6 +125,7 @@ export const memberTools: readonly Tool[] = [
   memberTool({
     ...changes,
     name: 'mark_notification_read',
+    listedBy: 'list_notifications',
     title: 'Mark a notification as read',
     description:
       "Marks one of the signed-in member's notifications, by its id of list_notifications, as read. " +
@@ -144,6 +146,7 @@ export const memberTools: readonly Tool[] = [
   memberTool({
     ...changes,
     name: 'update_notification_subscription',
+    listedBy: 'list_notification_subscriptions',
     title: 'Switch a kind of notification on or off',
     description:
       'Switches one notification subscription of the signed-in member, by its id of ' +

@@ -21,6 +21,24 @@ export const operatorTool: (definition: DocumentDefinition) => Tool = makeDocume
 
 const page = 'pageInfo { hasNextPage endCursor } totalCount'
 
+/** Where the ids and slugs of an area come from. */
+const listOfArea: Readonly<Record<string, string>> = {
+  courses: 'list_site_courses',
+  curriculum: 'get_site_curriculum',
+  digital_products: 'list_site_digital_products',
+  events: 'list_site_events',
+  lecturers: 'list_site_lecturers',
+  members: 'list_site_members',
+  orders: 'list_site_orders',
+  posts: 'list_site_posts',
+  students: 'list_site_students and list_site_courses',
+}
+
+function listedIn(area: string) {
+  const listedBy = listOfArea[area]
+  return listedBy === undefined ? {} : { listedBy }
+}
+
 interface ListDefinition extends Described {
   readonly area: string
   /** The field of the root, what it takes besides pages, and what is told of each node. */
@@ -57,6 +75,7 @@ interface FindDefinition extends Described {
 export function operatorFind({ areas, field, by, selection, ...described }: FindDefinition): Tool {
   return operatorTool({
     ...described,
+    ...listedIn(areas[0]),
     scopes: areas.map(readScope),
     document: `query (${declared(by)}) { ${field}(${passed(by)}) { ${selection} } }`,
     pick: [field],
@@ -82,6 +101,7 @@ export function operatorChange({
 }: ChangeDefinition): Tool {
   return operatorTool({
     ...described,
+    ...listedIn(area),
     scopes: [writeScope(area)],
     document: `mutation (${declared(takes)}) { ${field}(${passed(takes)}) { ${selection} } }`,
     pick: [field],

@@ -3,8 +3,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { classifyInboundRequest } from '@modelcontextprotocol/server'
 
 import { callTool } from './call-tool.ts'
+import type { Sender } from './exchange.ts'
 import { protocolVersions } from './protocol-versions.ts'
-import { identityOf, type Tool, type ToolAddress, type ToolCall, type ToolParts } from './tool.ts'
+import { identityOf, type Tool, type ToolAddress, type ToolParts } from './tool.ts'
 import { findTool, listedTools } from './tool-catalogue.ts'
 
 /** A list of tools or a call of one, with nothing about it that needs the SDK to be understood. */
@@ -116,9 +117,6 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 function hasOnly(value: object, names: readonly string[]): boolean {
   return Object.keys(value).every((name) => names.includes(name))
 }
-
-/** Who sent a message, and in which request. */
-export type Sender = Omit<ToolCall, 'parts'>
 
 /**
  * Answers plain requests, as JSON text.

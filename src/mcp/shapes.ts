@@ -7,6 +7,13 @@ import { type ToolCall, ToolProblem } from './tool.ts'
 /** What arguments and answers of tools are made of. Every string and every list has a bound. */
 
 const CURSOR_LENGTH_MAX = 1024
+const WORDS_LENGTH_MAX = 200
+
+/** What is said of the two arguments of every list: in few words, because every list says it. */
+export const pageArgumentWords: Readonly<Record<string, string>> = {
+  first: `How many, 1 to ${PAGE_SIZE_MAX}; ${PAGE_SIZE_DEFAULT} without it.`,
+  after: 'pageInfo.endCursor of the page before.',
+}
 
 /** The two arguments of every list. */
 export const pageArguments = {
@@ -15,13 +22,13 @@ export const pageArguments = {
     .min(1)
     .max(PAGE_SIZE_MAX)
     .default(PAGE_SIZE_DEFAULT)
-    .describe('How many to return.'),
+    .describe(pageArgumentWords['first'] ?? ''),
   after: z
     .string()
     .min(1)
     .max(CURSOR_LENGTH_MAX)
     .optional()
-    .describe('pageInfo.endCursor of the page before; leave it out for the first page.'),
+    .describe(pageArgumentWords['after'] ?? ''),
 }
 
 export function slugArgument(of: string) {
@@ -30,6 +37,16 @@ export function slugArgument(of: string) {
     .max(80)
     .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be a slug like slow-bread')
     .describe(`Slug of ${of}.`)
+}
+
+/** Words that have to stand in `where`. */
+export function wordsArgument(where: string) {
+  return z
+    .string()
+    .min(1)
+    .max(WORDS_LENGTH_MAX)
+    .optional()
+    .describe(`Only those with these words in ${where}, in any case of letters.`)
 }
 
 /** A time in an answer: ISO 8601 in UTC. */

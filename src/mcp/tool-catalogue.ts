@@ -8,6 +8,7 @@ import { peopleTools } from './operator-people.ts'
 import { voiceTools } from './operator-posts.ts'
 import { productAndEventTools } from './operator-products.ts'
 import { siteTools } from './operator-site.ts'
+import { publicCourseTools } from './public-course-tools.ts'
 import { publicTools } from './public-tools.ts'
 import { signInTool } from './sign-in-tool.ts'
 import { describeTool, once, type Tool, type ToolAddress } from './tool.ts'
@@ -17,6 +18,7 @@ import { isServedAt } from './tool-address.ts'
 /** Every tool of the service, in the order in which a list shows them. Nothing else lists them. */
 export const toolCatalogue: readonly Tool[] = [
   ...publicTools,
+  ...publicCourseTools,
   signInTool,
   ...memberTools,
   ...siteTools,

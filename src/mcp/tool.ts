@@ -3,13 +3,13 @@ import { z } from 'zod'
 
 import packageJson from '../../package.json' with { type: 'json' }
 import type { ExecuteAdmin } from '../admin-api/admin-api.ts'
+import { pages } from '../http/paths.ts'
 import type { ExecuteMember } from '../member-api/member-api.ts'
 import type { BearerToken } from '../resource-server/verdict.ts'
 import type { PublicCourses } from '../sites/public-courses.ts'
+import type { PublicSites } from '../sites/public-sites.ts'
 import type { Cursors } from '../store/cursor.ts'
-
-/** A JSON Schema (2020-12), as a client reads it. */
-export type JsonSchema = { readonly [keyword: string]: unknown }
+import { type JsonSchema, plainSchema, takesWords } from './json-schema.ts'
 
 /** For whom an agent acts. */
 export type ToolAudience = 'member' | 'operator'
@@ -43,14 +43,17 @@ export interface Tool {
   readonly accessFor?: (values: unknown) => ToolAccess
   /** What it does: a change that destroys takes something away or writes over what was there. */
   readonly effect: 'reads' | 'changes' | 'destroys'
-  /** What it takes and answers. Made when somebody asks, because a start should not wait for it. */
+  /**
+   * What it takes and answers; the second is for docs/tools.md and its test, and no client is told it
+   * (decision 15). Made when somebody asks, because a start should not wait for it.
+   */
   readonly schemas: () => { readonly input: JsonSchema; readonly output: JsonSchema }
   /**
-   * Checks the arguments and does the work.
+   * Checks the arguments and does the work. Text is answered as it is, anything else as JSON.
    *
    * @throws ToolProblem when the caller can do better; every other error is a refusal or a fault
    */
-  readonly run: (values: unknown, call: ToolCall) => Promise<object>
+  readonly run: (values: unknown, call: ToolCall) => Promise<object | string>
 }
 
 /** What a running tool may use. */
@@ -76,8 +79,9 @@ export function callerOf({ caller }: ToolCall): BearerToken {
 /** What the composition root gives to the tools. */
 export interface ToolParts {
   readonly service: { readonly name: string; readonly version: string; readonly baseUrl: string }
-  /** The text of /auth.md. */
+  /** The short form of /auth.md. */
   readonly authGuide: () => string
+  readonly publicSites: PublicSites
   /** What anybody may know; fails with `temporarily_unavailable` when storage does not answer. */
   readonly publicCourses: PublicCourses
   /** Runs a fixed document of the Member API for the caller, in process. */
@@ -95,7 +99,9 @@ export function describeService(name: string, baseUrl: string): ToolParts['servi
 
 /** Who answers, as clients are told it. */
 export function identityOf({ service: { name, version, baseUrl } }: Pick<ToolParts, 'service'>) {
-  return { name: 'gatehouse', title: name, version, websiteUrl: baseUrl }
+  const src = baseUrl + pages.iconPng
+  const icons = [{ src, mimeType: 'image/png', sizes: ['128x128'] }]
+  return { name: 'gatehouse', title: name, version, icons, websiteUrl: baseUrl }
 }
 
 /** Something that the caller can mend, told as the result of the call and not as a failure of it. */
@@ -110,18 +116,19 @@ export interface ToolDefinition<Input extends z.ZodType, Output extends z.ZodTyp
 }
 
 /** Makes a row of the catalogue, of a tool that reads. */
-export function defineTool<Input extends z.ZodType, Output extends z.ZodObject>(
+export function defineTool<Input extends z.ZodType, Output extends z.ZodObject | z.ZodString>(
   definition: ToolDefinition<Input, Output>,
 ): Tool {
   const { input, output, run, ...described } = definition
+  const schemas = once(() => ({
+    input: plainSchema(jsonSchemaOf(input, 'input')),
+    output: jsonSchemaOf(output, 'output'),
+  }))
   return {
     ...described,
     effect: 'reads',
-    schemas: once(() => ({
-      input: jsonSchemaOf(input, 'input'),
-      output: jsonSchemaOf(output, 'output'),
-    })),
-    run: async (values, call) => await run(parseArguments(input, values), call),
+    schemas,
+    run: async (values, call) => await run(parseArguments(input, values, schemas().input), call),
   }
 }
 
@@ -136,33 +143,39 @@ function jsonSchemaOf(type: z.ZodType, io: 'input' | 'output'): JsonSchema {
  *
  * @throws ToolProblem with a sentence that names each argument to correct
  */
-function parseArguments<Input extends z.ZodType>(input: Input, values: unknown): z.output<Input> {
+function parseArguments<Input extends z.ZodType>(
+  input: Input,
+  values: unknown,
+  said: JsonSchema,
+): z.output<Input> {
   const parsed = input.safeParse(values ?? {})
   if (parsed.success) return parsed.data
   const faults = parsed.error.issues
     .map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message))
     .join('; ')
-  throw new ToolProblem(`The arguments do not fit. ${faults.slice(0, FAULTS_LENGTH_MAX)}`)
+  const fault = faults.slice(0, FAULTS_LENGTH_MAX)
+  throw new ToolProblem(`The arguments do not fit. ${fault}. ${takesWords(said)}`)
 }
 
 /** An argument's own name is repeated in what is wrong with it, and may be as long as the body. */
 const FAULTS_LENGTH_MAX = 500
 
-/** What a tool's row is to a client: the four hints are always said, because their defaults warn. */
+/**
+ * What a tool's row is to a client. Of the hints those are said whose defaults warn; that a call may be
+ * repeated means something only where it changes.
+ */
 export function describeTool({ name, title, description, effect, schemas }: Tool): ToolDescription {
-  const { input, output } = schemas()
+  const reads = effect === 'reads'
   return {
     name,
     title,
     description,
-    // Arguments and answers are objects, which the SDK's type wants to read in the schema itself.
-    inputSchema: input as ToolDescription['inputSchema'],
-    outputSchema: output as ToolDescription['inputSchema'],
+    // Arguments are objects, which the SDK's type wants to read in the schema itself.
+    inputSchema: schemas().input as ToolDescription['inputSchema'],
     annotations: {
-      title,
-      readOnlyHint: effect === 'reads',
+      readOnlyHint: reads,
       destructiveHint: effect === 'destroys',
-      idempotentHint: true,
+      ...(!reads && { idempotentHint: true }),
       openWorldHint: false,
     },
   }

@@ -2,8 +2,9 @@ import { type Kysely, sql } from 'kysely'
 
 import { compiled, type Valued } from '../store/compiled.ts'
 import type { Database } from '../store/database.ts'
-import type { CountedPage, PageRequest } from '../store/keyset.ts'
+import { type CountedPage, type PageRequest, readCountedPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
+import { holdsWords } from '../store/search.ts'
 
 /** What anybody may know of a course: what its page in the site's shop window says. */
 export interface PublishedCourse {
@@ -21,6 +22,11 @@ export type PublicCourses = ReturnType<typeof makePublicCourses>
 export interface Published {
   readonly siteId: string
   readonly nowMs: number
+}
+
+export interface PublishedQuestion extends Published {
+  /** Only courses with these words in title, slug or summary, in any case of letters. */
+  readonly words?: string | undefined
 }
 
 /** A course of more lectures than this shows its first ones; `lectureCount` says how many exist. */
@@ -48,7 +54,11 @@ export function makePublicCourses({ kysely }: Database) {
     findSiteById: async (id: string) => (await siteById({ id })).rows[0],
 
     /** The published courses of a site, by slug. Two queries at the same time. */
-    async list(published: Published, request: PageRequest): Promise<CountedPage<PublishedCourse>> {
+    async list(
+      { words, ...published }: PublishedQuestion,
+      request: PageRequest,
+    ): Promise<CountedPage<PublishedCourse>> {
+      if (words !== undefined) return await searchedPage(kysely, { ...published, words }, request)
       const [found, { rows: counted }] = await Promise.all([
         page(published, request),
         count(published),
@@ -95,6 +105,28 @@ function coursePage(kysely: Kysely<Schema>) {
     const { rows } = await (after ? next({ ...asked, slug: after[0], id: after[1] }) : first(asked))
     return rows
   }
+}
+
+/** Reads every published course of the site, and so is left to who searches. */
+async function searchedPage(
+  kysely: Kysely<Schema>,
+  { words, ...published }: Published & { readonly words: string },
+  request: PageRequest,
+): Promise<CountedPage<PublishedCourse>> {
+  const columns = ['course.title', 'course.slug', 'course.summary']
+  const held = columns.map((column) => holdsWords(column, words))
+  return await readCountedPage(
+    publishedCourses(kysely, (name) => published[name]).where(
+      sql<boolean>`(${sql.join(held, sql` or `)})`,
+    ),
+    {
+      by: 'course.slug',
+      id: 'course.id',
+      direction: 'asc',
+      placeOf: ({ slug, id }) => [slug, id],
+    },
+    request,
+  )
 }
 
 function inOrder(query: ReturnType<typeof publishedCourses>) {
