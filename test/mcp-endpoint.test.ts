@@ -6,8 +6,9 @@ import { expect } from 'chai'
 
 import { readConfig } from '../src/config/config.ts'
 import { paths } from '../src/http/paths.ts'
+import type { Exchange } from '../src/mcp/exchange.ts'
 import { makeAdmission } from '../src/mcp/host-and-origin.ts'
-import { type Exchange, makeToolServer } from '../src/mcp/server.ts'
+import { makeToolServer } from '../src/mcp/server.ts'
 import { toolAddresses } from '../src/mcp/tool-address.ts'
 import type { BearerToken } from '../src/resource-server/verdict.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
@@ -67,6 +68,7 @@ describe('the tool endpoint', () => {
         expect(await toolNames(url, undefined, { era })).to.deep.equal([
           'get_service_info',
           'get_auth_guide',
+          'list_sites',
           'list_public_courses',
           'get_public_course',
           'sign_in',
@@ -621,6 +623,7 @@ function toolServer(onQuestion = () => {}) {
     service: { name: 'Test', version: '1.0.0', baseUrl: 'http://127.0.0.1' },
     authGuide: () => '',
     publicCourses: { findSite: never, findSiteById: never, list: never, findCourse: never },
+    publicSites: { list: never, slugsLike: never },
     executeMember: async () => ({ data: { viewer: {} } }),
     executeAdmin: async () => ({ data: {} }),
     cursors: makeCursors([Buffer.alloc(32)]),

@@ -7,7 +7,7 @@ import type { Logger } from 'pino'
 export interface LogFields {
   client?: string | undefined
   person?: string | undefined
-  /** The tool that was called at the tool endpoint. */
+  /** The tool that was called at the tool endpoint, or the prompt or kind of resource. */
   tool?: string | undefined
   /** The part of the platform's own API that a request was for. */
   upstream?: string | undefined

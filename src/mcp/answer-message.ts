@@ -2,8 +2,8 @@ import type { Context } from 'koa'
 
 import { requestIdOf } from '../http/request-log.ts'
 import type { BearerToken } from '../resource-server/verdict.ts'
+import type { Exchange } from './exchange.ts'
 import { fetchRequest, type Message, sendFailure, sendResponse, sendText } from './message.ts'
-import type { Exchange } from './server.ts'
 import { once, type ToolAddress, type ToolParts } from './tool.ts'
 
 /**

@@ -19,8 +19,8 @@ import { makeAnswerMessage } from './answer-message.ts'
 import { type AdmissionPolicy, admitOnly, makeAdmission } from './host-and-origin.ts'
 import { type Message, readMessage } from './message.ts'
 import { makeRequestLimits, type RequestLimitPolicy } from './request-limits.ts'
-import { describeService, once, type Tool, type ToolAddress, type ToolParts } from './tool.ts'
-import { accessTo, judgeAccess, type ScopesFor, scopesNeeded, verdictOn } from './tool-access.ts'
+import { describeService, once, type ToolAddress, type ToolParts } from './tool.ts'
+import { judgeAccess, type ScopesFor, scopesNeeded, verdictOn } from './tool-access.ts'
 import { addressFor, toolAddresses } from './tool-address.ts'
 
 /** What the service says of its protected resources. */
@@ -153,10 +153,11 @@ interface Asked {
 
 async function answer(ctx: Context, asked: Asked, endpoint: Endpoint): Promise<void> {
   const { message, caller, address } = asked
-  const called = await toolOf(message.value, address)
-  if (called) {
-    logFields(ctx).tool = called.tool.name
-    const access = accessTo(called.tool, called.values)
+  const { accessOf } = await judgement()
+  const used = accessOf(message.value, address)
+  if (used) {
+    logFields(ctx).tool = used.name
+    const { access } = used
     const verdict = judgeAccess(access, verdictOn(caller), endpoint.scopesFor)
     if (verdict.kind !== 'granted' && access.kind !== 'public') {
       const scopes = scopesNeeded(access, endpoint.scopesFor)
@@ -166,25 +167,8 @@ async function answer(ctx: Context, asked: Asked, endpoint: Endpoint): Promise<v
   await endpoint.answerMessage(ctx, message, { caller, address })
 }
 
-/** The catalogue is loaded with the first message and not at the start, as the SDK is. */
-const catalogue = once(async () => await import('./tool-catalogue.ts'))
-
-interface Called {
-  readonly tool: Tool
-  readonly values: unknown
-}
-
-async function toolOf(message: unknown, address: ToolAddress): Promise<Called | undefined> {
-  const { method, params } = (message ?? {}) as { method?: unknown; params?: CallParams }
-  if (method !== 'tools/call') return undefined
-  const tool = (await catalogue()).findTool(params?.name, address)
-  return tool && { tool, values: params?.arguments }
-}
-
-interface CallParams {
-  readonly name?: unknown
-  readonly arguments?: unknown
-}
+/** With the catalogue, which is loaded with the first message and not at the start, as the SDK is. */
+const judgement = once(async () => await import('./access-of.ts'))
 
 function protection(
   { resources, adviseOnScopes }: Endpoint,

@@ -20,14 +20,14 @@ export function addressFor(audience: ToolAudience): ToolAddress {
   return address
 }
 
-/** Whether a tool is served at an address: those of everybody are at each. */
-export function isServedAt({ audience }: ToolAddress, tool: Tool): boolean {
-  const own = audienceOf(tool)
+/** Whether a tool, a prompt or a resource is served at an address: those of everybody are at each. */
+export function isServedAt({ audience }: ToolAddress, offered: Pick<Tool, 'access'>): boolean {
+  const own = audienceOf(offered)
   return !audience || !own || own === audience
 }
 
 /** Whose tool it is, or nothing when it is everybody's. */
-function audienceOf({ access }: Tool): ToolAudience | undefined {
+export function audienceOf({ access }: Pick<Tool, 'access'>): ToolAudience | undefined {
   if (access.kind !== 'scopes') return undefined
   const isMember = access.needed.some((scope) => findScope(scope)?.audience === 'member')
   return isMember ? 'member' : 'operator'
