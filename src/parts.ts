@@ -14,6 +14,7 @@ import { openFiles } from './files/open-file-storage.ts'
 import { makeGrants } from './grants/grants.ts'
 import { paths } from './http/paths.ts'
 import type { Keys } from './keys/keys.ts'
+import { protocolVersions } from './mcp/protocol-versions.ts'
 import { makeDocumentClients } from './metadata-documents/document-clients.ts'
 import type { People } from './people/people.ts'
 import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
@@ -64,7 +65,7 @@ export async function makeParts(config: Config, ground: Ground) {
     { address: paths.adminGraphql, scopes: scopesOfSchema(schemaText) },
     ...service.upstreams.map(openingOf),
   ])
-  const discovery = makeDiscovery({ baseUrl, service, integrations, opened })
+  const discovery = makeDiscovery({ baseUrl, service, integrations, opened, protocolVersions })
   const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
   const countUse = grants.usage.count
   const tokens = makeTokens({

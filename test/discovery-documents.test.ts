@@ -17,36 +17,11 @@ import type { Operation } from '../src/discovery/openapi-shapes.ts'
 import { protectedResourceMetadata } from '../src/discovery/protected-resource.ts'
 import { discoveryRoutes } from '../src/discovery/routes.ts'
 import { pages, paths } from '../src/http/paths.ts'
-import { readScope, scopeNames } from '../src/scopes/catalogue.ts'
+import { scopeNames } from '../src/scopes/catalogue.ts'
+import { facts } from './support/facts.ts'
 import { responseValidator } from './support/openapi.ts'
 
-const base = 'https://id.campus.example'
-
-const facts: ServiceFacts = {
-  baseUrl: base,
-  service: {
-    name: 'Campus',
-    metadataDocuments: { hosts: ['claude.ai', 'vscode.dev'], openRegistration: false },
-    files: { fileBytesMax: 20_971_520, uploadSeconds: 25 },
-    loopbackHosts: ['127.0.0.1', '[::1]', 'localhost'],
-    lifetimes: {
-      accessTokenSeconds: 3600,
-      refreshTokenSeconds: 30 * 86_400,
-      refreshTokenAbsoluteSeconds: 90 * 86_400,
-      authorizationCodeSeconds: 60,
-      idTokenSeconds: 600,
-      refreshRetrySeconds: 10,
-    },
-    documents: { cacheSeconds: 300 },
-  },
-  opened: {
-    addressesOf: (scope) => (scope === readScope('coupons') ? ['/admin/api/coupons'] : []),
-  },
-  integrations: [
-    { client_name: 'Claude', other_names: [] },
-    { client_name: 'Cursor', other_names: ['Cursor Nightly'] },
-  ],
-}
+const base = facts.baseUrl
 
 /** The configuration that admits the least. */
 const strictFacts: ServiceFacts = {

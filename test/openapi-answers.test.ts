@@ -76,6 +76,12 @@ describe('openapi.json, against real answers', () => {
       paths.jwks,
       paths.openApi,
       paths.authMd,
+      paths.llmsTxt,
+      paths.aiCatalog,
+      paths.serverCard,
+      paths.serverCardMember,
+      paths.serverCardAdmin,
+      paths.serverCardEarlier,
       ...protectedResources.map(protectedResourcePath),
     ]
     for (const path of documents) {

@@ -56,7 +56,7 @@ const mayImport: Record<string, readonly string[]> = {
   userinfo: ['clients', 'grants', 'http', 'resource-server', 'scopes', 'token'],
   introspection: ['clients', 'http', 'resource-server'],
   interaction: ['appearance', 'http', 'people', 'scopes', 'sites', 'store', 'views'],
-  discovery: ['http', 'scopes'],
+  discovery: ['http', 'package.json', 'scopes'],
   graphql: ['http', 'resource-server', 'store', 'views'],
   'member-api': ['graphql', 'http', 'member', 'resource-server', 'scopes', 'store', 'views'],
   downloads: ['appearance', 'files', 'http', 'store'],

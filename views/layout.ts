@@ -1,6 +1,7 @@
 /** Pages, as functions from data to escaped markup. Whatever a page says is handed to it. */
 
 import { type Html, html } from './html.ts'
+import { iconShape, iconSvg } from './icon.ts'
 import { type SiteLook, siteBrand } from './site-look.ts'
 import type { Stylesheet } from './stylesheet.ts'
 
@@ -25,11 +26,8 @@ export interface Frame {
   readonly stylesheetHref: string
 }
 
-// A gatehouse. It is written twice because an icon in the tab cannot take the colour of the page.
-const shape = 'M3 21V4h3v2h2V4h3v4h2V4h3v2h2V4h3v17h-6v-4a3 3 0 0 0-6 0v4z'
-const icon = `data:image/svg+xml,${encodeURIComponent(
-  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path fill="#12796b" d="${shape}"/></svg>`,
-)}`
+// In the tab it cannot take the colour of the page, as it does beside the name.
+const icon = `data:image/svg+xml,${encodeURIComponent(iconSvg)}`
 
 /** The whole document around the body of a page. It needs no script and asks for one file only, but for the looks of a site. */
 export function layout(page: Page, { serviceName, stylesheetHref }: Frame): Html {
@@ -58,7 +56,7 @@ ${body}
 
 function ownBrand(serviceName: string): Html {
   return html`<header class="brand">
-<svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><path fill="currentColor" d="${shape}"/></svg>
+<svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><path fill="currentColor" d="${iconShape}"/></svg>
 <span>${serviceName}</span>
 </header>`
 }

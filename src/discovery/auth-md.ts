@@ -6,7 +6,7 @@ import { type Audience, catalogue, type Scope } from '../scopes/catalogue.ts'
 import type { ServiceFacts } from './facts.ts'
 import { fillTemplate } from './template.ts'
 
-const templateFile = join(import.meta.dirname, '../../views/auth.md')
+const views = join(import.meta.dirname, '../../views')
 
 /**
  * The authentication walkthrough at /auth.md, for an agent or its developer: views/auth.md, filled
@@ -15,7 +15,7 @@ const templateFile = join(import.meta.dirname, '../../views/auth.md')
  */
 export function authMd({ baseUrl, service, opened, integrations }: ServiceFacts): string {
   const { name, lifetimes, loopbackHosts, metadataDocuments } = service
-  return fillTemplate(readFileSync(templateFile, 'utf8'), {
+  return fillTemplate(read('auth.md'), {
     service_name: name,
     base_url: baseUrl,
     base_url_encoded: encodeURIComponent(baseUrl),
@@ -45,6 +45,32 @@ export function authMd({ baseUrl, service, opened, integrations }: ServiceFacts)
     member_scopes: scopeTable('member'),
     operator_scopes: operatorScopeTable(opened),
   })
+}
+
+/** The same in short, for an agent that reads it as the answer of a tool: at most 4096 bytes. */
+export function authGuide({ baseUrl, service, integrations }: ServiceFacts): string {
+  const { name, lifetimes, loopbackHosts, metadataDocuments } = service
+  return fillTemplate(read('auth-guide.md'), {
+    service_name: name,
+    base_url: baseUrl,
+    loopback_hosts: listed(loopbackHosts, 'or'),
+    known_platforms: listed(
+      integrations.map(({ client_name }) => client_name),
+      'or',
+    ),
+    metadata_documents: metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0,
+    code_lives: inWords(lifetimes.authorizationCodeSeconds),
+    access_token_lives: inWords(lifetimes.accessTokenSeconds),
+  })
+}
+
+/** What a program finds first at this origin (llmstxt.org): views/llms.txt. */
+export function llmsTxt({ baseUrl, service }: Pick<ServiceFacts, 'baseUrl' | 'service'>): string {
+  return fillTemplate(read('llms.txt'), { service_name: service.name, base_url: baseUrl })
+}
+
+function read(file: string): string {
+  return readFileSync(join(views, file), 'utf8')
 }
 
 function exampleRegistration(serviceName: string): string {

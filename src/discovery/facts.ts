@@ -22,6 +22,8 @@ export interface ServiceFacts {
   }
   /** What the scopes of operators open here. */
   readonly opened: Pick<OpenedScopes, 'addressesOf'>
+  /** The revisions of the Model Context Protocol that the tools speak, the newest first. */
+  readonly protocolVersions: readonly string[]
   readonly integrations: readonly {
     readonly client_name: string
     readonly other_names: readonly string[]

@@ -13,6 +13,7 @@ import {
   uri,
 } from './openapi-shapes.ts'
 import { type ProtectedResource, protectedResourcePath } from './protected-resource.ts'
+import { catalogType, serverCardType } from './server-card.ts'
 
 const scope = { enum: scopeNames() }
 
@@ -69,6 +70,24 @@ const keySet = {
   },
 }
 
+const catalog = closed({
+  specVersion: { const: '1.0' },
+  entries: list(closed({ identifier: text, type: { const: serverCardType }, url: uri })),
+})
+
+const serverCardSchema = closed({
+  $schema: uri,
+  name: { type: 'string', pattern: '^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$' },
+  version: text,
+  title: { type: 'string', maxLength: 100 },
+  description: { type: 'string', maxLength: 100 },
+  websiteUrl: uri,
+  icons: list(closed({ src: uri, mimeType: text, sizes: list(text) })),
+  remotes: list(
+    closed({ type: { const: 'streamable-http' }, url: uri, supportedProtocolVersions: list(text) }),
+  ),
+})
+
 /** The documents a client reads before it does anything else. */
 export const discoveryPaths = {
   ...protectedResource('origin', 'getProtectedResource'),
@@ -92,11 +111,26 @@ export const discoveryPaths = {
   [paths.authMd]: read('getWalkthrough', 'The authentication walkthrough', {
     'text/markdown': { schema: text },
   }),
+  [paths.llmsTxt]: read('getLlmsTxt', 'What is where, for language models (llmstxt.org)', {
+    'text/plain': { schema: text },
+  }),
+  [paths.aiCatalog]: read('getAiCatalog', 'Where the server cards are (AI Catalog 1.0)', {
+    [catalogType]: { schema: catalog },
+  }),
+  [paths.serverCard]: card('getServerCard'),
+  [paths.serverCardMember]: card('getMemberServerCard'),
+  [paths.serverCardAdmin]: card('getOperatorServerCard'),
+  [paths.serverCardEarlier]: card('getEarlierServerCard'),
 }
 
 function protectedResource(resource: ProtectedResource, operationId: string) {
   const summary = 'Protected Resource Metadata (RFC 9728)'
   return { [protectedResourcePath(resource)]: read(operationId, summary, json(resourceMetadata)) }
+}
+
+function card(operationId: string) {
+  const summary = 'How to connect to the tools of one address (MCP Server Card)'
+  return read(operationId, summary, { [serverCardType]: { schema: serverCardSchema } })
 }
 
 function read(operationId: string, summary: string, content: Content) {

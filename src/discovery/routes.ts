@@ -4,7 +4,7 @@ import type Router from 'koa-router'
 
 import { paths } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
-import { authMd } from './auth-md.ts'
+import { authGuide, authMd, llmsTxt } from './auth-md.ts'
 import { keepDocuments, type RenderedDocument, renderDocument, sendDocument } from './cacheable.ts'
 import type { ServiceFacts } from './facts.ts'
 import { openApiDocument } from './openapi-document.ts'
@@ -15,6 +15,15 @@ import {
   protectedResourceScopes,
   protectedResources,
 } from './protected-resource.ts'
+import {
+  aiCatalog,
+  catalogType,
+  serverCard,
+  serverCardPath,
+  serverCardType,
+  type ToolServer,
+  toolServers,
+} from './server-card.ts'
 
 const json = 'application/json'
 const preflightMaxAgeSeconds = 3600
@@ -33,8 +42,8 @@ export function makeDiscovery(facts: ServiceFacts) {
           ? { ...body, keys: [...body.keys, ...otherKeys] }
           : body,
       ),
-    /** The text of /auth.md. */
-    authGuide: () => authMd(facts),
+    /** The short form of /auth.md. */
+    authGuide: () => authGuide(facts),
     /** Where the metadata of a protected resource stands, for challenges (RFC 9728 §5.1). */
     metadataUrl: (resource: ProtectedResource) => facts.baseUrl + protectedResourcePath(resource),
     /** What the metadata of a protected resource tells clients to ask for. */
@@ -43,8 +52,8 @@ export function makeDiscovery(facts: ServiceFacts) {
 }
 
 /**
- * GET and HEAD for the documents of this service: protected-resource metadata, /auth.md and
- * /openapi.json. The authorization server's own metadata and its keys are the engine's.
+ * GET and HEAD for the documents of this service: protected-resource metadata, /auth.md, /llms.txt,
+ * server cards and /openapi.json. The authorization server's own metadata and its keys are the engine's.
  */
 export function discoveryRoutes(facts: ServiceFacts): Router {
   const router = makeRouter()
@@ -78,13 +87,25 @@ const ofTheEngine: ReadonlySet<string> = new Set([
   paths.jwks,
 ])
 
-function documents(facts: ServiceFacts): [path: string, render: () => RenderedDocument][] {
+type Document = [path: string, render: () => RenderedDocument]
+
+function documents(facts: ServiceFacts): Document[] {
+  const cardAt = (path: string, server: ToolServer): Document => [
+    path,
+    () => renderDocument(JSON.stringify(serverCard(facts, server)), serverCardType),
+  ]
   return [
-    ...protectedResources.map((resource): [string, () => RenderedDocument] => [
-      protectedResourcePath(resource),
-      () => renderDocument(JSON.stringify(protectedResourceMetadata(facts, resource)), json),
-    ]),
+    ...protectedResources.map(
+      (resource): Document => [
+        protectedResourcePath(resource),
+        () => renderDocument(JSON.stringify(protectedResourceMetadata(facts, resource)), json),
+      ],
+    ),
     [paths.authMd, () => renderDocument(authMd(facts), 'text/markdown; charset=utf-8')],
+    [paths.llmsTxt, () => renderDocument(llmsTxt(facts), 'text/plain; charset=utf-8')],
+    [paths.aiCatalog, () => renderDocument(JSON.stringify(aiCatalog(facts)), catalogType)],
+    ...toolServers.map((server) => cardAt(serverCardPath(server), server)),
+    cardAt(paths.serverCardEarlier, 'everybody'),
     [paths.openApi, () => renderDocument(JSON.stringify(openApiDocument(facts)), json)],
   ]
 }

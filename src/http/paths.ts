@@ -38,6 +38,14 @@ export const paths = {
   openidConfiguration: '/.well-known/openid-configuration',
   openApi: '/openapi.json',
   authMd: '/auth.md',
+  llmsTxt: '/llms.txt',
+  aiCatalog: '/.well-known/ai-catalog.json',
+  /** Each is the address of its tools and `/server-card` (SEP-2127). */
+  serverCard: '/mcp/server-card',
+  serverCardMember: '/mcp/member/server-card',
+  serverCardAdmin: '/mcp/admin/server-card',
+  /** Where an earlier draft had it, and where tools that rate sites look. */
+  serverCardEarlier: '/.well-known/mcp/server-card.json',
 
   health: '/healthz',
   ready: '/readyz',
@@ -57,6 +65,8 @@ export const promptPages = {
 export const pages = {
   welcome: '/',
   stylesheet: '/assets/:file',
+  icon: '/icon.svg',
+  iconPng: '/icon.png',
   /** Both are of one site, and their names say their content. */
   siteColors: '/assets/colors/:file',
   siteLogo: '/assets/logos/:site/:digest',

@@ -1,5 +1,6 @@
 import type Router from 'koa-router'
 
+import { iconPng, iconSvg } from '../../views/icon.ts'
 import { areaStylesheet, stylesheet } from '../../views/stylesheet.ts'
 import { type WelcomePage, welcomePage } from '../../views/welcome.ts'
 import { isRefusal } from './errors.ts'
@@ -15,7 +16,13 @@ const links = [
     what: 'OpenID Connect Discovery',
   },
   { href: paths.authMd, label: 'auth.md', what: 'how to get and use a token, step by step' },
+  { href: paths.llmsTxt, label: 'llms.txt', what: 'what is where, for an assistant' },
   { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and answer' },
+]
+
+const icons = [
+  { path: pages.icon, type: 'image/svg+xml', content: iconSvg },
+  { path: pages.iconPng, type: 'image/png', content: iconPng },
 ]
 
 export interface HttpDependencies {
@@ -26,7 +33,7 @@ export interface HttpDependencies {
   readonly conformance: boolean
 }
 
-/** GET /, the stylesheet, /healthz (the process is alive) and /readyz (its stores answer). */
+/** GET /, the stylesheet, the icon, /healthz (the process is alive) and /readyz (its stores answer). */
 export function httpRoutes({ checkStores, welcome, conformance }: HttpDependencies): Router {
   const router = makeRouter()
 
@@ -39,6 +46,16 @@ export function httpRoutes({ checkStores, welcome, conformance }: HttpDependenci
       // The address holds a digest of the content, so that it may be kept for ever.
       ctx.set('Cache-Control', 'public, max-age=31536000, immutable')
       ctx.type = 'css'
+      ctx.body = content
+    })
+  }
+
+  for (const { path, type, content } of icons) {
+    router.get(path, (ctx) => {
+      ctx.set('Cache-Control', 'public, max-age=86400')
+      // Hosts of assistants show it on pages of their own.
+      ctx.set('Access-Control-Allow-Origin', '*')
+      ctx.type = type
       ctx.body = content
     })
   }

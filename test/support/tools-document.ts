@@ -4,7 +4,10 @@ import { join } from 'node:path'
 import type { ServicePolicy } from '../../src/config/config.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/graphql/page-arguments.ts'
 import { ANSWER_LENGTH_MAX } from '../../src/mcp/call-tool.ts'
-import type { JsonSchema, Tool, ToolAccess } from '../../src/mcp/tool.ts'
+import type { JsonSchema } from '../../src/mcp/json-schema.ts'
+import { type Prompt, promptCatalogue } from '../../src/mcp/prompts.ts'
+import { resourceKinds } from '../../src/mcp/resources.ts'
+import type { Tool, ToolAccess } from '../../src/mcp/tool.ts'
 import { toolCatalogue } from '../../src/mcp/tool-catalogue.ts'
 
 /**
@@ -25,8 +28,39 @@ export function renderTools(tools: readonly Tool[], limits: ServicePolicy['mcp']
     '## Tools',
     ['| tool | needs | effect | title |', '| --- | --- | --- | --- |', ...rows].join('\n'),
     ...tools.map(renderTool),
+    '## Prompts',
+    renderPrompts(),
+    '## Resources',
+    renderResources(),
   ]
   return `${parts.join('\n\n')}\n`
+}
+
+function renderPrompts(): string {
+  const rows = promptCatalogue.map(
+    ({ name, access, title, description, arguments: taken }) =>
+      `| \`${name}\` | ${accessWords(access)} | ${takenWords(taken)} | ${title} ${description} |`,
+  )
+  return ['| prompt | needs | takes | what it asks |', '| --- | --- | --- | --- |', ...rows].join(
+    '\n',
+  )
+}
+
+function takenWords(taken: Prompt['arguments']): string {
+  const words = taken.map(({ name, required }) => `\`${name}\`${required ? '' : ' (optional)'}`)
+  return words.join(', ') || 'nothing'
+}
+
+function renderResources(): string {
+  const rows = resourceKinds.map(
+    ({ uriTemplate, access, mimeType, description, listedBy }) =>
+      `| \`${uriTemplate}\` | ${accessWords(access)} | ${mimeType} | ${listedBy ? 'yes' : 'no'} | ${description} |`,
+  )
+  const head = [
+    '| URI | needs | type | each is listed | what it is |',
+    '| --- | --- | --- | --- | --- |',
+  ]
+  return [...head, ...rows].join('\n')
 }
 
 function renderLimits(limits: ServicePolicy['mcp']): string {
@@ -67,9 +101,8 @@ function accessWords(access: ToolAccess): string {
 interface Property {
   readonly type?: string
   readonly description?: string
-  readonly default?: unknown
-  readonly minimum?: number
-  readonly maximum?: number
+  readonly enum?: readonly string[]
+  readonly items?: Property
 }
 
 function renderArguments({ properties, required }: JsonSchema): string {
@@ -77,22 +110,20 @@ function renderArguments({ properties, required }: JsonSchema): string {
   if (entries.length === 0) return 'Takes no arguments.'
   const isRequired = new Set((required ?? []) as string[])
   const rows = entries.map(([name, property]) => {
-    const given = isRequired.has(name) ? 'required' : defaultWords(property)
+    const given = isRequired.has(name) ? 'required' : 'optional'
     return `| \`${name}\` | ${typeWords(property)} | ${given} | ${property.description ?? ''} |`
   })
   return ['| argument | type | | meaning |', '| --- | --- | --- | --- |', ...rows].join('\n')
 }
 
-function typeWords({ type, minimum, maximum }: Property): string {
-  return type === 'integer' ? `${type}, ${minimum} to ${maximum}` : String(type)
-}
-
-function defaultWords(property: Property): string {
-  return property.default === undefined ? 'optional' : `\`${JSON.stringify(property.default)}\``
+function typeWords({ type, enum: values, items }: Property): string {
+  if (type === 'array' && items) return `list of ${typeWords(items)}`
+  return values ? values.map((value) => `\`${value}\``).join(', ') : String(type)
 }
 
 /** The names of the answer's members; those of a page are the same everywhere. */
-function answerWords({ properties }: JsonSchema): string {
+function answerWords({ type, properties }: JsonSchema): string {
+  if (type === 'string') return 'Markdown'
   const members = properties as Record<string, JsonSchema>
   const nodes = members['nodes']
   if (!nodes) return namesOf(members)
