@@ -12,7 +12,8 @@ import type { Database } from '../src/store/database.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 import { startOperator } from './support/admin-api.ts'
 import { patiently, withDatabases } from './support/database.ts'
-import { configFolder, startService } from './support/gatehouse.ts'
+import { configFolder, olivia, startService } from './support/gatehouse.ts'
+import { makePagePerson } from './support/page-person.ts'
 import { temporaryFolder } from './support/process.ts'
 
 const NOW_MS = Date.UTC(2026, 2, 10, 12, 30)
@@ -283,6 +284,22 @@ describe('what operators made', () => {
     await using other = await openDatabase({ kind: 'sqlite', file: ':memory:' }, patiently)
     expect((await bring(other, linesFile(records))).refused).to.deep.equal([])
     expect(await exported(other)).to.deep.equal(records)
+  })
+
+  it('has the assistants that were added, with the addresses of apps among their callbacks', async () => {
+    await using running = await startService()
+    const operator = makePagePerson(running.url, olivia)
+    const page = '/admin/northlight/assistants'
+    await operator.send(await operator.visit(page), page, { assistant: 'cursor' })
+    const records = await exported(running.service.stores.database)
+    const cursor = records.find(({ assistant }) => assistant === 'cursor')
+    expect(cursor?.['redirectUris']).to.include('cursor://anysphere.cursor-mcp/oauth/callback')
+    await using other = await openDatabase({ kind: 'sqlite', file: ':memory:' }, patiently)
+    expect((await bring(other, linesFile(records))).refused).to.deep.equal([])
+    expect(await exported(other)).to.deep.equal(records)
+    const script = { ...cursor, clientId: 'app_script', redirectUris: ['javascript:alert(1)'] }
+    const { refused } = await bring(other, linesFile([{ ...script, assistant: null }]))
+    expect(refused.map(({ problem }) => problem).join()).to.include('redirectUris')
   })
 })
 

@@ -326,8 +326,25 @@ describe('config: the files (design, Errors and configuration)', () => {
       const changed = name === 'service.json' ? { ...value, ...change } : value
       writeFileSync(join(folder.path, name), JSON.stringify(changed))
     }
-    return readConfig({}, folder.path)
+    return readConfig({ CONFIG_DIR: folder.path }, configFolder)
   }
+
+  it('take the assistants of the repository where a folder has none of its own, and else those', () => {
+    const [claude, ...others] = readWith({}).assistants
+    expect([claude?.id, others.length]).to.deep.equal(['claude', 8])
+    using folder = temporaryFolder()
+    for (const name of ['service.json', 'integrations.json', 'assistants.json']) {
+      const value = JSON.parse(readFileSync(join(configFolder, name), 'utf8'))
+      const changed = name === 'assistants.json' ? value.slice(1, 2) : value
+      writeFileSync(join(folder.path, name), JSON.stringify(changed))
+    }
+    const own = readConfig({ CONFIG_DIR: folder.path }, configFolder)
+    expect(own.assistants.map(({ id }) => id)).to.deep.equal(['claude-code'])
+    writeFileSync(join(folder.path, 'assistants.json'), JSON.stringify([{ id: 'x y' }]))
+    expect(() => readConfig({ CONFIG_DIR: folder.path }, configFolder)).to.throw(
+      /assistants\.json: 0\.id[\s\S]*assistants\.json: 0\.name/,
+    )
+  })
 
   function lifetimes(change: Record<string, number>) {
     return { lifetimes: change }

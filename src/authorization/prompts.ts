@@ -1,6 +1,7 @@
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
 
 import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
+import { isWebAddress } from '../clients/redirect-uri.ts'
 import type { FindGrant } from '../grants/access.ts'
 import { accessDenied } from '../http/errors.ts'
 import { needsOperator } from '../scopes/policy.ts'
@@ -85,10 +86,13 @@ export function promptPolicy(dependencies: PromptDependencies) {
 /**
  * Loopback clients, documents that nobody reviewed, platforms and reviewed documents on the person's
  * own computer, and callbacks that one connection of a platform registered: whoever makes such a
- * connection has the same client_id as everybody else (design 17).
+ * connection has the same client_id as everybody else (design 17). So is who returns to an app's own
+ * scheme.
  */
 function couldBeAnybody({ client, params }: KoaContextWithOIDC['oidc']): boolean {
   if (!client) return false
+  // Any app on the device may claim a scheme of an app's own, whoever made the client.
+  if (!isWebAddress(String(params?.['redirect_uri']))) return true
   const { origin, document } = factsOf(client)
   if (origin === 'loopback') return true
   if (origin === 'document' && !document?.reviewed) return true

@@ -204,6 +204,13 @@ const application = z
     name: text(120),
     authMethod: z.enum(['none', 'client_secret_post']),
     applicationType: z.enum(['web', 'native']),
+    /** The id of the assistant for which an operator made it (config/assistants.json). */
+    assistant: optional(
+      z
+        .string()
+        .max(60)
+        .regex(/^[a-z][a-z0-9-]*$/),
+    ),
     redirectUris: list(z.string().max(2000), 20),
     postLogoutRedirectUris: list(z.string().max(2000), 20),
     scopes: list(z.enum(scopeNames('member')), 10),
@@ -264,5 +271,5 @@ export const campus = z.strictObject(lists)
 export type Campus = z.infer<typeof campus>
 
 function refusal(uri: string): string {
-  return `${JSON.stringify(uri)} must be https, or http to a loopback address, without a fragment`
+  return `${JSON.stringify(uri)} must be https, http to a loopback address, or of a native application a scheme of its own, without a fragment`
 }

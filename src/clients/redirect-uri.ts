@@ -87,15 +87,17 @@ export function isUnderHost(uri: string, document: URL): boolean {
 
 /**
  * Whether the code and the session of an application may go to this address: plain http never leaves the
- * machine (RFC 8252 §7.3), and a native application claims https only for a real host (§7.2). The
- * engine says the same of native clients and less of web clients.
+ * machine (RFC 8252 §7.3), a native application claims https only for a real host (§7.2), and a scheme of
+ * an app's own is for native applications (§7.1). The engine says the same of native clients and less of
+ * web clients.
  */
 export function mayReturnTo(uri: string, applicationType: 'web' | 'native'): boolean {
   const url = URL.parse(uri)
   if (url === null || uri.includes('#') || url.username !== '') return false
   const isLoopback = isLoopbackHost(url.hostname)
   if (url.protocol === 'http:') return isLoopback
-  return url.protocol === 'https:' && (applicationType === 'web' || !isLoopback)
+  if (url.protocol !== 'https:') return applicationType === 'native' && isAppAddress(uri)
+  return applicationType === 'web' || !isLoopback
 }
 
 /** Whether an address is meant to be http or https, in whatever spelling. */

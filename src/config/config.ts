@@ -5,6 +5,7 @@ import { join } from 'node:path'
 
 import { z } from 'zod'
 
+import { type Assistant, assistantTable } from '../assistants/assistant-table.ts'
 import { FREE_SEGMENT, isRedirectPattern } from '../clients/redirect-pattern.ts'
 import { mayBeListed } from '../clients/redirect-uri.ts'
 import { loopbackHosts } from '../http/loopback.ts'
@@ -27,6 +28,8 @@ export interface Config extends Environment {
   readonly integrations: readonly Integration[]
   /** Metadata documents that stand in for those that cannot be read, as text by their addresses. */
   readonly documentCopies: ReadonlyMap<string, string>
+  /** The assistants that operators can connect with one press. */
+  readonly assistants: readonly Assistant[]
   readonly demoFolder: string
   /** Whether this service may serve the demo campus, whose passwords are public. */
   readonly mayServeDemo: boolean
@@ -209,8 +212,8 @@ const conformanceSettings = z.strictObject({
  * an operator mends a configuration in one go.
  *
  * @param environment the process's variables; `main.ts` and the command line pass them
- * @param defaultFolder where service.json, integrations.json and demo/ lie, unless CONFIG_DIR names
- *   another place
+ * @param defaultFolder where service.json, integrations.json, assistants.json and demo/ lie, unless
+ *   CONFIG_DIR names another place; assistants.json is taken from here when that place has none
  */
 export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string): Config {
   const problems: string[] = []
@@ -223,6 +226,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
   const service = readJson(join(folder, 'service.json'), servicePolicy, problems)
   const integrations = readJson(join(folder, 'integrations.json'), z.array(integration), problems)
   const copies = readCopies(join(folder, 'metadata-documents.json'), problems)
+  const assistants = readJson(assistantsFile(folder, defaultFolder), assistantTable, problems)
   for (const repeated of repeatedIn(integrations ?? [])) {
     problems.push(`integrations.json: ${repeated} is listed twice`)
   }
@@ -233,7 +237,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
   if (baseUrl !== undefined) {
     problems.push(...problemsOfAudiences(service?.upstreams ?? [], { baseUrl, clientIds }))
   }
-  if (problems.length > 0 || !env || !service || !integrations) {
+  if (problems.length > 0 || !env || !service || !integrations || !assistants) {
     throw new Error(`Gatehouse cannot start:\n- ${problems.join('\n- ')}`)
   }
   const demoFolder = join(folder, 'demo')
@@ -242,6 +246,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
     service,
     integrations,
     documentCopies: copies,
+    assistants,
     demoFolder,
     conformance,
     mayServeDemo: mayServeDemo(env),
@@ -252,6 +257,12 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
 function readCopies(file: string, problems: string[]): Config['documentCopies'] {
   const copies = existsSync(file) ? readJson(file, documentCopies, problems) : undefined
   return new Map(copies?.map((copy) => [copy.client_id, JSON.stringify(copy)]))
+}
+
+/** A folder of one's own needs no copy of a table that only says what assistants are like. */
+function assistantsFile(folder: string, defaultFolder: string): string {
+  const own = join(folder, 'assistants.json')
+  return existsSync(own) ? own : join(defaultFolder, 'assistants.json')
 }
 
 function readJson<T>(file: string, shape: z.ZodType<T>, problems: string[]): T | undefined {

@@ -1,0 +1,147 @@
+/**
+ * The assistants that people connect: the table of `config/assistants.json`, and what its rows become
+ * for one site. Which of them a site admits is decided by its operators.
+ */
+
+import { z } from 'zod'
+
+import { type Content, placeholders, placeholdersIn } from './placeholders.ts'
+
+// Each row says how one assistant comes back from the sign-in (`callbacks`), and how a person connects
+// it: a member to the tools of their own data with the client_id of the site's application, an operator
+// to the tools of their site, for which it registers itself. docs/connect-assistants.md explains it.
+
+export type Assistant = z.infer<typeof assistant>
+export type Way = z.infer<typeof way>
+export type OwnCallback = NonNullable<Assistant['ownCallback']>
+
+const sentence = z.string().min(1).max(600)
+const title = z.string().min(1).max(80)
+const page = z.url({ protocol: /^https$/ }).max(300)
+const content: z.ZodType<Content> = z.lazy(() =>
+  z.union([
+    z.string().max(600),
+    z.number(),
+    z.boolean(),
+    z.array(content).max(20),
+    z.record(z.string(), content),
+  ]),
+)
+const what = { title, afterwards: sentence.optional() }
+
+const steps = z.strictObject({
+  ...what,
+  kind: z.literal('steps'),
+  steps: z
+    .array(z.strictObject({ text: sentence, value: z.string().max(200).optional() }))
+    .min(1)
+    .max(12),
+})
+/** Lines of words, so that each word is quoted as the shell wants it. */
+const command = z.strictObject({
+  ...what,
+  kind: z.literal('command'),
+  lines: z
+    .array(z.array(z.string().min(1).max(200)).min(1).max(30))
+    .min(1)
+    .max(5),
+})
+/** What is typed into the assistant itself, where no shell reads it. */
+const session = z.strictObject({
+  ...what,
+  kind: z.literal('session'),
+  lines: z.array(z.string().min(1).max(200)).min(1).max(5),
+})
+const json = z.strictObject({
+  ...what,
+  kind: z.literal('json'),
+  file: z.string().min(1).max(100),
+  content,
+})
+const toml = z.strictObject({
+  ...what,
+  kind: z.literal('toml'),
+  file: z.string().min(1).max(100),
+  tables: z
+    .array(
+      z.strictObject({
+        name: z.array(z.string().min(1)).min(1).max(5),
+        values: z.record(z.string().regex(/^[a-z_]+$/), z.union([z.string(), z.array(z.string())])),
+      }),
+    )
+    .min(1)
+    .max(5),
+})
+/** An address that the assistant's program opens; the content is its last parameter. */
+const link = z.strictObject({
+  ...what,
+  kind: z.literal('link'),
+  label: title,
+  address: z.string().regex(/^[a-z][a-z0-9+.-]*:(?!\/*$)\S+$/),
+  encoding: z.enum(['json', 'base64']),
+  content,
+})
+const way = z.discriminatedUnion('kind', [steps, command, session, json, toml, link])
+
+const ownCallback = z.strictObject({
+  /** What stands before the one free segment. */
+  prefix: z.url({ protocol: /^https$/ }).regex(/\/$/, 'must end with a slash'),
+  find: sentence,
+  differs: sentence,
+  source: page,
+  read: z.iso.date(),
+})
+
+const assistant = z
+  .strictObject({
+    id: z.string().regex(/^[a-z][a-z0-9-]{1,40}$/),
+    name: z.string().min(1).max(60),
+    /** Whether the assistant calls from its maker's servers, or from the computer of the person. */
+    runs: z.enum(['cloud', 'computer']),
+    where: z.string().min(1).max(100),
+    documentation: z.strictObject({ url: page, read: z.iso.date() }),
+    callbacks: z
+      .array(
+        z.strictObject({
+          uri: z.string().max(500).refine(URL.canParse, 'must be an address'),
+          source: page,
+          read: z.iso.date(),
+        }),
+      )
+      .min(1)
+      .max(10),
+    /** Where each connection has a callback of its own, which the operator enters. */
+    ownCallback: ownCallback.optional(),
+    member: z.array(way).min(1).max(5),
+    operator: z.array(way).min(1).max(5),
+  })
+  .superRefine((row, context) => {
+    for (const audience of ['member', 'operator'] as const) {
+      const used = placeholdersIn(row[audience])
+      const strange = used.filter((name) => !placeholders.some((known) => known === name))
+      const needed = audience === 'member' ? ['url', 'client_id'] : ['url']
+      const missing = needed.filter((name) => !used.includes(name))
+      const message = [
+        strange.length > 0 && `has no placeholder {${strange.join('}, {')}}`,
+        missing.length > 0 && `must use {${missing.join('}, {')}}`,
+        audience === 'operator' && used.includes('client_id') && 'registers itself',
+      ].find(Boolean)
+      if (message) context.addIssue({ code: 'custom', path: [audience], message })
+    }
+  })
+
+/** The form of `config/assistants.json`. */
+export const assistantTable = z
+  .array(assistant)
+  .refine(
+    (rows) => new Set(rows.map(({ id }) => id)).size === rows.length,
+    'has an id that is there twice',
+  )
+
+/** The schemes of apps to which the table's assistants return: `cursor:`. */
+export function schemesOf(assistants: readonly Assistant[]): string[] {
+  const schemes = assistants.flatMap(({ callbacks }) =>
+    callbacks.map(({ uri }) => new URL(uri).protocol),
+  )
+  return [...new Set(schemes)].filter((scheme) => !['http:', 'https:'].includes(scheme))
+}
