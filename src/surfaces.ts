@@ -3,6 +3,7 @@ import { adminRoutes } from './admin/routes.ts'
 import { adminApiSurface } from './admin-api/surface.ts'
 import type { DemoPeople } from './campus/demo.ts'
 import type { Config } from './config/config.ts'
+import { connectRoutes } from './connect/routes.ts'
 import { downloadRoutes } from './downloads/routes.ts'
 import { everyRequest } from './http/every-request.ts'
 import { inOrder } from './http/in-order.ts'
@@ -52,15 +53,11 @@ export function makeSurfaces(config: Config, parts: Parts) {
   ]
   const after = [
     downloadRoutes(parts),
+    connectRoutes(common),
     ownPages.signedInPages.followLogout(),
     ownPages.signedInPages.routes(),
     accountRoutes(common),
-    ...adminRoutes({
-      ...common,
-      tryQuery: admin.tryQuery,
-      seals: keys.secretRoot,
-      loopbackHosts: service.loopbackHosts,
-    }),
+    ...adminRoutes({ ...common, ...service, tryQuery: admin.tryQuery, seals: keys.secretRoot }),
   ]
 
   /** Only what holds keys is made again for each ring: the engine, its documents and interactions, what is forwarded. */
@@ -77,9 +74,9 @@ export function makeSurfaces(config: Config, parts: Parts) {
 
 type Common = ReturnType<typeof commonOf>
 
-function commonOf({ baseUrl, service }: Config, parts: Parts) {
+function commonOf({ baseUrl, service, assistants }: Config, parts: Parts) {
   const { cursors } = parts.keys
-  return { ...parts, ...parts.ownPages, baseUrl, serviceName: service.name, cursors }
+  return { ...parts, ...parts.ownPages, baseUrl, serviceName: service.name, cursors, assistants }
 }
 
 /** What is served for tokens as GraphQL, and the tools that are made of it. */

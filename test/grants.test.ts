@@ -1,13 +1,21 @@
 import { expect } from 'chai'
 
 import { checkEntry } from '../src/applications/application-form.ts'
-import { findApplication, listApplications } from '../src/applications/application-lists.ts'
+import {
+  findApplication,
+  listApplications,
+  listAssistantApplications,
+} from '../src/applications/application-lists.ts'
 import {
   makeClientRefusals,
   REFUSALS_PER_CLIENT,
 } from '../src/applications/application-refusals.ts'
 import { makeApplicationSecrets } from '../src/applications/application-secrets.ts'
-import { makeApplicationStore } from '../src/applications/application-store.ts'
+import {
+  type ApplicationStore,
+  makeApplicationStore,
+} from '../src/applications/application-store.ts'
+import { findConnectableSite, listConnectableSites } from '../src/assistants/site-assistants.ts'
 import { listChanges } from '../src/audit/audit-log.ts'
 import { makeFamilyStore } from '../src/grants/family-store.ts'
 import { makeFindGrant } from '../src/grants/find-grant.ts'
@@ -314,12 +322,11 @@ withDatabases('grants and applications', (open) => {
     const { kysely } = database
     const store = makeApplicationStore(database)
     const entry = entryOf({ authMethod: 'client_secret_post' })
-    const created = await store.create('north', entry, actor)
-    const clientId = created?.clientId ?? ''
+    const { clientId, secret } = await create(store, entry)
     expect(await findApplication(kysely, 'elsewhere', clientId)).to.equal(undefined)
     const app = await findApplication(kysely, 'north', clientId)
     if (!app) throw new Error('the application was created')
-    expect(app.secrets.map(({ hint }) => hint)).to.deep.equal([created?.secret?.slice(-4)])
+    expect(app.secrets.map(({ hint }) => hint)).to.deep.equal([secret?.slice(-4)])
 
     await save({ clientId, ...allowing(...entry.scopes) }, { clientId, id: 'g2' })
     expect(await store.update(app, entryOf({ scopes: [] }), actor)).to.deep.equal(['g1'])
@@ -337,13 +344,38 @@ withDatabases('grants and applications', (open) => {
     ])
   })
 
+  it('makes one application for an assistant, however many presses come at once', async () => {
+    const store = makeApplicationStore(database)
+    const entry = { ...entryOf({}), assistant: 'claude' }
+    const made = await Promise.all([0, 1, 2, 3].map(() => store.create('north', entry, actor)))
+    expect(made.filter((outcome) => typeof outcome !== 'string')).to.have.length(1)
+    expect(made.filter((outcome) => outcome === 'taken')).to.have.length(3)
+    const [known] = await listAssistantApplications(database.kysely, 'north')
+    expect(known).to.include({ assistant: 'claude', disabled: false })
+
+    const app = await findApplication(database.kysely, 'north', known?.clientId ?? '')
+    if (!app) throw new Error('the application was made')
+    await store.remove(app, actor)
+    expect(await listAssistantApplications(database.kysely, 'north')).to.deep.equal([])
+    await create(store, entry)
+
+    const site = await findConnectableSite(database, 'north')
+    expect(site?.applications, 'while MCP connections is off').to.deep.equal([])
+    await switchMcpConnections(database.kysely, 'north', now)
+    const [shown] = (await findConnectableSite(database, 'north'))?.applications ?? []
+    expect(shown).to.deep.include({
+      assistant: 'claude',
+      scopes: entry.scopes,
+      redirectUris: entry.redirectUris,
+    })
+    const { rows } = await listConnectableSites(database, page)
+    expect(rows).to.deep.equal([{ id: 'north', slug: 'north', name: 'North' }])
+  })
+
   it('has two live secrets at most, however many are asked for at once', async () => {
-    const created = await makeApplicationStore(database).create(
-      'north',
-      entryOf({ authMethod: 'client_secret_post' }),
-      actor,
-    )
-    const app = await findApplication(database.kysely, 'north', created?.clientId ?? '')
+    const entry = entryOf({ authMethod: 'client_secret_post' })
+    const { clientId } = await create(makeApplicationStore(database), entry)
+    const app = await findApplication(database.kysely, 'north', clientId)
     if (!app) throw new Error('the application was created')
     const secrets = makeApplicationSecrets(database)
     const made = await Promise.all([0, 1, 2].map(() => secrets.add(app, actor)))
@@ -351,8 +383,7 @@ withDatabases('grants and applications', (open) => {
   })
 
   it('keeps the last refusals of a client only, and none of a client that is no application', async () => {
-    const created = await makeApplicationStore(database).create('north', entryOf({}), actor)
-    const clientId = created?.clientId ?? ''
+    const { clientId } = await create(makeApplicationStore(database), entryOf({}))
     const refusals = makeClientRefusals(database)
     const refusal = { route: 'token', error: 'invalid_grant', reason: 'x', requestId: 'r' }
     for (let number = 0; number < REFUSALS_PER_CLIENT + 10; number += 1) {
@@ -381,6 +412,12 @@ withDatabases('grants and applications', (open) => {
   })
 })
 
+async function create(store: ApplicationStore, entry: ReturnType<typeof entryOf>) {
+  const created = await store.create('north', entry, actor)
+  if (typeof created === 'string') throw new Error(`the application was not made: ${created}`)
+  return created
+}
+
 function entryOf(change: { authMethod?: string; scopes?: string[] }) {
   const checked = checkEntry(
     {
@@ -389,7 +426,7 @@ function entryOf(change: { authMethod?: string; scopes?: string[] }) {
       authMethod: change.authMethod ?? 'none',
       scopes: change.scopes ?? ['account:read'],
     },
-    ['127.0.0.1'],
+    { loopbackHosts: ['127.0.0.1'], appSchemes: [] },
   )
   if (checked.kind === 'bad') throw new Error('the entry is good')
   return checked.application

@@ -100,6 +100,7 @@ function pagesWith(text: string): Record<string, View> {
     'signed-out': signedOutPage({ client: stranger, homeHref: `/?${text}` }),
     welcome: welcomePage({
       accountHref: '/account',
+      connectHref: '/connect',
       baseUrl: text,
       links: [{ href: `/docs?${text}`, label: text, what: text }],
       demoPeople: [{ login: text, password: text, what: text }],
@@ -183,6 +184,7 @@ const pages: Record<string, View> = {
   'signed-out': signedOutPage({ client, homeHref: '/' }),
   welcome: welcomePage({
     accountHref: '/account',
+    connectHref: '/connect',
     baseUrl: 'https://accounts.example.com',
     links: [
       { href: '/auth.md', label: 'How to connect', what: 'the guide for people and programs' },
@@ -360,9 +362,9 @@ describe('pages', () => {
   })
 
   it('shows accounts only in a demo', () => {
-    expect(markupOf(welcomePage({ baseUrl: 'x', accountHref: '/', links: [] }))).not.to.include(
-      'demo',
-    )
+    expect(
+      markupOf(welcomePage({ baseUrl: 'x', accountHref: '/', connectHref: '/', links: [] })),
+    ).not.to.include('demo')
     expect(markupOf(pages['welcome'])).to.include('demo-ada')
   })
 

@@ -16,6 +16,8 @@ export interface AccountSite {
   readonly roles: readonly string[]
   /** Where the person administers it; undefined for everybody but owners and admins. */
   readonly adminHref: string | undefined
+  /** How an assistant is connected to the site. */
+  readonly connectHref: string
 }
 
 /** Who the person is here, and where. */
@@ -42,9 +44,10 @@ ${page.sites.map(site)}</ul>
   })
 }
 
-function site({ name, roles, adminHref }: AccountSite): Html {
+function site({ name, roles, adminHref, connectHref }: AccountSite): Html {
   return html`<li class="card"><strong><bdi>${name}</bdi></strong><br>
-<span class="muted">${rolesPhrase(roles)}</span>${
+<span class="muted">${rolesPhrase(roles)}</span><br>
+<a href="${connectHref}">Connect an assistant to <bdi>${name}</bdi></a>${
     adminHref !== undefined && html`<br><a href="${adminHref}">Administer <bdi>${name}</bdi></a>`
   }</li>
 `

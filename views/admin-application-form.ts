@@ -15,6 +15,8 @@ export interface ApplicationFormPage {
     readonly authMethod: string
     readonly scopes: readonly string[]
   }
+  /** Schemes of known assistants that may stand in a redirect address. */
+  readonly appSchemes: readonly string[]
   readonly choices: readonly { readonly name: string; readonly words: string }[]
   readonly problems: {
     readonly name?: string | undefined
@@ -58,12 +60,15 @@ ${fieldProblem('name-problem', problems.name)}
 <input id="name" name="name" type="text" maxlength="200" autocomplete="off" required value="${typed.name}"${described('name', problems.name)}>`
 }
 
-function redirectField({ typed, problems }: ApplicationFormPage): Html {
+function redirectField(page: ApplicationFormPage): Html {
+  const { typed, problems } = page
   const wrong = problems.redirectUris
   return html`<label for="redirect-uris">Redirect addresses</label>
 <p class="hint" id="redirect-uris-hint">One a line, exactly as the application sends them. <code>https://</code>
 addresses, <code>http://127.0.0.1/…</code> for a program on a computer, or a scheme like
-<code>com.example.app:/</code> for an app on a device.</p>
+<code>com.example.app:/</code> for an app on a device${page.appSchemes.length > 0 && html` (or that of a known assistant: ${page.appSchemes.map((scheme, index) => html`${index > 0 && ', '}<code>${scheme}</code>`)})`}.<br>
+<strong>A word of warning:</strong> any app on a device may claim such a scheme for itself, and then receives what was
+meant for yours. Prefer <code>https://</code> where the app has it; members are asked at every sign-in that ends at a scheme.</p>
 ${
   wrong &&
   html`<ul class="field-problem" id="redirect-uris-problem">

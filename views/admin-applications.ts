@@ -1,5 +1,6 @@
 import { type AreaView, areaPage, type Pager, pager, resultNotice } from './area.ts'
 import { foreignName } from './client-view.ts'
+import { type ConnectStepsView, connectSteps } from './connect-steps.ts'
 import { csrfField } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
@@ -16,6 +17,7 @@ export interface ApplicationsPage {
     readonly href: string
   }[]
   readonly newHref: string
+  readonly assistantsHref: string
   readonly pager: Pager
   readonly done: string | undefined
 }
@@ -30,6 +32,7 @@ export function applicationsPage(page: ApplicationsPage): Page {
 ${resultNotice(page.done)}
 <p>Each member of <bdi>${page.siteName}</bdi> decides alone whether to connect one of these.</p>
 <p><a id="new-application" class="button" href="${page.newHref}">New application</a></p>
+<p>For Claude, ChatGPT, an editor and the like, <a href="${page.assistantsHref}">Connect assistants</a> makes one with one press.</p>
 ${page.applications.length === 0 && html`<p id="no-applications">There is no application yet.</p>`}
 <ul class="cards">
 ${page.applications.map(
@@ -70,9 +73,24 @@ export interface ApplicationPage {
     /** Asks first when it disables; enabling needs no question. */
     readonly disable: string
     readonly enable: string
+    readonly assistants: string
   }
-  readonly discoveryHref: string
+  readonly settings: SettingsView
+  /** The assistants that return to one of its redirect addresses. */
+  readonly assistants: readonly ConnectStepsView[]
+  readonly local: boolean
   readonly done: string | undefined
+}
+
+/** What a library of a relying party is given. */
+export interface SettingsView {
+  readonly issuer: string
+  readonly discoveryHref: string
+  readonly scope: string
+  readonly resource: string
+  readonly authMethod: string
+  /** Where its members' tools are. */
+  readonly toolAddress: string
 }
 
 export interface SecretView {
@@ -93,6 +111,8 @@ export function applicationPage(page: ApplicationPage): Page {
 ${resultNotice(page.done)}
 ${newSecret !== undefined && secretNotice(newSecret)}
 ${facts(page)}
+${settings(page)}
+${!application.confidential && assistantSection(page)}
 ${application.confidential && secretSection(page)}
 <h2>Use</h2>
 <ul class="links">
@@ -110,7 +130,7 @@ function secretNotice(secret: string): Html {
 </div>`
 }
 
-function facts({ application, discoveryHref, hrefs }: ApplicationPage): Html {
+function facts({ application, hrefs }: ApplicationPage): Html {
   const { redirectUris, scopes, createdBy } = application
   return html`<h2>For the maker of the application</h2>
 <dl class="facts">
@@ -120,7 +140,6 @@ function facts({ application, discoveryHref, hrefs }: ApplicationPage): Html {
       ? html`confidential: it keeps a secret (<code>client_secret_post</code>)`
       : html`public: it keeps no secret (<code>none</code>)`
   }</dd></div>
-<div><dt>Discovery</dt><dd><a href="${discoveryHref}">${discoveryHref}</a></dd></div>
 <div><dt>Redirects to</dt><dd><ul class="plain">
 ${redirectUris.map((uri) => html`<li><code>${uri}</code></li>\n`)}</ul></dd></div>
 <div><dt>May request</dt><dd><ul class="plain">
@@ -129,6 +148,32 @@ ${scopes.map(({ name, words }) => html`<li><code>${name}</code>: ${words}</li>\n
 <div><dt>Created</dt><dd>${timeOf(application.createdAt)}${createdBy !== undefined && html` by <bdi>${createdBy}</bdi>`}</dd></div>
 </dl>
 <p><a id="edit" class="button second" href="${hrefs.edit}">Edit</a></p>`
+}
+
+function settings({ application, settings: of }: ApplicationPage): Html {
+  return html`<h2>Settings for its library</h2>
+<dl class="facts" id="settings">
+<div><dt>Issuer</dt><dd><code>${of.issuer}</code></dd></div>
+<div><dt>Discovery</dt><dd><a href="${of.discoveryHref}">${of.discoveryHref}</a></dd></div>
+<div><dt>client_id</dt><dd><code>${application.clientId}</code></dd></div>
+<div><dt>Authentication at the token endpoint</dt><dd><code>${of.authMethod}</code></dd></div>
+<div><dt>scope</dt><dd><code>${of.scope}</code></dd></div>
+<div><dt>resource</dt><dd><code>${of.resource}</code> <span class="muted">in both requests, when account scopes are requested</span></dd></div>
+<div><dt>Flow</dt><dd>authorization code with PKCE, method <code>S256</code></dd></div>
+<div><dt>id_token</dt><dd>signed with <code>ES256</code></dd></div>
+<div><dt>Tools (MCP)</dt><dd><code>${of.toolAddress}</code></dd></div>
+</dl>`
+}
+
+function assistantSection({ assistants, local, hrefs }: ApplicationPage): Html {
+  return html`<h2>How members connect an assistant with it</h2>
+${
+  assistants.length > 0
+    ? html`<div class="assistants">
+${assistants.map((steps) => connectSteps(steps, { local }))}</div>`
+    : html`<p id="no-assistants">No assistant that this service knows returns to one of its redirect addresses, or it may not read
+the member’s data. <a href="${hrefs.assistants}">Connect assistants</a> makes an application that fits, with one press.</p>`
+}`
 }
 
 function secretSection({ secrets, mayAddSecret, hrefs, area }: ApplicationPage): Html {

@@ -26,6 +26,7 @@ export interface AdminHomePage {
   readonly area: AreaView
   readonly siteName: string
   readonly betaHref: string
+  readonly assistantsHref: string
   /** Undefined while MCP connections is off. */
   readonly applicationsHref: string | undefined
   /** Undefined while the service knows no metadata documents. */
@@ -44,7 +45,11 @@ export function adminHomePage(page: AdminHomePage): Page {
     body: html`<h1><bdi>${siteName}</bdi></h1>
 <h2>Developers</h2>
 <ul class="links">
-${
+${link({
+  href: page.assistantsHref,
+  label: 'Connect assistants',
+  what: 'Claude, ChatGPT, editors: for your members with one press each, and for yourself',
+})}${
   applicationsHref !== undefined &&
   link({
     href: applicationsHref,
@@ -85,6 +90,7 @@ export interface BetaPage {
   readonly switchOnAction: string
   readonly switchOffHref: string
   readonly applicationsHref: string
+  readonly assistantsHref: string
   readonly done: string | undefined
 }
 
@@ -106,7 +112,8 @@ member of <bdi>${page.siteName}</bdi>, students included, then decides alone whe
 it reaches only the data of that person at your site.</p>
 ${
   on
-    ? html`<p><a href="${page.applicationsHref}">OAuth applications</a></p>
+    ? html`<p><a href="${page.assistantsHref}">Connect assistants</a> with one press each, or make
+<a href="${page.applicationsHref}">OAuth applications</a> of your own.</p>
 <p><a id="switch-off" class="button second" href="${page.switchOffHref}">Switch off…</a></p>`
     : html`<form method="post" action="${page.switchOnAction}">
 ${csrfField(page.area.csrf)}

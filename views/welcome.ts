@@ -5,6 +5,7 @@ import { stylesheet } from './stylesheet.ts'
 export interface WelcomePage {
   readonly baseUrl: string
   readonly accountHref: string
+  readonly connectHref: string
   readonly links: readonly {
     readonly href: string
     readonly label: string
@@ -21,7 +22,8 @@ export interface DemoPerson {
 }
 
 /** What a person sees who opens the address of the service itself. */
-export function welcomePage({ baseUrl, accountHref, links, demoPeople = [] }: WelcomePage): Page {
+export function welcomePage(page: WelcomePage): Page {
+  const { baseUrl, accountHref, connectHref, links, demoPeople = [] } = page
   return {
     title: 'Welcome',
     id: 'welcome-page',
@@ -29,7 +31,9 @@ export function welcomePage({ baseUrl, accountHref, links, demoPeople = [] }: We
     body: html`<h1>Welcome</h1>
 <p>This service signs people in, and lets them connect applications to their account without giving
 their password away. You usually get here from an application.</p>
-<p>Your own applications and sites are under <a id="account" href="${accountHref}">Your account</a>.</p>
+<p>Your own applications and sites are under <a id="account" href="${accountHref}">Your account</a>.
+Claude, ChatGPT or an editor can answer questions about your courses: <a id="connect" href="${connectHref}">connect an
+assistant</a>.</p>
 <p>Its address is <code>${baseUrl}</code></p>
 ${
   links.length > 0 &&

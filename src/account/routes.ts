@@ -64,6 +64,7 @@ async function showHome(
       adminHref: operates(site.roles)
         ? addressOf(pages.site, { site: nameOfSite(site) })
         : undefined,
+      connectHref: addressOf(pages.connect, { site: site.slug }),
     })),
     appsHref: pages.apps,
     signOutEverywhereHref: pages.signOutEverywhere,

@@ -2,11 +2,15 @@ import { applicationPage } from '../../views/admin-applications.ts'
 import { choosableScopes } from '../applications/application-form.ts'
 import { type Application, findApplication } from '../applications/application-lists.ts'
 import { LIVE_SECRETS_MAX } from '../applications/application-secrets.ts'
+import { canReturnTo } from '../assistants/callbacks.ts'
+import { memberSteps } from '../assistants/connect-steps.ts'
 import { nothingHere } from '../http/errors.ts'
+import { isLoopbackUrl } from '../http/loopback.ts'
 import { noticeOf } from '../http/notice.ts'
 import { sendPage } from '../http/page.ts'
 import { pages, paths } from '../http/paths.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
+import { scopeNames } from '../scopes/catalogue.ts'
 import type { Operator } from './operator-pages.ts'
 import type { AdminParts } from './parts.ts'
 
@@ -30,8 +34,9 @@ interface Shown {
 export async function showApplication(
   ctx: PageContext,
   { app, operator }: Shown,
-  { newSecrets, grantLists, baseUrl }: AdminParts,
+  parts: AdminParts,
 ): Promise<void> {
+  const { newSecrets, grantLists } = parts
   const { area, session, address } = operator
   const at = (pattern: string) => address(pattern, { client: app.clientId })
   const page = applicationPage({
@@ -60,11 +65,35 @@ export async function showApplication(
       remove: at(pages.deleteApplication),
       disable: at(pages.disableApplication),
       enable: at(pages.enableApplication),
+      assistants: address(pages.assistants),
     },
-    discoveryHref: baseUrl + paths.openidConfiguration,
+    ...instructionsFor({ app, operator }, parts),
     done: noticeOf(ctx, doneSentences),
   })
   sendPage(ctx, page)
+}
+
+/** What the maker of the application enters into a library, and its members into an assistant. */
+function instructionsFor(
+  { app, operator: { site } }: Shown,
+  { baseUrl, assistants }: Pick<AdminParts, 'baseUrl' | 'assistants'>,
+) {
+  const url = baseUrl + paths.mcpMember
+  return {
+    settings: {
+      issuer: baseUrl,
+      discoveryHref: baseUrl + paths.openidConfiguration,
+      scope: [...scopeNames('identity'), ...app.scopes].join(' '),
+      resource: baseUrl,
+      authMethod: app.authMethod,
+      toolAddress: url,
+    },
+    assistants: assistants
+      .filter((assistant) => app.scopes.length > 0 && canReturnTo(assistant, app))
+      .filter(({ id }) => app.assistant === undefined || app.assistant === id)
+      .map((assistant) => memberSteps(assistant, { site, application: app, url })),
+    local: isLoopbackUrl(baseUrl),
+  }
 }
 
 const doneSentences = {

@@ -6,6 +6,7 @@ import {
   type CheckedEntry,
   checkEntry,
   choosableScopes,
+  type RedirectRules,
   type TypedEntry,
 } from '../applications/application-form.ts'
 import { type Application, listApplications } from '../applications/application-lists.ts'
@@ -41,6 +42,7 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
           href: address(pages.application, { client: clientId }),
         })),
         newHref: address(pages.newApplication),
+        assistantsHref: address(pages.assistants),
         pager: listPages.pagerOf(ctx, found),
         done: noticeOf(ctx, { deleted: 'The application was deleted.' }),
       })
@@ -65,27 +67,32 @@ const nothingTyped: TypedEntry = { name: '', redirectUris: '', authMethod: '', s
 function creationRoutes(
   router: Router,
   operatorPages: OperatorPages,
-  { applications, newSecrets, loopbackHosts }: AdminParts,
+  { applications, newSecrets, redirectRules }: AdminParts,
 ): void {
   router.get(
     pages.newApplication,
     operatorPages.whereOn.page(async (ctx, operator) => {
-      sendForm(ctx, { operator, app: undefined, typed: nothingTyped })
+      sendForm(ctx, redirectRules, { operator, app: undefined, typed: nothingTyped })
     }),
   )
   router.post(
     pages.applications,
     operatorPages.whereOn.form(async (ctx, operator) => {
       const typed = typedEntry(ctx)
-      const checked = checkEntry(typed, loopbackHosts)
+      const checked = checkEntry(typed, redirectRules)
       if (checked.kind === 'bad') {
-        return sendForm(ctx, { operator, app: undefined, typed, problems: checked.problems })
+        return sendForm(ctx, redirectRules, {
+          operator,
+          app: undefined,
+          typed,
+          problems: checked.problems,
+        })
       }
       const { site, actor, session, address } = operator
       const created = await applications.create(site.id, checked.application, actor)
-      if (!created) {
+      if (typeof created === 'string') {
         const problem = `A site may have ${APPLICATIONS_PER_SITE_MAX} applications. Delete one first.`
-        return sendForm(ctx, { operator, app: undefined, typed, problem })
+        return sendForm(ctx, redirectRules, { operator, app: undefined, typed, problem })
       }
       const { clientId, secret } = created
       if (secret !== undefined) await newSecrets.keep(session, clientId, secret)
@@ -95,13 +102,13 @@ function creationRoutes(
 }
 
 function editRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
-  const { applications, loopbackHosts } = parts
+  const { applications, redirectRules } = parts
   router.get(
     pages.editApplication,
     operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
       const typed = { ...app, redirectUris: app.redirectUris.join('\n') }
-      sendForm(ctx, { operator, app, typed })
+      sendForm(ctx, redirectRules, { operator, app, typed })
     }),
   )
   router.post(
@@ -110,9 +117,9 @@ function editRoutes(router: Router, operatorPages: OperatorPages, parts: AdminPa
       const app = await applicationOf(ctx, operator, parts)
       // What a client is does not change: a public one would have no secret, a confidential one two.
       const typed = { ...typedEntry(ctx), authMethod: app.authMethod }
-      const checked = checkEntry(typed, loopbackHosts)
+      const checked = checkEntry(typed, redirectRules)
       if (checked.kind === 'bad') {
-        return sendForm(ctx, { operator, app, typed, problems: checked.problems })
+        return sendForm(ctx, redirectRules, { operator, app, typed, problems: checked.problems })
       }
       await applications.update(app, checked.application, operator.actor)
       seeOther(ctx, `${operator.address(pages.application, { client: app.clientId })}?done=saved`)
@@ -137,7 +144,11 @@ interface Form {
   readonly problem?: string
 }
 
-function sendForm(ctx: PageContext, { operator, app, typed, problems, problem }: Form): void {
+function sendForm(
+  ctx: PageContext,
+  { appSchemes }: RedirectRules,
+  { operator, app, typed, problems, problem }: Form,
+): void {
   const { area, address } = operator
   if (problems || problem) ctx.status = 422
   const known = app && address(pages.application, { client: app.clientId })
@@ -150,6 +161,7 @@ function sendForm(ctx: PageContext, { operator, app, typed, problems, problem }:
     cancelHref: known ?? address(pages.applications),
     typed,
     choices: choosableScopes,
+    appSchemes: appSchemes.map((scheme) => `${scheme}//…`),
     problems: problems ?? {},
     problem,
   })

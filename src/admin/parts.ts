@@ -1,10 +1,12 @@
 import type { TryQuery } from '../admin-api/try-query.ts'
+import type { RedirectRules } from '../applications/application-form.ts'
 import type { ClientRefusals } from '../applications/application-refusals.ts'
 import {
   type ApplicationSecrets,
   makeApplicationSecrets,
 } from '../applications/application-secrets.ts'
 import { type ApplicationStore, makeApplicationStore } from '../applications/application-store.ts'
+import { type Assistant, schemesOf } from '../assistants/assistant-table.ts'
 import { type GrantLists, makeGrantLists } from '../grants/grant-lists.ts'
 import { type DocumentReviews, makeDocumentReviews } from '../metadata-documents/document-review.ts'
 import type { ListPages } from '../relying-party/list-pages.ts'
@@ -26,6 +28,9 @@ export interface AdminPorts {
   /** Whether this service accepts metadata documents, which operators then review. */
   readonly acceptsDocuments: boolean
   readonly loopbackHosts: readonly string[]
+  readonly assistants: readonly Assistant[]
+  /** The scopes that the metadata document of a protected resource names. */
+  readonly discovery: { scopesOf(resource: 'mcpAdmin'): readonly string[] }
   readonly tryQuery: TryQuery
   readonly baseUrl: string
   readonly opened: OpenedScopes
@@ -35,6 +40,7 @@ export interface AdminPorts {
 /** What the pages of an operator read and change. */
 export interface AdminParts extends AdminPorts {
   readonly applications: ApplicationStore
+  readonly redirectRules: RedirectRules
   readonly secrets: ApplicationSecrets
   readonly newSecrets: NewSecrets
   readonly grantLists: Pick<GrantLists, 'listPeople' | 'findPerson' | 'countPeople'>
@@ -43,8 +49,10 @@ export interface AdminParts extends AdminPorts {
 
 export function makeAdminParts(ports: AdminPorts): AdminParts {
   const { database, state, seals, acceptsDocuments, now } = ports
+  const { loopbackHosts, assistants } = ports
   return {
     ...ports,
+    redirectRules: { loopbackHosts, appSchemes: schemesOf(assistants) },
     applications: makeApplicationStore(database),
     secrets: makeApplicationSecrets(database),
     newSecrets: makeNewSecrets(state.adapterFor('NewSecret'), seals),

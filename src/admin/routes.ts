@@ -5,6 +5,7 @@ import type Router from 'koa-router'
 import { applicationChangeRoutes } from './application-change-routes.ts'
 import { applicationRoutes } from './application-routes.ts'
 import { applicationUseRoutes } from './application-use-routes.ts'
+import { assistantRoutes } from './assistant-routes.ts'
 import { documentClientRoutes } from './document-client-routes.ts'
 import { makeOperatorPages } from './operator-pages.ts'
 import { type AdminPorts, makeAdminParts } from './parts.ts'
@@ -25,6 +26,7 @@ export function adminRoutes(ports: AdminPorts): Router[] {
     applicationRoutes(operatorPages, parts),
     applicationChangeRoutes(operatorPages, parts),
     applicationUseRoutes(operatorPages, parts),
+    assistantRoutes(operatorPages, parts),
     ...(documents ? [documentClientRoutes(operatorPages, documents, listPages)] : []),
   ]
 }

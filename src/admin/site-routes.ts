@@ -45,6 +45,7 @@ export function siteRoutes(operatorPages: OperatorPages, parts: AdminParts): Rou
         area,
         siteName: site.name,
         betaHref: address(pages.beta),
+        assistantsHref: address(pages.assistants),
         applicationsHref: on ? address(pages.applications) : undefined,
         documentClientsHref: documents && address(pages.documentClients),
         auditHref: address(pages.audit),
@@ -105,6 +106,7 @@ function betaRoutes(router: Router, operatorPages: OperatorPages, { database }: 
         switchOnAction: address(pages.betaOn),
         switchOffHref: address(pages.betaOff),
         applicationsHref: address(pages.applications),
+        assistantsHref: address(pages.assistants),
         done: noticeOf(ctx, {
           on: 'MCP connections is on. You find OAuth applications in the navigation now.',
           off: 'MCP connections is off. Every application of the site has stopped.',

@@ -36,6 +36,13 @@ export interface TypedEntry {
   readonly scopes: readonly string[]
 }
 
+/** What a deployment admits among redirect addresses. */
+export interface RedirectRules {
+  readonly loopbackHosts: readonly string[]
+  /** Schemes of known assistants that are no domain name turned around, as a URL has them: `cursor:`. */
+  readonly appSchemes: readonly string[]
+}
+
 const NAME_LENGTH_MAX = 80
 const URI_LENGTH_MAX = 2000
 const URIS_MAX = 20
@@ -48,7 +55,10 @@ export const choosableScopes = catalogue
   .filter(({ audience }) => audience === 'member')
   .map((scope) => ({ name: scope.name, words: describeScope(scope) }))
 
-export function checkEntry(typed: TypedEntry, loopbackHosts: readonly string[]): CheckedEntry {
+export function checkEntry(
+  typed: TypedEntry,
+  { loopbackHosts, appSchemes }: RedirectRules,
+): CheckedEntry {
   const name = typed.name.normalize('NFC').trim()
   const redirectUris = typed.redirectUris
     .split(/\r?\n/)
@@ -61,7 +71,10 @@ export function checkEntry(typed: TypedEntry, loopbackHosts: readonly string[]):
 
   const problems: EntryProblems = {
     ...optional('name', problemOfName(name)),
-    ...optional('redirectUris', problemsOfUris(redirectUris, { authMethod, loopbackHosts })),
+    ...optional(
+      'redirectUris',
+      problemsOfUris(redirectUris, { authMethod, loopbackHosts, appSchemes }),
+    ),
     ...(authMethod !== typed.authMethod && {
       authMethod: 'Choose whether the application can keep a secret.',
     }),
@@ -86,9 +99,8 @@ function problemOfName(name: string): string | undefined {
   return undefined
 }
 
-interface UriRules {
+interface UriRules extends RedirectRules {
   readonly authMethod: ClientAuthMethod
-  readonly loopbackHosts: readonly string[]
 }
 
 function problemsOfUris(uris: readonly string[], rules: UriRules): string[] | undefined {
@@ -118,7 +130,7 @@ function problemOfUri(uri: string, rules: UriRules): string | undefined {
 function problemOfScheme(
   { protocol, hostname }: URL,
   uri: string,
-  { authMethod, loopbackHosts }: UriRules,
+  { authMethod, loopbackHosts, appSchemes }: UriRules,
 ): string | undefined {
   const onThisMachine = leadsToThisMachine(hostname)
   if (protocol === 'https:') {
@@ -131,7 +143,8 @@ function problemOfScheme(
       : `${shown(uri)} must name one of ${loopbackHosts.join(', ')}.`
   }
   // RFC 8252 §7.1: the scheme of an app's own is a domain name turned around.
-  if (!/^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(protocol)) {
+  const isReverseDomain = /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(protocol)
+  if (!isReverseDomain && !appSchemes.includes(protocol)) {
     return `${shown(uri)} must begin with https://, or with a scheme like com.example.app:/.`
   }
   return authMethod === 'none'

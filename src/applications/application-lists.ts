@@ -29,11 +29,27 @@ export async function findApplication(kysely: Kysely<Schema>, siteId: string, cl
     name: row.name,
     authMethod: row.auth_method,
     applicationType: row.application_type,
+    /** The id of the assistant for which it was made. */
+    assistant: row.assistant ?? undefined,
     createdAt: row.created_at,
     createdBy: row.creator ?? undefined,
     disabledAt: row.disabled_at ?? undefined,
     ...(await readLists(kysely, clientId)),
   }
+}
+
+/** The applications of a site that were made for an assistant, disabled ones too; one for each. */
+export async function listAssistantApplications(kysely: Kysely<Schema>, siteId: string) {
+  const rows = await applicationsOf(kysely, siteId)
+    .select(['app.client_id', 'app.assistant', 'app.name', 'app.disabled_at'])
+    .where('app.assistant', 'is not', null)
+    .execute()
+  return rows.map((row) => ({
+    clientId: row.client_id,
+    name: row.name,
+    assistant: row.assistant ?? '',
+    disabled: row.disabled_at !== null,
+  }))
 }
 
 async function readLists(kysely: Kysely<Schema>, clientId: string) {

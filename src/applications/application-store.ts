@@ -17,6 +17,12 @@ import { insertSecret } from './application-secrets.ts'
 
 export const APPLICATIONS_PER_SITE_MAX = 200
 
+/** What an operator entered, or what one press made of a row of the assistants' table. */
+export interface NewApplication extends CheckedApplication {
+  /** The id of the assistant for which it is made. */
+  readonly assistant?: string
+}
+
 export type ApplicationStore = ReturnType<typeof makeApplicationStore>
 
 /**
@@ -28,8 +34,11 @@ export function makeApplicationStore({ kysely }: Database) {
     await kysely.transaction().execute(work)
 
   return {
-    /** @returns the client_id and, of a confidential client, its secret; or nothing at the limit */
-    create: async (siteId: string, entry: CheckedApplication, actor: Actor) =>
+    /**
+     * @returns the client_id and, of a confidential client, its secret; `full` when the site has as
+     *   many as it may, `taken` when it has one for the assistant already
+     */
+    create: async (siteId: string, entry: NewApplication, actor: Actor) =>
       await changing(async (trx) => await create(trx, { siteId, entry, actor })),
 
     /** @returns the grants that ended because they held scopes which were taken away */
@@ -92,18 +101,19 @@ export function makeApplicationStore({ kysely }: Database) {
 
 async function create(
   trx: Transaction<Schema>,
-  { siteId, entry, actor }: { siteId: string; entry: CheckedApplication; actor: Actor },
+  { siteId, entry, actor }: { siteId: string; entry: NewApplication; actor: Actor },
 ) {
+  const { assistant = null } = entry
   const { existing } = await trx
     .selectFrom('oauth_application')
     .select((eb) => eb.fn.countAll<number>().as('existing'))
     .where('site_id', '=', siteId)
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow()
-  if (Number(existing) >= APPLICATIONS_PER_SITE_MAX) return undefined
+  if (Number(existing) >= APPLICATIONS_PER_SITE_MAX) return 'full'
 
   const clientId = `app_${randomBytes(12).toString('hex')}`
-  await trx
+  const { numInsertedOrUpdatedRows } = await trx
     .insertInto('oauth_application')
     .values({
       client_id: clientId,
@@ -112,12 +122,16 @@ async function create(
       name: entry.name,
       auth_method: entry.authMethod,
       application_type: entry.applicationType,
+      assistant,
       created_by: actor.personId,
       created_at: actor.now,
       disabled_at: null,
       deleted_at: null,
     })
-    .execute()
+    // The index that admits one for each assistant decides between two presses at the same moment.
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirstOrThrow()
+  if (numInsertedOrUpdatedRows === 0n) return 'taken'
   await replaceLists(trx, clientId, entry)
   const secret =
     entry.authMethod === 'none' ? undefined : await insertSecret(trx, clientId, actor.now)
@@ -125,7 +139,7 @@ async function create(
     action: 'application.create',
     subject: { kind: 'application', id: clientId },
     siteId,
-    after: factsOf(entry),
+    after: { ...factsOf(entry), ...(assistant !== null && { assistant }) },
   })
   return { clientId, secret }
 }

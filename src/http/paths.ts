@@ -99,6 +99,8 @@ export const pages = {
   beta: `${site}/beta`,
   betaOn: `${site}/beta/on`,
   betaOff: `${site}/beta/off`,
+  assistants: `${site}/assistants`,
+  ownAssistants: `${site}/assistants/own`,
   documentClients: `${site}/self-declared-clients`,
   approveDocumentClient: `${site}/self-declared-clients/approved`,
   blockDocumentClient: `${site}/self-declared-clients/blocked`,

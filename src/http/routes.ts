@@ -38,7 +38,15 @@ export function httpRoutes({ checkStores, welcome, conformance }: HttpDependenci
   const router = makeRouter()
 
   router.get(pages.welcome, (ctx) => {
-    sendPublicPage(ctx, welcomePage({ ...welcome, accountHref: pages.account, links }))
+    sendPublicPage(
+      ctx,
+      welcomePage({
+        ...welcome,
+        accountHref: pages.account,
+        connectHref: pages.connectHome,
+        links,
+      }),
+    )
   })
 
   for (const { file, content } of [stylesheet, areaStylesheet]) {

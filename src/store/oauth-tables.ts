@@ -22,6 +22,8 @@ export interface OauthTables {
     name: string
     auth_method: ClientAuthMethod
     application_type: ApplicationType
+    /** The id of the row of config/assistants.json for which it was made. */
+    assistant: string | null
     created_by: string | null
     created_at: number
     disabled_at: number | null

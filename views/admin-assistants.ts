@@ -1,0 +1,136 @@
+import { type AreaView, areaPage, resultNotice } from './area.ts'
+import { type ConnectStepsView, connectSteps, snippet } from './connect-steps.ts'
+import { csrfField, problemAlert } from './forms.ts'
+import { type Html, html } from './html.ts'
+import type { Page } from './layout.ts'
+
+export interface AssistantsPage {
+  readonly area: AreaView
+  readonly siteName: string
+  /** Undefined while MCP connections is on. */
+  readonly switchOnAction: string | undefined
+  readonly assistants: readonly AssistantView[]
+  /** Where one is sent that shall have its application. */
+  readonly action: string
+  /** The page that members get. */
+  readonly memberAddress: string
+  readonly ownHref: string
+  readonly problem: string | undefined
+  readonly done: string | undefined
+}
+
+export interface AssistantView {
+  readonly id: string
+  readonly name: string
+  readonly where: string
+  readonly application: AdmittedView | undefined
+  /** How the operator finds the callback that only this connection has; undefined where there is none. */
+  readonly ownCallback: string | undefined
+  /** What was typed as the callback, when it was wrong. */
+  readonly typed: string
+  readonly problem: string | undefined
+}
+
+interface AdmittedView {
+  readonly name: string
+  readonly href: string
+  readonly disabled: boolean
+}
+
+/** Which assistants the members of a site may connect: one press each. */
+export function assistantsPage(page: AssistantsPage): Page {
+  const { area, siteName, switchOnAction, assistants } = page
+  return areaPage({
+    title: 'Connect assistants',
+    id: 'assistants-page',
+    area,
+    body: html`<h1>Connect assistants</h1>
+${resultNotice(page.done)}
+${problemAlert('assistants-problem', page.problem)}
+<p>One press lets the members of <bdi>${siteName}</bdi> connect an assistant: it makes an OAuth application with the callbacks
+of that assistant. Each member then decides alone, and the assistant reaches only the data of that person at your site.</p>
+${switchOnAction === undefined ? memberPage(page) : switchOn(switchOnAction, area)}
+<p>You want to administer the site with your own assistant? <a id="own" href="${page.ownHref}">Connect your own</a>.</p>
+<ul class="cards compact">
+${assistants.map((assistant) => card(assistant, page))}</ul>`,
+  })
+}
+
+function memberPage({ memberAddress }: AssistantsPage): Html {
+  return html`<p>Give your members this address. It shows the steps for each assistant that you added:</p>
+${snippet(memberAddress)}
+<p><a id="member-page" href="${memberAddress}">See what members see</a></p>`
+}
+
+function switchOn(action: string, { csrf }: AreaView): Html {
+  return html`<div class="notice warning" id="feature-off"><p><strong>MCP connections is off.</strong> Switch it on before you add an
+assistant. It is a beta feature: it lets applications act for your members, if each of them allows it.</p></div>
+<form method="post" action="${action}">
+${csrfField(csrf)}
+<div class="actions"><button id="switch-on" type="submit">Switch MCP connections on</button></div>
+</form>`
+}
+
+function card(assistant: AssistantView, { area, action, switchOnAction }: AssistantsPage): Html {
+  const { id, name, where, application } = assistant
+  return html`<li class="card" id="${id}">
+<h2>${name}</h2>
+<p class="muted">${where}</p>
+${application && admitted(application)}
+${switchOnAction === undefined && (application === undefined || assistant.ownCallback !== undefined) && form(assistant, { area, action })}
+</li>
+`
+}
+
+function admitted({ name, href, disabled }: AdmittedView): Html {
+  return html`<p>${disabled ? html`<span class="tag">disabled</span> Members cannot connect it at the moment.` : 'Members can connect it.'}
+Its application: <a href="${href}"><bdi>${name}</bdi></a></p>`
+}
+
+function form(
+  assistant: AssistantView,
+  { area, action }: Pick<AssistantsPage, 'area' | 'action'>,
+): Html {
+  const { id, name, application, ownCallback } = assistant
+  const label = application === undefined ? `Add ${name}` : 'Add this callback'
+  return html`<form method="post" action="${action}">
+${csrfField(area.csrf)}
+<input type="hidden" name="assistant" value="${id}">
+${ownCallback !== undefined && callbackField(assistant, ownCallback)}
+<div class="actions"><button id="add-${id}" type="submit"${application !== undefined && html` class="second"`}>${label}</button></div>
+</form>`
+}
+
+function callbackField({ id, application, typed, problem }: AssistantView, find: string): Html {
+  const described = `${id}-callback-hint${problem === undefined ? '' : ` ${id}-callback-problem`}`
+  return html`<label for="${id}-callback">${application === undefined ? 'Callback URL' : 'Another Callback URL'}</label>
+<p class="hint" id="${id}-callback-hint">${find}</p>
+${problem !== undefined && html`<p class="field-problem" id="${id}-callback-problem">${problem}</p>`}
+<input id="${id}-callback" name="callback" type="url" maxlength="500" required autocomplete="off" spellcheck="false" value="${typed}" aria-describedby="${described}"${problem !== undefined && html` aria-invalid="true"`}>`
+}
+
+export interface OwnAssistantsPage {
+  readonly area: AreaView
+  readonly siteName: string
+  readonly address: string
+  readonly assistants: readonly ConnectStepsView[]
+  readonly local: boolean
+  readonly backHref: string
+}
+
+/** How an operator connects the assistant that helps to administer the site. */
+export function ownAssistantsPage(page: OwnAssistantsPage): Page {
+  return areaPage({
+    title: 'Connect your own assistant',
+    id: 'own-assistants-page',
+    area: page.area,
+    body: html`<h1>Connect your own assistant</h1>
+<p>With it you administer <bdi>${page.siteName}</bdi> in words: it reads, and changes when you allow it, what you may yourself. It
+needs no <code>client_id</code>, because it registers itself. At the sign-in you choose the site, read what it asks for, and
+agree; when it first wants to change something, it asks again.</p>
+${snippet(page.address)}
+<div class="assistants">
+${page.assistants.map((steps) => connectSteps(steps, { local: page.local }))}</div>
+<p><a class="button second" href="${page.backHref}">Back to Connect assistants</a></p>`,
+  })
+}
