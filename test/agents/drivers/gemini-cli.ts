@@ -1,0 +1,53 @@
+import { join } from 'node:path'
+
+import { type Drive, type Driving, QUESTION, SERVER } from '../driving.ts'
+
+/** One of its own names, so that it does not ask the model which model to ask. */
+const MODEL = 'gemini-2.5-flash'
+
+type Settings = (driving: Driving) => Promise<object>
+
+/**
+ * The settings that it needs: without `oauth.scopes` it asks for every scope of the authorization
+ * server, and with `oauth.enabled` it signs in by itself and reads neither scopes nor client_id.
+ */
+export const driveGeminiCli: Drive = driveWith(async ({ clientId, scopes }) => ({
+  oauth: { ...(clientId !== undefined && { clientId }), scopes: await scopes() },
+}))
+
+/** As `gemini mcp add --transport http` alone leaves it. */
+export const driveGeminiCliAsAdded: Drive = driveWith(async () => ({}))
+
+function driveWith(settings: Settings): Drive {
+  return async (driving) => {
+    const { address, folder, desk, model } = driving
+    const server = { httpUrl: address, trust: true, ...(await settings(driving)) }
+    desk.write(
+      '.gemini/settings.json',
+      JSON.stringify({
+        mcpServers: { [SERVER]: server },
+        security: { auth: { selectedType: 'gemini-api-key' } },
+        general: { disableAutoUpdate: true },
+        privacy: { usageStatisticsEnabled: false },
+        telemetry: { enabled: false },
+      }),
+    )
+    const file = join(folder, 'node_modules/.bin/gemini')
+    const program = [process.execPath, file, '--skip-trust', '-m', MODEL]
+    const environment = {
+      GEMINI_API_KEY: 'none',
+      GOOGLE_GEMINI_BASE_URL: model.url,
+      // It opens a browser only where it sees a screen.
+      DISPLAY: ':0',
+    }
+    const { output } = await desk.run({
+      command: [...program, '-p', `/mcp auth ${SERVER}`],
+      environment,
+      reply: { to: 'Do you want to continue?', type: 'Y\n' },
+    })
+    // Its exit code says only that the command belongs to a terminal.
+    if (!output.includes('Successfully authenticated')) throw new Error('it could not sign in')
+    const { stdout } = await desk.succeed({ command: [...program, '-p', QUESTION], environment })
+    return stdout
+  }
+}

@@ -1,0 +1,47 @@
+import { join } from 'node:path'
+
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+
+import { freePort } from '../../support/programs.ts'
+import type { Drive, Driving } from '../driving.ts'
+
+/** A host without OAuth of its own starts it, and talks with it over its standard streams. */
+export const driveMcpRemote: Drive = driveWith(async () => [])
+
+/** Told which scopes to ask for, because it asks for none by itself. */
+export const driveMcpRemoteWithScopes: Drive = driveWith(async ({ scopes }) => {
+  const metadata = JSON.stringify({ scope: (await scopes()).join(' ') })
+  return ['--static-oauth-client-metadata', metadata]
+})
+
+function driveWith(words: (driving: Driving) => Promise<string[]>): Drive {
+  return async (driving) => {
+    const { way, address, clientId, folder, desk } = driving
+    const registered = ['--static-oauth-client-info', JSON.stringify({ client_id: clientId })]
+    const transport = new StdioClientTransport({
+      command: process.execPath,
+      args: [
+        join(folder, 'node_modules/mcp-remote/dist/proxy.js'),
+        address,
+        // The port that it derives from the address is the same for each of its versions.
+        String(await freePort()),
+        ...(clientId === undefined ? [] : registered),
+        ...(await words(driving)),
+      ],
+      env: { ...desk.environment },
+      cwd: desk.home,
+      stderr: 'pipe',
+    })
+    transport.stderr?.on('data', (chunk: Buffer) => desk.note(String(chunk).trimEnd()))
+    const client = new Client({ name: 'a host', version: '1.0.0' })
+    desk.signal.addEventListener('abort', () => void client.close())
+    try {
+      await client.connect(transport)
+      await client.listTools()
+      return JSON.stringify(await client.callTool({ name: way.tool, arguments: {} }))
+    } finally {
+      await client.close()
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+import type * as sdk2 from '@modelcontextprotocol/client'
+import type * as sdk1Auth from '@modelcontextprotocol/sdk/client/auth.js'
+import type * as sdk1Client from '@modelcontextprotocol/sdk/client/index.js'
+import type * as sdk1Http from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { Transport as Transport1 } from '@modelcontextprotocol/sdk/shared/transport.js'
+
+import { listenForCallback } from '../callback.ts'
+import type { Drive, Driving } from '../driving.ts'
+
+const me = { name: 'an application with the SDK', version: '1.0.0' }
+
+/** What an application of this SDK keeps for its user. */
+function makeProvider({ clientId, desk, address }: Driving, redirectUrl: string) {
+  const kept: { tokens?: unknown; verifier: string; client?: unknown; discovery?: unknown } = {
+    verifier: '',
+    ...(clientId !== undefined && {
+      client: { client_id: clientId, issuer: new URL(address).origin },
+    }),
+  }
+  return {
+    redirectUrl,
+    clientMetadata: {
+      client_name: me.name,
+      redirect_uris: [redirectUrl],
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+    },
+    clientInformation: () => kept.client,
+    saveClientInformation: (client: unknown) => {
+      kept.client = client
+    },
+    tokens: () => kept.tokens,
+    saveTokens: (tokens: unknown) => {
+      kept.tokens = tokens
+    },
+    redirectToAuthorization: async (address: URL) => await desk.open(address.href),
+    saveCodeVerifier: (verifier: string) => {
+      kept.verifier = verifier
+    },
+    codeVerifier: () => kept.verifier,
+    saveDiscoveryState: (state: unknown) => {
+      kept.discovery = state
+    },
+    discoveryState: () => kept.discovery,
+  }
+}
+
+/** The first line of the SDK, as `@modelcontextprotocol/sdk`. */
+export const driveSdk1: Drive = async (driving) => {
+  await using callback = await listenForCallback()
+  const load = loaderOf(
+    join(driving.folder, 'node_modules/@modelcontextprotocol/sdk/dist/esm/client'),
+  )
+  const { Client } = await load<typeof sdk1Client>('index.js')
+  const { StreamableHTTPClientTransport } = await load<typeof sdk1Http>('streamableHttp.js')
+  const { UnauthorizedError } = await load<typeof sdk1Auth>('auth.js')
+  const authProvider = makeProvider(
+    driving,
+    callback.uri,
+  ) as unknown as sdk1Auth.OAuthClientProvider
+  const open = () => new StreamableHTTPClientTransport(new URL(driving.address), { authProvider })
+
+  const first = open()
+  const refused = await new Client(me).connect(first as Transport1).catch((error: unknown) => error)
+  if (!(refused instanceof UnauthorizedError))
+    throw refused ?? new Error('it did not ask to sign in')
+  await first.finishAuth((await callback.arrived()).get('code') ?? '')
+  const client = new Client(me)
+  await client.connect(open() as Transport1)
+  // The client holds an answer against the output schema of a tool that it has listed.
+  await client.listTools()
+  const answer = await client.callTool({ name: driving.way.tool, arguments: {} })
+  await client.close()
+  return JSON.stringify(answer)
+}
+
+/** The second line, as `@modelcontextprotocol/client`. */
+export const driveSdk2: Drive = async (driving) => {
+  await using callback = await listenForCallback()
+  const load = loaderOf(join(driving.folder, 'node_modules/@modelcontextprotocol/client/dist'))
+  const { Client, StreamableHTTPClientTransport, UnauthorizedError } =
+    await load<typeof sdk2>('index.mjs')
+  const authProvider = makeProvider(driving, callback.uri) as unknown as sdk2.OAuthClientProvider
+  const open = () => new StreamableHTTPClientTransport(new URL(driving.address), { authProvider })
+  const make = () => new Client(me, { versionNegotiation: { mode: 'auto' } })
+
+  const first = open()
+  const refused = await make()
+    .connect(first)
+    .catch((error: unknown) => error)
+  if (!(refused instanceof UnauthorizedError))
+    throw refused ?? new Error('it did not ask to sign in')
+  await first.finishAuth(await callback.arrived())
+  const client = make()
+  await client.connect(open())
+  await client.listTools()
+  const answer = await client.callTool({ name: driving.way.tool, arguments: {} })
+  await client.close()
+  return JSON.stringify(answer)
+}
+
+function loaderOf(folder: string) {
+  return async <Module>(file: string): Promise<Module> =>
+    await import(pathToFileURL(join(folder, file)).href)
+}

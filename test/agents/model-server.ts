@@ -1,0 +1,190 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/**
+ * Stands in for the language model of an assistant, which is no part of this service: asks for one
+ * tool, and says what the tool answered. It speaks the three protocols of the assistants' providers.
+ */
+export interface ModelServer extends AsyncDisposable {
+  /** What a provider's own address would be, without a version of its API. */
+  readonly url: string
+  /** What the tool answered, as the assistant sent it on; nothing before it was called. */
+  result(): string | undefined
+  /** Whether the assistant offered the tool to the model. */
+  offered(): boolean
+}
+
+type Json = Record<string, unknown>
+
+/** What one protocol calls the parts of a request and of an answer. */
+interface Protocol {
+  readonly path: RegExp
+  /** The names of the tools that are offered. */
+  offers(request: Json): readonly OfferedTool[]
+  /** What a tool has answered, when this request says it. */
+  answered(request: Json): string | undefined
+  call(tool: OfferedTool): readonly Json[]
+  say(text: string): readonly Json[]
+}
+
+interface OfferedTool {
+  readonly name: string
+  readonly namespace?: string
+}
+
+export async function startModelServer(toolName: string): Promise<ModelServer> {
+  let result: string | undefined
+  let offered = false
+  const server = createServer((request, response) => {
+    const protocol = protocols.find(({ path }) => path.test(request.url ?? ''))
+    if (request.method !== 'POST' || protocol === undefined) return response.writeHead(404).end()
+    readJson(request)
+      .then((asked) => {
+        const tool = protocol.offers(asked).find(({ name }) => name.endsWith(toolName))
+        offered ||= tool !== undefined
+        const answer = protocol.answered(asked)
+        result ??= answer
+        const says = answer ?? 'There is no such tool.'
+        sendEvents(
+          response,
+          tool && answer === undefined ? protocol.call(tool) : protocol.say(says),
+        )
+      })
+      .catch(() => response.destroy())
+    return undefined
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    result: () => result,
+    offered: () => offered,
+    async [Symbol.asyncDispose]() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+async function readJson(request: IncomingMessage): Promise<Json> {
+  let text = ''
+  for await (const chunk of request.setEncoding('utf8')) text += chunk
+  return JSON.parse(text)
+}
+
+function sendEvents(response: ServerResponse, events: readonly Json[]): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  for (const event of events) {
+    const type = event['type']
+    const named = typeof type === 'string' ? `event: ${type}\n` : ''
+    response.write(`${named}data: ${JSON.stringify(event)}\n\n`)
+  }
+  response.end()
+}
+
+function list(value: unknown): Json[] {
+  return Array.isArray(value) ? value : []
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** OpenAI's Responses API, as Codex speaks it; tools of one server stand in a namespace. */
+const responses: Protocol = {
+  path: /\/responses$/,
+  offers: ({ tools }) =>
+    list(tools).flatMap((tool) =>
+      tool['type'] === 'namespace'
+        ? list(tool['tools']).map(({ name }) => ({
+            name: String(name),
+            namespace: String(tool['name']),
+          }))
+        : [{ name: String(tool['name']) }],
+    ),
+  answered: ({ input }) => {
+    const outputs = list(input).filter(({ type }) => type === 'function_call_output')
+    return outputs.length > 0 ? textOf(outputs.at(-1)?.['output']) : undefined
+  },
+  call: (tool) =>
+    response({ type: 'function_call', call_id: 'call_1', ...tool, arguments: '{}', id: 'item_1' }),
+  say: (text) =>
+    response({
+      type: 'message',
+      role: 'assistant',
+      id: 'item_2',
+      content: [{ type: 'output_text', text, annotations: [] }],
+    }),
+}
+
+function response(item: Json): Json[] {
+  const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 }
+  const created = { id: 'response_1', status: 'in_progress' }
+  const completed = { id: 'response_1', status: 'completed', output: [item], usage }
+  return [
+    { type: 'response.created', response: created },
+    { type: 'response.output_item.done', output_index: 0, item },
+    { type: 'response.completed', response: completed },
+  ]
+}
+
+/** OpenAI's chat completions, which most providers speak besides. */
+const chatCompletions: Protocol = {
+  path: /\/chat\/completions$/,
+  offers: ({ tools }) =>
+    list(tools).map((tool) => ({ name: String(part(tool, 'function')['name']) })),
+  answered: ({ messages }) => {
+    const found = list(messages).findLast(({ role }) => role === 'tool')
+    return found && textOf(found['content'])
+  },
+  call: ({ name }) => {
+    const call = { index: 0, id: 'call_1', type: 'function', function: { name, arguments: '{}' } }
+    return chunks({ role: 'assistant', tool_calls: [call] }, 'tool_calls')
+  },
+  say: (content) => chunks({ role: 'assistant', content }, 'stop'),
+}
+
+function chunks(delta: Json, reason: string): Json[] {
+  const of = (choice: Json) => ({
+    id: 'chat_1',
+    object: 'chat.completion.chunk',
+    created: 0,
+    model: 'stand-in',
+    choices: [{ index: 0, ...choice }],
+  })
+  return [of({ delta, finish_reason: null }), of({ delta: {}, finish_reason: reason })]
+}
+
+/** Google's generateContent. */
+const generateContent: Protocol = {
+  path: /:(stream)?generateContent(\?|$)/i,
+  offers: ({ tools }) =>
+    list(tools)
+      .flatMap((tool) => list(tool['functionDeclarations']))
+      .map(({ name }) => ({ name: String(name) })),
+  answered: ({ contents }) => {
+    const parts = list(contents).flatMap((content) => list(content['parts']))
+    const found = parts.findLast((each) => each['functionResponse'] !== undefined)
+    return found && textOf(part(found, 'functionResponse')['response'])
+  },
+  call: ({ name }) => candidate({ functionCall: { name, args: {}, id: 'call_1' } }),
+  say: (text) => candidate({ text }),
+}
+
+function candidate(content: Json): Json[] {
+  return [
+    {
+      candidates: [
+        { content: { role: 'model', parts: [content] }, finishReason: 'STOP', index: 0 },
+      ],
+      usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
+    },
+  ]
+}
+
+function part(of: Json, name: string): Json {
+  return (of[name] ?? {}) as Json
+}
+
+const protocols: readonly Protocol[] = [responses, chatCompletions, generateContent]
