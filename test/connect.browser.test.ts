@@ -10,6 +10,7 @@ import type { Browser, Page } from 'playwright-core'
 
 import { openBrowser, overflows, violations } from './support/browser.ts'
 import { olivia, type RunningService, sam, startService } from './support/gatehouse.ts'
+import { answerIn } from './support/mcp.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { discover, MEMBER_SCOPE } from './support/relying-party.ts'
 import { requireProgram } from './support/skipped.ts'
@@ -113,7 +114,7 @@ describe('connecting an assistant, in a browser', function () {
     const { client, refused } = await open()
     expect(refused).to.equal(undefined)
     const answer = await client.callTool({ name: 'get_viewer', arguments: {} })
-    expect(answer.structuredContent).to.include({ id: 'per_sam' })
+    expect(answerIn(answer)).to.include({ id: 'per_sam' })
     await client.close()
 
     const again = makePagePerson(service.url, sam)

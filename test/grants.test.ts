@@ -423,6 +423,7 @@ function entryOf(change: { authMethod?: string; scopes?: string[] }) {
     {
       name: 'Planner',
       redirectUris: 'https://planner.example/callback',
+      postLogoutRedirectUris: '',
       authMethod: change.authMethod ?? 'none',
       scopes: change.scopes ?? ['account:read'],
     },

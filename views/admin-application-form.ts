@@ -12,6 +12,7 @@ export interface ApplicationFormPage {
   readonly typed: {
     readonly name: string
     readonly redirectUris: string
+    readonly postLogoutRedirectUris: string
     readonly authMethod: string
     readonly scopes: readonly string[]
   }
@@ -21,6 +22,7 @@ export interface ApplicationFormPage {
   readonly problems: {
     readonly name?: string | undefined
     readonly redirectUris?: readonly string[] | undefined
+    readonly postLogoutRedirectUris?: readonly string[] | undefined
     readonly authMethod?: string | undefined
     readonly scopes?: string | undefined
   }
@@ -43,6 +45,7 @@ ${problemAlert('form-problem', page.problem ?? (wrong ? 'Please correct what is 
 ${csrfField(area.csrf)}
 ${nameField(page)}
 ${redirectField(page)}
+${afterSignOutField(page)}
 ${editing === undefined && kindField(page)}
 ${scopeField(page)}
 <div class="actions">
@@ -69,13 +72,28 @@ addresses, <code>http://127.0.0.1/…</code> for a program on a computer, or a s
 <code>com.example.app:/</code> for an app on a device${page.appSchemes.length > 0 && html` (or that of a known assistant: ${page.appSchemes.map((scheme, index) => html`${index > 0 && ', '}<code>${scheme}</code>`)})`}.<br>
 <strong>A word of warning:</strong> any app on a device may claim such a scheme for itself, and then receives what was
 meant for yours. Prefer <code>https://</code> where the app has it; members are asked at every sign-in that ends at a scheme.</p>
-${
-  wrong &&
-  html`<ul class="field-problem" id="redirect-uris-problem">
-${wrong.map((problem) => html`<li>${problem}</li>\n`)}</ul>`
-}
+${addressProblems('redirect-uris-problem', wrong)}
 <textarea id="redirect-uris" name="redirect_uris" rows="4" required spellcheck="false" autocapitalize="none"${described('redirect-uris', wrong)}>
 ${typed.redirectUris}</textarea>`
+}
+
+/** What a library calls `post_logout_redirect_uri`. */
+function afterSignOutField({ typed, problems }: ApplicationFormPage): Html {
+  const wrong = problems.postLogoutRedirectUris
+  return html`<label for="post-logout-uris">Addresses after sign-out <span class="muted">(optional)</span></label>
+<p class="hint" id="post-logout-uris-hint">Where the browser goes when a member signs out through the application: its
+<code>post_logout_redirect_uri</code>, one a line, exactly as it is sent.</p>
+${addressProblems('post-logout-uris-problem', wrong)}
+<textarea id="post-logout-uris" name="post_logout_redirect_uris" rows="2" spellcheck="false" autocapitalize="none"${described('post-logout-uris', wrong)}>
+${typed.postLogoutRedirectUris}</textarea>`
+}
+
+function addressProblems(id: string, wrong: readonly string[] | undefined): Html | undefined {
+  return (
+    wrong &&
+    html`<ul class="field-problem" id="${id}">
+${wrong.map((problem) => html`<li>${problem}</li>\n`)}</ul>`
+  )
 }
 
 const kinds = [

@@ -53,6 +53,7 @@ export interface ApplicationPage {
     readonly name: string
     readonly confidential: boolean
     readonly redirectUris: readonly string[]
+    readonly postLogoutRedirectUris: readonly string[]
     readonly scopes: readonly { readonly name: string; readonly words: string }[]
     readonly createdAt: number
     readonly createdBy: string | undefined
@@ -131,7 +132,7 @@ function secretNotice(secret: string): Html {
 }
 
 function facts({ application, hrefs }: ApplicationPage): Html {
-  const { redirectUris, scopes, createdBy } = application
+  const { redirectUris, postLogoutRedirectUris, scopes, createdBy } = application
   return html`<h2>For the maker of the application</h2>
 <dl class="facts">
 <div><dt>client_id</dt><dd><code id="client-id">${application.clientId}</code></dd></div>
@@ -142,6 +143,11 @@ function facts({ application, hrefs }: ApplicationPage): Html {
   }</dd></div>
 <div><dt>Redirects to</dt><dd><ul class="plain">
 ${redirectUris.map((uri) => html`<li><code>${uri}</code></li>\n`)}</ul></dd></div>
+${
+  postLogoutRedirectUris.length > 0 &&
+  html`<div><dt>After sign-out</dt><dd><ul class="plain">
+${postLogoutRedirectUris.map((uri) => html`<li><code>${uri}</code></li>\n`)}</ul></dd></div>`
+}
 <div><dt>May request</dt><dd><ul class="plain">
 <li>identity: <code>openid</code>, <code>profile</code>, <code>email</code></li>
 ${scopes.map(({ name, words }) => html`<li><code>${name}</code>: ${words}</li>\n`)}</ul></dd></div>

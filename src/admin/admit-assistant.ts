@@ -2,6 +2,7 @@ import {
   type CheckedEntry,
   checkEntry,
   choosableScopes,
+  entryOf,
   type TypedEntry,
 } from '../applications/application-form.ts'
 import { findApplication, listAssistantApplications } from '../applications/application-lists.ts'
@@ -70,6 +71,7 @@ function entryFor(
   return {
     name: assistant.name,
     redirectUris: [...callbacksOf(assistant, loopbackHosts), ...own].join('\n'),
+    postLogoutRedirectUris: '',
     authMethod: 'none',
     scopes: choosableScopes.map(({ name }) => name),
   }
@@ -92,7 +94,7 @@ async function addCallbacks(
 ): Promise<Admission> {
   const more = own.filter((uri) => !made.redirectUris.includes(uri))
   if (more.length === 0) return 'there'
-  const typed = { ...made, redirectUris: [...made.redirectUris, ...more].join('\n') }
+  const typed = entryOf({ ...made, redirectUris: [...made.redirectUris, ...more] })
   const checked = checkEntry(typed, redirectRules)
   if (checked.kind === 'bad') return { callback: problemOf(checked) }
   await applications.update(made, checked.application, operator.actor)

@@ -6,6 +6,7 @@ import {
   type CheckedEntry,
   checkEntry,
   choosableScopes,
+  entryOf,
   type RedirectRules,
   type TypedEntry,
 } from '../applications/application-form.ts'
@@ -62,7 +63,10 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
   return router
 }
 
-const nothingTyped: TypedEntry = { name: '', redirectUris: '', authMethod: '', scopes: [] }
+const nothingTyped: TypedEntry = {
+  ...{ name: '', redirectUris: '', postLogoutRedirectUris: '' },
+  ...{ authMethod: '', scopes: [] },
+}
 
 function creationRoutes(
   router: Router,
@@ -107,8 +111,7 @@ function editRoutes(router: Router, operatorPages: OperatorPages, parts: AdminPa
     pages.editApplication,
     operatorPages.whereOn.page(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
-      const typed = { ...app, redirectUris: app.redirectUris.join('\n') }
-      sendForm(ctx, redirectRules, { operator, app, typed })
+      sendForm(ctx, redirectRules, { operator, app, typed: entryOf(app) })
     }),
   )
   router.post(
@@ -131,6 +134,7 @@ function typedEntry(ctx: PageContext): TypedEntry {
   return {
     name: formField(ctx, 'name'),
     redirectUris: formField(ctx, 'redirect_uris'),
+    postLogoutRedirectUris: formField(ctx, 'post_logout_redirect_uris'),
     authMethod: formField(ctx, 'auth_method'),
     scopes: formFields(ctx, 'scope'),
   }

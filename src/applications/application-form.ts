@@ -11,6 +11,8 @@ import type { ApplicationType, ClientAuthMethod } from '../store/oauth-tables.ts
 export interface CheckedApplication {
   readonly name: string
   readonly redirectUris: readonly string[]
+  /** Where a sign-out may lead (RP-Initiated Logout §3); an application need not have any. */
+  readonly postLogoutRedirectUris: readonly string[]
   readonly authMethod: ClientAuthMethod
   readonly applicationType: ApplicationType
   readonly scopes: readonly string[]
@@ -20,6 +22,7 @@ export interface CheckedApplication {
 export interface EntryProblems {
   readonly name?: string
   readonly redirectUris?: readonly string[]
+  readonly postLogoutRedirectUris?: readonly string[]
   readonly authMethod?: string
   readonly scopes?: string
 }
@@ -32,8 +35,20 @@ export interface TypedEntry {
   readonly name: string
   /** One address a line. */
   readonly redirectUris: string
+  /** As those. */
+  readonly postLogoutRedirectUris: string
   readonly authMethod: string
   readonly scopes: readonly string[]
+}
+
+/** What somebody would type for an application as it is. */
+export function entryOf(application: CheckedApplication): TypedEntry {
+  const { name, redirectUris, postLogoutRedirectUris, authMethod, scopes } = application
+  return {
+    ...{ name, authMethod, scopes },
+    redirectUris: redirectUris.join('\n'),
+    postLogoutRedirectUris: postLogoutRedirectUris.join('\n'),
+  }
 }
 
 /** What a deployment admits among redirect addresses. */
@@ -60,21 +75,23 @@ export function checkEntry(
   { loopbackHosts, appSchemes }: RedirectRules,
 ): CheckedEntry {
   const name = typed.name.normalize('NFC').trim()
-  const redirectUris = typed.redirectUris
-    .split(/\r?\n/)
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
+  const redirectUris = linesOf(typed.redirectUris)
+  const postLogoutRedirectUris = linesOf(typed.postLogoutRedirectUris)
   const authMethod = typed.authMethod === 'client_secret_post' ? 'client_secret_post' : 'none'
   const scopes = choosableScopes
     .filter((scope) => typed.scopes.includes(scope.name))
     .map((scope) => scope.name)
 
+  const rules: UriRules = { authMethod, loopbackHosts, appSchemes }
   const problems: EntryProblems = {
     ...optional('name', problemOfName(name)),
     ...optional(
       'redirectUris',
-      problemsOfUris(redirectUris, { authMethod, loopbackHosts, appSchemes }),
+      redirectUris.length === 0
+        ? ['Enter at least one redirect address.']
+        : problemsOfUris(redirectUris, rules),
     ),
+    ...optional('postLogoutRedirectUris', problemsOfUris(postLogoutRedirectUris, rules)),
     ...(authMethod !== typed.authMethod && {
       authMethod: 'Choose whether the application can keep a secret.',
     }),
@@ -84,7 +101,15 @@ export function checkEntry(
   }
   if (Object.keys(problems).length > 0) return { kind: 'bad', problems }
   const applicationType = typeOf(redirectUris, authMethod)
-  return { kind: 'good', application: { name, redirectUris, authMethod, scopes, applicationType } }
+  const addresses = { redirectUris, postLogoutRedirectUris }
+  return { kind: 'good', application: { name, ...addresses, authMethod, scopes, applicationType } }
+}
+
+function linesOf(text: string): string[] {
+  return text
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
 }
 
 function optional<Key extends keyof EntryProblems>(key: Key, problem: EntryProblems[Key]) {
@@ -104,8 +129,7 @@ interface UriRules extends RedirectRules {
 }
 
 function problemsOfUris(uris: readonly string[], rules: UriRules): string[] | undefined {
-  if (uris.length === 0) return ['Enter at least one redirect address.']
-  if (uris.length > URIS_MAX) return [`Enter ${URIS_MAX} redirect addresses at most.`]
+  if (uris.length > URIS_MAX) return [`Enter ${URIS_MAX} addresses at most.`]
   const problems = uris.flatMap((uri, position) => {
     if (uris.indexOf(uri) < position) return `${shown(uri)} is there twice.`
     return problemOfUri(uri, rules) ?? []

@@ -59,6 +59,12 @@ async function readLists(kysely: Kysely<Schema>, clientId: string) {
     .where('client_id', '=', clientId)
     .orderBy('position')
     .execute()
+  const afterSignOut = await kysely
+    .selectFrom('oauth_application_post_logout_uri')
+    .select('uri')
+    .where('client_id', '=', clientId)
+    .orderBy('uri')
+    .execute()
   const scopes = await kysely
     .selectFrom('oauth_application_scope')
     .select('scope')
@@ -74,6 +80,7 @@ async function readLists(kysely: Kysely<Schema>, clientId: string) {
     .execute()
   return {
     redirectUris: uris.map(({ uri }) => uri),
+    postLogoutRedirectUris: afterSignOut.map(({ uri }) => uri),
     scopes: scopes.map(({ scope }) => scope),
     secrets,
   }

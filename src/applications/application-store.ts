@@ -174,14 +174,25 @@ async function update(
 async function replaceLists(
   trx: Transaction<Schema>,
   clientId: string,
-  { redirectUris, scopes }: CheckedApplication,
+  { redirectUris, postLogoutRedirectUris, scopes }: CheckedApplication,
 ): Promise<void> {
-  await trx.deleteFrom('oauth_application_redirect_uri').where('client_id', '=', clientId).execute()
+  for (const table of [
+    'oauth_application_redirect_uri',
+    'oauth_application_post_logout_uri',
+    'oauth_application_scope',
+  ] as const) {
+    await trx.deleteFrom(table).where('client_id', '=', clientId).execute()
+  }
   await trx
     .insertInto('oauth_application_redirect_uri')
     .values(redirectUris.map((uri, position) => ({ client_id: clientId, uri, position })))
     .execute()
-  await trx.deleteFrom('oauth_application_scope').where('client_id', '=', clientId).execute()
+  if (postLogoutRedirectUris.length > 0) {
+    await trx
+      .insertInto('oauth_application_post_logout_uri')
+      .values(postLogoutRedirectUris.map((uri) => ({ client_id: clientId, uri })))
+      .execute()
+  }
   if (scopes.length === 0) return
   await trx
     .insertInto('oauth_application_scope')
@@ -193,6 +204,7 @@ function subjectOf({ clientId, siteId }: Application) {
   return { subject: { kind: 'application', id: clientId }, siteId }
 }
 
-function factsOf({ name, authMethod, redirectUris, scopes }: CheckedApplication | Application) {
-  return { name, authMethod, redirectUris, scopes }
+function factsOf(application: CheckedApplication | Application) {
+  const { name, authMethod, redirectUris, postLogoutRedirectUris, scopes } = application
+  return { name, authMethod, redirectUris, postLogoutRedirectUris, scopes }
 }

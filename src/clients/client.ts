@@ -65,6 +65,7 @@ export function requestableScopes({ origin, chosenScopes, document }: Client): s
 export interface LoopbackRegistration {
   readonly name: string | undefined
   readonly redirectUris: readonly string[]
+  readonly postLogoutRedirectUris?: readonly string[]
   readonly grantTypes: readonly (typeof grantTypesServed)[number][]
   /** Told to the client. What it may request follows from its origin, however little it named here. */
   readonly scope: string

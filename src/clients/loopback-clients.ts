@@ -28,6 +28,7 @@ export function isLoopbackClientId(clientId: string): boolean {
 const record = z.object({
   name: z.string().optional(),
   redirectUris: z.array(z.string()),
+  postLogoutRedirectUris: z.array(z.string()).default([]),
   grantTypes: z.array(z.enum(grantTypesServed)),
   usedAtMs: z.number(),
 })
@@ -57,11 +58,13 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
       }
       return clientOf(clientId, parsed.data, loopbackHosts)
     },
-    async register({ name, redirectUris, grantTypes }: LoopbackRegistration) {
+    async register(registration: LoopbackRegistration) {
+      const { name, redirectUris, postLogoutRedirectUris = [], grantTypes } = registration
       const clientId = ID_PREFIX + randomBytes(16).toString('base64url')
       await keep(clientId, {
         name,
         redirectUris: [...redirectUris],
+        postLogoutRedirectUris: [...postLogoutRedirectUris],
         grantTypes: [...grantTypes],
         usedAtMs: now(),
       })
@@ -72,17 +75,19 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
 
 function clientOf(
   clientId: string,
-  { name, redirectUris, grantTypes }: LoopbackRecord,
+  { name, redirectUris, postLogoutRedirectUris, grantTypes }: LoopbackRecord,
   loopbackHosts: readonly string[],
 ): Client | undefined {
   // An operator who switches localhost off means the clients that are registered already, too.
-  const admitted = redirectUris.filter((uri) => isLoopbackRedirect(uri, loopbackHosts))
+  const isAdmitted = (uri: string) => isLoopbackRedirect(uri, loopbackHosts)
+  const admitted = redirectUris.filter(isAdmitted)
   if (admitted.length === 0) return undefined
   return {
     clientId,
     origin: 'loopback',
     name: name ?? 'Unnamed program',
     redirectUris: admitted,
+    postLogoutRedirectUris: postLogoutRedirectUris.filter(isAdmitted),
     authMethod: 'none',
     // Only a native client may vary the port of a loopback address (RFC 8252 §7.3).
     applicationType: 'native',

@@ -155,6 +155,7 @@ function clientOf(row: DocumentRow, admitted: boolean): Client {
     origin: 'document',
     name: document.name,
     redirectUris: document.redirectUris,
+    postLogoutRedirectUris: document.postLogoutRedirectUris ?? [],
     authMethod: 'none',
     applicationType: document.applicationType,
     grantTypes: document.grantTypes,

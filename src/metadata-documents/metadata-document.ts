@@ -22,6 +22,7 @@ export interface DocumentPolicy {
 export const clientDocument = z.object({
   name: z.string(),
   redirectUris: z.array(z.string()),
+  postLogoutRedirectUris: z.array(z.string()).optional(),
   grantTypes: z.array(z.enum(grantTypesServed)),
   applicationType: z.enum(['web', 'native']),
 })
@@ -65,6 +66,7 @@ const documentShape = z.object({
   client_id: z.string(),
   client_name: z.string(),
   redirect_uris: texts.max(REDIRECT_URIS_MAX),
+  post_logout_redirect_uris: texts.max(REDIRECT_URIS_MAX).optional(),
   grant_types: texts.optional(),
   response_types: texts.optional(),
   token_endpoint_auth_method: z.string().optional(),
@@ -92,9 +94,9 @@ export function judgeDocument(
   if ('problem' in name) return refused(name.problem)
 
   const isLoopback = (uri: string) => isLoopbackRedirect(uri, loopbackHosts)
-  const redirectUris = body.redirect_uris.filter(
-    (uri) => isLoopback(uri) || isUnderHost(uri, address),
-  )
+  const counts = (uri: string) => isLoopback(uri) || isUnderHost(uri, address)
+  const redirectUris = body.redirect_uris.filter(counts)
+  const postLogoutRedirectUris = (body.post_logout_redirect_uris ?? []).filter(counts)
   const grantTypes = grantTypesServed.filter((type) => body.grant_types?.includes(type) ?? true)
   const problem = problemOf({ ...body, name: name.name, redirectUris, grantTypes }, address)
   if (problem !== undefined) return refused(problem)
@@ -103,6 +105,9 @@ export function judgeDocument(
     document: {
       name: name.name ?? address.host,
       redirectUris: [...new Set(redirectUris)],
+      ...(postLogoutRedirectUris.length > 0 && {
+        postLogoutRedirectUris: [...new Set(postLogoutRedirectUris)],
+      }),
       grantTypes,
       // Documents seldom say so, and the port of a loopback address varies for a native client only
       // (RFC 8252 §7.3).

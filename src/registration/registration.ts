@@ -37,6 +37,7 @@ const REDIRECT_URIS_MAX = 10
 const bodyShape = z.object({
   client_name: z.string().optional(),
   redirect_uris: z.array(z.string()).max(REDIRECT_URIS_MAX).optional(),
+  post_logout_redirect_uris: z.array(z.string()).max(REDIRECT_URIS_MAX).optional(),
   application_type: z.string().optional(),
   token_endpoint_auth_method: z.string().optional(),
   grant_types: z.array(z.string()).optional(),
@@ -74,7 +75,9 @@ export function decideRegistration(
   }
   const isLoopback = (uri: string) => isLoopbackRedirect(uri, policy.loopbackHosts)
   if (redirectUris.length > 0 && redirectUris.every(isLoopback)) {
-    return { kind: 'loopback', registration: loopbackOf(parsed.data, read.name, redirectUris) }
+    const afterSignOut = (parsed.data.post_logout_redirect_uris ?? []).filter(isLoopback)
+    const own = { name: read.name, redirectUris, postLogoutRedirectUris: afterSignOut }
+    return { kind: 'loopback', registration: loopbackOf(parsed.data, own) }
   }
   const foreign = redirectUris.filter((uri) => isWebAddress(uri) && !isLoopback(uri))
   if (foreign.length > 0) throw unregisteredRedirectUri(whyForeign(foreign, policy))
@@ -108,8 +111,7 @@ function recognize(
 
 function loopbackOf(
   body: Body,
-  name: string | undefined,
-  redirectUris: readonly string[],
+  own: Pick<LoopbackRegistration, 'name' | 'redirectUris' | 'postLogoutRedirectUris'>,
 ): LoopbackRegistration {
   const grantTypes = grantTypesServed.filter((type) => body.grant_types?.includes(type) ?? true)
   if (!grantTypes.includes('authorization_code')) {
@@ -119,7 +121,8 @@ function loopbackOf(
     throw invalidClientMetadata('response_types must include code')
   }
   const scope = narrowed(body, 'loopback')
-  return { name, redirectUris: [...new Set(redirectUris)], grantTypes, scope }
+  const redirectUris = [...new Set(own.redirectUris)]
+  return { ...own, redirectUris, grantTypes, scope }
 }
 
 /**

@@ -105,7 +105,7 @@ async function registerIntegration(
 }
 
 function loopbackRecord(
-  { name, redirectUris, grantTypes, scope }: LoopbackRegistration,
+  { name, redirectUris, postLogoutRedirectUris = [], grantTypes, scope }: LoopbackRegistration,
   { clientId, issuedAtSeconds }: Awaited<ReturnType<LoopbackClients['register']>>,
 ) {
   return {
@@ -114,6 +114,10 @@ function loopbackRecord(
     client_name: name,
     application_type: 'native',
     redirect_uris: redirectUris,
+    // One that lies elsewhere was left out (RFC 7591 §3.2.1).
+    ...(postLogoutRedirectUris.length > 0 && {
+      post_logout_redirect_uris: postLogoutRedirectUris,
+    }),
     token_endpoint_auth_method: 'none',
     grant_types: grantTypes,
     response_types: ['code'],
