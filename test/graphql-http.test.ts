@@ -15,6 +15,13 @@ import {
   readWrite,
 } from './support/member-api.ts'
 import { responseValidator } from './support/openapi.ts'
+import { answerOf } from './support/wire.ts'
+
+/** What Apollo's clients, its Sandbox and urql send of their own accord. */
+const sentByClients = [
+  ...['apollographql-client-name', 'apollographql-client-version', 'apollo-require-preflight'],
+  ...['x-apollo-operation-name', 'graphql-preflight'],
+]
 
 const responseJson = 'application/graphql-response+json'
 
@@ -96,12 +103,14 @@ describe('POST /member/graphql', () => {
       headers: {
         origin: 'https://app.example',
         'access-control-request-method': 'POST',
-        'access-control-request-headers': 'authorization,content-type',
+        'access-control-request-headers': 'authorization,content-type,apollographql-client-name',
       },
     })
     expect(preflight.status).to.equal(204)
     expect(preflight.headers.get('access-control-allow-origin')).to.equal('*')
-    expect(preflight.headers.get('access-control-allow-headers')).to.match(/authorization/i)
+    const allowed = preflight.headers.get('access-control-allow-headers')?.toLowerCase().split(',')
+    expect(allowed).to.include.members(['authorization', 'content-type', ...sentByClients])
+    expect(preflight.headers.get('access-control-allow-methods')).to.equal('GET,POST')
     const origin = { origin: 'https://app.example' }
     const refused = await askMember(
       { url: running.url, token: 'none', headers: origin },
@@ -125,15 +134,112 @@ describe('POST /member/graphql', () => {
     }
   })
 
-  it('answers 405 with Allow to anything but POST, also with a query in the address', async () => {
-    for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH']) {
+  it('answers 405 with Allow to other methods than GET and POST', async () => {
+    for (const method of ['HEAD', 'PUT', 'DELETE', 'PATCH']) {
       const response = await fetch(`${running.url}${paths.graphql}?query={__typename}`, {
         method,
         headers: { authorization: `Bearer ${token}`, accept: 'application/json' },
       })
       expect(response.status, method).to.equal(405)
-      expect(response.headers.get('allow'), method).to.equal('POST')
+      expect(response.headers.get('allow'), method).to.equal('GET, POST')
     }
+  })
+
+  describe('GET', () => {
+    const get = async (fields: Record<string, string>, headers: Record<string, string> = {}) => {
+      const url = `${running.url}${paths.graphql}?${new URLSearchParams(fields)}`
+      const sent = { authorization: `Bearer ${token}`, accept: 'application/json', ...headers }
+      return await answerOf(await fetch(url, { headers: sent }))
+    }
+
+    it('answers a query with its variables, and is kept by no cache', async () => {
+      const query =
+        'query A($first: Int) { viewer { enrolledCourses(first: $first) { nodes { id } } } }'
+      const variables = JSON.stringify({ first: 1 })
+      const { status, body, headers } = await get({ query, variables, operationName: 'A' })
+      expect(status).to.equal(200)
+      expect(body).to.have.nested.property('data.viewer.enrolledCourses.nodes').of.length(1)
+      expect(headers.get('cache-control')).to.equal('no-store')
+      expect(headers.get('vary')).to.match(/accept/i)
+    })
+
+    it('changes nothing: a mutation is 405, whatever the token may do', async () => {
+      const query = 'mutation { markAllNotificationsRead { markedCount } }'
+      for (const scope of [readOnly, readWrite]) {
+        const authorization = `Bearer ${await memberToken(running.url, scope)}`
+        const { status, headers, body } = await get({ query }, { authorization })
+        expect(status).to.equal(405)
+        expect(headers.get('allow')).to.equal('POST')
+        expect(body).to.include({ error: 'invalid_request' })
+      }
+      const { body } = await ask('{ unreadNotificationCount }')
+      expect(body.data).to.deep.equal({ unreadNotificationCount: 7 })
+    })
+
+    it('takes no token from the address, and needs one', async () => {
+      const answer = await get(
+        { query: '{ viewer { id } }', access_token: token },
+        { authorization: '' },
+      )
+      expect(answer.status).to.equal(401)
+    })
+
+    it('answers 414 beyond the length of an address, and says what to do', async () => {
+      const { status, body } = await get({ query: `{ viewer { id } } #${'x'.repeat(8000)}` })
+      expect(status).to.equal(414)
+      expect(body).to.have.property('error_description').that.includes('by POST')
+    })
+
+    it('answers 400 without a query', async () => {
+      expect((await get({})).status).to.equal(400)
+    })
+  })
+
+  describe('a persisted query', () => {
+    const persistedQuery = { version: 1, sha256Hash: 'a'.repeat(64) }
+    const extensions = { persistedQuery }
+
+    it('is not supported, in the words that clients know, with 200', async () => {
+      for (const accept of ['application/json', `${responseJson},application/json;q=0.9`]) {
+        const byPost = await askMember(address({ accept }), { operationName: 'A', extensions })
+        const url = new URLSearchParams({ extensions: JSON.stringify(extensions) })
+        const byGet = await answerOf(
+          await fetch(`${running.url}${paths.graphql}?${url}`, {
+            headers: { authorization: `Bearer ${token}`, accept },
+          }),
+        )
+        for (const { status, body } of [byPost, byGet]) {
+          expect(status).to.equal(200)
+          expect(body).to.deep.equal({
+            errors: [
+              {
+                message: 'PersistedQueryNotSupported',
+                extensions: { code: 'PERSISTED_QUERY_NOT_SUPPORTED' },
+              },
+            ],
+          })
+        }
+      }
+    })
+
+    it('that comes with its document is a query like any other', async () => {
+      const { body } = await askMember(address(), { query: '{ viewer { id } }', extensions })
+      expect(body.data).to.deep.equal({ viewer: { id: 'per_sam' } })
+    })
+
+    it('needs a token', async () => {
+      expect((await askMember({ url: running.url }, { extensions })).status).to.equal(401)
+    })
+  })
+
+  it('says in each answer what the operation costs, and the limits in force', async () => {
+    const { memberApi } = running.config.service
+    const cheap = await ask('{ viewer { id } }')
+    expect(cheap.body.extensions).to.have.property('cost', 2)
+    const pages = await ask('{ viewer { enrolledCourses(first: 10) { nodes { id title } } } }')
+    expect(pages.body.extensions).to.have.property('cost', 23)
+    const { costMax, depthMax, bodyBytesMax } = memberApi
+    expect(pages.body.extensions?.['limits']).to.include({ costMax, depthMax, bodyBytesMax })
   })
 
   it('answers introspection', async () => {

@@ -32,7 +32,7 @@ export function makeTryQuery(load: () => Promise<AdminApi>): TryQuery {
     }
     const variables = readVariables(typed)
     if (!variables) return { problem: 'The variables must be one JSON object.' }
-    const excess = api.findExcess(prepared.document, { variables })
+    const { excess } = api.measure(prepared.document, { variables })
     if (excess) return { problem: excess.message }
     return { result: await api.execute(source, variables, caller) }
   }

@@ -1,7 +1,17 @@
 import { paths } from '../http/paths.ts'
 import { MEMBER_READ, MEMBER_WRITE, scopeNames } from '../scopes/catalogue.ts'
 import { errorSchema, faults, header, refusal, shared } from './openapi-answers.ts'
-import { closed, json, list, named, open, publicRead, type Schema, text } from './openapi-shapes.ts'
+import {
+  closed,
+  json,
+  list,
+  named,
+  open,
+  type Parameter,
+  publicRead,
+  type Schema,
+  text,
+} from './openapi-shapes.ts'
 
 const request = open({
   query: { type: 'string', description: 'a GraphQL document' },
@@ -20,6 +30,10 @@ export const graphqlSchemas = {
   GraphQLResult: closed({
     'data?': { type: ['object', 'null'] },
     'errors?': { ...list(closed(errorInResult)), minItems: 1 },
+    'extensions?': closed({
+      cost: { type: 'integer', description: 'what the operation costs, in fields' },
+      limits: { type: 'object', additionalProperties: { type: 'integer' } },
+    }),
   }),
   GraphQLRejection: closed({ errors: { ...list(closed(error)), minItems: 1 } }),
 }
@@ -36,26 +50,53 @@ interface GraphqlOperation {
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
 }
 
-/** POST only, and one operation at a time (GraphQL over HTTP). */
-function graphqlOperation(operation: GraphqlOperation) {
+const answers = {
+  200: { description: 'The result.', content: graphql(named('GraphQLResult')) },
+  400: {
+    description: 'The body is not a request, or the document is not valid.',
+    content: {
+      ...graphql(named('GraphQLRejection')),
+      ...json({ oneOf: [named('GraphQLRejection'), errorSchema()] }),
+    },
+  },
+  401: shared('InvalidToken'),
+  403: shared('InsufficientScope'),
+  406: refusal('None of the media types asked for is offered.'),
+}
+
+/** A request in an address. */
+const inAddress: readonly Parameter[] = [
+  { name: 'query', in: 'query', required: true, description: 'a GraphQL query', schema: text },
+  { name: 'operationName', in: 'query', description: 'which of its operations', schema: text },
+  { name: 'variables', in: 'query', description: 'a JSON object', schema: text },
+  { name: 'extensions', in: 'query', description: 'a JSON object', schema: text },
+]
+
+/** POST, and GET for queries, one operation at a time (GraphQL over HTTP). */
+function graphqlOperations({ description, ...operation }: GraphqlOperation) {
   return {
-    ...operation,
-    requestBody: { required: true, content: json(request) },
-    responses: {
-      200: { description: 'The result.', content: graphql(named('GraphQLResult')) },
-      400: {
-        description: 'The body is not a request, or the document is not valid.',
-        content: {
-          ...graphql(named('GraphQLRejection')),
-          ...json({ oneOf: [named('GraphQLRejection'), errorSchema()] }),
-        },
+    get: {
+      ...operation,
+      operationId: `${operation.operationId}ByAddress`,
+      description: `${description} For queries only; a browser gets a page.`,
+      parameters: inAddress,
+      responses: {
+        ...answers,
+        405: refusal('The operation is a mutation.'),
+        414: refusal('The address is too long.'),
+        ...faults,
       },
-      401: shared('InvalidToken'),
-      403: shared('InsufficientScope'),
-      406: refusal('None of the media types asked for is offered.'),
-      413: shared('TooLarge'),
-      415: shared('UnsupportedMediaType'),
-      ...faults,
+    },
+    post: {
+      ...operation,
+      description,
+      requestBody: { required: true, content: json(request) },
+      responses: {
+        ...answers,
+        413: shared('TooLarge'),
+        415: shared('UnsupportedMediaType'),
+        ...faults,
+      },
     },
   }
 }
@@ -76,26 +117,22 @@ function publishedSchema(api: string, operationId: string) {
 
 /** The two GraphQL APIs, each with its schema. */
 export const graphqlPaths = {
-  [paths.graphql]: {
-    post: graphqlOperation({
-      operationId: 'queryMember',
-      summary: "The signed-in member's own data (GraphQL)",
-      description: `Queries need \`${MEMBER_READ}\`, mutations \`${MEMBER_WRITE}\`. There is no anonymous mode.`,
-      tags: ['Member API'],
-      security: [{ oauth: [MEMBER_READ] }, { oauth: [MEMBER_WRITE] }],
-    }),
-  },
+  [paths.graphql]: graphqlOperations({
+    operationId: 'queryMember',
+    summary: "The signed-in member's own data (GraphQL)",
+    description: `Queries need \`${MEMBER_READ}\`, mutations \`${MEMBER_WRITE}\`. There is no anonymous mode.`,
+    tags: ['Member API'],
+    security: [{ oauth: [MEMBER_READ] }, { oauth: [MEMBER_WRITE] }],
+  }),
   [paths.memberSchema]: publishedSchema('Member API', 'getMemberSchema'),
-  [paths.adminGraphql]: {
-    post: graphqlOperation({
-      operationId: 'operateSite',
-      summary: 'What an operator reads and changes of a site (GraphQL)',
-      description:
-        'Each field of the schema names the scopes that it needs; a document needs those of all its ' +
-        'fields. There is no anonymous mode.',
-      tags: ['Admin API'],
-      security: scopeNames('operator').map((scope) => ({ oauth: [scope] })),
-    }),
-  },
+  [paths.adminGraphql]: graphqlOperations({
+    operationId: 'operateSite',
+    summary: 'What an operator reads and changes of a site (GraphQL)',
+    description:
+      'Each field of the schema names the scopes that it needs; a document needs those of all its ' +
+      'fields. There is no anonymous mode.',
+    tags: ['Admin API'],
+    security: scopeNames('operator').map((scope) => ({ oauth: [scope] })),
+  }),
   [paths.adminSchema]: publishedSchema('Admin API', 'getAdminSchema'),
 }

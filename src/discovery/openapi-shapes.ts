@@ -22,7 +22,7 @@ export interface Answer {
   readonly content?: Content
 }
 
-interface Parameter extends Header {
+export interface Parameter extends Header {
   readonly name: string
   readonly in: 'query' | 'path'
 }

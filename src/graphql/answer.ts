@@ -1,4 +1,4 @@
-import type { ExecutionResult, GraphQLError } from 'graphql'
+import { type ExecutionResult, type GraphQLError, getOperationAST } from 'graphql'
 import { createHandler, type Response } from 'graphql-http'
 import type { Context } from 'koa'
 
@@ -10,6 +10,8 @@ import { type Protection, refuse } from '../resource-server/protect.ts'
 import type { BearerToken, Verdict } from '../resource-server/verdict.ts'
 import { type ContextRecord, faultsIn, type GraphqlApi, throwUnavailable } from './api.ts'
 import { internalError } from './errors.ts'
+import { limitsInForce } from './limits.ts'
+import { readParameters } from './persisted-queries.ts'
 
 /** One request on its way through graphql-http. */
 interface Exchange<Caller> {
@@ -17,6 +19,8 @@ interface Exchange<Caller> {
   readonly token: BearerToken
   readonly caller: Caller
   insufficient: Extract<Verdict, { kind: 'insufficient' }> | undefined
+  /** What the operation costs, once it is known. */
+  cost: number
 }
 
 /** Who asks: made of a good token, and of the request that it came with. */
@@ -31,10 +35,8 @@ export function makeAnswer<Caller, ApiContext extends ContextRecord>(
   const handle = makeHandler(api)
   return async (ctx: Context, token: BearerToken): Promise<void> => {
     const caller = callerOf(token, ctx)
-    const text = decodeUtf8(await readRequestBody(ctx, api.limits.bodyBytesMax))
-    if (text === undefined) throw unsupportedBody('JSON in UTF-8')
-
-    const exchange: Exchange<Caller> = { ctx, token, caller, insufficient: undefined }
+    const text = await bodyOf(ctx, api.limits.bodyBytesMax)
+    const exchange: Exchange<Caller> = { ctx, token, caller, insufficient: undefined, cost: 0 }
     const [body, init] = await handle({
       method: ctx.method,
       url: ctx.url,
@@ -51,38 +53,63 @@ export function makeAnswer<Caller, ApiContext extends ContextRecord>(
   }
 }
 
-/** The refusals of graphql-http have no body; ours say what is wrong, as every endpoint does. */
+/** The JSON of a request; a GET has its query in the address. */
+async function bodyOf(ctx: Context, bytesMax: number): Promise<string> {
+  if (ctx.method === 'GET') return ''
+  const text = decodeUtf8(await readRequestBody(ctx, bytesMax))
+  if (text === undefined) throw unsupportedBody('JSON in UTF-8')
+  return text
+}
+
+/** What is said of the refusals of graphql-http, which have no body. */
+const refusals: Readonly<Record<number, string>> = {
+  405: 'a mutation is sent by POST; GET is for queries',
+  406: 'the answer is application/graphql-response+json or application/json',
+  415: 'the request body must be application/json in UTF-8',
+}
+
 function sendRefusal(ctx: Context, status: number): void {
-  const description =
-    status === 415
-      ? 'the request body must be application/json in UTF-8'
-      : 'the answer is application/graphql-response+json or application/json'
-  sendError(ctx, status, { error: 'invalid_request', error_description: description })
+  if (status === 405) ctx.set('Allow', 'POST')
+  sendError(ctx, status, {
+    error: 'invalid_request',
+    error_description: refusals[status] ?? 'the request cannot be answered',
+  })
 }
 
 /** graphql-http negotiates media types and reads the parameters; what is executed is decided here. */
 function makeHandler<Caller, ApiContext extends ContextRecord>(
   api: GraphqlApi<Caller, ApiContext>,
 ) {
+  const limits = limitsInForce(api.limits)
   return createHandler<Exchange<Caller>, unknown, ApiContext>({
+    parseRequestParams: readParameters,
     onSubscribe({ raw, headers }, params) {
       const prepared = api.prepare(params.query)
       if (prepared.kind === 'invalid') return prepared.errors
       if (prepared.kind === 'refused') return badRequest(prepared.error, headers)
       const { document } = prepared
+      // What changes something is sent by POST, whatever the token may do (GraphQL over HTTP §6.2).
+      const { operation } = getOperationAST(document, params.operationName) ?? {}
+      if (raw.ctx.method === 'GET' && operation === 'mutation') return MUTATION_BY_GET
 
       const needed = api.scopesNeeded(document, params.operationName)
       if (!needed.every((scope) => raw.token.scopes.has(scope))) {
         raw.insufficient = { kind: 'insufficient', token: raw.token, needed, oneIsEnough: false }
         return FORBIDDEN
       }
-      const excess = api.findExcess(document, params)
+      const { cost, excess } = api.measure(document, params)
       if (excess) return badRequest(excess, headers)
+      raw.cost = cost
       return api.argumentsFor(document, params, raw.caller)
     },
-    onOperation: ({ raw }, _args, result) => settle(result, raw.ctx),
+    onOperation: ({ raw }, _args, result) => ({
+      ...settle(result, raw.ctx),
+      extensions: { cost: raw.cost, limits },
+    }),
   })
 }
+
+const MUTATION_BY_GET: Response = [null, { status: 405, statusText: 'Method Not Allowed' }]
 
 /** Stops graphql-http; the real answer, with its challenge, is made from the exchange. */
 const FORBIDDEN: Response = [null, { status: 403, statusText: 'Forbidden' }]

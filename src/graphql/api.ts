@@ -64,8 +64,13 @@ export interface GraphqlApi<Caller, Context extends ContextRecord>
     caller: Caller,
   ) => Parameters<typeof execute>[0] & { readonly contextValue: Context }
   readonly execute: Execute<Caller>
-  /** What the operation may not cost more than, as an error when it does. */
-  readonly findExcess: (document: DocumentNode, request: Request) => GraphQLError | undefined
+  /** What the operation costs, and an error when that is more than it may. */
+  readonly measure: (document: DocumentNode, request: Request) => Measured
+}
+
+export interface Measured {
+  readonly cost: number
+  readonly excess: GraphQLError | undefined
 }
 
 export function makeApi<Caller, Context extends ContextRecord>({
@@ -100,10 +105,11 @@ export function makeApi<Caller, Context extends ContextRecord>({
       if (fault) throw fault.originalError ?? fault
       return result
     },
-    findExcess(document, { operationName, variables }) {
+    measure(document, { operationName, variables }) {
       const operation = getOperationAST(document, operationName)
       const cost = operation ? costOf({ document, operation, variables }) : 0
-      return cost > limits.costMax ? limitExceeded('cost', limits.costMax) : undefined
+      const excess = cost > limits.costMax ? limitExceeded('cost', limits.costMax) : undefined
+      return { cost, excess }
     },
   }
 }

@@ -1,9 +1,10 @@
 /** GraphQL over HTTP for the APIs of this service: limits, scopes, pages of lists, answers. What is served is not known here. */
 
+import type { Context } from 'koa'
 import type Router from 'koa-router'
 
 import type { Page } from '../../views/layout.ts'
-import { methodNotAllowed } from '../http/errors.ts'
+import { addressTooLong, methodNotAllowed } from '../http/errors.ts'
 import { openCors } from '../http/open-cors.ts'
 import { sendPublicPage } from '../http/page.ts'
 import { makeRouter } from '../http/router.ts'
@@ -29,7 +30,13 @@ export interface GraphqlEndpoint<Caller, ApiContext extends ContextRecord> {
   readonly schemaCacheSeconds: number
 }
 
-/** One API over HTTP: POST only, one operation a request, no cookie, no anonymous mode. */
+/** A query that is longer is sent by POST; servers on the way take no more than this, often. */
+const ADDRESS_CHARACTERS_MAX = 8000
+
+/**
+ * One API over HTTP: POST, and GET for queries, one operation a request, no cookie, no anonymous mode.
+ * A GET is no danger without a cookie: whoever sends it has the token.
+ */
 export function graphqlEndpoint<Caller, ApiContext extends ContextRecord>(
   endpoint: GraphqlEndpoint<Caller, ApiContext>,
 ): Router {
@@ -47,16 +54,13 @@ export function graphqlEndpoint<Caller, ApiContext extends ContextRecord>(
     ctx.body = endpoint.schemaText
   })
 
-  router.all(address, openCors(['POST']), async (ctx) => {
-    if (ctx.method === 'GET' || ctx.method === 'HEAD') {
-      ctx.vary('Accept')
-      // JSON comes first, so that a program which accepts anything is told that it must POST.
-      if (ctx.accepts('json', 'html') === 'html') return sendPublicPage(ctx, page)
+  router.all(address, openCors(['GET', 'POST']), async (ctx) => {
+    if (wantsPage(ctx)) return sendPublicPage(ctx, page)
+    if (ctx.method !== 'POST' && ctx.method !== 'GET') {
+      ctx.set('Allow', 'GET, POST')
+      throw methodNotAllowed('GET and POST')
     }
-    if (ctx.method !== 'POST') {
-      ctx.set('Allow', 'POST')
-      throw methodNotAllowed('POST')
-    }
+    if (ctx.url.length > ADDRESS_CHARACTERS_MAX) throw addressTooLong(ADDRESS_CHARACTERS_MAX)
     ctx.set('Cache-Control', 'no-store')
     const verdict = admit(await verdictOf(ctx, verifyBearer))
     if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
@@ -64,4 +68,11 @@ export function graphqlEndpoint<Caller, ApiContext extends ContextRecord>(
     await send(ctx, verdict.token)
   })
   return router
+}
+
+/** Whether a browser was pointed at the address. A program which accepts anything is answered in JSON. */
+function wantsPage(ctx: Context): boolean {
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return false
+  ctx.vary('Accept')
+  return ctx.accepts('json', 'application/graphql-response+json', 'html') === 'html'
 }

@@ -12,6 +12,18 @@ export interface DocumentLimits {
   readonly directivesMax: number
 }
 
+/** What callers are told of the limits of an API, and nothing about how it keeps documents. */
+export function limitsInForce(
+  limits: DocumentLimits & { readonly bodyBytesMax: number; readonly costMax: number },
+): Readonly<Record<string, number>> {
+  const { bodyBytesMax, documentTokensMax, depthMax, nestingMax } = limits
+  const { fieldsMax, aliasesMax, directivesMax, costMax } = limits
+  return {
+    ...{ costMax, depthMax, fieldsMax, aliasesMax, directivesMax, nestingMax },
+    ...{ documentTokensMax, bodyBytesMax },
+  }
+}
+
 /** A refusal that names the limit, and by how much it may be approached. */
 export function limitExceeded(limit: string, max: number): GraphQLError {
   return new GraphQLError(`the document exceeds the limit of ${max} ${limit}`, {

@@ -162,6 +162,12 @@ export function methodNotAllowed(allowed: string): errors.OIDCProviderError {
   return invalidRequest(405, `only ${allowed} is answered here`)
 }
 
+/** A query in an address that is longer than one may be. 414. */
+export function addressTooLong(charactersMax: number): errors.OIDCProviderError {
+  const description = `an address has at most ${charactersMax} characters; send the query by POST`
+  return invalidRequest(414, description)
+}
+
 /** One address asked too often; the route sets `Retry-After`. 429. */
 export function tooManyRequests(): errors.OIDCProviderError {
   const description = 'too many requests, try again after the time that Retry-After says'

@@ -26,6 +26,7 @@ export interface MemberBody {
     readonly path?: readonly (string | number)[]
     readonly extensions?: Record<string, unknown>
   }[]
+  readonly extensions?: Record<string, unknown>
   readonly error?: string
   readonly error_description?: string
 }
