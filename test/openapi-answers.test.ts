@@ -372,69 +372,53 @@ describe('openapi.json, against real answers', () => {
       changes: { query: 'mutation { archiveCourse(id: "x") { id } }' },
     },
   }
-  for (const [address, api] of Object.entries(graphqlApis))
+  const asStandard = { accept: 'application/graphql-response+json' }
+  const tooDeep = { query: `{ a ${'{ a '.repeat(60)}${'}'.repeat(60)} }` }
+  for (const [address, api] of Object.entries(graphqlApis)) {
+    const { bearer, reads } = api
     describe(address, () => {
-      const { bearer, reads } = api
-      const asked = async (url: string, { token, headers }: Caller, body: unknown) =>
-        [address, 'POST', await postAny(url + address, { token, headers, body })] as const
       describes('the schema', 200, (url) => get(url, api.schema))
-      describes('a query', 200, async (url) => asked(url, { token: await bearer(url) }, reads))
-      describes('a query of a client of the standard', 200, async (url) =>
-        asked(
-          url,
-          { token: await bearer(url), headers: { accept: 'application/graphql-response+json' } },
-          reads,
-        ),
-      )
-      describes('a field that fails', 200, async (url) =>
-        asked(url, { token: await bearer(url) }, api.fails),
-      )
-      describes('an invalid document', 400, async (url) =>
-        asked(
-          url,
-          { token: await bearer(url), headers: { accept: 'application/graphql-response+json' } },
-          { query: '{ nothing }' },
-        ),
-      )
-      describes('no query', 400, async (url) => asked(url, { token: await bearer(url) }, {}))
-      describes('no token', 401, (url) => asked(url, {}, reads))
-      describes('too deep', 400, async (url) =>
-        asked(
-          url,
-          { token: await bearer(url) },
-          { query: `{ a ${'{ a '.repeat(60)}${'}'.repeat(60)} }` },
-        ),
-      )
-      describes('too deep, for a client of the standard', 400, async (url) =>
-        asked(
-          url,
-          { token: await bearer(url), headers: { accept: 'application/graphql-response+json' } },
-          { query: `{ a ${'{ a '.repeat(60)}${'}'.repeat(60)} }` },
-        ),
-      )
-      describes('a token without its scope', 403, async (url) =>
-        asked(url, { token: await bearer(url, api.without) }, reads),
-      )
-      describes('a mutation with a token that reads', 403, async (url) =>
-        asked(url, { token: await bearer(url) }, api.changes),
-      )
-      describes('of another media type', 406, async (url) =>
-        asked(url, { token: await bearer(url), headers: { accept: 'image/png' } }, reads),
-      )
-      describes('too much', 413, async (url) =>
-        asked(url, { token: await bearer(url) }, { query: 'x'.repeat(1_000_000) }),
-      )
-      describes('a form', 415, async (url) =>
-        asked(
-          url,
-          {
-            token: await bearer(url),
-            headers: { 'content-type': 'application/x-www-form-urlencoded' },
-          },
-          reads,
-        ),
-      )
     })
+    const both = { POST: postAny, GET: getQuery }
+    for (const method of ['POST', 'GET'] as const)
+      describe(`${method} ${address}`, () => {
+        const asked = async (url: string, caller: Caller, body: object) =>
+          [address, method, await both[method](url + address, { ...caller, body })] as const
+        const byMember = async (url: string, body: object, headers: Caller['headers'] = {}) =>
+          asked(url, { token: await bearer(url), headers }, body)
+        describes('a query', 200, (url) => byMember(url, reads))
+        describes('a query of a client of the standard', 200, (url) =>
+          byMember(url, reads, asStandard),
+        )
+        describes('a field that fails', 200, (url) => byMember(url, api.fails))
+        describes('an invalid document', 400, (url) =>
+          byMember(url, { query: '{ nothing }' }, asStandard),
+        )
+        describes('no query', 400, (url) => byMember(url, {}))
+        describes('no token', 401, (url) => asked(url, {}, reads))
+        describes('too deep', 400, (url) => byMember(url, tooDeep))
+        describes('too deep, for a client of the standard', 400, (url) =>
+          byMember(url, tooDeep, asStandard),
+        )
+        describes('a token without its scope', 403, async (url) =>
+          asked(url, { token: await bearer(url, api.without) }, reads),
+        )
+        describes('a mutation with a token that reads', method === 'GET' ? 405 : 403, (url) =>
+          byMember(url, api.changes),
+        )
+        describes('of another media type', 406, (url) =>
+          byMember(url, reads, { accept: 'image/png' }),
+        )
+        if (method === 'GET') {
+          describes('too long', 414, (url) => byMember(url, { query: 'x'.repeat(9000) }))
+          return
+        }
+        describes('too much', 413, (url) => byMember(url, { query: 'x'.repeat(1_000_000) }))
+        describes('a form', 415, (url) =>
+          byMember(url, reads, { 'content-type': 'application/x-www-form-urlencoded' }),
+        )
+      })
+  }
 
   describe('below /admin/api/', () => {
     const described = paths.upstream.replace(':path', '{path}')
@@ -618,6 +602,8 @@ describe('openapi.json, against a fault', () => {
 /** What the document says and no answer of these tests can show, with the reason. */
 const unshown: Readonly<Record<string, string>> = {
   'GET /admin/api/{path} 500 application/json': 'a mistake in the code',
+  'GET /admin/graphql 500 application/json': 'as by POST',
+  'GET /member/graphql 500 application/json': 'as by POST',
   'POST /admin/api/{path} 500 application/json': 'a mistake in the code',
   'POST /admin/files 500 application/json':
     'a mistake in the code; a token that cannot be judged is 503, whatever the reason',
@@ -680,6 +666,14 @@ describe('openapi.json, against a service in need', () => {
           body: { redirect_uris: ['http://127.0.0.1:51234/callback'] },
         }),
     ],
+    ...[paths.graphql, paths.adminGraphql].map(
+      (path) =>
+        [
+          path,
+          'GET',
+          (url: string) => getQuery(url + path, { token, body: { query: '{ __typename }' } }),
+        ] as const,
+    ),
     [
       paths.graphql,
       'POST',
@@ -834,6 +828,22 @@ async function postAny(
         ...authorizationOf(token ?? ''),
         ...headers,
       },
+    }),
+  )
+}
+
+/** The same by GET: what is an object in a body is its JSON in the address. */
+async function getQuery(
+  address: string,
+  { token, headers, body }: Caller & { body: object },
+): Promise<Answer> {
+  const fields = Object.entries(body).map(([name, value]): [string, string] => [
+    name,
+    typeof value === 'string' ? value : JSON.stringify(value),
+  ])
+  return await answerOf(
+    await fetch(`${address}?${new URLSearchParams(fields)}`, {
+      headers: { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers },
     }),
   )
 }
