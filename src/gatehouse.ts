@@ -1,8 +1,11 @@
+import { join } from 'node:path'
+
 import type { Logger } from 'pino'
 
 import { startBackgroundTasks } from './background-tasks.ts'
 import { settleDemo } from './campus/demo.ts'
 import type { Config } from './config/config.ts'
+import { keepBundledFiles } from './files/bundled-files.ts'
 import { orUnavailable } from './http/storage-guard.ts'
 import { openKeys } from './keys/keys.ts'
 import { makeParts } from './parts.ts'
@@ -63,6 +66,7 @@ export async function openGatehouse(
   let rings = await loadRings()
   // Our own pages send requests to the application that is made of them, so that they ask for it late.
   const parts = await makeParts(config, { ...ground, keys, people, handler: () => handler })
+  if (demoPeople.length > 0) await keepBundledFiles(parts.files, join(config.demoFolder, 'files'))
   const makeHandler = makeSurfaces(config, { ...parts, demoPeople })
   let handler = makeHandler(rings)
   const followKeys = async () => {

@@ -202,6 +202,33 @@ withDatabases('import and export', (open) => {
     )
   })
 
+  it('refuses an id that a purchase of another kind has: an id says what it is of', async () => {
+    await using database = await open()
+    await bring(database, linesFile([site, person('ada'), course('wheel')]))
+    const service = {
+      ...{
+        type: 'consultingService',
+        id: 'con_1',
+        site: 'sit_pottery',
+        slug: 'help',
+        title: 'Help',
+      },
+      ...{ summary: 'Help', durationMinutes: 5, createdAt: 'now' },
+    }
+    const bought = { person: 'per_ada', purchasedAt: 'now' }
+    const { refused } = await bring(
+      database,
+      linesFile([
+        service,
+        { ...bought, type: 'coursePurchase', id: 'pur_1', course: 'crs_wheel', expiresAt: null },
+        { ...bought, type: 'consultingServicePurchase', id: 'pur_1', consultingService: 'con_1' },
+      ]),
+    )
+    expect(refused.map(({ problem }) => problem)).to.deep.equal([
+      'id: a purchase of another kind has it',
+    ])
+  })
+
   it('goes on where it was broken off, and begins anew when all was written', async () => {
     await using database = await open()
     const people = Array.from({ length: 3000 }, (_, index) => person(`p${index}`))

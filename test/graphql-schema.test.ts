@@ -9,6 +9,7 @@ import {
 } from 'graphql'
 
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../src/graphql/page-arguments.ts'
+import { knownTopics } from '../src/member/topics.ts'
 import { makeMemberSchema, schemaText } from '../src/member-api/schema.ts'
 import { startService } from './support/gatehouse.ts'
 import { memberToken, readMember, readOnly } from './support/member-api.ts'
@@ -113,8 +114,27 @@ describe('the schema of the Member API', () => {
 
   it('takes no person, site or role as an argument', () => {
     const given = new Set(fields.flatMap(({ args }) => args.map(({ name }) => name)))
-    expect([...given].sort()).to.deep.equal(['after', 'enabled', 'first', 'id', 'unreadOnly'])
+    expect([...given].sort()).to.deep.equal([
+      ...['access', 'after', 'cancelled', 'enabled', 'first', 'id', 'sort', 'topic'],
+      ...['unreadOnly', 'when'],
+    ])
     expect(ownTypes.filter(isInputObjectType)).to.deep.equal([])
+  })
+
+  it('gives everything with an id to node(id:), as Relay asks', () => {
+    const withId = ownTypes.filter(isObjectType).filter((type) => 'id' in type.getFields())
+    const nodes = withId.filter((type) => type.getInterfaces().some(({ name }) => name === 'Node'))
+    expect(nodes).to.deep.equal(withId)
+    expect(String(schema.getQueryType()?.getFields()['node']?.type)).to.equal('Node')
+  })
+
+  it('has the roles and topics that there are as values, spelled as in data', () => {
+    const valuesOf = (name: string) => {
+      const type = schema.getType(name)
+      return isEnumType(type) ? type.getValues().map(({ value }) => value) : []
+    }
+    expect(valuesOf('SiteRole')).to.deep.equal(['owner', 'admin', 'lecturer', 'student'])
+    expect(valuesOf('NotificationTopic')).to.deep.equal([...knownTopics])
   })
 
   it('is published as it stands', async () => {

@@ -225,6 +225,11 @@ async function expectAnswer(
   if (name in lists) expect(answer.nodes, name).to.not.deep.equal([])
 }
 
+/** A signed address names the moment at which it ends. */
+function withoutLinks(node: unknown): unknown {
+  return JSON.parse(JSON.stringify(node).replace(/\/files\/[\w-]+\//g, '/files/signed/'))
+}
+
 forEachStorage('every tool', (start) => {
   it('answers once, as text, what docs/tools.md says of it', async () => {
     await using service = await start()
@@ -254,7 +259,7 @@ forEachStorage('every tool', (start) => {
         walked.push(...page.nodes)
         after = page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null
       } while (after !== null)
-      expect(walked, name).to.deep.equal(whole.nodes)
+      expect(walked.map(withoutLinks), name).to.deep.equal(whole.nodes.map(withoutLinks))
       expect(walked, name).to.have.length(whole.totalCount)
     }
   })

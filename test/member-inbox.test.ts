@@ -169,7 +169,8 @@ describe('the notification inbox of the Member API', () => {
       },
       await memberToken(running.url, readOnly),
     )
-    expect(answer.body).to.deep.equal({ data: { viewer: { id: 'per_sam' } } })
+    expect(answer.body.data).to.deep.equal({ viewer: { id: 'per_sam' } })
+    expect(answer.body.errors).to.equal(undefined)
     expect(await inboxes()).to.equal(before)
   })
 

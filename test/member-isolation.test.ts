@@ -83,6 +83,7 @@ describe('what a token cannot reach at the Member API', () => {
   it('has no argument that this test does not walk', () => {
     expect(argumentsNamed(makeMemberSchema(), 'after')).to.have.members([...Object.keys(lists)])
     expect(argumentsNamed(makeMemberSchema(), 'id')).to.have.members([
+      'node',
       'markNotificationRead',
       'updateNotificationSubscription',
     ])
@@ -140,6 +141,42 @@ describe('what a token cannot reach at the Member API', () => {
       expect((await ask(tokens.marcoKitchen)).data).to.equal(null)
     })
   }
+
+  it('is anything by its id that is of another person or site, which is as one that never was', async () => {
+    const { kysely } = running.service.stores.database
+    const tables = [
+      ...(['course_purchase', 'digital_product_purchase', 'event_registration'] as const),
+      ...(['consulting_service_purchase', 'notification', 'notification_subscription'] as const),
+    ]
+    const query = 'query ($id: ID!) { node(id: $id) { __typename id } }'
+    const nodeOf = async (token: string, id: string) => {
+      const { body } = await askMember({ url: running.url, token }, { query, variables: { id } })
+      expect(body.errors).to.equal(undefined)
+      return body.data?.['node']
+    }
+    const idsOf = async (person: string) => {
+      const found = tables.map(
+        async (table) =>
+          await kysely.selectFrom(table).select('id').where('person_id', '=', person).execute(),
+      )
+      return (await Promise.all(found)).flat().map(({ id }) => id)
+    }
+    const foreign = [
+      ...(await idsOf('per_noor')),
+      ...(await idsOf('per_june')),
+      ...['per_noor', 'sit_open_kitchen', 'crs_reading_light', 'lec_light_window', 'ord_sam_1'],
+      ...['never_was', '', '\0', 'x'.repeat(5000)],
+    ]
+    for (const id of foreign) expect(await nodeOf(tokens.sam, id), id).to.equal(null)
+    const own = await idsOf('per_sam')
+    expect(own).to.have.length.above(30)
+    for (const id of own) expect(await nodeOf(tokens.sam, id)).to.have.property('id', id)
+    // One person at two sites: what is at one of them is not seen from the other.
+    for (const id of await idsOf('per_marco')) {
+      const seen = [await nodeOf(tokens.marcoNorthlight, id), await nodeOf(tokens.marcoKitchen, id)]
+      expect(seen.filter(Boolean), id).to.have.length(1)
+    }
+  })
 
   for (const [field, table] of [
     ['markNotificationRead(id: $id) { notification { id } }', 'notification'],

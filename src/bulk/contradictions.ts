@@ -23,7 +23,25 @@ const orderRule = (type: KindName, table: string, item: string): Rule => ({
   where: 'o.person_id <> r.person_id or o.site_id <> i.site_id',
 })
 
+const purchases = {
+  coursePurchase: 'course_purchase',
+  digitalProductPurchase: 'digital_product_purchase',
+  consultingServicePurchase: 'consulting_service_purchase',
+} as const
+
+/** An id says what it is of, wherever a client asks for it alone: `node(id:)` of the Member API. */
+const idRules = Object.entries(purchases).map(([type, table]): Rule => {
+  const others = Object.values(purchases).filter((other) => other !== table)
+  return {
+    type: type as keyof typeof purchases,
+    says: 'id: a purchase of another kind has it',
+    from: `${table} r`,
+    where: others.map((other) => `r.id in (select id from ${other} where id = r.id)`).join(' or '),
+  }
+})
+
 const rules: readonly Rule[] = [
+  ...idRules,
   // A purchase that named another person's order would show one member's record to the other.
   orderRule('coursePurchase', 'course_purchase', 'course'),
   orderRule('digitalProductPurchase', 'digital_product_purchase', 'digital_product'),

@@ -23,6 +23,7 @@ export function referenceProblems(campus: Campus): string[] {
       ...eachRow(list, foreignOrder),
     ]),
     ...positionsBeyondTheEnd(campus),
+    ...idsOfTwoKinds(campus),
   ]
 }
 
@@ -187,5 +188,22 @@ function positionsBeyondTheEnd({ courses, watchPositions }: Campus): string[] {
     const end = durations.get(lecture)
     if (end === undefined || positionSeconds <= end) return []
     return [`watchPositions[${at}].positionSeconds: ${lecture} ends after ${end} seconds`]
+  })
+}
+
+/** Purchases have one prefix, and an id says what it is of wherever a client asks for it alone. */
+function idsOfTwoKinds(campus: Campus): string[] {
+  const seen = new Set<string>()
+  const lists = [
+    'coursePurchases',
+    'digitalProductPurchases',
+    'consultingServicePurchases',
+  ] as const
+  return lists.flatMap((path) => {
+    const before = new Set(seen)
+    for (const { id } of campus[path]) seen.add(id)
+    return campus[path].flatMap(({ id }, at) =>
+      before.has(id) ? [`${path}[${at}].id: ${id} is there as a purchase of another kind`] : [],
+    )
   })
 }

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import {
   idempotencyKey,
   line,
+  pageAddress,
   SUMMARY_LENGTH_MAX,
   slug,
   TITLE_LENGTH_MAX,
@@ -55,6 +56,8 @@ function coursesOf(kysely: Kysely<Schema>, siteId: string) {
       'course.slug',
       'course.title',
       'course.summary',
+      'course.url',
+      'course.image_url as imageUrl',
       'course.published_at as publishedAt',
       'course.archived_at as archivedAt',
       'course.created_at as createdAt',
@@ -81,8 +84,14 @@ const form = z.strictObject({
   slug,
   title: line(TITLE_LENGTH_MAX),
   summary: text(SUMMARY_LENGTH_MAX),
+  url: pageAddress.nullable(),
+  imageUrl: pageAddress.nullable(),
 })
-const creation = form.extend({ idempotencyKey })
+const creation = form.extend({
+  url: form.shape.url.default(null),
+  imageUrl: form.shape.imageUrl.default(null),
+  idempotencyKey,
+})
 const changes = form.partial()
 
 type CourseFields = z.output<typeof form>

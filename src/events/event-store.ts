@@ -6,6 +6,7 @@ import { z } from 'zod'
 import {
   idempotencyKey,
   line,
+  pageAddress,
   SUMMARY_LENGTH_MAX,
   slug,
   TITLE_LENGTH_MAX,
@@ -65,6 +66,7 @@ function eventsOf(kysely: Kysely<Schema>, siteId: string) {
       'event.title',
       'event.summary',
       'event.location',
+      'event.join_url as joinUrl',
       'event.starts_at as startsAt',
       'event.ends_at as endsAt',
       'event.published_at as publishedAt',
@@ -81,10 +83,15 @@ const form = z.strictObject({
   title: line(TITLE_LENGTH_MAX),
   summary: text(SUMMARY_LENGTH_MAX),
   location: line(LOCATION_LENGTH_MAX).nullable(),
+  joinUrl: pageAddress.nullable(),
   startsAt: z.int(),
   endsAt: z.int(),
 })
-const creation = form.extend({ location: form.shape.location.default(null), idempotencyKey })
+const creation = form.extend({
+  location: form.shape.location.default(null),
+  joinUrl: form.shape.joinUrl.default(null),
+  idempotencyKey,
+})
 const changes = form.partial()
 
 type EventFields = z.output<typeof form>

@@ -69,5 +69,9 @@ function contextFor(
     const lectures = await data.findLastWatched(caller.personId, courseIds)
     return new Map(lectures.map((lecture) => [lecture.courseId, lecture]))
   })
-  return { ...shared, caller, data, lastWatched }
+  const progressPercent = makeBatch(
+    async (courseIds: readonly string[]) =>
+      await data.findProgressPercent(caller.personId, courseIds),
+  )
+  return { ...shared, caller, data, lastWatched, progressPercent }
 }

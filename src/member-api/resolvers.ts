@@ -3,13 +3,15 @@ import { answerList } from '../graphql/list-answer.ts'
 import { isPossibleId, type PageArguments } from '../graphql/page-arguments.ts'
 import type { MemberData } from '../member/member-data.ts'
 import type { Notification, NotificationSubscription } from '../member/notifications.ts'
-import type { Membership, PagedList } from '../member/paged-list.ts'
+import type { Membership, PagedList, Question } from '../member/paged-list.ts'
 import type {
   BoughtDigitalProduct,
   EnrolledCourse,
-  PurchaseData,
+  EventRegistration,
+  PurchaseLists,
   WatchedLecture,
 } from '../member/purchases.ts'
+import { knownTopicOf } from '../member/topics.ts'
 import type { Cursors } from '../store/cursor.ts'
 
 /** Who asks: the person and the site of the token. */
@@ -32,6 +34,7 @@ export type MemberContext = {
   readonly cursors: Cursors
   readonly downloadAddress: DownloadAddress
   readonly lastWatched: (courseId: string) => Promise<WatchedLecture | undefined>
+  readonly progressPercent: (courseId: string) => Promise<number | undefined>
 }
 
 type Resolver<Source, Arguments = object> = (
@@ -42,6 +45,7 @@ type Resolver<Source, Arguments = object> = (
 
 interface NotificationArguments extends PageArguments {
   readonly unreadOnly?: boolean | null
+  readonly topic?: string | null
 }
 
 interface SubscriptionArguments {
@@ -51,15 +55,19 @@ interface SubscriptionArguments {
 
 const query = {
   viewer: (_source, _args, { caller }) => caller,
-  notifications: async (_source, args: NotificationArguments, context) => {
-    const { data } = context
-    const list = args.unreadOnly ? data.unreadNotifications : data.notifications
-    return await memberList({ list, name: 'notifications', args, context })
-  },
-  unreadNotificationCount: (_source, _args, { data, caller }) =>
-    data.unreadNotifications.count(caller),
+  node: async (_source, { id }: { id: string }, context) =>
+    isPossibleId(id) ? ((await findNode(id, context)) ?? null) : null,
+  notifications: async (_source, { topic, ...args }: NotificationArguments, context) =>
+    await memberList({
+      list: context.data.notifications,
+      name: 'notifications',
+      // PostgreSQL keeps no NUL, and fails on one where it should find nothing.
+      args: { ...args, topic: topic?.replaceAll('\0', '\ufffd') ?? null },
+      context,
+    }),
+  unreadNotificationCount: (_source, _args, { data, caller }) => countUnread(data, caller),
   notificationSubscriptions: (_source, _args, { data, caller }) => data.listSubscriptions(caller),
-} satisfies Record<string, Resolver<undefined>>
+} satisfies Record<string, Resolver<undefined, never>>
 
 const mutation = {
   markNotificationRead: async (_source, { id }: { id: string }, { data, caller }) => {
@@ -84,12 +92,10 @@ const mutation = {
   },
 } satisfies Record<string, Resolver<undefined, never>>
 
-type PurchaseList = Exclude<keyof PurchaseData, 'findLastWatched'>
-
 const purchases =
-  (name: PurchaseList): Resolver<MemberCaller, PageArguments> =>
+  (name: keyof PurchaseLists): Resolver<MemberCaller, PageArguments & Question> =>
   (_source, args, context) =>
-    memberList<object>({ list: context.data[name], name, args, context })
+    memberList<object, Question>({ list: context.data[name], name, args, context })
 
 const viewer = {
   id: ({ personId }) => personId,
@@ -104,22 +110,49 @@ const enrolledCourse = {
   expireDate: ({ expiresAt }) => expiresAt,
   hasLifetimeAccess: ({ expiresAt }) => expiresAt === null,
   lastWatchedLecture: ({ courseId }, _args, { lastWatched }) => lastWatched(courseId),
+  progressPercent: async ({ courseId }, _args, { progressPercent }) =>
+    (await progressPercent(courseId)) ?? 0,
 } satisfies Record<string, Resolver<EnrolledCourse>>
 
+/** GraphQL §3.5.1: an Int has 32 bits. */
+const INT_MAX = 2 ** 31 - 1
+
 const digitalProduct = {
-  downloadUrl: ({ id: purchaseId, fileId, fileName }, _args, { downloadAddress }) =>
-    fileId === null ? null : downloadAddress({ purchaseId, fileId, fileName }),
+  downloadUrl: (product, _args, { downloadAddress }) => addressOf(product, downloadAddress) ?? null,
+  files: (product, _args, { downloadAddress }) => {
+    const { fileName: name, mediaType, sizeBytes } = product
+    const downloadUrl = addressOf(product, downloadAddress)
+    if (downloadUrl === undefined) return []
+    return [
+      { name, mediaType, sizeBytes: Number(sizeBytes) > INT_MAX ? null : sizeBytes, downloadUrl },
+    ]
+  },
 } satisfies Record<string, Resolver<BoughtDigitalProduct>>
 
+function addressOf(
+  { id: purchaseId, fileId, fileName }: BoughtDigitalProduct,
+  downloadAddress: DownloadAddress,
+): string | undefined {
+  return fileId === null ? undefined : downloadAddress({ purchaseId, fileId, fileName })
+}
+
+const eventRegistration = {
+  joinUrl: ({ joinUrl, cancelledAt }) => (cancelledAt === null ? joinUrl : null),
+} satisfies Record<string, Resolver<EventRegistration>>
+
+const notification = {
+  knownTopic: ({ topic }) => knownTopicOf(topic) ?? null,
+} satisfies Record<string, Resolver<Notification>>
+
 const notificationSubscription = {
+  knownTopic: ({ topic }) => knownTopicOf(topic) ?? null,
   channel: ({ channel }) => channel.toUpperCase(),
   enabled: ({ enabledAt }) => enabledAt !== null,
 } satisfies Record<string, Resolver<NotificationSubscription>>
 
 /** Counted when the rest of the payload was done, and only when it is asked for. */
 const afterChange = {
-  unreadNotificationCount: (_source, _args, { data, caller }) =>
-    data.unreadNotifications.count(caller),
+  unreadNotificationCount: (_source, _args, { data, caller }) => countUnread(data, caller),
 } satisfies Record<string, Resolver<{ readonly notification?: Notification }>>
 
 /**
@@ -132,28 +165,53 @@ export const resolvers = {
   Viewer: viewer,
   EnrolledCourse: enrolledCourse,
   DigitalProduct: digitalProduct,
+  EventRegistration: eventRegistration,
+  Notification: notification,
   NotificationSubscription: notificationSubscription,
   MarkNotificationReadPayload: afterChange,
   MarkAllNotificationsReadPayload: afterChange,
 }
 
-interface MemberListQuestion<Row> {
-  readonly list: PagedList<Row>
+interface MemberListQuestion<Row, Asked extends Question> {
+  readonly list: PagedList<Row, Asked>
   /** The name of the list, to which its cursors are bound. */
   readonly name: string
-  readonly args: PageArguments
+  readonly args: PageArguments & Asked
   readonly context: MemberContext
 }
 
-async function memberList<Row>({ list, name, args, context }: MemberListQuestion<Row>) {
+/** A cursor is a place in one sequence: it is bound to the sort, and good with any filter. */
+async function memberList<Row, Asked extends Question>({
+  list,
+  name,
+  args,
+  context,
+}: MemberListQuestion<Row, Asked>) {
   const { caller, cursors } = context
+  const { first, after, ...asked } = args
+  // What is left of the arguments is what the list is asked.
+  const question = asked as unknown as Asked
   return await answerList({
     list: {
-      page: async (request) => await list.page(caller, request),
-      count: async () => await list.count(caller),
+      page: async (request) => await list.page(caller, question, request),
+      count: async () => await list.count(caller, question),
     },
-    args,
+    args: { first: first ?? null, after: after ?? null },
     cursors,
-    scope: [caller.personId, caller.siteId, name],
+    scope: [caller.personId, caller.siteId, name, args.sort ?? ''],
   })
+}
+
+function countUnread(data: MemberData, caller: MemberCaller): Promise<number> {
+  return data.notifications.count(caller, { unreadOnly: true })
+}
+
+/** What the viewer sees under an id, with the name of its type, by which graphql-js knows it. */
+async function findNode(id: string, { caller, data }: MemberContext): Promise<object | undefined> {
+  if (id === caller.personId) return { ...caller, __typename: 'Viewer' }
+  const schools = await data.listSites(caller.personId)
+  const school = schools.find((site) => site.id === id)
+  if (school) return { ...school, __typename: 'School' }
+  const found = await data.findNode(caller, id)
+  return found && { ...found.row, __typename: found.type }
 }

@@ -2,16 +2,18 @@
 
 import { makeFindHeldSites } from '../sites/site-choice.ts'
 import type { Database } from '../store/database.ts'
+import { makeFindNode } from './nodes.ts'
 import { inboxData } from './notifications.ts'
 import { purchaseData } from './purchases.ts'
 
-/** Everything that a member may ask and change. Each call is one statement. */
+/** Everything that a member may ask and change. Each call is one statement, but for `findNode`. */
 export function makeMemberData(database: Database, now: () => number) {
+  const lists = { ...purchaseData(database, now), ...inboxData(database, now) }
   return {
     /** Every site of a person, by name; the only question here that reaches beyond a token's site. */
     listSites: makeFindHeldSites(database),
-    ...purchaseData(database),
-    ...inboxData(database, now),
+    ...lists,
+    findNode: makeFindNode(database, lists),
   }
 }
 

@@ -11,11 +11,10 @@ import { type Membership, pagedList, type RowOf } from './paged-list.ts'
 /** Far more than the topics of a site; it only keeps an answer bounded. */
 const SUBSCRIPTIONS_MAX = 500
 
-/** The lists of an inbox, and every change that its owner can make. */
+/** The list of an inbox, and every change that its owner can make. */
 export function inboxData(database: Database, now: () => number) {
   return {
-    notifications: listOf(database, { unreadOnly: false }),
-    unreadNotifications: listOf(database, { unreadOnly: true }),
+    notifications: listOf(database),
     ...changesOf(database, now),
     async listSubscriptions({ personId, siteId }: Membership) {
       return await database.kysely
@@ -27,6 +26,16 @@ export function inboxData(database: Database, now: () => number) {
         .orderBy('channel')
         .limit(SUBSCRIPTIONS_MAX)
         .execute()
+    },
+    /** Nothing when the person has no such subscription at the site. */
+    async findSubscription({ personId, siteId }: Membership, id: string) {
+      return await database.kysely
+        .selectFrom('notification_subscription')
+        .select(subscriptionColumns)
+        .where('id', '=', id)
+        .where('person_id', '=', personId)
+        .where('site_id', '=', siteId)
+        .executeTakeFirst()
     },
   }
 }
@@ -43,20 +52,31 @@ const notificationColumns = [
 
 const subscriptionColumns = ['id', 'topic', 'channel', 'enabled_at as enabledAt'] as const
 
-function listOf({ kysely }: Database, { unreadOnly }: { unreadOnly: boolean }) {
+interface NotificationFilter {
+  readonly unreadOnly?: boolean | null
+  readonly topic?: string | null
+}
+
+function listOf({ kysely }: Database) {
   return pagedList(
-    ({ personId, siteId }) =>
+    ({ personId, siteId }: Membership, { unreadOnly, topic }: NotificationFilter) =>
       kysely
         .selectFrom('notification')
         .where('person_id', '=', personId)
         .where('site_id', '=', siteId)
-        .$if(unreadOnly, (query) => query.where('read_at', 'is', null))
+        .$if(unreadOnly === true, (query) => query.where('read_at', 'is', null))
+        .$if(topic != null, (query) => query.where('topic', '=', topic ?? ''))
         .select(notificationColumns),
     {
-      by: 'created_at',
-      id: 'id',
-      direction: 'desc',
-      placeOf: ({ createdAt, id }) => [createdAt, id],
+      orders: {
+        NEWEST: {
+          by: 'created_at',
+          id: 'id',
+          direction: 'desc',
+          placeOf: ({ createdAt, id }) => [createdAt, id],
+        },
+      },
+      sortedBy: 'NEWEST',
     },
   )
 }

@@ -1,4 +1,4 @@
-import type { SelectQueryBuilder, Simplify } from 'kysely'
+import { type SelectQueryBuilder, type Simplify, sql } from 'kysely'
 
 import {
   countRows,
@@ -14,22 +14,52 @@ export interface Membership {
   readonly siteId: string
 }
 
-/** A list of which one page is asked for at a time. Each call is one statement. */
-export interface PagedList<Row> {
-  page(membership: Membership, request: PageRequest): Promise<Page<Row>>
-  count(membership: Membership): Promise<number>
+/** What is asked of a list: how it is sorted, and its filters; all of them can be left out. */
+export type Question<Filter extends object = object, Sort extends string = string> = Filter & {
+  readonly sort?: Sort | null | undefined
+}
+
+/** A list of which one page is asked for at a time, and any of its rows. Each call is one statement. */
+export interface PagedList<Row, Asked> {
+  page(membership: Membership, asked: Asked, request: PageRequest): Promise<Page<Row>>
+  count(membership: Membership, asked: Asked): Promise<number>
+  /** The row of the member with this id, whatever a filter would say of it. */
+  find(membership: Membership, id: string): Promise<Row | undefined>
 }
 
 /** What a list is of. */
-export type RowOf<List> = List extends PagedList<infer Row> ? Row : never
+export type RowOf<List> = List extends PagedList<infer Row, never> ? Row : never
 
-/** Makes a list of a query for the rows that belong to a member. */
-export function pagedList<Schema, Tables extends keyof Schema, Row>(
-  rowsOf: (membership: Membership) => SelectQueryBuilder<Schema, Tables, Row>,
-  order: ListOrder<Simplify<Row>>,
-): PagedList<Simplify<Row>> {
+/** What can be asked of a list. */
+export type QuestionOf<List> = List extends PagedList<infer _Row, infer Asked> ? Asked : never
+
+/** How a list can be sorted, and how it is when nobody says how. */
+export interface Orders<Row, Sort extends string> {
+  readonly orders: Readonly<Record<Sort, ListOrder<Row>>>
+  readonly sortedBy: NoInfer<Sort>
+}
+
+/** Makes a list of a query for the rows that belong to a member, and that a filter leaves. */
+export function pagedList<
+  Schema,
+  Tables extends keyof Schema,
+  Row,
+  Filter extends object,
+  Sort extends string,
+>(
+  rowsOf: (membership: Membership, filter: Filter) => SelectQueryBuilder<Schema, Tables, Row>,
+  { orders, sortedBy }: Orders<NoInfer<Simplify<Row>>, Sort>,
+): PagedList<Simplify<Row>, Question<Filter, Sort>> {
   return {
-    page: async (membership, request) => await readPage(rowsOf(membership), order, request),
-    count: async (membership) => await countRows(rowsOf(membership)),
+    page: async (membership, asked, request) =>
+      await readPage(rowsOf(membership, asked), orders[asked.sort ?? sortedBy], request),
+    count: async (membership, asked) => await countRows(rowsOf(membership, asked)),
+    async find(membership, id) {
+      const isIt = sql<boolean>`${sql.ref(orders[sortedBy].id)} = ${id}`
+      // Every field of a filter can be left out.
+      return await rowsOf(membership, {} as Filter)
+        .where(isIt)
+        .executeTakeFirst()
+    },
   }
 }

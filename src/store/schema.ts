@@ -70,7 +70,11 @@ export interface Schema extends GrantTables, DocumentTables, OauthTables, Operat
     feature: string
     enabled_at: number
   }
-  course: CatalogueItem & { archived_at: number | null }
+  course: CatalogueItem & {
+    archived_at: number | null
+    url: string | null
+    image_url: string | null
+  }
   lecture: {
     id: string
     course_id: string
@@ -98,6 +102,7 @@ export interface Schema extends GrantTables, DocumentTables, OauthTables, Operat
   event: CatalogueItem & {
     archived_at: number | null
     location: string | null
+    join_url: string | null
     starts_at: number
     ends_at: number
   }
