@@ -56,7 +56,7 @@ export function makeSurfaces(config: Config, parts: Parts) {
     connectRoutes(common),
     ownPages.signedInPages.followLogout(),
     ownPages.signedInPages.routes(),
-    accountRoutes(common),
+    accountRoutes({ ...common, ...member }),
     ...adminRoutes({ ...common, ...service, tryQuery: admin.tryQuery, seals: keys.secretRoot }),
   ]
 

@@ -8,6 +8,8 @@ export interface AccountHomePage {
   readonly person: { readonly name: string; readonly email: string }
   readonly sites: readonly AccountSite[]
   readonly appsHref: string
+  /** Where queries of the Member API can be tried; undefined for who has nothing to ask about. */
+  readonly queriesHref: string | undefined
   readonly signOutEverywhereHref: string
 }
 
@@ -40,7 +42,13 @@ ${page.sites.map(site)}</ul>
 <p><a class="button second" href="${page.appsHref}">Connected apps</a></p>
 <h2>Other browsers</h2>
 <p>Did you sign in on a computer that is not yours?</p>
-<p><a class="button second" href="${page.signOutEverywhereHref}">Sign out everywhere</a></p>`,
+<p><a class="button second" href="${page.signOutEverywhereHref}">Sign out everywhere</a></p>
+${
+  page.queriesHref !== undefined &&
+  html`<h2>For people who write programs</h2>
+<p>Ask for your own courses and notifications as a program would.</p>
+<p><a class="button second" href="${page.queriesHref}">Try the Member API</a></p>`
+}`,
   })
 }
 

@@ -15,6 +15,8 @@ export interface Page {
   readonly body: Html
   /** What stands between the header and the page: the navigation of an area. */
   readonly navigation?: Html | undefined
+  /** What it loads beside its stylesheet. */
+  readonly head?: Html | undefined
   /** How the site wants it to look for whose people it is. */
   readonly look?: SiteLook | undefined
 }
@@ -31,7 +33,7 @@ const icon = `data:image/svg+xml,${encodeURIComponent(iconSvg)}`
 
 /** The whole document around the body of a page. It needs no script and asks for one file only, but for the looks of a site. */
 export function layout(page: Page, { serviceName, stylesheetHref }: Frame): Html {
-  const { title, id, body, navigation, look } = page
+  const { title, id, body, navigation, head, look } = page
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -42,6 +44,7 @@ export function layout(page: Page, { serviceName, stylesheetHref }: Frame): Html
 <link rel="icon" href="${icon}">
 <link rel="stylesheet" href="${stylesheetHref}">
 ${look?.colorsHref !== undefined && html`<link rel="stylesheet" href="${look.colorsHref}">`}
+${head}
 </head>
 <body>
 ${look ? siteBrand(look, serviceName) : ownBrand(serviceName)}

@@ -13,9 +13,10 @@ import { operates } from '../sites/roles.ts'
 import { listHeldSites } from '../sites/site-choice.ts'
 import { appRoutes } from './app-routes.ts'
 import { type AccountPorts, areaOf, sendOwnPage } from './area.ts'
+import { type QueryPorts, queryRoutes } from './query-routes.ts'
 
 /** /account: who the person is here, what they connected, and the way out of every browser. */
-export function accountRoutes(ports: AccountPorts): Router {
+export function accountRoutes(ports: QueryPorts): Router {
   const router = makeRouter()
   const { database, signedInPages } = ports
 
@@ -24,6 +25,7 @@ export function accountRoutes(ports: AccountPorts): Router {
     signedInPages.page(async (ctx, session) => await showHome(ctx, session, ports)),
   )
   appRoutes(router, ports)
+  queryRoutes(router, ports)
 
   router.get(
     pages.signOutEverywhere,
@@ -67,6 +69,7 @@ async function showHome(
       connectHref: addressOf(pages.connect, { site: site.slug }),
     })),
     appsHref: pages.apps,
+    queriesHref: sites.length === 0 ? undefined : pages.memberQueries,
     signOutEverywhereHref: pages.signOutEverywhere,
   })
   await sendOwnPage(ctx, { page, session, database })

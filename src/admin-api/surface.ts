@@ -1,9 +1,10 @@
 import type Router from 'koa-router'
 
 import type { Files } from '../files/open-file-storage.ts'
+import { makeTryQuery, type TryQuery } from '../graphql/try-query.ts'
 import type { AdminApi, AdminApiDependencies, ExecuteAdmin } from './admin-api.ts'
+import type { AdminCaller } from './context.ts'
 import { type AdminApiRoutesDependencies, adminApiRoutes } from './routes.ts'
-import { makeTryQuery, type TryQuery } from './try-query.ts'
 
 export interface AdminApiPorts
   extends Omit<AdminApiDependencies, 'storage'>,
@@ -18,7 +19,7 @@ export interface AdminApiPorts
 export function adminApiSurface(ports: AdminApiPorts): {
   readonly routes: Router
   readonly executeAdmin: ExecuteAdmin
-  readonly tryQuery: TryQuery
+  readonly tryQuery: TryQuery<AdminCaller>
 } {
   const { database, cursors, now, limits, files } = ports
   const parts = { database, cursors, now, limits, storage: files.storage }

@@ -30,6 +30,8 @@ export type OperatorHandler = (ctx: PageContext, operator: Operator) => Promise<
 export interface OperatorPages {
   page(show: OperatorHandler): Middleware
   form(answer: OperatorHandler): Middleware
+  /** What a script of such a page asks. */
+  script(answer: OperatorHandler): Middleware
   /**
    * The same two for pages that appear once the site has MCP connections on (specification, What
    * the service does 9).
@@ -46,6 +48,7 @@ export function makeOperatorPages(ports: OperatorPagesPorts): OperatorPages {
   return {
     page: (show) => signedInPages.page(entering(show)),
     form: (answer) => signedInPages.form(entering(answer)),
+    script: (answer) => signedInPages.script(entering(answer)),
     whereOn: {
       page: (show) => signedInPages.page(entering(ifOn(show))),
       form: (answer) => signedInPages.form(entering(ifOn(answer))),

@@ -1,4 +1,3 @@
-import type { TryQuery } from '../admin-api/try-query.ts'
 import type { RedirectRules } from '../applications/application-form.ts'
 import type { ClientRefusals } from '../applications/application-refusals.ts'
 import {
@@ -7,7 +6,10 @@ import {
 } from '../applications/application-secrets.ts'
 import { type ApplicationStore, makeApplicationStore } from '../applications/application-store.ts'
 import { type Assistant, schemesOf } from '../assistants/assistant-table.ts'
+import type { Actor } from '../audit/audit-log.ts'
 import { type GrantLists, makeGrantLists } from '../grants/grant-lists.ts'
+import type { QueryToolFiles } from '../graphql/query-tool.ts'
+import type { TryQuery } from '../graphql/try-query.ts'
 import { type DocumentReviews, makeDocumentReviews } from '../metadata-documents/document-review.ts'
 import type { ListPages } from '../relying-party/list-pages.ts'
 import type { Seals } from '../relying-party/pending-sign-in.ts'
@@ -31,7 +33,8 @@ export interface AdminPorts {
   readonly assistants: readonly Assistant[]
   /** The scopes that the metadata document of a protected resource names. */
   readonly discovery: { scopesOf(resource: 'mcpAdmin'): readonly string[] }
-  readonly tryQuery: TryQuery
+  readonly tryQuery: TryQuery<Actor & { readonly siteId: string; readonly clientId: string }>
+  readonly queryTool: QueryToolFiles
   readonly baseUrl: string
   readonly opened: OpenedScopes
   readonly now: () => number

@@ -1,62 +1,66 @@
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
-import { queryPage } from '../../views/admin-query.ts'
-import type { TriedQuery, TypedQuery } from '../admin-api/try-query.ts'
-import { sendPage } from '../http/page.ts'
+import {
+  sendQueryPage,
+  sendTried,
+  type Tried,
+  typedInForm,
+  typedInScript,
+} from '../graphql/query-pages.ts'
 import { pages, paths } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
 import { OWN_CLIENT_ID } from '../relying-party/own-client.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 import type { AdminParts } from './parts.ts'
 
+type QueryParts = Pick<AdminParts, 'tryQuery' | 'queryTool' | 'baseUrl'>
+
 /** Where an operator tries queries of the Admin API, in a browser and without a token. */
-export function queryRoutes(
-  operatorPages: OperatorPages,
-  { tryQuery, baseUrl }: Pick<AdminParts, 'tryQuery' | 'baseUrl'>,
-): Router {
+export function queryRoutes(operatorPages: OperatorPages, parts: QueryParts): Router {
+  const { tryQuery } = parts
   const router = makeRouter()
-  const send = (ctx: Context, operator: Operator, tried?: Tried) =>
-    sendPage(
-      ctx,
-      queryPage({
-        area: operator.area,
-        siteName: operator.site.name,
-        action: operator.address(pages.queries),
-        endpoint: baseUrl + paths.adminGraphql,
-        schemaHref: paths.adminSchema,
-        query: tried?.typed.source ?? EXAMPLE,
-        variables: tried?.typed.variables ?? '',
-        ...answerOf(tried),
-      }),
-    )
   router.get(
     pages.queries,
-    operatorPages.page(async (ctx, operator) => send(ctx, operator)),
+    operatorPages.page(async (ctx, operator) => await send(ctx, operator, { parts })),
   )
   router.post(
     pages.queries,
     operatorPages.form(async (ctx, operator) => {
-      const { query = '', variables = '' } = ctx.request.body as Record<string, unknown>
-      const typed = { source: String(query), variables: String(variables) }
-      const { actor, site } = operator
-      const caller = { ...actor, siteId: site.id, clientId: OWN_CLIENT_ID }
-      send(ctx, operator, { typed, outcome: await tryQuery(typed, caller) })
+      const typed = typedInForm(ctx)
+      const tried = { typed, outcome: await tryQuery(typed, callerOf(operator)) }
+      await send(ctx, operator, { parts, tried })
     }),
+  )
+  router.post(
+    pages.runQuery,
+    operatorPages.script(async (ctx, operator) =>
+      sendTried(ctx, await tryQuery(await typedInScript(ctx), callerOf(operator))),
+    ),
   )
   return router
 }
 
-interface Tried {
-  readonly typed: TypedQuery
-  readonly outcome: TriedQuery
+function callerOf({ actor, site }: Operator) {
+  return { ...actor, siteId: site.id, clientId: OWN_CLIENT_ID }
 }
 
-function answerOf(tried: Tried | undefined) {
-  if (!tried) return {}
-  const { outcome } = tried
-  if ('problem' in outcome) return { problem: outcome.problem }
-  return { answer: JSON.stringify(outcome.result, null, 2) }
+async function send(
+  ctx: Context,
+  { area, site, address }: Operator,
+  { parts, tried }: { readonly parts: QueryParts; readonly tried?: Tried },
+): Promise<void> {
+  const page = {
+    area,
+    apiName: 'Admin API',
+    siteName: site.name,
+    says: 'It is run as you, and changes nothing.',
+    action: address(pages.queries),
+    endpoint: parts.baseUrl + paths.adminGraphql,
+    schemaHref: paths.adminSchema,
+  }
+  const runAddress = address(pages.runQuery)
+  await sendQueryPage(ctx, page, { runAddress, example: EXAMPLE, tried, tool: parts.queryTool })
 }
 
 const EXAMPLE = `{

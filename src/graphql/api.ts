@@ -64,6 +64,12 @@ export interface GraphqlApi<Caller, Context extends ContextRecord>
     caller: Caller,
   ) => Parameters<typeof execute>[0] & { readonly contextValue: Context }
   readonly execute: Execute<Caller>
+  /** The same for a document that was prepared, and one of its operations. */
+  readonly run: (
+    document: DocumentNode,
+    request: Request,
+    caller: Caller,
+  ) => Promise<ExecutionResult>
   /** What the operation costs, and an error when that is more than it may. */
   readonly measure: (document: DocumentNode, request: Request) => Measured
 }
@@ -92,19 +98,21 @@ export function makeApi<Caller, Context extends ContextRecord>({
     variableValues: variables ?? null,
     contextValue: contextFor(caller),
   })
+  const run: GraphqlApi<Caller, Context>['run'] = async (document, request, caller) => {
+    const result = await execute(argumentsFor(document, request, caller))
+    throwUnavailable(result)
+    const [fault] = faultsIn(result)
+    if (fault) throw fault.originalError ?? fault
+    return result
+  }
   return {
     limits,
     scopesNeeded,
     prepare,
     argumentsFor,
-    async execute(source, variables, caller) {
-      const document = documentOf(prepare(source))
-      const result = await execute(argumentsFor(document, { variables }, caller))
-      throwUnavailable(result)
-      const [fault] = faultsIn(result)
-      if (fault) throw fault.originalError ?? fault
-      return result
-    },
+    run,
+    execute: async (source, variables, caller) =>
+      await run(documentOf(prepare(source)), { variables }, caller),
     measure(document, { operationName, variables }) {
       const operation = getOperationAST(document, operationName)
       const cost = operation ? costOf({ document, operation, variables }) : 0

@@ -86,6 +86,11 @@ export function foreignForm(): errors.OIDCProviderError {
   return invalidRequest(403, 'the form was not sent from its own page')
 }
 
+/** A script of a page asks for somebody who has signed out meanwhile. 401. */
+export function signedOut(): errors.OIDCProviderError {
+  return custom(401, 'signed_out', 'you are signed out; load the page again to sign in')
+}
+
 /** The page belongs to the operators of a site, and the person is none (design 15). 403. */
 export function notAnOperator(): errors.OIDCProviderError {
   return custom(403, 'forbidden', 'this page is for the owners and admins of the site only')

@@ -11,10 +11,26 @@ import { foreignForm } from './errors.ts'
  * @throws foreignForm
  */
 export function checkFormToken(ctx: Context, token: string): void {
+  checkToken(ctx, token, formField(ctx, 'csrf'))
+}
+
+/**
+ * The same of what a script of ours sends: a page of another origin cannot set the header without asking
+ * first, and no address of our pages answers such a question.
+ *
+ * @throws foreignForm
+ */
+export function checkScriptToken(ctx: Context, token: string): void {
+  checkToken(ctx, token, ctx.get(SCRIPT_TOKEN_HEADER))
+}
+
+const SCRIPT_TOKEN_HEADER = 'X-Form-Token'
+
+function checkToken(ctx: Context, token: string, given: string): void {
   const site = ctx.get('sec-fetch-site')
   if (site !== '' && site !== 'same-origin' && site !== 'none') throw foreignForm()
   const expected = Buffer.from(token)
-  const sent = Buffer.from(formField(ctx, 'csrf'))
+  const sent = Buffer.from(given)
   if (sent.length !== expected.length || !timingSafeEqual(sent, expected)) {
     throw foreignForm()
   }

@@ -67,6 +67,8 @@ export const pages = {
   stylesheet: '/assets/:file',
   icon: '/icon.svg',
   iconPng: '/icon.png',
+  /** The parts of GraphiQL, which the pages below load. */
+  queryAssets: '/assets/queries/:file',
   /** Both are of one site, and their names say their content. */
   siteColors: '/assets/colors/:file',
   siteLogo: '/assets/logos/:site/:digest',
@@ -89,6 +91,8 @@ export const pages = {
   account: '/account',
   apps: '/account/apps',
   removeApp: '/account/apps/remove',
+  memberQueries: '/account/queries',
+  runMemberQuery: '/account/queries/:site',
   signOutEverywhere: '/account/sign-out-everywhere',
   signedOutEverywhere: '/account/signed-out-everywhere',
 
@@ -96,6 +100,7 @@ export const pages = {
   site,
   audit: `${site}/audit`,
   queries: `${site}/queries`,
+  runQuery: `${site}/queries/run`,
   beta: `${site}/beta`,
   betaOn: `${site}/beta/on`,
   betaOff: `${site}/beta/off`,

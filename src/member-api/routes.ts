@@ -4,7 +4,7 @@ import type Router from 'koa-router'
 
 import { memberApiPage } from '../../views/member-api.ts'
 import { graphqlEndpoint } from '../graphql/endpoint.ts'
-import { paths } from '../http/paths.ts'
+import { pages, paths } from '../http/paths.ts'
 import type { AdviseOnScopes } from '../resource-server/protect.ts'
 import {
   demandScopes,
@@ -60,6 +60,11 @@ function explanation(baseUrl: string) {
         href: paths.memberSchema,
         label: 'Schema',
         what: 'every type and field, with descriptions',
+      },
+      {
+        href: pages.memberQueries,
+        label: 'Try it',
+        what: 'in this browser, signed in as yourself',
       },
       { href: paths.authMd, label: 'auth.md', what: 'how to get an access token, step by step' },
       { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and answer' },

@@ -1,13 +1,14 @@
 import type Router from 'koa-router'
 
 import type { ApiLimits } from '../graphql/api.ts'
+import { makeTryQuery, type TryQuery } from '../graphql/try-query.ts'
 import { makeMemberData } from '../member/member-data.ts'
 import type { AdviseOnScopes } from '../resource-server/protect.ts'
 import type { VerifyBearer } from '../resource-server/verdict.ts'
 import type { Cursors } from '../store/cursor.ts'
 import type { Database } from '../store/database.ts'
 import { type ExecuteMember, makeMemberApi } from './member-api.ts'
-import type { DownloadAddress } from './resolvers.ts'
+import type { DownloadAddress, MemberCaller } from './resolvers.ts'
 import { memberRoutes } from './routes.ts'
 
 export interface MemberPorts {
@@ -29,7 +30,12 @@ export interface MemberPorts {
 export function memberSurface(ports: MemberPorts): {
   readonly routes: Router
   readonly executeMember: ExecuteMember
+  readonly tryMemberQuery: TryQuery<MemberCaller>
 } {
   const api = makeMemberApi({ ...ports, data: makeMemberData(ports.database, ports.now) })
-  return { routes: memberRoutes({ ...ports, api }), executeMember: api.execute }
+  return {
+    routes: memberRoutes({ ...ports, api }),
+    executeMember: api.execute,
+    tryMemberQuery: makeTryQuery(async () => api),
+  }
 }

@@ -8,8 +8,8 @@ import type { Context, Middleware } from 'koa'
 import type Router from 'koa-router'
 
 import { signInCancelledPage } from '../../views/account-signed-out.ts'
-import { isRefusal, signInIncomplete } from '../http/errors.ts'
-import { checkFormToken } from '../http/form.ts'
+import { isRefusal, signedOut, signInIncomplete } from '../http/errors.ts'
+import { checkFormToken, checkScriptToken } from '../http/form.ts'
 import { seeOther, sendPage } from '../http/page.ts'
 import { pages, paths } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
@@ -27,6 +27,8 @@ export interface SignedInPages {
   page(show: PageHandler): Middleware
   /** A form that somebody who is signed in sent from one of our pages. */
   form(answer: PageHandler): Middleware
+  /** What a script of one of our pages asks for somebody who is signed in; every answer is JSON. */
+  script(answer: PageHandler): Middleware
   /** The way back from the sign-in, and the way out. */
   routes(): Router
   /** Ends every session of the person, of any browser. */
@@ -63,6 +65,15 @@ export function makeSignedInPages(parts: SignedInPagesParts): SignedInPages {
       await parse(ctx, async () => {})
       checkFormToken(ctx, session.csrf)
       logFields(ctx).person = session.person.id
+      await answer(ctx as PageContext, session)
+    },
+
+    script: (answer) => async (ctx) => {
+      const session = await sessions.find(ctx)
+      if (!session) throw signedOut()
+      checkScriptToken(ctx, session.csrf)
+      logFields(ctx).person = session.person.id
+      ctx.set('Cache-Control', 'no-store')
       await answer(ctx as PageContext, session)
     },
 
