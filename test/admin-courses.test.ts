@@ -45,6 +45,23 @@ forEachDatabase('the Admin API: courses and their curriculum', (start) => {
     expect(event?.subject_id).to.equal(made.id)
   })
 
+  it('has a page and a picture, each at an address of the web', async () => {
+    const { id } = await create({ slug: 'addressed', title: 'Addressed', summary: 'With a page.' })
+    const update =
+      'mutation ($input: UpdateCourseInput!) { updateCourse(input: $input) { course { url imageUrl } } }'
+    const url = 'https://northlight.example/courses/addressed'
+    const imageUrl = 'https://northlight.example/images/addressed.jpg'
+    const { updateCourse } = await operator.run(update, { input: { id, url, imageUrl } })
+    expect(updateCourse.course).to.deep.equal({ url, imageUrl })
+    for (const field of ['url', 'imageUrl']) {
+      const input = { id, [field]: 'javascript:alert(1)' }
+      const refused = { code: 'BAD_INPUT', argument: field }
+      expect(await operator.refused(update, { input })).to.deep.equal(refused)
+    }
+    const { updateCourse: after } = await operator.run(update, { input: { id, url: null } })
+    expect(after.course).to.deep.equal({ url: null, imageUrl })
+  })
+
   it('shows a course to visitors at once when it is published, and hides it again', async () => {
     const { id } = await create({ ...course, slug: 'to-publish' })
     const state = async (change: string) =>

@@ -90,6 +90,36 @@ forEachDatabase('the Admin API: events and registrations', (start) => {
     })
   })
 
+  it('has an address at which it is joined, which those who are registered see', async () => {
+    const joinUrl = 'https://live.northlight.example/fog-watch'
+    const query =
+      'mutation ($input: CreateEventInput!) { createEvent(input: $input) { id event { joinUrl } } }'
+    const input = { ...event, slug: 'fog-watch', joinUrl }
+    const { createEvent: made } = await operator.run(query, { input })
+    expect(made.event.joinUrl).to.equal(joinUrl)
+    await register(made.id, 'per_sam')
+    const token = await memberToken(running.url, undefined, { person: sam })
+    const seen = async () => {
+      const { viewer } = await readMember<{
+        viewer: { eventRegistrations: { nodes: { slug: string; joinUrl: string | null }[] } }
+      }>(
+        { url: running.url, token },
+        '{ viewer { eventRegistrations(first: 100) { nodes { slug joinUrl } } } }',
+      )
+      return viewer.eventRegistrations.nodes.find(({ slug }) => slug === 'fog-watch')?.joinUrl
+    }
+    expect(await seen()).to.equal(joinUrl)
+    for (const wrong of ['javascript:alert(1)', 'fog-watch', '']) {
+      const change = { id: made.id, joinUrl: wrong }
+      expect(await operator.refused(updateEvent, { input: change })).to.deep.equal({
+        code: 'BAD_INPUT',
+        argument: 'joinUrl',
+      })
+    }
+    await operator.run(updateEvent, { input: { id: made.id, joinUrl: null } })
+    expect(await seen()).to.equal(null)
+  })
+
   it('registers a person once, cancels once, and registers anew, as the member sees at once', async () => {
     const { id: eventId } = await create(event)
     const token = await memberToken(running.url, undefined, { person: sam })

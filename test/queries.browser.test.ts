@@ -1,8 +1,14 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 
+import { paths } from '../src/http/paths.ts'
 import { openBrowser, overflows, violations } from './support/browser.ts'
 import { marco, olivia, type RunningService, sam, startService } from './support/gatehouse.ts'
+import { memberToken, readOnly } from './support/member-api.ts'
 import { requireProgram } from './support/skipped.ts'
 
 describe('queries in a browser', function () {
@@ -108,4 +114,54 @@ describe('queries in a browser', function () {
     expect(complaints).to.deep.equal([])
     expect(await violations(page)).to.deep.equal([])
   })
+
+  it('a page of another origin asks both APIs with a token, as Apollo and urql do, and has no cookie to send', async () => {
+    await using elsewhere = await listenElsewhere()
+    const token = await memberToken(service.url, readOnly)
+    const page = await (await browser.newContext()).newPage()
+    await page.goto(elsewhere.url)
+    for (const path of [paths.graphql, paths.adminGraphql]) {
+      const answers = await page.evaluate(askAsPage, { address: service.url + path, token })
+      expect(answers, path).to.deep.equal([200, 200])
+    }
+  })
 })
+
+/** Runs in a page: a POST as Apollo's client sends it, and a GET as urql does. */
+async function askAsPage({ address, token }: { address: string; token: string }) {
+  const authorization = `Bearer ${token}`
+  const query = '{ __schema { queryType { name fields { name } } } }'
+  const byPost = await fetch(address, {
+    method: 'POST',
+    credentials: 'omit',
+    headers: {
+      authorization,
+      accept: 'application/graphql-response+json,application/json;q=0.9',
+      'content-type': 'application/json',
+      'apollographql-client-name': 'a page',
+      'apollographql-client-version': '1',
+      'apollo-require-preflight': 'true',
+      'x-apollo-operation-name': 'A',
+    },
+    body: JSON.stringify({ query: query.replace('{ __schema', '{ viewer: __schema') }),
+  })
+  const byGet = await fetch(`${address}?${new URLSearchParams({ query })}`, {
+    headers: { authorization, 'graphql-preflight': '1' },
+  })
+  return [byPost.status, byGet.status]
+}
+
+async function listenElsewhere() {
+  const server = createServer((_request, response) =>
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Elsewhere</h1>'),
+  ).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    async [Symbol.asyncDispose]() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}

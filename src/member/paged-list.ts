@@ -30,9 +30,6 @@ export interface PagedList<Row, Asked> {
 /** What a list is of. */
 export type RowOf<List> = List extends PagedList<infer Row, never> ? Row : never
 
-/** What can be asked of a list. */
-export type QuestionOf<List> = List extends PagedList<infer _Row, infer Asked> ? Asked : never
-
 /** How a list can be sorted, and how it is when nobody says how. */
 export interface Orders<Row, Sort extends string> {
   readonly orders: Readonly<Record<Sort, ListOrder<Row>>>
