@@ -66,7 +66,12 @@ export async function openGatehouse(
   let rings = await loadRings()
   // Our own pages send requests to the application that is made of them, so that they ask for it late.
   const parts = await makeParts(config, { ...ground, keys, people, handler: () => handler })
-  if (demoPeople.length > 0) await keepBundledFiles(parts.files, join(config.demoFolder, 'files'))
+  if (demoPeople.length > 0) {
+    // A demo without its one file is a demo still.
+    await keepBundledFiles(parts.files, join(config.demoFolder, 'files')).catch((cause) =>
+      logger.warn({ cause: String(cause) }, 'the files of the demo campus could not be kept'),
+    )
+  }
   const makeHandler = makeSurfaces(config, { ...parts, demoPeople })
   let handler = makeHandler(rings)
   const followKeys = async () => {
