@@ -9,7 +9,7 @@ import { fitsName, kindOf } from '../src/files/file-kinds.ts'
 import { paths } from '../src/http/paths.ts'
 import { readScope } from '../src/scopes/catalogue.ts'
 import { type Operator, startOperator } from './support/admin-api.ts'
-import { pdf, png, type Sending, sendFile } from './support/files.ts'
+import { pdf, png, removeDemoFiles, type Sending, sendFile } from './support/files.ts'
 import type { RunningService } from './support/gatehouse.ts'
 import { memberToken, readMember, readOnly } from './support/member-api.ts'
 import { eventually } from './support/programs.ts'
@@ -31,6 +31,7 @@ forEachDatabase('files of a site', (start) => {
         files: { ...policy.files, fileBytesMax: 100_000, siteBytesMax: 400_000 },
       }),
     })
+    await removeDemoFiles(running)
     operator = await startOperator(running)
   })
   after(async () => await running?.[Symbol.asyncDispose]())

@@ -1,4 +1,8 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+
 import { paths } from '../../src/http/paths.ts'
+import type { RunningService } from './gatehouse.ts'
 import { type Answer, answerOf } from './wire.ts'
 
 /** The smallest things that are what they say. */
@@ -38,4 +42,12 @@ export async function sendFile(sending: Sending): Promise<Answer> {
     duplex: 'half',
   } as RequestInit)
   return await answerOf(response)
+}
+
+/** Takes away what the demo campus brings, for tests that count files. */
+export async function removeDemoFiles({ service, config }: RunningService): Promise<void> {
+  const { kysely } = service.stores.database
+  await kysely.updateTable('digital_product').set({ file_id: null }).execute()
+  await kysely.deleteFrom('stored_file').execute()
+  await rm(join(config.dataDir, 'files'), { recursive: true, force: true })
 }
