@@ -33,11 +33,21 @@ import { type Answer, answerOf, encode, type Fields, postForm } from './support/
 /** An answer of the service, and which operation of the document gave it. */
 type Observed = readonly [path: string, method: 'GET' | 'POST', answer: Answer]
 
+const operatorTokens = new Map<string, Promise<string>>()
+
+/** An operator's token, one for each service and scope: an address may register only so many clients. */
+function operatorBearer(url: string, scope: string): Promise<string> {
+  const key = `${url} ${scope}`
+  const token = operatorTokens.get(key) ?? operatorToken(url, scope)
+  operatorTokens.set(key, token)
+  return token
+}
+
 /** The addresses of the tools, and a token where one is demanded. */
 const tools = [
   [paths.mcp, async () => ''],
   [paths.mcpMember, async (url: string) => await memberToken(url)],
-  [paths.mcpAdmin, async (url: string) => await operatorToken(url, readScope('school'))],
+  [paths.mcpAdmin, async (url: string) => await operatorBearer(url, readScope('school'))],
 ] as const
 
 /** What of the document a real answer of these tests has shown. */
@@ -365,7 +375,7 @@ describe('openapi.json, against real answers', () => {
     },
     [paths.adminGraphql]: {
       schema: paths.adminSchema,
-      bearer: async (url: string, scope = readScope('courses')) => await operatorToken(url, scope),
+      bearer: async (url: string, scope = readScope('courses')) => await operatorBearer(url, scope),
       without: readScope('school'),
       reads: { query: '{ courses { totalCount } }' },
       fails: { query: '{ courses(first: 1, after: "x") { nodes { slug } } }' },
@@ -426,7 +436,7 @@ describe('openapi.json, against real answers', () => {
     type Asking = Omit<Call, 'method'>
     const asked = (method: 'GET' | 'POST') => async (url: string, path: string, caller: Asking) =>
       [described, method, await callAny(`${url}${below}${path}`, { ...caller, method })] as const
-    const tokenFor = async (url: string) => await operatorToken(url, 'coupons:read coupons:write')
+    const tokenFor = async (url: string) => await operatorBearer(url, 'coupons:read coupons:write')
     for (const method of ['GET', 'POST'] as const) {
       const ask = asked(method)
       const withToken = async (url: string, path: string) =>
@@ -435,7 +445,7 @@ describe('openapi.json, against real answers', () => {
       describes(`${method} spelled in another way`, 400, (url) => withToken(url, 'coupons/%41'))
       describes(`${method} without a token`, 401, (url) => ask(url, 'coupons', {}))
       describes(`${method} without the scope`, 403, async (url) =>
-        ask(url, 'coupons', { token: await operatorToken(url, readScope('courses')) }),
+        ask(url, 'coupons', { token: await operatorBearer(url, readScope('courses')) }),
       )
       describes(`${method} of what is not mapped`, 404, (url) => ask(url, 'pages', {}))
       describes(`${method} that fails there`, 502, (url) => withToken(url, 'coupons/redirect'))
@@ -454,7 +464,7 @@ describe('openapi.json, against real answers', () => {
       'POST',
       await sendFile({
         url,
-        token: await operatorToken(url, writeScope('storage')),
+        token: await operatorBearer(url, writeScope('storage')),
         name: 'described.pdf',
         bytes: pdf,
         ...sending,
@@ -465,7 +475,7 @@ describe('openapi.json, against real answers', () => {
     describes('a file without a name', 400, (url) => sent(url, { name: '' }))
     describes('no token', 401, (url) => sent(url, { token: undefined }))
     describes('a token that may not', 403, async (url) =>
-      sent(url, { token: await operatorToken(url, readScope('school')) }),
+      sent(url, { token: await operatorBearer(url, readScope('school')) }),
     )
     describes('too much', 413, (url) => sent(url, { bytes: Buffer.alloc(21_000_000, pdf) }))
     describes('markup', 415, (url) => sent(url, { bytes: Buffer.from('<svg/>') }))
