@@ -12,7 +12,6 @@ import { makeDiscovery } from './discovery/routes.ts'
 import { makeDownloadLinks } from './files/download-links.ts'
 import { openFiles } from './files/open-file-storage.ts'
 import { makeGrants } from './grants/grants.ts'
-import { makeQueryTool } from './graphql/query-tool.ts'
 import { paths } from './http/paths.ts'
 import type { Keys } from './keys/keys.ts'
 import { protocolVersions } from './mcp/protocol-versions.ts'
@@ -98,7 +97,7 @@ export async function makeParts(config: Config, ground: Ground) {
     keeping: { tokensLiveSeconds: refreshTokenAbsoluteSeconds + accessTokenSeconds },
   })
   const made = { ownPages, clients, grants, opened, discovery, authorization, refusals }
-  const files = { ...(await makeFiles(config, ground)), queryTool: makeQueryTool() }
+  const files = await makeFiles(config, ground)
   const adviseOnScopes = makeScopeAdvice(clients, baseUrl)
   const asked = { cleanUp, countUse, acceptsDocuments, adviseOnScopes }
   return { ...ground, ...made, ...files, ...verdicts, ...asked }

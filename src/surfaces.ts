@@ -57,7 +57,13 @@ export function makeSurfaces(config: Config, parts: Parts) {
     ownPages.signedInPages.followLogout(),
     ownPages.signedInPages.routes(),
     accountRoutes({ ...common, ...member }),
-    ...adminRoutes({ ...common, ...service, tryQuery: admin.tryQuery, seals: keys.secretRoot }),
+    ...adminRoutes({
+      ...common,
+      ...member,
+      ...service,
+      tryQuery: admin.tryQuery,
+      seals: keys.secretRoot,
+    }),
   ]
 
   /** Only what holds keys is made again for each ring: the engine, its documents and interactions, what is forwarded. */

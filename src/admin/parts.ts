@@ -6,10 +6,8 @@ import {
 } from '../applications/application-secrets.ts'
 import { type ApplicationStore, makeApplicationStore } from '../applications/application-store.ts'
 import { type Assistant, schemesOf } from '../assistants/assistant-table.ts'
-import type { Actor } from '../audit/audit-log.ts'
 import { type GrantLists, makeGrantLists } from '../grants/grant-lists.ts'
-import type { QueryToolFiles } from '../graphql/query-tool.ts'
-import type { TryQuery } from '../graphql/try-query.ts'
+import type { QueryPorts } from '../graphql/query-pages.ts'
 import { type DocumentReviews, makeDocumentReviews } from '../metadata-documents/document-review.ts'
 import type { ListPages } from '../relying-party/list-pages.ts'
 import type { Seals } from '../relying-party/pending-sign-in.ts'
@@ -19,8 +17,11 @@ import type { Database } from '../store/database.ts'
 import type { StateStore } from '../store/oauth-state.ts'
 import { makeNewSecrets, type NewSecrets } from './new-secret.ts'
 
+/** Whoever tries a query, as the Admin API knows who asks. */
+type QueryCaller = Readonly<Record<'personId' | 'requestId' | 'siteId' | 'clientId', string>>
+
 /** What the administration is given. */
-export interface AdminPorts {
+export interface AdminPorts extends QueryPorts<QueryCaller> {
   readonly database: Database
   readonly state: StateStore
   readonly seals: Seals
@@ -33,8 +34,6 @@ export interface AdminPorts {
   readonly assistants: readonly Assistant[]
   /** The scopes that the metadata document of a protected resource names. */
   readonly discovery: { scopesOf(resource: 'mcpAdmin'): readonly string[] }
-  readonly tryQuery: TryQuery<Actor & { readonly siteId: string; readonly clientId: string }>
-  readonly queryTool: QueryToolFiles
   readonly baseUrl: string
   readonly opened: OpenedScopes
   readonly now: () => number

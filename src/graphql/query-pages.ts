@@ -6,7 +6,13 @@ import { formField } from '../http/form.ts'
 import { sendPage } from '../http/page.ts'
 import { decodeUtf8, readRequestBody } from '../http/request-body.ts'
 import { type QueryToolFiles, queryToolPolicy } from './query-tool.ts'
-import type { TriedQuery, TypedQuery } from './try-query.ts'
+import type { TriedQuery, TryQuery, TypedQuery } from './try-query.ts'
+
+/** What a page needs on which queries are tried. */
+export interface QueryPorts<Caller> {
+  readonly tryQuery: TryQuery<Caller>
+  readonly queryTool: QueryToolFiles
+}
 
 /** A page without what the tool and the last try put there. */
 export type QueryPageParts = Omit<QueryPage, 'tool' | 'query' | 'variables' | 'answer' | 'problem'>

@@ -1,6 +1,7 @@
 import type Router from 'koa-router'
 
 import type { ApiLimits } from '../graphql/api.ts'
+import { makeQueryTool, type QueryToolFiles } from '../graphql/query-tool.ts'
 import { makeTryQuery, type TryQuery } from '../graphql/try-query.ts'
 import { makeMemberData } from '../member/member-data.ts'
 import type { AdviseOnScopes } from '../resource-server/protect.ts'
@@ -30,12 +31,15 @@ export interface MemberPorts {
 export function memberSurface(ports: MemberPorts): {
   readonly routes: Router
   readonly executeMember: ExecuteMember
+  /** For the pages on which queries are tried, of this API and of others. */
+  readonly queryTool: QueryToolFiles
   readonly tryMemberQuery: TryQuery<MemberCaller>
 } {
   const api = makeMemberApi({ ...ports, data: makeMemberData(ports.database, ports.now) })
   return {
     routes: memberRoutes({ ...ports, api }),
     executeMember: api.execute,
+    queryTool: makeQueryTool(),
     tryMemberQuery: makeTryQuery(async () => api),
   }
 }
