@@ -31,7 +31,7 @@ const setting = { name: 'twice', value: '1', updated_at: 1 }
 /** Work of ours that is wrong, or that says no; the store has done what it was asked. */
 const notTheStore: Record<string, (database: Database) => Promise<unknown>> = {
   'a statement that is no SQL': ({ kysely }) => sql`selec 1`.execute(kysely),
-  'a table that is not there': ({ kysely }) => sql`select * from nothing`.execute(kysely),
+  'a column that is not there': ({ kysely }) => sql`select nothing from setting`.execute(kysely),
   'a row that contradicts another': async ({ kysely }) => {
     const values = [setting, setting]
     await kysely.insertInto('setting').values(values).execute()
@@ -105,6 +105,10 @@ describe('Whether a store failed', () => {
     'the server became a replica': coded('25006'),
     'its password was changed': coded('28P01'),
     'the role may not read a table': coded('42501'),
+    'a table is away': coded('42P01'),
+    'a table is away in SQLite': Object.assign(coded('SQLITE_ERROR'), {
+      message: 'no such table: site',
+    }),
     'Redis is loading': said('LOADING Redis is loading the dataset in memory'),
     'Redis became a replica': said("READONLY You can't write against a read only replica."),
     'Redis has no memory left': said('OOM command not allowed'),
@@ -121,7 +125,7 @@ describe('Whether a store failed', () => {
     'the wrong type': coded('SQLITE_MISMATCH'),
     'a value that is too long': coded('22001'),
     'a unique row': coded('23505'),
-    'no such table': coded('42P01'),
+    'no such column in PostgreSQL': coded('42703'),
     'a syntax error': coded('42601'),
     'a statement after one that failed': coded('25P02'),
     'the wrong kind of key': said('WRONGTYPE Operation against a key'),

@@ -6,9 +6,10 @@
  */
 export function isStoreFailure(error: unknown): boolean {
   if (mistakesInCode.some((mistake) => error instanceof mistake)) return false
-  const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown }
-  if (name === 'ReplyError') return !redisMistake.test((error as Error).message)
+  const { name, code, message } = (error ?? {}) as Record<'name' | 'code' | 'message', unknown>
+  if (name === 'ReplyError') return !redisMistake.test(String(message))
   if (typeof code !== 'string') return true
+  if (/^no such table/.test(String(message))) return true
   if (code.startsWith('SQLITE_')) return !sqliteMistake.test(code)
   return !(isSqlState(code) && sqlMistake.test(code))
 }
@@ -25,11 +26,11 @@ const sqliteMistake = /^SQLITE_(ERROR|CONSTRAINT(?!_TRIGGER)|MISMATCH|MISUSE|RAN
 
 /**
  * The classes of SQLSTATE that speak of the statement (PostgreSQL, Appendix A): cardinality, data, integrity
- * constraint, cursor, a statement after one that failed, syntax or access rule. Not 42501, which is
- * a matter of the deployment. Of the server speak 08, 28, 3D, 40, 53, 55, 57, 58 and XX, and a
+ * constraint, cursor, a statement after one that failed, syntax or access rule. Not 42501 and 42P01, which
+ * are matters of the deployment: a right, and a table that is away, as while a backup is restored. Of the server speak 08, 28, 3D, 40, 53, 55, 57, 58 and XX, and a
  * trigger has P0.
  */
-const sqlMistake = /^(21|22|23|24|34|25P02|42(?!501))/
+const sqlMistake = /^(21|22|23|24|34|25P02|42(?!501|P01))/
 
 function isSqlState(code: string): boolean {
   return /^[0-9A-Z]{5}$/.test(code)
