@@ -129,3 +129,17 @@ function sentenceOf(
 
 /** A value that does not fit is repeated by GraphQL, and may be as long as the body. */
 const MESSAGE_LENGTH_MAX = 500
+
+/** Variables of a document, as it declares them. */
+export function declared(variables: Readonly<Record<string, string>>): string {
+  return Object.entries(variables)
+    .map(([name, type]) => `$${name}: ${type}`)
+    .join(', ')
+}
+
+/** The same, as they are passed to a field of those names. */
+export function passed(variables: Readonly<Record<string, string>>): string {
+  return Object.keys(variables)
+    .map((name) => `${name}: $${name}`)
+    .join(', ')
+}

@@ -1,7 +1,7 @@
 import { memberCaller } from '../member-api/member-api.ts'
 import { makeMemberSchema } from '../member-api/schema.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../scopes/catalogue.ts'
-import { makeDocumentTool } from './document-tool.ts'
+import { declared, makeDocumentTool, passed } from './document-tool.ts'
 import { callerOf, once, type Tool, ToolProblem } from './tool.ts'
 
 /**
@@ -24,20 +24,22 @@ const reads = { scopes: [MEMBER_READ] }
 const changes = { scopes: [MEMBER_WRITE] }
 
 const page = 'pageInfo { hasNextPage endCursor } totalCount'
-const here = 'at the site of the token'
 
 interface PurchaseListDefinition extends Pick<Tool, 'name' | 'title' | 'description'> {
   /** The list of the viewer, and what is told of each of its nodes. */
   readonly list: string
   readonly nodes: string
+  /** What the list takes besides pages, by the types of the schema. */
+  readonly filters: Readonly<Record<string, string>>
 }
 
-function purchaseList({ list, nodes, ...described }: PurchaseListDefinition): Tool {
+function purchaseList({ list, nodes, filters, ...described }: PurchaseListDefinition): Tool {
+  const all = { first: 'Int', after: 'String', ...filters }
   return memberTool({
     ...reads,
     ...described,
-    document: `query ($first: Int, $after: String) { viewer {
-      ${list}(first: $first, after: $after) { nodes { ${nodes} } ${page} }
+    document: `query (${declared(all)}) { viewer {
+      ${list}(${passed(all)}) { nodes { ${nodes} } ${page} }
     } }`,
     pick: ['viewer', list],
   })
@@ -61,44 +63,48 @@ export const memberTools: readonly Tool[] = [
     name: 'list_enrolled_courses',
     title: 'My courses',
     description:
-      `Lists the courses that the signed-in member bought ${here}, the latest first, with when access ` +
-      'ends and where they stopped watching.',
+      `Lists the courses that the signed-in member bought, with when access ends, how much was ` +
+      'watched and where they stopped. access: ACTIVE with sort: EXPIRE_DATE shows which end next.',
     list: 'enrolledCourses',
-    nodes: `id slug title summary purchasedAt expireDate hasLifetimeAccess
+    filters: { sort: 'EnrolledCourseSort', access: 'CourseAccess' },
+    nodes: `id slug title summary url purchasedAt expireDate hasLifetimeAccess progressPercent
     lastWatchedLecture { lectureId title positionSeconds durationSeconds watchedAt }`,
   }),
   purchaseList({
     name: 'list_digital_products',
     title: 'My digital products',
     description:
-      `Lists the digital products that the signed-in member bought ${here}, the latest first, with where ` +
-      'the file of each can be fetched for some minutes.',
+      `Lists the digital products that the signed-in member bought, with where the file of each ` +
+      'can be fetched for some minutes.',
     list: 'digitalProducts',
+    filters: { sort: 'PurchaseSort' },
     nodes: 'id slug title summary fileName downloadUrl purchasedAt',
   }),
   purchaseList({
     name: 'list_consulting_services',
     title: 'My consultations',
-    description:
-      `Lists the consulting services that the signed-in member bought ${here}, the latest first, and ` +
-      'when each takes place.',
+    description: `Lists the consulting services that the signed-in member bought, and when each takes place.`,
     list: 'consultingServices',
+    filters: { sort: 'PurchaseSort' },
     nodes: 'id slug title summary durationMinutes purchasedAt scheduledAt',
   }),
   purchaseList({
     name: 'list_event_registrations',
     title: 'My events',
-    description: `Lists the events that the signed-in member registered for ${here}, the latest registration first.`,
+    description:
+      `Lists the events that the signed-in member registered for, with place and address to join. ` +
+      'when: UPCOMING with sort: START shows which is next.',
     list: 'eventRegistrations',
-    nodes: 'id slug title summary location startsAt endsAt registeredAt cancelledAt',
+    filters: { sort: 'EventRegistrationSort', when: 'EventTime', cancelled: 'Boolean' },
+    nodes: 'id slug title summary location joinUrl startsAt endsAt registeredAt cancelledAt',
   }),
   memberTool({
     ...reads,
     name: 'list_notifications',
     title: 'My notifications',
-    description: `Lists the signed-in member's notifications ${here}, the newest first.`,
-    document: `query ($first: Int, $after: String, $unreadOnly: Boolean) {
-      notifications(first: $first, after: $after, unreadOnly: $unreadOnly) {
+    description: `Lists the signed-in member's notifications, the newest first.`,
+    document: `query ($first: Int, $after: String, $unreadOnly: Boolean, $topic: String) {
+      notifications(first: $first, after: $after, unreadOnly: $unreadOnly, topic: $topic) {
         nodes { ${notification} } ${page}
       }
     }`,
@@ -108,7 +114,7 @@ export const memberTools: readonly Tool[] = [
     ...reads,
     name: 'get_unread_notification_count',
     title: 'Number of unread notifications',
-    description: `Says how many notifications ${here} the signed-in member has not read.`,
+    description: `Says how many notifications the signed-in member has not read.`,
     document: 'query { unreadNotificationCount }',
     pick: [],
   }),
@@ -117,7 +123,7 @@ export const memberTools: readonly Tool[] = [
     name: 'list_notification_subscriptions',
     title: 'My notification settings',
     description:
-      `Lists about which topics, and by which way, the signed-in member is notified ${here}. ` +
+      `Lists about which topics, and by which way, the signed-in member is notified. ` +
       'update_notification_subscription takes the ids.',
     document: `query { notificationSubscriptions { ${subscription} } }`,
     pick: [],
@@ -139,7 +145,7 @@ export const memberTools: readonly Tool[] = [
     ...changes,
     name: 'mark_all_notifications_read',
     title: 'Mark all notifications as read',
-    description: `Marks all of the signed-in member's notifications ${here} as read.`,
+    description: `Marks all of the signed-in member's notifications as read.`,
     document: 'mutation { markAllNotificationsRead { markedCount unreadNotificationCount } }',
     pick: ['markAllNotificationsRead'],
   }),
@@ -150,7 +156,7 @@ export const memberTools: readonly Tool[] = [
     title: 'Switch a kind of notification on or off',
     description:
       'Switches one notification subscription of the signed-in member, by its id of ' +
-      'list_notification_subscriptions, on or off. Repeating it changes nothing.',
+      'list_notification_subscriptions, on or off.',
     document: `mutation ($id: ID!, $enabled: Boolean!) {
       updateNotificationSubscription(id: $id, enabled: $enabled) {
         notificationSubscription { ${subscription} }

@@ -1,7 +1,7 @@
 import { adminCaller } from '../admin-api/context.ts'
 import { makeAdminSchema } from '../admin-api/schema.ts'
 import { readScope, writeScope } from '../scopes/catalogue.ts'
-import { type DocumentDefinition, makeDocumentTool } from './document-tool.ts'
+import { type DocumentDefinition, declared, makeDocumentTool, passed } from './document-tool.ts'
 import { callerOf, once, type Tool } from './tool.ts'
 
 /**
@@ -106,16 +106,4 @@ export function operatorChange({
     document: `mutation (${declared(takes)}) { ${field}(${passed(takes)}) { ${selection} } }`,
     pick: [field],
   })
-}
-
-function declared(variables: Readonly<Record<string, string>>): string {
-  return Object.entries(variables)
-    .map(([name, type]) => `$${name}: ${type}`)
-    .join(', ')
-}
-
-function passed(variables: Readonly<Record<string, string>>): string {
-  return Object.keys(variables)
-    .map((name) => `${name}: $${name}`)
-    .join(', ')
 }

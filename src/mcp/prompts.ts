@@ -51,9 +51,9 @@ export const promptCatalogue: readonly Prompt[] = [
     access: needs(MEMBER_READ),
     arguments: [asks('days', 'Within how many days; 30 without it.')],
     text: ({ days = '30' }) =>
-      `Which of my courses end within the next ${quoted(days)} days? Call list_enrolled_courses, page by ` +
-      'page, and look at expireDate; null never ends, and one in the past has ended. List those that end, the ' +
-      'first to end first, with the date and how far I am. Say so when there is none.',
+      `Which of my courses end within the next ${quoted(days)} days? Call list_enrolled_courses with ` +
+      'access: ACTIVE and sort: EXPIRE_DATE, as far as expireDate lies within them; null never ends. List those ' +
+      'that end, with the date and progressPercent. Say so when there is none.',
   },
   {
     name: 'whats_new',
@@ -72,8 +72,8 @@ export const promptCatalogue: readonly Prompt[] = [
     access: needs(MEMBER_READ),
     arguments: [],
     text: () =>
-      'Where did I stop learning? Call list_enrolled_courses and look at lastWatchedLecture. Leave out ' +
-      'courses that have ended. Name the course that I watched last, the lecture and the minute, and then ' +
+      'Where did I stop learning? Call list_enrolled_courses with access: ACTIVE and look at ' +
+      'lastWatchedLecture. Name the course that I watched last, the lecture and the minute, and then ' +
       'the others that I have begun.',
   },
   {
