@@ -1,21 +1,22 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { homedir, tmpdir } from 'node:os'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 import { paths } from '../../src/http/paths.ts'
-import { startService } from '../support/gatehouse.ts'
 import { memberToken, readMember, readOnly } from '../support/member-api.ts'
+import { install, type Package } from './install.ts'
+import type { Outcome, Run } from './run-agent.ts'
 
 /**
  * Clients of GraphQL that are too large for a dependency of the project: Relay's compiler brings a
- * program for each kind of machine, 118 MB. `node test/agents/graphql-clients.ts` installs it apart and tries
- * it; Apollo's client and urql are tried by `test/graphql-clients.test.ts`.
+ * program for each kind of machine, 118 MB. `npm run test:agents` installs it apart and tries it;
+ * Apollo's client and urql are tried by `test/graphql-clients.test.ts`.
  */
 export interface GraphqlClient {
   readonly name: string
-  readonly package: { readonly registry: 'npm'; readonly name: string; readonly version: string }
+  readonly package: Package
   /** Tries it at a service; `folder` is where its package is installed. @returns what it has shown */
   readonly run: (trial: Trial) => Promise<string>
 }
@@ -108,28 +109,24 @@ export const graphqlClients: readonly GraphqlClient[] = [
   },
 ]
 
-/** Installs a package apart from the project's own, once; no script of it runs. */
-async function installApart({ name, version }: GraphqlClient['package']): Promise<string> {
-  const folder = join(homedir(), '.cache/gatehouse-agents', `npm-${name}-${version}`)
-  if (existsSync(folder)) return folder
-  mkdirSync(folder, { recursive: true })
+/** Installs a client apart from the project, and tries it for a member. */
+export async function runGraphqlClient(
+  { package: wanted, run }: GraphqlClient,
+  { serviceUrl: url, over }: Pick<Run, 'serviceUrl' | 'over'>,
+): Promise<Outcome> {
+  const outcome = { client: wanted, way: 'queries', transcript: '' } as const
+  const installed = await install(wanted, over)
+  if (installed.kind === 'missing') return { ...outcome, kind: 'not run', detail: installed.why }
   try {
-    writeFileSync(join(folder, 'package.json'), '{ "private": true }')
-    const asked = ['install', '--ignore-scripts', '--no-audit', '--no-fund', `${name}@${version}`]
-    await execute('npm', asked, { cwd: folder })
-    return folder
+    const token = await memberToken(url, readOnly)
+    return {
+      ...outcome,
+      kind: 'passed',
+      detail: await run({ folder: installed.folder, url, token }),
+    }
   } catch (error) {
-    rmSync(folder, { recursive: true })
-    throw error
-  }
-}
-
-if (import.meta.main) {
-  await using service = await startService()
-  const { url } = service
-  const token = await memberToken(url, readOnly)
-  for (const { name, package: wanted, run } of graphqlClients) {
-    const folder = await installApart(wanted)
-    process.stdout.write(`${name} ${wanted.version}: ${await run({ folder, url, token })}\n`)
+    if (over.aborted) return { ...outcome, kind: 'not run', detail: 'the time of the run was over' }
+    const detail = error instanceof Error ? error.message : String(error)
+    return { ...outcome, kind: 'failed', detail: detail.split('\n')[0] ?? '', transcript: detail }
   }
 }

@@ -4,6 +4,7 @@ import { openBrowser } from '../support/browser.ts'
 import { startProcess } from '../support/process.ts'
 import { findProgram, isContinuousIntegration } from '../support/programs.ts'
 import { type Agent, agents } from './client-table.ts'
+import { graphqlClients, runGraphqlClient } from './graphql-clients.ts'
 import { type Outcome, runAgent } from './run-agent.ts'
 import { wayNames } from './ways.ts'
 
@@ -49,13 +50,18 @@ async function main(): Promise<void> {
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
+  for (const client of graphqlClients.filter(({ name }) => name.includes(options.only))) {
+    const outcome = await runGraphqlClient(client, { serviceUrl, over })
+    outcomes.push(outcome)
+    print(outcome)
+  }
   finish(outcomes)
 }
 
 function withoutBrowser(agent: Agent): Outcome[] {
   return wayNames.map((way) => {
     const outcome: Outcome = {
-      ...{ agent, way, kind: 'not run', transcript: '' },
+      ...{ client: agent.package, way, kind: 'not run', transcript: '' },
       detail: 'this machine has no Chromium',
     }
     print(outcome)
@@ -63,8 +69,8 @@ function withoutBrowser(agent: Agent): Outcome[] {
   })
 }
 
-function print({ agent, way, kind, detail, transcript }: Outcome): void {
-  const client = `${agent.package.name} ${agent.package.version}`
+function print({ client: { name, version }, way, kind, detail, transcript }: Outcome): void {
+  const client = `${name} ${version}`
   process.stdout.write(`${kind.padEnd(8)} ${client.padEnd(38)} ${way.padEnd(9)} ${detail}\n`)
   if (kind === 'failed' || options.verbose) process.stdout.write(`${indent(transcript)}\n`)
 }

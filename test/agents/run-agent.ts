@@ -5,7 +5,7 @@ import type { Browser } from 'playwright-core'
 import { paths } from '../../src/http/paths.ts'
 import type { Agent, Known } from './client-table.ts'
 import { type Desk, openDesk } from './desk.ts'
-import { type Installed, install } from './install.ts'
+import { type Installed, install, type Package } from './install.ts'
 import { startModelServer } from './model-server.ts'
 import { makeApplication } from './operator.ts'
 import { authorize } from './person.ts'
@@ -25,8 +25,8 @@ export interface Run {
 }
 
 export interface Outcome {
-  readonly agent: Agent
-  readonly way: WayName
+  readonly client: Package
+  readonly way: WayName | 'queries'
   /** A known one failed as the table says. */
   readonly kind: 'passed' | 'known' | 'failed' | 'not run'
   readonly detail: string
@@ -36,13 +36,14 @@ export interface Outcome {
 
 /** Installs a client, and lets it go each way. */
 export async function* runAgent(agent: Agent, run: Run): AsyncGenerator<Outcome> {
+  const client = agent.package
   const installed: Installed = run.over.aborted
     ? { kind: 'missing', why: RUN_OVER }
     : await install(agent.package, run.over)
   for (const way of wayNames) {
     if (installed.kind === 'missing' || run.over.aborted) {
       const detail = installed.kind === 'missing' ? installed.why : RUN_OVER
-      yield { agent, way, kind: 'not run', detail, transcript: '' }
+      yield { client, way, kind: 'not run', detail, transcript: '' }
     } else {
       const startedMs = performance.now()
       const tried = await goOneWay({ agent, way: ways[way], folder: installed.folder }, run)
@@ -50,7 +51,7 @@ export async function* runAgent(agent: Agent, run: Run): AsyncGenerator<Outcome>
       const { kind, detail } = run.over.aborted
         ? ({ kind: 'not run', detail: RUN_OVER } as const)
         : judge(tried, agent.known?.[way])
-      yield { agent, way, kind, detail: `${detail} (${seconds})`, transcript: tried.transcript }
+      yield { client, way, kind, detail: `${detail} (${seconds})`, transcript: tried.transcript }
     }
   }
 }
