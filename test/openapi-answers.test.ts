@@ -123,6 +123,12 @@ describe('openapi.json, against real answers', () => {
     describes('a local client', 201, (url) =>
       register(url, { client_name: 'mine', redirect_uris: ['http://127.0.0.1:51234/callback'] }),
     )
+    describes('a local client that signs people out', 201, (url) =>
+      register(url, {
+        redirect_uris: ['http://127.0.0.1:51234/callback'],
+        post_logout_redirect_uris: ['http://127.0.0.1:51234/bye'],
+      }),
+    )
     describes('an unknown name', 400, (url) => register(url, { client_name: 'nobody' }))
     describes('a fixed callback', 400, (url) =>
       register(url, { client_name: 'mine', redirect_uris: ['https://elsewhere.example/callback'] }),
