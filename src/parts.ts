@@ -86,6 +86,7 @@ export async function makeParts(config: Config, ground: Ground) {
     findGrant: grants.findGrant,
     findAllowed: grants.findAllowed,
     findPerson: ground.people.findPerson,
+    connectionPrefixes: config.assistants.flatMap(({ ownCallback }) => ownCallback?.prefix ?? []),
     documentResolution: { enabled: acceptsDocuments, documents, fetch: ground.fetch },
   })
   const verdicts = makeVerdicts({ ...ground, ...tokens, lifetimes, countUse, audience: baseUrl })

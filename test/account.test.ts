@@ -6,6 +6,7 @@ import {
   june,
   marco,
   noor,
+  notes,
   type RunningService,
   sam,
   startService,
@@ -175,7 +176,7 @@ describe('/account', () => {
       // The browser session remembers the grant that was removed.
       const page = await followToPage(browser, start)
       expect(page).to.include('id="consent-page"')
-      await browser.authorize(start, 'http://127.0.0.1:9/callback')
+      await browser.authorize(start, notes.redirectUri)
       expect(await statusOfUserInfo(tokens.access_token)).to.equal(401)
     })
 

@@ -129,7 +129,7 @@ describe('/oauth/authorize', () => {
       expect(answer.body).to.include(`name="iss" value="${service().url}"`)
       expect(answer.body).to.include(`action="${notes.redirectUri}"`)
       const policy = answer.headers.get('content-security-policy')
-      expect(policy).to.match(/form-action 'self' http:\/\/127\.0\.0\.1:9[; ]/)
+      expect(policy).to.match(/form-action 'self' https:\/\/notes\.example[; ]/)
       expect(policy).to.match(/script-src[^;]*'sha256-/)
     })
   })

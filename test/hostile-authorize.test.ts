@@ -312,7 +312,7 @@ describe('authorize: what a caller sends comes back as text only (CVE-2019-8400,
     const policy = answer.headers.get('content-security-policy') ?? ''
     expect(policy).to.match(/script-src ('none' )?'sha256-[^']+';/)
     expect(policy).to.not.include('unsafe')
-    expect(policy).to.match(/form-action 'self' http:\/\/127\.0\.0\.1:9(;|$)/)
+    expect(policy).to.match(/form-action 'self' https:\/\/notes\.example(;|$)/)
   })
 
   it('form_post brings code, state and iss to the client', async () => {
@@ -545,7 +545,7 @@ describe('authorize: nothing that is sent makes it fail', () => {
         if (location === null) return
         const target = new URL(location, service.url)
         const own = target.origin === service.url && target.pathname.startsWith('/interaction/')
-        if (!own) expect(target.href).to.match(/^http:\/\/127\.0\.0\.1:9\/callback[?#]/)
+        if (!own) expect(target.href).to.match(/^https:\/\/notes\.example\/callback[?#]/)
       }),
       { numRuns: 200 },
     )

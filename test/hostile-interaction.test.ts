@@ -354,7 +354,7 @@ describe('interaction: pages and cookies are guarded (RFC 9700 §4.16) [45]', ()
       const policy = headers.get('content-security-policy') ?? ''
       expect(policy).to.include("frame-ancestors 'none'")
       expect(policy).to.include("script-src 'none'")
-      expect(policy).to.include("form-action 'self' http://127.0.0.1:9;")
+      expect(policy).to.include("form-action 'self' https://notes.example;")
       expect(policy).to.include("base-uri 'none'")
       expect(headers.get('x-frame-options')).to.equal('DENY')
       expect(headers.get('cache-control')).to.equal('no-store')

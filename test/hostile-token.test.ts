@@ -149,7 +149,7 @@ describe('token: a code is good once, for its client, address and verifier (RFC 
   const wrong: readonly [why: string, fields: Fields][] = [
     ['another redirect_uri', { redirect_uri: 'http://127.0.0.1:10/callback' }],
     ['a redirect_uri that only looks the same', { redirect_uri: `${notes.redirectUri}/` }],
-    ['a redirect_uri in other letters', { redirect_uri: 'HTTP://127.0.0.1:9/callback' }],
+    ['a redirect_uri in other letters', { redirect_uri: 'HTTPS://notes.example/callback' }],
     ['no redirect_uri', { redirect_uri: undefined }],
     ['another verifier', { code_verifier: 'a'.repeat(43) }],
     ['no verifier (CVE-2023-48228)', { code_verifier: undefined }],

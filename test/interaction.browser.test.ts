@@ -126,7 +126,7 @@ describe('the interaction pages, in a browser', () => {
     await closed(context)
   })
 
-  it('remember the consent of this browser, and ask again for more [design 17]', async () => {
+  it('ask each time where the answer goes to this computer, and for more [design 17]', async () => {
     const { context, page } = await newPage()
     const first = await ask(notes.clientId, { ...member(), scope: MEMBER_SCOPE })
     await page.goto(first.start)
@@ -136,7 +136,10 @@ describe('the interaction pages, in a browser', () => {
 
     const again = await ask(notes.clientId, { ...member(), scope: MEMBER_SCOPE })
     await page.goto(again.start)
-    expect(await page.textContent('#back')).to.equal('Back at the application')
+    await page.waitForSelector('#consent-page')
+    const silent = await ask(notes.clientId, { ...member(), scope: MEMBER_SCOPE, prompt: 'none' })
+    await page.goto(silent.start)
+    expect(new URL(page.url()).searchParams.get('error')).to.equal('consent_required')
 
     const more = await ask(notes.clientId, member())
     await page.goto(more.start)
@@ -219,7 +222,9 @@ describe('the interaction pages, in a browser', () => {
     expect(await violations(page)).to.deep.equal([])
     await page.click('#logout-cancel')
     await page.goto((await ask(notes.clientId, { ...member(), prompt: 'none' })).start)
-    expect(new URL(page.url()).searchParams.has('code'), 'still signed in').to.equal(true)
+    expect(new URL(page.url()).searchParams.get('error'), 'still signed in').to.equal(
+      'consent_required',
+    )
 
     await page.goto(`${service.url}/oauth/logout`)
     await page.click('#logout-confirm')

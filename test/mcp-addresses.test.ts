@@ -193,6 +193,52 @@ describe('challenges name scopes that this client can get', () => {
     expect(told.site.slug).to.equal('northlight')
     expect(await problemOf(url, 'sign_in', { values: { as: 'robot' }, token })).to.include('as')
   })
+
+  it('and leads an operator from reading to changing, area by area, before the tools for it are listed', async () => {
+    const { url } = running()
+    const path = paths.mcpAdmin
+    const token = await operatorToken(url, 'courses:read')
+    expect(await toolNames(url, token, { path })).to.not.include('create_course')
+    const told = await readTool<{ nextStep: string }>(url, 'sign_in', { token })
+    expect(told.nextStep).to.include('change')
+    const values = { as: 'operator', change: 'courses' }
+    const refused = await callTool(url, 'sign_in', { values, token, path })
+    expect(refused.status).to.equal(403)
+    expect(parameterOf(refused, 'scope')).to.equal('openid courses:read courses:write')
+    const more = await operatorToken(url, 'courses:read courses:write')
+    await readTool(url, 'sign_in', { values, token: more })
+    expect(await toolNames(url, more, { path })).to.include('create_course')
+  })
+
+  it('tells of arguments that do not fit before anybody signs in, and takes null for nothing', async () => {
+    const { url } = running()
+    for (const values of [
+      { as: 'root' },
+      { change: 'nothing' },
+      { as: 'member', change: 'posts' },
+    ]) {
+      const said = await problemOf(url, 'sign_in', { values })
+      expect(said, JSON.stringify(values)).to.match(/as|change/)
+    }
+    const answer = await callTool(url, 'sign_in', { values: { as: null, change: null } })
+    expect(answer.status).to.equal(401)
+    const token = await memberToken(url)
+    const nulls = { first: null, after: null, sort: null, access: null }
+    await readTool(url, 'list_enrolled_courses', { values: nulls, token })
+  })
+
+  it('leads a person who opens an address in a browser to the page that says what to do with it', async () => {
+    const { url } = running()
+    for (const { path } of toolAddresses) {
+      const ask = async (accept: string) =>
+        await fetch(url + path, { headers: { accept }, redirect: 'manual' })
+      const browser = await ask('text/html,application/xhtml+xml,*/*;q=0.8')
+      expect([browser.status, browser.headers.get('location')]).to.deep.equal([303, '/connect'])
+      for (const accept of ['*/*', 'text/event-stream', 'application/json, text/event-stream']) {
+        expect((await ask(accept)).status, accept).to.equal(path === paths.mcp ? 405 : 401)
+      }
+    }
+  })
 })
 
 describe('a client that signs in when it is refused at the connection', () => {

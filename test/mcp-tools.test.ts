@@ -374,7 +374,7 @@ describe('the arguments of tools', () => {
     const tokenFor = await tokensAt(url)
     for (const [name, fixed] of Object.entries(lists)) {
       const token = tokenFor(name)
-      for (const first of [0, -1, 101, 1.5, 1e9, '5', null, [1]]) {
+      for (const first of [0, -1, 101, 1.5, 1e9, '5', [1]]) {
         const said = await problemOf(url, name, { values: { ...fixed, first }, token })
         expect(said, `${name} ${first}`).to.match(/\bfirst\b/)
       }

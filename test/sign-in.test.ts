@@ -12,7 +12,7 @@ import { makeSignIn } from '../src/people/authenticate.ts'
 import { canonicalEmail } from '../src/people/email-address.ts'
 import { makePasswords, type Passwords, TooManyHashes } from '../src/people/password.ts'
 import { authorizeUrl } from './support/client.ts'
-import { olivia, type RunningService, sam, startService, theo } from './support/gatehouse.ts'
+import { notes, olivia, type RunningService, sam, startService, theo } from './support/gatehouse.ts'
 import { encode, FORM, send } from './support/wire.ts'
 
 const policy = {
@@ -319,7 +319,7 @@ describe('sign-in: outcomes', () => {
   it('the session of a person who is disabled meanwhile signs nobody in', async () => {
     await using service = await startService()
     const person = makeHeadlessPerson(sam)
-    await person.authorize(authorizeUrl(service.url), 'http://127.0.0.1:9/callback')
+    await person.authorize(authorizeUrl(service.url), notes.redirectUri)
     await service.service.stores.database.kysely
       .updateTable('person')
       .set({ disabled_at: 1 })

@@ -154,7 +154,7 @@ describe('POST /api/oauth/token', () => {
       ],
       [
         'another registered redirect_uri',
-        { redirect_uri: 'https://notes.example/callback' },
+        { redirect_uri: 'http://127.0.0.1/callback' },
         '400 invalid_grant',
       ],
       ['no redirect_uri [design 19]', { redirect_uri: undefined }, '400 invalid_request'],

@@ -116,6 +116,8 @@ export interface OwnAssistantsPage {
   readonly assistants: readonly ConnectStepsView[]
   readonly local: boolean
   readonly backHref: string
+  /** Where clients are approved that a document describes. */
+  readonly reviewsHref: string
 }
 
 /** How an operator connects the assistant that helps to administer the site. */
@@ -126,8 +128,10 @@ export function ownAssistantsPage(page: OwnAssistantsPage): Page {
     area: page.area,
     body: html`<h1>Connect your own assistant</h1>
 <p>With it you administer <bdi>${page.siteName}</bdi> in words: it reads, and changes when you allow it, what you may yourself. It
-needs no <code>client_id</code>, because it registers itself. At the sign-in you choose the site, read what it asks for, and
-agree; when it first wants to change something, it asks again.</p>
+needs no <code>client_id</code>: it registers itself, or a document of its maker describes it. At the sign-in you choose the site, read
+what it asks for, and agree. It only reads at first; ask it to sign in for changes, name the area, and you are asked again. One that
+a document describes may change things once you have approved it under <a id="reviews" href="${page.reviewsHref}">Self-declared
+clients</a>, where it appears after its first sign-in.</p>
 ${snippet(page.address)}
 <div class="assistants">
 ${page.assistants.map((steps) => connectSteps(steps, { local: page.local }))}</div>

@@ -88,7 +88,7 @@ ${askTheOperator({ siteName, ...page })}`
 
 function nothingYet(page: ConnectSitePage): Html {
   return html`<p id="no-assistants">No assistant can be connected to <bdi>${page.siteName}</bdi> yet: the people who run the site
-have added none.</p>
+have added none, or have switched it off.</p>
 <h2>What you can do</h2>
 ${askTheOperator(page)}`
 }

@@ -50,6 +50,7 @@ export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts)
         address: url,
         assistants: assistants.map((assistant) => operatorSteps(assistant, { site, url, scopes })),
         local: isLoopbackUrl(baseUrl),
+        reviewsHref: address(pages.documentClients),
         backHref: address(pages.assistants),
       })
       sendPage(ctx, page)

@@ -1,9 +1,9 @@
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
 
-import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
-import { isWebAddress } from '../clients/redirect-uri.ts'
+import { factsOf } from '../clients/client-metadata.ts'
 import type { FindGrant } from '../grants/access.ts'
 import { accessDenied } from '../http/errors.ts'
+import { pages } from '../http/paths.ts'
 import { needsOperator } from '../scopes/policy.ts'
 import { decideSite, type HeldSite, type SiteDecision } from '../sites/site-choice.ts'
 
@@ -16,6 +16,8 @@ const LOGIN_REQUIRED = 'login_required'
 export interface PromptDependencies {
   readonly listHeldSites: (personId: string) => Promise<HeldSite[]>
   readonly findGrant: FindGrant
+  /** How the callbacks begin of which each connection of an assistant has its own. */
+  readonly connectionPrefixes: readonly string[]
 }
 
 export function promptPolicy(dependencies: PromptDependencies) {
@@ -53,7 +55,7 @@ export function promptPolicy(dependencies: PromptDependencies) {
       async (ctx) => ({ sites: sitesOf(await siteDecision(ctx, dependencies)) }),
       new Check('no_site', 'a site must be chosen', async (ctx) => {
         const decision = await siteDecision(ctx, dependencies)
-        if (decision.kind === 'refused') throw accessDenied(decision.why)
+        if (decision.kind === 'refused') throw accessDenied(`${decision.why}; ${whereElse(ctx)}`)
         return decision.kind === 'choose'
       }),
     ),
@@ -69,7 +71,7 @@ export function promptPolicy(dependencies: PromptDependencies) {
       'unverified_client',
       'consent is not remembered for this client',
       'consent_required',
-      ({ oidc }) => !oidc.result?.consent && couldBeAnybody(oidc),
+      ({ oidc }) => !oidc.result?.consent && couldBeAnybody(oidc, dependencies),
     ),
   )
   if (consent) {
@@ -84,26 +86,24 @@ export function promptPolicy(dependencies: PromptDependencies) {
 }
 
 /**
- * Loopback clients, documents that nobody reviewed, platforms and reviewed documents on the person's
- * own computer, and callbacks that one connection of a platform registered: whoever makes such a
- * connection has the same client_id as everybody else (design 17). So is who returns to an app's own
- * scheme.
+ * Whoever returns to the person's own computer, at a loopback address or a scheme of an app's own: any
+ * program there could claim to be the client, whose id is no secret (RFC 8252 §8.6). Documents that nobody
+ * reviewed. And callbacks that belong to one connection of many, of a platform or of an assistant:
+ * whoever makes such a connection has the same client_id as everybody else (design 17).
  */
-function couldBeAnybody({ client, params }: KoaContextWithOIDC['oidc']): boolean {
+function couldBeAnybody(
+  { client, params }: KoaContextWithOIDC['oidc'],
+  { connectionPrefixes }: Pick<PromptDependencies, 'connectionPrefixes'>,
+): boolean {
   if (!client) return false
-  // Any app on the device may claim a scheme of an app's own, whoever made the client.
-  if (!isWebAddress(String(params?.['redirect_uri']))) return true
-  const { origin, document } = factsOf(client)
-  if (origin === 'loopback') return true
+  const { origin, document, patternCallback } = factsOf(client)
+  if (origin === 'first_party') return false
   if (origin === 'document' && !document?.reviewed) return true
-  if (origin !== 'document' && origin !== 'integration') return false
-  return !isListedWebAddress(client, String(params?.['redirect_uri']))
-}
-
-/** Whether an address is https and the same for everybody who uses the client. */
-function isListedWebAddress(client: EngineClient, uri: string): boolean {
-  const listed = client.redirectUris?.includes(uri) && factsOf(client).patternCallback !== uri
-  return listed === true && uri.startsWith('https:')
+  const redirectUri = String(params?.['redirect_uri'])
+  const isOfOne =
+    redirectUri === patternCallback ||
+    connectionPrefixes.some((prefix) => redirectUri.startsWith(prefix))
+  return isOfOne || !redirectUri.startsWith('https:')
 }
 
 /** The sites that a page has to show; the one alone when there is nothing to choose. */
@@ -138,4 +138,9 @@ export async function siteDecision(
 function chosenSite({ result }: KoaContextWithOIDC['oidc']): string | undefined {
   const choice = result?.['select_account']
   return typeof choice === 'object' && choice && 'site' in choice ? String(choice.site) : undefined
+}
+
+/** What a person does who is at the wrong application. */
+function whereElse({ oidc }: KoaContextWithOIDC): string {
+  return `${oidc.provider.issuer}${pages.connectHome} says how members of a site connect`
 }

@@ -44,13 +44,13 @@ function remedyFor(
   if (needsResource(needed)) {
     return origin === 'site'
       ? 'the operator of the site did not choose it for this application and can add it'
-      : `only an application that the operator of a site made gets it: ask them for a client_id, see ${baseUrl}${pages.connectHome}`
+      : `only an application that the operator of a site made gets the scopes of members: ask them for a client_id, see ${baseUrl}${pages.connectHome}`
   }
   if (needsOperator(needed) && origin === 'site') {
     return `an application of a site gets no scope of operators: connect to ${baseUrl}${paths.mcpAdmin} without its client_id`
   }
   return document?.reviewed === false
-    ? `an operator has to review this client first, at ${baseUrl}${pages.admin}`
+    ? `an operator has to review this client first, in the admin area under Self-declared clients (${baseUrl}${pages.admin})`
     : 'this client cannot get it'
 }
 

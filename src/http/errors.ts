@@ -71,7 +71,9 @@ export function accessDenied(description: string): errors.OIDCProviderError {
 
 /** The client may not ask any more: it was disabled, or its site switched the feature off. */
 export function clientSwitchedOff(): errors.OIDCProviderError {
-  return new errors.UnauthorizedClient('this application has been switched off')
+  return new errors.UnauthorizedClient(
+    'this application has been switched off; ask the operator of the site',
+  )
 }
 
 /** The interaction is over, expired, or belongs to another browser. */

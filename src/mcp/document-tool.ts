@@ -73,8 +73,8 @@ function listWords(listedBy: string | undefined): string {
 type Answer = Record<string, unknown>
 
 /**
- * GraphQL checks the values. It does not look at a variable that no document has, and takes null for
- * what has a default, where the tool's schema does not.
+ * GraphQL checks the values. It does not look at a variable that no document has, and refuses null for
+ * what has a default.
  */
 function checkNames(values: unknown, input: JsonSchema, defaulted: ReadonlySet<string>): Arguments {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
@@ -86,11 +86,11 @@ function checkNames(values: unknown, input: JsonSchema, defaulted: ReadonlySet<s
     const said = unknown.join(', ').slice(0, NAMES_LENGTH_MAX)
     throw new ToolProblem(`${MISFIT} there is no ${said}. ${takesWords(input)}`)
   }
-  for (const [name, value] of Object.entries(values)) {
-    if (value !== null || !defaulted.has(name)) continue
-    throw new ToolProblem(`${MISFIT} ${name} must not be null; leave it out.`)
-  }
-  return values as Arguments
+  // Some models send null for what they leave out; it means something only where nothing stands in for it.
+  const given = Object.entries(values).filter(
+    ([name, value]) => value !== null || !defaulted.has(name),
+  )
+  return Object.fromEntries(given)
 }
 
 const MISFIT = 'The arguments do not fit:'

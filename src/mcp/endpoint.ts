@@ -4,7 +4,6 @@ import type { Context, Middleware } from 'koa'
 import type Router from 'koa-router'
 
 import { methodNotAllowed, tooManyRequests } from '../http/errors.ts'
-import { openCors } from '../http/open-cors.ts'
 import { logFields } from '../http/request-log.ts'
 import { makeRouter } from '../http/router.ts'
 import {
@@ -16,6 +15,7 @@ import {
 } from '../resource-server/protect.ts'
 import type { BearerToken, Verdict, VerifyBearer } from '../resource-server/verdict.ts'
 import { makeAnswerMessage } from './answer-message.ts'
+import { fromBrowsers } from './browsers.ts'
 import { type AdmissionPolicy, admitOnly, makeAdmission } from './host-and-origin.ts'
 import { type Message, readMessage } from './message.ts'
 import { makeRequestLimits, type RequestLimitPolicy } from './request-limits.ts'
@@ -73,19 +73,23 @@ interface Endpoint
 function toolRoutes(endpoint: Endpoint): Router {
   const router = makeRouter()
   for (const address of toolAddresses) {
-    router.all(address.path, endpoint.admit, openCors(['POST']), async (ctx) => {
+    router.all(address.path, endpoint.admit, ...fromBrowsers, async (ctx) => {
       if (ctx.method === 'OPTIONS') return answerOptions(ctx)
-      const caller = await letIn(ctx, address, endpoint)
-      if (caller === 'refused') return
-      if (ctx.method !== 'POST') {
-        ctx.set('Allow', METHODS)
-        throw methodNotAllowed('POST')
-      }
-      const message = await readMessage(ctx, endpoint.bodyBytesMax)
-      if (message) await answer(ctx, { message, caller, address }, endpoint)
+      await serve(ctx, address, endpoint)
     })
   }
   return router
+}
+
+async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Promise<void> {
+  const caller = await letIn(ctx, address, endpoint)
+  if (caller === 'refused') return
+  if (ctx.method !== 'POST') {
+    ctx.set('Allow', METHODS)
+    throw methodNotAllowed('POST')
+  }
+  const message = await readMessage(ctx, endpoint.bodyBytesMax)
+  if (message) await answer(ctx, { message, caller, address }, endpoint)
 }
 
 /** Who calls, if anybody; or refuses the request. */

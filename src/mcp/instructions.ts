@@ -10,7 +10,7 @@ export function instructionsOf(
   { service: { name, baseUrl } }: ToolParts,
 ): string {
   const audience = audienceFor(sender)
-  const words = audience ? signedIn[audience] : anonymousWords(baseUrl)
+  const words = audience ? signedIn[audience] : openWords(baseUrl, sender.caller !== undefined)
   return `${name} is an online-course platform. ${words} ${ALWAYS} More: ${baseUrl}${paths.authMd}.`
 }
 
@@ -21,13 +21,15 @@ const signedIn: Readonly<Record<ToolAudience, string>> = {
     'whether notifications are read and sent.',
   operator:
     'You act for an operator of one site. Begin with get_site or list_site_courses; ids come from the lists. ' +
-    'What you make is a draft until you publish it. Ask before you publish, send, remove or end anything.',
+    'Tools that change are listed once the token may: call sign_in with change and the area. What you make is ' +
+    'a draft until you publish it. Ask before you publish, send, remove or end anything.',
 }
 
-function anonymousWords(baseUrl: string): string {
+function openWords(baseUrl: string, isSignedIn: boolean): string {
   const of = (audience: ToolAudience) => baseUrl + addressFor(audience).path
   return (
-    'Nobody is signed in: list_sites and list_public_courses are open. For what a person bought, call ' +
+    (isSignedIn ? 'The token opens no more than the public tools' : 'Nobody is signed in') +
+    ': list_sites and list_public_courses are open. For what a person bought, call ' +
     `sign_in with as: "member" or connect to ${of('member')}; for a site that they run, with ` +
     `as: "operator" or connect to ${of('operator')}.`
   )

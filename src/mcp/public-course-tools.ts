@@ -74,7 +74,7 @@ export const publicCourseTools: readonly Tool[] = [
     async run({ site, search: words, ...wanted }, call) {
       const { publicCourses, now } = call.parts
       const { id: siteId } = await siteOf(call, site)
-      return await listAnswer(call, 'public_courses', {
+      return await listAnswer(call, ['public_courses', siteId], {
         wanted,
         read: async (page) => await publicCourses.list({ siteId, nowMs: now(), words }, page),
         nodeOf: publicCourseOf,

@@ -85,18 +85,17 @@ interface ListQuestion<Row, Node> {
 }
 
 /**
- * The answer of a list. Its cursors are bound to the list and to no site: which site is asked comes
- * from the token or from another argument, so that somebody else's cursor moves within one's own rows
- * and shows nothing else.
+ * The answer of a list. Its cursors are bound to the list: one of another would skip what it has not
+ * shown.
  *
  * @throws ToolProblem when `after` did not come from this list, and when the list is not there
  */
 export async function listAnswer<Row, Node>(
   { parts }: ToolCall,
-  list: string,
+  list: string | readonly string[],
   { wanted: { first, after: cursor }, read, missing, nodeOf }: ListQuestion<Row, Node>,
 ) {
-  const scope = ['tools', list]
+  const scope = ['tools', ...[list].flat()]
   const after = cursor === undefined ? undefined : parts.cursors.open(cursor, scope)
   if (cursor !== undefined && !after) {
     throw new ToolProblem(FOREIGN_CURSOR)

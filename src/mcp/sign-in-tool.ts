@@ -1,10 +1,23 @@
 import { z } from 'zod'
 
+import { paths } from '../http/paths.ts'
 import type { BearerToken } from '../resource-server/verdict.ts'
-import { findScope, MEMBER_READ, OPENID, scopeNames } from '../scopes/catalogue.ts'
-import { callerOf, defineTool, type ToolAccess, type ToolAudience } from './tool.ts'
+import {
+  catalogue,
+  findScope,
+  MEMBER_READ,
+  OPENID,
+  scopeNames,
+  writeScope,
+} from '../scopes/catalogue.ts'
+import { callerOf, defineTool, type ToolAccess, type ToolAudience, ToolProblem } from './tool.ts'
 
 const audiences = ['member', 'operator'] as const satisfies readonly ToolAudience[]
+
+/** What operators may be let to change by a tool. */
+const areas = catalogue
+  .filter(({ audience, access }) => audience === 'operator' && access === 'write')
+  .map(({ name }) => name.slice(0, name.indexOf(':')))
 
 const anyToken = { kind: 'token', asked: scopeNames('identity') } as const satisfies ToolAccess
 
@@ -17,14 +30,10 @@ export const signInTool = defineTool({
   name: 'sign_in',
   title: 'Sign in',
   description:
-    'Starts the sign-in, or asks for what the token lacks: the call is refused with an authorization ' +
-    'challenge that the client follows. Say for whom you act. With a token that is enough it says who is ' +
-    'signed in, at which site, what the token opens, and what to do next.',
+    'Starts the sign-in, or asks for what the token lacks, by an authorization challenge that the client ' +
+    'follows. Say for whom you act. With enough it says who is signed in, at which site, and what to do next.',
   access: anyToken,
-  accessFor: (values) => {
-    const audience = audienceIn(values)
-    return audience ? { kind: 'audience', audience } : anyToken
-  },
+  accessFor: accessForWish,
   input: z.strictObject({
     as: z
       .enum(audiences)
@@ -33,6 +42,11 @@ export const signInTool = defineTool({
         'member: somebody who asks for their own courses, purchases and notifications. operator: ' +
           'somebody who runs a site. Left out, the sign-in only says who it is.',
       ),
+    change: z
+      .string()
+      .refine((name) => areas.includes(name), `must be one of ${areas.join(', ')}`)
+      .optional()
+      .describe('For an operator: an area to change, such as courses or posts.'),
   }),
   output: z.strictObject({
     clientId: z.string(),
@@ -53,7 +67,12 @@ export const signInTool = defineTool({
       .describe('The site of the token; null without one, or without the scope for it.'),
     nextStep: z.string(),
   }),
-  async run(_values, call) {
+  async run({ change }, call) {
+    if (!call.caller && change !== undefined) {
+      throw new ToolProblem(
+        'change is for operators: call sign_in with as: "operator" and the area.',
+      )
+    }
     const caller = callerOf(call)
     const { siteId, roles } = caller
     const site =
@@ -67,6 +86,20 @@ export const signInTool = defineTool({
     }
   },
 })
+
+/** What a sign-in asks for; arguments that do not fit are told so before anybody signs in. */
+function accessForWish(values: unknown): ToolAccess {
+  const { as, change } = (values ?? {}) as { as?: unknown; change?: unknown }
+  const audience = audienceIn(values)
+  if (change !== undefined && change !== null) {
+    const area = areas.find((name) => name === change)
+    return area && audience !== 'member'
+      ? { kind: 'scopes', needed: [writeScope(area)] }
+      : { kind: 'public' }
+  }
+  if (audience) return { kind: 'audience', audience }
+  return as === undefined || as === null ? anyToken : { kind: 'public' }
+}
 
 function audienceIn(values: unknown): ToolAudience | undefined {
   const { as } = (values ?? {}) as { as?: unknown }
@@ -101,7 +134,8 @@ function nextStepOf(caller: BearerToken): string {
     return 'List the tools again: those of members are there, such as list_enrolled_courses.'
   }
   return opens(caller, 'operator')
-    ? 'List the tools again: those of operators are there, as far as the scopes go.'
-    : 'This token opens the public tools only. Call sign_in with as: "member" for what the person has ' +
-        'at a site, or with as: "operator" for a site that they run.'
+    ? 'List the tools again: those of operators are there, as far as the scopes go. To change something that ' +
+        'the token only reads, call sign_in with change and the area, such as courses or posts.'
+    : 'This token opens the public tools only. Call sign_in with as: "member" for what the person has at a site, ' +
+        `or with as: "operator" for a site that they run; or connect to ${paths.mcpMember} or ${paths.mcpAdmin}.`
 }

@@ -148,13 +148,19 @@ function parseArguments<Input extends z.ZodType>(
   values: unknown,
   said: JsonSchema,
 ): z.output<Input> {
-  const parsed = input.safeParse(values ?? {})
+  const parsed = input.safeParse(withoutNulls(values ?? {}))
   if (parsed.success) return parsed.data
   const faults = parsed.error.issues
     .map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message))
     .join('; ')
   const fault = faults.slice(0, FAULTS_LENGTH_MAX)
   throw new ToolProblem(`The arguments do not fit. ${fault}. ${takesWords(said)}`)
+}
+
+/** Some models send null for each argument that they leave out. */
+function withoutNulls(values: unknown): unknown {
+  if (typeof values !== 'object' || Array.isArray(values)) return values
+  return Object.fromEntries(Object.entries(values as object).filter(([, value]) => value !== null))
 }
 
 /** An argument's own name is repeated in what is wrong with it, and may be as long as the body. */

@@ -68,7 +68,7 @@ const clients: readonly ClientMetadata[] = [
   {
     client_id: notes.clientId,
     application_type: 'native',
-    redirect_uris: ['http://127.0.0.1/callback'],
+    redirect_uris: [notes.redirectUri],
     token_endpoint_auth_method: 'none',
   },
   {

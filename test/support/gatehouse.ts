@@ -22,7 +22,11 @@ export const marco = { login: 'marco@openkitchen.example', password: 'correct-ho
 export const noor = { login: 'noor@northlight.example', password: 'correct-horse-noor' }
 export const june = { login: 'june@openkitchen.example', password: 'correct-horse-june' }
 export const theo = { login: 'theo@northlight.example', password: 'correct-horse-theo' }
-export const notes = { clientId: 'northlight-notes', redirectUri: 'http://127.0.0.1:9/callback' }
+export const notes = {
+  clientId: 'northlight-notes',
+  // At an address of the web, where consent is remembered (design 17).
+  redirectUri: 'https://notes.example/callback',
+}
 export const portal = {
   clientId: 'northlight-portal',
   clientSecret: 'demo-only-secret-of-the-northlight-student-portal-0001',

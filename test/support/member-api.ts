@@ -100,7 +100,7 @@ export async function addKitchenClient({ service }: RunningService): Promise<str
     .execute()
   await kysely
     .insertInto('oauth_application_redirect_uri')
-    .values({ client_id: clientId, uri: 'http://127.0.0.1/callback', position: 0 })
+    .values({ client_id: clientId, uri: notes.redirectUri, position: 0 })
     .execute()
   await kysely
     .insertInto('oauth_application_scope')
