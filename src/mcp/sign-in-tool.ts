@@ -30,7 +30,7 @@ export const signInTool = defineTool({
   name: 'sign_in',
   title: 'Sign in',
   description:
-    'Starts the sign-in, or asks for what the token lacks, by an authorization challenge that the client ' +
+    'Starts the sign-in, or asks for what the token lacks, by a challenge that the client ' +
     'follows. Say for whom you act. With enough it says who is signed in, at which site, and what to do next.',
   access: anyToken,
   accessFor: accessForWish,
