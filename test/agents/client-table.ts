@@ -1,3 +1,4 @@
+import type { Package } from '../support/install.ts'
 import { driveCodex } from './drivers/codex.ts'
 import { driveGeminiCli, driveGeminiCliAsAdded } from './drivers/gemini-cli.ts'
 import { driveInspector } from './drivers/inspector.ts'
@@ -7,7 +8,6 @@ import { driveOpencode } from './drivers/opencode.ts'
 import { driveFastMcp, drivePythonMcp1, drivePythonMcp2 } from './drivers/python.ts'
 import { driveSdk1, driveSdk2 } from './drivers/typescript-sdk.ts'
 import type { Drive } from './driving.ts'
-import type { Package } from './install.ts'
 import type { WayName } from './ways.ts'
 
 /** Why a client does not reach a tool, although nothing is broken. */

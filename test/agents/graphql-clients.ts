@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 import { paths } from '../../src/http/paths.ts'
+import { install, type Package } from '../support/install.ts'
 import { memberToken, readMember, readOnly } from '../support/member-api.ts'
-import { install, type Package } from './install.ts'
 import type { Outcome, Run } from './run-agent.ts'
 
 /**

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 // biome-ignore lint/style/noProcessEnv: where this machine keeps what can be fetched again
-const { AGENTS_CACHE, XDG_CACHE_HOME } = process.env
+const { CLIENTS_CACHE, XDG_CACHE_HOME } = process.env
 
 /** A folder for each package and version, which the next run finds again. */
-const cacheFolder: string =
-  AGENTS_CACHE ?? join(XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'gatehouse-agents')
+export const cacheFolder: string =
+  CLIENTS_CACHE ?? join(XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'gatehouse-clients')
 
 const INSTALL_TIMEOUT_MS = 90_000
 /** The interpreters that are tried, and the first of them that makes an environment is used. */
@@ -22,6 +22,8 @@ export interface Package {
   /** As its registry calls it, with extras where it needs them. */
   readonly name: string
   readonly version: string
+  /** What is installed beside it, each as its registry names one exact version: `a@1.2.3`, `b==1.2.3`. */
+  readonly with?: readonly string[]
 }
 
 export type Installed =
@@ -37,8 +39,9 @@ const installing = new Map<string, Promise<Installed>>()
 
 /** Installs a package once, however many clients are of it. */
 export async function install(wanted: Package, signal: AbortSignal): Promise<Installed> {
-  const { registry, name, version } = wanted
-  const folder = join(cacheFolder, `${registry}-${`${name}-${version}`.replace(/[^\w.-]+/g, '_')}`)
+  const { registry, name, version, with: others = [] } = wanted
+  const label = [name, version, ...others].join('-')
+  const folder = join(cacheFolder, `${registry}-${label.replace(/[^\w.-]+/g, '_')}`)
   const installed = installing.get(folder) ?? installInto(folder, wanted, signal)
   installing.set(folder, installed)
   return await installed
@@ -71,23 +74,26 @@ async function installInto(
   }
 }
 
-async function installFromNpm({ name, version }: Package, folder: string, signal: AbortSignal) {
+async function installFromNpm(wanted: Package, folder: string, signal: AbortSignal) {
+  const { name, version, with: others = [] } = wanted
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n')
   const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
   const words = [...quiet, '--ignore-scripts', '--fetch-retries=1']
-  await execute('npm', ['install', ...words, '--prefix', folder, `${name}@${version}`], {
+  await execute('npm', ['install', ...words, '--prefix', folder, `${name}@${version}`, ...others], {
     signal,
     timeout: INSTALL_TIMEOUT_MS,
     cwd: folder,
   })
 }
 
-async function installFromPypi({ name, version }: Package, folder: string, signal: AbortSignal) {
+async function installFromPypi(wanted: Package, folder: string, signal: AbortSignal) {
+  const { name, version, with: others = [] } = wanted
   const options = { signal, timeout: INSTALL_TIMEOUT_MS }
   await makeEnvironment(folder, options)
   const quiet = ['--quiet', '--disable-pip-version-check']
   const words = ['install', ...quiet, '--only-binary=:all:', '--retries=1']
-  await execute(join(folder, 'bin/python'), ['-m', 'pip', ...words, `${name}==${version}`], options)
+  const packages = [`${name}==${version}`, ...others]
+  await execute(join(folder, 'bin/python'), ['-m', 'pip', ...words, ...packages], options)
 }
 
 async function makeEnvironment(folder: string, options: { timeout: number; signal: AbortSignal }) {
