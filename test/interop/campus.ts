@@ -1,0 +1,69 @@
+import { randomBytes } from 'node:crypto'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { configFolder } from '../support/gatehouse.ts'
+import { temporaryFolder } from '../support/process.ts'
+import { freePort } from '../support/programs.ts'
+import type { Library } from './library-table.ts'
+import type { Settings } from './program.ts'
+
+/** A library with the client that its example is, and everything the example is told. */
+export interface Client {
+  readonly library: Library
+  readonly settings: Settings
+}
+
+export async function makeClients(
+  chosen: readonly Library[],
+  issuer: string,
+): Promise<readonly Client[]> {
+  return await Promise.all(
+    chosen.map(async (library) => {
+      const port = String(await freePort())
+      const origin = `http://127.0.0.1:${port}`
+      const settings: Settings = {
+        ISSUER: issuer,
+        CLIENT_ID: `interop-${library.name.replace(/\W+/g, '-').toLowerCase()}`,
+        ...(library.authentication !== 'none' && {
+          CLIENT_SECRET: randomBytes(32).toString('base64url'),
+        }),
+        APP_URL: origin,
+        REDIRECT_URI: origin + (library.callbackPath ?? '/callback'),
+        SIGNED_OUT_URI: origin + (library.signedOutPath ?? '/'),
+        PORT: port,
+      }
+      return { library, settings }
+    }),
+  )
+}
+
+/** The demo campus with an application for each of them; a folder for CONFIG_DIR. */
+export function campusWith(clients: readonly Client[]): string {
+  const folder = temporaryFolder()
+  cpSync(configFolder, folder, { recursive: true })
+  const file = join(folder, 'demo/applications.json')
+  const { applications } = JSON.parse(readFileSync(file, 'utf8'))
+  writeFileSync(
+    file,
+    JSON.stringify({ applications: [...applications, ...clients.map(applicationOf)] }),
+  )
+  return folder
+}
+
+function applicationOf({ library, settings }: Client) {
+  return {
+    clientId: settings.CLIENT_ID,
+    kind: 'site',
+    site: 'sit_northlight',
+    name: library.name,
+    authMethod: library.authentication === 'none' ? 'none' : 'client_secret_post',
+    applicationType: 'web',
+    redirectUris: [settings.REDIRECT_URI],
+    postLogoutRedirectUris: [settings.SIGNED_OUT_URI],
+    scopes: ['account:read'],
+    ...(settings.CLIENT_SECRET !== undefined && { secret: settings.CLIENT_SECRET }),
+    createdBy: 'per_olivia',
+    createdAt: '1 day ago',
+  }
+}

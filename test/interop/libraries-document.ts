@@ -1,0 +1,118 @@
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { extname, join } from 'node:path'
+
+import { type Library, libraries, pages } from './library-table.ts'
+import { unfit, untested } from './untested-table.ts'
+
+/**
+ * What docs/configure-your-library.md and docs/libraries/*.md say of the libraries: the tables that a
+ * run holds each library to, and the programs that it runs.
+ * `node test/interop/libraries-document.ts` writes both again.
+ */
+const root = join(import.meta.dirname, '../..')
+
+export const documents: readonly string[] = [
+  'docs/configure-your-library.md',
+  ...globSync('docs/libraries/*.md', { cwd: root }).sort(),
+]
+
+export function readDocument(file: string): string {
+  return readFileSync(join(root, file), 'utf8')
+}
+
+/** The document with its tables and programs as they are now. */
+export function renewDocument(text: string): string {
+  return text
+    .replace(
+      /<!-- table: (\w+) -->\n[\s\S]*?<!-- end -->/g,
+      (_all, name: string) => `<!-- table: ${name} -->\n${tables[name]?.()}\n<!-- end -->`,
+    )
+    .replace(
+      /(<!-- example: (\S+) -->)\n```\w*\n[\s\S]*?\n```\n/g,
+      (_all, marker: string, file: string) => `${marker}\n${quote(file)}`,
+    )
+}
+
+/** The examples that a document quotes, below examples/. */
+export function quotedIn(text: string): string[] {
+  return [...text.matchAll(/<!-- example: (\S+) -->/g)].map(([, file = '']) => file)
+}
+
+/** What is shown of the program of a library, below examples/. */
+export function exampleFiles({ family, example, shown }: Library): string[] {
+  const program = `${family}/${example}`
+  return shown?.map((file) => `${program}/${file}`) ?? [program]
+}
+
+const languages: Readonly<Record<string, string>> = {
+  '.mjs': 'js',
+  '.js': 'js',
+  '.ts': 'ts',
+  '.py': 'python',
+  '.go': 'go',
+  '.java': 'java',
+  '.yaml': 'yaml',
+  '.conf': 'apache',
+}
+
+function quote(file: string): string {
+  const program = readFileSync(join(root, 'examples', file), 'utf8')
+  return `\`\`\`${languages[extname(file)] ?? ''}\n${program.trimEnd()}\n\`\`\`\n`
+}
+
+const tables: Readonly<Record<string, () => string>> = {
+  tested: () =>
+    table(
+      [
+        'library',
+        'version',
+        'client',
+        '`resource` in the token request',
+        'signature of the id_token',
+      ],
+      libraries.map((library) => [
+        `[${library.name}](libraries/${pages[library.family]}.md#${anchorOf(library.section ?? library.name)})`,
+        library.version,
+        library.authentication === 'none' ? 'public' : `\`${library.authentication}\``,
+        library.resource,
+        library.idToken === 'nobody'
+          ? 'not verified, TLS stands for it'
+          : `verified by ${library.idToken}`,
+      ]),
+    ),
+  untested: () =>
+    table(
+      ['library', 'version', 'what is known', '`resource` in the token request'],
+      untested.map(({ name, version, page, known, resource }) => [
+        `[${name}](libraries/${page}.md#${anchorOf(name)})`,
+        version,
+        known === 'seen' ? 'signed in here in November 2026' : 'its own documentation',
+        resource,
+      ]),
+    ),
+  unfit: () =>
+    table(
+      ['library', 'version', 'why not', 'use instead'],
+      unfit.map(({ name, version, because, instead }) => [name, version, because, instead]),
+    ),
+}
+
+/** As the viewers of Markdown make the anchor of a heading. */
+export function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-')
+}
+
+function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [columns, columns.map(() => '---'), ...rows]
+    .map((row) => `| ${row.join(' | ')} |`)
+    .join('\n')
+}
+
+if (import.meta.main) {
+  for (const file of documents) {
+    writeFileSync(join(root, file), renewDocument(readDocument(file)))
+  }
+}

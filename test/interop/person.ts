@@ -1,0 +1,148 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+import type { Browser, Page } from 'playwright-core'
+
+import type { Answers } from '../../src/cli/headless-person.ts'
+import { isLoopbackUrl } from '../../src/http/loopback.ts'
+
+const LOOK_EVERY_MS = 50
+const ARRIVE_TIMEOUT_MS = 25_000
+/** How long an application may take to show somebody whom it should have refused. */
+const SETTLE_MS = 1_500
+
+export interface Sitting {
+  readonly browser: Browser
+  /** The service, whose pages are answered; every other page is the application's. */
+  readonly serviceUrl: string
+  readonly appUrl: string
+  readonly person: Answers
+  readonly signal: AbortSignal
+  /** Gets what the browser's console says of the pages. */
+  readonly complaints: string[]
+}
+
+/** What a person does with an application; below its address, or a button of that id, it begins. */
+export type Step = 'login' | 'refresh' | 'logout'
+
+/** A person in a new browser who uses an application, and answers the service's pages on the way. */
+export async function makeApplicationUser(sitting: Sitting) {
+  const { browser, serviceUrl, appUrl, person, signal, complaints } = sitting
+  const context = await browser.newContext()
+  await context.route('**', async (route) => {
+    await (isLoopbackUrl(route.request().url()) ? route.continue() : route.abort())
+  })
+  const page = await context.newPage()
+  page.setDefaultTimeout(ARRIVE_TIMEOUT_MS)
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  const answered: string[] = []
+  const atService = () => page.url().startsWith(`${serviceUrl}/`)
+  const goOn = async () => {
+    if (!atService()) return await agree(page)
+    const id = await answer(page, person)
+    if (id !== undefined) answered.push(id)
+  }
+  return {
+    /**
+     * Begins something at the application and goes on until it shows this text.
+     *
+     * @returns the names of the service's pages on the way
+     * @throws with what the page shows instead
+     */
+    async arrive(step: Step, text: string): Promise<string[]> {
+      answered.length = 0
+      await begin(page, appUrl, step)
+      const deadlineMs = performance.now() + ARRIVE_TIMEOUT_MS
+      while (atService() || !(await textOf(page)).includes(text)) {
+        if (performance.now() > deadlineMs || signal.aborted) {
+          throw new Error(`“${text}” is not at ${shortened(page.url())}: ${await textOf(page)}`)
+        }
+        await goOn()
+        await delay(LOOK_EVERY_MS)
+      }
+      return [...answered]
+    },
+    /**
+     * Begins something, goes on until the service has given its answer and the application had time
+     * to say something of it, and reads.
+     */
+    async read(step: Step, isAnswered: () => boolean): Promise<string> {
+      const deadlineMs = performance.now() + ARRIVE_TIMEOUT_MS
+      await begin(page, appUrl, step)
+      while (!isAnswered() && performance.now() < deadlineMs && !signal.aborted) {
+        await goOn()
+        await delay(LOOK_EVERY_MS)
+      }
+      await delay(SETTLE_MS)
+      return await textOf(page)
+    },
+    [Symbol.asyncDispose]: async () => await context.close(),
+  }
+}
+
+/** An application may ask once more before it leads to the service. */
+async function agree(page: Page): Promise<void> {
+  const button = 'form button[type="submit"]'
+  // The page may lead on by itself meanwhile.
+  if (await isVisible(page, button)) await page.click(button).catch(() => {})
+}
+
+/** Between two pages there is nothing to see. */
+async function isVisible(page: Page, selector: string): Promise<boolean> {
+  return await page
+    .locator(selector)
+    .isVisible()
+    .catch(() => false)
+}
+
+/** Presses the button for it, in an application of one page, or opens its address. */
+async function begin(page: Page, appUrl: string, step: Step): Promise<void> {
+  const button = `button#${step}`
+  if (page.url().startsWith(appUrl) && (await isVisible(page, button))) {
+    return await page.click(button)
+  }
+  // A page may lead on by script before it has loaded.
+  await page.goto(`${appUrl}/${step}`).catch((error: unknown) => {
+    if (page.url() === 'about:blank') throw error
+  })
+}
+
+const buttons = ['login', 'site', 'consent', 'logout'] as const
+const submits = {
+  login: '#login-submit',
+  site: '#site-submit',
+  consent: '#consent-approve',
+  logout: '#logout-confirm',
+}
+
+/**
+ * @returns which page of the service was answered, if one was there to be answered
+ * @throws with the words of the service when it refuses
+ */
+async function answer(page: Page, person: Answers): Promise<string | undefined> {
+  for (const id of buttons) {
+    if (!(await isVisible(page, submits[id]))) continue
+    const before = page.url()
+    if (id === 'login') {
+      await page.fill('#login', person.login)
+      await page.fill('#password', person.password)
+    }
+    await page.click(submits[id])
+    await page.waitForURL((url) => url.href !== before, { waitUntil: 'commit' })
+    return id
+  }
+  if (await isVisible(page, '#error-page')) {
+    throw new Error(`the service says: ${await page.locator('#error-page').innerText()}`)
+  }
+  return undefined
+}
+
+async function textOf(page: Page): Promise<string> {
+  return await page.innerText('body', { timeout: 1_000 }).catch(() => '')
+}
+
+function shortened(address: string): string {
+  return address.slice(0, 300)
+}

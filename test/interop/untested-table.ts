@@ -1,0 +1,102 @@
+import type { ResourceWay } from './library-table.ts'
+
+/** A library without a program here. */
+export interface UntestedLibrary {
+  readonly name: string
+  readonly page: 'node' | 'browser' | 'python' | 'go' | 'java' | 'others'
+  /**
+   * `seen`: a program that is not kept here signed in with this version in November 2026. `read`:
+   * the library's own documentation says what to set.
+   */
+  readonly known: 'seen' | 'read'
+  readonly version: string
+  readonly resource: ResourceWay
+}
+
+export const untested: readonly UntestedLibrary[] = [
+  {
+    ...{ name: '@badgateway/oauth2-client', version: '3.3.1', page: 'node' },
+    ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
+    ...{ name: 'grant', version: '5.4', page: 'node' },
+    ...{ known: 'seen', resource: 'not at all' },
+  },
+  {
+    ...{ name: 'angular-auth-oidc-client', version: '22', page: 'browser' },
+    ...{ known: 'seen', resource: 'a setting' },
+  },
+  {
+    ...{ name: '@openid/appauth', version: '1.4', page: 'browser' },
+    ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
+    ...{ name: 'httpx-oauth', version: '0.17', page: 'python' },
+    ...{ known: 'seen', resource: 'not at all' },
+  },
+  {
+    ...{ name: 'zitadel/oidc', version: '3.49', page: 'go' },
+    ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
+    ...{ name: 'oauth2-proxy', version: '7.15', page: 'go' },
+    ...{ known: 'seen', resource: 'not at all' },
+  },
+  {
+    ...{ name: 'Nimbus OAuth 2.0 SDK', version: '11.23', page: 'java' },
+    ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
+    ...{ name: 'pac4j-oidc', version: '6.1.3', page: 'java' },
+    ...{ known: 'seen', resource: 'not at all' },
+  },
+  {
+    ...{ name: 'omniauth_openid_connect', version: '0.8', page: 'others' },
+    ...{ known: 'seen', resource: 'not at all' },
+  },
+  {
+    ...{ name: 'openid_connect, the gem', version: '1.2', page: 'others' },
+    ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
+    ...{ name: 'league/oauth2-client', version: '2.9', page: 'others' },
+    ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
+    ...{ name: 'openidconnect, the crate', version: '4.1', page: 'others' },
+    ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
+    ...{ name: 'ASP.NET Core OpenIdConnect', version: '9', page: 'others' },
+    ...{ known: 'read', resource: 'code of yours' },
+  },
+]
+
+/** A library that cannot sign anybody in here. */
+export interface UnfitLibrary {
+  readonly name: string
+  readonly version: string
+  readonly because: string
+  readonly instead: string
+}
+
+export const unfit: readonly UnfitLibrary[] = [
+  {
+    ...{ name: 'passport-openidconnect', version: '0.1.2', because: 'it has no PKCE' },
+    instead: '[passport-oauth2](libraries/node.md#passport-oauth2), or openid-client 6',
+  },
+  {
+    ...{ name: 'goth', version: '1.82', because: 'it has no PKCE' },
+    instead: '[go-oidc with x/oauth2](libraries/go.md#go-oidc-with-xoauth2)',
+  },
+  {
+    ...{ name: 'gitlab-omniauth-openid-connect', version: '0.10' },
+    because: 'it has no PKCE; Debian’s package ruby-omniauth-openid-connect is this one',
+    instead: 'the gem [omniauth_openid_connect](libraries/others.md#omniauth_openid_connect)',
+  },
+  {
+    ...{ name: 'jumbojett/openid-connect-php', version: '1' },
+    because: 'it knows no ES256, and verifies every id_token',
+    instead: '[league/oauth2-client](libraries/others.md#leagueoauth2-client)',
+  },
+]
