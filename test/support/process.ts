@@ -114,6 +114,11 @@ export async function runGatehouse(
   return await runToEnd([process.execPath, 'src/cli/gatehouse.ts', ...words], variables, timeoutMs)
 }
 
+/** Runs `npm run conformance -- …` without npm. */
+export async function runConformance(words: readonly string[]): Promise<Ended> {
+  return await runToEnd([process.execPath, 'conformance/main.ts', ...words], {})
+}
+
 const RUN_TIMEOUT_MS = 45_000
 
 async function runToEnd(

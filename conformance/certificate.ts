@@ -1,0 +1,96 @@
+import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import { isIP } from 'node:net'
+
+import ipaddr from 'ipaddr.js'
+
+/** A certificate that nobody has signed but its own key, and that key; both in PEM. */
+export interface Certificate {
+  readonly certificate: string
+  readonly privateKey: string
+}
+
+/** A day before now, for clocks that are late. */
+const VALID_BEFORE_MS = 24 * 60 * 60 * 1000
+const VALID_DAYS = 30
+
+/**
+ * Makes a certificate for one host, by node alone: a machine of an assessor need not have openssl.
+ * X.509 version 3 (RFC 5280) with a P-256 key, good for thirty days.
+ *
+ * @param host a name or an IP address, as it stands in the issuer
+ */
+export function makeCertificate(host: string, now = Date.now()): Certificate {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const publicInfo = publicKey.export({ type: 'spki', format: 'der' })
+  const name = sequence(set(sequence(identifier(2, 5, 4, 3), utf8('Gatehouse conformance'))))
+  // Positive, and of nineteen octets, so that it is below the limit of twenty.
+  const serial = Buffer.concat([Buffer.of(0x40), randomBytes(18)])
+  const certified = sequence(
+    tagged(0, integer(Buffer.of(2))),
+    integer(serial),
+    ecdsaWithSha256,
+    name,
+    sequence(time(now - VALID_BEFORE_MS), time(now + VALID_DAYS * 24 * 60 * 60 * 1000)),
+    name,
+    publicInfo,
+    tagged(3, extensions(host, createHash('sha1').update(publicInfo).digest())),
+  )
+  const signature = sign('sha256', certified, privateKey)
+  const der = sequence(certified, ecdsaWithSha256, bits(signature))
+  return {
+    certificate: pem(der),
+    privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  }
+}
+
+/** It is its own authority, so that who trusts this one certificate trusts it as a server's. */
+function extensions(host: string, keyId: Buffer): Buffer {
+  const address = host.replace(/^\[|\]$/g, '')
+  const alternative = isIP(address)
+    ? element(0x87, Buffer.from(ipaddr.parse(address).toByteArray()))
+    : element(0x82, Buffer.from(host, 'ascii'))
+  return sequence(
+    extension(identifier(2, 5, 29, 14), octets(keyId)),
+    extension(identifier(2, 5, 29, 17), sequence(alternative)),
+    extension(identifier(2, 5, 29, 19), sequence(element(0x01, Buffer.of(0xff)))),
+  )
+}
+
+const extension = (id: Buffer, value: Buffer) => sequence(id, octets(value))
+
+// DER (X.690): a tag, the length of what follows, and what follows.
+
+function element(tag: number, ...parts: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(parts)
+  const { length } = content
+  if (length < 0x80) return Buffer.concat([Buffer.of(tag, length), content])
+  const long = Buffer.of(length >> 8, length & 0xff)
+  return Buffer.concat([Buffer.of(tag, 0x82), long, content])
+}
+
+const sequence = (...parts: readonly Buffer[]) => element(0x30, ...parts)
+const set = (...parts: readonly Buffer[]) => element(0x31, ...parts)
+const integer = (value: Buffer) => element(0x02, value)
+const octets = (value: Buffer) => element(0x04, value)
+const bits = (value: Buffer) => element(0x03, Buffer.of(0), value)
+const utf8 = (text: string) => element(0x0c, Buffer.from(text))
+const tagged = (number: number, value: Buffer) => element(0xa0 + number, value)
+
+/** UTCTime, which serves until 2049. */
+function time(epochMs: number): Buffer {
+  const digits = new Date(epochMs).toISOString().replaceAll(/[-:T]|\..*/g, '')
+  return element(0x17, Buffer.from(`${digits.slice(2)}Z`))
+}
+
+function identifier(first: number, second: number, ...rest: readonly number[]): Buffer {
+  const octetsOf = (arc: number): number[] =>
+    arc < 0x80 ? [arc] : [...octetsOf(arc >> 7).map((octet) => octet | 0x80), arc & 0x7f]
+  return element(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(octetsOf)]))
+}
+
+const ecdsaWithSha256 = sequence(identifier(1, 2, 840, 10_045, 4, 3, 2))
+
+function pem(der: Buffer): string {
+  const lines = der.toString('base64').match(/.{1,64}/g) ?? []
+  return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`
+}

@@ -1,0 +1,181 @@
+import type { ConformanceSettings } from '../src/authorization/conformance-profile.ts'
+import { pages, paths } from '../src/http/paths.ts'
+import { expectedOf, type PlanName } from './plans.ts'
+
+/** What the suite is told of this service; its form is the suite's own. */
+export interface SuiteConfiguration {
+  readonly alias: string
+  readonly description: string
+  readonly server: { readonly discoveryUrl: string; readonly login_hint: string }
+  readonly client: SuiteClient
+  readonly client2: SuiteClient
+  readonly client_secret_post: SuiteClient
+  readonly options: { readonly browsercontrol_css_enable: boolean }
+  readonly browser: readonly Visit[]
+  /** What modules have instead of what stands above. */
+  readonly override: Readonly<Record<string, { readonly browser: readonly Visit[] }>>
+}
+
+interface SuiteClient {
+  readonly client_id: string
+  readonly client_secret: string
+}
+
+/** What the suite's browser does where it is sent to an address: its tasks, each on one page. */
+export interface Visit {
+  readonly match: string
+  readonly tasks: readonly Task[]
+}
+
+interface Task {
+  readonly task: string
+  /** Skipped, where the address is another; a task that is not optional fails the module. */
+  readonly optional?: true
+  readonly match: string
+  readonly commands?: readonly Command[]
+}
+
+/** `[what, how the element is found, which element, …]`. */
+export type Command = readonly (string | number)[]
+
+export interface About {
+  /** The issuer, without a trailing slash. */
+  readonly baseUrl: string
+  readonly settings: Pick<ConformanceSettings, 'suiteBaseUrl' | 'alias' | 'clients'>
+  readonly person: { readonly login: string; readonly password: string }
+}
+
+const WAIT_SECONDS = 10
+
+/** Keeps the page as the screenshot that the module waits for. */
+const KEEP = 'update-image-placeholder'
+/** The same, where no screenshot is waited for at the first of two sign-ins. */
+const KEEP_IF_ASKED = 'update-image-placeholder-optional'
+
+/** The configuration of a plan, complete: it is pasted into the suite, or sent by `drive.ts`. */
+export function configurationOf(plan: PlanName, about: About): SuiteConfiguration {
+  const { baseUrl, settings, person } = about
+  const { alias, clients } = settings
+  const client = (id: string): SuiteClient => {
+    const found = clients.find(({ client_id }) => client_id === id)
+    if (!found) throw new Error(`config/conformance.json has no client ${id}.`)
+    return { client_id: found.client_id, client_secret: found.client_secret }
+  }
+  const modules = expectedOf(plan)
+  const override = Object.entries(overridesOf(about)).filter(([module]) => modules.has(module))
+  return {
+    alias,
+    description: 'Gatehouse',
+    server: { discoveryUrl: `${baseUrl}${paths.openidConfiguration}`, login_hint: person.login },
+    client: client('oidf-1'),
+    client2: client('oidf-2'),
+    client_secret_post: client('oidf-post'),
+    options: { browsercontrol_css_enable: false },
+    browser: [signIn(about), signOut(about)],
+    override: Object.fromEntries(override.map(([module, browser]) => [module, { browser }])),
+  }
+}
+
+/** Modules at whose end stands another page, or of which a page is kept for a person to look at. */
+function overridesOf(about: About): Readonly<Record<string, readonly Visit[]>> {
+  const twice = [signIn(about, [seen('login-page', 'Sign in', KEEP_IF_ASKED)])]
+  const refused = [errorAt(`${about.baseUrl}${paths.authorization}*`)]
+  const logout = `${about.baseUrl}${paths.endSession}*`
+  const notSignedOut = [signIn(about), errorAt(logout)]
+  const signedOut = [signIn(about), staysAfterSignOut(about)]
+  const module = 'oidcc-rp-initiated-logout'
+  return {
+    'oidcc-prompt-login': twice,
+    'oidcc-max-age-1': twice,
+    'oidcc-ensure-registered-redirect-uri': refused,
+    'oidcc-ensure-request-object-with-redirect-uri': refused,
+    'oidcc-redirect-uri-query-added': refused,
+    [`${module}-bad-post-logout-redirect-uri`]: notSignedOut,
+    [`${module}-query-added-to-post-logout-redirect-uri`]: notSignedOut,
+    [`${module}-modified-id-token-hint`]: notSignedOut,
+    [`${module}-bad-id-token-hint`]: notSignedOut,
+    [`${module}-no-id-token-hint`]: signedOut,
+    [`${module}-no-params`]: signedOut,
+    [`${module}-no-post-logout-redirect-uri`]: signedOut,
+    [`${module}-only-state`]: signedOut,
+  }
+}
+
+/** The suite's browser signs in and allows, where it is asked to, and comes back. */
+function signIn({ baseUrl, settings, person }: About, first: readonly Command[] = []): Visit {
+  const { suiteBaseUrl, alias } = settings
+  return {
+    match: `${baseUrl}${paths.authorization}*`,
+    tasks: [
+      {
+        task: 'Sign in',
+        optional: true,
+        match: baseUrl + pages.login.replace(':uid', '*'),
+        commands: [
+          ...first,
+          ['text', 'id', 'login', person.login],
+          ['text', 'id', 'password', person.password],
+          ['click', 'id', 'login-submit'],
+        ],
+      },
+      {
+        task: 'Allow',
+        optional: true,
+        match: baseUrl + pages.consent.replace(':uid', '*'),
+        commands: [['click', 'id', 'consent-approve']],
+      },
+      {
+        task: 'Back at the suite',
+        match: `${suiteBaseUrl}/test/a/${alias}/callback*`,
+        commands: [['wait', 'id', 'submission_complete', WAIT_SECONDS]],
+      },
+    ],
+  }
+}
+
+function signOut({ baseUrl, settings }: About): Visit {
+  return {
+    match: `${baseUrl}${paths.endSession}*`,
+    tasks: [
+      confirmation(baseUrl),
+      {
+        task: 'Back at the suite',
+        match: `${settings.suiteBaseUrl}/test/a/${settings.alias}/post_logout_redirect*`,
+      },
+    ],
+  }
+}
+
+function staysAfterSignOut({ baseUrl }: About): Visit {
+  return {
+    match: `${baseUrl}${paths.endSession}*`,
+    tasks: [
+      confirmation(baseUrl),
+      {
+        task: 'Signed out',
+        match: `${baseUrl}${paths.endSession}/success*`,
+        commands: [seen('logout-success', 'signed out', KEEP)],
+      },
+    ],
+  }
+}
+
+function confirmation(baseUrl: string): Task {
+  return {
+    task: 'Confirm',
+    match: `${baseUrl}${paths.endSession}*`,
+    commands: [['click', 'id', 'logout-confirm']],
+  }
+}
+
+function errorAt(match: string): Visit {
+  return {
+    match,
+    tasks: [{ task: 'Error page', match, commands: [seen('error-page', '.+', KEEP)] }],
+  }
+}
+
+/** Waits until the element has such a text, and keeps the page for a person to look at. */
+function seen(id: string, text: string, keep: string): Command {
+  return ['wait', 'id', id, WAIT_SECONDS, text, keep]
+}

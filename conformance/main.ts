@@ -1,0 +1,130 @@
+import { once } from 'node:events'
+import { join } from 'node:path'
+
+import { demoPeople, readCampusFolder } from '../src/campus/load.ts'
+import { readConfig } from '../src/config/config.ts'
+import { paths } from '../src/http/paths.ts'
+import { configurationOf, type SuiteConfiguration } from './configuration.ts'
+import { drive } from './drive.ts'
+import { type Options, readOptions, usage } from './options.ts'
+import { expectedOf, planNames, plans } from './plans.ts'
+import { rotateServedKeys } from './rotation.ts'
+import { serveOverHttps } from './serve.ts'
+import { openSuite } from './suite.ts'
+
+/** `npm run conformance`: the OpenID Foundation's suite against this service; docs/conformance.md. */
+const configFolder = join(import.meta.dirname, '../config')
+const MODULE_TIMEOUT_MS = 4 * 60_000
+
+/** Whom the suite's browser signs in: its claims are those of config/conformance.json besides. */
+const LOGIN = 'sam@northlight.example'
+
+type Serve = Extract<Options, { command: 'serve' }>
+type PlanRun = Extract<Options, { command: 'plan' }>
+
+async function main(words: readonly string[]): Promise<void> {
+  const options = understood(words)
+  if (options === undefined) return
+  try {
+    if (options.command === 'help') process.stdout.write(usage)
+    else if (options.command === 'serve') await serve(options)
+    else await plan(options)
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    process.exitCode = 1
+  }
+}
+
+function understood(words: readonly string[]): Options | undefined {
+  try {
+    return readOptions(words)
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`)
+    process.exitCode = 2
+    return undefined
+  }
+}
+
+async function serve(options: Serve): Promise<void> {
+  const { baseUrl, port } = options
+  const suiteBaseUrl = options.suiteBaseUrl ?? readSettings().suiteBaseUrl
+  await using served = await serveOverHttps({ port, baseUrl, suiteBaseUrl })
+  const person = await findPerson()
+  const clients = served.config.conformance?.clients ?? []
+  const same = `--base-url ${baseUrl} --suite-base-url ${suiteBaseUrl}`
+  process.stdout.write(`Gatehouse serves ${baseUrl} with the conformance profile
+  issuer       ${baseUrl}
+  discovery    ${baseUrl}${paths.openidConfiguration}
+  suite        ${suiteBaseUrl} (its own base URL must be this one)
+  certificate  ${join(served.folder, 'certificate.pem')}
+  person       ${person.login}  ${person.password}
+${clients.map(({ client_id, token_endpoint_auth_method }) => `  client       ${client_id}  ${token_endpoint_auth_method}`).join('\n')}
+Next, in another terminal:
+  to paste     npm run conformance -- plan basic ${same}
+  to run       npm run conformance -- plan basic ${same} --suite ${suiteBaseUrl} --insecure --data ${served.folder}
+Plans: ${planNames.join(', ')}. Ctrl-C stops the service and removes its folder.
+`)
+  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+}
+
+async function plan(options: PlanRun): Promise<void> {
+  const settings = readSettings()
+  const suiteBaseUrl = options.suiteBaseUrl ?? settings.suiteBaseUrl
+  const configuration = configurationOf(options.plan, {
+    baseUrl: options.baseUrl,
+    settings: { ...settings, suiteBaseUrl },
+    person: await findPerson(),
+  })
+  if (options.suite) await run(options, { suiteBaseUrl, configuration })
+  else print(options, configuration)
+}
+
+function print({ plan: name, bare }: PlanRun, configuration: SuiteConfiguration): void {
+  const { name: planName, variant } = plans[name]
+  const text = `${JSON.stringify(configuration, null, 2)}\n`
+  process.stdout.write(
+    bare
+      ? text
+      : `Plan: ${planName}\nVariant: ${JSON.stringify(variant)}\nConfiguration (the JSON tab):\n${text}`,
+  )
+}
+
+async function run(
+  options: PlanRun,
+  about: { readonly suiteBaseUrl: string; readonly configuration: SuiteConfiguration },
+): Promise<void> {
+  const { plan: name, baseUrl, data: folder } = options
+  const { suiteBaseUrl, configuration } = about
+  if (!options.suite) return
+  const say = (line: string) => void process.stdout.write(`${line}\n`)
+  const suite = openSuite(options.suite)
+  say(`Suite: ${await suite.version()}`)
+  const report = await drive(suite, {
+    plan: plans[name],
+    configuration,
+    expected: expectedOf(name),
+    rotateKeys: () => rotateServedKeys({ baseUrl, suiteBaseUrl, folder, say }),
+    say,
+    moduleTimeoutMs: MODULE_TIMEOUT_MS,
+  })
+  say([...report.counted].map(([ending, count]) => `${count} ${ending}`).join(', '))
+  say(`${options.suite.url}/plan-detail.html?plan=${report.planId}`)
+  for (const difference of report.differences) say(difference)
+  if (report.differences.length > 0) process.exitCode = 1
+}
+
+/** The settings of the profile; the addresses of the service play no part in them. */
+function readSettings() {
+  const { conformance } = readConfig({ CONFORMANCE_PROFILE: 'on' }, configFolder)
+  if (!conformance) throw new Error('config/conformance.json is missing.')
+  return conformance
+}
+
+async function findPerson(): Promise<{ readonly login: string; readonly password: string }> {
+  const people = demoPeople(await readCampusFolder(join(configFolder, 'demo')))
+  const person = people.find(({ login }) => login === LOGIN)
+  if (!person) throw new Error(`config/demo has no ${LOGIN}.`)
+  return person
+}
+
+await main(process.argv.slice(2))

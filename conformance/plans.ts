@@ -1,0 +1,54 @@
+import expectedResults from './expected.json' with { type: 'json' }
+
+/** How a module of the suite may end. A person has to look at a page where it says REVIEW. */
+export type Result = 'PASSED' | 'WARNING' | 'REVIEW' | 'SKIPPED' | 'FAILED' | 'UNKNOWN'
+
+export interface Plan {
+  /** What the suite calls it. */
+  readonly name: string
+  /** What is chosen of a plan that has several forms. */
+  readonly variant: Readonly<Record<string, string>>
+  readonly meaning: string
+}
+
+/** Plans of the suite that this service is run against, by their name on the command line. */
+export const plans = {
+  basic: {
+    name: 'oidcc-basic-certification-test-plan',
+    variant: { server_metadata: 'discovery', client_registration: 'static_client' },
+    meaning: 'Basic OP: the code flow',
+  },
+  config: {
+    name: 'oidcc-config-certification-test-plan',
+    variant: {},
+    meaning: 'Config OP: the discovery document',
+  },
+  formpost: {
+    name: 'oidcc-formpost-basic-certification-test-plan',
+    variant: { server_metadata: 'discovery', client_registration: 'static_client' },
+    meaning: 'Form Post OP: the code flow with response_mode=form_post',
+  },
+  logout: {
+    name: 'oidcc-rp-initiated-logout-certification-test-plan',
+    variant: { client_registration: 'static_client', response_type: 'code' },
+    meaning: 'RP-Initiated Logout OP',
+  },
+  all: {
+    name: 'oidcc-test-plan',
+    variant: {
+      client_auth_type: 'client_secret_basic',
+      response_type: 'code',
+      response_mode: 'default',
+      client_registration: 'static_client',
+    },
+    meaning: 'no certificate: every module that applies, the one of key rotation among them',
+  },
+} as const satisfies Record<string, Plan>
+
+export type PlanName = keyof typeof plans
+export const planNames = Object.keys(plans) as PlanName[]
+
+/** What every module of a plan is expected to end with, as `expected.json` has it. */
+export function expectedOf(plan: PlanName): ReadonlyMap<string, Result> {
+  return new Map(Object.entries(expectedResults[plan])) as ReadonlyMap<string, Result>
+}

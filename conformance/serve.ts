@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { pino } from 'pino'
+
+import { type Config, readConfig } from '../src/config/config.ts'
+import { openGatehouse } from '../src/gatehouse.ts'
+import { isLoopbackUrl } from '../src/http/loopback.ts'
+import { makeCertificate } from './certificate.ts'
+
+export interface ServeOptions {
+  readonly port: number
+  /** The issuer; other hosts than this machine reach it, when it names another. */
+  readonly baseUrl: string
+  readonly suiteBaseUrl: string
+}
+
+/** A service that the suite can be run against. */
+export interface ServedOverHttps extends AsyncDisposable {
+  readonly config: Config
+  /** Holds all that it keeps: database, secret, certificate, private key. It goes when it stops. */
+  readonly folder: string
+}
+
+const configFolder = join(import.meta.dirname, '../config')
+
+/**
+ * Starts the service with the conformance profile, the demo campus and a certificate of its own, all
+ * of it in a folder of its own that is removed at the end.
+ *
+ * @throws a sentence when the port is taken, or the addresses are not what the service takes
+ */
+export async function serveOverHttps(options: ServeOptions): Promise<ServedOverHttps> {
+  await using opening = new AsyncDisposableStack()
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-conformance-'))
+  opening.defer(() => rmSync(folder, { recursive: true, force: true }))
+  const { certificate, privateKey } = makeCertificate(new URL(options.baseUrl).hostname)
+  writeFileSync(certificateFile(folder), certificate)
+  writeFileSync(join(folder, 'private-key.pem'), privateKey, { mode: 0o600 })
+  writeFileSync(join(folder, 'secret'), randomBytes(32).toString('hex'), { mode: 0o600 })
+
+  const config = readServedConfig(folder, options)
+  const logger = pino({ base: null, level: config.logLevel }, pino.destination({ dest: 2 }))
+  const service = opening.use(await openGatehouse(config, logger))
+  const server = createServer({ key: privateKey, cert: certificate }, (request, response) => {
+    service.handler()(request, response)
+  })
+  const listening = once(server, 'listening')
+  server.listen(options.port, isLoopbackUrl(options.baseUrl) ? 'localhost' : '0.0.0.0')
+  await listening.catch((error: unknown) => {
+    throw new Error(`Port ${options.port} cannot be listened on: ${String(error)}`, {
+      cause: error,
+    })
+  })
+  opening.defer(async () => {
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
+  })
+  const open = opening.move()
+  return { config, folder, [Symbol.asyncDispose]: () => open.disposeAsync() }
+}
+
+/** The configuration of a service that `serveOverHttps` has started with these addresses. */
+export function readServedConfig(
+  folder: string,
+  { baseUrl, suiteBaseUrl }: Pick<ServeOptions, 'baseUrl' | 'suiteBaseUrl'>,
+): Config {
+  const isOpen = !isLoopbackUrl(baseUrl)
+  const config = readConfig(
+    {
+      BASE_URL: baseUrl,
+      DATA_DIR: folder,
+      SECRET_FILE: join(folder, 'secret'),
+      DEMO_DATA: 'on',
+      CONFORMANCE_PROFILE: isOpen ? 'forced' : 'on',
+      LOG_LEVEL: 'error',
+    },
+    configFolder,
+  )
+  return { ...config, conformance: config.conformance && { ...config.conformance, suiteBaseUrl } }
+}
+
+/** The certificate of the service, for who has to trust it. */
+export function readCertificate(folder: string): string {
+  return readFileSync(certificateFile(folder), 'utf8')
+}
+
+function certificateFile(folder: string): string {
+  return join(folder, 'certificate.pem')
+}

@@ -1,0 +1,133 @@
+import { type RequestOptions, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { text } from 'node:stream/consumers'
+
+import { z } from 'zod'
+
+import type { SuiteConfiguration } from './configuration.ts'
+import type { Plan } from './plans.ts'
+
+/**
+ * The REST API of a running suite, as far as a run needs it. Every call throws an Error that says
+ * which call it was and what was answered.
+ */
+export type Suite = ReturnType<typeof openSuite>
+
+export interface SuiteAddress {
+  readonly url: string
+  /** Made in the suite's own pages; a suite that runs in development mode wants none. */
+  readonly token: string | undefined
+  /** Whether a certificate is taken that nobody vouches for, which a suite on this machine has. */
+  readonly insecure: boolean
+}
+
+/** The suite itself holds a question for 30 seconds at most. */
+const CALL_TIMEOUT_MS = 60_000
+
+export const suiteStates = ['CONFIGURED', 'WAITING', 'FINISHED', 'INTERRUPTED'] as const
+
+const created = z.object({ id: z.string() })
+const createdPlan = created.extend({
+  modules: z.array(
+    z.object({ testModule: z.string(), variant: z.record(z.string(), z.string()).nullish() }),
+  ),
+})
+const state = z.object({ state: z.enum(suiteStates).optional(), timeout: z.boolean().optional() })
+const info = z.object({
+  status: z.string(),
+  result: z.enum(['PASSED', 'WARNING', 'REVIEW', 'SKIPPED', 'FAILED', 'UNKNOWN']).nullish(),
+})
+const running = z.object({
+  browser: z.object({ urls: z.array(z.string()).default([]) }).optional(),
+})
+const log = z.array(
+  z.object({ src: z.string().optional(), result: z.string().optional(), msg: z.unknown() }),
+)
+
+export type Module = z.output<typeof createdPlan>['modules'][number]
+
+export function openSuite(address: SuiteAddress) {
+  const call = makeCall(address)
+  return {
+    version: async () => JSON.stringify(await call('GET', '/api/server')),
+    createPlan: async ({ name, variant }: Plan, configuration: SuiteConfiguration) =>
+      createdPlan.parse(
+        await call('POST', '/api/plan', {
+          query: { planName: name, variant: JSON.stringify(variant) },
+          body: configuration,
+        }),
+      ),
+    /** Creates a module's run; all but the one of key rotation start by themselves. */
+    async create(planId: string, { testModule, variant }: Module): Promise<string> {
+      const query = { test: testModule, plan: planId, variant: JSON.stringify(variant ?? {}) }
+      return created.parse(await call('POST', '/api/runner', { query })).id
+    },
+    start: async (id: string) => void (await call('POST', `/api/runner/${id}`)),
+    cancel: async (id: string) => void (await call('DELETE', `/api/runner/${id}`)),
+    /** Waits for one of the states; nothing when none of them was reached in time. */
+    async waitFor(id: string, states: readonly (typeof suiteStates)[number][], timeoutMs: number) {
+      const query = { states: states.join(','), timeoutMs: String(timeoutMs) }
+      return state.parse(await call('GET', `/api/runner/${id}/wait-state`, { query })).state
+    },
+    info: async (id: string) => info.parse(await call('GET', `/api/info/${id}`)),
+    /** Addresses that the suite wants to be visited and has no browser task for. */
+    async waitingVisits(id: string): Promise<readonly string[]> {
+      return running.parse(await call('GET', `/api/runner/${id}`)).browser?.urls ?? []
+    },
+    /** What a module found wrong, a line each. */
+    async faults(id: string): Promise<readonly string[]> {
+      return log
+        .parse(await call('GET', `/api/log/${id}`))
+        .filter(({ result }) => result === 'FAILURE' || result === 'WARNING')
+        .map(({ src, result, msg }) => `${result} ${src ?? ''}: ${String(msg)}`)
+    },
+  }
+}
+
+interface Call {
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: object
+}
+
+function makeCall({ url, token, insecure }: SuiteAddress) {
+  const base = url.replace(/\/$/, '')
+  return async (method: string, path: string, { query, body }: Call = {}): Promise<unknown> => {
+    const target = new URL(base + path)
+    target.search = new URLSearchParams(query).toString()
+    const { status, content } = await send(target, {
+      method,
+      rejectUnauthorized: !insecure,
+      // It tells by this header, and not by a body, that it speaks with a program.
+      headers: {
+        accept: 'application/json',
+        'content-type': 'application/json',
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    if (status < 200 || status > 299) {
+      throw new Error(`${method} ${path} of the suite answered ${status}: ${content.slice(0, 500)}`)
+    }
+    return content === '' ? undefined : JSON.parse(content)
+  }
+}
+
+type Sent = RequestOptions & { readonly rejectUnauthorized: boolean; readonly body?: string }
+
+async function send(target: URL, { body, ...options }: Sent) {
+  const send = target.protocol === 'https:' ? requestHttps : requestHttp
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; content: string }>()
+  const signal = AbortSignal.timeout(CALL_TIMEOUT_MS)
+  const sent = send(target, { ...options, signal }, (answer) => {
+    text(answer).then((content) => resolve({ status: answer.statusCode ?? 0, content }), reject)
+  })
+  sent.once('error', (error) => {
+    reject(
+      new Error(`The suite at ${target.origin} cannot be asked: ${error.message}`, {
+        cause: error,
+      }),
+    )
+  })
+  sent.end(body)
+  return await promise
+}
