@@ -180,6 +180,7 @@ describe('/admin', () => {
       expect(tokens.access_token).to.be.a('string')
     })
 
+    // [RFC 6749 §3.1.2.1; RFC 6749 §3.1.2; RFC 9700 §2.6; RFC 8252 §7.1; RFC 8252 §8.4]
     it('says beside each field what is wrong with it, keeps what was typed, and saves nothing', async () => {
       const before = await operator.visit(applications)
       for (const [typed, field, words] of wrongEntries) {

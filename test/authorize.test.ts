@@ -32,6 +32,7 @@ const toConsent = /^\/interaction\/[\w-]+\/consent$/
 describe('/oauth/authorize', () => {
   const service = sharedService()
 
+  // [RFC 9207 §2; RFC 9700 §4.4.2; MCP Authorization §Authorization Response Validation]
   describe('names the issuer once in every answer (RFC 9207)', () => {
     const refusals: readonly (readonly [title: string, fields: Fields, error: string])[] = [
       [
@@ -134,6 +135,7 @@ describe('/oauth/authorize', () => {
     })
   })
 
+  // [RFC 6749 §3.1.2.2; RFC 6749 §3.1.2.3; RFC 9700 §4.1.3; OpenID Connect Core §3.1.2.1]
   describe('takes a redirect_uri exactly as it is registered [design 19]', () => {
     const native = notes.clientId
     const web = portal.clientId
@@ -205,6 +207,7 @@ describe('/oauth/authorize', () => {
     ],
     ['a resource server, which authorizes nobody', { client_id: 'demo-resource-server' }],
   ] as const) {
+    // [OpenID Connect Core §3.1.2.6]
     it(`sends nobody anywhere for ${title}`, async () => {
       const answer = await askToAuthorize(service().url, fields)
       expect(answer.status).to.equal(400)
@@ -229,12 +232,14 @@ describe('/oauth/authorize', () => {
     }
   })
 
-  it('ignores an unknown scope beside known ones (OpenID Connect Core §3.1.2.1)', async () => {
+  it('ignores an unknown scope beside known ones [OpenID Connect Core §3.1.2.1]', async () => {
     const scope = 'openid account:read courses:delete'
     const tokens = await obtain(service().url, { authorization: { scope } })
     expect(tokens.scope).to.equal('openid account:read')
   })
 
+  // [RFC 8707 §2; RFC 8707 §2.1; MCP Authorization §Resource Parameter Implementation;
+  // MCP Authorization §Canonical Server URI]
   describe('binds every accepted spelling of resource to the one audience [design 3]', () => {
     const spellings: readonly (readonly [
       title: string,
@@ -259,6 +264,7 @@ describe('/oauth/authorize', () => {
       })
     }
 
+    // [RFC 8707 §2.2]
     it('another spelling at the token endpoint than before', async () => {
       const { url } = service()
       const tokens = await obtain(url, {
@@ -286,6 +292,7 @@ describe('/oauth/authorize', () => {
       ['an empty value', () => ''],
       ['a foreign one beside the right one', (url: string) => [url, 'https://elsewhere.example']],
     ] as const) {
+      // [RFC 8707 §2]
       it(`refuses ${title} with invalid_target`, async () => {
         const resource = spell(service().url)
         const answer = await askToAuthorize(service().url, { resource })
@@ -310,6 +317,7 @@ describe('/oauth/authorize', () => {
   })
 
   describe('by POST [design 18]', () => {
+    // [OpenID Connect Core §3.1.2.1]
     it('leads to GET with the same parameters', async () => {
       const { url } = service()
       const { searchParams, pathname } = authorizeUrl(url)
@@ -477,7 +485,8 @@ describe('/oauth/authorize', () => {
     })
   }
 
-  it('tells the person of claims that are asked for one by one (OpenID Connect Core §5.5)', async () => {
+  // [OpenID Connect Core §3.1.2.4]
+  it('tells the person of claims that are asked for one by one [OpenID Connect Core §5.5]', async () => {
     const { url } = service()
     const consentPage = async (fields: Fields) => {
       const person = await signedIn(url, sam)
@@ -539,6 +548,7 @@ describe('/oauth/authorize', () => {
     })
   })
 
+  // [RFC 9700 §2.6]
   it("is never readable from another origin's page [design 28]", async () => {
     const { url } = service()
     const headers = { origin: 'https://elsewhere.example' }

@@ -79,6 +79,7 @@ describe('the metadata documents of real clients, in the default configuration (
     })
   }
 
+  // [Client ID Metadata Document §4.5; MCP Authorization §Client ID Metadata Documents]
   it('admit no address that a document does not have', async () => {
     const { client_id } = read('claude-code')
     for (const redirect_uri of [

@@ -97,6 +97,7 @@ describe('the conformance profile [design 26]', () => {
     expect(again.searchParams.has('code')).to.equal(true)
   })
 
+  // [OpenID Connect Core §15.1; OpenID Connect Core §5.5.1.1]
   it('answers acr_values and an essential claim as the suite asks', async () => {
     await using service = await startService(profile)
     const { callback } = await authorizeAsSuite(service.url, 'openid', {

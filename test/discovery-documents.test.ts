@@ -51,6 +51,7 @@ describe('protected-resource metadata (RFC 9728)', () => {
     resource_documentation: `${base}/auth.md`,
   }
 
+  // [RFC 9728 §2; RFC 9728 §3.2; RFC 9728 §3.3]
   it('names the origin and the whole catalogue in the root document', () => {
     expect(protectedResourceMetadata(facts, 'origin')).to.deep.equal({
       resource: base,
@@ -61,6 +62,8 @@ describe('protected-resource metadata (RFC 9728)', () => {
     expect(scopeNames()).to.have.length(38)
   })
 
+  // [RFC 9728 §2; RFC 9728 §3.3; MCP Authorization §Authorization Server Location;
+  // MCP Authorization §Refresh Tokens]
   it('names /mcp and the identity scopes only in the document of the tool endpoint', () => {
     expect(protectedResourceMetadata(facts, 'mcp')).to.deep.equal({
       resource: `${base}/mcp`,
@@ -268,6 +271,9 @@ describe('discovery over HTTP', () => {
   const types: Record<string, string> = { [paths.authMd]: 'text/markdown; charset=utf-8' }
 
   for (const path of documentPaths) {
+    // [RFC 8414 §3.1; RFC 8414 §3.2; RFC 9728 §3; RFC 9728 §3.1; RFC 9728 §3.2;
+    // OpenID Connect Discovery §4.1; OpenID Connect Discovery §4.2;
+    // MCP Authorization §Protected Resource Metadata Discovery Requirements]
     it(`serves ${path} to anyone, cacheable, with a strong ETag`, async () => {
       await using server = await listening()
       const response = await fetch(`${server.url}${path}`, {

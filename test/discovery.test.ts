@@ -20,6 +20,8 @@ describe('the authorization server metadata', () => {
   const read = async (path: string): Promise<Metadata> =>
     (await (await fetch(service().url + path)).json()) as Metadata
 
+  // [RFC 8414 §3; RFC 8414 §5; OpenID Connect Discovery §4;
+  // MCP Authorization §Authorization Server Metadata Discovery]
   it('is the same document at both addresses, byte for byte [design 20]', async () => {
     const [openid, oauth] = await Promise.all(
       documents.map(async (path) => await (await fetch(service().url + path)).text()),
@@ -27,6 +29,9 @@ describe('the authorization server metadata', () => {
     expect(openid).to.equal(oauth)
   })
 
+  // [RFC 8414 §2; OpenID Connect Discovery §3; RFC 7636 §4.2; RFC 9700 §2.1.1; RFC 9700 §4.7.1;
+  // RFC 9207 §3; RP-Initiated Logout §2.1; MCP Authorization §Overview;
+  // MCP Authorization §Authorization Code Protection]
   it('names every endpoint, grant type and scope, and is authoritative (Discovery)', async () => {
     const { url } = service()
     const metadata = await read(paths.authorizationServer)
@@ -64,6 +69,7 @@ describe('the authorization server metadata', () => {
     expect(listed).to.include.members(['iss', 'auth_time'])
   })
 
+  // [RFC 9449 §5.1; RFC 9126 §5; Back-Channel Logout §2.1]
   it('advertises nothing that it does not do [design 20]', async () => {
     const metadata = await read(paths.openidConfiguration)
     const untrue = Object.keys(metadata).filter((name) =>
@@ -77,6 +83,7 @@ describe('the authorization server metadata', () => {
     expect(JSON.stringify(metadata)).not.to.match(/register_uri|id-jag|assertion/i)
   })
 
+  // [RFC 8414 §2]
   it('advertises only addresses that answer', async () => {
     const metadata = await read(paths.openidConfiguration)
     const endpoints = Object.entries(metadata).filter(([name]) => /(_endpoint|_uri)$/.test(name))
@@ -93,6 +100,7 @@ describe('the authorization server metadata', () => {
   })
 
   for (const path of [...documents, paths.jwks]) {
+    // [OpenID Connect Discovery §4]
     it(`${path} may be read from any page, kept, and asked for again [design 28]`, async () => {
       const headers = { origin: 'https://elsewhere.example' }
       const answer = await fetch(service().url + path, { headers })
@@ -126,6 +134,7 @@ describe('the authorization server metadata', () => {
     })
   }
 
+  // [OpenID Connect Discovery §3; OpenID Connect Core §10.1]
   it('publishes two ES256 keys with a kid each, and no private part (Authentication 7)', async () => {
     const { keys } = (await read(paths.jwks)) as { keys: Record<string, string>[] }
     expect(keys).to.have.lengthOf(2)
@@ -137,6 +146,7 @@ describe('the authorization server metadata', () => {
     expect(new Set(keys.map(({ kid }) => kid)).size).to.equal(2)
   })
 
+  // [MCP Authorization §Authorization Server Location]
   it('agrees with the protected-resource metadata on who issues tokens (RFC 9728)', async () => {
     for (const resource of protectedResources) {
       const found = await read(protectedResourcePath(resource))
@@ -151,6 +161,7 @@ describe('the authorization server metadata', () => {
     ['X-Forwarded-Proto', { 'x-forwarded-proto': 'https' }],
     ['Forwarded', { forwarded: 'host=evil.example;proto=https' }],
   ] as const) {
+    // [RFC 8414 §6.2]
     it(`is the same whatever ${title} a caller sends [design 1]`, async () => {
       for (const path of [...documents, ...protectedResources.map(protectedResourcePath)]) {
         const { body } = await send(service(), path, { headers })
@@ -176,6 +187,8 @@ describe('behind a proxy that speaks TLS', () => {
     'x-forwarded-for': '192.0.2.1',
   }
 
+  // [RFC 8414 §2; RFC 8414 §3.3; RFC 6749 §10.9; RFC 7009 §2; OpenID Connect Discovery §4.3;
+  // MCP Authorization §Communication Security]
   it('advertises {base_url} everywhere, although it is reached by plain HTTP [design 1]', async () => {
     for (const path of documents) {
       const metadata = JSON.parse((await send(service(), path, { headers })).body) as Metadata
@@ -190,6 +203,7 @@ describe('behind a proxy that speaks TLS', () => {
     expect(resource).to.deep.include({ resource: baseUrl, authorization_servers: [baseUrl] })
   })
 
+  // [RFC 6750 §5.2]
   it('sets cookies that are httpOnly, SameSite=Lax and Secure, the session as __Host-', async () => {
     const { pathname, search } = authorizeUrl(baseUrl)
     const started = await send(service(), pathname + search, { headers })
@@ -213,6 +227,7 @@ describe('behind a proxy that speaks TLS', () => {
     expect(answered['strict-transport-security']).to.match(/max-age=\d{7,}/)
   })
 
+  // [RFC 9207 §2.3]
   it('answers with its own name in iss', async () => {
     const { pathname, search } = authorizeUrl(baseUrl, { prompt: 'none' })
     const { headers: answered } = await send(service(), pathname + search, { headers })
@@ -220,6 +235,7 @@ describe('behind a proxy that speaks TLS', () => {
     expect(searchParams.getAll('iss')).to.deep.equal([baseUrl])
   })
 
+  // [MCP Authorization §Canonical Server URI]
   it('takes resource with scheme and host in any case, and with the default port [design 3]', async () => {
     const errorFor = async (resource: string) => {
       const fields = { prompt: 'none', resource }
@@ -245,6 +261,7 @@ describe('behind a proxy that speaks TLS', () => {
     }
   })
 
+  // [RFC 9700 §4.13]
   it('knows the caller by the last address that the proxy wrote', async () => {
     const forwarded = { ...headers, 'x-forwarded-for': '198.51.100.7, 192.0.2.44' }
     await send(service(), paths.health, { headers: forwarded })
@@ -266,6 +283,7 @@ describe('without a proxy', () => {
     expect(cookies.some((cookie) => cookie.startsWith('gatehouse='))).to.equal(true)
   })
 
+  // [RFC 9700 §4.13; RFC 8414 §6.2]
   it('believes nobody who says that they speak for another address [design 1]', async () => {
     await using service = await startService()
     await send(service, paths.health, { headers: { 'x-forwarded-for': '198.51.100.7' } })

@@ -68,6 +68,7 @@ describe('the tokens of a family', () => {
     expect(turned?.isGenuine({ seed: newSeed() })).to.equal(false)
   })
 
+  // [RFC 6749 §10.3; RFC 6749 §10.4]
   it('cannot be made of what the store has alone', () => {
     const [id, generation] = [family.id, 4]
     const guesses = ['', family.seed, id].map((key) =>
@@ -96,6 +97,7 @@ describe('the tokens of a family', () => {
     })
   }
 
+  // [RFC 6749 §10.3; RFC 6749 §10.4]
   it('a changed letter anywhere makes it nobody’s', () => {
     const value = values.writeAccessToken(
       { ...family, scopes: family.token.scopes },

@@ -58,7 +58,9 @@ function expectGuarded({ headers }: Answer): void {
   expect(headers.get('x-content-type-options')).to.equal('nosniff')
 }
 
-describe('authorize: a person is sent to registered addresses only (RFC 6749 §3.1.2.4) [1, 3, 5]', () => {
+describe('authorize: a person is sent to registered addresses only [RFC 6749 §3.1.2.4] [1, 3, 5]', () => {
+  // [RFC 6749 §3.1.2.4; RFC 6749 §4.1.2.1; RFC 6749 §10.15; OpenID Connect Core §3.1.2.6;
+  // RFC 9700 §4.11.2]
   it('shows a page for an unknown client, and redirects nowhere [1]', async () => {
     const unknown = ['nobody', '', '__proto__', 'constructor', 'x'.repeat(5000), "' or 1=1 --"]
     for (const clientId of unknown) expectPage(await authorize({ client_id: clientId }))
@@ -93,6 +95,8 @@ describe('authorize: a person is sent to registered addresses only (RFC 6749 §3
     '',
   ]
   for (const redirectUri of foreign) {
+    // [RFC 6749 §3.1.2; RFC 6749 §3.1.2.3; RFC 9700 §2.1; RFC 9700 §4.1.3; RFC 9700 §4.11.2;
+    // MCP Authorization §Open Redirection]
     it(`shows a page for the redirect_uri ${JSON.stringify(redirectUri)} of a web application [3, 5]`, async () => {
       expectPage(await authorize({ client_id: portal.clientId, redirect_uri: redirectUri }))
     })
@@ -116,12 +120,14 @@ describe('authorize: a person is sent to registered addresses only (RFC 6749 §3
     'http://127.0.0.1:9@evil.example/callback',
   ]
   for (const redirectUri of loopback) {
+    // [RFC 8252 §8.4; RFC 9700 §4.1.3]
     it(`shows a page for the redirect_uri ${redirectUri} of a native application [7]`, async () => {
       expectPage(await authorize({ redirect_uri: redirectUri }))
     })
   }
 
-  it('takes any port of the registered loopback address (RFC 8252 §7.3) [7]', async () => {
+  // [RFC 9700 §2.1]
+  it('takes any port of the registered loopback address [RFC 8252 §7.3] [7]', async () => {
     for (const port of ['1', '9', '4711', '65535']) {
       const answer = await authorize({ redirect_uri: `http://127.0.0.1:${port}/callback` })
       expect(answer.headers.get('location'), port).to.match(/^\/interaction\//)
@@ -129,7 +135,9 @@ describe('authorize: a person is sent to registered addresses only (RFC 6749 §3
   })
 })
 
-describe('authorize: PKCE with S256 is required of every client (RFC 7636 §4.4.1) [11, 13]', () => {
+// [RFC 7636 §4.3; RFC 7636 §7.2; RFC 8252 §6; RFC 8252 §8.1; RFC 9700 §2.1.1; RFC 9700 §4.8.2;
+// MCP Authorization §Authorization Code Protection]
+describe('authorize: PKCE with S256 is required of every client [RFC 7636 §4.4.1] [11, 13]', () => {
   const { challenge } = makePkce()
   const wrong: readonly [why: string, fields: Fields][] = [
     ['no challenge', { code_challenge: undefined }],
@@ -163,7 +171,7 @@ describe('authorize: PKCE with S256 is required of every client (RFC 7636 §4.4.
   })
 })
 
-describe('authorize: no parameter counts twice (RFC 6749 §3.1) [15, 53]', () => {
+describe('authorize: no parameter counts twice [RFC 6749 §3.1] [15, 53]', () => {
   for (const name of ['client_id', 'redirect_uri']) {
     it(`a second ${name} sends the person nowhere, in whatever order`, async () => {
       const own = name === 'client_id' ? notes.clientId : notes.redirectUri
@@ -197,7 +205,7 @@ describe('authorize: no parameter counts twice (RFC 6749 §3.1) [15, 53]', () =>
     expect(answer.headers.get('location') ?? answer.text).to.include('invalid_request')
   })
 
-  it('a second resource is judged as the first is (RFC 8707 §2) [15]', async () => {
+  it('a second resource is judged as the first is [RFC 8707 §2] [15]', async () => {
     const { url } = service
     for (const resource of [
       [url, 'https://evil.example'],
@@ -219,6 +227,7 @@ describe('authorize: no parameter counts twice (RFC 6749 §3.1) [15, 53]', () =>
   })
 })
 
+// [OpenID Connect Core §6.1; OpenID Connect Core §6.2]
 describe('authorize: what the service does not support (OpenID Connect Core §6) [23]', () => {
   it('refuses request and request_uri, and fetches nothing', async () => {
     let fetched = 0
@@ -246,6 +255,7 @@ describe('authorize: what the service does not support (OpenID Connect Core §6)
   })
 
   for (const responseType of ['token', 'id_token', 'code id_token', 'code token', 'none', 'CODE']) {
+    // [RFC 6749 §3.1.1; RFC 9700 §2.1.2]
     it(`refuses response_type ${responseType}`, async () => {
       const answer = await authorize({ response_type: responseType, nonce: 'n' })
       const target = new URL(answer.headers.get('location') ?? '', service.url)
@@ -266,6 +276,7 @@ describe('authorize: what the service does not support (OpenID Connect Core §6)
   }
 
   for (const scope of [undefined, '', ' ', 'nothing', 'admin:everything *']) {
+    // [RFC 6749 §3.3]
     it(`refuses the scope ${JSON.stringify(scope)}, of which it knows nothing`, async () => {
       const error = redirectedError(await authorize({ scope, resource: undefined }))
       expect(error).to.be.oneOf(['invalid_scope', 'invalid_request'])
@@ -273,6 +284,7 @@ describe('authorize: what the service does not support (OpenID Connect Core §6)
   }
 })
 
+// [RFC 6749 §10.14]
 describe('authorize: what a caller sends comes back as text only (CVE-2019-8400, CVE-2026-42849) [25]', () => {
   const script = `"'><script>alert(1)</script><img src=x onerror=alert(1)>`
 
@@ -315,6 +327,7 @@ describe('authorize: what a caller sends comes back as text only (CVE-2019-8400,
     expect(policy).to.match(/form-action 'self' https:\/\/notes\.example(;|$)/)
   })
 
+  // [RFC 9207 §2]
   it('form_post brings code, state and iss to the client', async () => {
     const { person, form } = await obtainTokens(service.url)
     const { verifier, challenge } = makePkce()
@@ -346,7 +359,7 @@ describe('authorize: what a caller sends comes back as text only (CVE-2019-8400,
   }
 })
 
-describe('authorize: prompt and max_age (OpenID Connect Core §3.1.2.1) [27, 35]', () => {
+describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27, 35]', () => {
   const silent = async (person: ReturnType<typeof makeHeadlessPerson>, fields: Fields = {}) => {
     const start = authorizeUrl(service.url, { prompt: 'none', ...fields })
     const answer = await person.open(start)
@@ -355,10 +368,12 @@ describe('authorize: prompt and max_age (OpenID Connect Core §3.1.2.1) [27, 35]
   }
   const asPortal = { client_id: portal.clientId, redirect_uri: portal.redirectUri }
 
+  // [OpenID Connect Core §3.1.2.3; OpenID Connect Core §3.1.2.6]
   it('none without a session is login_required', async () => {
     expect(await silent(makeHeadlessPerson(sam))).to.equal('login_required')
   })
 
+  // [OpenID Connect Core §3.1.2.6]
   it('none with a session and without consent is consent_required [27]', async () => {
     const { person } = await obtainCode(service.url)
     expect(await silent(person, asPortal)).to.equal('consent_required')
@@ -394,6 +409,7 @@ describe('authorize: prompt and max_age (OpenID Connect Core §3.1.2.1) [27, 35]
     }
   })
 
+  // [OpenID Connect Core §3.1.2.2; OpenID Connect Core §3.1.2.3]
   it('none with max_age=0, or of another person, is login_required', async () => {
     const { person } = await obtainCode(service.url)
     expect(await silent(person, { max_age: '0' })).to.equal('login_required')
@@ -405,6 +421,7 @@ describe('authorize: prompt and max_age (OpenID Connect Core §3.1.2.1) [27, 35]
     }
   })
 
+  // [OpenID Connect Core §2; OpenID Connect Core §15.1]
   it('an old session has to sign in again for max_age, and auth_time says when [35]', async () => {
     const { person, form } = await obtainCode(service.url)
     const clock = Date.now
@@ -425,7 +442,8 @@ describe('authorize: prompt and max_age (OpenID Connect Core §3.1.2.1) [27, 35]
   })
 })
 
-describe('authorize: a claims request shows its person what it asks for (OpenID Connect Core §5.5)', () => {
+// [OpenID Connect Core §5.5.1]
+describe('authorize: a claims request shows its person what it asks for [OpenID Connect Core §5.5]', () => {
   const claims = JSON.stringify({ id_token: { email: { essential: true } } })
 
   it('names the e-mail address on the consent page when only a claim asks for it', async () => {
@@ -458,6 +476,7 @@ describe('authorize: a claims request shows its person what it asks for (OpenID 
     }
   })
 
+  // [OpenID Connect Core §5.5]
   it('a claim that nobody defined is not released', async () => {
     const all = ['password_hash', '__proto__', 'constructor', 'disabled_at']
     const request = Object.fromEntries(all.map((name) => [name, { essential: true }]))
@@ -481,6 +500,7 @@ describe('authorize: nothing that is sent makes it fail', () => {
     expect((await send(service.url, { path: paths.health })).status).to.equal(200)
   })
 
+  // [RFC 6749 §4.1.2; OpenID Connect Core §3.1.2.5]
   it('takes a state of 2000 characters and gives it back unchanged', async () => {
     const state = 'ä&=%"<>+ '.repeat(200)
     const { pathname, search } = authorizeUrl(service.url, { state, prompt: 'none' })
@@ -509,6 +529,7 @@ describe('authorize: nothing that is sent makes it fail', () => {
     })
   }
 
+  // [RFC 6749 §3.1]
   it('refuses other methods, and header or parameter overrides of the method change nothing', async () => {
     const { pathname, search } = authorizeUrl(service.url)
     for (const method of ['PUT', 'DELETE', 'PATCH', 'TRACE', 'PROPFIND']) {

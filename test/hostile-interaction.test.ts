@@ -168,7 +168,8 @@ describe('interaction: a page belongs to the browser that it was opened in (CVE-
   }
 })
 
-describe('interaction: a form is taken from its own page only (RFC 6749 §10.12) [39]', () => {
+// [RFC 9700 §4.11.2; OpenID Connect Core §3.1.2.3]
+describe('interaction: a form is taken from its own page only [RFC 6749 §10.12] [39]', () => {
   for (const [why, change] of [
     ['no token', () => ({ csrf: undefined })],
     ['an empty token', () => ({ csrf: '' })],
@@ -236,6 +237,7 @@ describe('interaction: a form is taken from its own page only (RFC 6749 §10.12)
 })
 
 describe('interaction: what is agreed to is what was asked for (design 2) [41]', () => {
+  // [RFC 6749 §10.12]
   it('a consent form cannot add scopes, a resource, a client, a person, a site or a grant', async () => {
     const { person, page } = await openConsent({ scope: 'openid account:read' })
     const answer = await submit(person, page, {
@@ -277,6 +279,7 @@ describe('interaction: what is agreed to is what was asked for (design 2) [41]',
     expect(grant).to.deep.equal({ site_id: 'sit_northlight' })
   })
 
+  // [OpenID Connect Core §3.1.2.3; OpenID Connect Core §3.1.2.4; RFC 9700 §4.11.2]
   it('no step is skipped: consent cannot be given before the person has signed in [43]', async () => {
     const { person, page } = await openSignIn()
     for (const prompt of ['consent', 'select_account']) {
@@ -321,6 +324,7 @@ describe('interaction: what is agreed to is what was asked for (design 2) [41]',
     expect(chosen.status).to.equal(303)
   })
 
+  // [RFC 6749 §4.1.2.1]
   it('refusing answers the client with access_denied, state and iss, and gives no code', async () => {
     const { person, page } = await openConsent()
     const refusal = { ...page, action: `${page.action}/cancel` }
@@ -346,7 +350,8 @@ describe('interaction: what is agreed to is what was asked for (design 2) [41]',
   })
 })
 
-describe('interaction: pages and cookies are guarded (RFC 9700 §4.16) [45]', () => {
+describe('interaction: pages and cookies are guarded [RFC 9700 §4.16] [45]', () => {
+  // [RFC 6749 §10.13; OpenID Connect Core §3.1.2.3; RFC 9700 §4.2.4; RFC 9700 §4.16]
   it('no page may be framed, run a script, be kept, or post elsewhere than to the client', async () => {
     const signIn = await openSignIn()
     const consent = await openConsent()

@@ -64,7 +64,7 @@ function expectRefusal(answer: Answer, expected: string | readonly string[]): vo
   expect(answer.body['error_description']).to.be.a('string')
 }
 
-describe('token: the method is POST and the parameters are in the form (RFC 6749 §3.2) [51]', () => {
+describe('token: the method is POST and the parameters are in the form [RFC 6749 §3.2] [51]', () => {
   it('does not exist for any other method', async () => {
     const { form } = await obtainCode(service.url)
     for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH', 'TRACE']) {
@@ -117,7 +117,7 @@ describe('token: the method is POST and the parameters are in the form (RFC 6749
   }
 })
 
-describe('token: no parameter counts twice (RFC 6749 §3.2) [53]', () => {
+describe('token: no parameter counts twice [RFC 6749 §3.2] [53]', () => {
   for (const name of [
     'grant_type',
     'code',
@@ -145,7 +145,8 @@ describe('token: no parameter counts twice (RFC 6749 §3.2) [53]', () => {
   })
 })
 
-describe('token: a code is good once, for its client, address and verifier (RFC 6749 §4.1.3) [55-61]', () => {
+// [RFC 6749 §4.1.2; RFC 6749 §10.6; RFC 7636 §4.6; RFC 9700 §4.5.3.1; OpenID Connect Core §3.1.3.2]
+describe('token: a code is good once, for its client, address and verifier [RFC 6749 §4.1.3] [55-61]', () => {
   const wrong: readonly [why: string, fields: Fields][] = [
     ['another redirect_uri', { redirect_uri: 'http://127.0.0.1:10/callback' }],
     ['a redirect_uri that only looks the same', { redirect_uri: `${notes.redirectUri}/` }],
@@ -159,6 +160,7 @@ describe('token: a code is good once, for its client, address and verifier (RFC 
     ['the challenge as verifier', { code_verifier: undefined, code_challenge: 'x' }],
   ]
   for (const [why, fields] of wrong) {
+    // [RFC 7636 §4.4; RFC 7636 §4.6]
     it(`refuses ${why} [55]`, async () => {
       const { form } = await obtainCode(service.url)
       const answer = await token({ ...form, ...fields })
@@ -174,7 +176,7 @@ describe('token: a code is good once, for its client, address and verifier (RFC 
     expect((await token(form)).status).to.equal(200)
   })
 
-  it('ends the tokens of the first use when a code comes again (RFC 6749 §4.1.2) [57]', async () => {
+  it('ends the tokens of the first use when a code comes again [RFC 6749 §4.1.2] [57]', async () => {
     const { form, accessToken, refreshToken } = await obtainTokens(service.url)
     expect((await userinfo(bearer(accessToken))).status).to.equal(200)
     expectRefusal(await token(form), '400 invalid_grant')
@@ -188,6 +190,7 @@ describe('token: a code is good once, for its client, address and verifier (RFC 
     expectRefusal(await refresh(service.url, refreshToken), '400 invalid_grant')
   })
 
+  // [RFC 6749 §10.10]
   it('answers expired, unknown, shortened, lengthened and altered codes in the same words [59]', async () => {
     const { form, code } = await obtainCode(service.url)
     const last = code.at(-1) === 'A' ? 'B' : 'A'
@@ -228,7 +231,7 @@ describe('token: a code is good once, for its client, address and verifier (RFC 
   })
 })
 
-describe('token: client authentication (RFC 6749 §2.3) [63, 65]', () => {
+describe('token: client authentication [RFC 6749 §2.3] [63, 65]', () => {
   const { clientId: client_id, clientSecret: client_secret } = portal
   const attempt = { grant_type: 'refresh_token', refresh_token: 'x' }
   const base64 = (value: string) => Buffer.from(value).toString('base64')
@@ -252,6 +255,7 @@ describe('token: client authentication (RFC 6749 §2.3) [63, 65]', () => {
     })
   }
 
+  // [RFC 6749 §3.2.1; RFC 9700 §2.5; OpenID Connect Core §3.1.3.1]
   it('a confidential client without its secret, and a public one with a secret, are invalid_client [65]', async () => {
     expectRefusal(await token({ ...attempt, client_id }), '401 invalid_client')
     const asNotes = { ...attempt, client_id: notes.clientId }
@@ -259,6 +263,7 @@ describe('token: client authentication (RFC 6749 §2.3) [63, 65]', () => {
     expectRefusal(await token(attempt, basic(notes.clientId, 'x')), '401 invalid_client')
   })
 
+  // [RFC 6749 §2.3.1]
   it('no constant of the service is a secret of anybody', async () => {
     for (const guess of ['compared-by-digest', '', ' ', 'undefined', 'null', `${client_secret} `]) {
       const answer = await token({ ...attempt, client_id, client_secret: guess })
@@ -266,6 +271,7 @@ describe('token: client authentication (RFC 6749 §2.3) [63, 65]', () => {
     }
   })
 
+  // [RFC 6749 §2.3]
   it('refuses a client that authenticates twice, or as two', async () => {
     const twice = await token(
       { ...attempt, client_id, client_secret },
@@ -311,6 +317,7 @@ describe('token: client authentication (RFC 6749 §2.3) [63, 65]', () => {
     'constructor',
     'toString',
   ]) {
+    // [RFC 6749 §4.5; RFC 9700 §2.4]
     it(`the grant type ${grant} is unsupported (design 25)`, async () => {
       const fields = { grant_type: grant, client_id, client_secret, username: 'x', password: 'y' }
       expectRefusal(await token(fields), '400 unsupported_grant_type')
@@ -318,7 +325,7 @@ describe('token: client authentication (RFC 6749 §2.3) [63, 65]', () => {
   }
 })
 
-describe('token: refresh (RFC 6749 §6) [67]', () => {
+describe('token: refresh [RFC 6749 §6] [67]', () => {
   it('gives fewer scopes when asked, all again later, and never more [67]', async () => {
     const scope = 'openid email account:read'
     const { refreshToken } = await obtainTokens(service.url, { scope })
@@ -341,6 +348,7 @@ describe('token: refresh (RFC 6749 §6) [67]', () => {
     expect((await refresh(service.url, refreshToken)).status).to.equal(200)
   })
 
+  // [RFC 6749 §10.4; RFC 9700 §4.14.2]
   it('refuses shortened, lengthened and altered tokens (CVE-2026-27840)', async () => {
     const { refreshToken } = await obtainTokens(service.url)
     for (const altered of alterations(refreshToken)) {
@@ -372,6 +380,7 @@ function alterations(value: string): string[] {
 }
 
 describe('UserInfo (RFC 6750) [77-81]', () => {
+  // [RFC 6750 §3; OpenID Connect Core §5.3.3; RFC 9728 §5.1]
   it('without a token is 401 with a challenge that points to the metadata [77]', async () => {
     const answer = await userinfo([])
     expect(answer.status).to.equal(401)
@@ -383,6 +392,7 @@ describe('UserInfo (RFC 6750) [77-81]', () => {
     expect(challenge).to.not.include('error=')
   })
 
+  // [RFC 6750 §2; RFC 6750 §2.3; RFC 9700 §4.3.2]
   it('takes no token from the query, and none twice [77]', async () => {
     const { accessToken } = await obtainTokens(service.url)
     const query = `?access_token=${accessToken}`
@@ -416,6 +426,7 @@ describe('UserInfo (RFC 6750) [77-81]', () => {
     expect((await userinfo(twice)).status).to.be.oneOf([400, 401])
   })
 
+  // [RFC 6749 §10.3; RFC 6749 §10.10; RFC 6750 §5.2; RFC 6750 §3.1]
   it('refuses shortened, lengthened, altered and random tokens as invalid_token (CVE-2026-27840)', async () => {
     const { accessToken, refreshToken } = await obtainTokens(service.url)
     const header = btoa('{"alg":"none"}').replaceAll('=', '')
@@ -428,6 +439,7 @@ describe('UserInfo (RFC 6750) [77-81]', () => {
     expect((await userinfo(bearer(accessToken))).status).to.equal(200)
   })
 
+  // [RFC 6750 §3.1]
   it('a token without openid is 403 insufficient_scope that names it [79]', async () => {
     const { accessToken } = await obtainTokens(service.url, { scope: 'account:read' })
     const answer = await userinfo(bearer(accessToken))
@@ -452,6 +464,7 @@ describe('revocation (RFC 7009) [83, 85]', () => {
   const revoke = async (fields: Fields) => await postForm(service.url + paths.revocation, fields)
   const { clientId: client_id } = notes
 
+  // [RFC 7009 §2.1; RFC 7009 §2.2.1]
   it('without a token is invalid_request, without a client too, and an unknown client is 401 [83]', async () => {
     expectRefusal(await revoke({ client_id }), '400 invalid_request')
     expectRefusal(await revoke({ token: 'x' }), '400 invalid_request')
@@ -460,6 +473,7 @@ describe('revocation (RFC 7009) [83, 85]', () => {
     expectRefusal(await revoke(secretless), '401 invalid_client')
   })
 
+  // [RFC 7009 §2.2; RFC 7009 §5]
   it('unknown, altered and foreign tokens and unknown hints are 200 with nothing in it, and change nothing (design 14) [83]', async () => {
     const { accessToken, refreshToken } = await obtainTokens(service.url)
     const stranger = { client_id: portal.clientId, client_secret: portal.clientSecret }
@@ -479,6 +493,7 @@ describe('revocation (RFC 7009) [83, 85]', () => {
     expect((await refresh(service.url, refreshToken)).status).to.equal(200)
   })
 
+  // [RFC 7009 §2; RFC 7009 §2.1]
   it('a public client ends its refresh token, and its access tokens end at once (CVE-2018-1000211) [85]', async () => {
     const { accessToken, refreshToken } = await obtainTokens(service.url)
     expect((await revoke({ client_id, token: refreshToken })).status).to.equal(200)
@@ -490,6 +505,7 @@ describe('revocation (RFC 7009) [83, 85]', () => {
 })
 
 describe('introspection (RFC 7662) [87, 89]', () => {
+  // [RFC 7662 §2.3]
   it('without client authentication is 401 and says nothing of the token [87]', async () => {
     const { accessToken } = await obtainTokens(service.url)
     for (const [fields, headers] of [
@@ -505,6 +521,7 @@ describe('introspection (RFC 7662) [87, 89]', () => {
     }
   })
 
+  // [RFC 7662 §2.2]
   it('says of a token of either kind what it is good for [89]', async () => {
     const { accessToken, refreshToken } = await obtainTokens(service.url)
     for (const value of [accessToken, refreshToken]) {
@@ -516,6 +533,7 @@ describe('introspection (RFC 7662) [87, 89]', () => {
     }
   })
 
+  // [RFC 7662 §2.2; RFC 7662 §4]
   it('everything else is inactive, and nothing more is said', async () => {
     const { accessToken, code } = await obtainTokens(service.url)
     for (const value of [...alterations(accessToken), code, 'x'.repeat(5000), '\u0000', 'é']) {
@@ -532,6 +550,7 @@ describe('introspection (RFC 7662) [87, 89]', () => {
   })
 })
 
+// [RFC 7009 §5]
 describe('client endpoints: size and shape of a request are bounded [121]', () => {
   const endpoints = [paths.token, paths.revocation, paths.introspection]
 

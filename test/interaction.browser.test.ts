@@ -147,7 +147,7 @@ describe('the interaction pages, in a browser', () => {
     await closed(context)
   })
 
-  it('send access_denied with state and iss when the person refuses [RFC 9207]', async () => {
+  it('send access_denied with state and iss when the person refuses [RFC 9207 §2]', async () => {
     const { context, page } = await newPage()
     const asking = await ask(notes.clientId, member())
     await page.goto(asking.start)
@@ -209,7 +209,7 @@ describe('the interaction pages, in a browser', () => {
     await closed(context)
   })
 
-  it('sign the person out when asked to, and only then [RP-Initiated Logout]', async () => {
+  it('sign the person out when asked to, and only then [RP-Initiated Logout §2]', async () => {
     const { context, page } = await newPage()
     const asking = await ask(notes.clientId, member())
     await page.goto(asking.start)

@@ -25,6 +25,7 @@ describe('POST /api/oauth/introspect', () => {
     }
   })
 
+  // [RFC 7662 §2.3; RFC 7662 §4]
   it('shows a client its own tokens, and of a foreign one only that it is not active [design 13]', async () => {
     const { url } = service()
     const own = await obtain(url, { authorization: asPortal, token: asPortal })
@@ -41,6 +42,7 @@ describe('POST /api/oauth/introspect', () => {
     })
   })
 
+  // [RFC 7662 §5]
   it('never lets a member see the roles of an access token without profile', async () => {
     const { url } = service()
     const tokens = await obtain(url, { authorization: { scope: 'openid account:read' } })
@@ -48,6 +50,7 @@ describe('POST /api/oauth/introspect', () => {
     expect(body).to.include({ active: true }).and.not.have.any.keys('roles', 'org_id')
   })
 
+  // [RFC 7662 §2.2]
   it('says nothing of what never was a token', async () => {
     const { url } = service()
     const { id_token: signed = '' } = await obtain(url)
@@ -65,7 +68,7 @@ describe('POST /api/oauth/introspect', () => {
     expect(refusalOf(answer)).to.equal('401 invalid_client')
   })
 
-  it('finds a token whatever hint came with it (RFC 7662 §2.1)', async () => {
+  it('finds a token whatever hint came with it [RFC 7662 §2.1]', async () => {
     const { url } = service()
     const tokens = await obtain(url)
     for (const token_type_hint of ['refresh_token', 'access_token', 'nonsense']) {
@@ -76,7 +79,7 @@ describe('POST /api/oauth/introspect', () => {
     }
   })
 
-  describe('demands client authentication (RFC 7662 §2.1)', () => {
+  describe('demands client authentication [RFC 7662 §2.1]', () => {
     const token = 'nonsense'
     for (const [title, fields] of [
       ['none', { token }],
@@ -114,11 +117,12 @@ describe('POST /api/oauth/introspect', () => {
     expect(refusalOf(answer)).to.equal('400 invalid_request')
   })
 
-  it('does not keep its answers (RFC 7662 §4)', async () => {
+  it('does not keep its answers [RFC 7662 §4]', async () => {
     const answer = await introspect(service().url, 'nonsense')
     expect(answer.headers.get('cache-control')).to.equal('no-store')
   })
 
+  // [RFC 7662 §4]
   it('tells the roles that the person holds now [design 15]', async () => {
     await using changing = await startService()
     const { url } = changing

@@ -61,6 +61,7 @@ async function lineOf(service: RunningService, answer: Answer): Promise<Line> {
 }
 
 describe('log: no code, token, secret, password, cookie, form token or verifier (RFC 9700 §4.2; OSVDB-118830) [119]', () => {
+  // [RFC 9700 §4.9.3]
   it('in no line of a complete set of flows, those that fail included', async () => {
     await using service = await startService()
     const secrets = await useEverything(service)

@@ -26,6 +26,7 @@ describe('/oauth/logout [design 27]', () => {
     return url
   }
 
+  // [RP-Initiated Logout §2; RP-Initiated Logout §6]
   it('asks first, because any page of the web can send somebody here', async () => {
     const { person, tokens, start } = await getTokens(service().url)
     const answer = await person.open(address({ id_token_hint: tokens.id_token }))
@@ -34,6 +35,7 @@ describe('/oauth/logout [design 27]', () => {
     expect(await stillSignedIn(person, start)).to.equal(true)
   })
 
+  // [RP-Initiated Logout §2]
   it('ends the session and says so when there is nowhere to go back to', async () => {
     const { person, start } = await getTokens(service().url)
     const done = await confirm(person, address())
@@ -42,6 +44,7 @@ describe('/oauth/logout [design 27]', () => {
     expect(await stillSignedIn(person, start)).to.equal(false)
   })
 
+  // [RP-Initiated Logout §3]
   it('goes back to the registered address with the state and nothing else', async () => {
     const { person, tokens } = await getTokens(service().url)
     const done = await confirm(
@@ -55,6 +58,7 @@ describe('/oauth/logout [design 27]', () => {
     expect(done.headers.get('location')).to.equal(`${back}?state=the-state`)
   })
 
+  // [RP-Initiated Logout §3]
   it('knows the application by its client_id alone', async () => {
     const { person } = await getTokens(service().url)
     const done = await confirm(
@@ -70,6 +74,7 @@ describe('/oauth/logout [design 27]', () => {
     expect(await stillSignedIn(person, start)).to.equal(true)
   })
 
+  // [RP-Initiated Logout §6]
   it('signs nobody out for a form without its token', async () => {
     const { person, start } = await getTokens(service().url)
     await person.open(address())
@@ -90,6 +95,7 @@ describe('/oauth/logout [design 27]', () => {
     expect((await refresh(url, tokens.refresh_token ?? '')).status).to.equal(200)
   })
 
+  // [RP-Initiated Logout §2]
   it('takes the request as a form too', async () => {
     const { person } = await getTokens(service().url)
     const answer = await person.open(address(), {
@@ -118,6 +124,7 @@ describe('/oauth/logout [design 27]', () => {
     ['an unknown client', { client_id: 'nobody' }],
     ['a hint that nobody signed', { id_token_hint: 'e30.e30.' }],
   ] as const) {
+    // [RP-Initiated Logout §3; RP-Initiated Logout §4]
     it(`shows an error page and goes nowhere for ${title}`, async () => {
       const { person, start } = await getTokens(service().url)
       const answer = await person.open(address(fields))

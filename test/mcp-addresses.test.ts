@@ -56,7 +56,8 @@ describe('the addresses of the tools that ask for a token', () => {
       expect((await callTool(url, 'get_service_info', { path })).status).to.equal(401)
     })
 
-    it(`${path} says what to ask for in the challenge and in a document of its own [RFC 9728 3.3]`, async () => {
+    // [RFC 9728 §3; MCP Authorization §Protected Resource Metadata Discovery Requirements]
+    it(`${path} says what to ask for in the challenge and in a document of its own [RFC 9728 §3.3]`, async () => {
       const { url } = running()
       const answer = await send(url, 'initialize', { path })
       const metadata = await metadataOf(answer)
@@ -67,7 +68,8 @@ describe('the addresses of the tools that ask for a token', () => {
       expect(metadata.scopes_supported.join(' ')).to.equal(parameterOf(answer, 'scope'))
     })
 
-    it(`${path} is a resource that tokens are bound to the origin for [RFC 8707]`, async () => {
+    // [MCP Authorization §Canonical Server URI]
+    it(`${path} is a resource that tokens are bound to the origin for [RFC 8707 §2]`, async () => {
       const { url } = running()
       const { tokens } = await getTokens(url, { scope: readOnly, resource: url + path })
       const viewer = await readTool<{ id: string }>(url, 'get_viewer', {
@@ -134,6 +136,7 @@ describe('the addresses of the tools that ask for a token', () => {
 describe('challenges name scopes that this client can get', () => {
   const running = sharedService()
 
+  // [MCP Authorization §Runtime Insufficient Scope Errors]
   it('for a token of one operator scope and a tool that writes: what it holds and what it needs', async () => {
     const { url } = running()
     const token = await operatorToken(url, 'courses:read')

@@ -65,6 +65,7 @@ describe('MCP clients at the tool endpoint', () => {
   const running = sharedService()
 
   for (const mode of ['auto', 'legacy'] as const) {
+    // [MCP Authorization §Resource Parameter Implementation]
     it(`serves the SDK's client 2 (${mode}) anonymously, challenges it, and serves it signed in`, async () => {
       const { url } = running()
       const { kept, asked, provider } = keepsake()

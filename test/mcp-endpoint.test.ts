@@ -77,6 +77,7 @@ describe('the tool endpoint', () => {
         expect(info.issuer).to.equal(url)
       })
 
+      // [MCP Authorization §Scope Selection Strategy; MCP Authorization §Error Handling]
       it('answers an anonymous call of a member tool with 401 and the scope it needs', async () => {
         const { url } = running()
         const answer = await callTool(url, 'get_viewer', { era })
@@ -95,6 +96,7 @@ describe('the tool endpoint', () => {
         )
       })
 
+      // [MCP Authorization §Runtime Insufficient Scope Errors; MCP Authorization §Error Handling]
       it('answers 403 insufficient_scope to a valid token that lacks the scope, and names those held too [Errors 4]', async () => {
         const { url } = running()
         const token = await memberToken(url, readOnly)
@@ -110,6 +112,7 @@ describe('the tool endpoint', () => {
         expect(answer.body.error).to.equal('insufficient_scope')
       })
 
+      // [MCP Authorization §Error Handling]
       it('answers 401 invalid_token to every method with a malformed token [Errors 4]', async () => {
         const { url } = running()
         expectInvalidToken(await send(url, 'tools/list', { era, token: 'nonsense' }), url)
@@ -146,6 +149,7 @@ describe('the tool endpoint', () => {
     expect(await readMember({ url, token }, unread)).to.deep.equal({ unreadNotificationCount: 0 })
   })
 
+  // [MCP Authorization §Token Handling]
   it('answers 401 invalid_token to a truncated token and to a revoked one [Errors 4]', async () => {
     const { url } = running()
     const token = await memberToken(url)
@@ -156,6 +160,8 @@ describe('the tool endpoint', () => {
     expectInvalidToken(await callTool(url, 'get_viewer', { token }), url, former)
   })
 
+  // [MCP Authorization §Token Handling; MCP Authorization §Token Audience Binding and Validation;
+  // MCP Authorization §Access Token Privilege Restriction]
   it('answers 401 invalid_token to a token of another origin, also for a public tool', async () => {
     await using elsewhere = await startService()
     const { url } = running()
@@ -163,13 +169,15 @@ describe('the tool endpoint', () => {
     expectInvalidToken(await callTool(url, 'get_service_info', { token: foreign }), url)
   })
 
+  // [MCP Authorization §Token Audience Binding and Validation]
   it('answers 401 invalid_token to a token that is bound to no resource', async () => {
     const { url } = running()
     const { tokens } = await getTokens(url, { scope: 'openid profile', resource: false })
     expectInvalidToken(await callTool(url, 'sign_in', { token: tokens.access_token }), url)
   })
 
-  it('reads the token from the Authorization header and from nowhere else [RFC 6750 2]', async () => {
+  // [MCP Authorization §Token Requirements]
+  it('reads the token from the Authorization header and from nowhere else [RFC 6750 §2]', async () => {
     const { url } = running()
     const token = await memberToken(url)
     const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'get_viewer' } }
@@ -200,6 +208,7 @@ describe('the tool endpoint', () => {
     }
   })
 
+  // [RFC 9700 §4.9.3]
   it('logs who called which tool and why a call was refused, and never a token', async () => {
     await using service = await startService()
     const { url } = service

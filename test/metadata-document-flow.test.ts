@@ -93,11 +93,13 @@ describe('Client ID Metadata Documents', () => {
     expect(test.host.requests).to.deep.equal([])
   })
 
+  // [Client ID Metadata Document §5; MCP Authorization §Overview]
   it('are advertised in both discovery documents when a host is listed', async () => {
     await using test = await start()
     expect(await advertised(test.service)).to.deep.equal([true, true])
   })
 
+  // [Client ID Metadata Document §4; MCP Authorization §Client ID Metadata Documents]
   it('make a client that goes through the whole flow with identity and read scopes (Authentication 8)', async () => {
     await using test = await start()
     const scope = 'openid profile courses:read orders:read'
@@ -135,6 +137,7 @@ describe('Client ID Metadata Documents', () => {
     }
   })
 
+  // [Client ID Metadata Document §6.6]
   it('may be as large as 5 KB, most of it addresses', async () => {
     await using test = await start()
     const addresses = Array.from({ length: 19 }, (_, n) => `${redirectUri}/${'a'.repeat(217)}${n}`)
@@ -154,6 +157,7 @@ describe('Client ID Metadata Documents', () => {
     expect(tokens.access_token).to.be.a('string')
   })
 
+  // [Client ID Metadata Document §6.1]
   it('are rejected when their redirect addresses lie elsewhere', async () => {
     await using test = await start()
     test.host.serve({ ...document, redirect_uris: [redirectUri, 'https://evil.example/callback'] })
@@ -264,6 +268,7 @@ describe('Client ID Metadata Documents', () => {
       })
     })
 
+    // [Client ID Metadata Document §6.3]
     it('are unreviewed again when their name or redirect addresses change', async () => {
       await using test = await start()
       await getTokens(test.service.url, identity)
@@ -292,6 +297,7 @@ describe('Client ID Metadata Documents', () => {
       expect(await nextStop(person, request)).to.match(/\/consent$/)
     })
 
+    // [Client ID Metadata Document §6.4; MCP Authorization §Localhost Redirect URI Risks]
     it('show where they lead and who describes them, with a warning until they are reviewed (design 17)', async () => {
       await using test = await start()
       const local = 'http://127.0.0.1:4711/callback'
@@ -321,7 +327,7 @@ describe('Client ID Metadata Documents', () => {
       )
     })
 
-    it('ask each time on a loopback address, reviewed or not (RFC 8252 §8.6)', async () => {
+    it('ask each time on a loopback address, reviewed or not [RFC 8252 §8.6]', async () => {
       await using test = await start()
       const local = 'http://127.0.0.1:4711/callback'
       test.host.serve({ ...document, redirect_uris: [redirectUri, local] })
@@ -339,6 +345,7 @@ describe('Client ID Metadata Documents', () => {
         { redirect_uris: [redirectUri, 'https://client.example/second'] },
       ],
     ] as const) {
+      // [Client ID Metadata Document §6.3]
       it(`are not inherited by a document with ${title}, even after a new review [99]`, async () => {
         await using test = await start()
         await getTokens(test.service.url, identity)
@@ -358,6 +365,7 @@ describe('Client ID Metadata Documents', () => {
   })
 
   describe('are fetched', () => {
+    // [Client ID Metadata Document §4.4]
     it('once, however many authorizations begin at the same time, and again when they are old', async () => {
       await using test = await start()
       const begin = () => fetch(authorizationRequest(test.service.url), { redirect: 'manual' })
@@ -426,6 +434,7 @@ describe('Client ID Metadata Documents', () => {
       expect(await refusal(signIn(test.service.url, identity))).to.include('invalid_client')
     })
 
+    // [Client ID Metadata Document §4.3; Client ID Metadata Document §4]
     it('are used as they were when it answers with an error or asks for a sign-in', async () => {
       await using test = await start()
       await getTokens(test.service.url, identity)
@@ -437,6 +446,7 @@ describe('Client ID Metadata Documents', () => {
       }
     })
 
+    // [Client ID Metadata Document §4.4]
     it('are rejected when it says that they are gone, or are no valid document any more', async () => {
       await using test = await start()
       await getTokens(test.service.url, identity)
@@ -501,6 +511,8 @@ describe('Client ID Metadata Documents', () => {
       ['that sends a secret', { ...document, client_secret: 'secret' }],
     ]
     for (const [title, answer] of hostile) {
+      // [Client ID Metadata Document §4; Client ID Metadata Document §4.3;
+      // Client ID Metadata Document §6.6; MCP Authorization §Authorization Server Abuse Protection]
       it(`${title} are rejected in bounded time, and asked for once`, async function () {
         this.retries(2)
         await using test = await start()
@@ -525,6 +537,7 @@ describe('Client ID Metadata Documents', () => {
       })
     }
 
+    // [MCP Authorization §Authorization Server Abuse Protection]
     it('are asked for 30 times a minute at most, whatever addresses a stranger makes up', async () => {
       await using test = await start({ open: true })
       test.host.serve((_request, response) => response.writeHead(404).end())
@@ -537,6 +550,7 @@ describe('Client ID Metadata Documents', () => {
     })
   })
 
+  // [Client ID Metadata Document §6.5; MCP Authorization §Authorization Server Abuse Protection]
   it('are never fetched from a loopback address: the guard of the engine stands (class SSRF)', async () => {
     let requests = 0
     let connections = 0

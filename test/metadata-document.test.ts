@@ -25,6 +25,7 @@ function judge(document: unknown) {
 }
 
 describe('the address of a metadata document', () => {
+  // [Client ID Metadata Document §3]
   it('is https with a host name and a path', () => {
     for (const address of [id, 'https://claude.ai/oauth/mcp-oauth-client-metadata']) {
       expect(readDocumentAddress(address)?.href).to.equal(address)
@@ -66,11 +67,13 @@ describe('the address of a metadata document', () => {
     'urn:client',
     '',
   ]) {
+    // [Client ID Metadata Document §3]
     it(`is not ${JSON.stringify(address).slice(0, 80)}`, () => {
       expect(readDocumentAddress(address)).to.equal(undefined)
     })
   }
 
+  // [Client ID Metadata Document §6.8]
   it('is admitted on a listed host, or on any when open registration is on (Client registration 5)', () => {
     const listed = { hosts: ['client.example'], openRegistration: false }
     expect(admitsDocument(id, listed)).to.equal(true)
@@ -102,6 +105,7 @@ describe('what counts of a metadata document', () => {
     expect(judge(plain)).to.have.nested.property('document.applicationType', 'web')
   })
 
+  // [Client ID Metadata Document §6.1]
   it('drops redirect addresses that lie elsewhere, and grants that are not served', () => {
     const judged = judge({
       ...plain,
@@ -122,6 +126,7 @@ describe('what counts of a metadata document', () => {
       .that.deep.equals(['authorization_code'])
   })
 
+  // [Client ID Metadata Document §6.2]
   it('negotiates to the authentication method none where the client offers it', () => {
     const preferring = { ...plain, token_endpoint_auth_method: 'private_key_jwt' }
     expect(judge(preferring).kind).to.equal('refused')
@@ -182,6 +187,7 @@ describe('what counts of a metadata document', () => {
     ['no JSON', 'client_id: a'],
   ]
   for (const [title, document] of refused) {
+    // [Client ID Metadata Document §4.1; Client ID Metadata Document §6.2]
     it(`is refused with ${title}`, () => {
       expect(judge(document).kind).to.equal('refused')
     })
@@ -239,6 +245,7 @@ describe('the fingerprint of a document', () => {
   })
 })
 
+// [Client ID Metadata Document §4.4]
 describe('how long a document is fresh (RFC 9111)', () => {
   for (const [header, expected] of [
     [null, 60],
@@ -257,6 +264,7 @@ describe('how long a document is fresh (RFC 9111)', () => {
   }
 })
 
+// [MCP Authorization §Authorization Server Abuse Protection]
 describe('the governor of fetches', () => {
   const bounds = {
     runningMax: 3,

@@ -41,6 +41,8 @@ function journey(start: Start, kind: Kind): void {
   const running = sharedService({}, start)
   const { client, auth } = kind
 
+  // [RFC 6749 §4.1.1; RFC 6749 §4.1.2; RFC 6749 §4.1.3; RFC 7636 §4.3; RFC 7636 §4.6;
+  // RFC 9207 §2.4; OpenID Connect Core §3.1.2.5; OpenID Connect Core §3.1.3.7]
   it('discovers, sends the person, checks state and iss, exchanges and verifies (Authentication 3, 7)', async () => {
     const service = running()
     const { as, response, tokens, nonce } = await signIn(service.url, kind)
@@ -75,6 +77,7 @@ function journey(start: Start, kind: Kind): void {
     expect(claims['roles']).to.deep.equal(['student'])
   })
 
+  // [RFC 6749 §6; RFC 9700 §2.2.2]
   it('refreshes: no id_token, a new refresh token, the same scope (Token)', async () => {
     const service = running()
     const { as, tokens } = await signIn(service.url, kind)
@@ -85,6 +88,7 @@ function journey(start: Start, kind: Kind): void {
     expect((await refresh(as, kind, next.refresh_token ?? '')).access_token).to.be.a('string')
   })
 
+  // [RFC 8707 §2]
   it('lets the resource server introspect the binding (Authentication 5)', async () => {
     const service = running()
     const { as, tokens } = await signIn(service.url, kind)

@@ -22,6 +22,8 @@ function journey(start: Start, asking: Asking): void {
   const running = sharedService({}, start)
   const clientId = asking.clientId ?? ''
 
+  // [OpenID Connect Core §2; OpenID Connect Core §3.1.3.6; OpenID Connect Core §3.1.3.7;
+  // OpenID Connect Core §10.1; OpenID Connect Discovery §4.3; RFC 9700 §4.5.3.2]
   it('verifies the id_token: iss, aud, ten minutes, nonce, and the key that kid names (Authentication 7)', async () => {
     const service = running()
     const { configuration, start: address, tokens } = await getTokens(service.url, asking)
@@ -42,6 +44,7 @@ function journey(start: Start, asking: Asking): void {
     expect(new URL(metadata.jwks_uri ?? '').origin).to.equal(service.url)
   })
 
+  // [OpenID Connect Core §5.3.2]
   it('gets the same claims from UserInfo as from the id_token (UserInfo)', async () => {
     const service = running()
     const { configuration, tokens } = await getTokens(service.url, asking)
@@ -59,6 +62,7 @@ function journey(start: Start, asking: Asking): void {
     })
   })
 
+  // [OpenID Connect Core §12.2]
   it('refreshes without asking the person, gets no id_token, and a new refresh token (Token)', async () => {
     const service = running()
     const { configuration, tokens } = await getTokens(service.url, asking)
@@ -74,6 +78,7 @@ function journey(start: Start, asking: Asking): void {
     expect(fetched.sub).to.equal('per_sam')
   })
 
+  // [RFC 7662 §2.2; RFC 8707 §2]
   it('shows a resource server that the token is bound to the origin (Authentication 5)', async () => {
     const service = running()
     const { tokens } = await getTokens(service.url, asking)
@@ -111,6 +116,7 @@ function journey(start: Start, asking: Asking): void {
     )
   })
 
+  // [RFC 7009 §2]
   it('revokes an access token, which stops at UserInfo at once (Revocation)', async () => {
     const service = running()
     const { configuration, tokens } = await getTokens(service.url, asking)
@@ -120,6 +126,7 @@ function journey(start: Start, asking: Asking): void {
     ).to.equal(401)
   })
 
+  // [RP-Initiated Logout §2; RP-Initiated Logout §3]
   it('signs the person out through the pages and gets them back with its state [design 27]', async () => {
     const service = running()
     const { configuration, tokens, person, start: address } = await getTokens(service.url, asking)
@@ -146,6 +153,7 @@ function journey(start: Start, asking: Asking): void {
     expect(again.headers.get('location')).to.match(/^\/interaction\/[^/]+\/login$/)
   })
 
+  // [RFC 8414 §3.3; OpenID Connect Discovery §4.3; RFC 8414 §5]
   it('discovers everything at both well-known addresses (Discovery)', async () => {
     const service = running()
     const byOpenid = await discover(service.url, asking)

@@ -333,6 +333,7 @@ describe('pages', () => {
     expect(new Set(sentences)).to.have.length(7)
   })
 
+  // [MCP Authorization §Localhost Redirect URI Risks; RFC 7591 §5]
   it('warns of applications that nobody checked, and of no others (design 17)', () => {
     const warned = Object.keys(pages).filter((name) =>
       markupOf(pages[name]).includes('role="note"'),

@@ -302,7 +302,7 @@ describe('a connector of ChatGPT', () => {
 })
 
 describe("an app's own scheme of a platform", () => {
-  it('goes through the whole flow, and is asked for consent each time (RFC 8252 §8.6)', async () => {
+  it('goes through the whole flow, and is asked for consent each time [RFC 8252 §8.6]', async () => {
     await using service = await startService()
     const cursor = {
       client_id: 'integration-cursor',

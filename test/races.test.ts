@@ -53,6 +53,7 @@ function races(storageOf: (test: Mocha.Context) => Promise<Variables>): void {
     await impatient?.[Symbol.asyncDispose]()
   })
 
+  // [RFC 6749 §4.1.2; RFC 6749 §10.5]
   it('lets exactly one of 50 parallel exchanges of one code succeed [design 11]', async () => {
     for (let round = 0; round < 3; round += 1) {
       const code = await obtainCode(pair.first.url)

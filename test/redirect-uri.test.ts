@@ -18,6 +18,7 @@ describe('loopback redirect addresses', () => {
     'http://[::1]:8976/callback/%C3%A9',
   ]
   for (const uri of accepted) {
+    // [RFC 8252 §8.3]
     it(`accepts ${uri} (Client registration 3, design 7)`, () => {
       expect(isLoopbackRedirect(uri, hosts)).to.equal(true)
     })
@@ -74,6 +75,7 @@ describe('loopback redirect addresses', () => {
     })
   }
 
+  // [RFC 8252 §8.3]
   it('accepts localhost only where it is switched on (design 7)', () => {
     expect(isLoopbackRedirect('http://localhost:80/cb', ['127.0.0.1', '[::1]'])).to.equal(false)
     expect(isLoopbackRedirect('http://127.0.0.1:80/cb', ['127.0.0.1', '[::1]'])).to.equal(true)

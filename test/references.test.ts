@@ -3,6 +3,8 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
+import { standards } from './support/standards-document.ts'
+
 /**
  * What comments, titles and documents refer to is there: the requirements of the specification, the
  * decisions of the design, the hostile cases, and the files and tests that those pages name.
@@ -72,9 +74,8 @@ describe('references', () => {
     const known = [
       /^\d+(-\d+)?(, \d+(-\d+)?)*$/,
       /^design \d/,
-      /^RFC \d/,
       /^\d{4}-\d{2}-\d{2}$/,
-      /^RP-Initiated Logout$/,
+      ...standards.map(({ name }) => new RegExp(`^${name} §`)),
       ...specificationHeadings.map((heading) => new RegExp(`^${heading} \\d`)),
     ]
     const strange = titles().flatMap(({ file, title }) =>

@@ -127,6 +127,8 @@ describe('registration of the clients that exist (design 6)', () => {
     'codex',
     'openCode',
   ] as const) {
+    // [RFC 7591 §3; RFC 7591 §3.1; RFC 7591 §3.2.1; RFC 7591 §2; RFC 6749 §2.1; RFC 6749 §9;
+    // RFC 6749 §10.1; RFC 8252 §8.4; MCP Authorization §Dynamic Client Registration]
     it(`gives ${real[name].client_name} a new public native client, whatever its name (Client registration 3)`, async () => {
       const body = real[name]
       const first = await post(service().url, body)
@@ -364,6 +366,8 @@ describe('registration: refusals', () => {
     ],
   ]
   for (const [title, body, error] of refused) {
+    // [RFC 7591 §2.1; RFC 7591 §3.2.2; RFC 7591 §5;
+    // MCP Authorization §Application Type and Redirect URI Constraints]
     it(`refuses ${title} with ${error}`, async () => {
       const { status, body: answer, response } = await post(service().url, body)
       expect([status, answer['error']]).to.deep.equal([400, error])
@@ -401,6 +405,7 @@ describe('registration: refusals', () => {
     expect((await post(service().url, body, charset)).status).to.equal(201)
   })
 
+  // [RFC 7591 §3]
   it('answers 405 to another method, and knows one spelling of its address', async () => {
     const response = await fetch(service().url + paths.registration)
     expect(response.status).to.equal(405)
@@ -435,6 +440,7 @@ describe('registration: refusals', () => {
 })
 
 describe('registration under load', () => {
+  // [RFC 7591 §5]
   it('answers 429 with Retry-After when one network registers too often [95]', async () => {
     await using service = await startService({
       policy: (policy) => ({
@@ -511,6 +517,7 @@ describe('registration under load', () => {
 })
 
 forEachStorage('a registered loopback client', (start) => {
+  // [RFC 8252 §7.3]
   it('goes through the whole flow on another port, with operator scopes for an operator (Authentication 6)', async () => {
     await using service = await start()
     const { body } = await post(service.url, real.claudeCode)
@@ -566,6 +573,7 @@ describe('a registered loopback client', () => {
       .and.not.include('account:')
   })
 
+  // [RFC 9700 §4.14.2]
   it('gets a refresh token only when it did not say that it wants none', async () => {
     const clientId = await register({
       redirect_uris: [loopback],
@@ -580,6 +588,7 @@ describe('a registered loopback client', () => {
     expect(tokens.refresh_token).to.equal(undefined)
   })
 
+  // [RFC 8252 §8.6; RFC 6749 §10.2; RFC 7591 §5]
   it('is asked for consent each time, because any program could claim to be it (design 17, class silent re-consent)', async () => {
     const clientId = await register()
     const redirectUri = real.claudeCode.redirect_uris[0]
@@ -590,6 +599,7 @@ describe('a registered loopback client', () => {
     expect(again.headers.get('location')).to.match(/^\/interaction\/[^/]+\/consent$|\/consent$/)
   })
 
+  // [RFC 8252 §8.4]
   it('cannot be sent to another path or host than it registered (class open redirect)', async () => {
     const clientId = await register()
     for (const redirect of [
@@ -621,6 +631,7 @@ describe('a registered loopback client', () => {
 describe('registration: what a body cannot bring about', () => {
   const service = sharedService()
 
+  // [RFC 6749 §10.1; RFC 8252 §8.5]
   it('a secret for a public client (class token handling)', async () => {
     const { url } = service()
     const { body } = await post(url, {
@@ -643,6 +654,7 @@ describe('registration: what a body cannot bring about', () => {
     expect([response.status, refused['error']]).to.deep.equal([401, 'invalid_client'])
   })
 
+  // [RFC 6749 §2.2; RFC 9700 §4.15.1]
   it('the id, origin, site or state of another client (class client privilege)', async () => {
     const { url } = service()
     const { body } = await post(url, {

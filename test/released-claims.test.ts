@@ -28,6 +28,7 @@ describe('the claims that a token releases', () => {
     expect(namesFor({ allowed: { ...release.allowed, rejected } })).to.deep.equal(['sub', 'email'])
   })
 
+  // [OpenID Connect Core §5.5]
   it('have those that were asked for by name, where the person granted them', () => {
     const asked = { scopes: ['openid'], requested: ['email', 'name'] }
     expect(namesFor(asked)).to.deep.equal(['sub'])
@@ -44,6 +45,7 @@ describe('the claims that a token releases', () => {
     expect(names).to.deep.equal(['sub', 'picture', 'org_id', 'roles'])
   })
 
+  // [OpenID Connect Core §13.3; OpenID Connect Core §5.6.1]
   it('say nothing of what is not known', () => {
     const { picture: _, ...others } = known
     expect(releasedClaims(others, release)).to.deep.equal(others)

@@ -94,6 +94,7 @@ async function reasonOf(changes: Changes, header = 'Bearer abc'): Promise<string
 }
 
 describe('bearer verdicts', () => {
+  // [RFC 6750 §2.1; RFC 6749 §7]
   it('grants a token of this origin with the roles that the person holds now', async () => {
     const verdict = await makeVerifyBearer(storage())(['bearer  abc'])
     expect(verdict).to.deep.equal({
@@ -138,6 +139,7 @@ describe('bearer verdicts', () => {
     expect(new Set(reasons).size).to.equal(reasons.length)
   })
 
+  // [RFC 9700 §4.10.2]
   it('takes neither an unbound token nor one bound to several origins', async () => {
     for (const audience of [undefined, [origin], [origin, 'https://else.example'], `${origin}/`]) {
       expect(await reasonOf({ record: { aud: audience } })).to.equal(
@@ -180,6 +182,7 @@ describe('bearer verdicts', () => {
     expect(verdict.kind).to.equal('unavailable')
   })
 
+  // [MCP Authorization §Scope Selection Strategy]
   it('names every scope that is needed when one is missing', async () => {
     const verdict = await makeVerifyBearer(storage())(['Bearer abc'])
     expect(demandScopes(verdict, ['a', 'b']).kind).to.equal('granted')
@@ -192,6 +195,8 @@ describe('bearer verdicts', () => {
 })
 
 describe('challenges', () => {
+  // [RFC 6750 §3; RFC 9728 §5.1;
+  // MCP Authorization §Protected Resource Metadata Discovery Requirements]
   it('are spelled as RFC 6750 §3 and RFC 9728 §5.1 say, in one order', () => {
     const challenge = {
       error: 'insufficient_scope',
@@ -205,6 +210,7 @@ describe('challenges', () => {
     expect(challengeHeader({ ...challenge, scopes: [] })).not.to.include('scope=')
   })
 
+  // [RFC 6750 §3]
   it('cannot be broken by a quotation mark, a backslash or a line break', () => {
     for (const description of ['a"b', 'a\\b', 'a\r\nb', 'ä']) {
       const challenge = { description, error: 'invalid_token', resourceMetadataUrl: '' } as const
@@ -240,6 +246,7 @@ describe('a token at the Member API', () => {
     return JSON.parse(running.log.at(-1) ?? '{}').detail
   }
 
+  // [RFC 6749 §7.2; RFC 6750 §3]
   it('without a token returns 401 invalid_token with a challenge [Errors 5]', async () => {
     const answer = await askMember({ url: running.url }, query)
     expect(answer.status).to.equal(401)
@@ -249,6 +256,7 @@ describe('a token at the Member API', () => {
     expect(answer.body.error).to.equal('invalid_token')
   })
 
+  // [RFC 6750 §3.1; RFC 6749 §7]
   it('returns 401 invalid_token for an invalid or malformed token [Errors 4]', async () => {
     const token = await memberToken(running.url)
     await expectInvalid(await ask(token.slice(0, -1)))
@@ -261,6 +269,7 @@ describe('a token at the Member API', () => {
     await expectInvalid(await askMember({ url: running.url, headers: basic }, query))
   })
 
+  // [RFC 9728 §3.3; RFC 9728 §5.1]
   it('points from the challenge to a document whose resource is this origin [Errors 6]', async () => {
     const { headers } = await ask('x')
     const address = /resource_metadata="([^"]+)"/.exec(headers.get('www-authenticate') ?? '')?.[1]
@@ -268,6 +277,7 @@ describe('a token at the Member API', () => {
     expect(document.resource).to.equal(running.url)
   })
 
+  // [RFC 9700 §2.3; RFC 9700 §4.10.2; RFC 9728 §7.4]
   it('returns 401 invalid_token for a token that was issued for a different origin [Errors 6]', async () => {
     const token = await memberToken(running.url)
     const [family = ''] = token.split('.')
@@ -289,6 +299,7 @@ describe('a token at the Member API', () => {
     expect(detailOf()).to.equal('the token was revoked with its family')
   })
 
+  // [RFC 6749 §7]
   it('returns 401 once the token has expired, and says so in the log only', async () => {
     const short = (policy: ServicePolicy) => ({
       ...policy,
@@ -352,6 +363,7 @@ describe('a token at the Member API', () => {
     expect(running.log.join('')).not.to.include(token)
   })
 
+  // [RFC 6750 §2]
   it('returns 401 for two Authorization headers', async () => {
     const token = await memberToken(running.url)
     const { promise, resolve } = Promise.withResolvers<number | undefined>()
@@ -371,6 +383,7 @@ describe('a token at the Member API', () => {
     expect(detailOf()).to.equal('there are several Authorization headers')
   })
 
+  // [RFC 6749 §7; RFC 6750 §3.1; RFC 9700 §2.3]
   it('returns 403 insufficient_scope for a valid token lacking a required scope [Errors 4]', async () => {
     const { tokens } = await getTokens(running.url, { scope: 'openid', resource: running.url })
     const answer = await ask(tokens.access_token)

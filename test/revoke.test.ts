@@ -19,6 +19,7 @@ import { type Answer, postForm, refusalOf } from './support/wire.ts'
 describe('POST /api/oauth/revoke', () => {
   const service = sharedService()
 
+  // [RFC 7009 §2.2]
   it('200 with an empty JSON object for live, unknown, foreign and revoked tokens alike [design 14]', async () => {
     const { url } = service()
     const own = await obtain(url)
@@ -36,6 +37,7 @@ describe('POST /api/oauth/revoke', () => {
     }
   })
 
+  // [RFC 7009 §2.1]
   it('leaves the token of a foreign client active [design 14] (class token handling)', async () => {
     const { url } = service()
     const foreign = await obtain(url, { authorization: asPortal, token: asPortal })
@@ -54,6 +56,7 @@ describe('POST /api/oauth/revoke', () => {
     expect(refusalOf(await refresh(url, tokens.refresh_token))).to.equal('400 invalid_grant')
   })
 
+  // [RFC 7009 §2; RFC 7009 §2.1]
   it('ends with a refresh token every token that was made of the grant', async () => {
     const { url } = service()
     const tokens = await obtain(url)
@@ -74,7 +77,7 @@ describe('POST /api/oauth/revoke', () => {
     expect(refusalOf(await refresh(url, next.refresh_token))).to.equal('400 invalid_grant')
   })
 
-  it('does not mind a wrong hint, or one it does not know (RFC 7009 §2.1)', async () => {
+  it('does not mind a wrong hint, or one it does not know [RFC 7009 §2.1]', async () => {
     const { url } = service()
     for (const token_type_hint of ['refresh_token', 'nonsense']) {
       const tokens = await obtain(url)
@@ -84,6 +87,7 @@ describe('POST /api/oauth/revoke', () => {
     }
   })
 
+  // [RFC 7009 §2.1]
   it('asks a confidential client for its secret, and revokes nothing without', async () => {
     const { url } = service()
     const tokens = await obtain(url, { authorization: asPortal, token: asPortal })

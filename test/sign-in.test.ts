@@ -47,6 +47,7 @@ async function openForm({ url }: RunningService) {
     })
 }
 
+// [RFC 6749 §10.10]
 describe('sign-in: failures are limited (NIST SP 800-63B §5.2.2)', () => {
   it('after the configured failures it is 429 with the same page, even with the right password', async () => {
     await using service = await startStrict()

@@ -12,7 +12,7 @@ import { answerOf, encode } from './support/wire.ts'
 
 const applications = '/admin/northlight/applications'
 
-describe('post_logout_redirect_uri [design 27] (RP-Initiated Logout §3)', () => {
+describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () => {
   const service = sharedService()
 
   /** A library's own sign-out, confirmed by the person; where it leads. */
@@ -38,6 +38,7 @@ describe('post_logout_redirect_uri [design 27] (RP-Initiated Logout §3)', () =>
     return { status: done.status, location: done.headers.get('location') }
   }
 
+  // [RP-Initiated Logout §3.1]
   it('is entered by an operator, kept at an edit, and gone when it is taken out', async () => {
     const operator = makePagePerson(service().url, olivia)
     const back = 'https://planner.example/signed-out'
@@ -88,6 +89,7 @@ describe('post_logout_redirect_uri [design 27] (RP-Initiated Logout §3)', () =>
     expect((await operator.visit(applications)).text).to.not.include('Never made')
   })
 
+  // [RP-Initiated Logout §3.1]
   it('is registered by a program on a loopback address; one that lies elsewhere is left out', async () => {
     const { url } = service()
     const redirectUri = 'http://127.0.0.1:7/callback'

@@ -42,7 +42,8 @@ describe('POST /api/oauth/token', () => {
   const token = async (fields: Fields, headers?: Record<string, string>) =>
     await postForm(service().url + paths.token, fields, headers)
 
-  describe('answers a refusal with its status and error code (RFC 6749 §5.2)', () => {
+  // [OpenID Connect Core §3.1.3.4]
+  describe('answers a refusal with its status and error code [RFC 6749 §5.2]', () => {
     const basic = (secret: string) => ({
       authorization: `Basic ${Buffer.from(`${portal.clientId}:${secret}`).toString('base64')}`,
     })
@@ -168,6 +169,7 @@ describe('POST /api/oauth/token', () => {
       })
     }
 
+    // [RFC 6749 §5.2]
     it('challenges for HTTP Basic only a client that tried it', async () => {
       const tried = await token({ ...byCode, client_id: undefined }, basic('x'))
       expect(tried.headers.get('www-authenticate')).to.match(/^Basic realm=/)
@@ -199,6 +201,7 @@ describe('POST /api/oauth/token', () => {
     })
   })
 
+  // [RFC 6749 §5.1; RFC 6749 §4.1.4; OpenID Connect Core §3.1.3.3; RFC 6749 §3.3]
   it('gives a bearer token, its lifetime and all that was granted [design 4]', async () => {
     const { url } = service()
     const answer = await exchange(url, await getCode(url))
@@ -216,6 +219,7 @@ describe('POST /api/oauth/token', () => {
     expect(tokens.scope).to.equal('account:read')
   })
 
+  // [RFC 6749 §10.3]
   it('gives opaque access tokens [design 12]', async () => {
     const tokens = await obtain(service().url)
     // The family, which and when, and what authenticates it: nothing of the person or the grant.
@@ -223,6 +227,7 @@ describe('POST /api/oauth/token', () => {
     expect(tokens.refresh_token).to.match(/^[\w-]{43}\.0\.[\w-]{43}$/)
   })
 
+  // [RFC 6749 §2.3.1; OpenID Connect Core §9]
   it('accepts HTTP Basic of a confidential client [design 20]', async () => {
     const { url } = service()
     const code = await getCode(url, asPortal)
@@ -287,6 +292,7 @@ describe('POST /api/oauth/token', () => {
     }
   })
 
+  // [RFC 8707 §2.2]
   describe('does not use a code up for a wrong resource [design 3]', () => {
     for (const [title, resource] of [
       ['none', undefined],
@@ -304,6 +310,7 @@ describe('POST /api/oauth/token', () => {
       })
     }
 
+    // [RFC 8707 §2.2]
     it('one that was not part of the authorization', async () => {
       const { url } = service()
       const fields = { ...operator, scope: 'openid profile', resource: undefined }
@@ -316,6 +323,7 @@ describe('POST /api/oauth/token', () => {
     })
   })
 
+  // [RFC 6749 §10.5]
   describe('exchanges a code once [design 11]', () => {
     it('refuses it a second time within seconds, as when a page runs its callback twice, and ends nothing', async () => {
       const { url } = service()
@@ -326,6 +334,7 @@ describe('POST /api/oauth/token', () => {
       expect((await refresh(url, tokens.refresh_token)).status).to.equal(200)
     })
 
+    // [RFC 6749 §10.5; RFC 9700 §4.2.4; OpenID Connect Core §3.1.3.2]
     it('and ends the grant when it comes back later', async () => {
       let laterMs = 0
       await using late = await startService({ now: () => Date.now() + laterMs })
@@ -338,6 +347,7 @@ describe('POST /api/oauth/token', () => {
       expect(refusalOf(await refresh(url, tokens.refresh_token))).to.equal('400 invalid_grant')
     })
 
+    // [RFC 6749 §10.5]
     it('and another client cannot end a grant with a code that it saw', async () => {
       const { url } = service()
       const code = await getCode(url)
@@ -348,6 +358,7 @@ describe('POST /api/oauth/token', () => {
   })
 
   describe('refreshes', () => {
+    // [RFC 6749 §6]
     it('to fewer scopes, and to all of them again', async () => {
       const { url } = service()
       const tokens = await obtain(url)
@@ -360,6 +371,7 @@ describe('POST /api/oauth/token', () => {
       expect(full.scope).to.equal(MEMBER_SCOPE)
     })
 
+    // [RFC 6749 §6; RFC 9700 §4.14.2]
     it('never to more: invalid_scope, and the token is still good', async () => {
       const { url } = service()
       const tokens = await obtain(url)
@@ -380,7 +392,8 @@ describe('POST /api/oauth/token', () => {
       expect((await userinfo(url, (second.body as Tokens).access_token)).status).to.equal(200)
     })
 
-    it('for the client that the token was issued to, and for nobody else (RFC 6749 §6)', async () => {
+    // [RFC 6749 §10.4; OpenID Connect Core §12.1]
+    it('for the client that the token was issued to, and for nobody else [RFC 6749 §6]', async () => {
       const { url } = service()
       const tokens = await obtain(url)
       const foreign = await refresh(url, tokens.refresh_token, asPortal)
@@ -390,6 +403,7 @@ describe('POST /api/oauth/token', () => {
       expect((await refresh(url, tokens.refresh_token)).status).to.equal(200)
     })
 
+    // [RFC 6749 §3.2.1; OpenID Connect Core §12.1]
     it('for a confidential client that authenticates, and not without its secret', async () => {
       const { url } = service()
       const tokens = await obtain(url, { authorization: asPortal, token: asPortal })
@@ -421,6 +435,7 @@ describe('POST /api/oauth/token', () => {
     })
   })
 
+  // [RFC 6749 §4.1.2; RFC 6750 §5.3; MCP Authorization §Token Theft]
   it('keeps the lifetimes of design 9', async () => {
     const { url, service: running } = service()
     const { state } = running.stores
@@ -458,6 +473,7 @@ describe('POST /api/oauth/token', () => {
   })
 
   for (const path of ['/agent/auth', '/agent/identity']) {
+    // [RFC 9126 §5]
     it(`has no ${path} [design 25]`, async () => {
       for (const method of ['GET', 'POST']) {
         expect((await fetch(service().url + path, { method })).status).to.equal(404)
@@ -468,6 +484,7 @@ describe('POST /api/oauth/token', () => {
   describe('lets browser applications in [design 28]', () => {
     const origin = 'https://spa.example'
 
+    // [OpenID Connect Discovery §3]
     it('answers a public client from any origin, without credentials', async () => {
       const { url } = service()
       const answer = await token(
@@ -526,6 +543,7 @@ describe('POST /api/oauth/token', () => {
       expect(answer.headers.get('access-control-allow-origin')).to.equal(null)
     })
 
+    // [RFC 7009 §2.3; OpenID Connect Core §5.3]
     it('opens revocation and UserInfo alike', async () => {
       const { url } = service()
       const tokens = await obtain(url)
@@ -552,6 +570,7 @@ describe('POST /api/oauth/token', () => {
 })
 
 describe('POST /api/oauth/token, after something changed', () => {
+  // [RFC 6749 §10.4; RFC 9700 §2.2.2; RFC 9700 §4.14.2; MCP Authorization §Token Theft]
   it('ends the whole grant for a refresh token that comes back after the retry window [design 10]', async () => {
     let laterMs = 0
     await using service = await startService({ now: () => Date.now() + laterMs })
@@ -566,6 +585,7 @@ describe('POST /api/oauth/token, after something changed', () => {
     expect(refusalOf(ended)).to.equal('400 invalid_grant')
   })
 
+  // [RFC 9700 §4.14.2]
   it('lets no family of refresh tokens grow older than 90 days [design 9]', async () => {
     let time = Date.now()
     await using service = await startService({ now: () => time })

@@ -251,6 +251,7 @@ describe('traps: registration never hands a public client a secret (Client regis
     expect(answer.body).to.have.property('client_secret')
   })
 
+  // [RFC 7591 §3.2.1]
   it('service: no answer of the address holds a secret or a registration access token', async () => {
     const { text } = await registration(service.url)
     expect(text).to.not.match(/client_secret"|registration_access_token|registration_client_uri/)
@@ -397,6 +398,7 @@ describe('traps: the token of a member works at UserInfo (design 4)', () => {
     expect(answer['scope']).to.equal('account:read')
   })
 
+  // [RFC 6749 §3.3]
   it('service: it is accepted, and `scope` names all that was granted', async () => {
     const { accessToken, answer } = await obtainTokens(service.url)
     const claims = await userinfo(service.url, accessToken)
@@ -413,6 +415,7 @@ describe('traps: a refresh carries no id_token (Token)', () => {
     expect((await refresh(bare.url, refreshToken)).body).to.have.property('id_token')
   })
 
+  // [OpenID Connect Core §12.2]
   it('service: it does not', async () => {
     const { refreshToken } = await obtainTokens(service.url)
     const answer = await refresh(service.url, refreshToken)
@@ -451,6 +454,7 @@ describe('traps: redirect_uri is required at both endpoints (Authorization; Toke
     expect((await postForm(engine.url + paths.token, bareForm)).status).to.equal(200)
   })
 
+  // [RFC 6749 §3.1.2.3; RFC 6749 §4.1.3]
   it('service: neither endpoint takes a request without it, and the person is sent nowhere', async () => {
     const answer = await authorize(service.url)
     expect(answer.status).to.equal(400)
@@ -460,11 +464,12 @@ describe('traps: redirect_uri is required at both endpoints (Authorization; Toke
   })
 })
 
-describe('traps: POST to the authorization endpoint (OpenID Connect Core §3.1.2.1; design 18) [29]', () => {
+describe('traps: POST to the authorization endpoint [OpenID Connect Core §3.1.2.1; design 18] [29]', () => {
   it('engine: it is not found', async () => {
     expect((await postForm(bare.url + paths.authorization, {})).status).to.equal(404)
   })
 
+  // [OpenID Connect Core §3.1.2.1]
   it('service: a form is sent on to GET with the same parameters', async () => {
     const start = authorizeUrl(service.url)
     const answer = await send(service.url, {
@@ -581,6 +586,7 @@ describe('traps: a browser application may use the token endpoint (design 28) [3
     expect(answer.headers.get('access-control-allow-origin')).to.equal(null)
   })
 
+  // [RFC 9700 §2.6]
   it('service: the authorization endpoint and its pages have no CORS at all', async () => {
     const { pathname, search } = authorizeUrl(service.url)
     const preflight = ['Access-Control-Request-Method', 'GET']

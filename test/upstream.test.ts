@@ -59,7 +59,8 @@ async function ask({ url, token }: Caller, path: string, init: Init = {}): Promi
 }
 
 forEachDatabase("the platform's own API", (start) => {
-  it('verifies what is forwarded by discovery alone (RFC 9068 §4)', async () => {
+  // [RFC 9068 §2.2; RFC 9068 §2.2.3; RFC 9068 §2.2.3.1]
+  it('verifies what is forwarded by discovery alone [RFC 9068 §4]', async () => {
     await using service = await startWithPlatform({}, start)
     const token = await operatorToken(service.url, BOTH)
     const { status, body } = await ask(
@@ -82,6 +83,7 @@ forEachDatabase("the platform's own API", (start) => {
     expect(client_id).to.match(/^[\w-]{10,}$/)
   })
 
+  // [RFC 9068 §2.2.3; RFC 9068 §2.2.3.1; RFC 9068 §3]
   it('is told of those scopes only that its mapping names, and of the roles of this moment', async () => {
     await using service = await startWithPlatform({}, start)
     const token = await operatorToken(service.url, `${READ} ${readScope('courses')}`, amir)
@@ -106,6 +108,7 @@ forEachDatabase("the platform's own API", (start) => {
     expect((await service.platform.seen()).seen).to.have.length(2)
   })
 
+  // [RFC 9068 §2.1]
   it('is reached by a key that signs nothing else and stands in the key set beside the others', async () => {
     await using service = await startWithPlatform({}, start)
     const { keys } = (await answerOf(await fetch(service.url + paths.jwks))).body
@@ -178,6 +181,7 @@ describe('below /admin/api/', () => {
     expect(await text(incoming)).to.equal('last')
   })
 
+  // [MCP Authorization §Access Token Privilege Restriction]
   it('no cookie, no token of the caller and no header that says who or where goes in', async () => {
     const { status, body } = await asked(`${COUPONS}/x`, {
       headers: {
@@ -372,6 +376,7 @@ describe('below /admin/api/', () => {
     expect(body.claims).to.include({ org_id: 'sit_open_kitchen', sub: 'per_marco' })
   })
 
+  // [RFC 9068 §5]
   it('what goes to the platform is worth nothing here', async () => {
     const { url } = service()
     const forwarded = await forwardedToken({ ...service(), platform })
@@ -418,6 +423,7 @@ describe('below /admin/api/', () => {
     expect(assertion.body.error).to.equal('unsupported_grant_type')
   })
 
+  // [RFC 9068 §5]
   it('no id_token is taken for what goes to the platform, and none of these for an id_token', async () => {
     const { url } = service()
     const keys = createRemoteJWKSet(new URL(url + paths.jwks))

@@ -22,7 +22,8 @@ describe('/api/oauth/userinfo', () => {
     expect(answer.headers.get('cache-control')).to.equal('no-store')
   })
 
-  it('accepts POST, with the token in the header or in the form (OpenID Connect Core §5.3.1)', async () => {
+  // [RFC 6750 §2.2; OpenID Connect Core §5.3]
+  it('accepts POST, with the token in the header or in the form [OpenID Connect Core §5.3.1]', async () => {
     const { access_token } = await obtain(service().url)
     const byHeader = await postForm(address(), {}, bearer(access_token))
     const byForm = await postForm(address(), { access_token })
@@ -32,6 +33,7 @@ describe('/api/oauth/userinfo', () => {
     }
   })
 
+  // [OpenID Connect Core §5.4]
   describe('releases what the scopes say, and no more', () => {
     const releases: readonly (readonly [scope: string, claims: readonly string[]])[] = [
       ['openid', ['sub']],
@@ -48,7 +50,8 @@ describe('/api/oauth/userinfo', () => {
       })
     }
 
-    it('all that is known of the person, the same in the id_token (OpenID Connect Core §5.1)', async () => {
+    // [OpenID Connect Core §5.4]
+    it('all that is known of the person, the same in the id_token [OpenID Connect Core §5.1]', async () => {
       const { url } = service()
       const authorization = { scope: 'openid profile email' }
       const tokens = await obtain(url, { authorization, person: noor })
@@ -76,6 +79,7 @@ describe('/api/oauth/userinfo', () => {
     })
   })
 
+  // [RFC 6750 §3; OpenID Connect Core §5.3.3; RFC 9728 §5.1]
   describe('challenges, and points to the protected-resource metadata (Discovery)', () => {
     const pointer = () =>
       `resource_metadata="${service().url}/.well-known/oauth-protected-resource"`
@@ -108,6 +112,7 @@ describe('/api/oauth/userinfo', () => {
       expect(refusalOf(answer)).to.equal('401 invalid_token')
     })
 
+    // [RFC 9700 §2.3; RFC 9700 §4.10.2]
     it('401 invalid_token for a token that is bound to another origin', async () => {
       const { url, service: running } = service()
       const tokens = await obtain(url)
@@ -127,6 +132,7 @@ describe('/api/oauth/userinfo', () => {
     })
 
     for (const authorization of ['Bearer', 'Bearer a b', 'nonsense']) {
+      // [RFC 6750 §3.1]
       it(`400 invalid_request for "Authorization: ${authorization}"`, async () => {
         const answer = await answerOf(await fetch(address(), { headers: { authorization } }))
         expect(refusalOf(answer)).to.equal('400 invalid_request')
@@ -139,6 +145,7 @@ describe('/api/oauth/userinfo', () => {
       expect(refusalOf(answer)).to.equal('401 invalid_token')
     })
 
+    // [RFC 6750 §2.3; RFC 6750 §5.3; RFC 9700 §4.3.2]
     it('takes no token from the address, which ends in logs', async () => {
       const { url } = service()
       const tokens = await obtain(url)
