@@ -271,9 +271,8 @@ describe('discovery over HTTP', () => {
   const types: Record<string, string> = { [paths.authMd]: 'text/markdown; charset=utf-8' }
 
   for (const path of documentPaths) {
-    // [RFC 8414 §3.1; RFC 8414 §3.2; RFC 9728 §3; RFC 9728 §3.1; RFC 9728 §3.2;
-    // OpenID Connect Discovery §4.1; OpenID Connect Discovery §4.2;
-    // MCP Authorization §Protected Resource Metadata Discovery Requirements]
+    // [RFC 9728 §3; RFC 9728 §3.1; MCP Authorization §Protected Resource Metadata Discovery
+    // Requirements]
     it(`serves ${path} to anyone, cacheable, with a strong ETag`, async () => {
       await using server = await listening()
       const response = await fetch(`${server.url}${path}`, {

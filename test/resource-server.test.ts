@@ -277,7 +277,7 @@ describe('a token at the Member API', () => {
     expect(document.resource).to.equal(running.url)
   })
 
-  // [RFC 9700 §2.3; RFC 9700 §4.10.2; RFC 9728 §7.4]
+  // [RFC 6750 §5.2; RFC 6750 §5.3; RFC 9700 §2.3; RFC 9700 §4.10.2; RFC 9728 §7.4]
   it('returns 401 invalid_token for a token that was issued for a different origin [Errors 6]', async () => {
     const token = await memberToken(running.url)
     const [family = ''] = token.split('.')

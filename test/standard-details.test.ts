@@ -15,8 +15,9 @@ import {
   obtainCode,
 } from './support/client.ts'
 import { notes, olivia, portal, sam } from './support/gatehouse.ts'
+import { makePagePerson, textOf } from './support/page-person.ts'
 import { sharedService } from './support/shared-service.ts'
-import { answerOf, encode, get, postForm } from './support/wire.ts'
+import { answerOf, encode, type Fields, get, postForm } from './support/wire.ts'
 
 /** Details that the standards ask for and that no other test is about. */
 describe('an authorization request', () => {
@@ -67,6 +68,36 @@ describe('an authorization request', () => {
     expect(locationOf(answer).searchParams.get('error')).to.equal('invalid_request')
   })
 
+  // [RFC 6749 §3.1.2; RFC 8252 §7.2]
+  it('keeps the query of the redirect address', async () => {
+    const { url } = service()
+    const operator = makePagePerson(url, olivia)
+    const applications = '/admin/northlight/applications'
+    const redirect_uri = 'https://planner.example/callback?tenant=a%20b'
+    const page = await operator.send(await operator.visit(`${applications}/new`), applications, {
+      name: 'Planner',
+      redirect_uris: redirect_uri,
+      auth_method: 'none',
+      scope: ['account:read'],
+    })
+    const { callback } = await obtainCode(url, {
+      client_id: textOf(page, 'client-id'),
+      redirect_uri,
+      scope: 'openid',
+    })
+    expect(callback.href).to.match(/^https:\/\/planner\.example\/callback\?tenant=a(%20|\+)b&/)
+  })
+
+  // [OpenID Connect Core §3.1.2.3; OpenID Connect Core §15.1]
+  it('with prompt=login asks a person who is signed in to sign in', async () => {
+    const { url } = service()
+    const { person } = await obtainCode(url)
+    const usual = await person.open(authorizeUrl(url))
+    expect(usual.headers.get('location')).to.include('code=')
+    const answer = await person.open(authorizeUrl(url, { prompt: 'login' }))
+    expect(answer.headers.get('location')).to.match(/\/login$/)
+  })
+
   // [OpenID Connect Core §5.5.1.1]
   it('whose essential acr cannot be met is no success', async () => {
     const { url } = service()
@@ -102,8 +133,8 @@ describe('sub', () => {
   // Discovery §3]
   it('is public: of one person the same for every client, and of no other person', async () => {
     const { url } = service()
-    const metadata = await (await fetch(url + paths.openidConfiguration)).json()
-    expect(metadata.subject_types_supported).to.deep.equal(['public'])
+    const { body } = await get(url + paths.openidConfiguration)
+    expect(body['subject_types_supported']).to.deep.equal(['public'])
     const subOf = async (person: typeof sam, client: typeof asPortal | Record<string, never>) => {
       const { client_secret, ...authorization } = { client_secret: undefined, ...client }
       const token = { ...authorization, client_secret }
@@ -164,16 +195,76 @@ describe('a client_id that is made here', () => {
   // [Client ID Metadata Document §6.9]
   it('does not begin like the address of a metadata document', async () => {
     const { url } = service()
-    const registered = await fetch(url + paths.registration, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ redirect_uris: ['http://127.0.0.1/callback'] }),
-    })
-    const { client_id } = await registered.json()
-    for (const id of [client_id, notes.clientId, portal.clientId]) {
+    const { body } = await register(url, {})
+    for (const id of [body['client_id'], notes.clientId, portal.clientId]) {
       expect(id)
         .to.be.a('string')
         .and.not.match(/^https:/)
+    }
+  })
+})
+
+describe('a registration', () => {
+  const service = sharedService()
+
+  // [RFC 7591 §2]
+  it('ignores software statements, language tags and whatever else it does not know', async () => {
+    const { status, body } = await register(service().url, {
+      client_name: 'Plain',
+      'client_name#de': 'Schlicht',
+      software_statement: 'e30.e30.',
+      nonsense: { a: 1 },
+    })
+    expect(status).to.equal(201)
+    expect(body).to.include({ client_name: 'Plain' })
+    expect(body).not.to.have.any.keys('client_name#de', 'software_statement', 'nonsense')
+  })
+})
+
+describe('a metadata document', () => {
+  const service = sharedService()
+
+  for (const path of [
+    paths.openidConfiguration,
+    paths.authorizationServer,
+    paths.protectedResource,
+    paths.protectedResourceMcp,
+    paths.protectedResourceMcpMember,
+    paths.protectedResourceMcpAdmin,
+    paths.protectedResourceGraphql,
+    paths.protectedResourceAdmin,
+  ]) {
+    // [RFC 8414 §3.1; RFC 8414 §3.2; RFC 9728 §3.1; RFC 9728 §3.2; OpenID Connect Discovery §4.1;
+    // OpenID Connect Discovery §4.2]
+    it(`at ${path} is JSON without a member that has no value`, async () => {
+      const { status, headers, body } = await get(service().url + path)
+      expect(status).to.equal(200)
+      expect(headers.get('content-type')).to.match(/^application\/json(;|$)/)
+      for (const [name, value] of Object.entries(body)) {
+        expect(value, name).to.not.equal(null).and.not.equal('')
+        if (Array.isArray(value)) expect(value, name).to.have.length.above(0)
+      }
+    })
+  }
+})
+
+describe('a request to sign out', () => {
+  const service = sharedService()
+
+  // [RP-Initiated Logout §2; RP-Initiated Logout §4]
+  it('takes a hint that has expired, and none that another client got', async () => {
+    const { url } = service()
+    const { id_token: hint = '' } = await obtain(url)
+    const clock = Date.now
+    Date.now = () => clock() + 3_600_000
+    try {
+      const ask = async (fields: Fields) => await get(`${url}${paths.endSession}?${encode(fields)}`)
+      const fitting = await ask({ id_token_hint: hint, client_id: notes.clientId })
+      const differing = await ask({ id_token_hint: hint, client_id: portal.clientId })
+      expect(decodeJwt(hint).exp).to.be.below(Date.now() / 1000)
+      expect([fitting.status, differing.status]).to.deep.equal([200, 400])
+    } finally {
+      Date.now = clock
     }
   })
 })
@@ -193,3 +284,12 @@ describe('an address that a native application may have', () => {
     expect(mayReturnTo('http://app.example/callback', 'native')).to.equal(false)
   })
 })
+
+async function register(url: string, metadata: Readonly<Record<string, unknown>>) {
+  const response = await fetch(url + paths.registration, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ redirect_uris: ['http://127.0.0.1/callback'], ...metadata }),
+  })
+  return await answerOf(response)
+}

@@ -284,6 +284,7 @@ function unread(status: number, error_description: string): Expected {
   return { status, body: { error: 'invalid_request', error_description } }
 }
 
+// [OpenID Connect Core §5.3.2]
 describe('the answers of UserInfo', () => {
   const service = sharedService()
   let held: Held
