@@ -2,7 +2,7 @@ import { join } from 'node:path'
 
 import type { Logger } from 'pino'
 
-import { startBackgroundTasks } from './background-tasks.ts'
+import { type BackgroundTask, startBackgroundTasks } from './background-tasks.ts'
 import { settleDemo } from './campus/demo.ts'
 import type { Config } from './config/config.ts'
 import { keepBundledFiles } from './files/bundled-files.ts'
@@ -11,6 +11,7 @@ import { openKeys } from './keys/keys.ts'
 import { makeParts } from './parts.ts'
 import { makePeople } from './people/people.ts'
 import { makePostDelivery } from './posts/delivery.ts'
+import { SIGN_OUT_SECONDS } from './sign-outs/sign-outs.ts'
 import { openStores } from './store/open-stores.ts'
 import type { LimitStore } from './store/rate-limits.ts'
 import { makeSurfaces } from './surfaces.ts'
@@ -86,7 +87,7 @@ export async function openGatehouse(
   opening.defer(refusals.flush)
   opening.defer(grants.usage.flush)
   const { usageFlushSeconds, sweepSeconds } = service.storage
-  const tasks = [
+  const tasks: BackgroundTask[] = [
     { everySeconds: usageFlushSeconds, run: grants.usage.flush },
     { everySeconds: usageFlushSeconds, run: refusals.flush },
     { everySeconds: service.keys.reloadSeconds, run: followKeys },
@@ -97,6 +98,14 @@ export async function openGatehouse(
       onlyWhen: worker?.sweeps,
     },
   ]
+  const { signOuts, authorization } = parts
+  if (signOuts) {
+    tasks.push({
+      everySeconds: SIGN_OUT_SECONDS,
+      run: async (signal) => await signOuts.run(authorization.sendSignOut, signal),
+      onlyWhen: worker?.sweeps,
+    })
+  }
   opening.use(startBackgroundTasks(tasks, logger))
   const open = opening.move()
   return {

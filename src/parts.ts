@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 
-import { scopesOfSchema } from './admin-api/needed-scopes.ts'
-import { schemaText } from './admin-api/schema-text.ts'
+import { scopesOfAdminApi } from './admin-api/needed-scopes.ts'
 import { makeClientRefusals } from './applications/application-refusals.ts'
 import { makeAuthorizationServer } from './authorization/authorization-server.ts'
 import { makeCleanUp } from './clean-up/clean-up.ts'
@@ -9,17 +8,18 @@ import { makeClients } from './clients/find-client.ts'
 import { makeScopeAdvice } from './clients/scope-advice.ts'
 import type { Config } from './config/config.ts'
 import { makeDiscovery } from './discovery/routes.ts'
-import { makeDownloadLinks } from './files/download-links.ts'
-import { openFiles } from './files/open-file-storage.ts'
+import { makeFiles } from './files/files.ts'
 import { makeGrants } from './grants/grants.ts'
 import { paths } from './http/paths.ts'
 import type { Keys } from './keys/keys.ts'
 import { protocolVersions } from './mcp/protocol-versions.ts'
 import { makeDocumentClients } from './metadata-documents/document-clients.ts'
 import type { People } from './people/people.ts'
+import { makeProofs } from './proofs/proofs.ts'
 import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
 import { makeVerdicts } from './resource-server/verdict.ts'
 import { makeOpenedScopes } from './scopes/opened.ts'
+import { makeSignOuts } from './sign-outs/sign-outs.ts'
 import type { Stores } from './store/open-stores.ts'
 import type { LimitStore } from './store/rate-limits.ts'
 import { makeTokens } from './token/tokens.ts'
@@ -39,7 +39,7 @@ export interface Ground extends Stores, Pick<OwnPagesPorts, 'handler'> {
 export async function makeParts(config: Config, ground: Ground) {
   const { baseUrl, service, integrations, conformance } = config
   const { secretRoot, cursors } = ground.keys
-  const { lifetimes, metadataDocuments, loopbackHosts, name: serviceName } = service
+  const { lifetimes, metadataDocuments, name: serviceName } = service
   const ownPages = makeOwnPages({
     ...ground,
     baseUrl,
@@ -49,32 +49,31 @@ export async function makeParts(config: Config, ground: Ground) {
     formKey: secretRoot.formKey,
     sessionSeconds: lifetimes.pageSessionSeconds,
   })
-  const documents = makeDocumentClients({
-    ...ground,
-    policy: metadataDocuments,
-    loopbackHosts,
-    copies: config.documentCopies,
-  })
-  const own = ownPages.client
-  const clients = makeClients({ ...ground, ...service, integrations, documents, own })
+  const { documents, clients } = makeClientParts(config, { ...ground, own: ownPages.client })
   const { admitsOrigin } = clients
   // To a grant the suite's clients are platforms that the configuration lists.
   const listed = [...integrations, ...(conformance?.clients ?? [])]
   const grants = makeGrants({ ...ground, ...lifetimes, integrations: listed, admitsOrigin })
   const opened = makeOpenedScopes(() => [
-    { address: paths.adminGraphql, scopes: scopesOfSchema(schemaText) },
+    { address: paths.adminGraphql, scopes: scopesOfAdminApi() },
     ...service.upstreams.map(openingOf),
   ])
   const discovery = makeDiscovery({ baseUrl, service, integrations, opened, protocolVersions })
   const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
   const countUse = grants.usage.count
+  const { furtherPlans } = service
+  const proofs = makeProofs({ ...ground, baseUrl, secretRoot, furtherPlans })
   const tokens = makeTokens({
     ...{ ...ground, ...lifetimes, findGrant: grants.findGrant },
     keys: secretRoot.tokenKeys,
   })
+  const refusals = makeClientRefusals(ground.database)
+  const signOuts = furtherPlans.backChannelLogout
+    ? makeSignOuts({ ...ground, findGrant: grants.findGrant, noteFailure: refusals.noteSignOut })
+    : undefined
   const authorization = await makeAuthorizationServer({
     ...ground,
-    baseUrl,
+    ...{ baseUrl, furtherPlans, signOuts, ...proofs },
     lifetimes,
     conformance,
     cookieKeys: secretRoot.cookieKeys,
@@ -89,31 +88,28 @@ export async function makeParts(config: Config, ground: Ground) {
     connectionPrefixes: config.assistants.flatMap(({ ownCallback }) => ownCallback?.prefix ?? []),
     documentResolution: { enabled: acceptsDocuments, documents, fetch: ground.fetch },
   })
-  const verdicts = makeVerdicts({ ...ground, ...tokens, lifetimes, countUse, audience: baseUrl })
-  const refusals = makeClientRefusals(ground.database)
+  const judging = { lifetimes, countUse, checkDpop: proofs.checkDpop, audience: baseUrl }
+  const verdicts = makeVerdicts({ ...ground, ...tokens, ...judging })
   const { refreshTokenAbsoluteSeconds, accessTokenSeconds } = lifetimes
   const cleanUp = makeCleanUp({
     ...ground,
     runSeconds: service.storage.sweepSeconds,
     keeping: { tokensLiveSeconds: refreshTokenAbsoluteSeconds + accessTokenSeconds },
   })
-  const made = { ownPages, clients, grants, opened, discovery, authorization, refusals }
-  const files = await makeFiles(config, ground)
+  const made = { signOuts, ownPages, clients, grants, opened, discovery, authorization, refusals }
+  const files = await makeFiles(config, { ...ground, ...secretRoot })
   const adviseOnScopes = makeScopeAdvice(clients, baseUrl)
-  const asked = { cleanUp, countUse, acceptsDocuments, adviseOnScopes }
+  const verifyAssertion = proofs.verifyAssertionWith(authorization.findClientKeys)
+  const asked = { cleanUp, countUse, acceptsDocuments, adviseOnScopes, verifyAssertion }
   return { ...ground, ...made, ...files, ...verdicts, ...asked }
 }
 
-/** Where files are, and the links to them. */
-async function makeFiles(config: Config, { keys, now }: Ground) {
-  const { baseUrl, service } = config
-  const { downloadKeys } = keys.secretRoot
-  const seconds = service.files.downloadSeconds
-  const downloadLinks = makeDownloadLinks({ keys: downloadKeys, baseUrl, seconds, now })
-  return {
-    files: await openFiles({ ...config, now }),
-    uploadLimits: service.files,
-    downloadLinks,
-    downloadAddress: downloadLinks.addressFor,
-  }
+/** Every way in which a client comes to be. */
+function makeClientParts(
+  { service, integrations, documentCopies: copies }: Config,
+  ground: Ground & Pick<Parameters<typeof makeClients>[0], 'own'>,
+) {
+  const { metadataDocuments: policy, loopbackHosts } = service
+  const documents = makeDocumentClients({ ...ground, policy, loopbackHosts, copies })
+  return { documents, clients: makeClients({ ...ground, ...service, integrations, documents }) }
 }

@@ -52,6 +52,7 @@ export interface ApplicationPage {
     readonly clientId: string
     readonly name: string
     readonly confidential: boolean
+    readonly authMethod: string
     readonly redirectUris: readonly string[]
     readonly postLogoutRedirectUris: readonly string[]
     readonly scopes: readonly { readonly name: string; readonly words: string }[]
@@ -67,6 +68,8 @@ export interface ApplicationPage {
   readonly people: number
   readonly hrefs: {
     readonly edit: string
+    /** Undefined while no further plan is on. */
+    readonly security: string | undefined
     readonly people: string
     readonly refusals: string
     readonly addSecret: string
@@ -118,7 +121,11 @@ ${application.confidential && secretSection(page)}
 <h2>Use</h2>
 <ul class="links">
 <li><a id="people" href="${page.hrefs.people}">Who connected it</a> <span class="muted">${peoplePhrase(page.people)}</span></li>
-<li><a id="refusals" href="${page.hrefs.refusals}">Refusals</a> <span class="muted">what was refused last, and why</span></li>
+${
+  page.hrefs.security !== undefined &&
+  html`<li><a id="security" href="${page.hrefs.security}">Security</a> <span class="muted">keys, pushed requests, bound tokens, sign-outs</span></li>
+`
+}<li><a id="refusals" href="${page.hrefs.refusals}">Refusals</a> <span class="muted">what was refused last, and why</span></li>
 </ul>
 ${changes(page)}`,
   })
@@ -138,7 +145,7 @@ function facts({ application, hrefs }: ApplicationPage): Html {
 <div><dt>client_id</dt><dd><code id="client-id">${application.clientId}</code></dd></div>
 <div><dt>Kind</dt><dd>${
     application.confidential
-      ? html`confidential: it keeps a secret (<code>client_secret_post</code>)`
+      ? html`confidential: ${application.authMethod === 'private_key_jwt' ? 'it proves who it is with a key' : 'it keeps a secret'} (<code>${application.authMethod}</code>)`
       : html`public: it keeps no secret (<code>none</code>)`
   }</dd></div>
 <div><dt>Redirects to</dt><dd><ul class="plain">

@@ -16,6 +16,7 @@ import {
 } from 'graphql'
 
 import type { ScopesNeeded } from '../graphql/api.ts'
+import { schemaText } from './schema-text.ts'
 
 /**
  * The scopes that the fields of an operation name with `@needs`, all of them, in the order in which
@@ -53,7 +54,7 @@ function scopesIn(document: DocumentNode, schema: GraphQLSchema): readonly strin
 }
 
 /** Every scope that a field of the published schema names. */
-export function scopesOfSchema(schemaText: string): ReadonlySet<string> {
+export function scopesOfAdminApi(): ReadonlySet<string> {
   const scopes = new Set<string>()
   visit(parse(schemaText), {
     FieldDefinition(astNode) {

@@ -36,7 +36,7 @@ export async function showApplication(
   { app, operator }: Shown,
   parts: AdminParts,
 ): Promise<void> {
-  const { newSecrets, grantLists } = parts
+  const { newSecrets, grantLists, offersChoices } = parts
   const { area, session, address } = operator
   const at = (pattern: string) => address(pattern, { client: app.clientId })
   const page = applicationPage({
@@ -59,6 +59,7 @@ export async function showApplication(
     people: await grantLists.countPeople(app.clientId),
     hrefs: {
       edit: at(pages.editApplication),
+      security: offersChoices ? at(pages.applicationSecurity) : undefined,
       people: at(pages.people),
       refusals: at(pages.refusals),
       addSecret: at(pages.secrets),

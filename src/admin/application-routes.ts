@@ -119,7 +119,8 @@ function editRoutes(router: Router, operatorPages: OperatorPages, parts: AdminPa
     operatorPages.whereOn.form(async (ctx, operator) => {
       const app = await applicationOf(ctx, operator, parts)
       // What a client is does not change: a public one would have no secret, a confidential one two.
-      const typed = { ...typedEntry(ctx), authMethod: app.authMethod }
+      const authMethod = app.authMethod === 'none' ? 'none' : 'client_secret_post'
+      const typed = { ...typedEntry(ctx), authMethod }
       const checked = checkEntry(typed, redirectRules)
       if (checked.kind === 'bad') {
         return sendForm(ctx, redirectRules, { operator, app, typed, problems: checked.problems })

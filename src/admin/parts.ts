@@ -6,6 +6,7 @@ import {
 } from '../applications/application-secrets.ts'
 import { type ApplicationStore, makeApplicationStore } from '../applications/application-store.ts'
 import { type Assistant, schemesOf } from '../assistants/assistant-table.ts'
+import { type FurtherPlans, hasFurtherPlan } from '../clients/further-plans.ts'
 import { type GrantLists, makeGrantLists } from '../grants/grant-lists.ts'
 import type { QueryPorts } from '../graphql/query-pages.ts'
 import { type DocumentReviews, makeDocumentReviews } from '../metadata-documents/document-review.ts'
@@ -13,17 +14,14 @@ import type { ListPages } from '../relying-party/list-pages.ts'
 import type { Seals } from '../relying-party/pending-sign-in.ts'
 import type { SignedInPages } from '../relying-party/signed-in-pages.ts'
 import type { OpenedScopes } from '../scopes/opened.ts'
-import type { Database } from '../store/database.ts'
-import type { StateStore } from '../store/oauth-state.ts'
+import type { Stores } from '../store/open-stores.ts'
 import { makeNewSecrets, type NewSecrets } from './new-secret.ts'
 
 /** Whoever tries a query, as the Admin API knows who asks. */
 type QueryCaller = Readonly<Record<'personId' | 'requestId' | 'siteId' | 'clientId', string>>
 
 /** What the administration is given. */
-export interface AdminPorts extends QueryPorts<QueryCaller> {
-  readonly database: Database
-  readonly state: StateStore
+export interface AdminPorts extends QueryPorts<QueryCaller>, Pick<Stores, 'database' | 'state'> {
   readonly seals: Seals
   readonly signedInPages: SignedInPages
   readonly listPages: ListPages
@@ -34,6 +32,7 @@ export interface AdminPorts extends QueryPorts<QueryCaller> {
   readonly assistants: readonly Assistant[]
   /** The scopes that the metadata document of a protected resource names. */
   readonly discovery: { scopesOf(resource: 'mcpAdmin'): readonly string[] }
+  readonly furtherPlans: FurtherPlans
   readonly baseUrl: string
   readonly opened: OpenedScopes
   readonly now: () => number
@@ -43,6 +42,8 @@ export interface AdminPorts extends QueryPorts<QueryCaller> {
 export interface AdminParts extends AdminPorts {
   readonly applications: ApplicationStore
   readonly redirectRules: RedirectRules
+  /** Whether an operator can choose anything of the further plans. */
+  readonly offersChoices: boolean
   readonly secrets: ApplicationSecrets
   readonly newSecrets: NewSecrets
   readonly grantLists: Pick<GrantLists, 'listPeople' | 'findPerson' | 'countPeople'>
@@ -56,6 +57,7 @@ export function makeAdminParts(ports: AdminPorts): AdminParts {
     ...ports,
     redirectRules: { loopbackHosts, appSchemes: schemesOf(assistants) },
     applications: makeApplicationStore(database),
+    offersChoices: hasFurtherPlan(ports.furtherPlans),
     secrets: makeApplicationSecrets(database),
     newSecrets: makeNewSecrets(state.adapterFor('NewSecret'), seals),
     grantLists: makeGrantLists(database, now),

@@ -7,6 +7,7 @@ import { applicationRoutes } from './application-routes.ts'
 import { applicationUseRoutes } from './application-use-routes.ts'
 import { assistantRoutes } from './assistant-routes.ts'
 import { documentClientRoutes } from './document-client-routes.ts'
+import { furtherRoutes } from './further-routes.ts'
 import { makeOperatorPages } from './operator-pages.ts'
 import { type AdminPorts, makeAdminParts } from './parts.ts'
 import { queryRoutes } from './query-routes.ts'
@@ -27,6 +28,7 @@ export function adminRoutes(ports: AdminPorts): Router[] {
     applicationChangeRoutes(operatorPages, parts),
     applicationUseRoutes(operatorPages, parts),
     assistantRoutes(operatorPages, parts),
+    ...(parts.offersChoices ? [furtherRoutes(operatorPages, parts)] : []),
     ...(documents ? [documentClientRoutes(operatorPages, documents, listPages)] : []),
   ]
 }

@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely'
 
 import { type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
+import { choicesOf } from './further-choices.ts'
 
 /** An OAuth application as the operators of its site see it. */
 export type Application = NonNullable<Awaited<ReturnType<typeof findApplication>>>
@@ -31,6 +32,7 @@ export async function findApplication(kysely: Kysely<Schema>, siteId: string, cl
     applicationType: row.application_type,
     /** The id of the assistant for which it was made. */
     assistant: row.assistant ?? undefined,
+    further: choicesOf(row),
     createdAt: row.created_at,
     createdBy: row.creator ?? undefined,
     disabledAt: row.disabled_at ?? undefined,

@@ -33,7 +33,7 @@ const REASON_LENGTH_MAX = 300
  * written every few seconds, so that no request waits for them; each client keeps a few, so that
  * somebody who provokes refusals by the million fills nothing.
  */
-export function makeClientRefusals({ kysely }: Database) {
+export function makeClientRefusals({ kysely }: Database, now: () => number = Date.now) {
   let waiting = new Map<string, Refusal[]>()
 
   const write = async (clientId: string, refusals: readonly Refusal[]) => {
@@ -70,6 +70,14 @@ export function makeClientRefusals({ kysely }: Database) {
   return {
     /** Never waits, never fails. */
     note,
+
+    /** Notes that an application did not take the notice of a sign-out. */
+    noteSignOut(clientId: string, reason: string): void {
+      const requestId = randomUUID()
+      const route = 'backchannel_logout'
+      const error = 'not_delivered'
+      note({ clientId, occurredAt: now(), route, error, reason, requestId })
+    },
 
     /** Notes a request that was refused to a client; any other is nothing to it. */
     hear({ id, at, route, client, error, detail }: EndedRequest): void {

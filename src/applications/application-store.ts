@@ -14,6 +14,7 @@ import type { Schema } from '../store/schema.ts'
 import type { CheckedApplication } from './application-form.ts'
 import { type Application, findApplication } from './application-lists.ts'
 import { insertSecret } from './application-secrets.ts'
+import { makeChoiceStore } from './choice-store.ts'
 
 export const APPLICATIONS_PER_SITE_MAX = 200
 
@@ -34,6 +35,8 @@ export function makeApplicationStore({ kysely }: Database) {
     await kysely.transaction().execute(work)
 
   return {
+    ...makeChoiceStore({ kysely }),
+
     /**
      * @returns the client_id and, of a confidential client, its secret; `full` when the site has as
      *   many as it may, `taken` when it has one for the assistant already

@@ -7,6 +7,7 @@ import { makeResources } from '../token/resource-indicators.ts'
 import { makeTokenEndpoint, type TokenEndpointPorts } from '../token/token-endpoint.ts'
 import { authorizationRequests } from './authorize-requests.ts'
 import { type ConformanceSettings, makeConformanceProfile } from './conformance-profile.ts'
+import { type CurrentEnginePorts, makeCurrentEngine } from './current-engine.ts'
 import { type EngineAdapterDependencies, engineAdapter } from './engine-adapter.ts'
 import { engineAnswers } from './engine-answers.ts'
 import { type InteractionPorts, makeInteractions } from './interactions.ts'
@@ -21,7 +22,8 @@ type Made =
 type Needed = ProviderDependencies & EngineAdapterDependencies & TokenEndpointPorts
 
 export type AuthorizationServerPorts = Omit<Needed, Made | 'conformance'> &
-  InteractionPorts & {
+  InteractionPorts &
+  CurrentEnginePorts & {
     readonly database: Database
     /** Present while the conformance profile is on. */
     readonly conformance: ConformanceSettings | undefined
@@ -62,12 +64,15 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
     listHeldSites: oncePerRequest((personId: string) => listHeldSites(database, personId)),
   }
   const adapter = engineAdapter(needed)
+  const current = makeCurrentEngine(ports)
   return {
     /** What happens to the answers of the engine on their way out. */
     answers: engineAnswers(exchange.firstTokens),
     /** Finds a client that authenticates, one of the conformance suite included. */
     findClient: async (clientId: string, version?: number) =>
       conformance?.findClient(clientId) ?? (await findKeptClient(clientId, version))?.client,
+    sendSignOut: current.sendSignOut,
+    findClientKeys: current.findClientKeys,
     /** What the suite's clients are told of people, while the conformance profile is on. */
     conformance,
     /** What happens to the requests of a browser before the engine reads them. */
@@ -79,6 +84,7 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
      */
     withKeys(keys: ProviderDependencies['keys']) {
       const engine = createProvider({ ...needed, adapter, keys })
+      current.follow(engine)
       tokenEndpoint.serveRefreshes(engine)
       return { engine, interactions: makeInteractions(engine, ports) }
     },

@@ -94,8 +94,13 @@ export function overlay(configuration: Configuration, profile: ConformanceProfil
     jwks: { keys: [...(configuration.jwks?.keys ?? []), profile.publishedKey] },
     scopes: [...scopeNames(), ...conformanceScopes],
     claims: { ...configuration.claims, ...profile.claimsByScope },
-    clientAuthMethods: ['client_secret_post', 'client_secret_basic', 'none'],
-    enabledJWA: { idTokenSigningAlgValues: ['ES256', 'RS256'] },
+    clientAuthMethods: [
+      ...new Set([
+        ...(['client_secret_post', 'client_secret_basic', 'none'] as const),
+        ...(configuration.clientAuthMethods ?? []),
+      ]),
+    ],
+    enabledJWA: { ...configuration.enabledJWA, idTokenSigningAlgValues: ['ES256', 'RS256'] },
     pkce: {
       required: (_ctx, client) =>
         !(profile.covers(client.clientId) && client.clientAuthMethod !== 'none'),

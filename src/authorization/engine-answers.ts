@@ -51,7 +51,7 @@ const engineInput = /(name="error_description" value=")requested scope is not al
  * assistant and needs to know what to do (specification, Errors 3; RFC 6749 §4.1.2.1).
  */
 function explainScope(ctx: Context, { route, client, params, provider }: Oidc): void {
-  if (route !== 'authorization' || !client) return
+  if (!/^(pushed_)?authorization/.test(route) || !client) return
   const explain = () => explainRefusedScopes(client, String(params?.['scope']), provider.issuer)
   const location = ctx.response.get('Location')
   if (engineWords.test(location)) {
@@ -61,11 +61,21 @@ function explainScope(ctx: Context, { route, client, params, provider }: Oidc): 
       location.replace(engineWords, (_, before) => `${before}${words}`),
     )
   }
+  if (saysEngineWords(ctx.body)) ctx.body.error_description = explain()
   if (typeof ctx.body === 'string' && engineInput.test(ctx.body)) {
     // None of its characters means anything in markup.
     ctx.body = ctx.body.replace(engineInput, (_, before) => `${before}${explain()}`)
     ctx.type = 'html'
   }
+}
+
+/** As a client is told that pushes its request. */
+function saysEngineWords(body: unknown): body is { error_description: string } {
+  return (
+    typeof body === 'object' &&
+    body !== null &&
+    Reflect.get(body, 'error_description') === 'requested scope is not allowed'
+  )
 }
 
 type Oidc = KoaContextWithOIDC['oidc']

@@ -21,9 +21,10 @@ export interface DocumentResolution {
   readonly fetch: typeof fetch
 }
 
-/** Whether the running request may wait for a document: an authorization may, a token may not. */
+/** Whether the running request may wait for a document: one for an authorization may, one for a token may not. */
 export function mayFetchDocument(): boolean {
-  return Provider.ctx?.oidc?.route === 'authorization'
+  const route = Provider.ctx?.oidc?.route
+  return route === 'authorization' || route === 'pushed_authorization_request'
 }
 
 /** The engine's feature, which is advertised exactly when it is on. */
@@ -40,17 +41,12 @@ export function documentFeature({ enabled, documents }: DocumentResolution) {
   } satisfies NonNullable<Configuration['features']>['clientIdMetadataDocument']
 }
 
-/** The engine's `fetch`. Its options carry the guard and the time limit, and go through untouched. */
-export function documentRequests({
-  documents,
-  fetch,
-}: DocumentResolution): Pick<Configuration, 'fetch' | 'fetchResponseBodyLimits'> {
-  return {
-    async fetch(input, options) {
-      const client = await documents.resolve(String(input), async () => await fetch(input, options))
-      return Response.json(toClientMetadata(client))
-    },
-    // The bound of a document is ours (read-document.ts); a client says more than its document.
-    fetchResponseBodyLimits: { 'client_id metadata document': 65_536 },
-  }
+/** What the engine is given for a document. Its options carry the guard and the time limit. */
+export async function resolveDocument(
+  address: string,
+  options: RequestInit | undefined,
+  { documents, fetch }: DocumentResolution,
+): Promise<Response> {
+  const client = await documents.resolve(address, async () => await fetch(address, options))
+  return Response.json(toClientMetadata(client))
 }

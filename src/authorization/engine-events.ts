@@ -9,6 +9,7 @@ import { logFields, requestIdOf } from '../http/request-log.ts'
 const errorEvents = [
   'authorization.error',
   'grant.error',
+  'pushed_authorization_request.error',
   'revocation.error',
   'end_session.error',
   'end_session_confirm.error',

@@ -53,14 +53,15 @@ async function findWaiting(ctx: Context, provider: Provider) {
     // What a pattern admitted is found for an authorization request only, and this is none.
     const byPattern =
       redirectUri.startsWith('https:') && !client.redirectUris?.includes(redirectUri)
-    return { details, client: factsOf(client), redirectUri, byPattern }
+    const mustPush = client['requirePushedAuthorizationRequests'] === true
+    return { details, client: factsOf(client), redirectUri, byPattern, mustPush }
   } catch (error) {
     // The engine's error says too little to a person, and is thrown outside its own error handler.
     throw error instanceof errors.SessionNotFound ? interactionGone() : error
   }
 }
 
-function describe({ details, client, redirectUri, byPattern }: Waiting) {
+function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting) {
   const { uid, prompt, params, session } = details
   return {
     uid,
@@ -71,7 +72,8 @@ function describe({ details, client, redirectUri, byPattern }: Waiting) {
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
     scopes: scopesToShow(params),
     sites: sitesOf(prompt.details),
-    otherAccountHref: `${paths.authorization}?${sameRequest(params)}`,
+    // A request that must be pushed cannot be repeated as a link.
+    otherAccountHref: mustPush ? paths.endSession : `${paths.authorization}?${sameRequest(params)}`,
   }
 }
 

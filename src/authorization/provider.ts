@@ -6,22 +6,33 @@
 import { type AdapterFactory, type Configuration, type JWK, Provider } from 'oidc-provider'
 
 import { compareSecretsByDigest, extraClientProperties } from '../clients/client-metadata.ts'
-import { addressOf, paths, promptPages } from '../http/paths.ts'
+import { addressOf, paths, planPaths, promptPages } from '../http/paths.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import { type ClaimsDependencies, claimsByScope, makeFindAccount } from '../token/claims.ts'
 import { type Resources, resourceIndicators } from '../token/resource-indicators.ts'
 import { mayRevokeToken } from '../token/revocation.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
 import { type ConformanceProfile, overlay } from './conformance-profile.ts'
-import { type DocumentResolution, documentFeature, documentRequests } from './engine-documents.ts'
 import { type EventDependencies, logEngineEvents } from './engine-events.ts'
 import { engineErrorRenderer, renderSignedOut, renderSignOut } from './engine-pages.ts'
+import {
+  applyPlans,
+  assertAssertion,
+  clientAuthMethods,
+  configuredFeatures,
+  type PlanDependencies,
+  planMetadata,
+  proofSigning,
+} from './engine-plans.ts'
+import { engineRequests, type RequestDependencies } from './engine-requests.ts'
 import { promptPolicy } from './prompts.ts'
 import { findRememberedGrant, type RememberedGrantDependencies } from './remembered-grant.ts'
 
 export interface ProviderDependencies
   extends RememberedGrantDependencies,
     ClaimsDependencies,
+    PlanDependencies,
+    Omit<RequestDependencies, 'furtherPlans'>,
     EventDependencies {
   readonly baseUrl: string
   readonly adapter: AdapterFactory
@@ -31,7 +42,6 @@ export interface ProviderDependencies
   readonly lifetimes: Readonly<Record<EngineLifetime, number>>
   readonly grantSeconds: number
   readonly resources: Resources
-  readonly documentResolution: DocumentResolution
   readonly conformance: ConformanceProfile | undefined
 }
 
@@ -59,13 +69,14 @@ export function createProvider(dependencies: ProviderDependencies): Provider {
     ttl: ttl(dependencies),
     features: features(dependencies),
     renderError: engineErrorRenderer(dependencies.documentResolution.documents.admitsAddress),
-    ...documentRequests(dependencies.documentResolution),
+    ...engineRequests(dependencies),
   }
   const provider = new Provider(
     baseUrl,
     conformance ? overlay(configuration, conformance) : configuration,
   )
   compareSecretsByDigest(provider)
+  applyPlans(provider, dependencies)
   logEngineEvents(provider, dependencies)
   // Host and X-Forwarded-* were replaced by `pinnedHost`; the engine reads the scheme from there.
   provider.proxy = true
@@ -92,7 +103,8 @@ function storage({ adapter, keys, cookieKeys, baseUrl }: ProviderDependencies): 
   }
 }
 
-function protocol({ baseUrl }: ProviderDependencies): Configuration {
+function protocol({ baseUrl, furtherPlans }: ProviderDependencies): Configuration {
+  const authMethods = clientAuthMethods(furtherPlans)
   return {
     routes: {
       authorization: paths.authorization,
@@ -102,19 +114,21 @@ function protocol({ baseUrl }: ProviderDependencies): Configuration {
       introspection: paths.introspection,
       jwks: paths.jwks,
       end_session: paths.endSession,
+      pushed_authorization_request: planPaths.pushedAuthorization,
     },
     scopes: scopeNames(),
     claims: { ...claimsByScope, acr: null, auth_time: null, iss: null },
     acrValues: [PASSWORD_ACR],
     conformIdTokenClaims: false,
     responseTypes: ['code'],
-    clientAuthMethods,
+    clientAuthMethods: authMethods,
+    assertJwtClientAuthClaimsAndHeader: assertAssertion,
     clientDefaults: {
       grant_types: ['authorization_code', 'refresh_token'],
       id_token_signed_response_alg: 'ES256',
       token_endpoint_auth_method: 'none',
     },
-    enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
+    enabledJWA: { idTokenSigningAlgValues: ['ES256'], ...proofSigning(furtherPlans) },
     pkce: { required: () => true },
     // design 19: `redirect_uri` is required at both endpoints even when one is registered.
     allowOmittingSingleRegisteredRedirectUri: false,
@@ -122,19 +136,17 @@ function protocol({ baseUrl }: ProviderDependencies): Configuration {
     extraParams: { scope: checkAuthorizationRequest },
     clientBasedCORS: (_ctx, _origin, client) => client.clientAuthMethod === 'none',
     discovery: {
-      revocation_endpoint_auth_methods_supported: clientAuthMethods,
-      introspection_endpoint_auth_methods_supported: clientAuthMethods,
+      revocation_endpoint_auth_methods_supported: authMethods,
+      introspection_endpoint_auth_methods_supported: authMethods,
       registration_endpoint: baseUrl + paths.registration,
       protected_resources: [baseUrl],
       service_documentation: baseUrl + paths.authMd,
       prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
       ui_locales_supported: ['en'],
+      ...planMetadata(furtherPlans),
     },
   }
 }
-
-/** In this order: some libraries take the first that they know, and with `none` would send no secret. */
-const clientAuthMethods: ('client_secret_post' | 'none')[] = ['client_secret_post', 'none']
 
 /** The one way in which people prove who they are, as `acr` in id_tokens. */
 export const PASSWORD_ACR = 'urn:gatehouse:password'
@@ -173,12 +185,10 @@ function ttl({ lifetimes, grantSeconds }: ProviderDependencies): Configuration['
 }
 
 function features(dependencies: ProviderDependencies): Configuration['features'] {
-  const { resources, lifetimes, documentResolution } = dependencies
+  const { resources, lifetimes } = dependencies
   return {
-    clientIdMetadataDocument: documentFeature(documentResolution),
     devInteractions: { enabled: false },
-    dPoP: { enabled: false },
-    pushedAuthorizationRequests: { enabled: false },
+    ...configuredFeatures(dependencies),
     claimsParameter: { enabled: true },
     revocation: { enabled: true, allowedPolicy: mayRevokeToken },
     // UserInfo and introspection are answered by routes of our own, before the engine's. It keeps

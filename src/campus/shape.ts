@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { mayReturnTo } from '../clients/redirect-uri.ts'
 import { takenSlugs } from '../http/paths.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
+import { furtherFields, hasKeys } from './application-fields.ts'
 import { clientId, color, count, id, list, optional, slug, text, time, url, word } from './forms.ts'
 import { person } from './person-shape.ts'
 
@@ -205,7 +206,7 @@ const application = z
     kind: z.enum(['site', 'resource_server']),
     site: optional(id('sit')),
     name: text(120),
-    authMethod: z.enum(['none', 'client_secret_post']),
+    authMethod: z.enum(['none', 'client_secret_post', 'private_key_jwt']),
     applicationType: z.enum(['web', 'native']),
     /** The id of the assistant for which an operator made it (config/assistants.json). */
     assistant: optional(
@@ -214,6 +215,7 @@ const application = z
         .max(60)
         .regex(/^[a-z][a-z0-9-]*$/),
     ),
+    ...furtherFields,
     redirectUris: list(z.string().max(2000), 20),
     postLogoutRedirectUris: list(z.string().max(2000), 20),
     scopes: list(z.enum(scopeNames('member')), 10),
@@ -236,7 +238,8 @@ const application = z
     must(isSite === (row.site !== null), 'site', 'belongs to kind "site", and only there')
     must(isSite === redirectUris.length > 0, 'redirectUris', 'belong to kind "site", only there')
     must(isSite === scopes.length > 0, 'scopes', 'belong to kind "site", and only there')
-    must(isSite || isConfidential, 'authMethod', 'of a resource server is client_secret_post')
+    must(isSite || row.authMethod !== 'none', 'authMethod', 'of a resource server is not none')
+    must(hasKeys(row), 'jwks', 'or jwksUri belongs to private_key_jwt, one of them and only there')
     must(
       isConfidential === (secret !== null || secrets.length > 0),
       'secret',

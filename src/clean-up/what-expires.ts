@@ -23,6 +23,7 @@ export function whatExpires({ tokensLiveSeconds }: Keeping): readonly Expiring[]
   return [
     { table: 'oauth_state', expiry: 'expires_at', until: now, rowsMax: 1000 },
     { table: 'refresh_token_family', expiry: 'kept_until', until: now, rowsMax: 1000 },
+    { table: 'relying_party_session', expiry: 'expires_at', until: now, rowsMax: 1000 },
     { table: 'change_key', expiry: 'expires_at', until: now, rowsMax: 1000 },
     { table: 'platform_callback', expiry: 'expires_at', until: now, rowsMax: 1000 },
     {
@@ -37,7 +38,7 @@ export function whatExpires({ tokensLiveSeconds }: Keeping): readonly Expiring[]
       expiry: 'expires_at',
       until: now,
       rowsMax: 16,
-      after: ['refresh_token_family', 'oauth_grant_day'],
+      after: ['refresh_token_family', 'relying_party_session', 'oauth_grant_day'],
     },
     {
       // Anybody can make a row by opening an authorization request, and nobody decided about it.

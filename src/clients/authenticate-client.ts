@@ -19,6 +19,12 @@ export type Authentication =
   /** For the log; the caller is told `invalid_client` whatever it was. */
   | { readonly refused: string; readonly claimed: AuthenticatingClient | undefined }
 
+/** @returns why an assertion proves nothing; nothing when it is good (proofs/client-assertion.ts) */
+export type VerifyClientAssertion = (presented: {
+  readonly clientId: string
+  readonly assertion: string
+}) => Promise<string | undefined>
+
 /**
  * What a caller is told whichever fault it was: a stranger must not learn whether an id exists or has a
  * secret, and the maker of the client finds the exact reason where the sentence says.
@@ -30,20 +36,36 @@ export const CLIENT_NOT_AUTHENTICATED =
 
 /**
  * Whether a client is who it says it is (RFC 6749 §2.3). A client without a secret only names itself,
- * and one with a secret must send it, by post or by HTTP Basic. A deleted client still is who it is:
+ * one with a secret must send it, by post or by HTTP Basic, and one with a key a statement that it
+ * signed. A deleted client still is who it is:
  * what it is answered is for the endpoint to decide.
  */
 export async function authenticateClient(
-  { clientId, secret }: Exclude<ClientCredentials, { readonly problem: string }>,
+  { clientId, secret, assertion }: Exclude<ClientCredentials, { readonly problem: string }>,
   findClient: FindAuthenticatingClient,
+  verifyAssertion?: VerifyClientAssertion,
 ): Promise<Authentication> {
   const claimed = await findClient(clientId)
   if (!claimed) return { refused: 'client not found', claimed }
-  if ((claimed.authMethod === 'none') !== (secret === undefined)) {
+  if (claimed.authMethod !== methodOf({ secret, assertion })) {
     return { refused: 'the client does not authenticate in the way that it must', claimed }
+  }
+  if (assertion !== undefined) {
+    const refused = await verifyAssertion?.({ clientId, assertion })
+    if (!verifyAssertion) return { refused: 'no assertion is taken here', claimed }
+    if (refused !== undefined) return { refused, claimed }
   }
   if (secret !== undefined && !matchesSecret(secret, claimed.secretDigests ?? [])) {
     return { refused: 'invalid secret provided', claimed }
   }
   return { client: claimed }
+}
+
+/** The method of which the credentials are. */
+function methodOf({
+  secret,
+  assertion,
+}: Pick<Extract<ClientCredentials, { clientId: string }>, 'secret' | 'assertion'>) {
+  if (assertion !== undefined) return 'private_key_jwt'
+  return secret === undefined ? 'none' : 'client_secret_post'
 }

@@ -1,3 +1,5 @@
+import { decodeJwt } from 'jose'
+
 import { parameterOf, repetitionIn } from '../http/form-body.ts'
 
 /** What a request says of its client, before anything is compared (RFC 6749 §2.3 and §3.2.1). */
@@ -6,9 +8,41 @@ export type ClientCredentials =
       readonly clientId: string
       /** Undefined for a client that names itself and no more, as a public one does. */
       readonly secret: string | undefined
+      /** A statement that the client signed (RFC 7523 §2.2). */
+      readonly assertion?: string | undefined
     }
   /** In words that may be logged: none of them is a value that was sent. */
   | { readonly problem: string }
+
+const SEVERAL_MECHANISMS = 'client authentication must only be provided using one mechanism'
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+
+/** RFC 7523 §2.2: the assertion names the client, and `client_id` beside it may only say the same. */
+function readAssertion(
+  form: URLSearchParams,
+  authorization: readonly string[],
+  assertion: string,
+): ClientCredentials {
+  if (authorization.length > 0 || parameterOf(form, 'client_secret') !== undefined) {
+    return { problem: SEVERAL_MECHANISMS }
+  }
+  if (parameterOf(form, 'client_assertion_type') !== ASSERTION_TYPE) {
+    return { problem: 'client_assertion_type must be that of RFC 7523' }
+  }
+  const clientId = subjectOf(assertion)
+  const named = parameterOf(form, 'client_id') ?? clientId
+  if (clientId === undefined) return { problem: 'the client_assertion is no JWT with a subject' }
+  if (named !== clientId) return { problem: 'client_id mismatch' }
+  return { clientId, secret: undefined, assertion }
+}
+
+function subjectOf(assertion: string): string | undefined {
+  try {
+    return decodeJwt(assertion).sub
+  } catch {
+    return undefined
+  }
+}
 
 const MALFORMED = 'invalid authorization header value format'
 
@@ -22,14 +56,16 @@ export function readClientCredentials(
   form: URLSearchParams,
   authorization: readonly string[],
 ): ClientCredentials {
-  const repetition = repetitionIn(form, ['client_id', 'client_secret'])
+  const repetition = repetitionIn(form, ['client_id', 'client_secret', 'client_assertion'])
   if (repetition !== undefined) return { problem: repetition }
+  const assertion = parameterOf(form, 'client_assertion')
+  if (assertion !== undefined) return readAssertion(form, authorization, assertion)
   const clientId = parameterOf(form, 'client_id')
   const secret = parameterOf(form, 'client_secret')
   const header = authorization.join(',')
   if (header === '') return clientId === undefined ? nobody : { clientId, secret }
   if (secret !== undefined) {
-    return { problem: 'client authentication must only be provided using one mechanism' }
+    return { problem: SEVERAL_MECHANISMS }
   }
   const basic = readBasic(header)
   if ('problem' in basic || clientId === undefined || clientId === basic.clientId) return basic

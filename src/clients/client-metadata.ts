@@ -41,7 +41,8 @@ export function toClientMetadata(client: Client): ClientMetadata {
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
     // The engine wants a secret of a confidential client, and we know digests only: comparing is
     // replaced below, and this constant is no secret of anybody.
-    ...(client.authMethod !== 'none' && { client_secret: 'compared-by-digest' }),
+    ...(client.authMethod === 'client_secret_post' && { client_secret: 'compared-by-digest' }),
+    ...furtherMetadata(client),
     x_origin: client.origin,
     x_site_id: client.siteId,
     x_site_name: client.siteName,
@@ -50,6 +51,27 @@ export function toClientMetadata(client: Client): ClientMetadata {
     x_reviewed: client.document?.reviewed,
     x_fingerprint: client.document?.fingerprint,
     x_pattern_callback: client.patternCallback,
+  }
+}
+
+/** What a client chose of the further plans; of any other the engine sees what it has always seen. */
+function furtherMetadata({
+  keys,
+  pushesRequests,
+  bindsTokens,
+  logout,
+}: Client): Partial<ClientMetadata> {
+  return {
+    ...(keys &&
+      ('jwks' in keys
+        ? { jwks: keys.jwks as ClientMetadata['jwks'] }
+        : { jwks_uri: keys.jwksUri })),
+    ...(logout && {
+      backchannel_logout_uri: logout.uri,
+      backchannel_logout_session_required: logout.sessionRequired,
+    }),
+    ...(pushesRequests && { require_pushed_authorization_requests: true }),
+    ...(bindsTokens && { dpop_bound_access_tokens: true }),
   }
 }
 

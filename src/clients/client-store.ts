@@ -1,7 +1,12 @@
+import type { Selectable } from 'kysely'
+
 import { MCP_CONNECTIONS } from '../sites/feature.ts'
 import { compiled, type Valued } from '../store/compiled.ts'
 import type { Database } from '../store/database.ts'
+import type { Schema } from '../store/schema.ts'
 import { type Client, type ClientState, canBeClientId } from './client.ts'
+import type { ClientKeys } from './client-keys.ts'
+import { type FurtherPlans, lacksPlan } from './further-plans.ts'
 
 /** A vendor platform of `config/integrations.json`. */
 export interface IntegrationRow {
@@ -18,13 +23,19 @@ export interface IntegrationRow {
 export interface ClientStoreDependencies {
   readonly database: Database
   readonly integrations: readonly IntegrationRow[]
+  readonly furtherPlans: FurtherPlans
   readonly now: () => number
 }
 
 /** Finds clients that are known beforehand: sites' applications, resource servers, integrations. */
-export function makeClientStore({ database, integrations, now }: ClientStoreDependencies) {
+export function makeClientStore({
+  database,
+  integrations,
+  furtherPlans,
+  now,
+}: ClientStoreDependencies) {
   const vendors = new Map(integrations.map((row) => [row.client_id, row]))
-  const readApplication = applicationReader(database)
+  const readApplication = applicationReader(database, furtherPlans)
   const readLists = listsReader(database)
   return {
     /** Two queries at once; a deleted application is still found, as `deleted`. */
@@ -40,7 +51,7 @@ export function makeClientStore({ database, integrations, now }: ClientStoreDepe
   }
 }
 
-function applicationReader({ kysely }: Database) {
+function applicationReader({ kysely }: Database, plans: FurtherPlans) {
   const query = compiled(kysely, (value: Valued<{ clientId: string }>) =>
     kysely
       .selectFrom('oauth_application as app')
@@ -58,6 +69,7 @@ function applicationReader({ kysely }: Database) {
     const { rows } = await query({ clientId })
     const [row] = rows
     if (!row) return undefined
+    const chosen = choiceOf(row)
     const featureOff = row.kind === 'site' && row.feature_enabled_at === null
     return {
       clientId: row.client_id,
@@ -65,11 +77,39 @@ function applicationReader({ kysely }: Database) {
       name: row.name,
       siteId: row.site_id ?? undefined,
       siteName: row.site_name ?? undefined,
-      authMethod: row.auth_method,
       applicationType: row.application_type,
-      state: stateOf(row.deleted_at !== null, row.disabled_at !== null || featureOff),
+      ...chosen,
+      state: stateOf(
+        row.deleted_at !== null,
+        row.disabled_at !== null || featureOff || lacksPlan(chosen, plans),
+      ),
     }
   }
+}
+
+/** What an application chose of the further plans. */
+function choiceOf(row: Selectable<Schema['oauth_application']>) {
+  return {
+    authMethod: row.auth_method,
+    keys: keysOf(row),
+    pushesRequests: row.pushed_requests_required_at !== null,
+    bindsTokens: row.bound_tokens_required_at !== null,
+    logout:
+      row.backchannel_logout_uri === null
+        ? undefined
+        : {
+            uri: row.backchannel_logout_uri,
+            sessionRequired: row.backchannel_logout_session_required_at !== null,
+          },
+  }
+}
+
+function keysOf({
+  jwks,
+  jwks_uri: jwksUri,
+}: Pick<Selectable<Schema['oauth_application']>, 'jwks' | 'jwks_uri'>): ClientKeys | undefined {
+  if (jwks !== null) return { jwks: JSON.parse(jwks) }
+  return jwksUri === null ? undefined : { jwksUri }
 }
 
 function stateOf(deleted: boolean, off: boolean): ClientState {

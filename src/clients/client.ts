@@ -6,6 +6,7 @@
 import { OPENID } from '../scopes/catalogue.ts'
 import { type ClientOrigin, decideScopes } from '../scopes/policy.ts'
 import type { ApplicationType, ClientAuthMethod } from '../store/oauth-tables.ts'
+import type { ClientKeys } from './client-keys.ts'
 
 /**
  * A client as policy sees it, whichever way it became known. A resource server is none of the four
@@ -28,7 +29,15 @@ export interface Client {
   readonly grantTypes?: readonly string[] | undefined
   /** SHA-256 digests of the secrets that are valid now, at most two. */
   readonly secretDigests?: readonly string[]
-  /** When the first of them ends by itself, in epoch milliseconds. */
+  /** Its public keys, where it authenticates with one. */
+  readonly keys?: ClientKeys | undefined
+  /** Whether an authorization request of it must have been pushed (RFC 9126 §6). */
+  readonly pushesRequests?: boolean
+  /** Whether its tokens must be bound to a key (RFC 9449 §5.2). */
+  readonly bindsTokens?: boolean
+  /** Where it hears of sign-outs, and whether each notice must name the session. */
+  readonly logout?: { readonly uri: string; readonly sessionRequired: boolean } | undefined
+  /** When the first of its secrets ends by itself, in epoch milliseconds. */
   readonly changesAt?: number | undefined
   /** What the operator chose; undefined where the origin alone decides. */
   readonly chosenScopes?: readonly string[] | undefined

@@ -11,6 +11,7 @@ import { mayBeListed } from '../clients/redirect-uri.ts'
 import { loopbackHosts } from '../http/loopback.ts'
 import { readDocumentAddress } from '../metadata-documents/metadata-document.ts'
 import { type Environment, mayServeDemo, readEnvironment } from './environment.ts'
+import { furtherPlans } from './further-plans.ts'
 import { problemsOfAudiences, upstreams } from './upstreams.ts'
 
 const DAY_SECONDS = 86_400
@@ -141,6 +142,7 @@ const servicePolicy = z.strictObject({
     idleCallbackSeconds: seconds(800 * DAY_SECONDS),
   }),
   loopbackHosts: z.array(z.enum(loopbackHosts)).min(1),
+  furtherPlans,
   metadataDocuments: z.strictObject({
     hosts: z.array(z.hostname()),
     openRegistration: z.boolean(),

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { pages } from '../http/paths.ts'
+import { proofAlgorithms } from '../proofs/proof-algorithms.ts'
 import { type Audience, catalogue, type Scope } from '../scopes/catalogue.ts'
 import type { ServiceFacts } from './facts.ts'
 import { fillTemplate } from './template.ts'
@@ -40,6 +41,12 @@ export function authMd({ baseUrl, service, opened, integrations }: ServiceFacts)
     refresh_token_lives: inWords(lifetimes.refreshTokenSeconds),
     refresh_token_lives_in_all: inWords(lifetimes.refreshTokenAbsoluteSeconds),
     refresh_retry: lifetimes.refreshRetrySeconds > 0 && inWords(lifetimes.refreshRetrySeconds),
+    pushed_requests: service.furtherPlans.pushedAuthorizationRequests,
+    bound_tokens: service.furtherPlans.dpop,
+    key_clients: service.furtherPlans.privateKeyJwt,
+    sign_out_notices: service.furtherPlans.backChannelLogout,
+    further_plans: Object.values(service.furtherPlans).includes(true),
+    proof_algorithms: listed(proofAlgorithms, 'or'),
     documents_live: inWords(service.documents.cacheSeconds),
     identity_scopes: scopeTable('identity'),
     member_scopes: scopeTable('member'),

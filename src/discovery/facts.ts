@@ -19,6 +19,8 @@ export interface ServiceFacts {
     }
     readonly files: { readonly fileBytesMax: number; readonly uploadSeconds: number }
     readonly documents: { readonly cacheSeconds: number }
+    /** What is on besides what everybody gets. */
+    readonly furtherPlans: Readonly<Record<PublishedPlan, boolean>>
   }
   /** What the scopes of operators open here. */
   readonly opened: Pick<OpenedScopes, 'addressesOf'>
@@ -29,6 +31,8 @@ export interface ServiceFacts {
     readonly other_names: readonly string[]
   }[]
 }
+
+type PublishedPlan = 'backChannelLogout' | 'pushedAuthorizationRequests' | 'dpop' | 'privateKeyJwt'
 
 /** Those that a client must know. */
 type PublishedLifetime =

@@ -14,7 +14,8 @@ import {
   uri,
 } from './openapi-shapes.ts'
 
-function authorizationFields({ baseUrl }: ServiceFacts) {
+/** What an authorization request may say. */
+export function authorizationFields({ baseUrl }: ServiceFacts) {
   return {
     response_type: said('RFC 6749', { const: 'code' }),
     client_id: said('the client'),

@@ -7,6 +7,7 @@ import { discoveryPaths, discoverySchemas } from './openapi-discovery-paths.ts'
 import { filePaths, fileSchemas } from './openapi-file-paths.ts'
 import { graphqlPaths, graphqlSchemas } from './openapi-graphql-paths.ts'
 import { healthPaths } from './openapi-health-paths.ts'
+import { pathsOfPlans, planResponses } from './openapi-plans.ts'
 import { registrationPaths } from './openapi-registration-paths.ts'
 import type { Paths } from './openapi-shapes.ts'
 import { tokenPaths } from './openapi-token-paths.ts'
@@ -27,7 +28,8 @@ const tags = [
 /** The OpenAPI 3.1 description of every fixed address of the service. */
 export function openApiDocument(facts: ServiceFacts) {
   const described: Paths = {
-    ...discoveryPaths,
+    ...discoveryPaths(facts),
+    ...pathsOfPlans(facts),
     ...registrationPaths(facts),
     ...authorizationPaths(facts),
     ...tokenPaths(facts),
@@ -51,9 +53,10 @@ export function openApiDocument(facts: ServiceFacts) {
     paths: described,
     components: {
       ...sharedComponents,
+      responses: { ...sharedComponents.responses, ...planResponses(facts) },
       schemas: {
         ...sharedComponents.schemas,
-        ...discoverySchemas,
+        ...discoverySchemas(facts),
         ...graphqlSchemas,
         ...fileSchemas,
         ...toolSchemas,
@@ -63,7 +66,7 @@ export function openApiDocument(facts: ServiceFacts) {
   }
 }
 
-function securitySchemes({ baseUrl }: ServiceFacts) {
+function securitySchemes({ baseUrl, service }: ServiceFacts) {
   return {
     oauth: {
       type: 'oauth2',
@@ -83,5 +86,8 @@ function securitySchemes({ baseUrl }: ServiceFacts) {
       scheme: 'basic',
       description: 'Accepted for confidential clients beside client_secret in the form',
     },
+    ...(service.furtherPlans.dpop && {
+      dpop: { type: 'http', scheme: 'dpop', description: 'A token with a proof (RFC 9449)' },
+    }),
   }
 }

@@ -7,6 +7,7 @@ import {
   form,
   json,
   list,
+  type Members,
   type Operation,
   open,
   type Schema,
@@ -20,9 +21,15 @@ import {
 const tags = ['Tokens']
 
 /** How a client names itself in a form; HTTP Basic is accepted for confidential clients as well. */
-const clientFields = {
-  'client_id?': text,
-  'client_secret?': said('confidential clients only', { ...text, format: 'password' }),
+export function clientFields({ service }: ServiceFacts): Members {
+  return {
+    'client_id?': text,
+    'client_secret?': said('confidential clients only', { ...text, format: 'password' }),
+    ...(service.furtherPlans.privateKeyJwt && {
+      'client_assertion_type?': { const: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' },
+      'client_assertion?': said('a JWT that the client signed (RFC 7523)'),
+    }),
+  }
 }
 
 const atTheSite = {
@@ -43,31 +50,42 @@ const claims = closed({
   ...atTheSite,
 })
 
-const tokenAnswer = closed({
-  access_token: text,
-  token_type: { const: 'Bearer' },
-  expires_in: seconds,
-  'refresh_token?': text,
-  'id_token?': said('JWT, ES256; never in the answer to a refresh'),
-  'scope?': text,
-})
+function tokenAnswer({ service }: ServiceFacts) {
+  return closed({
+    access_token: text,
+    token_type: tokenType(service),
+    expires_in: seconds,
+    'refresh_token?': text,
+    'id_token?': said('JWT, ES256; never in the answer to a refresh'),
+    'scope?': text,
+  })
+}
 
-const introspection = {
-  oneOf: [
-    closed({ active: { const: false } }),
-    closed({
-      active: { const: true },
-      iss: uri,
-      sub: text,
-      'aud?': text,
-      client_id: text,
-      'scope?': text,
-      'token_type?': { const: 'Bearer' },
-      exp: time,
-      iat: time,
-      ...atTheSite,
-    }),
-  ],
+/** What a token may be (RFC 9449 §5), as far as it is on. */
+function tokenType({ furtherPlans }: ServiceFacts['service']): Schema {
+  return furtherPlans.dpop ? { enum: ['Bearer', 'DPoP'] } : { const: 'Bearer' }
+}
+
+function introspection({ service }: ServiceFacts) {
+  const cnf = said('the key that the token is bound to', closed({ jkt: text }))
+  return {
+    oneOf: [
+      closed({ active: { const: false } }),
+      closed({
+        active: { const: true },
+        iss: uri,
+        sub: text,
+        'aud?': text,
+        client_id: text,
+        'scope?': text,
+        'token_type?': tokenType(service),
+        ...(service.furtherPlans.dpop && { 'cnf?': cnf }),
+        exp: time,
+        iat: time,
+        ...atTheSite,
+      }),
+    ],
+  }
 }
 
 /** The back channel of a client: tokens, and what can be asked about and done with them. */
@@ -75,27 +93,31 @@ export function tokenPaths(facts: ServiceFacts) {
   return {
     [paths.token]: { post: issueTokens(facts) },
     [paths.userinfo]: {
-      get: userinfo('getUserinfo', 'Who signed in'),
+      get: userinfo(facts, ['getUserinfo', 'Who signed in']),
       post: {
-        ...userinfo('postUserinfo', 'The same by POST (OpenID Connect Core §5.3.1)', unread),
+        ...userinfo(
+          facts,
+          ['postUserinfo', 'The same by POST (OpenID Connect Core §5.3.1)'],
+          unread,
+        ),
         requestBody: { required: false, content: form(open({ 'access_token?': text })) },
       },
     },
     [paths.introspection]: {
       post: byClient({
-        ...aboutToken,
+        ...aboutToken(facts),
         operationId: 'introspect',
         summary: 'Says what a token is good for (RFC 7662)',
         description:
           'A registered resource server sees every token of this origin, a client its own; for all others a token is not active.',
-        answer: privateAnswer('The token, or that it is not active.', introspection),
+        answer: privateAnswer('The token, or that it is not active.', introspection(facts)),
         refused: refusal('The request is malformed.', { errors: ['invalid_request'] }),
         others: unread,
       }),
     },
     [paths.revocation]: {
       post: byClient({
-        ...aboutToken,
+        ...aboutToken(facts),
         operationId: 'revoke',
         summary: 'Ends an access or refresh token (RFC 7009)',
         description:
@@ -106,7 +128,8 @@ export function tokenPaths(facts: ServiceFacts) {
   }
 }
 
-function issueTokens({ baseUrl }: ServiceFacts) {
+function issueTokens(facts: ServiceFacts) {
+  const { baseUrl, service } = facts
   const resource = { ...uri, examples: [baseUrl] }
   const byCode = open({
     grant_type: { const: 'authorization_code' },
@@ -114,20 +137,20 @@ function issueTokens({ baseUrl }: ServiceFacts) {
     redirect_uri: uri,
     code_verifier: { type: 'string', pattern: '^[A-Za-z0-9._~-]{43,128}$' },
     'resource?': said('RFC 8707; required with member scopes', resource),
-    ...clientFields,
+    ...clientFields(facts),
   })
   const byRefresh = open({
     grant_type: { const: 'refresh_token' },
     refresh_token: text,
     'scope?': said('fewer scopes than were granted'),
     'resource?': said('may be repeated', resource),
-    ...clientFields,
+    ...clientFields(facts),
   })
   return byClient({
     operationId: 'issueTokens',
     summary: 'Exchanges a code, or refreshes',
     fields: { oneOf: [byCode, byRefresh] },
-    answer: privateAnswer('The tokens.', tokenAnswer),
+    answer: privateAnswer('The tokens.', tokenAnswer(facts)),
     refused: refusal('The request or the grant is refused.', {
       errors: [
         'invalid_request',
@@ -138,6 +161,7 @@ function issueTokens({ baseUrl }: ServiceFacts) {
         'invalid_client_metadata',
         'unauthorized_client',
         'unsupported_grant_type',
+        ...(service.furtherPlans.dpop ? ['invalid_dpop_proof', 'use_dpop_nonce'] : []),
       ],
       headers: { 'Cache-Control': header('NoStore') },
     }),
@@ -147,12 +171,16 @@ function issueTokens({ baseUrl }: ServiceFacts) {
 /** What our own two routes say of a body that they do not read. */
 const unread = { 413: shared('TooLarge'), 415: shared('UnsupportedMediaType') }
 
-function userinfo(operationId: string, summary: string, others: Operation['responses'] = {}) {
+function userinfo(
+  { service }: ServiceFacts,
+  [operationId, summary]: readonly [operationId: string, summary: string],
+  others: Operation['responses'] = {},
+) {
   return {
     operationId,
     summary,
     tags,
-    security: [{ bearer: [] }],
+    security: [{ bearer: [] }, ...(service.furtherPlans.dpop ? [{ dpop: [] }] : [])],
     responses: {
       200: privateAnswer('The claims that the granted scopes release.', claims),
       400: refusal('The request is malformed.', {
@@ -168,13 +196,17 @@ function userinfo(operationId: string, summary: string, others: Operation['respo
 }
 
 /** A client asks about a token, or hands it back. */
-const aboutToken = {
-  fields: open({
-    token: text,
-    'token_type_hint?': { enum: ['access_token', 'refresh_token'] },
-    ...clientFields,
-  }),
-  refused: refusal('The request is malformed.', { errors: ['invalid_request', 'invalid_client'] }),
+function aboutToken(facts: ServiceFacts) {
+  return {
+    fields: open({
+      token: text,
+      'token_type_hint?': { enum: ['access_token', 'refresh_token'] },
+      ...clientFields(facts),
+    }),
+    refused: refusal('The request is malformed.', {
+      errors: ['invalid_request', 'invalid_client'],
+    }),
+  }
 }
 
 type Described = Pick<Operation, 'operationId' | 'summary' | 'description'>

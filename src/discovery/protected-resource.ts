@@ -1,4 +1,5 @@
 import { paths } from '../http/paths.ts'
+import { proofAlgorithms } from '../proofs/proof-algorithms.ts'
 import { findScope, scopeNames } from '../scopes/catalogue.ts'
 import type { ServiceFacts } from './facts.ts'
 
@@ -96,5 +97,6 @@ export function protectedResourceMetadata(
     bearer_methods_supported: ['header'],
     resource_name: `${service.name}${name}`,
     resource_documentation: `${baseUrl}${paths.authMd}`,
+    ...(service.furtherPlans.dpop && { dpop_signing_alg_values_supported: [...proofAlgorithms] }),
   }
 }

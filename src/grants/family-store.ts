@@ -34,6 +34,8 @@ export interface FamilyToken {
   readonly claims?: ClaimsParameter | undefined
   readonly sid?: string | undefined
   readonly sessionUid?: string | undefined
+  /** The thumbprint of the key that its access tokens are bound to (RFC 9449 §6). */
+  readonly jkt?: string | undefined
 }
 
 export type FamilyStore = ReturnType<typeof makeFamilyStore>
@@ -110,6 +112,8 @@ export function makeFamilyStore({ kysely }: Database) {
       return numAffectedRows === 1n
     },
 
+    ...boundFamilies(kysely),
+
     /** Ends every token of the family; what the person allowed stays. */
     async end(id: string, nowMs: number): Promise<void> {
       await kysely
@@ -117,6 +121,32 @@ export function makeFamilyStore({ kysely }: Database) {
         .set({ ended_at: nowMs })
         .where('id', '=', id)
         .where('ended_at', 'is', null)
+        .execute()
+    },
+  }
+}
+
+/** What only families do whose tokens are bound to a key. */
+function boundFamilies(kysely: Database['kysely']) {
+  return {
+    /** Goes on with the generation that it has. @returns false when somebody ended it, or stepped on */
+    async touch({ id, generation }: Family, nowMs: number): Promise<boolean> {
+      const { numUpdatedRows } = await kysely
+        .updateTable('refresh_token_family')
+        .set({ steps: String(nowMs) })
+        .where('id', '=', id)
+        .where('generation', '=', generation)
+        .where('ended_at', 'is', null)
+        .executeTakeFirstOrThrow()
+      return numUpdatedRows === 1n
+    },
+
+    /** Binds what it issues from now on, and what lives of it, to another key. */
+    async bind({ id, token }: Pick<Family, 'id' | 'token'>, jkt: string): Promise<void> {
+      await kysely
+        .updateTable('refresh_token_family')
+        .set({ token: JSON.stringify({ ...token, jkt }) })
+        .where('id', '=', id)
         .execute()
     },
   }

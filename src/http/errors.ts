@@ -54,6 +54,17 @@ export function scopeNotGranted(missing: readonly string[]): errors.OIDCProvider
   return new errors.InvalidScope('the scope exceeds what was granted', missing.join(' '))
 }
 
+/** The proof of a key is missing or not good (RFC 9449 §5); why is for the log. */
+export function invalidDpopProof(detail: string): errors.OIDCProviderError {
+  const description = 'the DPoP proof is missing, or is not one for this request and this token'
+  return withDetail(new errors.InvalidDpopProof(description), detail)
+}
+
+/** The proof must carry the nonce that goes with this answer (RFC 9449 §8). */
+export function dpopNonceWanted(): errors.OIDCProviderError {
+  return new errors.UseDpopNonce('the DPoP proof must carry the nonce of the header DPoP-Nonce')
+}
+
 /** A required parameter is absent (RFC 6749 §5.2). */
 export function missingParameter(name: string): errors.OIDCProviderError {
   return new errors.InvalidRequest(`missing required parameter '${name}'`)

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { canonicalPath } from './canonical-path.ts'
 import { errorHandler } from './error-handler.ts'
 import { nameOfService } from './page.ts'
-import { enginePages, paths } from './paths.ts'
+import { enginePages, paths, planPaths } from './paths.ts'
 import { pinnedHost } from './pinned-host.ts'
 import { type LoggedRequest, requestLog } from './request-log.ts'
 import { securityHeaders } from './security-headers.ts'
@@ -30,6 +30,6 @@ export function everyRequest(ports: EveryRequestPorts): Middleware[] {
     nameOfService(serviceName),
     securityHeaders(baseUrl),
     errorHandler(),
-    canonicalPath([...Object.values(paths), ...Object.values(enginePages)]),
+    canonicalPath([paths, planPaths, enginePages].flatMap((table) => Object.values(table))),
   ]
 }

@@ -37,6 +37,7 @@ export function openCors(methods: readonly string[]): Middleware {
     allowHeaders: [
       'Authorization',
       'Content-Type',
+      'DPoP',
       'Idempotency-Key',
       'MCP-Protocol-Version',
       'Mcp-Method',
@@ -45,7 +46,7 @@ export function openCors(methods: readonly string[]): Middleware {
       'Last-Event-ID',
       ...graphqlHeaders,
     ],
-    exposeHeaders: ['WWW-Authenticate', 'Retry-After', 'X-Request-Id'],
+    exposeHeaders: ['WWW-Authenticate', 'DPoP-Nonce', 'Retry-After', 'X-Request-Id'],
     maxAge: PREFLIGHT_SECONDS,
   })
 }

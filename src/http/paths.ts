@@ -51,6 +51,12 @@ export const paths = {
   ready: '/readyz',
 } as const
 
+/** Addresses for programs that are answered while a setting has their plan on, and 404 otherwise. */
+export const planPaths = {
+  /** RFC 9126. */
+  pushedAuthorization: '/api/oauth/par',
+} as const
+
 const site = '/admin/:site'
 const application = `${site}/applications/:client`
 
@@ -113,6 +119,7 @@ export const pages = {
   newApplication: `${site}/applications/new`,
   application,
   editApplication: `${application}/edit`,
+  applicationSecurity: `${application}/security`,
   enableApplication: `${application}/enable`,
   disableApplication: `${application}/disable`,
   deleteApplication: `${application}/delete`,

@@ -22,6 +22,11 @@ export function activeToken(
     iss: issuer,
     aud: record.aud,
     scope: record.scope || undefined,
-    token_type: tokenKind === 'access' ? 'Bearer' : undefined,
+    ...(tokenKind === 'access' && typeOf(record['jkt'])),
   }
+}
+
+/** One that is bound to a key is told with the key (RFC 9449 §6.2). */
+function typeOf(jkt: unknown) {
+  return jkt === undefined ? { token_type: 'Bearer' } : { token_type: 'DPoP', cnf: { jkt } }
 }

@@ -7,6 +7,7 @@ import {
   authenticateClient,
   CLIENT_NOT_AUTHENTICATED,
   type FindAuthenticatingClient,
+  type VerifyClientAssertion,
 } from '../clients/authenticate-client.ts'
 import { canBeClientId } from '../clients/client.ts'
 import { type ClientCredentials, readClientCredentials } from '../clients/client-credentials.ts'
@@ -23,6 +24,8 @@ export interface IntrospectionPorts {
   readonly baseUrl: string
   readonly judgeToken: JudgeToken
   readonly findClient: FindAuthenticatingClient
+  /** Left out where no client authenticates with a key of its own. */
+  readonly verifyAssertion: VerifyClientAssertion | undefined
   /** Hears of each use of a token. */
   readonly countUse: (grantId: string) => void
 }
@@ -102,10 +105,10 @@ async function authenticate(
     credentials,
     version,
   }: Pick<Question, 'credentials'> & { readonly version: number | undefined },
-  { baseUrl, findClient }: IntrospectionPorts,
+  { baseUrl, findClient, verifyAssertion }: IntrospectionPorts,
 ): Promise<AuthenticatingClient | undefined> {
   const find = async (clientId: string) => await findClient(clientId, version)
-  const authentication = await authenticateClient(credentials, find)
+  const authentication = await authenticateClient(credentials, find, verifyAssertion)
   const client = 'client' in authentication ? authentication.client : authentication.claimed
   logFields(ctx).client = client?.clientId
   if (isForeignToPages(ctx, client)) {

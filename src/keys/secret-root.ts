@@ -14,12 +14,16 @@ export function makeSecretRoot(secrets: readonly string[]) {
   const sealingKeys = keysFor('sealing')
   const [sealingKey] = sealingKeys
   const [formKey] = keysFor('forms')
-  if (!sealingKey || !formKey) throw new Error('a secret root needs at least one secret')
+  const [nonceKey] = keysFor('DPoP nonces')
+  if (!sealingKey || !formKey || !nonceKey)
+    throw new Error('a secret root needs at least one secret')
   return {
     /** Keys for signed cookies, the current one first. */
     cookieKeys: keysFor('cookies').map((key) => key.toString('base64url')),
     /** Key of the tokens that forms carry. */
     formKey,
+    /** Key of the nonces that proofs carry, which live for minutes. */
+    nonceKey,
     /** Keys that sign the cursors of pages, the current one first. */
     cursorKeys: keysFor('cursors'),
     /** Keys that sign the addresses of downloads, the current one first. */

@@ -1,10 +1,9 @@
-import { isIP } from 'node:net'
-
 import { z } from 'zod'
 
 import { grantTypesServed } from '../clients/client.ts'
 import { readClientName } from '../clients/client-name.ts'
 import { isLoopbackRedirect, isUnderHost } from '../clients/redirect-uri.ts'
+import { isPublicName } from '../clients/server-address.ts'
 import { parseStrictObject } from '../http/strict-json.ts'
 import { sha256 } from '../store/digest.ts'
 
@@ -47,11 +46,6 @@ export function readDocumentAddress(clientId: string): URL | undefined {
   if (!url || url.href !== clientId || url.origin + url.pathname !== clientId) return undefined
   if (url.port !== '' || url.pathname === '/' || !isPublicName(url.hostname)) return undefined
   return url
-}
-
-function isPublicName(hostname: string): boolean {
-  if (isIP(hostname) !== 0 || hostname.startsWith('[')) return false
-  return hostname.includes('.') && !/\.(localhost|local|internal|home\.arpa)?$/.test(hostname)
 }
 
 /** Whether documents of this address are admitted (specification, Client registration 5). */

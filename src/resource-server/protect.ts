@@ -2,6 +2,7 @@ import type { Context } from 'koa'
 
 import { RETRY_AFTER_SECONDS } from '../http/error-handler.ts'
 import { logFields } from '../http/request-log.ts'
+import type { ProvenRequest } from '../proofs/dpop-proof.ts'
 import { type Challenge, challengeHeader } from './challenge.ts'
 import { TOKEN_REQUIRED, type Verdict, type VerifyBearer } from './verdict.ts'
 
@@ -40,7 +41,11 @@ export type Refused = Exclude<Verdict, { kind: 'granted' }>
  */
 export async function verdictOf(ctx: Context, verifyBearer: VerifyBearer): Promise<Verdict> {
   // `headers.authorization` would show the first of several, and hide that there are more.
-  const verdict = await verifyBearer(ctx.req.headersDistinct['authorization'] ?? [])
+  const verdict = await verifyBearer({
+    authorization: ctx.req.headersDistinct['authorization'] ?? [],
+    ...provenRequest(ctx),
+  })
+  if ('nextNonce' in verdict) tellNonce(ctx, verdict.nextNonce)
   if (verdict.kind === 'granted') {
     Object.assign(logFields(ctx), {
       client: verdict.token.clientId,
@@ -48,6 +53,21 @@ export async function verdictOf(ctx: Context, verifyBearer: VerifyBearer): Promi
     })
   }
   return verdict
+}
+
+/** What a proof of a key must be for. The address of the service is pinned (http/pinned-host.ts). */
+export function provenRequest(ctx: Context): Omit<ProvenRequest, 'accessToken'> {
+  const { method, protocol, host, originalUrl, req } = ctx
+  return {
+    proofs: req.headersDistinct['dpop'] ?? [],
+    method,
+    address: `${protocol}://${host}${originalUrl}`,
+  }
+}
+
+/** The next proof should carry it (RFC 9449 §8.2). */
+export function tellNonce(ctx: Context, nonce: string | undefined): void {
+  if (nonce !== undefined) ctx.set('DPoP-Nonce', nonce)
 }
 
 /**
@@ -93,7 +113,9 @@ async function challengeFor(
   const advice = verdict.kind === 'invalid' ? await adviceAfter(verdict, protection) : { scopes }
   const said = verdict.kind === 'invalid' ? verdict.description : TOKEN_REQUIRED
   const description = sentence(said, advice)
-  return { resourceMetadataUrl, scopes: advice.scopes, error: 'invalid_token', description }
+  const { dpop } = verdict
+  const error = verdict.kind === 'invalid' ? (verdict.error ?? 'invalid_token') : 'invalid_token'
+  return { resourceMetadataUrl, scopes: advice.scopes, error, description, ...(dpop && { dpop }) }
 }
 
 async function demandMore(
@@ -103,7 +125,9 @@ async function demandMore(
   const advice = await adviseOnScopes(token.clientId, { needed, held: token.scopes, oneIsEnough })
   const which = oneIsEnough && needed.length > 1 ? 'one of the scopes' : 'the scope'
   const description = sentence(`this needs ${which} ${needed.join(' ')}`, advice)
-  return { resourceMetadataUrl, scopes: advice.scopes, error: 'insufficient_scope', description }
+  const { scopes } = advice
+  const dpop = token.bound && ({ dpop: 'demanded' } as const)
+  return { resourceMetadataUrl, scopes, error: 'insufficient_scope', description, ...dpop }
 }
 
 /** A token that was good once is replaced by one that opens the same. */

@@ -3,6 +3,9 @@
  * token, is not known here.
  */
 
+import type { CheckDpop, ProvenRequest } from '../proofs/dpop-proof.ts'
+import { type BindingFault, judgeBinding, type TokenOfCaller } from './binding.ts'
+import type { DpopChallenge } from './challenge.ts'
 import {
   type ExpectedToken,
   type GoodAccess,
@@ -21,13 +24,21 @@ import {
  * another serves the public (specification, Errors 5).
  */
 export type Verdict =
-  | { readonly kind: 'anonymous' }
-  | { readonly kind: 'granted'; readonly token: BearerToken }
+  | { readonly kind: 'anonymous'; readonly dpop?: DpopChallenge }
+  | {
+      readonly kind: 'granted'
+      readonly token: BearerToken
+      readonly nextNonce?: string | undefined
+    }
   | {
       readonly kind: 'invalid'
       /** For the log; the caller is told one sentence whatever it was. */
       readonly reason: string
       readonly description: string
+      /** Said in place of `invalid_token`, where a token is bound to a key. */
+      readonly error?: BindingFault['error']
+      readonly dpop?: DpopChallenge
+      readonly nextNonce?: string | undefined
       /** Whose token it is, and what it opened, when it is known at all. */
       readonly clientId?: string
       readonly former?: ReadonlySet<string>
@@ -50,16 +61,25 @@ export interface BearerToken extends Pick<GoodAccess, 'person' | 'roles'> {
   /** The site that the token is bound to; undefined for a sign-in without one. */
   readonly siteId: string | undefined
   readonly scopes: ReadonlySet<string>
+  /** Whether it works together with a key only. */
+  readonly bound?: true
 }
 
 export interface VerdictDependencies {
   readonly judgeToken: JudgeToken
+  /** Left out where no token is bound to a key. */
+  readonly checkDpop?: CheckDpop | undefined
   /** Hears of each use of a token. */
   readonly countUse: (grantId: string) => void
 }
 
-/** Judges the Authorization headers of a request; a request may illegally carry several. */
-export type VerifyBearer = (authorization: readonly string[]) => Promise<Verdict>
+/** The part of a request that decides; it may illegally carry several of a header. */
+export interface BearerRequest extends Omit<ProvenRequest, 'accessToken'> {
+  readonly authorization: readonly string[]
+}
+
+/** Judges the token of a request. */
+export type VerifyBearer = (request: BearerRequest) => Promise<Verdict>
 
 /** The one sentence about every token that is not good: which fault it has is nobody's business. */
 export const TOKEN_REFUSED =
@@ -71,31 +91,66 @@ export const TOKEN_REQUIRED = 'an access token is required'
 /** What judges the tokens of a service: once for all of its addresses, see `judge-token.ts`. */
 export function makeVerdicts({
   countUse,
+  checkDpop,
   ...dependencies
-}: JudgeDependencies & Pick<VerdictDependencies, 'countUse'>) {
+}: JudgeDependencies & Omit<VerdictDependencies, 'judgeToken'>) {
   const judgeToken = makeJudgeToken(dependencies)
-  return { judgeToken, verifyBearer: makeVerifyBearer({ judgeToken, countUse }) }
+  return {
+    judgeToken,
+    checkDpop,
+    verifyBearer: makeVerifyBearer({ judgeToken, checkDpop, countUse }),
+  }
 }
 
 /** A protected resource takes access tokens that are bound to this origin, and no others. */
 const expected = { kinds: ['access'], unbound: false } as const satisfies ExpectedToken
 
-export function makeVerifyBearer({ judgeToken, countUse }: VerdictDependencies): VerifyBearer {
-  return async (authorization) => {
+export function makeVerifyBearer(dependencies: VerdictDependencies): VerifyBearer {
+  const { checkDpop } = dependencies
+  const offer: { readonly dpop?: DpopChallenge } = checkDpop ? { dpop: 'offered' } : {}
+  return async (request) => {
+    const { authorization } = request
     const [header] = authorization
-    if (header === undefined) return { kind: 'anonymous' }
-    if (authorization.length > 1) return invalid('there are several Authorization headers')
-    const [, value] = /^bearer +([^ ]+)$/i.exec(header) ?? []
-    if (value === undefined) return invalid('the Authorization header is no Bearer token')
+    if (header === undefined) return { kind: 'anonymous', ...offer }
+    if (authorization.length > 1) {
+      return { ...invalid('there are several Authorization headers'), ...offer }
+    }
+    const sent = readHeader(header, checkDpop !== undefined)
+    if (!sent) return { ...invalid('the Authorization header is no Bearer token'), ...offer }
     try {
-      const judged = await judgeToken(value, expected)
-      if (judged.kind === 'worthless') return { ...invalid(judged.reason), ...knownOf(judged) }
-      countUse(judged.access.grant.id)
-      return { kind: 'granted', token: bearerToken(judged) }
+      return await verdictOn(sent, request, dependencies)
     } catch (cause) {
       return { kind: 'unavailable', cause }
     }
   }
+}
+
+type SentToken = Pick<TokenOfCaller, 'scheme' | 'value'>
+
+async function verdictOn(
+  sent: SentToken,
+  request: BearerRequest,
+  { judgeToken, checkDpop, countUse }: VerdictDependencies,
+): Promise<Verdict> {
+  const judged = await judgeToken(sent.value, expected)
+  if (judged.kind === 'worthless') {
+    const offer = checkDpop && ({ dpop: 'offered' } as const)
+    return { ...invalid(judged.reason), ...knownOf(judged), ...offer }
+  }
+  const { fault, nextNonce } = await judgeBinding({ ...sent, ...judged }, request, checkDpop)
+  if (fault) {
+    const { clientId = '' } = judged.record
+    return { kind: 'invalid', ...fault, clientId, dpop: 'demanded', nextNonce }
+  }
+  countUse(judged.access.grant.id)
+  return { kind: 'granted', token: bearerToken(judged), ...(nextNonce && { nextNonce }) }
+}
+
+function readHeader(header: string, takesProofs: boolean): SentToken | undefined {
+  const [, scheme = '', value] = /^(bearer|dpop) +([^ ]+)$/i.exec(header) ?? []
+  const isDpop = scheme.toLowerCase() === 'dpop'
+  if (value === undefined || (isDpop && !takesProofs)) return undefined
+  return { scheme: isDpop ? 'DPoP' : 'Bearer', value }
 }
 
 function knownOf({ clientId, former }: WorthlessToken) {
@@ -105,7 +160,8 @@ function knownOf({ clientId, former }: WorthlessToken) {
 function bearerToken({ record, scopes, access }: GoodToken): BearerToken {
   const { accountId: personId = '', clientId = '' } = record
   const { grant, person, roles } = access
-  return { personId, clientId, siteId: grant.siteId, scopes, person, roles }
+  const bound = record['jkt'] !== undefined && ({ bound: true } as const)
+  return { personId, clientId, siteId: grant.siteId, scopes, person, roles, ...bound }
 }
 
 function invalid(reason: string): Extract<Verdict, { kind: 'invalid' }> {

@@ -36,6 +36,25 @@ export interface GrantTables {
     kept_until: number
     ended_at: number | null
   }
+  relying_party_session: {
+    family_id: string
+    grant_id: string
+    client_id: string
+    person_id: string
+    sid: string | null
+    started_at: number
+    expires_at: number
+  }
+  sign_out_notice: {
+    id: string
+    client_id: string
+    person_id: string
+    sid: string | null
+    reason: string
+    created_at: number
+    attempts: number
+    next_attempt_at: number
+  }
   signed_out_everywhere: {
     person_id: string
     signed_out_at: number

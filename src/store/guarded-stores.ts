@@ -118,6 +118,7 @@ export function guardedState(state: StateStore, guard: StoreGuard): StateStore {
         findByUid: (uid) => guard(() => records.findByUid(uid), isStoreFailure),
         findByUserCode: (code) => guard(() => records.findByUserCode(code), isStoreFailure),
         consumeOnce: (id) => guard(() => records.consumeOnce(id), isStoreFailure),
+        addOnce: (id, ttlSeconds) => guard(() => records.addOnce(id, ttlSeconds), isStoreFailure),
         destroy: (id) => guard(() => records.destroy(id), isStoreFailure),
       }
     },

@@ -96,6 +96,10 @@ function redisAdapter(commands: Commands, model: string, now: () => number): Sta
       const [first, line] = reply
       return { ...parseConsumption(line), first: first === 1 }
     },
+    async addOnce(id, ttlSeconds) {
+      const ttlMs = Math.ceil(ttlSeconds * 1000)
+      return (await commands.set(keyOf(id), '{}', 'PX', ttlMs, 'NX')) !== null
+    },
     async destroy(id) {
       if (model !== 'Session') {
         await commands.unlink(keyOf(id))

@@ -65,6 +65,12 @@ function sqlAdapter(queries: Queries, model: string, now: () => number): StateAd
       if (!row || row.consumed_at === null) return undefined
       return { seed: row.successor_seed ?? '', consumedAtMs: row.consumed_at, first: false }
     },
+    async addOnce(id, ttlSeconds) {
+      const nowMs = now()
+      const expires_at = nowMs + Math.ceil(ttlSeconds * 1000)
+      const record = { ...keyOf(id), payload: '{}', uid: null, expires_at, nowMs }
+      return (await queries.insert(record)).numAffectedRows === 1n
+    },
     async destroy(id) {
       await queries.destroy(keyOf(id))
     },

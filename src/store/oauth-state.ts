@@ -16,7 +16,7 @@ export interface Consumption {
  *
  * - Every record has an expiry: `upsert` without a time to live throws, and nothing finds an
  *   expired record.
- * - Access tokens, codes and refresh tokens are bearer values. The store knows only the digest of
+ * - Access tokens, codes, refresh tokens and pushed requests are bearer values. The store knows only the digest of
  *   their ids, so a copy of it holds no token that could be used. They are written once: a late
  *   duplicate write cannot clear `consumed`. Of any other model the last write wins.
  * - A consumed record stays, with `consumed` in epoch seconds in its payload, until it expires,
@@ -33,6 +33,8 @@ export interface StateAdapter extends Omit<Adapter, 'consume' | 'revokeByGrantId
    * Nothing is returned for a record that is absent or expired.
    */
   consumeOnce(id: string): Promise<Consumption | undefined>
+  /** Remembers an id for a time. @returns false when it is there already; true for exactly one caller */
+  addOnce(id: string, ttlSeconds: number): Promise<boolean>
 }
 
 export interface StateStore extends AsyncDisposable {
@@ -44,6 +46,8 @@ const bearerModels: ReadonlySet<string> = new Set([
   'AccessToken',
   'AuthorizationCode',
   'RefreshToken',
+  // Whoever knows the address of a pushed request may go on with it, once.
+  'PushedAuthorizationRequest',
 ])
 
 /** Whether knowing the id of a record is enough to use it. */

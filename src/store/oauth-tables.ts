@@ -1,6 +1,6 @@
 /** Applications, their secrets, signing keys and OAuth state, as `schema.ts` describes the others. */
 export type ApplicationKind = 'site' | 'resource_server'
-export type ClientAuthMethod = 'none' | 'client_secret_post'
+export type ClientAuthMethod = 'none' | 'client_secret_post' | 'private_key_jwt'
 export type ApplicationType = 'web' | 'native'
 export type SigningKeyState = 'next' | 'current' | 'retired'
 
@@ -24,6 +24,12 @@ export interface OauthTables {
     application_type: ApplicationType
     /** The id of the row of config/assistants.json for which it was made. */
     assistant: string | null
+    jwks: string | null
+    jwks_uri: string | null
+    pushed_requests_required_at: number | null
+    bound_tokens_required_at: number | null
+    backchannel_logout_uri: string | null
+    backchannel_logout_session_required_at: number | null
     created_by: string | null
     created_at: number
     disabled_at: number | null

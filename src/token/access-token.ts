@@ -16,6 +16,8 @@ export interface AccessTokenRecord extends AdapterPayload {
   readonly iat: number
   /** The family that it is of; none is of one from the version before. */
   readonly family?: string
+  /** The thumbprint of the key that it works together with (RFC 9449 §6). */
+  readonly jkt?: string
 }
 
 /** An access token with everything that is known of it. */
@@ -84,6 +86,7 @@ function recordOf(
     scope: claim.scopesOf(token.scopes).join(' '),
     sid: token.sid,
     sessionUid: token.sessionUid,
+    ...(token.jkt !== undefined && { jkt: token.jkt }),
     ...(token.audience === undefined ? { claims: token.claims } : { aud: token.audience }),
   }
 }

@@ -1,8 +1,9 @@
 import { type Adapter, type AdapterPayload, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 
-import type { FamilyStore } from '../grants/family-store.ts'
+import type { FamilyStore, NewFamily } from '../grants/family-store.ts'
 import { invalidGrant, resourceNotGranted, resourceNotRepeated } from '../http/errors.ts'
 import { logFields } from '../http/request-log.ts'
+import { OPENID } from '../scopes/catalogue.ts'
 import { needsResource } from '../scopes/policy.ts'
 import type { StateAdapter } from '../store/oauth-state.ts'
 import { familyTokenOf } from './former-refresh-token.ts'
@@ -18,7 +19,20 @@ export interface ExchangeDependencies {
   readonly lifetimes: { readonly accessTokenSeconds: number }
   /** How long the row of a family with refresh tokens is kept from its start. */
   readonly grantSeconds: number
+  /** Hears of who signs in at an application that wants to be told of sign-outs. */
+  readonly signOuts?: { readonly begin: (session: BegunSession) => Promise<void> } | undefined
   readonly now: () => number
+}
+
+/** A sign-in, in the words of sign-outs/sessions.ts. */
+export interface BegunSession {
+  readonly familyId: string
+  readonly grantId: string
+  readonly clientId: string
+  readonly personId: string
+  readonly sid: string | undefined
+  readonly startedAt: number
+  readonly expiresAt: number
 }
 
 /** So long a second use of a code is a page that ran its callback twice, and no replay (design 11). */
@@ -50,12 +64,15 @@ export function makeExchange(dependencies: ExchangeDependencies) {
   })
 
   /** Begins the family. Whoever does so first has used the code up, and gets its first tokens. */
-  const complete = async ({ grantId = '', scope = '' }: AdapterPayload): Promise<void> => {
+  const complete = async (issued: AdapterPayload): Promise<void> => {
+    const { grantId = '', scope = '', jkt } = issued
     const { ctx } = Provider
     const { code } = ctx ? await readTokenRequest(ctx) : {}
     if (!ctx || !code) throw new Error('an access token is issued for a code only')
     const refreshes = ctx.oidc.client?.grantTypeAllowed('refresh_token') === true
-    const token = { ...familyTokenOf(code), refreshes }
+    // The engine has checked the proof of the key by now.
+    const bound = typeof jkt === 'string' && { jkt }
+    const token = { ...familyTokenOf(code), refreshes, ...bound }
     const startedAt = now()
     const family = { id: familyOfCode(String(ctx.oidc.params?.['code'])), seed: newSeed() }
     const keptUntil = startedAt + keptSeconds(refreshes, dependencies) * 1000
@@ -63,8 +80,12 @@ export function makeExchange(dependencies: ExchangeDependencies) {
     if (!(await families.begin(begun))) {
       throw invalidGrant('another exchange of the same code was quicker')
     }
-    const issued = { generation: 0, issuedAtSeconds: Math.floor(startedAt / 1000) }
-    const first = { ...issued, has: scope.split(' ') }
+    await beginSession(ctx, { ...begun, personId: code.accountId }, dependencies)
+    const first = {
+      generation: 0,
+      issuedAtSeconds: Math.floor(startedAt / 1000),
+      has: scope.split(' '),
+    }
     firstTokens.set(ctx, {
       access_token: values.writeAccessToken({ ...family, scopes: token.scopes }, first),
       ...(refreshes && { refresh_token: values.writeRefreshToken(family, 0) }),
@@ -80,6 +101,22 @@ export function makeExchange(dependencies: ExchangeDependencies) {
      */
     firstTokens: (ctx: object) => firstTokens.get(ctx),
   }
+}
+
+/** An application that is told of sign-outs has a session from here on. */
+async function beginSession(
+  { oidc: { client } }: KoaContextWithOIDC,
+  { id, grantId, token, startedAt, keptUntil, personId = '' }: Begun,
+  { signOuts }: Pick<ExchangeDependencies, 'signOuts'>,
+): Promise<void> {
+  if (!signOuts || !client?.backchannelLogoutUri || !token.scopes.includes(OPENID)) return
+  const { clientId } = client
+  const times = { startedAt, expiresAt: keptUntil }
+  await signOuts.begin({ familyId: id, grantId, clientId, personId, sid: token.sid, ...times })
+}
+
+interface Begun extends NewFamily {
+  readonly personId: string | undefined
 }
 
 /** What takes the place of the engine's own values in its answer. */

@@ -20,6 +20,7 @@ import {
 import { logFields } from '../http/request-log.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import { type FormerToken, familyOfFormer } from './former-refresh-token.ts'
+import { type BindingPorts, newBinding, provenKey } from './refresh-binding.ts'
 import {
   type FindRefreshToken,
   judgeGeneration,
@@ -41,11 +42,11 @@ import { newSeed, type TokenValues } from './token-values.ts'
  * uses of one generation arrive at the same values. That step is the only write. As long as it has not
  * been made there was no answer, and a client that was told 503 repeats the request however late.
  */
-export interface RefreshDependencies {
+export interface RefreshDependencies extends BindingPorts {
   readonly readTokenRequest: ReadTokenRequest
   readonly findRefreshToken: FindRefreshToken
   readonly values: TokenValues
-  readonly families: Pick<FamilyStore, 'begin' | 'step'>
+  readonly families: Pick<FamilyStore, 'begin' | 'step' | 'touch' | 'bind'>
   readonly findAllowed: FindAllowed
   readonly grants: Pick<GrantStore, 'end'>
   readonly resources: Resources
@@ -66,12 +67,20 @@ export function registerRefreshGrant(provider: Provider, dependencies: RefreshDe
 }
 
 async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: RefreshDependencies) {
-  const { values, lifetimes } = dependencies
+  const { values, lifetimes, checkDpop } = dependencies
+  const proven = await provenKey(ctx, checkDpop)
   const use = await findUse(ctx, dependencies)
-  const { family, replacedAt, repeated } = await replace(ctx, use, dependencies)
+  const bindTo = newBinding(ctx, { bound: use.token.jkt, proven })
+  const isKept = use.token.jkt !== undefined && use.generation === use.facts.family?.generation
+  const renewed = isKept
+    ? await keep(ctx, use, dependencies)
+    : await replace(ctx, use, dependencies)
+  const { family, replacedAt, repeated } = renewed
+  if (bindTo !== undefined) await dependencies.families.bind(family, bindTo)
+  const isBound = (bindTo ?? family.token.jkt) !== undefined
   const scopes = await scopesOf(use, dependencies)
   const { scopes: all } = family.token
-  const generation = use.generation + 1
+  const generation = isKept ? use.generation : use.generation + 1
   const issuedAtSeconds = Math.floor(replacedAt / 1000)
   const issued = { generation, issuedAtSeconds, has: scopes }
   ctx.body = {
@@ -79,8 +88,24 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: RefreshDepen
     expires_in: lifetimes.accessTokenSeconds,
     refresh_token: repeated ?? values.writeRefreshToken(family, generation),
     scope: scopes.join(' '),
-    token_type: 'Bearer',
+    token_type: isBound ? 'DPoP' : 'Bearer',
   }
+}
+
+/**
+ * A refresh token of tokens that are bound to a key is not replaced (FAPI 2.0 Security Profile §5.3.2.1):
+ * alone it is of no use to a thief. That it was used is written down all the same, for its idle end.
+ */
+async function keep(
+  ctx: KoaContextWithOIDC,
+  use: Use,
+  dependencies: RefreshDependencies,
+): Promise<Replaced> {
+  const { families, now } = dependencies
+  const { family } = await judgeUse(ctx, { ...use, family: use.facts.family }, dependencies)
+  const replacedAt = now()
+  if (await families.touch(family, replacedAt)) return { family, replacedAt }
+  throw invalidGrant('the refresh token changed meanwhile')
 }
 
 /** One use of a refresh token whose grant, person and client are good. */

@@ -2,11 +2,17 @@ import type { Context } from 'koa'
 
 import { sendJsonError } from '../http/error-handler.ts'
 import { logFields } from '../http/request-log.ts'
-import { type Challenge, challengeHeader } from '../resource-server/challenge.ts'
+import type { BindingFault } from '../resource-server/binding.ts'
+import {
+  type Challenge,
+  challengeHeader,
+  type DpopChallenge,
+} from '../resource-server/challenge.ts'
 
 /** How a UserInfo request is refused, in the words that the engine's own endpoint has. */
 export interface UserinfoRefusal extends Pick<Challenge, 'error' | 'description' | 'scopes'> {
   readonly status: 400 | 401 | 403
+  readonly dpop?: DpopChallenge | undefined
 }
 
 /** No token came with the request: the challenge names no fault (RFC 6750 §3.1). */
@@ -30,10 +36,20 @@ export function invalidToken(
   return { status: 401, error: 'invalid_token', description: 'invalid token provided' }
 }
 
+/** The token works together with a key only, and did not come so (RFC 9449 §7.1). */
+export function unprovenToken(
+  ctx: Context,
+  { error, description, reason }: BindingFault,
+  clientId: string | undefined,
+): UserinfoRefusal {
+  Object.assign(logFields(ctx), { client: clientId, detail: reason })
+  return { status: 401, error, description, dpop: 'demanded' }
+}
+
 export function refuseUserinfo(
   ctx: Context,
   { status, ...demand }: UserinfoRefusal,
-  protection: Pick<Challenge, 'realm' | 'resourceMetadataUrl'>,
+  protection: Pick<Challenge, 'realm' | 'resourceMetadataUrl' | 'dpop'>,
 ): void {
   ctx.set('WWW-Authenticate', challengeHeader({ ...protection, ...demand }))
   const { error = 'invalid_token', description = 'no access token provided', scopes } = demand

@@ -12,6 +12,7 @@ import { logFields } from '../http/request-log.ts'
 import type { ExpectedToken, GoodToken, JudgeToken } from '../resource-server/judge-token.ts'
 import { OPENID } from '../scopes/catalogue.ts'
 import { type Claims, claimsByScope, claimsOf, type SuiteClaims } from '../token/claims.ts'
+import { type BoundTokenPorts, lackOfProof } from './bound-token.ts'
 import {
   invalidToken,
   lackingScope,
@@ -23,7 +24,7 @@ import {
 import { type Release, releasedClaims } from './released-claims.ts'
 import { readTokenOf } from './token-of-request.ts'
 
-export interface UserinfoPorts {
+export interface UserinfoPorts extends BoundTokenPorts {
   readonly baseUrl: string
   readonly resourceMetadataUrl: string
   readonly judgeToken: JudgeToken
@@ -40,10 +41,12 @@ export interface UserinfoPorts {
  * (design 4).
  */
 export function userinfoRoute(ports: UserinfoPorts): Middleware {
-  const { baseUrl: realm, resourceMetadataUrl } = ports
+  const { baseUrl: realm, resourceMetadataUrl, checkDpop } = ports
+  const offer = checkDpop && ({ dpop: 'offered' } as const)
   const answer = async (ctx: Context) => {
     const answered = await claimsFor(ctx, ports)
-    if ('status' in answered) refuseUserinfo(ctx, answered, { realm, resourceMetadataUrl })
+    if ('status' in answered)
+      refuseUserinfo(ctx, answered, { realm, resourceMetadataUrl, ...offer })
     else ctx.body = answered.claims
   }
   return programRoute({ path: paths.userinfo, name: 'userinfo', methods: ['GET', 'POST'], answer })
@@ -63,12 +66,15 @@ async function claimsFor(
     authorization: ctx.req.headersDistinct['authorization'] ?? [],
     query,
     parameters: ctx.method === 'POST' ? await readForm(ctx) : query,
+    takesProofs: ports.checkDpop !== undefined,
   })
   if (token === 'none') return withoutToken
   if ('problem' in token) return malformedRequest(token.problem)
   const judged = await ports.judgeToken(token.value, expected)
   if (judged.kind === 'worthless') return invalidToken(ctx, judged)
   const { record, access } = judged
+  const unproven = await lackOfProof(ctx, { ...token, record }, ports)
+  if (unproven) return unproven
   Object.assign(logFields(ctx), { client: record.clientId, person: record.accountId })
   const refusal = lackOf(judged.scopes, token.scope) ?? (await strangeness(ctx, judged, ports))
   if (refusal) return refusal

@@ -1,0 +1,76 @@
+import { type Configuration, errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider'
+
+import type { EngineClient } from '../clients/client-metadata.ts'
+import type { FurtherPlans } from '../clients/further-plans.ts'
+import { proofAlgorithms } from '../proofs/proof-algorithms.ts'
+import type { UseOnce } from '../proofs/used-proofs.ts'
+import { type DocumentResolution, documentFeature } from './engine-documents.ts'
+import { rememberProofsOnce } from './engine-proofs.ts'
+
+export interface PlanDependencies {
+  readonly furtherPlans: FurtherPlans
+  /** Of the nonces that proofs carry (proofs/dpop-nonces.ts): 32 bytes. */
+  readonly nonceKey: Buffer
+  readonly documentResolution: DocumentResolution
+  readonly useOnce: UseOnce
+}
+
+type AuthMethod = 'client_secret_post' | 'none' | 'private_key_jwt'
+
+/** In this order: some libraries take the first that they know, and with `none` would send no secret. */
+export function clientAuthMethods({ privateKeyJwt }: FurtherPlans): AuthMethod[] {
+  return ['client_secret_post', 'none', ...(privateKeyJwt ? (['private_key_jwt'] as const) : [])]
+}
+
+/** How a client may sign what it proves; nothing while no plan lets it. */
+export function proofSigning({ privateKeyJwt, dpop }: FurtherPlans): Configuration['enabledJWA'] {
+  return {
+    ...(privateKeyJwt && { clientAuthSigningAlgValues: [...proofAlgorithms] }),
+    ...(dpop && { dPoPSigningAlgValues: [...proofAlgorithms] }),
+  }
+}
+
+/** The engine's features, which are advertised exactly when they are on. */
+export function configuredFeatures({
+  furtherPlans,
+  nonceKey,
+  documentResolution,
+}: PlanDependencies) {
+  return {
+    clientIdMetadataDocument: documentFeature(documentResolution),
+    dPoP: { enabled: furtherPlans.dpop, ...(furtherPlans.dpop && { nonceSecret: nonceKey }) },
+    backchannelLogout: { enabled: furtherPlans.backChannelLogout },
+    pushedAuthorizationRequests: { enabled: furtherPlans.pushedAuthorizationRequests },
+  } satisfies Configuration['features']
+}
+
+/** What of the plans no setting of the engine gives. */
+export function applyPlans(provider: Provider, { useOnce }: PlanDependencies): void {
+  rememberProofsOnce(provider, useOnce)
+}
+
+/** What the metadata says of the two endpoints beside the token endpoint (RFC 8414 §2). */
+export function planMetadata({ privateKeyJwt }: FurtherPlans): Readonly<Record<string, unknown>> {
+  if (!privateKeyJwt) return {}
+  return {
+    revocation_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
+    introspection_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
+  }
+}
+
+/**
+ * Who chose a part of the FAPI 2.0 Security Profile names the issuer and nothing else, so that no other
+ * server gets an assertion that would be good here (§5.3.2.1).
+ */
+export function assertAssertion(
+  { oidc }: KoaContextWithOIDC,
+  claims: { readonly aud?: unknown },
+  ...[, client]: readonly [header: unknown, client: EngineClient]
+): void {
+  const isStrict =
+    client['requirePushedAuthorizationRequests'] === true ||
+    client['dpopBoundAccessTokens'] === true
+  if (isStrict && claims.aud !== oidc.issuer) {
+    throw new errors.InvalidClientAuth('audience (aud) must equal the issuer identifier url')
+  }
+}

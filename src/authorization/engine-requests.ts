@@ -1,0 +1,74 @@
+import type { Configuration } from 'oidc-provider'
+
+import { fetchBounds, makeFetchGovernor } from '../metadata-documents/fetch-governor.ts'
+import { type DocumentResolution, resolveDocument } from './engine-documents.ts'
+import { asksForKeys } from './engine-proofs.ts'
+
+export interface RequestDependencies {
+  readonly documentResolution: DocumentResolution
+  readonly furtherPlans: { readonly privateHosts: readonly string[] }
+  readonly now: () => number
+}
+
+/** As large as the keys of a client may be at their address. */
+const KEY_SET_BYTES_MAX = 65_536
+/** So long the keys of a client are used before its address is asked again, whatever it says. */
+const KEYS_FRESH_SECONDS_MAX = 600
+
+/**
+ * Every request that the engine sends: for a metadata document, and to the server of a client that an
+ * operator entered. The engine puts its guard against private addresses and its time limit into the
+ * options; redirects are not followed, and the requests are counted.
+ */
+export function engineRequests({
+  documentResolution,
+  furtherPlans,
+  now,
+}: RequestDependencies): Pick<Configuration, 'fetch' | 'fetchResponseBodyLimits'> {
+  const { fetch } = documentResolution
+  const governor = makeFetchGovernor(now, fetchBounds)
+  const ask = async (address: string, options: RequestInit) => {
+    const { host } = new URL(address)
+    const end = governor.begin(host)
+    if (!end) throw new Error('too many requests were sent to the servers of clients')
+    try {
+      const open = furtherPlans.privateHosts.includes(host) ? withoutGuard(options) : options
+      return await fetch(address, { ...open, redirect: 'manual' })
+    } finally {
+      end()
+    }
+  }
+  return {
+    async fetch(input, options) {
+      const address = String(input)
+      // The engine posts nothing but notices of sign-outs.
+      if (options?.method === 'POST') return await withoutBody(await ask(address, options))
+      if (asksForKeys(address)) return boundedFreshness(await ask(address, options ?? {}))
+      return await resolveDocument(address, options, documentResolution)
+    },
+    // The bound of a document is ours (read-document.ts); a client says more than its document.
+    fetchResponseBodyLimits: {
+      'client_id metadata document': 65_536,
+      jwks_uri: KEY_SET_BYTES_MAX,
+    },
+  }
+}
+
+/** What a client answers to a notice is its status. */
+async function withoutBody({ body, status }: Response): Promise<Response> {
+  await body?.cancel()
+  return new Response(null, { status })
+}
+
+/** The configuration names hosts of the deployment's own network. */
+function withoutGuard(options: RequestInit): RequestInit {
+  const { dispatcher, ...rest } = options as RequestInit & { readonly dispatcher?: unknown }
+  return rest
+}
+
+/** A client that changes its keys is not bound by what it once said of how long they hold. */
+function boundedFreshness(response: Response): Response {
+  const [, said = '0'] = /max-age=(\d+)/.exec(response.headers.get('cache-control') ?? '') ?? []
+  const headers = { 'cache-control': `max-age=${Math.min(Number(said), KEYS_FRESH_SECONDS_MAX)}` }
+  return new Response(response.body, { status: response.status, headers })
+}

@@ -1,0 +1,61 @@
+import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
+
+import { CLOCK_TOLERANCE_SECONDS, proofAlgorithms } from './proof-algorithms.ts'
+import type { UseOnce } from './used-proofs.ts'
+
+/** A signed statement of a client that it is the client (RFC 7523 §3). */
+export interface AssertionOfClient {
+  readonly clientId: string
+  readonly assertion: string
+}
+
+/** @returns why the assertion proves nothing, for the log; nothing when it is good */
+export type VerifyAssertion = (presented: AssertionOfClient) => Promise<string | undefined>
+
+export interface AssertionDependencies {
+  /** What may stand as `aud`: the issuer, the token endpoint, and the endpoint itself (RFC 7523 §3). */
+  readonly audience: readonly string[]
+  /** The public keys of a client, fetched where they are at an address of its own. */
+  readonly findKeys: (clientId: string) => Promise<JSONWebKeySet>
+  readonly useOnce: UseOnce
+  readonly now: () => number
+}
+
+/** Checks the assertions of clients at an endpoint that is not the engine's. */
+export function makeVerifyAssertion(dependencies: AssertionDependencies): VerifyAssertion {
+  const { audience, findKeys, useOnce, now } = dependencies
+  return async ({ clientId, assertion }) => {
+    const keys = await keysOf(clientId, findKeys)
+    if (!keys) return 'the keys of the client cannot be read'
+    try {
+      const { payload } = await jwtVerify(assertion, createLocalJWKSet(keys), {
+        algorithms: [...proofAlgorithms],
+        issuer: clientId,
+        subject: clientId,
+        audience: [...audience],
+        clockTolerance: CLOCK_TOLERANCE_SECONDS,
+        currentDate: new Date(now()),
+        requiredClaims: ['exp', 'jti'],
+      })
+      const { jti = '', exp = 0 } = payload
+      const ends = exp + CLOCK_TOLERANCE_SECONDS
+      return (await useOnce(clientId, jti, ends)) ? undefined : 'the assertion was used before'
+    } catch (error) {
+      if (!isOfJose(error)) throw error
+      return `the assertion is not good: ${error.message}`
+    }
+  }
+}
+
+async function keysOf(clientId: string, findKeys: AssertionDependencies['findKeys']) {
+  try {
+    return await findKeys(clientId)
+  } catch {
+    return undefined
+  }
+}
+
+/** Every other error is a fault of ours, or of a store. */
+function isOfJose(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_J')
+}

@@ -1,0 +1,40 @@
+/**
+ * What a client proves by a key of its own: who it is, and that a token is in the hands that it was
+ * issued to. The engine checks the same at its own endpoints.
+ */
+
+import type { JSONWebKeySet } from 'jose'
+
+import { paths } from '../http/paths.ts'
+import type { StateStore } from '../store/oauth-state.ts'
+import { makeVerifyAssertion } from './client-assertion.ts'
+import { makeDpopNonces } from './dpop-nonces.ts'
+import { makeCheckDpop } from './dpop-proof.ts'
+import { makeUseOnce } from './used-proofs.ts'
+
+export interface ProofPorts {
+  readonly baseUrl: string
+  readonly state: StateStore
+  readonly secretRoot: { readonly nonceKey: Buffer }
+  readonly furtherPlans: { readonly dpop: boolean; readonly privateKeyJwt: boolean }
+  readonly now: () => number
+}
+
+/** The checks whose plans are on; those of the others are left out. */
+export function makeProofs({ baseUrl, state, secretRoot, furtherPlans, now }: ProofPorts) {
+  const { nonceKey } = secretRoot
+  const useOnce = makeUseOnce(state, now)
+  const nonces = makeDpopNonces(nonceKey, now)
+  // RFC 7523 §3; the engine's endpoints take the same.
+  const audience = [baseUrl, baseUrl + paths.token, baseUrl + paths.introspection]
+  return {
+    nonceKey,
+    useOnce,
+    checkDpop: furtherPlans.dpop ? makeCheckDpop({ nonces, useOnce, now }) : undefined,
+    /** @param findKeys the public keys of a client */
+    verifyAssertionWith: (findKeys: (clientId: string) => Promise<JSONWebKeySet>) =>
+      furtherPlans.privateKeyJwt
+        ? makeVerifyAssertion({ audience, findKeys, useOnce, now })
+        : undefined,
+  }
+}
