@@ -23,6 +23,20 @@ import { responseValidator } from './support/openapi.ts'
 
 const base = facts.baseUrl
 
+/** The configuration that has everything on. */
+const everyPlanFacts: ServiceFacts = {
+  ...facts,
+  service: {
+    ...facts.service,
+    furtherPlans: {
+      backChannelLogout: true,
+      pushedAuthorizationRequests: true,
+      dpop: true,
+      privateKeyJwt: true,
+    },
+  },
+}
+
 /** The configuration that admits the least. */
 const strictFacts: ServiceFacts = {
   ...facts,
@@ -184,7 +198,7 @@ describe('openapi.json', () => {
   )
 
   it('is valid OpenAPI 3.1 in the eyes of Redocly', async () => {
-    for (const each of [facts, strictFacts]) {
+    for (const each of [facts, strictFacts, everyPlanFacts]) {
       expect(await lint(openApiDocument(each))).to.equal('')
     }
   })

@@ -86,8 +86,13 @@ const lifetimes = {
   ...{ refreshTokenSeconds: 60, refreshTokenAbsoluteSeconds: 60, refreshRetrySeconds: 10 },
 }
 
+/** A request with these Authorization headers and no proof. */
+function asking(authorization: readonly string[]) {
+  return { authorization, proofs: [], method: 'GET', address: `${origin}/` }
+}
+
 async function reasonOf(changes: Changes, header = 'Bearer abc'): Promise<string> {
-  const verdict = await makeVerifyBearer(storage(changes))([header])
+  const verdict = await makeVerifyBearer(storage(changes))(asking([header]))
   if (verdict.kind !== 'invalid') throw new Error(`the verdict is ${verdict.kind}`)
   expect(verdict.description).to.equal(TOKEN_REFUSED)
   return verdict.reason
@@ -96,7 +101,7 @@ async function reasonOf(changes: Changes, header = 'Bearer abc'): Promise<string
 describe('bearer verdicts', () => {
   // [RFC 6750 §2.1; RFC 6749 §7]
   it('grants a token of this origin with the roles that the person holds now', async () => {
-    const verdict = await makeVerifyBearer(storage())(['bearer  abc'])
+    const verdict = await makeVerifyBearer(storage())(asking(['bearer  abc']))
     expect(verdict).to.deep.equal({
       kind: 'granted',
       token: {
@@ -112,16 +117,16 @@ describe('bearer verdicts', () => {
 
   it('calls a request without an Authorization header anonymous, and asks no storage', async () => {
     const tokens = storage()
-    expect(await makeVerifyBearer(tokens)([])).to.deep.equal({ kind: 'anonymous' })
+    expect(await makeVerifyBearer(tokens)(asking([]))).to.deep.equal({ kind: 'anonymous' })
     expect(tokens.calls).to.deep.equal([])
   })
 
   it('asks once, for the token and its access, and counts the use of what is good only', async () => {
     const good = storage()
-    await makeVerifyBearer(good)(['Bearer abc'])
+    await makeVerifyBearer(good)(asking(['Bearer abc']))
     expect(good.calls).to.deep.equal(['token', 'use of g'])
     const lost = storage({ facts: { clientDisabled: true } })
-    await makeVerifyBearer(lost)(['Bearer abc'])
+    await makeVerifyBearer(lost)(asking(['Bearer abc']))
     expect(lost.calls).to.deep.equal(['token'])
   })
 
@@ -163,14 +168,14 @@ describe('bearer verdicts', () => {
   ]) {
     it(`answers invalid, and asks no storage, for the header ${JSON.stringify(header.slice(0, 20))}`, async () => {
       const tokens = storage()
-      const verdict = await makeVerifyBearer(tokens)([header])
+      const verdict = await makeVerifyBearer(tokens)(asking([header]))
       expect(verdict.kind).to.equal('invalid')
       expect(tokens.calls).to.deep.equal([])
     })
   }
 
   it('answers invalid for two Authorization headers, even when both are good', async () => {
-    const verdict = await makeVerifyBearer(storage())(['Bearer abc', 'Bearer abc'])
+    const verdict = await makeVerifyBearer(storage())(asking(['Bearer abc', 'Bearer abc']))
     expect(verdict.kind).to.equal('invalid')
   })
 
@@ -178,13 +183,13 @@ describe('bearer verdicts', () => {
     const fail = async () => {
       throw new Error('no answer')
     }
-    const verdict = await makeVerifyBearer(storage({ find: fail }))(['Bearer abc'])
+    const verdict = await makeVerifyBearer(storage({ find: fail }))(asking(['Bearer abc']))
     expect(verdict.kind).to.equal('unavailable')
   })
 
   // [MCP Authorization §Scope Selection Strategy]
   it('names every scope that is needed when one is missing', async () => {
-    const verdict = await makeVerifyBearer(storage())(['Bearer abc'])
+    const verdict = await makeVerifyBearer(storage())(asking(['Bearer abc']))
     expect(demandScopes(verdict, ['a', 'b']).kind).to.equal('granted')
     expect(demandScopes(verdict, ['a', 'c'])).to.include({ kind: 'insufficient' })
     expect(demandScopes(verdict, ['a', 'c']))

@@ -83,6 +83,15 @@ export async function fillExpiring(database: Database, filling: Filling): Promis
         (seed, token, generation, steps, started_at, id, grant_id, kept_until)
       select ${family}, cast(i as text) || '-' || id, id, ${nowMs} - i
       from oauth_grant, n where id like 'new%'`,
+    `${upTo(10)}
+      insert into relying_party_session
+        (client_id, person_id, started_at, family_id, grant_id, expires_at)
+      select 'client', 'person', 0, cast(i as text) || '-' || id, id, ${nowMs} - i
+      from oauth_grant, n where id like 'new%'`,
+    `insert into relying_party_session
+        (client_id, person_id, started_at, family_id, grant_id, expires_at)
+      select 'client', 'person', 0, 'last-' || id, id, ${nowMs + YEAR_MS}
+      from oauth_grant where id like 'new%'`,
     ...[
       [rows, 'old', 0, 'null'],
       [rows / 10, 'new', nowMs, 'null'],
@@ -111,6 +120,7 @@ export function livingRows(rows: number): Record<string, number> {
     oauth_grant_scope: rows / 10,
     oauth_grant_day: rows / 10,
     refresh_token_family: rows / 10,
+    relying_party_session: rows / 10,
     document_client: rows / 5,
   }
 }

@@ -18,6 +18,12 @@ export const facts: ServiceFacts = {
       refreshRetrySeconds: 10,
     },
     documents: { cacheSeconds: 300 },
+    furtherPlans: {
+      backChannelLogout: false,
+      pushedAuthorizationRequests: false,
+      dpop: false,
+      privateKeyJwt: false,
+    },
   },
   opened: {
     addressesOf: (scope) => (scope === readScope('coupons') ? ['/admin/api/coupons'] : []),

@@ -1,0 +1,342 @@
+import type { IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+
+import { expect } from 'chai'
+import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
+
+import { paths } from '../src/http/paths.ts'
+import { type SessionEnd, tellsOf } from '../src/sign-outs/ends.ts'
+import { NOTICE_ATTEMPTS_MAX } from '../src/sign-outs/sign-outs.ts'
+import { asPortal, type ObtainedCode, obtainCode, redeem } from './support/client.ts'
+import { type DocumentHost, startDocumentHost } from './support/document-host.ts'
+import { olivia, portal, type RunningService, sam, startService } from './support/gatehouse.ts'
+import { makePagePerson } from './support/page-person.ts'
+import { choose, withPlans } from './support/proofs.ts'
+import { requireProgram } from './support/skipped.ts'
+import { forEachStorage, type Start } from './support/storages.ts'
+
+const on = withPlans({ backChannelLogout: true })
+const logoutUri = 'https://client.example/backchannel-logout'
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
+
+/** A small relying party that keeps what it is posted, and verifies it as the specification says (§2.6). */
+interface RelyingParty {
+  readonly host: DocumentHost
+  readonly tokens: string[]
+  status: number
+}
+
+async function startRelyingParty(openssl: string): Promise<RelyingParty> {
+  const host = await startDocumentHost(openssl)
+  const party: RelyingParty = { host, tokens: [], status: 200 }
+  host.serve(async (request: IncomingMessage, response) => {
+    const body = new URLSearchParams(await text(request))
+    if (request.method === 'POST' && request.url === '/backchannel-logout') {
+      party.tokens.push(body.get('logout_token') ?? '')
+    }
+    response.writeHead(party.status, { location: 'https://client.example/other' }).end()
+  })
+  return party
+}
+
+interface Running {
+  readonly service: RunningService
+  readonly party: RelyingParty
+  readonly clock: { ms: number }
+}
+
+describe('back-channel logout', () => {
+  let openssl = ''
+  before(function () {
+    openssl = requireProgram(this, 'openssl')
+  })
+
+  async function running(use: (all: Running) => Promise<void>, start: Start = startService) {
+    const party = await startRelyingParty(openssl)
+    await using _host = party.host
+    const clock = { ms: Date.now() }
+    await using service = await start({ ...on, fetch: party.host.fetch, now: () => clock.ms })
+    await choose(service, { backchannel_logout_uri: logoutUri })
+    await use({ service, party, clock })
+  }
+
+  /** Signs Sam in at the portal, and exchanges the code. */
+  async function signInAtPortal({ url }: RunningService) {
+    const obtained = await obtainCode(url, asPortalWithoutSecret)
+    const { body } = await redeem(url, withSecret(obtained))
+    return { ...obtained, idToken: String(body.id_token), accessToken: String(body.access_token) }
+  }
+
+  const verified = async ({ url }: RunningService, token: string) =>
+    await jwtVerify(token, createRemoteJWKSet(new URL(url + paths.jwks)), {
+      ...{ issuer: url, audience: portal.clientId, typ: 'logout+jwt', algorithms: ['ES256'] },
+    })
+
+  forEachStorage('back-channel logout', (start) => {
+    it('a sign-out is posted as a logout token that names the session of the id_token', async () => {
+      await running(async ({ service, party }) => {
+        const { idToken, person } = await signInAtPortal(service)
+        const { sid, sub } = decodeJwt(idToken)
+        expect(sid).to.be.a('string')
+        await signOut(service, person, idToken)
+        const [token = ''] = await eventually(() => party.tokens, 1)
+        const { payload } = await verified(service, token)
+        expect(payload).to.include({ sub, sid })
+        expect(payload['events']).to.deep.equal({ [EVENT]: {} })
+        expect(payload.jti).to.be.a('string')
+        expect(payload).to.not.have.property('nonce')
+        expect((payload.exp ?? 0) - (payload.iat ?? 0)).to.be.within(1, 120)
+        expect(await pending(service)).to.deep.equal({ sessions: 0, notices: 0 })
+      }, start)
+    })
+
+    it('somebody who takes the application back is signed out there', async () => {
+      await running(async ({ service, party }) => {
+        await signInAtPortal(service)
+        const page = makePagePerson(service.url, sam)
+        const remove = `/account/apps/remove?client=${portal.clientId}&site=sit_northlight`
+        await page.send(await page.visit(remove), '/account/apps/remove')
+        const [token = ''] = await eventually(() => party.tokens, 1)
+        expect((await verified(service, token)).payload.sub).to.equal('per_sam')
+      }, start)
+    })
+  })
+
+  /** How each end comes about, where a person or an operator can bring it about in the database. */
+  const ends: Readonly<Partial<Record<SessionEnd, (service: RunningService) => Promise<unknown>>>> =
+    {
+      'the person signed out everywhere': async ({ service }) =>
+        await kyselyOf({ service })
+          .insertInto('signed_out_everywhere')
+          .values({ person_id: 'per_sam', signed_out_at: Date.now() + 60_000 })
+          .execute(),
+      'the account is disabled': async (service) =>
+        await kyselyOf(service)
+          .updateTable('person')
+          .set({ disabled_at: 1 })
+          .where('id', '=', 'per_sam')
+          .execute(),
+      'the person has no role at the site': async (service) =>
+        await kyselyOf(service)
+          .deleteFrom('site_role')
+          .where('person_id', '=', 'per_sam')
+          .execute(),
+      'the client is disabled': async (service) =>
+        await kyselyOf(service)
+          .updateTable('oauth_application')
+          .set({ disabled_at: 1 })
+          .where('client_id', '=', portal.clientId)
+          .execute(),
+      'the client was deleted': async (service) =>
+        await kyselyOf(service)
+          .updateTable('oauth_application')
+          .set({ deleted_at: 1 })
+          .where('client_id', '=', portal.clientId)
+          .execute(),
+      'the site switched MCP connections off': async (service) =>
+        await kyselyOf(service)
+          .deleteFrom('site_feature')
+          .where('site_id', '=', 'sit_northlight')
+          .execute(),
+      'the grant has expired': async (service) =>
+        await kyselyOf(service)
+          .updateTable('oauth_grant')
+          .set({ expires_at: 1 })
+          .where('client_id', '=', portal.clientId)
+          .execute(),
+      'the grant has ended: the person removed it': ending('the person removed it'),
+      'the grant has ended: an operator ended it': ending('an operator ended it'),
+      'the grant has ended: the application was deleted': ending('the application was deleted'),
+      'the grant has ended: a scope of it was taken from the application': ending(
+        'a scope of it was taken from the application',
+      ),
+      'the grant has ended: a code was used twice': ending('a code was used twice'),
+      'the grant has ended: a used refresh token came back': ending(
+        'a used refresh token came back',
+      ),
+      'the grant has ended: the client revoked it': ending('the client revoked it'),
+    }
+  for (const [end, bring] of Object.entries(ends)) {
+    const told = tellsOf[end as SessionEnd]
+    it(`${told ? 'tells' : 'does not tell'} when ${end}`, async () => {
+      await running(async ({ service, party }) => {
+        await signInAtPortal(service)
+        expect(await pending(service)).to.deep.equal({ sessions: 1, notices: 0 })
+        await bring?.(service)
+        await until(async () => (await pending(service)).sessions === 0)
+        await until(async () => (await pending(service)).notices === 0)
+        expect(party.tokens).to.have.lengthOf(told ? 1 : 0)
+      })
+    })
+  }
+
+  it('an application without an address, or a sign-in without openid, is told of nothing', async () => {
+    await running(async ({ service }) => {
+      const { url } = service
+      const scope = 'account:read'
+      const plain = await obtainCode(url, { ...asPortalWithoutSecret, scope })
+      expect((await redeem(url, withSecret(plain))).status).to.equal(200)
+      await choose(service, { backchannel_logout_uri: null })
+      const { idToken } = await signInAtPortal(service)
+      expect(decodeJwt(idToken)).to.not.have.property('sid')
+      expect(await pending(service)).to.deep.equal({ sessions: 0, notices: 0 })
+    })
+  })
+
+  it(`is tried ${NOTICE_ATTEMPTS_MAX} times at growing distances, then given up and shown to the operator`, async () => {
+    await running(async ({ service, party, clock }) => {
+      party.status = 503
+      const { idToken, person } = await signInAtPortal(service)
+      await signOut(service, person, idToken)
+      for (let time = 1; time <= NOTICE_ATTEMPTS_MAX; time += 1) {
+        await eventually(() => party.tokens, time)
+        clock.ms += 3_600_000
+      }
+      await until(async () => (await pending(service)).notices === 0)
+      expect(party.tokens).to.have.lengthOf(NOTICE_ATTEMPTS_MAX)
+      const ids = party.tokens.map((token) => decodeJwt(token).jti)
+      expect(new Set(ids)).to.have.property('size', NOTICE_ATTEMPTS_MAX)
+      // What the page of the application shows under Refusals.
+      const read = async () =>
+        await kyselyOf(service)
+          .selectFrom('client_refusal')
+          .select(['route', 'error', 'reason'])
+          .where('client_id', '=', portal.clientId)
+          .execute()
+      await until(async () => (await read()).length === NOTICE_ATTEMPTS_MAX)
+      const [refusal] = await read()
+      expect(refusal).to.include({ route: 'backchannel_logout', error: 'not_delivered' })
+      expect(refusal?.reason).to.include('503')
+    })
+  })
+
+  it('is delivered once the application is there again, also by another process', async () => {
+    await running(async ({ service, party, clock }) => {
+      party.status = 500
+      const { idToken, person } = await signInAtPortal(service)
+      await signOut(service, person, idToken)
+      await eventually(() => party.tokens, 1)
+      party.status = 204
+      clock.ms += 11_000
+      await eventually(() => party.tokens, 2)
+      await until(async () => (await pending(service)).notices === 0)
+    })
+  })
+
+  it('follows no redirect', async () => {
+    await running(async ({ service, party }) => {
+      party.status = 307
+      const { idToken, person } = await signInAtPortal(service)
+      await signOut(service, person, idToken)
+      await eventually(() => party.tokens, 1)
+      expect(party.host.requests).to.deep.equal(['client.example/backchannel-logout'])
+      expect((await pending(service)).notices).to.equal(1)
+    })
+  })
+
+  it('posts to no private address, whatever an import has said', async () => {
+    let refused = 0
+    await using service = await startService({
+      ...on,
+      fetch: async (input, init) => {
+        try {
+          return await fetch(input, init)
+        } catch (error) {
+          refused += 1
+          throw error
+        }
+      },
+    })
+    await choose(service, {
+      backchannel_logout_uri: `${service.url.replace('http:', 'https:')}/healthz`,
+    })
+    const { idToken, person } = await signInAtPortal(service)
+    await signOut(service, person, idToken)
+    await until(async () => refused > 0)
+    expect((await pending(service)).notices).to.equal(1)
+  })
+
+  it('says in the metadata what is on, and nothing while it is off', async () => {
+    await using service = await startService(on)
+    const metadata = await (await fetch(service.url + paths.openidConfiguration)).json()
+    expect(metadata).to.include({
+      backchannel_logout_supported: true,
+      backchannel_logout_session_supported: true,
+    })
+    await using off = await startService()
+    await choose(off, { backchannel_logout_uri: logoutUri })
+    const plain = await (await fetch(off.url + paths.openidConfiguration)).text()
+    expect(plain).to.not.include('backchannel')
+    const { idToken } = await signInAtPortal(off)
+    expect(decodeJwt(idToken)).to.not.have.property('sid')
+  })
+
+  it('an operator enters the address, and no private one', async () => {
+    await using service = await startService(on)
+    const page = makePagePerson(service.url, olivia)
+    const security = `/admin/northlight/applications/${portal.clientId}/security`
+    const refused = await page.send(await page.visit(security), security, {
+      logout_uri: 'https://192.168.0.7/out',
+    })
+    expect(refused.status).to.equal(422)
+    const saved = await page.send(await page.visit(security), security, {
+      logout_uri: logoutUri,
+      demand: 'logout_session',
+    })
+    expect(saved.status).to.equal(200)
+    expect((await page.visit(security)).text).to.include(logoutUri)
+  })
+})
+
+const asPortalWithoutSecret = { client_id: asPortal.client_id, redirect_uri: asPortal.redirect_uri }
+
+function withSecret({ form }: ObtainedCode) {
+  return { form: { ...form, client_secret: portal.clientSecret } }
+}
+
+function kyselyOf({ service }: Pick<RunningService, 'service'>) {
+  return service.stores.database.kysely
+}
+
+function ending(reason: string) {
+  return async (service: RunningService) =>
+    await kyselyOf(service)
+      .updateTable('oauth_grant')
+      .set({ ended_at: Date.now(), end_reason: reason })
+      .where('client_id', '=', portal.clientId)
+      .execute()
+}
+
+async function pending(service: RunningService) {
+  const count = async (table: 'relying_party_session' | 'sign_out_notice') =>
+    (await kyselyOf(service).selectFrom(table).selectAll().execute()).length
+  return { sessions: await count('relying_party_session'), notices: await count('sign_out_notice') }
+}
+
+/** The person confirms the sign-out that the application asked for. */
+async function signOut({ url }: RunningService, person: ObtainedCode['person'], idToken: string) {
+  const address = new URL(
+    `${paths.endSession}?${new URLSearchParams({ id_token_hint: idToken })}`,
+    url,
+  )
+  const page = await (await person.open(address)).text()
+  const xsrf = /name="xsrf" value="([^"]+)"/.exec(page)?.[1] ?? ''
+  const confirmed = await person.open(new URL(`${paths.endSession}/confirm`, url), {
+    method: 'POST',
+    body: new URLSearchParams({ xsrf, logout: 'yes' }),
+  })
+  expect(confirmed.status).to.equal(303)
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + 20_000
+  while (!(await holds())) {
+    if (Date.now() > end) throw new Error('it did not come to that')
+    await new Promise((done) => setTimeout(done, 50))
+  }
+}
+
+async function eventually(list: () => readonly string[], length: number) {
+  await until(async () => list().length >= length)
+  return list()
+}

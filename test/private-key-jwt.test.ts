@@ -1,0 +1,384 @@
+import { expect } from 'chai'
+import { SignJWT, UnsecuredJWT } from 'jose'
+import * as oidc from 'openid-client'
+
+import { paths } from '../src/http/paths.ts'
+import { asPortal, exchange, getCode, introspect } from './support/client.ts'
+import { documentAnswer, startDocumentHost } from './support/document-host.ts'
+import {
+  notes,
+  olivia,
+  portal,
+  type RunningService,
+  resourceServer,
+  startService,
+} from './support/gatehouse.ts'
+import { makePagePerson } from './support/page-person.ts'
+import {
+  ASSERTION_TYPE,
+  byAssertion,
+  type ClientKey,
+  choose,
+  giveKeys,
+  makeClientKey,
+  signAssertion,
+  withPlans,
+} from './support/proofs.ts'
+import { signIn } from './support/relying-party.ts'
+import { sharedService } from './support/shared-service.ts'
+import { requireProgram } from './support/skipped.ts'
+import { forEachStorage } from './support/storages.ts'
+import { postForm } from './support/wire.ts'
+
+const on = withPlans({ privateKeyJwt: true })
+
+/** openid-client as a client with a key of its own. */
+async function discoverWithKey(url: string, key: ClientKey, clientId: string = portal.clientId) {
+  return await oidc.discovery(
+    new URL(url),
+    clientId,
+    undefined,
+    oidc.PrivateKeyJwt({ key: key.privateKey, kid: key.kid }),
+    { execute: [oidc.allowInsecureRequests] },
+  )
+}
+
+forEachStorage('private_key_jwt (RFC 7523)', (start) => {
+  const running = sharedService(on, start)
+
+  for (const alg of ['ES256', 'PS256', 'EdDSA']) {
+    it(`a client signs with ${alg}: exchange, refresh, introspection, revocation`, async () => {
+      const service = running()
+      const key = await makeClientKey(alg)
+      await giveKeys(service, [key])
+      const configuration = await discoverWithKey(service.url, key)
+      const {
+        callback,
+        pkceCodeVerifier,
+        start: address,
+      } = await signIn(service.url, {
+        ...portal,
+      })
+      const tokens = await oidc.authorizationCodeGrant(
+        configuration,
+        callback,
+        {
+          pkceCodeVerifier,
+          expectedNonce: address.searchParams.get('nonce') ?? '',
+          expectedState: address.searchParams.get('state') ?? '',
+        },
+        { resource: service.url },
+      )
+      expect(tokens.claims()?.sub).to.equal('per_sam')
+      const next = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
+      const found = await oidc.tokenIntrospection(configuration, next.access_token)
+      expect(found).to.include({ active: true, client_id: portal.clientId })
+      await oidc.tokenRevocation(configuration, next.refresh_token ?? '')
+      const later = await oidc.tokenIntrospection(configuration, next.access_token)
+      expect(later).to.deep.equal({ active: false })
+    })
+  }
+
+  it('an assertion works once, at the engine’s endpoints and at ours, also at the same time (RFC 7523 §3)', async () => {
+    const service = running()
+    const key = await makeClientKey()
+    await giveKeys(service, [key])
+    const assertion = await signAssertion(key, service.url)
+    const answers = await Promise.all(
+      Array.from(
+        { length: 8 },
+        async () => await introspect(service.url, 'x', byAssertion(assertion)),
+      ),
+    )
+    expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, ...Array(7).fill(401)])
+    const again = await postForm(service.url + paths.revocation, {
+      token: 'x',
+      ...byAssertion(assertion),
+    })
+    expect(again.status).to.equal(401)
+
+    const other = await signAssertion(key, service.url)
+    const engine = await Promise.all(
+      Array.from(
+        { length: 8 },
+        async () =>
+          await postForm(service.url + paths.revocation, { token: 'x', ...byAssertion(other) }),
+      ),
+    )
+    expect(engine.map(({ status }) => status).sort()).to.deep.equal([200, ...Array(7).fill(401)])
+  })
+})
+
+describe('private_key_jwt: what is refused', () => {
+  const running = sharedService(on)
+  let key: ClientKey
+  before(async () => {
+    key = await makeClientKey()
+    await giveKeys(running(), [key])
+  })
+
+  /** The two places where an assertion is judged: the engine's, and our own. */
+  async function statusesFor(assertion: string, more: Record<string, string | undefined> = {}) {
+    const { url } = running()
+    const fields = { ...byAssertion(assertion), ...more }
+    const revoked = await postForm(url + paths.revocation, { token: 'x', ...fields })
+    const introspected = await introspect(url, 'x', fields)
+    return [revoked.status, introspected.status]
+  }
+
+  const now = Math.floor(Date.now() / 1000)
+  const wrong: readonly [string, Record<string, unknown>][] = [
+    ['for another server', { aud: 'https://other.example' }],
+    ['without an audience', { aud: undefined }],
+    ['of another issuer', { iss: notes.clientId }],
+    ['that has ended', { exp: now - 60 }],
+    ['without an end', { exp: undefined }],
+    ['without an id', { jti: undefined }],
+  ]
+  for (const [what, claims] of wrong) {
+    it(`an assertion ${what}`, async () => {
+      const { url } = running()
+      const assertions = [
+        await signAssertion(key, url, claims),
+        await signAssertion(key, url, claims),
+      ]
+      for (const assertion of assertions) {
+        const [revoked, introspected] = await statusesFor(assertion)
+        expect(revoked).to.be.oneOf([400, 401])
+        expect(introspected).to.equal(401)
+      }
+    })
+  }
+
+  it('an assertion without a signature, by a shared secret, or by the key of somebody else', async () => {
+    const { url } = running()
+    const claims = {
+      ...{ iss: portal.clientId, sub: portal.clientId, aud: url, jti: crypto.randomUUID() },
+      exp: now + 60,
+    }
+    const unsigned = new UnsecuredJWT(claims).encode()
+    const shared = await new SignJWT(claims)
+      .setProtectedHeader({ alg: 'HS256' })
+      .sign(new TextEncoder().encode(portal.clientSecret))
+    const stranger = await makeClientKey('ES256', key.kid)
+    for (const assertion of [unsigned, shared, await signAssertion(stranger, url)]) {
+      expect(await statusesFor(assertion)).to.deep.equal([401, 401])
+    }
+  })
+
+  it('an assertion for another client_id, or beside a secret', async () => {
+    const { url } = running()
+    const [, named] = await statusesFor(await signAssertion(key, url), {
+      client_id: notes.clientId,
+    })
+    expect(named).to.equal(401)
+    const both = await statusesFor(await signAssertion(key, url), {
+      client_secret: portal.clientSecret,
+    })
+    expect(both).to.deep.equal([400, 401])
+    const untyped = await statusesFor(await signAssertion(key, url), {
+      client_assertion_type: 'urn:other',
+    })
+    expect(untyped).to.deep.equal([400, 401])
+  })
+
+  it('the secret of a client that has keys, and the assertion of one that has none', async () => {
+    const { url } = running()
+    const secret = { client_id: portal.clientId, client_secret: portal.clientSecret }
+    expect((await introspect(url, 'x', secret)).status).to.equal(401)
+    expect((await postForm(url + paths.revocation, { token: 'x', ...secret })).status).to.equal(401)
+    const ids = { iss: resourceServer.clientId, sub: resourceServer.clientId }
+    const [revoked, introspected] = await statusesFor(await signAssertion(key, url, ids))
+    expect([revoked, introspected]).to.deep.equal([401, 401])
+  })
+
+  it('an audience beside the issuer, for a client that chose a part of FAPI 2.0 (§5.3.2.1)', async () => {
+    await using service = await startService(
+      withPlans({ privateKeyJwt: true, pushedAuthorizationRequests: true }),
+    )
+    await giveKeys(service, [key])
+    const token = service.url + paths.token
+    const ask = async (audience: string | string[]) =>
+      await postForm(service.url + paths.revocation, {
+        token: 'x',
+        ...byAssertion(await signAssertion(key, audience)),
+      })
+    expect((await ask(token)).status).to.equal(200)
+    await choose(service, { pushed_requests_required_at: 1 })
+    expect((await ask(token)).status).to.equal(401)
+    expect((await ask([service.url])).status).to.equal(401)
+    expect((await ask(service.url)).status).to.equal(200)
+  })
+
+  it('everything of the kind while the plan is off, and the client is off with it', async () => {
+    await using service = await startService()
+    await giveKeys(service, [key])
+    const metadata = await (await fetch(service.url + paths.authorizationServer)).json()
+    expect(JSON.stringify(metadata)).to.not.match(
+      /private_key_jwt|signing_alg_values_supported":\["ES256","PS256/,
+    )
+    const assertion = await signAssertion(key, service.url)
+    expect((await introspect(service.url, 'x', byAssertion(assertion))).status).to.equal(401)
+  })
+})
+
+describe('private_key_jwt: keys at an address of the client', () => {
+  let openssl = ''
+  before(function () {
+    openssl = requireProgram(this, 'openssl')
+  })
+
+  const jwksUri = 'https://client.example/keys.json'
+
+  async function start(
+    use: (
+      service: RunningService,
+      host: Awaited<ReturnType<typeof startDocumentHost>>,
+      clock: { ms: number },
+    ) => Promise<void>,
+  ) {
+    await using host = await startDocumentHost(openssl)
+    const clock = { ms: Date.now() }
+    await using service = await startService({ ...on, fetch: host.fetch, now: () => clock.ms })
+    await choose(service, { jwks: null, jwks_uri: jwksUri, auth_method: 'private_key_jwt' })
+    await use(service, host, clock)
+  }
+
+  it('are fetched once for the engine’s endpoints and for ours', async () => {
+    await start(async (service, host) => {
+      const key = await makeClientKey()
+      host.serve(documentAnswer({ keys: [key.publicJwk] }, { 'cache-control': 'max-age=300' }))
+      for (const endpoint of [paths.revocation, paths.introspection, paths.revocation]) {
+        const fields = byAssertion(await signAssertion(key, service.url))
+        const answer = await postForm(service.url + endpoint, { token: 'x', ...fields })
+        expect(answer.status, endpoint).to.equal(200)
+      }
+      expect(host.requests).to.deep.equal(['client.example/keys.json'])
+    })
+  })
+
+  it('follow no redirect, and are no larger than they may be', async () => {
+    await start(async (service, host) => {
+      const key = await makeClientKey()
+      const ask = async () =>
+        await introspect(service.url, 'x', byAssertion(await signAssertion(key, service.url)))
+      host.serve((request, response) => {
+        if (request.url === '/other.json') {
+          response.writeHead(200, { 'content-type': 'application/json' })
+          response.end(JSON.stringify({ keys: [key.publicJwk] }))
+        } else response.writeHead(302, { location: 'https://client.example/other.json' }).end()
+      })
+      expect((await ask()).status).to.equal(401)
+      expect(host.requests).to.deep.equal(['client.example/keys.json'])
+      host.serve(documentAnswer({ keys: [key.publicJwk], padding: 'x'.repeat(100_000) }))
+      expect((await ask()).status).to.equal(401)
+    })
+  })
+
+  it('are not fetched from a private address, whatever name leads there', async () => {
+    let arrived = 0
+    await using service = await startService({
+      ...on,
+      fetch: async (input, init) => {
+        arrived += 1
+        return await fetch(input, init)
+      },
+    })
+    const key = await makeClientKey()
+    for (const address of [
+      'https://127.0.0.1:1/keys',
+      'https://localhost:1/keys',
+      'https://[::1]:1/k',
+    ]) {
+      await choose(service, { jwks: null, jwks_uri: address, auth_method: 'private_key_jwt' })
+      for (const endpoint of [paths.revocation, paths.introspection]) {
+        const fields = byAssertion(await signAssertion(key, service.url))
+        const answer = await postForm(service.url + endpoint, { token: 'x', ...fields })
+        expect(answer.status, address).to.be.oneOf([400, 401])
+      }
+    }
+    expect(arrived).to.be.above(0)
+  })
+})
+
+describe('private_key_jwt: what an operator enters', () => {
+  const running = sharedService(on)
+  const address = `/admin/northlight/applications/${portal.clientId}`
+
+  it('public keys take the place of the secret, and give it back', async () => {
+    const { url } = running()
+    const person = makePagePerson(url, olivia)
+    const app = await person.visit(address)
+    expect(app.text).to.include(`${address}/security`)
+    const key = await makeClientKey()
+    const saved = await person.send(
+      await person.visit(`${address}/security`),
+      `${address}/security`,
+      {
+        keys: JSON.stringify({ keys: [key.publicJwk] }),
+      },
+    )
+    expect(saved.text).to.include('private_key_jwt')
+    const fields = byAssertion(await signAssertion(key, url))
+    expect((await introspect(url, 'x', fields)).status).to.equal(200)
+    // What else an operator changes leaves the keys alone.
+    const edit = await person.visit(`${address}/edit`)
+    const edited = await person.send(edit, `${address}/edit`, {
+      name: 'Portal',
+      redirect_uris: portal.redirectUri,
+      scope: 'account:read',
+    })
+    expect(edited.text).to.include('private_key_jwt')
+    await person.send(await person.visit(`${address}/security`), `${address}/security`, {
+      keys: '',
+    })
+    expect((await introspect(url, 'x', asPortalSecret)).status).to.equal(200)
+  })
+
+  const refused: readonly [string, RegExp][] = [
+    ['http://client.example/keys', /must begin with https/],
+    ['https://127.0.0.1/keys', /everybody can reach/],
+    ['https://10.0.0.8/keys', /everybody can reach/],
+    ['https://[fd00::1]/keys', /everybody can reach/],
+    ['https://keys.internal/keys', /everybody can reach/],
+    ['https://me:secret@client.example/keys', /user name/],
+    ['nonsense', /not an address/],
+    ['{"keys":[]}', /cannot be used/],
+    ['{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}', /cannot be used/],
+    ['{"keys":[{"kty":"EC","crv":"P-256","x":"AA","y":"AA","d":"AA"}]}', /private key is in it/],
+  ]
+  for (const [typed, says] of refused) {
+    it(`refuses ${typed.slice(0, 50)}`, async () => {
+      const person = makePagePerson(running().url, olivia)
+      const form = await person.visit(`${address}/security`)
+      const answer = await person.send(form, `${address}/security`, { keys: typed })
+      expect(answer.status).to.equal(422)
+      expect(answer.text).to.match(says)
+    })
+  }
+
+  it('a public application is offered no keys', async () => {
+    const person = makePagePerson(running().url, olivia)
+    const page = await person.visit(`/admin/northlight/applications/${notes.clientId}/security`)
+    expect(page.status).to.equal(200)
+    expect(page.text).to.not.include('id="keys"')
+  })
+
+  it('there is no such page while no plan is on', async () => {
+    await using service = await startService()
+    const person = makePagePerson(service.url, olivia)
+    expect((await person.visit(address)).text).to.not.include('/security')
+    expect((await person.visit(`${address}/security`)).status).to.equal(404)
+  })
+
+  it('an exchange with the secret works as ever beside the plan', async () => {
+    const { url } = running()
+    const answer = await exchange(url, await getCode(url, asPortal), {
+      ...asPortal,
+      client_assertion_type: ASSERTION_TYPE,
+    })
+    expect(answer.status).to.equal(200)
+  })
+})
+
+const asPortalSecret = { client_id: portal.clientId, client_secret: portal.clientSecret }

@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto'
+
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
+
+import type { ServicePolicy } from '../../src/config/config.ts'
+import type { RunningService, ServiceSetup } from './gatehouse.ts'
+import { portal } from './gatehouse.ts'
+
+type Plans = ServicePolicy['furtherPlans']
+
+export const everyPlan: Plans = {
+  backChannelLogout: true,
+  pushedAuthorizationRequests: true,
+  dpop: true,
+  privateKeyJwt: true,
+  privateHosts: [],
+}
+
+/** A service with some of the further plans on. */
+export function withPlans(plans: Partial<Plans>): ServiceSetup {
+  return {
+    policy: (policy) => ({ ...policy, furtherPlans: { ...policy.furtherPlans, ...plans } }),
+  }
+}
+
+/** A key pair of a client, with what the client publishes of it. */
+export async function makeClientKey(alg = 'ES256', kid = `key-${alg}`) {
+  const pair = await generateKeyPair(alg, { extractable: true })
+  const publicJwk: JWK = {
+    ...(await exportJWK(pair.publicKey)),
+    kid,
+    use: 'sig',
+    // Libraries sign with the newer name of the same algorithm.
+    ...(alg !== 'EdDSA' && { alg }),
+  }
+  return { ...pair, alg, kid, publicJwk, thumbprint: await calculateJwkThumbprint(publicJwk) }
+}
+
+export type ClientKey = Awaited<ReturnType<typeof makeClientKey>>
+
+export interface Chosen {
+  readonly jwks?: string | null
+  readonly jwks_uri?: string | null
+  readonly auth_method?: 'private_key_jwt' | 'client_secret_post'
+  readonly pushed_requests_required_at?: number | null
+  readonly bound_tokens_required_at?: number | null
+  readonly backchannel_logout_uri?: string | null
+  readonly backchannel_logout_session_required_at?: number | null
+}
+
+/** Changes what an application of the demo chose, as an operator would. */
+export async function choose(
+  { service }: Pick<RunningService, 'service'>,
+  chosen: Chosen,
+  clientId: string = portal.clientId,
+): Promise<void> {
+  await service.stores.database.kysely
+    .updateTable('oauth_application')
+    .set(chosen)
+    .where('client_id', '=', clientId)
+    .execute()
+}
+
+/** Gives an application these keys in place of its secret. */
+export async function giveKeys(
+  service: Pick<RunningService, 'service'>,
+  keys: readonly ClientKey[],
+  clientId?: string,
+): Promise<void> {
+  const jwks = JSON.stringify({ keys: keys.map(({ publicJwk }) => publicJwk) })
+  await choose(service, { jwks, jwks_uri: null, auth_method: 'private_key_jwt' }, clientId)
+}
+
+/** What an assertion says; undefined leaves a claim out. */
+export async function signAssertion(
+  key: Pick<ClientKey, 'privateKey' | 'alg' | 'kid'>,
+  audience: string | string[],
+  claims: Record<string, unknown> = {},
+): Promise<string> {
+  const now = Math.floor(Date.now() / 1000)
+  const said = {
+    ...{ iss: portal.clientId, sub: portal.clientId, aud: audience, iat: now, exp: now + 60 },
+    jti: crypto.randomUUID(),
+    ...claims,
+  }
+  return await new SignJWT(said)
+    .setProtectedHeader({ alg: key.alg, kid: key.kid })
+    .sign(key.privateKey)
+}
+
+export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+
+/** The fields of a form by which a client authenticates with an assertion. */
+export function byAssertion(assertion: string) {
+  return {
+    client_id: undefined,
+    client_secret: undefined,
+    client_assertion_type: ASSERTION_TYPE,
+    client_assertion: assertion,
+  }
+}
+
+/** For which request a proof is, and what else it says; undefined leaves a claim out. */
+export interface Proving {
+  readonly htm: string
+  readonly htu: string
+  readonly claims?: Record<string, unknown>
+  readonly header?: Record<string, unknown>
+}
+
+export async function signProof(
+  key: ClientKey,
+  { htm, htu, claims = {}, header = {} }: Proving,
+): Promise<string> {
+  const { kid, use, ...jwk } = key.publicJwk
+  return await new SignJWT({
+    ...{ jti: crypto.randomUUID(), iat: Math.floor(Date.now() / 1000), htm, htu },
+    ...claims,
+  })
+    .setProtectedHeader({ typ: 'dpop+jwt', alg: key.alg, jwk, ...header })
+    .sign(key.privateKey)
+}
+
+/** The claim that names an access token. */
+export function ath(accessToken: string) {
+  return { ath: createHash('sha256').update(accessToken).digest('base64url') }
+}
