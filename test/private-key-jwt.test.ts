@@ -301,6 +301,34 @@ describe('private_key_jwt: keys at an address of the client', () => {
   })
 })
 
+describe('private_key_jwt: a host of the deployment’s own network', () => {
+  it('is asked without the guard when the configuration names it, and with it otherwise', async () => {
+    const key = await makeClientKey()
+    const guarded: boolean[] = []
+    const plans = { privateKeyJwt: true, privateHosts: ['keys.campus.internal:8443'] }
+    await using service = await startService({
+      ...withPlans(plans),
+      fetch: async (_input, init) => {
+        guarded.push(init !== undefined && 'dispatcher' in init)
+        return Response.json({ keys: [key.publicJwk] })
+      },
+    })
+    for (const host of ['keys.campus.internal:8443', 'keys.campus.internal']) {
+      const jwks_uri = `https://${host}/keys`
+      await choose(service, { jwks: null, jwks_uri, auth_method: 'private_key_jwt' })
+      const fields = byAssertion(await signAssertion(key, service.url))
+      expect((await introspect(service.url, 'x', fields)).status).to.equal(200)
+    }
+    expect(guarded).to.deep.equal([false, true])
+    const person = makePagePerson(service.url, olivia)
+    const security = `/admin/northlight/applications/${portal.clientId}/security`
+    const send = async (keys: string) =>
+      (await person.send(await person.visit(security), security, { keys })).status
+    expect(await send('https://keys.campus.internal:8443/keys')).to.equal(200)
+    expect(await send('https://keys.campus.internal/keys')).to.equal(422)
+  })
+})
+
 describe('private_key_jwt: what an operator enters', () => {
   const running = sharedService(on)
   const address = `/admin/northlight/applications/${portal.clientId}`
