@@ -73,6 +73,8 @@ describe('back-channel logout', () => {
     })
 
   forEachStorage('back-channel logout', (start) => {
+    // [Back-Channel Logout §2.3; Back-Channel Logout §2.4; Back-Channel Logout §2.5;
+    // Back-Channel Logout §2.6; Back-Channel Logout §4.1]
     it('a sign-out is posted as a logout token that names the session of the id_token', async () => {
       await running(async ({ service, party }) => {
         const { idToken, person } = await signInAtPortal(service)
@@ -183,6 +185,7 @@ describe('back-channel logout', () => {
     })
   })
 
+  // [Back-Channel Logout §2.5; Back-Channel Logout §2.8]
   it(`is tried ${NOTICE_ATTEMPTS_MAX} times at growing distances, then given up and shown to the operator`, async () => {
     await running(async ({ service, party, clock }) => {
       party.status = 503
@@ -271,6 +274,7 @@ describe('back-channel logout', () => {
     expect(decodeJwt(idToken)).to.not.have.property('sid')
   })
 
+  // [Back-Channel Logout §2.2]
   it('an operator enters the address, and no private one', async () => {
     await using service = await startService(on)
     const page = makePagePerson(service.url, olivia)

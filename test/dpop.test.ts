@@ -60,6 +60,7 @@ forEachStorage('DPoP (RFC 9449)', (start) => {
     ['a public', notes],
     ['a confidential', portal],
   ] as const) {
+    // [RFC 9449 §4.1; RFC 9449 §5; RFC 9449 §6.2; RFC 9449 §7; RFC 9700 §2.2.1]
     it(`openid-client as ${kind} client: exchange, UserInfo, refresh, introspection`, async () => {
       const { url } = running()
       const { configuration, DPoP, tokens } = await getBoundTokens(url, asking)
@@ -85,6 +86,7 @@ forEachStorage('DPoP (RFC 9449)', (start) => {
     })
   }
 
+  // [RFC 9449 §11.1]
   it('a proof works once, also of many at the same time (§11.1)', async () => {
     const { url } = running()
     const { key, accessToken } = await boundToken(url, notes)
@@ -102,6 +104,7 @@ forEachStorage('DPoP (RFC 9449)', (start) => {
     expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, ...Array(7).fill(401)])
   })
 
+  // [RFC 9449 §5; RFC 9449 §11.1]
   it('the same at the token endpoint, where the engine judges (§5)', async () => {
     const { url } = running()
     const key = await makeClientKey()
@@ -300,6 +303,7 @@ describe('DPoP: at every address that takes a token', () => {
         })
       }
 
+      // [RFC 9449 §6; RFC 9449 §7]
       it(`${name}: takes a token with its proof, once`, async () => {
         const { url, accessToken } = holder()
         const proof = await prove()
@@ -308,6 +312,7 @@ describe('DPoP: at every address that takes a token', () => {
         expect((await ask(url, surface, { token: accessToken, proof })).status).to.equal(401)
       })
 
+      // [RFC 9449 §7.2]
       it(`${name}: a stolen token is of no use as a Bearer token, and is told so`, async () => {
         const { url, accessToken } = holder()
         for (const proof of [undefined, await prove()]) {
@@ -319,6 +324,7 @@ describe('DPoP: at every address that takes a token', () => {
         }
       })
 
+      // [RFC 9449 §4.3; RFC 9449 §7]
       it(`${name}: nor with a proof of another key, method, address or token`, async () => {
         const { url, accessToken, address } = holder()
         const thief = await makeClientKey()
@@ -372,6 +378,7 @@ describe('DPoP: hostile proofs', () => {
   const statusFor = async (proof: string) =>
     (await ask(running().url, userinfo, { token: holder.accessToken, proof })).status
 
+  // [RFC 9449 §4.2; RFC 9449 §4.3; RFC 9449 §11.6]
   it('without a signature, by a shared secret, of another type', async () => {
     const { url } = running()
     const { key, accessToken } = holder
@@ -423,6 +430,7 @@ describe('DPoP: hostile proofs', () => {
     }
   })
 
+  // [RFC 9449 §4.1; RFC 9449 §4.2]
   it('without an id or a time, or with two headers', async () => {
     const { url } = running()
     const { key, accessToken } = holder
@@ -441,6 +449,7 @@ describe('DPoP: hostile proofs', () => {
     expect((await fetch(url + paths.userinfo, { headers })).status).to.equal(401)
   })
 
+  // [RFC 9449 §8; RFC 9449 §9]
   it('of another time is asked for with a nonce, which is then the one of every process (§8)', async () => {
     const { url } = running()
     const { key, accessToken, refreshToken } = holder
@@ -516,6 +525,7 @@ describe('DPoP: hostile proofs', () => {
     expect([4, 5, 60].map(goodAfter)).to.deep.equal([false, false, false])
   })
 
+  // [RFC 9449 §7.1]
   it('a token that is bound to no key is no DPoP token', async () => {
     const { url } = running()
     const { accessToken } = await obtainTokens(url)
@@ -537,6 +547,7 @@ describe('DPoP: hostile proofs', () => {
     expect((await fetch(url + paths.userinfo, { method: 'POST', body })).status).to.equal(401)
   })
 
+  // [RFC 9449 §7.1]
   it('a request without a token is offered both kinds', async () => {
     const { url } = running()
     for (const path of [paths.graphql, paths.adminGraphql, paths.mcpMember, paths.userinfo]) {
@@ -591,6 +602,7 @@ describe('DPoP: which key a refresh binds to', () => {
 
   const running = sharedService(on)
 
+  // [RFC 9449 §5]
   it('a public client’s refresh token works with its own key only (§5)', async () => {
     const { url } = running()
     const { key, refreshToken } = await boundToken(url, notes)
@@ -633,6 +645,7 @@ describe('DPoP: which key a refresh binds to', () => {
     expect(retry.body.refresh_token).to.equal(bound.body.refresh_token)
   })
 
+  // [RFC 9449 §5.2]
   it('an application that demands it gets no other tokens, at either grant (§5.2)', async () => {
     await using service: RunningService = await startService(on)
     const { url } = service
@@ -646,6 +659,7 @@ describe('DPoP: which key a refresh binds to', () => {
     expect((await boundToken(url, notes)).tokenType).to.equal('DPoP')
   })
 
+  // [RFC 9449 §10]
   it('a code for one key (dpop_jkt) is of no use with another (§10)', async () => {
     const { url } = running()
     const key = await makeClientKey()

@@ -49,6 +49,7 @@ describe('further plans', () => {
   const plain = sharedService()
 
   for (const [plan, members] of Object.entries(added)) {
+    // [RFC 9449 §5.1; RFC 9126 §5; Back-Channel Logout §2.1]
     it(`${plan}: the metadata is as ever, and has these members besides`, async () => {
       await using service = await startService(withPlans({ [plan]: true }))
       for (const path of [paths.openidConfiguration, paths.authorizationServer]) {

@@ -47,6 +47,7 @@ forEachStorage('private_key_jwt (RFC 7523)', (start) => {
   const running = sharedService(on, start)
 
   for (const alg of ['ES256', 'PS256', 'EdDSA']) {
+    // [OpenID Connect Core §9 (private_key_jwt); RFC 6749 §2.3.2; RFC 9700 §2.5]
     it(`a client signs with ${alg}: exchange, refresh, introspection, revocation`, async () => {
       const service = running()
       const key = await makeClientKey(alg)
@@ -79,6 +80,7 @@ forEachStorage('private_key_jwt (RFC 7523)', (start) => {
     })
   }
 
+  // [OpenID Connect Core §9 (private_key_jwt)]
   it('an assertion works once, at the engine’s endpoints and at ours, also at the same time (RFC 7523 §3)', async () => {
     const service = running()
     const key = await makeClientKey()
@@ -150,6 +152,7 @@ describe('private_key_jwt: what is refused', () => {
     })
   }
 
+  // [OpenID Connect Core §9 (private_key_jwt)]
   it('an assertion without a signature, by a shared secret, or by the key of somebody else', async () => {
     const { url } = running()
     const claims = {
@@ -182,6 +185,7 @@ describe('private_key_jwt: what is refused', () => {
     expect(untyped).to.deep.equal([400, 401])
   })
 
+  // [RFC 6749 §2.3.2]
   it('the secret of a client that has keys, and the assertion of one that has none', async () => {
     const { url } = running()
     const secret = { client_id: portal.clientId, client_secret: portal.clientSecret }

@@ -30,6 +30,7 @@ function pushedUrl(url: string, requestUri: string, clientId: string = portal.cl
 forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
   const running = sharedService(on, start)
 
+  // [RFC 9126 §2; RFC 9126 §2.2]
   it('openid-client pushes a request, and the rest goes as ever', async () => {
     const { url } = running()
     const configuration = await discover(url, portal)
@@ -56,6 +57,7 @@ forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
     expect(found).to.include({ active: true, aud: url })
   })
 
+  // [RFC 9126 §4; RFC 9126 §7.3]
   it('a pushed request leads to one answer, also of several at the same time (§4)', async () => {
     const { url } = running()
     const { body } = await push(url)
@@ -72,6 +74,7 @@ forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
     expect(later.status).to.equal(400)
   })
 
+  // [RFC 9126 §2.2; RFC 9126 §7.1]
   it('the request of one client is of no use to another (§2.2)', async () => {
     const { url } = running()
     const { body } = await push(url)
@@ -118,6 +121,7 @@ describe('pushed authorization requests: what is refused', () => {
     ['with a request object', { request: 'e30.e30.' }, 400, 'request_not_supported'],
   ]
   for (const [what, fields, status, error] of refused) {
+    // [RFC 9126 §2.1; RFC 9126 §2.3; RFC 9126 §7.2]
     it(`a request ${what}`, async () => {
       const answer = await push(running().url, fields)
       expect([answer.status, answer.body.error]).to.deep.equal([status, error])
@@ -142,6 +146,7 @@ describe('pushed authorization requests: what is refused', () => {
     }
   })
 
+  // [RFC 9126 §4]
   it('parameters beside a pushed request change nothing of it (§4)', async () => {
     const { url } = running()
     const { body } = await push(url, { scope: 'openid' })
@@ -159,6 +164,7 @@ describe('pushed authorization requests: what is refused', () => {
     expect(tokens.body.scope).to.equal('openid')
   })
 
+  // [RFC 9126 §2.2]
   it('is over after a minute', async () => {
     await using service = await startService(on)
     const { body } = await push(service.url)
@@ -175,6 +181,7 @@ describe('pushed authorization requests: what is refused', () => {
     expect(answer.status).to.equal(400)
   })
 
+  // [RFC 9126 §6]
   it('while an application demands it, a request that was not pushed (§6)', async () => {
     await using service = await startService(on)
     await choose(service, { pushed_requests_required_at: 1 })

@@ -17,7 +17,7 @@ const rows: readonly (readonly [redirectUri: string, remembered: boolean])[] = [
   ['https://chatgpt.com/connector_platform_oauth_redirect', true],
 ]
 
-describe('consent to an application of a site [design 17] (RFC 8252 §8.6)', () => {
+describe('consent to an application of a site [design 17] [RFC 8252 §8.6]', () => {
   const running = sharedService()
 
   before(async () => {
