@@ -5,6 +5,7 @@ import type { DemoPeople } from './campus/demo.ts'
 import type { Config } from './config/config.ts'
 import { connectRoutes } from './connect/routes.ts'
 import { downloadRoutes } from './downloads/routes.ts'
+import { forwardAuthRoute } from './forward-auth/routes.ts'
 import { everyRequest } from './http/every-request.ts'
 import { inOrder } from './http/in-order.ts'
 import { httpRoutes } from './http/routes.ts'
@@ -38,6 +39,7 @@ export function makeSurfaces(config: Config, parts: Parts) {
   const before = [
     userinfoRoute(tokenUse),
     introspectionRoute(tokenUse),
+    forwardAuthRoute(tokenUse),
     authorization.answers,
     httpRoutes({
       checkStores: parts.ping,

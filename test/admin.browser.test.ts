@@ -111,6 +111,7 @@ describe('/admin and /account in a browser', function () {
     }
     for (const path of [
       '',
+      '/resource-servers',
       '/audit',
       '/beta',
       '/beta/off',
@@ -119,6 +120,16 @@ describe('/admin and /account in a browser', function () {
     ]) {
       await operator.goto(site + path)
       await look(operator, `site${path.replaceAll('/', '-')}`)
+    }
+    await operator.goto(`${site}/resource-servers`)
+    await operator.getByLabel('Name').fill('Library API')
+    await operator.getByRole('button', { name: 'Register' }).click()
+    await operator.locator('#new-secret').waitFor()
+    await look(operator, 'resource-server')
+    const resourceServer = new URL(operator.url()).pathname
+    for (const path of ['disable', 'delete', 'refusals']) {
+      await operator.goto(`${service.url}${resourceServer}/${path}`)
+      await look(operator, `resource-server-${path}`)
     }
     await operator.goto(`${site}/self-declared-clients/approved?client=https%3A%2F%2Fa.example%2Fc`)
     await look(operator, 'review')

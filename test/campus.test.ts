@@ -166,19 +166,27 @@ describe('campus: the shape', () => {
     ])
   })
 
+  it('takes a resource server of a site, and one of the whole deployment', () => {
+    for (const site of ['sit_northlight', null]) {
+      const campus = changed(({ applications }) => {
+        Object.assign(applications[2] ?? {}, { site })
+      })
+      expect(problemsOf(campus)).to.deep.equal([])
+    }
+  })
+
   it('refuses an application that the engine or the policy would refuse', () => {
     const broken = changed((campus) => {
       const [notes, portal, server] = campus.applications
       if (notes)
         notes.redirectUris = ['http://notes.example/callback', 'https://127.0.0.1/callback']
       if (portal) Object.assign(portal, { secret: null, scopes: ['courses:read'] })
-      if (server) Object.assign(server, { site: 'sit_northlight', authMethod: 'none' })
+      if (server) Object.assign(server, { authMethod: 'none' })
     })
     expect(problemsOf(broken).map((problem) => problem.split(':')[0])).to.have.members([
       'applications[0].redirectUris',
       'applications[0].redirectUris',
       'applications[1].scopes[0]',
-      'applications[2].site',
       'applications[2].authMethod',
       'applications[2].secret',
     ])

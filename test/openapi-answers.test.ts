@@ -22,13 +22,13 @@ import {
   userinfo,
 } from './support/client.ts'
 import { pdf, type Sending, sendFile } from './support/files.ts'
-import { noor, notes, sam, startService } from './support/gatehouse.ts'
+import { noor, notes, resourceServer, sam, startService } from './support/gatehouse.ts'
 import { messageOf, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { documentCoverage, responseValidator } from './support/openapi.ts'
 import { sharedService } from './support/shared-service.ts'
 import { mapping, startWithPlatform } from './support/upstream.ts'
-import { type Answer, answerOf, encode, type Fields, postForm } from './support/wire.ts'
+import { type Answer, answerOf, basic, encode, type Fields, postForm } from './support/wire.ts'
 
 /** An answer of the service, and which operation of the document gave it. */
 type Observed = readonly [path: string, method: 'GET' | 'POST', answer: Answer]
@@ -322,6 +322,19 @@ describe('openapi.json, against real answers', () => {
     describes('POST of too much', 413, (url) =>
       posted(postForm(url + paths.userinfo, { access_token: 'x'.repeat(100_000) })),
     )
+  })
+
+  describe('GET /api/oauth/forward-auth', () => {
+    const ask = (url: string, token: string, scope = '') => forwardAuth(url, { token, scope })
+    describes('a good token', 200, async (url) =>
+      ask(url, (await obtain(url)).access_token, 'account:read'),
+    )
+    describes('nonsense', 401, (url) => ask(url, 'nonsense'))
+    describes('a scope too much', 403, async (url) =>
+      ask(url, (await obtain(url)).access_token, 'account:write'),
+    )
+    describes('a proxy without credentials', 400, (url) => get(url, paths.forwardAuth))
+    describes('a scope that does not exist', 400, (url) => ask(url, 'nonsense', 'nonsense'))
   })
 
   describe('POST /api/oauth/introspect', () => {
@@ -673,6 +686,7 @@ describe('openapi.json, against a service in need', () => {
       (url) => postForm(url + paths.userinfo, {}, { authorization: `Bearer ${token}` }),
     ],
     [paths.introspection, 'POST', (url) => introspect(url, token)],
+    [paths.forwardAuth, 'GET', async (url) => (await forwardAuth(url, { token }))[2]],
     [paths.revocation, 'POST', (url) => revoke(url, token)],
     [
       paths.registration,
@@ -891,6 +905,17 @@ async function startBreakable(): Promise<BreakableService> {
     },
     [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
   }
+}
+
+async function forwardAuth(
+  url: string,
+  { token, scope = '' }: { readonly token: string; readonly scope?: string },
+): Promise<Observed> {
+  const [, proxy = ''] = basic(resourceServer.clientId, resourceServer.clientSecret)
+  const headers = { authorization: `Bearer ${token}`, 'x-forward-auth-client': proxy }
+  const query = encode({ scope: scope || undefined })
+  const response = await fetch(`${url}${paths.forwardAuth}?${query}`, { headers })
+  return [paths.forwardAuth, 'GET', await answerOf(response)]
 }
 
 async function postJson(address: string): Promise<Answer> {

@@ -12,6 +12,7 @@ const expected: Readonly<Record<CountedOperation, RoundTrips>> = {
   'code exchange': { sql: 2, redisCommands: 1, redisBatches: 1, deep: 3 },
   refresh: { sql: 2, redisCommands: 0, redisBatches: 0, deep: 2 },
   UserInfo: { sql: 1, redisCommands: 0, redisBatches: 0, deep: 1 },
+  'forward auth': { sql: 1, redisCommands: 0, redisBatches: 0, deep: 1 },
   introspection: { sql: 1, redisCommands: 0, redisBatches: 0, deep: 1 },
   '{ viewer { id } }': { sql: 1, redisCommands: 0, redisBatches: 0, deep: 1 },
   'tools/call, anonymous': { sql: 3, redisCommands: 4, redisBatches: 1, deep: 3 },

@@ -44,7 +44,7 @@ const mayImport: Record<string, readonly string[]> = {
   campus: ['clients', 'http', 'people', 'scopes', 'store'],
   bulk: ['campus', 'store'],
   member: ['sites', 'store'],
-  'resource-server': ['grants', 'http', 'proofs', 'token'],
+  'resource-server': ['clients', 'grants', 'http', 'proofs', 'token'],
   token: ['clients', 'grants', 'http', 'proofs', 'scopes', 'store'],
   authorization: [
     'clients',
@@ -61,6 +61,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   userinfo: ['clients', 'grants', 'http', 'proofs', 'resource-server', 'scopes', 'token'],
   introspection: ['clients', 'http', 'resource-server'],
+  'forward-auth': ['clients', 'grants', 'http', 'resource-server', 'scopes', 'token'],
   interaction: ['appearance', 'http', 'people', 'scopes', 'sites', 'store', 'views'],
   discovery: ['http', 'package.json', 'proofs', 'scopes'],
   graphql: ['http', 'resource-server', 'store', 'views'],

@@ -1,7 +1,7 @@
+import { type SecretView, secretNotice, secretSection, stopSection } from './admin-secrets.ts'
 import { type AreaView, areaPage, type Pager, pager, resultNotice } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { type ConnectStepsView, connectSteps } from './connect-steps.ts'
-import { csrfField } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { timeOf } from './time.ts'
@@ -18,6 +18,7 @@ export interface ApplicationsPage {
   }[]
   readonly newHref: string
   readonly assistantsHref: string
+  readonly resourceServersHref: string
   readonly pager: Pager
   readonly done: string | undefined
 }
@@ -32,7 +33,9 @@ export function applicationsPage(page: ApplicationsPage): Page {
 ${resultNotice(page.done)}
 <p>Each member of <bdi>${page.siteName}</bdi> decides alone whether to connect one of these.</p>
 <p><a id="new-application" class="button" href="${page.newHref}">New application</a></p>
-<p>For Claude, ChatGPT, an editor and the like, <a href="${page.assistantsHref}">Connect assistants</a> makes one with one press.</p>
+<p>For Claude, ChatGPT, an editor and the like, <a href="${page.assistantsHref}">Connect assistants</a> makes one with one press.
+For an API or a proxy of your own that takes your members’ tokens, there are
+<a id="resource-servers" href="${page.resourceServersHref}">resource servers</a>.</p>
 ${page.applications.length === 0 && html`<p id="no-applications">There is no application yet.</p>`}
 <ul class="cards">
 ${page.applications.map(
@@ -97,13 +100,6 @@ export interface SettingsView {
   readonly toolAddress: string
 }
 
-export interface SecretView {
-  readonly hint: string
-  readonly createdAt: number
-  /** Undefined for the only one, which cannot be removed. */
-  readonly removeHref: string | undefined
-}
-
 /** One application: what its maker needs, and what can be done with it. */
 export function applicationPage(page: ApplicationPage): Page {
   const { application, area, newSecret } = page
@@ -117,7 +113,7 @@ ${newSecret !== undefined && secretNotice(newSecret)}
 ${facts(page)}
 ${settings(page)}
 ${!application.confidential && assistantSection(page)}
-${application.confidential && secretSection(page)}
+${application.confidential && secretSection({ ...page, csrf: area.csrf, action: page.hrefs.addSecret })}
 <h2>Use</h2>
 <ul class="links">
 <li><a id="people" href="${page.hrefs.people}">Who connected it</a> <span class="muted">${peoplePhrase(page.people)}</span></li>
@@ -127,15 +123,8 @@ ${
 `
 }<li><a id="refusals" href="${page.hrefs.refusals}">Refusals</a> <span class="muted">what was refused last, and why</span></li>
 </ul>
-${changes(page)}`,
+${stopSection({ ...page.hrefs, disabledAt: application.disabledAt, csrf: area.csrf })}`,
   })
-}
-
-function secretNotice(secret: string): Html {
-  return html`<div class="notice warning" role="status">
-<p><strong>Copy the secret now.</strong> It is shown this once and cannot be read again.</p>
-<p><code id="new-secret">${secret}</code></p>
-</div>`
 }
 
 function facts({ application, hrefs }: ApplicationPage): Html {
@@ -187,41 +176,6 @@ ${assistants.map((steps) => connectSteps(steps, { local }))}</div>`
     : html`<p id="no-assistants">No assistant that this service knows returns to one of its redirect addresses, or it may not read
 the member’s data. <a href="${hrefs.assistants}">Connect assistants</a> makes an application that fits, with one press.</p>`
 }`
-}
-
-function secretSection({ secrets, mayAddSecret, hrefs, area }: ApplicationPage): Html {
-  return html`<h2>Secrets</h2>
-<p>Two may live at once: make a new one, change the application over, then remove the old one.</p>
-<ul class="cards">
-${secrets.map(
-  ({ hint, createdAt, removeHref }) => html`<li class="card">
-<span>ends with <code>${hint}</code></span><br><span class="muted">made ${timeOf(createdAt)}</span>${
-    removeHref !== undefined &&
-    html`<br><a class="remove-secret" href="${removeHref}">Remove<span class="hidden"> the secret that ends with ${hint}</span>…</a>`
-  }</li>
-`,
-)}</ul>
-${
-  mayAddSecret &&
-  html`<form method="post" action="${hrefs.addSecret}">
-${csrfField(area.csrf)}
-<div class="actions"><button id="add-secret" type="submit" class="second">Make a new secret</button></div>
-</form>`
-}`
-}
-
-function changes({ application, hrefs, area }: ApplicationPage): Html {
-  return html`<h2>Stop it</h2>
-${
-  application.disabledAt === undefined
-    ? html`<p><a id="disable" class="button second" href="${hrefs.disable}">Disable…</a></p>`
-    : html`<p>Disabled since ${timeOf(application.disabledAt)}.</p>
-<form method="post" action="${hrefs.enable}">
-${csrfField(area.csrf)}
-<div class="actions"><button id="enable" type="submit">Enable again</button></div>
-</form>`
-}
-<p><a id="delete" class="button second" href="${hrefs.remove}">Delete…</a></p>`
 }
 
 function peoplePhrase(people: number): string {

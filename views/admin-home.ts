@@ -33,6 +33,7 @@ export interface AdminHomePage {
   readonly documentClientsHref: string | undefined
   readonly auditHref: string
   readonly queriesHref: string
+  readonly resourceServersHref: string
 }
 
 /** Where an operator begins. */
@@ -67,6 +68,10 @@ ${link({
   href: page.queriesHref,
   label: 'Try the Admin API',
   what: 'queries about this site, in your browser',
+})}${link({
+  href: page.resourceServersHref,
+  label: 'Resource servers',
+  what: 'APIs and proxies of your own that take your members’ tokens',
 })}${link({
   href: page.betaHref,
   label: 'Beta features',

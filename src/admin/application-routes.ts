@@ -44,6 +44,7 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
         })),
         newHref: address(pages.newApplication),
         assistantsHref: address(pages.assistants),
+        resourceServersHref: address(pages.resourceServers),
         pager: listPages.pagerOf(ctx, found),
         done: noticeOf(ctx, { deleted: 'The application was deleted.' }),
       })

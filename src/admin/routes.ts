@@ -11,6 +11,8 @@ import { furtherRoutes } from './further-routes.ts'
 import { makeOperatorPages } from './operator-pages.ts'
 import { type AdminPorts, makeAdminParts } from './parts.ts'
 import { queryRoutes } from './query-routes.ts'
+import { resourceServerRoutes } from './resource-server-routes.ts'
+import { resourceServerSecretRoutes } from './resource-server-secret-routes.ts'
 import { siteRoutes } from './site-routes.ts'
 
 /**
@@ -27,6 +29,8 @@ export function adminRoutes(ports: AdminPorts): Router[] {
     applicationRoutes(operatorPages, parts),
     applicationChangeRoutes(operatorPages, parts),
     applicationUseRoutes(operatorPages, parts),
+    resourceServerRoutes(operatorPages, parts),
+    resourceServerSecretRoutes(operatorPages, parts),
     assistantRoutes(operatorPages, parts),
     ...(parts.offersChoices ? [furtherRoutes(operatorPages, parts)] : []),
     ...(documents ? [documentClientRoutes(operatorPages, documents, listPages)] : []),

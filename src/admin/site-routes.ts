@@ -50,6 +50,7 @@ export function siteRoutes(operatorPages: OperatorPages, parts: AdminParts): Rou
         documentClientsHref: documents && address(pages.documentClients),
         auditHref: address(pages.audit),
         queriesHref: address(pages.queries),
+        resourceServersHref: address(pages.resourceServers),
       })
       sendPage(ctx, page)
     }),

@@ -116,8 +116,12 @@ function optional<Key extends keyof EntryProblems>(key: Key, problem: EntryProbl
   return problem === undefined ? {} : { [key]: problem }
 }
 
-function problemOfName(name: string): string | undefined {
-  if (name === '') return 'Give the application a name. Members read it when they are asked.'
+/** What is wrong with a name that an operator gives; nothing where it is good. */
+export function problemOfName(
+  name: string,
+  empty = 'Give the application a name. Members read it when they are asked.',
+): string | undefined {
+  if (name === '') return empty
   if (name.length > NAME_LENGTH_MAX)
     return `The name may have ${NAME_LENGTH_MAX} characters at most.`
   if (/\p{C}/u.test(name)) return 'The name holds characters that cannot be seen. Type it again.'

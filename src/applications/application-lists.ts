@@ -1,23 +1,39 @@
 import type { Kysely } from 'kysely'
 
 import { type PageRequest, readPage } from '../store/keyset.ts'
+import type { ApplicationKind } from '../store/oauth-tables.ts'
 import type { Schema } from '../store/schema.ts'
 import { choicesOf } from './further-choices.ts'
 
 /** An OAuth application as the operators of its site see it. */
 export type Application = NonNullable<Awaited<ReturnType<typeof findApplication>>>
 
-function applicationsOf(kysely: Kysely<Schema>, siteId: string) {
+function applicationsOf(kysely: Kysely<Schema>, siteId: string, kind: ApplicationKind = 'site') {
   return kysely
     .selectFrom('oauth_application as app')
     .where('app.site_id', '=', siteId)
-    .where('app.kind', '=', 'site')
+    .where('app.kind', '=', kind)
     .where('app.deleted_at', 'is', null)
 }
 
 /** An application of this very site; that of another site is as good as none. */
 export async function findApplication(kysely: Kysely<Schema>, siteId: string, clientId: string) {
-  const row = await applicationsOf(kysely, siteId)
+  return await findOfKind(kysely, { siteId, clientId, kind: 'site' })
+}
+
+/** A resource server of this very site; one of the deployment is of none. */
+export async function findResourceServer(kysely: Kysely<Schema>, siteId: string, clientId: string) {
+  return await findOfKind(kysely, { siteId, clientId, kind: 'resource_server' })
+}
+
+interface Wanted {
+  readonly siteId: string
+  readonly clientId: string
+  readonly kind: ApplicationKind
+}
+
+async function findOfKind(kysely: Kysely<Schema>, { siteId, clientId, kind }: Wanted) {
+  const row = await applicationsOf(kysely, siteId, kind)
     .leftJoin('person', 'person.id', 'app.created_by')
     .selectAll('app')
     .select('person.name as creator')
@@ -27,6 +43,7 @@ export async function findApplication(kysely: Kysely<Schema>, siteId: string, cl
   return {
     clientId,
     siteId,
+    kind,
     name: row.name,
     authMethod: row.auth_method,
     applicationType: row.application_type,
@@ -94,8 +111,21 @@ export async function listApplications(
   siteId: string,
   request: PageRequest,
 ) {
+  return await listOfKind(applicationsOf(kysely, siteId), request)
+}
+
+/** The resource servers that operators of a site registered, the newest first. */
+export async function listResourceServers(
+  kysely: Kysely<Schema>,
+  siteId: string,
+  request: PageRequest,
+) {
+  return await listOfKind(applicationsOf(kysely, siteId, 'resource_server'), request)
+}
+
+async function listOfKind(found: ReturnType<typeof applicationsOf>, request: PageRequest) {
   const page = await readPage(
-    applicationsOf(kysely, siteId).selectAll(),
+    found.selectAll(),
     {
       by: 'app.created_at',
       id: 'app.client_id',

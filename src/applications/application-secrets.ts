@@ -19,37 +19,48 @@ export type ApplicationSecrets = ReturnType<typeof makeApplicationSecrets>
 export function makeApplicationSecrets({ kysely }: Database) {
   return {
     /** @returns the secret, shown once; nothing when two live already */
-    add: async ({ clientId, siteId, authMethod }: Application, actor: Actor) =>
+    add: async (app: Application, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
+        const { clientId, authMethod } = app
         const live = await lockAndList(trx, clientId, actor.now)
         if (authMethod === 'none' || live.length >= LIVE_SECRETS_MAX) return undefined
         const secret = await insertSecret(trx, clientId, actor.now)
         await recordAuditEvent(trx, actor, {
+          ...subjectOf(app),
           action: 'secret.add',
-          subject: { kind: 'application', id: clientId },
-          siteId,
           after: { hint: hintOf(secret) },
         })
         return secret
       }),
 
     /** @returns false when it is not there, or the only one */
-    remove: async ({ clientId, siteId }: Application, secretId: string, actor: Actor) =>
+    remove: async (app: Application, secretId: string, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
-        const live = await lockAndList(trx, clientId, actor.now)
+        const live = await lockAndList(trx, app.clientId, actor.now)
         const secret = live.find(({ id }) => id === secretId)
         if (!secret || live.length < 2) return false
         await trx.deleteFrom('client_secret').where('id', '=', secretId).execute()
         await recordAuditEvent(trx, actor, {
+          ...subjectOf(app),
           action: 'secret.remove',
-          subject: { kind: 'application', id: clientId },
-          siteId,
           before: { hint: secret.hint },
         })
         return true
       }),
   }
 }
+
+/** Whom a line of the audit trail is about. */
+export function subjectOf({
+  clientId,
+  siteId,
+  kind,
+}: Pick<Application, 'clientId' | 'siteId' | 'kind'>) {
+  return { subject: { kind: nouns[kind], id: clientId }, siteId }
+}
+
+/** What the audit trail calls each kind. */
+const nouns = { site: 'application', resource_server: 'resource_server' } as const
 
 /** Stores the digest of a new secret and gives the secret itself. */
 export async function insertSecret(

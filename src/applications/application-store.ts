@@ -7,13 +7,15 @@ import { randomBytes } from 'node:crypto'
 
 import type { Transaction } from 'kysely'
 
+import type { AuditAction } from '../audit/audit-actions.ts'
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import { endGrants } from '../grants/end-grants.ts'
 import type { Database } from '../store/database.ts'
+import type { ApplicationKind } from '../store/oauth-tables.ts'
 import type { Schema } from '../store/schema.ts'
 import type { CheckedApplication } from './application-form.ts'
 import { type Application, findApplication } from './application-lists.ts'
-import { insertSecret } from './application-secrets.ts'
+import { insertSecret, subjectOf } from './application-secrets.ts'
 import { makeChoiceStore } from './choice-store.ts'
 
 export const APPLICATIONS_PER_SITE_MAX = 200
@@ -59,8 +61,8 @@ export function makeApplicationStore({ kysely }: Database) {
           .executeTakeFirstOrThrow()
         // Sent twice, it changed something once.
         if (numUpdatedRows === 0n) return
-        const action = enabled ? 'application.enable' : 'application.disable'
-        await recordAuditEvent(trx, actor, { ...subjectOf(app), action })
+        const change = changesOf[app.kind][enabled ? 'enable' : 'disable']
+        await recordAuditEvent(trx, actor, { ...subjectOf(app), ...change })
       }),
 
     /** @returns the grants that ended */
@@ -73,11 +75,12 @@ export function makeApplicationStore({ kysely }: Database) {
           .where('deleted_at', 'is', null)
           .executeTakeFirstOrThrow()
         if (numUpdatedRows === 0n) return []
+        // One that only asks about tokens has none.
         const why = { reason: 'the application was deleted', nowMs: actor.now } as const
         const ended = await endGrants(trx, { clientId: app.clientId }, why)
         await recordAuditEvent(trx, actor, {
           ...subjectOf(app),
-          action: 'application.delete',
+          ...changesOf[app.kind].delete,
           before: factsOf(app),
           after: { grantsEnded: ended.length },
         })
@@ -102,6 +105,20 @@ export function makeApplicationStore({ kysely }: Database) {
   }
 }
 
+/** What the audit trail calls a change of each kind. */
+const changesOf = {
+  site: {
+    enable: { action: 'application.enable' },
+    disable: { action: 'application.disable' },
+    delete: { action: 'application.delete' },
+  },
+  resource_server: {
+    enable: { action: 'resource_server.enable' },
+    disable: { action: 'resource_server.disable' },
+    delete: { action: 'resource_server.delete' },
+  },
+} as const satisfies Record<ApplicationKind, Record<string, { readonly action: AuditAction }>>
+
 async function create(
   trx: Transaction<Schema>,
   { siteId, entry, actor }: { siteId: string; entry: NewApplication; actor: Actor },
@@ -111,6 +128,7 @@ async function create(
     .selectFrom('oauth_application')
     .select((eb) => eb.fn.countAll<number>().as('existing'))
     .where('site_id', '=', siteId)
+    .where('kind', '=', 'site')
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow()
   if (Number(existing) >= APPLICATIONS_PER_SITE_MAX) return 'full'
@@ -139,9 +157,8 @@ async function create(
   const secret =
     entry.authMethod === 'none' ? undefined : await insertSecret(trx, clientId, actor.now)
   await recordAuditEvent(trx, actor, {
+    ...subjectOf({ clientId, siteId, kind: 'site' }),
     action: 'application.create',
-    subject: { kind: 'application', id: clientId },
-    siteId,
     after: { ...factsOf(entry), ...(assistant !== null && { assistant }) },
   })
   return { clientId, secret }
@@ -201,10 +218,6 @@ async function replaceLists(
     .insertInto('oauth_application_scope')
     .values(scopes.map((scope) => ({ client_id: clientId, scope })))
     .execute()
-}
-
-function subjectOf({ clientId, siteId }: Application) {
-  return { subject: { kind: 'application', id: clientId }, siteId }
 }
 
 function factsOf(application: CheckedApplication | Application) {

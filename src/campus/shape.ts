@@ -235,7 +235,8 @@ const application = z
     const { redirectUris, scopes, secret, secrets } = row
     const isSite = row.kind === 'site'
     const isConfidential = row.authMethod === 'client_secret_post'
-    must(isSite === (row.site !== null), 'site', 'belongs to kind "site", and only there')
+    // A resource server may be of one site, whose tokens it is told of, or of the whole deployment.
+    must(!isSite || row.site !== null, 'site', 'belongs to kind "site"')
     must(isSite === redirectUris.length > 0, 'redirectUris', 'belong to kind "site", only there')
     must(isSite === scopes.length > 0, 'scopes', 'belong to kind "site", and only there')
     must(isSite || row.authMethod !== 'none', 'authMethod', 'of a resource server is not none')

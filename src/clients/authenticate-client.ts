@@ -5,7 +5,7 @@ import { matchesSecret } from './secret.ts'
 /** What of a client decides whether it is who it says, and what it may ask. */
 export type AuthenticatingClient = Pick<
   Client,
-  'clientId' | 'origin' | 'authMethod' | 'state' | 'secretDigests'
+  'clientId' | 'origin' | 'authMethod' | 'state' | 'secretDigests' | 'siteId'
 >
 
 /** @param version what the database said of the client in the course of this request */
@@ -32,7 +32,17 @@ export type VerifyClientAssertion = (presented: {
 export const CLIENT_NOT_AUTHENTICATED =
   'client authentication failed: a confidential client sends its client_secret in the form or by HTTP ' +
   'Basic, a public client sends client_id and no secret; the exact reason is under Refusals on the ' +
-  'page of the application'
+  'page of the application or resource server'
+
+/**
+ * Why a client that is who it says is told of no token all the same. A disabled application has tokens
+ * that its maker may ask about; a resource server is there for asking only.
+ */
+export function reasonNotToAnswer(client: AuthenticatingClient | undefined): string | undefined {
+  if (client?.state === 'deleted') return 'the client was deleted'
+  const isDisabled = client?.origin === 'resource_server' && client.state === 'off'
+  return isDisabled ? 'the resource server is disabled' : undefined
+}
 
 /**
  * Whether a client is who it says it is (RFC 6749 §2.3). A client without a secret only names itself,

@@ -80,6 +80,12 @@ function securitySchemes({ baseUrl, service }: ServiceFacts) {
         },
       },
     },
+    proxy: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'X-Forward-Auth-Client',
+      description: 'The client_id and client_secret of a resource server, as HTTP Basic has them',
+    },
     bearer: { type: 'http', scheme: 'bearer', description: 'An access token of this service' },
     clientSecretBasic: {
       type: 'http',

@@ -24,7 +24,7 @@ export interface Answer {
 
 export interface Parameter extends Header {
   readonly name: string
-  readonly in: 'query' | 'path'
+  readonly in: 'query' | 'path' | 'header' | 'header'
 }
 
 export interface Operation {

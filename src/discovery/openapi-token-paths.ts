@@ -115,6 +115,7 @@ export function tokenPaths(facts: ServiceFacts) {
         others: unread,
       }),
     },
+    [paths.forwardAuth]: { get: forwardAuth },
     [paths.revocation]: {
       post: byClient({
         ...aboutToken(facts),
@@ -166,6 +167,56 @@ function issueTokens(facts: ServiceFacts) {
       headers: { 'Cache-Control': header('NoStore') },
     }),
   })
+}
+
+const identityHeader = (description: string) => ({ description, required: true, schema: text })
+
+/** Every other method is answered as GET is. */
+const forwardAuth = {
+  operationId: 'forwardAuth',
+  summary: 'Whether a request may pass a proxy, and who it is from',
+  description:
+    'A proxy sends the Authorization header of its caller, and its own credentials as a resource server in X-Forward-Auth-Client. Values of the identity headers are percent-encoded, and empty where the token does not release them.',
+  tags,
+  security: [{ bearer: [], proxy: [] }],
+  parameters: [
+    {
+      name: 'scope',
+      in: 'query' as const,
+      description: 'The scopes that the token must have, every one of them.',
+      required: false,
+      schema: text,
+    },
+    {
+      name: 'X-Forward-Auth-Scope',
+      in: 'header' as const,
+      description: 'More of them, for proxies that cannot set the query.',
+      required: false,
+      schema: text,
+    },
+  ],
+  responses: {
+    200: {
+      description: 'The request may pass.',
+      headers: {
+        'Cache-Control': header('NoStore'),
+        'X-Auth-Subject': identityHeader('`sub`'),
+        'X-Auth-Client': identityHeader('`client_id`'),
+        'X-Auth-Scope': identityHeader('The scopes of the token.'),
+        'X-Auth-Org': identityHeader('`org_id`, with `profile`.'),
+        'X-Auth-Roles': identityHeader('`roles`, with `profile`.'),
+        'X-Auth-Name': identityHeader('`name`, with `profile`.'),
+        'X-Auth-Email': identityHeader('`email`, with `email`.'),
+      },
+    },
+    400: refusal('The proxy did not authenticate, or names a scope that is not known.', {
+      errors: ['invalid_client', 'invalid_scope'],
+      headers: { 'Cache-Control': header('NoStore') },
+    }),
+    401: shared('InvalidToken'),
+    403: shared('InsufficientScope'),
+    ...faults,
+  },
 }
 
 /** What our own two routes say of a body that they do not read. */

@@ -13,6 +13,7 @@ export const paths = {
   userinfo: '/api/oauth/userinfo',
   revocation: '/api/oauth/revoke',
   introspection: '/api/oauth/introspect',
+  forwardAuth: '/api/oauth/forward-auth',
   jwks: '/api/oauth/jwks',
   registration: '/api/oauth/register',
   endSession: '/oauth/logout',
@@ -57,8 +58,15 @@ export const planPaths = {
   pushedAuthorization: '/api/oauth/par',
 } as const
 
+/**
+ * Below it stands the address that a proxy guards, for proxies which can only put something before it
+ * (Envoy). It may be anything, so that it is no pattern of the table.
+ */
+export const forwardAuthFor = `${paths.forwardAuth}/for/`
+
 const site = '/admin/:site'
 const application = `${site}/applications/:client`
+const resourceServer = `${site}/resource-servers/:client`
 
 /** The pages between an authorization request and its answer, by the name of the engine's prompt. */
 export const promptPages = {
@@ -129,6 +137,14 @@ export const pages = {
   endAllGrants: `${application}/people/end-all`,
   endGrant: `${application}/people/:person/end`,
   refusals: `${application}/refusals`,
+  resourceServers: `${site}/resource-servers`,
+  resourceServer,
+  enableResourceServer: `${resourceServer}/enable`,
+  disableResourceServer: `${resourceServer}/disable`,
+  deleteResourceServer: `${resourceServer}/delete`,
+  resourceServerSecrets: `${resourceServer}/secrets`,
+  removeResourceServerSecret: `${resourceServer}/secrets/:secret/remove`,
+  resourceServerRefusals: `${resourceServer}/refusals`,
 } as const
 
 /** What the engine makes of the two addresses to which a browser is sent. */

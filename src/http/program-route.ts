@@ -31,6 +31,11 @@ async function answerProgram(ctx: Context, { name, methods, answer }: ProgramRou
   // Where a router leaves the pattern that matched, for the log.
   Object.assign(ctx, { _matchedRoute: name })
   if (answerOriginsAlike(ctx, methods) === 'settled') return
+  await answerUnkept(ctx, answer)
+}
+
+/** Answers a program: nothing of it is kept, and an error is JSON whatever the caller accepts. */
+export async function answerUnkept(ctx: Context, answer: ProgramRoute['answer']): Promise<void> {
   ctx.set('Cache-Control', 'no-store')
   try {
     await answer(ctx)

@@ -7,6 +7,7 @@ import {
   authenticateClient,
   CLIENT_NOT_AUTHENTICATED,
   type FindAuthenticatingClient,
+  reasonNotToAnswer,
   type VerifyClientAssertion,
 } from '../clients/authenticate-client.ts'
 import { canBeClientId } from '../clients/client.ts'
@@ -18,6 +19,7 @@ import { paths } from '../http/paths.ts'
 import { programRoute } from '../http/program-route.ts'
 import { logFields } from '../http/request-log.ts'
 import type { ExpectedToken, JudgeToken } from '../resource-server/judge-token.ts'
+import { isToldOf } from '../resource-server/told-of.ts'
 import { activeToken } from './active-token.ts'
 
 export interface IntrospectionPorts {
@@ -31,8 +33,8 @@ export interface IntrospectionPorts {
 }
 
 /**
- * A registered resource server is told of every token of this origin, a client of its own, and
- * everybody else that the token is not active (RFC 7662 §2.1; design 13).
+ * A resource server is told of every token that it may see, a client of its own, and everybody else
+ * that the token is not active (RFC 7662 §2.1; design 13).
  */
 export function introspectionRoute(ports: IntrospectionPorts): Middleware {
   const answer = async (ctx: Context) => {
@@ -78,7 +80,7 @@ async function answerCaller(
   }
   ctx.body = { active: false }
   if (judged.kind === 'worthless') logFields(ctx).detail = judged.reason
-  else if (caller.origin === 'resource_server' || judged.record.clientId === caller.clientId) {
+  else if (isToldOf(caller, judged)) {
     countUse(judged.access.grant.id)
     ctx.body = activeToken(judged, baseUrl)
   }
@@ -115,7 +117,7 @@ async function authenticate(
     sendJsonError(ctx, 400, { error: 'invalid_request', error_description: FOREIGN_TO_PAGES })
     return undefined
   }
-  const refused = 'refused' in authentication ? authentication.refused : goneReason(client)
+  const refused = 'refused' in authentication ? authentication.refused : reasonNotToAnswer(client)
   if (refused === undefined) return client
   logFields(ctx).detail = refused
   const description = CLIENT_NOT_AUTHENTICATED
@@ -126,10 +128,6 @@ async function authenticate(
   }
   sendJsonError(ctx, 401, { error: 'invalid_client', error_description: description })
   return undefined
-}
-
-function goneReason(client: AuthenticatingClient | undefined): string | undefined {
-  return client?.state === 'deleted' ? 'the client was deleted' : undefined
 }
 
 /** RFC 7662 §2.3: whoever did not authenticate is told to, whatever they sent instead. */

@@ -103,7 +103,10 @@ export function makeVerdicts({
 }
 
 /** A protected resource takes access tokens that are bound to this origin, and no others. */
-const expected = { kinds: ['access'], unbound: false } as const satisfies ExpectedToken
+export const ownAccessToken = {
+  kinds: ['access'],
+  unbound: false,
+} as const satisfies ExpectedToken
 
 export function makeVerifyBearer(dependencies: VerdictDependencies): VerifyBearer {
   const { checkDpop } = dependencies
@@ -118,7 +121,7 @@ export function makeVerifyBearer(dependencies: VerdictDependencies): VerifyBeare
     const sent = readHeader(header, checkDpop !== undefined)
     if (!sent) return { ...invalid('the Authorization header is no Bearer token'), ...offer }
     try {
-      return await verdictOn(sent, request, dependencies)
+      return await judgeSent(sent, request, dependencies)
     } catch (cause) {
       return { kind: 'unavailable', cause }
     }
@@ -127,15 +130,15 @@ export function makeVerifyBearer(dependencies: VerdictDependencies): VerifyBeare
 
 type SentToken = Pick<TokenOfCaller, 'scheme' | 'value'>
 
-async function verdictOn(
+async function judgeSent(
   sent: SentToken,
   request: BearerRequest,
   { judgeToken, checkDpop, countUse }: VerdictDependencies,
 ): Promise<Verdict> {
-  const judged = await judgeToken(sent.value, expected)
+  const judged = await judgeToken(sent.value, ownAccessToken)
   if (judged.kind === 'worthless') {
     const offer = checkDpop && ({ dpop: 'offered' } as const)
-    return { ...invalid(judged.reason), ...knownOf(judged), ...offer }
+    return { ...verdictOn(judged), ...offer }
   }
   const { fault, nextNonce } = await judgeBinding({ ...sent, ...judged }, request, checkDpop)
   if (fault) {
@@ -143,7 +146,28 @@ async function verdictOn(
     return { kind: 'invalid', ...fault, clientId, dpop: 'demanded', nextNonce }
   }
   countUse(judged.access.grant.id)
-  return { kind: 'granted', token: bearerToken(judged), ...(nextNonce && { nextNonce }) }
+  return { ...verdictOn(judged), ...(nextNonce && { nextNonce }) }
+}
+
+/** The token of a request that shows no key, or the verdict where there is none to judge. */
+export function readBearer(
+  authorization: readonly string[],
+): { readonly value: string } | Extract<Verdict, { kind: 'anonymous' | 'invalid' }> {
+  const [header] = authorization
+  if (header === undefined) return { kind: 'anonymous' }
+  if (authorization.length > 1) return invalid('there are several Authorization headers')
+  return readHeader(header, false) ?? invalid('the Authorization header is no Bearer token')
+}
+
+type Granted = Extract<Verdict, { kind: 'granted' }>
+type Invalid = Extract<Verdict, { kind: 'invalid' }>
+
+/** What follows from the judgement of a token, whether or not a key goes with it. */
+export function verdictOn(judged: GoodToken): Granted
+export function verdictOn(judged: WorthlessToken): Invalid
+export function verdictOn(judged: GoodToken | WorthlessToken): Granted | Invalid {
+  if (judged.kind === 'worthless') return { ...invalid(judged.reason), ...knownOf(judged) }
+  return { kind: 'granted', token: bearerToken(judged) }
 }
 
 function readHeader(header: string, takesProofs: boolean): SentToken | undefined {
@@ -164,7 +188,7 @@ function bearerToken({ record, scopes, access }: GoodToken): BearerToken {
   return { personId, clientId, siteId: grant.siteId, scopes, person, roles, ...bound }
 }
 
-function invalid(reason: string): Extract<Verdict, { kind: 'invalid' }> {
+function invalid(reason: string): Invalid {
   return { kind: 'invalid', reason, description: TOKEN_REFUSED }
 }
 

@@ -12,6 +12,7 @@ import { logFields } from '../http/request-log.ts'
 import type { ExpectedToken, GoodToken, JudgeToken } from '../resource-server/judge-token.ts'
 import { OPENID } from '../scopes/catalogue.ts'
 import { type Claims, claimsByScope, claimsOf, type SuiteClaims } from '../token/claims.ts'
+import { type Release, releasedClaims } from '../token/released-claims.ts'
 import { type BoundTokenPorts, lackOfProof } from './bound-token.ts'
 import {
   invalidToken,
@@ -21,7 +22,6 @@ import {
   type UserinfoRefusal,
   withoutToken,
 } from './refusals.ts'
-import { type Release, releasedClaims } from './released-claims.ts'
 import { readTokenOf } from './token-of-request.ts'
 
 export interface UserinfoPorts extends BoundTokenPorts {

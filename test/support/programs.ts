@@ -12,6 +12,7 @@ export type ProgramName =
   | 'initdb'
   | 'chromium'
   | 'openssl'
+  | 'nginx'
   | 'moto_server'
 
 // biome-ignore lint/style/noProcessEnv: where programs are is a fact of the machine, not of the service
@@ -26,6 +27,7 @@ export function findProgram(name: ProgramName): string | undefined {
     ...(postgresFolder === undefined ? [] : [postgresFolder]),
     ...searchPath.split(delimiter),
     '/usr/local/bin',
+    '/usr/sbin',
     ...globSync('/usr/lib/postgresql/*/bin').sort().reverse(),
   ]
   return folders.map((folder) => join(folder, name)).find(isExecutable)

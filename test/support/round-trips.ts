@@ -4,11 +4,11 @@ import pg from 'pg'
 import { makeHeadlessPerson } from '../../src/cli/headless-person.ts'
 import { paths } from '../../src/http/paths.ts'
 import { authorizeUrl, exchange, introspect, refresh, userinfo } from './client.ts'
-import { notes, type RunningService, sam, startService } from './gatehouse.ts'
+import { notes, type RunningService, resourceServer, sam, startService } from './gatehouse.ts'
 import { callTool } from './mcp.ts'
 import { askMember } from './member-api.ts'
 import { postgresWithDemo } from './storages.ts'
-import { type Answer, get } from './wire.ts'
+import { type Answer, basic, bearer, get } from './wire.ts'
 
 /** What one request asks of PostgreSQL and Redis. */
 export interface RoundTrips {
@@ -92,6 +92,11 @@ const operations = {
   },
   UserInfo: withToken((url, token) => userinfo(url, token)),
   introspection: withToken((url, token) => introspect(url, token)),
+  'forward auth': withToken((url, token) => {
+    const [, proxy = ''] = basic(resourceServer.clientId, resourceServer.clientSecret)
+    const headers = ['X-Forward-Auth-Client', proxy, ...bearer(token)]
+    return get(`${url}${paths.forwardAuth}?scope=account:read`, headers)
+  }),
   '{ viewer { id } }': withToken((url, token) =>
     askMember({ url, token }, { query: '{ viewer { id } }' }),
   ),

@@ -1,5 +1,5 @@
 import { type Allowed, allowedScopes } from '../grants/allowed.ts'
-import type { Claims } from '../token/claims.ts'
+import type { Claims } from './claims.ts'
 
 /** What decides which claims a token releases. */
 export interface Release {

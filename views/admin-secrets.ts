@@ -1,0 +1,72 @@
+import { csrfField } from './forms.ts'
+import { type Html, html } from './html.ts'
+import { timeOf } from './time.ts'
+
+/** What an application and a resource server have in common: secrets, and ways to stop it. */
+export interface SecretView {
+  readonly hint: string
+  readonly createdAt: number
+  /** Undefined for the only one, which cannot be removed. */
+  readonly removeHref: string | undefined
+}
+
+/** @param secret one that was just made; it is never shown again */
+export function secretNotice(secret: string): Html {
+  return html`<div class="notice warning" role="status">
+<p><strong>Copy the secret now.</strong> It is shown this once and cannot be read again.</p>
+<p><code id="new-secret">${secret}</code></p>
+</div>`
+}
+
+interface SecretSection {
+  readonly secrets: readonly SecretView[]
+  /** False while two secrets live already. */
+  readonly mayAddSecret: boolean
+  /** Where another one is made. */
+  readonly action: string
+  readonly csrf: string
+}
+
+export function secretSection({ secrets, mayAddSecret, action, csrf }: SecretSection): Html {
+  return html`<h2>Secrets</h2>
+<p>Two may live at once: make a new one, change over to it, then remove the old one.</p>
+<ul class="cards">
+${secrets.map(
+  ({ hint, createdAt, removeHref }) => html`<li class="card">
+<span>ends with <code>${hint}</code></span><br><span class="muted">made ${timeOf(createdAt)}</span>${
+    removeHref !== undefined &&
+    html`<br><a class="remove-secret" href="${removeHref}">Remove<span class="hidden"> the secret that ends with ${hint}</span>…</a>`
+  }</li>
+`,
+)}</ul>
+${
+  mayAddSecret &&
+  html`<form method="post" action="${action}">
+${csrfField(csrf)}
+<div class="actions"><button id="add-secret" type="submit" class="second">Make a new secret</button></div>
+</form>`
+}`
+}
+
+interface StopSection {
+  readonly disabledAt: number | undefined
+  /** Asks first when it disables; enabling needs no question. */
+  readonly disable: string
+  readonly enable: string
+  readonly remove: string
+  readonly csrf: string
+}
+
+export function stopSection({ disabledAt, disable, enable, remove, csrf }: StopSection): Html {
+  return html`<h2>Stop it</h2>
+${
+  disabledAt === undefined
+    ? html`<p><a id="disable" class="button second" href="${disable}">Disable…</a></p>`
+    : html`<p>Disabled since ${timeOf(disabledAt)}.</p>
+<form method="post" action="${enable}">
+${csrfField(csrf)}
+<div class="actions"><button id="enable" type="submit">Enable again</button></div>
+</form>`
+}
+<p><a id="delete" class="button second" href="${remove}">Delete…</a></p>`
+}
