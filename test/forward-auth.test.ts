@@ -131,7 +131,7 @@ describe('forward auth', () => {
     })
   })
 
-  describe('refuses a proxy with 400 and no challenge, whoever calls through it [123]', () => {
+  describe('refuses a proxy with 400 and no challenge, whoever calls through it [137]', () => {
     const wrong = (value: string) => ['X-Forward-Auth-Client', value]
     const pair = (id: string, secret: string) => wrong(basic(id, secret)[1] ?? '')
     for (const [why, headers] of [
@@ -172,7 +172,7 @@ describe('forward auth', () => {
   })
 
   describe('and introspection show a resource server of a site', () => {
-    it('the tokens of its site, and of another site and of none only that they are worth nothing [125]', async () => {
+    it('the tokens of its site, and of another site and of none only that they are worth nothing [139]', async () => {
       const { url } = service()
       const here = await registerResourceServer(service(), 'sit_northlight')
       const elsewhere = await registerResourceServer(service(), 'sit_open_kitchen')
@@ -256,7 +256,7 @@ describe('forward auth', () => {
     const of = (claims: object) =>
       identityOf({ record, scopes: new Set(['openid']) }, { sub: 's', ...claims })
 
-    it('hold nothing by which a name could end them, begin another or be taken for two [127]', async () => {
+    it('hold nothing by which a name could end them, begin another or be taken for two [141]', async () => {
       await using changing = await startService()
       const name = 'Sam\r\nX-Auth-Roles: owner\0, "L\u00f8" 100% \u{1F393}\ud800'
       const { kysely } = changing.service.stores.database
