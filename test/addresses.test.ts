@@ -28,6 +28,8 @@ describe('every address of the table', () => {
       metadataDocuments: { hosts: [], openRegistration: true },
       // Nobody comes so far without a token.
       upstreams: mapping(1),
+      // Its page is there while a plan is on.
+      furtherPlans: { ...policy.furtherPlans, dpop: true },
     }),
   })
 

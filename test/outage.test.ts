@@ -89,7 +89,7 @@ describe('storage out of reach [design 24]', function () {
           const url = authorizeUrl(withRedis.url)
           const answer = await inTime(ANSWER_WITHIN_MS, () => get(url.href, asBrowser))
           const location = new URL(answer.headers.get('location') ?? '')
-          expect(location.href).to.match(/^http:\/\/127\.0\.0\.1:9\/callback\?/)
+          expect(location.href).to.match(/^https:\/\/notes\.example\/callback\?/)
           expect(location.searchParams.get('error')).to.equal('temporarily_unavailable')
           expect(location.searchParams.get('iss')).to.equal(withRedis.url)
           expect(location.searchParams.get('state')).to.equal(url.searchParams.get('state'))
