@@ -11,7 +11,7 @@ async def main(address: str, tool: str, client_id: str | None = None) -> None:
     async with Client(address, auth=OAuth(client_id=client_id)) as client:
         await client.list_tools()
         answer = await client.call_tool(tool, {})
-        print(answer.structured_content)
+        print(answer.content[0].text)
 
 
 asyncio.run(main(*sys.argv[1:]))
