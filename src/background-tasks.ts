@@ -2,11 +2,19 @@ import type { Logger } from 'pino'
 
 /** Work that nobody waits for. */
 export interface BackgroundTask {
+  /** What its failures are reported under. */
+  readonly name: string
   readonly everySeconds: number
   /** The signal comes when the service stops, which waits for the task to end. */
   readonly run: (signal: AbortSignal) => Promise<unknown>
   /** Asked each time, where another process may be the one that does it. */
   readonly onlyWhen?: (() => boolean) | undefined
+}
+
+export interface TaskPorts {
+  readonly logger: Logger
+  /** Hears how each run ended. */
+  readonly hear?: ((name: string, outcome: 'succeeded' | 'failed') => void) | undefined
 }
 
 /**
@@ -15,10 +23,10 @@ export interface BackgroundTask {
  */
 export function startBackgroundTasks(
   tasks: readonly BackgroundTask[],
-  logger: Logger,
+  { logger, hear = () => {} }: TaskPorts,
 ): AsyncDisposable {
   const stopping = new AbortController()
-  const stops = tasks.map((task) => repeatedly(task, logger, stopping.signal))
+  const stops = tasks.map((task) => repeatedly(task, { logger, hear }, stopping.signal))
   return {
     async [Symbol.asyncDispose]() {
       stopping.abort()
@@ -27,9 +35,14 @@ export function startBackgroundTasks(
   }
 }
 
+interface Heard {
+  readonly logger: Logger
+  readonly hear: NonNullable<TaskPorts['hear']>
+}
+
 function repeatedly(
-  { everySeconds, run, onlyWhen }: BackgroundTask,
-  logger: Logger,
+  { name, everySeconds, run, onlyWhen }: BackgroundTask,
+  { logger, hear }: Heard,
   signal: AbortSignal,
 ) {
   let running = Promise.resolve()
@@ -37,8 +50,11 @@ function repeatedly(
     if (signal.aborted) return
     try {
       await run(signal)
+      hear(name, 'succeeded')
     } catch (error) {
-      logger.warn({ cause: String(error) }, 'a background task failed and will be tried again')
+      hear(name, 'failed')
+      const line = { task: name, cause: String(error) }
+      logger.warn(line, 'a background task failed and will be tried again')
     }
   }
   const timer = setInterval(() => {

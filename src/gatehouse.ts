@@ -8,6 +8,8 @@ import type { Config } from './config/config.ts'
 import { keepBundledFiles } from './files/bundled-files.ts'
 import { orUnavailable } from './http/storage-guard.ts'
 import { openKeys } from './keys/keys.ts'
+import { readProcess } from './monitoring/readings.ts'
+import { makeWatch, type Watchers } from './monitoring/watch.ts'
 import { makeParts } from './parts.ts'
 import { makePeople } from './people/people.ts'
 import { makePostDelivery } from './posts/delivery.ts'
@@ -25,6 +27,8 @@ export interface GatehouseOptions {
   readonly fetch?: typeof fetch
   /** Given to one of several processes behind one port. */
   readonly worker?: WorkerPart | undefined
+  /** Who measures, where anybody does. */
+  readonly watchers?: Watchers
 }
 
 /** The part of a host's service that one worker is. */
@@ -42,24 +46,26 @@ export interface WorkerPart {
 export async function openGatehouse(
   config: Config,
   logger: Logger,
-  { now = Date.now, fetch = globalThis.fetch, worker }: GatehouseOptions = {},
+  { now = Date.now, fetch = globalThis.fetch, worker, watchers = {} }: GatehouseOptions = {},
 ) {
   const { service } = config
+  const watch = makeWatch(watchers)
   await using opening = new AsyncDisposableStack()
   const processes = worker?.processes ?? 1
   const connections = Math.floor(service.storage.databaseConnectionsMax / processes)
   const stores = await openStores(
     { ...config, ...service.storage, databaseConnectionsMax: Math.max(1, connections) },
     {
-      guard: orUnavailable,
+      guard: watch.guard(orUnavailable),
       onIdleError: ({ message }) => logger.warn({ cause: message }, 'a database connection broke'),
     },
   )
   opening.use(stores)
   const limitStore: LimitStore = stores.redis ?? (worker ? 'primary' : 'process')
-  const ground = { ...stores, limitStore, logger, now, fetch }
+  const ground = { ...stores, limitStore, logger, now, fetch: watch.fetch(fetch), watch }
   const keys = openKeys({ ...config, ...ground, policy: service.keys })
-  const people = makePeople({ ...ground, policy: { ...service.signIn, processes } })
+  const known = makePeople({ ...ground, policy: { ...service.signIn, processes } })
+  const people = { ...known, signIn: watch.signIn(known.signIn) }
   const { hashPassword } = people
   const demoPeople = await settleDemo(stores.database, { ...config, hashPassword, now })
 
@@ -88,11 +94,12 @@ export async function openGatehouse(
   opening.defer(grants.usage.flush)
   const { usageFlushSeconds, sweepSeconds } = service.storage
   const tasks: BackgroundTask[] = [
-    { everySeconds: usageFlushSeconds, run: grants.usage.flush },
-    { everySeconds: usageFlushSeconds, run: refusals.flush },
-    { everySeconds: service.keys.reloadSeconds, run: followKeys },
-    { everySeconds: sweepSeconds, run: cleanUp.run, onlyWhen: worker?.sweeps },
+    { name: 'usage', everySeconds: usageFlushSeconds, run: grants.usage.flush },
+    { name: 'refusals', everySeconds: usageFlushSeconds, run: refusals.flush },
+    { name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys },
+    { name: 'clean-up', everySeconds: sweepSeconds, run: cleanUp.run, onlyWhen: worker?.sweeps },
     {
+      name: 'posts',
       everySeconds: service.posts.deliverySeconds,
       run: makePostDelivery({ database: stores.database, now }),
       onlyWhen: worker?.sweeps,
@@ -101,12 +108,18 @@ export async function openGatehouse(
   const { signOuts, authorization } = parts
   if (signOuts) {
     tasks.push({
+      name: 'sign-outs',
       everySeconds: SIGN_OUT_SECONDS,
       run: async (signal) => await signOuts.run(authorization.sendSignOut, signal),
       onlyWhen: worker?.sweeps,
     })
   }
-  opening.use(startBackgroundTasks(tasks, logger))
+  opening.use(startBackgroundTasks(tasks, { logger, hear: watch.hearTask }))
+  if (watchers.metrics) {
+    const { waitingHashes } = people
+    const sources = { database: stores.database, waitingHashes, ...signOuts }
+    opening.use(readProcess(watchers.metrics, { ...sources, keysMadeAt: () => rings.madeAt }))
+  }
   const open = opening.move()
   return {
     stores,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type Logger, pino } from 'pino'
 
 import { readConfig } from './config/config.ts'
+import type { ScrapeAddress } from './monitoring/scrape-server.ts'
 import { type DemoPerson, welcomeText } from './process/welcome.ts'
 import type { WorkerSide } from './process/worker.ts'
 
@@ -48,10 +49,13 @@ async function runWorker(): Promise<void> {
 async function runPrimary(): Promise<void> {
   const { Workers } = await import('./process/primary.ts')
   const counting = config.redis === undefined
+  // Before any worker starts, so that a taken port is said and nothing has to be stopped.
+  const metrics = await hostMetrics()
   const workers = new Workers({ count: config.workers, counting, logger: log, onServing: greet })
   process.on('SIGHUP', () => workers.reload())
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => workers.stop())
   const reasons = await workers.ended
+  await metrics?.[Symbol.asyncDispose]()
   if (reasons) fail(reasons)
   log.flush()
 }
@@ -60,7 +64,9 @@ async function serve(side?: WorkerSide): Promise<void> {
   const { openGatehouse } = await import('./gatehouse.ts')
   const { openServer } = await import('./process/server.ts')
   const worker = side && { processes: config.workers, sweeps: side.sweeps }
-  await using service = await openGatehouse(config, log, { worker })
+  await using watching = new AsyncDisposableStack()
+  const watchers = await openWatchers(watching, side)
+  await using service = await openGatehouse(config, log, { worker, watchers })
   const server = await openServer(service.handler, config)
   const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')])
   if (side) {
@@ -73,6 +79,27 @@ async function serve(side?: WorkerSide): Promise<void> {
   }
   await server.drain()
   log.flush()
+}
+
+/** What measures is loaded where something is measured. */
+async function openWatchers(watching: AsyncDisposableStack, side?: WorkerSide) {
+  const { metricsAddress, traces: settings } = config
+  const metrics = metricsAddress && (await openMetrics(metricsAddress, side))
+  const traces = settings && (await import('./monitoring/traces.ts')).openTraces(settings, log)
+  if (metrics) watching.use(metrics)
+  if (traces) watching.use(traces)
+  return { metrics: metrics?.metrics, traces }
+}
+
+async function openMetrics(address: ScrapeAddress, side?: WorkerSide) {
+  const { serveMetrics, tellMetrics } = await import('./monitoring/serve-metrics.ts')
+  return side ? tellMetrics() : await serveMetrics(address)
+}
+
+async function hostMetrics() {
+  if (!config.metricsAddress) return undefined
+  const { serveHostMetrics } = await import('./monitoring/serve-metrics.ts')
+  return await serveHostMetrics(config.metricsAddress)
 }
 
 /** With workers each line says whose it is. */

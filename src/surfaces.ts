@@ -8,6 +8,7 @@ import { downloadRoutes } from './downloads/routes.ts'
 import { forwardAuthRoute } from './forward-auth/routes.ts'
 import { everyRequest } from './http/every-request.ts'
 import { inOrder } from './http/in-order.ts'
+import type { LoggedRequest } from './http/request-log.ts'
 import { httpRoutes } from './http/routes.ts'
 import { interactionRoutes } from './interaction/routes.ts'
 import { introspectionRoute } from './introspection/routes.ts'
@@ -27,14 +28,19 @@ type Parts = Awaited<ReturnType<typeof makeParts>> & { readonly demoPeople: Demo
 export function makeSurfaces(config: Config, parts: Parts) {
   const { baseUrl, trustProxy, service } = config
   const { keys, people, ownPages, clients, grants, discovery, authorization, refusals } = parts
+  const { watch } = parts
   const common = commonOf(config, parts)
   const { member, admin, tools } = apiSurfaces(config, common)
   const { conformance, findClient } = authorization
   const { findAllowed } = grants
   const resourceMetadataUrl = discovery.metadataUrl('origin')
   const tokenUse = { ...common, conformance, findClient, findAllowed, resourceMetadataUrl }
-  const upstreams = upstreamSurface({ ...tokenUse, upstreams: service.upstreams })
-  const first = everyRequest({ ...common, trustProxy, hear: refusals.hear })
+  const upstreams = upstreamSurface({ ...tokenUse, upstreams: service.upstreams, ...watch })
+  const hear = (line: LoggedRequest) => {
+    refusals.hear(line)
+    watch.hear(line)
+  }
+  const first = everyRequest({ ...common, trustProxy, hear, trace: watch.trace })
   // `answers` wraps everything behind it, because the engine's answers pass it on their way out.
   const before = [
     userinfoRoute(tokenUse),

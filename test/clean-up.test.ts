@@ -121,7 +121,10 @@ withDatabases('clean-up', (open, newPlace) => {
       runSeconds: 24 * 3600,
       clock: () => (clockMs += HOUR_MS),
     })
-    const tasks = startBackgroundTasks([{ everySeconds: 0.01, run: cleanUp.run }], logger)
+    const tasks = startBackgroundTasks(
+      [{ name: 'clean-up', everySeconds: 0.01, run: cleanUp.run }],
+      { logger },
+    )
     await eventually(10_000, async () => {
       expect((await rowsOf(database))['oauth_state']).to.be.below(1100)
     })

@@ -588,7 +588,8 @@ function expectUnavailable({ status, headers, body }: Answer): void {
 }
 
 function senderOf(caller: BearerToken | undefined) {
-  return { caller, requestId: 'test', address: toolAddresses[0] }
+  const hearProblem = () => {}
+  return { caller, requestId: 'test', hearProblem, address: toolAddresses[0] }
 }
 
 describe('the handler behind the route', () => {

@@ -17,6 +17,7 @@ const mayImport: Record<string, readonly string[]> = {
   http: ['views'],
   config: ['assistants', 'clients', 'http', 'metadata-documents', 'scopes'],
   keys: ['store'],
+  monitoring: ['http', 'package.json', 'store'],
   audit: ['store'],
   people: ['store'],
   changes: ['audit', 'sites', 'store'],
@@ -131,7 +132,7 @@ const mayImport: Record<string, readonly string[]> = {
   surfaces: ['*'],
   'background-tasks': [],
   process: ['store'],
-  main: ['config', 'gatehouse', 'process'],
+  main: ['config', 'gatehouse', 'monitoring', 'process'],
   cli: ['*'],
 }
 

@@ -149,14 +149,17 @@ describe('workers', function () {
   })
 
   it('a task that another process does is left out', async () => {
-    const [done, silent] = [[] as string[], pino({ level: 'silent' })]
+    const [done, logger] = [[] as string[], pino({ level: 'silent' })]
     const task = (name: string, onlyWhen?: () => boolean) => ({
+      name,
       everySeconds: 0.001,
       run: async () => done.push(name),
       onlyWhen,
     })
     let mine = false
-    await using _tasks = startBackgroundTasks([task('sweep', () => mine), task('flush')], silent)
+    await using _tasks = startBackgroundTasks([task('sweep', () => mine), task('flush')], {
+      logger,
+    })
     await eventually(WAIT_MS, async () => expect(done).to.have.length.above(3))
     expect(done).not.to.include('sweep')
     mine = true

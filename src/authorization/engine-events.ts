@@ -4,7 +4,7 @@ import type { Context } from 'koa'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 
-import { logFields, requestIdOf } from '../http/request-log.ts'
+import { grantTypes, logFields, requestIdOf } from '../http/request-log.ts'
 
 const errorEvents = [
   'authorization.error',
@@ -61,5 +61,6 @@ function fieldsOf(ctx: KoaContextWithOIDC) {
   const fields = logFields(ctx as unknown as Context)
   fields.client = ctx.oidc?.client?.clientId
   fields.person = ctx.oidc?.account?.accountId
+  fields.grantType = grantTypes.find((type) => type === ctx.oidc?.params?.['grant_type'])
   return fields
 }

@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 
 import { isLoopbackUrl, loopbackAddress } from '../http/loopback.ts'
+import { monitoringOf, monitoringVariables, problemsOfMonitoring } from './monitoring.ts'
 
 const SECRET_LENGTH_MIN = 32
 
@@ -156,6 +157,7 @@ export const environmentVariables = z.object({
   LOG_LEVEL: oneOf('info', 'fatal', 'error', 'warn', 'info', 'debug', 'silent').describe(
     'fatal, error, warn, info, debug or silent.',
   ),
+  ...monitoringVariables,
 })
 
 /** The environment as the service uses it; a part that needs a value of it gets that value. */
@@ -203,6 +205,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     /** Whether the clients of the OpenID conformance suite are served (design 26). */
     conformanceProfile: data.CONFORMANCE_PROFILE,
     logLevel: data.LOG_LEVEL,
+    ...monitoringOf(data),
   }
 }
 
@@ -226,6 +229,7 @@ function* problemsTogether(set: NodeJS.ProcessEnv, secretGiven: boolean): Genera
   const reason = whySecretIsNeeded(url, store)
   if (reason && !secretGiven) yield `SECRET or SECRET_FILE must be set, because ${reason}`
   yield* problemsOfFiles(set)
+  yield* problemsOfMonitoring(set)
   if (set['CONFORMANCE_PROFILE'] === 'on' && (isOpen || store)) {
     yield 'CONFORMANCE_PROFILE=on weakens what a production service promises; ' +
       'CONFORMANCE_PROFILE=forced says that you want it all the same'

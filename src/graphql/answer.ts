@@ -85,7 +85,10 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
     parseRequestParams: readParameters,
     onSubscribe({ raw, headers }, params) {
       const prepared = api.prepare(params.query)
-      if (prepared.kind === 'invalid') return prepared.errors
+      if (prepared.kind === 'invalid') {
+        logFields(raw.ctx).outcome = 'errors'
+        return prepared.errors
+      }
       if (prepared.kind === 'refused') return badRequest(prepared.error, headers)
       const { document } = prepared
       // What changes something is sent by POST, whatever the token may do (GraphQL over HTTP §6.2).
@@ -134,6 +137,7 @@ function badRequest(error: GraphQLError, headers: unknown): Response {
  * @throws storageUnavailable when storage gave no answer
  */
 function settle(result: ExecutionResult, ctx: Context): ExecutionResult {
+  if (result.errors) logFields(ctx).outcome = 'errors'
   const faults = faultsIn(result)
   if (faults.length === 0) return result
   throwUnavailable(result)

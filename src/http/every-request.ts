@@ -17,15 +17,18 @@ export interface EveryRequestPorts {
   readonly logger: Logger
   /** Hears how each request ended. */
   readonly hear: (line: LoggedRequest) => void
+  /** Begins the trace of a request, where there are traces. */
+  readonly trace: Middleware | undefined
   readonly now: () => number
 }
 
 /** What every request passes before any route, in this order. */
 export function everyRequest(ports: EveryRequestPorts): Middleware[] {
-  const { baseUrl, serviceName, trustProxy, logger, hear, now } = ports
+  const { baseUrl, serviceName, trustProxy, logger, hear, trace, now } = ports
   return [
     pinnedHost(baseUrl, trustProxy),
     requestLog(logger, now, hear),
+    ...(trace ? [trace] : []),
     rememberStorageFailure(),
     nameOfService(serviceName),
     securityHeaders(baseUrl),

@@ -52,6 +52,9 @@ export const paths = {
   ready: '/readyz',
 } as const
 
+/** Where Prometheus reads metrics: at a port of its own, and not among the addresses of the service. */
+export const metricsPath = '/metrics'
+
 /** Addresses for programs that are answered while a setting has their plan on, and 404 otherwise. */
 export const planPaths = {
   /** RFC 9126. */

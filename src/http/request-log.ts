@@ -11,11 +11,27 @@ export interface LogFields {
   tool?: string | undefined
   /** The part of the platform's own API that a request was for. */
   upstream?: string | undefined
+  /** What the token endpoint was asked for. */
+  grantType?: (typeof grantTypes)[number] | undefined
+  /** The trace of OpenTelemetry that has spans of it. */
+  trace?: string | undefined
+  /** What became of it, where the status does not say so. */
+  outcome?: Outcome | undefined
   error?: string | undefined
   /** Why, in words that the caller does not see. */
   detail?: string | undefined
   cause?: unknown
 }
+
+/** The grants of the token endpoint. */
+export const grantTypes = ['authorization_code', 'refresh_token'] as const
+
+/**
+ * What became of a request: a refresh that repeats one, or uses a token that was used long ago; what was
+ * said of a token; a call of a tool whose answer says what was wrong; a GraphQL answer with errors.
+ */
+export const outcomes = ['repeated', 'reused', 'active', 'inactive', 'problem', 'errors'] as const
+export type Outcome = (typeof outcomes)[number]
 
 /**
  * One JSON line a request. The address is logged as the pattern that matched, because the real one
@@ -31,7 +47,7 @@ export function requestLog(
 ): Middleware {
   const nextId = makeIds()
   return (ctx, next) => {
-    const startedAt = now()
+    const startedAtMs = performance.now()
     const id = nextId()
     ctx.state['requestId'] = id
     ctx.state['log'] = {}
@@ -42,17 +58,18 @@ export function requestLog(
     })
     // It comes once, after the last byte or after the caller has left.
     ctx.res.on('close', () => {
+      const tookMs = performance.now() - startedAtMs
       const line = {
         id,
         method: ctx.method,
         route: routeOf(ctx),
         status: finished ? ctx.res.statusCode : 499,
-        ms: Math.round(now() - startedAt),
+        ms: Math.round(tookMs),
         ip: ctx.ip,
         ...printable(logFields(ctx)),
       }
       logger[ctx.res.statusCode >= 500 ? 'error' : 'info'](line, 'request')
-      hear({ ...line, at: now() })
+      hear({ ...line, at: now(), tookMs })
     })
     return next()
   }
@@ -76,10 +93,15 @@ function makeIds(): () => string {
 }
 
 /** The line of a request, for whoever else wants to know how it ended. */
-export interface LoggedRequest extends Pick<LogFields, 'client' | 'error' | 'detail'> {
+export interface LoggedRequest extends Omit<LogFields, 'person'> {
   readonly id: string
   readonly at: number
+  readonly method: string
   readonly route: string
+  /** 499 when the caller left before the answer. */
+  readonly status: number
+  /** To the last byte of the answer, in milliseconds and parts of them. */
+  readonly tookMs: number
 }
 
 /** An error has no property that JSON would print, and its stack is what the line is read for. */

@@ -79,8 +79,11 @@ async function answerCaller(
     return
   }
   ctx.body = { active: false }
-  if (judged.kind === 'worthless') logFields(ctx).detail = judged.reason
+  const fields = logFields(ctx)
+  fields.outcome = 'inactive'
+  if (judged.kind === 'worthless') fields.detail = judged.reason
   else if (isToldOf(caller, judged)) {
+    fields.outcome = 'active'
     countUse(judged.access.grant.id)
     ctx.body = activeToken(judged, baseUrl)
   }

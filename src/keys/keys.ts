@@ -20,6 +20,8 @@ export interface Rings {
   readonly tokens: readonly JWK[]
   /** Private keys for what is forwarded, the one that signs first; none where nothing is forwarded. */
   readonly upstreams: readonly JWK[]
+  /** When the key that signs first was made, in epoch milliseconds. */
+  readonly madeAt: { readonly [Use in KeyUse]: number | undefined }
   /** Changes when any of them does. */
   readonly version: string
 }
@@ -53,7 +55,8 @@ export function openKeys({ secrets, dataDir, policy, database, now }: KeySetting
       const tokens = await loadKeyRing(signing.tokens)
       const upstreams = await (forwards ? loadKeyRing : readKeyRing)(signing.upstreams)
       const version = [tokens.version, upstreams.version].filter((part) => part !== '').join(' | ')
-      return { tokens: tokens.keys, upstreams: upstreams.keys, version }
+      const madeAt = { tokens: tokens.madeAt, upstreams: upstreams.madeAt }
+      return { tokens: tokens.keys, upstreams: upstreams.keys, madeAt, version }
     },
   }
 }

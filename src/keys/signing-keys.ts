@@ -104,6 +104,8 @@ export async function readKeyRing(dependencies: KeyDependencies) {
       ({ kid, sealed_private }): JWK =>
         JSON.parse(dependencies.secretRoot.open(sealed_private, label(dependencies.use, kid))),
     ),
+    /** When the key that signs was made, in epoch milliseconds; nothing without keys. */
+    madeAt: rows[0]?.created_at,
     /** Changes when the ring does. */
     version: rows.map(({ kid, state }) => `${kid}:${state}`).join(' '),
   }

@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 
-import { requestIdOf } from '../http/request-log.ts'
+import { logFields, requestIdOf } from '../http/request-log.ts'
 import type { BearerToken } from '../resource-server/verdict.ts'
 import type { Exchange } from './exchange.ts'
 import { fetchRequest, type Message, sendFailure, sendResponse, sendText } from './message.ts'
@@ -21,7 +21,10 @@ export function makeAnswerMessage(parts: ToolParts) {
     }
   })
   return async (ctx: Context, message: Message, { caller, address }: From): Promise<void> => {
-    const sender = { caller, address, requestId: requestIdOf(ctx) }
+    const hearProblem = () => {
+      logFields(ctx).outcome = 'problem'
+    }
+    const sender = { caller, address, requestId: requestIdOf(ctx), hearProblem }
     const { readPlainRequest, answerPlain, tools } = await load()
     const plain = readPlainRequest(ctx.req.headers, message.value, address)
     if (plain) {

@@ -25,6 +25,7 @@ export async function callTool(
     return { content: [{ type: 'text', text }] }
   } catch (error) {
     if (!(error instanceof ToolProblem)) throw error
+    call.hearProblem()
     return { content: [{ type: 'text', text: error.message }], isError: true }
   }
 }

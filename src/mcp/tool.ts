@@ -62,6 +62,8 @@ export interface ToolCall {
   readonly caller: BearerToken | undefined
   /** The id of the request, which the audit trail keeps with a change. */
   readonly requestId: string
+  /** Hears that the answer says what the caller did wrong. */
+  readonly hearProblem: () => void
   readonly address: ToolAddress
   readonly parts: ToolParts
 }

@@ -17,7 +17,7 @@ export interface SignInAttempt extends Attempt {
 
 export interface SignInDependencies {
   readonly store: PersonStore
-  readonly passwords: Passwords
+  readonly passwords: Pick<Passwords, 'verify'>
   readonly limits: AttemptLimits
 }
 

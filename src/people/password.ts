@@ -34,6 +34,8 @@ export function makePasswords({
   const share = Math.max(1, Math.floor(parallelHashesMax / processes))
   const inTurn = takeTurns(share, waitingHashesMax)
   return {
+    /** How many wait for their turn. */
+    waiting: inTurn.waiting,
     hash: async (password: string) => String(await inTurn(() => inHashThread({ password }))),
     /**
      * Whether the password is the one of the hash. Without a hash (nobody has that address) a hash of
@@ -53,7 +55,7 @@ export function makePasswords({
 function takeTurns(running: number, waitingMax: number) {
   const waiting: (() => void)[] = []
   let free = running
-  return async <T>(task: () => Promise<T>): Promise<T> => {
+  const run = async <T>(task: () => Promise<T>): Promise<T> => {
     if (free > 0) free -= 1
     else if (waiting.length < waitingMax) await new Promise<void>((go) => waiting.push(go))
     else throw new TooManyHashes('too many password checks are waiting')
@@ -65,4 +67,5 @@ function takeTurns(running: number, waitingMax: number) {
       else free += 1
     }
   }
+  return Object.assign(run, { waiting: () => waiting.length })
 }

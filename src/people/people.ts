@@ -9,6 +9,7 @@ import { makePersonStore, type PersonStore } from './person-store.ts'
 export interface People extends Pick<PersonStore, 'findPerson' | 'signOutEverywhere'> {
   readonly signIn: SignInService
   readonly hashPassword: Passwords['hash']
+  readonly waitingHashes: Passwords['waiting']
 }
 
 export interface PeoplePorts {
@@ -25,5 +26,6 @@ export function makePeople({ database, limitStore, policy }: PeoplePorts): Peopl
     signOutEverywhere: store.signOutEverywhere,
     signIn: makeSignIn({ store, passwords, limits: makeAttemptLimits(policy, limitStore) }),
     hashPassword: passwords.hash,
+    waitingHashes: passwords.waiting,
   }
 }

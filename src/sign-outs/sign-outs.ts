@@ -39,6 +39,14 @@ export function makeSignOuts(ports: SignOutPorts) {
   return {
     begin: sessions.begin,
     signedOut: sessions.signedOut,
+    /** How many notices have not been taken yet. */
+    async waitingNotices(): Promise<number> {
+      const { count } = await ports.database.kysely
+        .selectFrom('sign_out_notice')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow()
+      return Number(count)
+    },
     /** One round of the background task: ends are found, and what is due is sent. */
     async run(send: SendNotice, signal: AbortSignal): Promise<void> {
       while (!signal.aborted && (await sessions.findEnds())) {

@@ -9,6 +9,8 @@ import type { Schema } from './schema.ts'
 export interface Database extends AsyncDisposable {
   readonly kysely: Kysely<Schema>
   readonly engine: 'sqlite' | 'postgres'
+  /** How many connections are open now, and how many requests wait for one; where there is a pool. */
+  readonly connections?: () => { readonly open: number; readonly waiting: number }
   /** Rejects when the database does not answer within the query timeout. */
   ping(): Promise<void>
 }

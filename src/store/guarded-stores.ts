@@ -4,31 +4,39 @@ import type { StateStore } from './oauth-state.ts'
 import type { Schema } from './schema.ts'
 import { type RunStatement, StatementExecutor } from './statement-executor.ts'
 import { isStoreFailure } from './store-failure.ts'
+import type { RecordOperation, SqlStore, StoreUse } from './store-use.ts'
 
 /**
  * Makes one call to a store; what a failure means to its caller is decided outside of the stores.
  *
  * @param isFailure whether the store failed, of an error of the call: whatever else is thrown within a
  * transaction, a refusal for example, says nothing about the store
+ * @param use what the call is for
  */
 export type StoreGuard = <Result>(
   call: () => Promise<Result>,
   isFailure: (error: unknown) => boolean,
+  use: StoreUse,
 ) => Promise<Result>
+
+/** Runs what `compiled` has made, on a store of this kind. */
+export interface Statements {
+  readonly store: SqlStore
+  readonly run: RunStatement
+}
 
 /**
  * A database of which every use passes the guard, once: each query, each transaction as a whole.
- *
- * @param run runs what `compiled` has made
  */
 export function openKysely(
   dialect: Dialect,
-  run: RunStatement,
+  { store, run }: Statements,
   guard: StoreGuard = unguarded,
 ): Kysely<Schema> {
   const { driver, hasRaised } = withErrorsKept(dialect.createDriver())
   const plain = new Kysely<Schema>({ dialect: withDriver(dialect, () => driver) })
   const executor = plain.getExecutor()
+  const transaction = { store, statement: 'transaction' } as const
   // Kysely uses it on connections that the executor gave, and to close what `plain` has opened.
   const within: Driver = {
     init: async () => {},
@@ -55,10 +63,15 @@ export function openKysely(
           return guard(
             () => executor.provideConnection(useIt),
             (error) => (!entered || hasRaised(error)) && isStoreFailure(error),
+            transaction,
           )
         },
       },
-      (query) => guard(() => run(query) ?? plain.executeQuery(query), isStoreFailure),
+      (query) =>
+        guard(() => run(query) ?? plain.executeQuery(query), isStoreFailure, {
+          store,
+          statement: query.query,
+        }),
     ),
   })
 }
@@ -106,20 +119,22 @@ function withDriver(dialect: Dialect, createDriver: Dialect['createDriver']): Di
   }
 }
 
-/** A state store of which every use of a record passes the guard. */
+/** A state store in Redis of which every use of a record passes the guard. */
 export function guardedState(state: StateStore, guard: StoreGuard): StateStore {
   return {
     ...state,
     adapterFor(model) {
       const records = state.adapterFor(model)
+      const guarded = <Result>(operation: RecordOperation, call: () => Promise<Result>) =>
+        guard(call, isStoreFailure, { store: 'redis', operation, model })
       return {
-        upsert: (...values) => guard(() => records.upsert(...values), isStoreFailure),
-        find: (id) => guard(() => records.find(id), isStoreFailure),
-        findByUid: (uid) => guard(() => records.findByUid(uid), isStoreFailure),
-        findByUserCode: (code) => guard(() => records.findByUserCode(code), isStoreFailure),
-        consumeOnce: (id) => guard(() => records.consumeOnce(id), isStoreFailure),
-        addOnce: (id, ttlSeconds) => guard(() => records.addOnce(id, ttlSeconds), isStoreFailure),
-        destroy: (id) => guard(() => records.destroy(id), isStoreFailure),
+        upsert: (...values) => guarded('upsert', () => records.upsert(...values)),
+        find: (id) => guarded('find', () => records.find(id)),
+        findByUid: (uid) => guarded('findByUid', () => records.findByUid(uid)),
+        findByUserCode: (code) => guarded('findByUserCode', () => records.findByUserCode(code)),
+        consumeOnce: (id) => guarded('consumeOnce', () => records.consumeOnce(id)),
+        addOnce: (id, ttlSeconds) => guarded('addOnce', () => records.addOnce(id, ttlSeconds)),
+        destroy: (id) => guarded('destroy', () => records.destroy(id)),
       }
     },
   }

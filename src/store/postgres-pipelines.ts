@@ -31,6 +31,10 @@ export class Pipelines {
     return this.#lanes.length
   }
 
+  get openCount(): number {
+    return this.#lanes.filter((lane) => lane.isOpen).length
+  }
+
   /** Sends a query where the fewest are under way. */
   async send(query: Query): Promise<pg.QueryResult> {
     const lane = this.#lanes.reduce((best, lane) => (lane.underWay < best.underWay ? lane : best))
@@ -56,6 +60,10 @@ class Lane {
 
   constructor(options: PipelineOptions) {
     this.#options = options
+  }
+
+  get isOpen(): boolean {
+    return this.#current !== undefined
   }
 
   async send(query: Query): Promise<pg.QueryResult> {

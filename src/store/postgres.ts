@@ -69,10 +69,15 @@ export async function openPostgres(
   const pipelines = new Pipelines(pipelineCount, { config, patience, onConnect, onIdleError })
 
   const dialect = new PostgresDialect({ pool: poolForKysely(pool, patience) })
-  const kysely = openKysely(dialect, statementRunner(pool, pipelines, patience), options.guard)
+  const run = statementRunner(pool, pipelines, patience)
+  const kysely = openKysely(dialect, { store: 'postgres', run }, options.guard)
   return {
     kysely,
     engine: 'postgres',
+    connections: () => ({
+      open: pool.totalCount + pipelines.openCount,
+      waiting: pool.waitingCount,
+    }),
     ping: async () => void (await sql`select 1`.execute(kysely)),
     async [Symbol.asyncDispose]() {
       await within(CLOSE_TIMEOUT_MS, Promise.all([pool.end(), pipelines.end()]))

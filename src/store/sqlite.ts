@@ -46,7 +46,7 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
   const database = withStatementCache(connection)
   const dialect = new WritingSqliteDialect({ database })
   const run = statementRunner(connection, database)
-  const kysely = openKysely(dialect, run, options.guard)
+  const kysely = openKysely(dialect, { store: 'sqlite', run }, options.guard)
   return {
     kysely,
     engine: 'sqlite',

@@ -141,6 +141,7 @@ function codeForExchange(
     return undefined
   }
   if (family && now() - family.startedAt > REPEAT_SECONDS * 1000) {
+    logFields(ctx).outcome = 'reused'
     return { ...code, consumed: Math.floor(family.startedAt / 1000) }
   }
   settleResource(ctx.oidc, code, resources)

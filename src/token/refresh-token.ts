@@ -209,7 +209,7 @@ async function judgeUse(
   if (use.kind === 'lost') throw invalidGrant(use.reason)
   if (use.kind === 'reused') throw await reuse(ctx, facts.grant.id, grants)
   if (use.kind === 'good') return { family }
-  logFields(ctx).detail = 'the refresh was repeated'
+  Object.assign(logFields(ctx), { outcome: 'repeated', detail: 'the refresh was repeated' })
   return { family, replacedAt: use.replacedAt }
 }
 
@@ -219,6 +219,7 @@ async function reuse(
   grantId: string,
   grants: RefreshDependencies['grants'],
 ): Promise<Error> {
+  logFields(ctx).outcome = 'reused'
   await grants.end({ id: grantId }, 'a used refresh token came back')
   ctx.oidc.provider.emit('grant.revoked', ctx, grantId)
   return invalidGrant('the refresh token was used before: the grant has been ended')

@@ -14,6 +14,8 @@ export interface Forwarded {
   /** The bearer token for there. */
   readonly token: string
   readonly baseUrl: string
+  /** Headers of ours, which replace those of the caller. */
+  readonly headers: Readonly<Record<string, string>>
   /** For the head of the answer once the request is sent, and for each pause on either way. */
   readonly answerWithinMs: number
   readonly bodyBytesMax: number
@@ -48,7 +50,8 @@ export async function forward(ctx: Context, wanted: Forwarded): Promise<void> {
   await passOn(ctx, incoming)
 }
 
-function open(ctx: Context, { address, token, baseUrl, answerWithinMs }: Forwarded): ClientRequest {
+function open(ctx: Context, wanted: Forwarded): ClientRequest {
+  const { address, token, baseUrl, headers, answerWithinMs } = wanted
   const url = new URL(address)
   const secure = url.protocol === 'https:'
   return (secure ? secureRequest : request)(url, {
@@ -58,6 +61,7 @@ function open(ctx: Context, { address, token, baseUrl, answerWithinMs }: Forward
     timeout: answerWithinMs,
     headers: {
       ...headersGoingIn(ctx.req.headers),
+      ...headers,
       authorization: `Bearer ${token}`,
       'x-request-id': requestIdOf(ctx),
       'x-forwarded-for': ctx.ip,

@@ -53,6 +53,11 @@ export interface UpstreamDependencies {
   readonly resourceMetadataUrl: string
   readonly adviseOnScopes: AdviseOnScopes
   readonly baseUrl: string
+  /** Makes a request to another service, with headers of its own where somebody watches. */
+  readonly outgoing: <Result>(
+    host: string,
+    send: (headers: Readonly<Record<string, string>>) => Promise<Result>,
+  ) => Promise<Result>
 }
 
 /**
@@ -91,13 +96,15 @@ async function answer(ctx: Context, dependencies: UpstreamDependencies): Promise
   if (verdict.kind !== 'granted')
     return await refuse(ctx, verdict, protectionOf(dependencies, needed))
   const { address, answerWithinSeconds, bodyBytesMax } = upstream
-  await forward(ctx, {
+  const wanted = {
     address: address + rest.slice(upstream.path.length),
     token: await signedToken(verdict.token, upstream, dependencies),
     baseUrl: dependencies.baseUrl,
     answerWithinMs: answerWithinSeconds * 1000,
     bodyBytesMax,
-  })
+  }
+  const { host } = new URL(address)
+  await dependencies.outgoing(host, (headers) => forward(ctx, { ...wanted, headers }))
 }
 
 /** The scope that the method needs. Where none is mapped for it, it is no method of this address. */

@@ -1,0 +1,56 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+
+import { metricsPath } from '../http/paths.ts'
+
+/** Where metrics are read: an address of their own, never the service's. */
+export interface ScrapeAddress {
+  readonly host: string
+  readonly port: number
+}
+
+const CONNECTIONS_MAX = 32
+const REQUEST_MS = 5_000
+
+/**
+ * Answers `GET /metrics`, and nothing else. It is another port than the service's so that no proxy which
+ * publishes the service publishes this, and nobody has a secret to keep for it.
+ *
+ * @param scrape the text of a scrape
+ * @throws when it cannot listen there; a taken port is said in a sentence
+ */
+export async function openScrapeServer(
+  { host, port }: ScrapeAddress,
+  contentType: string,
+  scrape: () => Promise<string>,
+): Promise<AsyncDisposable> {
+  const server = createServer(async (request, response) => {
+    const answer = (status: number, text: string, type = 'text/plain; charset=utf-8') => {
+      response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' })
+      response.end(request.method === 'HEAD' ? '' : text)
+    }
+    if (request.url?.split('?')[0] !== metricsPath) return answer(404, `see ${metricsPath}\n`)
+    if (request.method !== 'GET' && request.method !== 'HEAD') return answer(405, 'only GET\n')
+    try {
+      answer(200, await scrape(), contentType)
+    } catch {
+      answer(500, 'the metrics could not be collected\n')
+    }
+  })
+  server.maxConnections = CONNECTIONS_MAX
+  server.requestTimeout = server.headersTimeout = REQUEST_MS
+  server.listen(port, host)
+  await once(server, 'listening').catch((error: unknown) => {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error
+    throw new Error(`Port ${port} of ${host}, for metrics, is taken by another program.`, {
+      cause: error,
+    })
+  })
+  return {
+    async [Symbol.asyncDispose]() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
