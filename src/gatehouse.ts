@@ -62,7 +62,7 @@ export async function openGatehouse(
   )
   opening.use(stores)
   const limitStore: LimitStore = stores.redis ?? (worker ? 'primary' : 'process')
-  const ground = { ...stores, limitStore, logger, now, fetch: watch.fetch(fetch), watch }
+  const ground = { ...stores, limitStore, logger, now, fetch: watch.fetch(fetch) }
   const keys = openKeys({ ...config, ...ground, policy: service.keys })
   const known = makePeople({ ...ground, policy: { ...service.signIn, processes } })
   const people = { ...known, signIn: watch.signIn(known.signIn) }
@@ -79,7 +79,7 @@ export async function openGatehouse(
       logger.warn({ cause: String(cause) }, 'the files of the demo campus could not be kept'),
     )
   }
-  const makeHandler = makeSurfaces(config, { ...parts, demoPeople })
+  const makeHandler = makeSurfaces(config, { ...parts, demoPeople, watch })
   let handler = makeHandler(rings)
   const followKeys = async () => {
     const found = await loadRings()

@@ -65,6 +65,8 @@ async function serve(side?: WorkerSide): Promise<void> {
   const { openServer } = await import('./process/server.ts')
   const worker = side && { processes: config.workers, sweeps: side.sweeps }
   await using watching = new AsyncDisposableStack()
+  // What is closed may have something to say.
+  watching.defer(() => log.flush())
   const watchers = await openWatchers(watching, side)
   await using service = await openGatehouse(config, log, { worker, watchers })
   const server = await openServer(service.handler, config)
@@ -78,7 +80,6 @@ async function serve(side?: WorkerSide): Promise<void> {
     await stop
   }
   await server.drain()
-  log.flush()
 }
 
 /** What measures is loaded where something is measured. */

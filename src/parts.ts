@@ -14,7 +14,6 @@ import { paths } from './http/paths.ts'
 import type { Keys } from './keys/keys.ts'
 import { protocolVersions } from './mcp/protocol-versions.ts'
 import { makeDocumentClients } from './metadata-documents/document-clients.ts'
-import type { Watch } from './monitoring/watch.ts'
 import type { People } from './people/people.ts'
 import { makeProofs } from './proofs/proofs.ts'
 import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
@@ -32,7 +31,6 @@ export interface Ground extends Stores, Pick<OwnPagesPorts, 'handler'> {
   readonly logger: Logger
   readonly keys: Keys
   readonly people: People
-  readonly watch: Watch
   readonly now: () => number
   readonly fetch: typeof fetch
 }

@@ -15,6 +15,7 @@ import { introspectionRoute } from './introspection/routes.ts'
 import type { Rings } from './keys/keys.ts'
 import { toolEndpoint } from './mcp/endpoint.ts'
 import { memberSurface } from './member-api/surface.ts'
+import type { Watch } from './monitoring/watch.ts'
 import type { makeParts } from './parts.ts'
 import { registrationRoutes } from './registration/routes.ts'
 import { makePublicCourses } from './sites/public-courses.ts'
@@ -22,7 +23,10 @@ import { makePublicSites } from './sites/public-sites.ts'
 import { upstreamSurface } from './upstream/surface.ts'
 import { userinfoRoute } from './userinfo/routes.ts'
 
-type Parts = Awaited<ReturnType<typeof makeParts>> & { readonly demoPeople: DemoPeople }
+type Parts = Awaited<ReturnType<typeof makeParts>> & {
+  readonly demoPeople: DemoPeople
+  readonly watch: Watch
+}
 
 /** The surfaces, and the order in which they see a request; the engine sees what is left of them. */
 export function makeSurfaces(config: Config, parts: Parts) {

@@ -1,4 +1,4 @@
-import type { RootOperationNode } from 'kysely'
+import type { RawNode, RootOperationNode } from 'kysely'
 
 /** What a call to a store is for; whoever measures calls reads it, and nobody else. */
 export type StoreUse =
@@ -38,14 +38,43 @@ export const storeOperations: readonly string[] = [
 /**
  * The kind of a call, and a name for it that has no value in it: `select oauth_grant`, `find Session`.
  */
-export function describeUse(use: StoreUse): { readonly operation: string; readonly name: string } {
+export function describeUse(use: StoreUse): Description {
   if (use.store === 'redis') {
     return { operation: use.operation, name: `${use.operation} ${use.model}` }
   }
   const { statement } = use
   if (statement === 'transaction') return { operation: statement, name: statement }
+  const known = described.get(statement)
+  if (known) return known
+  const description = describe(statement)
+  described.set(statement, description)
+  return description
+}
+
+interface Description {
+  readonly operation: string
+  readonly name: string
+}
+
+/** The statements of every request are built once (`compiled.ts`), and described once. */
+const described = new WeakMap<RootOperationNode, Description>()
+
+function describe(statement: RootOperationNode): Description {
+  if (statement.kind === 'RawNode') return describeText(statement)
   const operation = statementKinds[statement.kind] ?? 'other'
-  const table = tableOf(statement)
+  return nameUse(operation, tableOf(statement))
+}
+
+/** Values are no part of the fragments. */
+function describeText({ sqlFragments }: RawNode): Description {
+  const text = sqlFragments.join(' ').toLowerCase()
+  const [, first = ''] = /^\s*([a-z]+)/.exec(text) ?? []
+  const [, table] = /\b(?:from|into|update)\s+([a-z_]+)/.exec(text) ?? []
+  const operation = Object.values(statementKinds).find((kind) => kind === first) ?? 'other'
+  return nameUse(operation, table)
+}
+
+function nameUse(operation: string, table: string | undefined): Description {
   return { operation, name: table === undefined ? operation : `${operation} ${table}` }
 }
 

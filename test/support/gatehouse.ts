@@ -10,6 +10,7 @@ import { pino } from 'pino'
 import { type Config, readConfig, type ServicePolicy } from '../../src/config/config.ts'
 import { type Gatehouse, openGatehouse } from '../../src/gatehouse.ts'
 import { isLoopbackUrl } from '../../src/http/loopback.ts'
+import type { Watchers } from '../../src/monitoring/watch.ts'
 import { placeDemoDatabase } from './demo-database.ts'
 
 export const configFolder = join(import.meta.dirname, '../../config')
@@ -59,6 +60,8 @@ export interface ServiceSetup {
   readonly now?: () => number
   /** Sends the requests for metadata documents. */
   readonly fetch?: typeof fetch
+  /** Who measures. */
+  readonly watchers?: Watchers
 }
 
 /** A whole service on a port of its own, on the embedded database unless the variables say else. */
@@ -83,6 +86,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
     await openGatehouse(config, logger, {
       ...(setup.now && { now: setup.now }),
       fetch: setup.fetch ?? fetchNothing,
+      ...(setup.watchers && { watchers: setup.watchers }),
     }),
   )
   opening.defer(async () => {

@@ -1,0 +1,60 @@
+import { eventually } from './programs.ts'
+
+/** One line of a scrape: a value with its name and labels. */
+export interface Sample {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+export interface Scrape {
+  readonly text: string
+  readonly samples: readonly Sample[]
+  /** The sum of all samples of this name that have these labels at least. */
+  sum(name: string, labels?: Readonly<Record<string, string>>): number
+}
+
+/** Reads the text exposition format 0.0.4; throws at a line that is none. */
+export function parseScrape(text: string): Scrape {
+  const samples = text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('# '))
+    .map((line): Sample => {
+      const [, name, inside = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
+      if (name === undefined) throw new Error(`no sample: ${line}`)
+      const labels = [...inside.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)]
+      return {
+        name,
+        labels: Object.fromEntries(labels.map(([, label, held]) => [label, held])),
+        value: Number(value),
+      }
+    })
+  return {
+    text,
+    samples,
+    sum: (name, labels = {}) =>
+      samples
+        .filter((sample) => sample.name === name)
+        .filter((sample) => Object.entries(labels).every(([l, v]) => sample.labels[l] === v))
+        .reduce((sum, { value }) => sum + value, 0),
+  }
+}
+
+/** Scrapes as Prometheus does. */
+export async function scrape(port: number): Promise<Scrape> {
+  const response = await fetch(`http://127.0.0.1:${port}/metrics`)
+  const text = await response.text()
+  if (response.status !== 200) throw new Error(`${response.status}: ${text}`)
+  return parseScrape(text)
+}
+
+const COUNTED_WITHIN_MS = 20_000
+
+/** A request is counted when its answer has gone out, which may be a moment after it was read. */
+export async function scrapeUntil(port: number, check: (scraped: Scrape) => void): Promise<Scrape> {
+  return await eventually(COUNTED_WITHIN_MS, async () => {
+    const scraped = await scrape(port)
+    check(scraped)
+    return scraped
+  })
+}

@@ -1,0 +1,124 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+
+/** A span as it was received. */
+export interface ReceivedSpan {
+  readonly traceId: string
+  readonly spanId: string
+  /** Empty for the first span of a trace. */
+  readonly parentSpanId: string
+  readonly name: string
+  readonly attributes: Readonly<Record<string, string | number>>
+  /** 2 where the work has failed. */
+  readonly status: number
+  readonly resource: Readonly<Record<string, string | number>>
+}
+
+export interface OtlpReceiver extends AsyncDisposable {
+  readonly url: string
+  readonly spans: ReceivedSpan[]
+  /** Everything that came, byte for byte. */
+  bytes(): string
+}
+
+/** Takes traces as a collector does: OTLP over HTTP, in protobuf (opentelemetry-proto 1.x). */
+export async function startOtlpReceiver(): Promise<OtlpReceiver> {
+  const spans: ReceivedSpan[] = []
+  const bodies: Buffer[] = []
+  const server = createServer(async (request, response) => {
+    const body = await buffer(request)
+    const isTraces = request.method === 'POST' && request.url === '/v1/traces'
+    const isProtobuf = request.headers['content-type'] === 'application/x-protobuf'
+    if (!isTraces || !isProtobuf) {
+      response.writeHead(400).end()
+      return
+    }
+    bodies.push(body)
+    spans.push(...spansIn(body))
+    response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    spans,
+    bytes: () => Buffer.concat(bodies).toString('latin1'),
+    async [Symbol.asyncDispose]() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** The fields of a message by their numbers: bytes of what has a length, numbers of the rest. */
+type Message = ReadonlyMap<number, readonly (Buffer | bigint)[]>
+
+/** Reads one level of protobuf (Protocol Buffers encoding). */
+function read(bytes: Buffer): Message {
+  const fields = new Map<number, (Buffer | bigint)[]>()
+  let at = 0
+  const varint = () => {
+    let value = 0n
+    for (let shift = 0n; ; shift += 7n) {
+      const byte = bytes[at++]
+      if (byte === undefined) throw new Error('a message ends within a number')
+      value |= BigInt(byte & 0x7f) << shift
+      if (byte < 0x80) return value
+    }
+  }
+  const take = (length: number) => {
+    at += length
+    if (at > bytes.length) throw new Error('a message ends within a field')
+    return bytes.subarray(at - length, at)
+  }
+  while (at < bytes.length) {
+    const tag = Number(varint())
+    const readers = {
+      0: varint,
+      1: () => take(8).readBigUInt64LE(),
+      2: () => take(Number(varint())),
+      5: () => BigInt(take(4).readUInt32LE()),
+    }
+    const value = readers[(tag & 7) as keyof typeof readers]()
+    fields.set(tag >> 3, [...(fields.get(tag >> 3) ?? []), value])
+  }
+  return fields
+}
+
+function messages(message: Message, field: number): Message[] {
+  return (message.get(field) ?? []).map((value) => read(value as Buffer))
+}
+
+function bytesOf(message: Message, field: number): Buffer {
+  const [value] = message.get(field) ?? []
+  return value instanceof Buffer ? value : Buffer.alloc(0)
+}
+
+function attributesOf(message: Message, field: number) {
+  const pairs = messages(message, field).map((pair) => {
+    const [value] = messages(pair, 2)
+    const whole = value?.get(3)?.[0]
+    const text = value === undefined ? '' : bytesOf(value, 1).toString()
+    return [bytesOf(pair, 1).toString(), whole === undefined ? text : Number(whole)] as const
+  })
+  return Object.fromEntries(pairs)
+}
+
+function spansIn(body: Buffer): ReceivedSpan[] {
+  return messages(read(body), 1).flatMap((resourceSpans) => {
+    const [resource] = messages(resourceSpans, 1)
+    const known = resource ? attributesOf(resource, 1) : {}
+    const spans = messages(resourceSpans, 2).flatMap((scope) => messages(scope, 2))
+    return spans.map((span) => ({
+      traceId: bytesOf(span, 1).toString('hex'),
+      spanId: bytesOf(span, 2).toString('hex'),
+      parentSpanId: bytesOf(span, 4).toString('hex'),
+      name: bytesOf(span, 5).toString(),
+      attributes: attributesOf(span, 9),
+      status: Number(messages(span, 15)[0]?.get(3)?.[0] ?? 0),
+      resource: known,
+    }))
+  })
+}
