@@ -132,6 +132,7 @@ describe('traces: to other services', function () {
   const settingsFor = ({ url }: OtlpReceiver) => ({
     address: `${url}/v1/traces`,
     serviceName: 'gatehouse',
+    sendWithinMs: 3_000,
     sampler: 'always_on' as const,
     ratio: 1,
     trustParent: false,

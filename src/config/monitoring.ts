@@ -31,7 +31,7 @@ export const monitoringVariables = {
   OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT')
     .optional()
     .describe(
-      'Where traces go, by OTLP over HTTP, such as http://127.0.0.1:4318. Empty: no traces. OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION and _CERTIFICATE are read as OpenTelemetry says.',
+      'Where traces go, by OTLP over HTTP, such as http://127.0.0.1:4318. Empty: no traces. OTEL_EXPORTER_OTLP_HEADERS, _COMPRESSION and _CERTIFICATE are read as OpenTelemetry says.',
     ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
     .optional()
@@ -42,6 +42,14 @@ export const monitoringVariables = {
     })
     .default('http/protobuf')
     .describe('How traces are sent.'),
+  OTEL_EXPORTER_OTLP_TIMEOUT: z
+    .string()
+    .refine((text) => /^\d+$/.test(text) && Number(text) >= 100 && Number(text) <= 10_000, {
+      error: 'OTEL_EXPORTER_OTLP_TIMEOUT must be a number of milliseconds from 100 to 10000',
+    })
+    .transform(Number)
+    .default(3_000)
+    .describe('Milliseconds that one sending may take; the end of the process waits as long.'),
   OTEL_SDK_DISABLED: z
     .enum(['true', 'false'], { error: 'OTEL_SDK_DISABLED must be true or false' })
     .default('false')
@@ -90,6 +98,7 @@ function tracesOf(data: Variables) {
   return {
     address,
     serviceName: data.OTEL_SERVICE_NAME,
+    sendWithinMs: data.OTEL_EXPORTER_OTLP_TIMEOUT,
     sampler: data.OTEL_TRACES_SAMPLER,
     ratio: data.OTEL_TRACES_SAMPLER_ARG,
     trustParent: data.TRUST_TRACEPARENT === 'yes',

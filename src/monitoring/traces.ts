@@ -36,6 +36,8 @@ export interface TraceSettings extends SamplerSettings {
   /** The whole address, of OTLP over HTTP in protobuf. */
   readonly address: string
   readonly serviceName: string
+  /** How long one sending may take with its repetitions, also when the process ends. */
+  readonly sendWithinMs: number
   /** Whether the trace that a caller names is gone on with. */
   readonly trustParent: boolean
 }
@@ -62,7 +64,10 @@ type Running = AsyncLocalStorage<TraceContext>
 export function openTraces(settings: TraceSettings, logger: Logger): Traces {
   const { version } = packageJson
   reportTo(logger)
-  const exporter = new OTLPTraceExporter({ url: settings.address })
+  const exporter = new OTLPTraceExporter({
+    url: settings.address,
+    timeoutMillis: settings.sendWithinMs,
+  })
   const own = { 'service.name': settings.serviceName, 'service.version': version }
   const provider = new TracerProvider({
     // What the standard variables say comes last, and wins.
@@ -87,7 +92,10 @@ export function openTraces(settings: TraceSettings, logger: Logger): Traces {
       })
     },
     outgoing,
-    [Symbol.asyncDispose]: async () => await provider.shutdown().catch(() => {}),
+    async [Symbol.asyncDispose]() {
+      // It sends what is left, and tries again for as long as one sending may take.
+      await provider.shutdown().catch((error: unknown) => say(logger, String(error)))
+    },
   }
 }
 
@@ -174,9 +182,12 @@ const REASON_LENGTH_MAX = 200
 
 /** That spans cannot be sent is for the log, and for nobody who waits. */
 function reportTo(logger: Logger): void {
-  const say = (reason: string) =>
-    logger.warn({ cause: reason.slice(0, REASON_LENGTH_MAX) }, 'spans could not be sent')
+  const told = (reason: string) => say(logger, reason)
   const silent = () => {}
-  const diagnostics = { error: say, warn: say, info: silent, debug: silent, verbose: silent }
+  const diagnostics = { error: told, warn: told, info: silent, debug: silent, verbose: silent }
   diag.setLogger(diagnostics, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
+}
+
+function say(logger: Logger, reason: string): void {
+  logger.warn({ cause: reason.slice(0, REASON_LENGTH_MAX) }, 'spans could not be sent')
 }
