@@ -63,6 +63,7 @@ export function openMetrics(): Metrics {
         // A store that is away must not take the rest of the page with it.
         const found = await Promise.resolve(reading()).catch(() => [])
         if (!(metric instanceof Histogram)) metric.reset()
+        if (metric instanceof Gauge) metric.remove({})
         for (const { labels = {}, value } of found) {
           if (metric instanceof Counter) metric.inc(labels, value)
           else set(name, labels, value)
@@ -114,8 +115,14 @@ function makeMetric(name: string, row: Metric, { registry, readings }: Making) {
     collect: async () => await readings.get(name)?.(),
   }
   if (type === 'counter') return beganAtZero(new Counter(common), labels)
-  if (type === 'gauge') return new Gauge(common)
+  if (type === 'gauge') return unknownYet(new Gauge(common))
   return new Histogram({ ...common, buckets: [...(buckets ?? [])] })
+}
+
+/** Without labels it would be 0 before anybody has set it, which says something else. */
+function unknownYet(gauge: Gauge): Gauge {
+  gauge.remove({})
+  return gauge
 }
 
 const BEGUN_MAX = 20

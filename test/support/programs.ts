@@ -14,6 +14,7 @@ export type ProgramName =
   | 'openssl'
   | 'nginx'
   | 'moto_server'
+  | 'promtool'
 
 // biome-ignore lint/style/noProcessEnv: where programs are is a fact of the machine, not of the service
 const { PATH: searchPath = '', PG_BIN: postgresFolder, CI: ci } = process.env

@@ -1,0 +1,221 @@
+import { execFileSync } from 'node:child_process'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { expect } from 'chai'
+
+import { type Metric, metricTable } from '../src/monitoring/metric-table.ts'
+import { errorCodes, nameOfReason, reasonSentences } from '../src/monitoring/refusal-reasons.ts'
+import { openMetrics, render } from '../src/monitoring/registry.ts'
+import { parseScrape, scrape } from './support/metrics.ts'
+import { GENERATED_FROM, metricsDocument, renderMetrics } from './support/metrics-document.ts'
+import { startProcess, temporaryFolder } from './support/process.ts'
+import { freePort } from './support/programs.ts'
+import { askForProgram } from './support/skipped.ts'
+
+const root = join(import.meta.dirname, '..')
+const folder = join(root, 'config/monitoring')
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+const rules = read('config/monitoring/alerts.yml')
+const ruleTests = read('config/monitoring/alerts.test.yml')
+
+interface Panel {
+  readonly id: number
+  readonly type: string
+  readonly title: string
+  readonly description?: string
+  readonly gridPos: {
+    readonly x: number
+    readonly y: number
+    readonly w: number
+    readonly h: number
+  }
+  readonly targets?: readonly { readonly refId: string; readonly expr: string }[]
+}
+const dashboard: { readonly panels: readonly Panel[] } = JSON.parse(
+  read('config/monitoring/dashboard.json'),
+)
+const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+
+/** What a scrape of the table has, by name, with the labels that are there. */
+const series = new Map(
+  Object.entries<Metric>(metricTable).flatMap(([name, { type, labels }]): [string, string[]][] => {
+    const own = ['instance', 'job', ...Object.keys(labels)]
+    if (type !== 'histogram') return [[name, own]]
+    const bucket: [string, string[]] = [`${name}_bucket`, [...own, 'le']]
+    return [bucket, [`${name}_sum`, own], [`${name}_count`, own]]
+  }),
+)
+
+/** The metrics that an expression names, with the labels that it selects by. */
+function namesIn(expression: string) {
+  return [...expression.matchAll(/\b(gatehouse_\w+)(?:\{([^}]*)\})?/g)].map(
+    ([, name = '', selected = '']) => ({
+      name,
+      labels: [...selected.matchAll(/(\w+)\s*(?:=~|!=|!~|=)/g)].map(([, label = '']) => label),
+      values: [...selected.matchAll(/(\w+)(?:=|=~|!=|!~)"([^"$]*)"/g)].map(
+        ([, label = '', value = '']) => ({ label, value }),
+      ),
+    }),
+  )
+}
+
+describe('what is written about metrics', () => {
+  it('docs/monitoring.md has the table as it is', () => {
+    const [, generated] = readFileSync(metricsDocument, 'utf8').split(GENERATED_FROM)
+    expect(GENERATED_FROM + generated).to.equal(renderMetrics())
+  })
+
+  for (const [what, texts] of [
+    ['the dashboard', expressions],
+    ['the alert rules', [rules]],
+    ['the tests of the alert rules', [ruleTests]],
+  ] as const) {
+    it(`${what}: names metrics, labels and values of the table only`, () => {
+      const named = texts.flatMap(namesIn)
+      expect(named).to.have.length.above(10)
+      for (const { name, labels, values } of named) {
+        expect(series.has(name), name).to.equal(true)
+        expect(series.get(name), name).to.include.members(labels)
+        const metric =
+          metricTable[name.replace(/_(bucket|sum|count)$/, '') as keyof typeof metricTable]
+        for (const { label, value } of values) {
+          const allowed: Metric['labels'][string] | undefined = (metric as Metric).labels[label]
+          if (!allowed || 'valuesMax' in allowed) continue
+          const known = [...allowed, 'other']
+          expect(known, `${name} ${label}`).to.include.members(value.split('|'))
+        }
+      }
+    })
+  }
+
+  it('the dashboard shows every metric of the table', () => {
+    const shown = new Set(
+      expressions.flatMap(namesIn).map(({ name }) => name.replace(/_(bucket|count)$/, '')),
+    )
+    const hidden = Object.keys(metricTable).filter((name) => !shown.has(name))
+    expect(hidden).to.deep.equal([
+      // The alerts and the table of Grafana's own have them.
+      'gatehouse_process_start_timestamp_seconds',
+      'gatehouse_task_runs_total',
+    ])
+  })
+
+  it('the panels of the dashboard have ids of their own, words, and do not overlap', () => {
+    const { panels } = dashboard
+    expect(new Set(panels.map(({ id }) => id)).size).to.equal(panels.length)
+    const taken = new Set<string>()
+    for (const { type, title, description, gridPos, targets = [] } of panels) {
+      expect(title).to.not.equal('')
+      if (type !== 'row') expect(description, title).to.match(/\.$/)
+      expect(gridPos.x + gridPos.w, title).to.be.at.most(24)
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1) {
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) {
+          expect(taken.has(`${x},${y}`), title).to.equal(false)
+          taken.add(`${x},${y}`)
+        }
+      }
+      expect(new Set(targets.map(({ refId }) => refId)).size).to.equal(targets.length)
+    }
+  })
+
+  it('each alert has a case in which it fires, one in which it does not, and what to do', () => {
+    const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name)
+    expect(alerts).to.have.length.above(10)
+    const cases = [...ruleTests.matchAll(/- name: '(\w+) (fires|is quiet)'/g)]
+    expect(cases.map(([, name, kind]) => `${name} ${kind}`)).to.deep.equal(
+      alerts.flatMap((name) => [`${name} fires`, `${name} is quiet`]),
+    )
+    const advised = [...read('docs/monitoring.md').matchAll(/^\| `(Gatehouse\w+)` \|/gm)]
+    expect(advised.map(([, name]) => name)).to.deep.equal(alerts)
+  })
+})
+
+describe('what is counted of refusals', () => {
+  it('has every error code of docs/errors.md and no other', () => {
+    const rows = read('docs/errors.md')
+      .split('\n')
+      .filter((line) => line.startsWith('| ') && !line.startsWith('| ---'))
+    const cells = rows.flatMap((line) => line.split('|').slice(2, 4)).join(' ')
+    const named = [...cells.matchAll(/`([a-z_]+)`/g)].map(([, code = '']) => code)
+    expect(errorCodes).to.include.members([...new Set(named)])
+    const document = read('docs/errors.md')
+    const foreign = errorCodes.filter((code) => !document.includes(`\`${code}\``))
+    expect(foreign).to.deep.equal(['unsupported_response_type'])
+  })
+
+  it('knows reasons as the code says them', () => {
+    const files = globSync('src/{grants,resource-server,token}/*.ts', { cwd: root })
+    const text = files.map(read).join('\n')
+    for (const [name, sentence] of Object.entries(reasonSentences)) {
+      expect(text.includes(sentence), sentence).to.equal(true)
+      expect(nameOfReason(`${sentence}: and more`)).to.equal(name)
+    }
+    expect(nameOfReason('the scope exceeds what was granted')).to.equal('other')
+    expect(nameOfReason(undefined)).to.equal('other')
+  })
+})
+
+describe('the registry of metrics', () => {
+  it('has no more values of a label than the table allows', async () => {
+    const metrics = openMetrics()
+    for (let i = 0; i < 1000; i += 1) {
+      const labels = { route: `/made-up/${i}`, method: `M${i}`, status: `${i}` }
+      metrics.time('gatehouse_http_request_duration_seconds', labels, 0.001)
+      metrics.add('gatehouse_refusals_total', { error: `e${i}`, reason: `r${i}` })
+    }
+    const { samples, sum } = parseScrape(await render([await metrics.snapshot()]))
+    const name = 'gatehouse_http_request_duration_seconds_count'
+    const found = samples.filter((sample) => sample.name === name)
+    expect(found).to.have.lengthOf(251)
+    expect(sum(name)).to.equal(1000)
+    expect(sum(name, { route: 'other', method: 'other', status: 'other' })).to.equal(750)
+    const refusals = samples.filter((sample) => sample.name === 'gatehouse_refusals_total')
+    expect(refusals).to.have.lengthOf(1)
+    expect(sum('gatehouse_refusals_total', { error: 'other', reason: 'other' })).to.equal(1000)
+  })
+
+  it('reads on when one thing cannot be read', async () => {
+    const metrics = openMetrics()
+    metrics.read('gatehouse_sign_out_notices_waiting', async () => {
+      throw new Error('the store is away')
+    })
+    metrics.read('gatehouse_password_checks_waiting', () => [{ value: 3 }])
+    const { sum, text } = parseScrape(await render([await metrics.snapshot()]))
+    expect(sum('gatehouse_password_checks_waiting')).to.equal(3)
+    expect(text).to.not.match(/^gatehouse_sign_out_notices_waiting /m)
+  })
+})
+
+describe('promtool', function () {
+  this.timeout(120_000)
+  let promtool = ''
+  before(function () {
+    promtool = askForProgram(this, 'promtool')
+  })
+  const run = (words: readonly string[], input = '') =>
+    execFileSync(promtool, words, { cwd: folder, input, encoding: 'utf8', stdio: 'pipe' })
+
+  it('takes the configuration and the rules, and each alert fires when it should', () => {
+    expect(run(['check', 'config', 'prometheus.yml'])).to.include('SUCCESS')
+    expect(run(['check', 'rules', 'alerts.yml'])).to.include('SUCCESS')
+    expect(run(['test', 'rules', 'alerts.test.yml'])).to.include('SUCCESS')
+  })
+
+  it('takes every expression of the dashboard', () => {
+    const records = expressions.map((expression, i) => {
+      const plain = expression.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*')
+      return `      - record: panel:${i}\n        expr: ${JSON.stringify(plain)}`
+    })
+    const file = join(temporaryFolder(), 'dashboard.yml')
+    writeFileSync(file, `groups:\n  - name: dashboard\n    rules:\n${records.join('\n')}\n`)
+    expect(run(['check', 'rules', file])).to.include(`${expressions.length} rules found`)
+  })
+
+  it('takes a scrape, and finds nothing to better in it', async () => {
+    const port = await freePort()
+    await using _service = await startProcess({ METRICS_PORT: String(port) })
+    const { text } = await scrape(port)
+    expect(run(['check', 'metrics'], text)).to.equal('')
+  })
+})
