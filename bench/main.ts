@@ -21,6 +21,7 @@ import { newPlace, type Stores, startBare, startOurs, startStores } from './serv
 import { measureSignIns } from './sign-ins.ts'
 import { measureStarts } from './starts.ts'
 import { CONNECTIONS, makeSupply } from './supply.ts'
+import { measureWatched } from './watched.ts'
 
 /**
  * `npm run bench`: what the service costs beside the bare engine, storage by storage; `--help` says
@@ -46,6 +47,9 @@ async function main(options: Options): Promise<void> {
     versions: await describeVersions(stores),
     manner: `${options.rounds} rounds of ${options.seconds} s an operation, ${CONNECTIONS} connections and one; load average before it ${busy}`,
     ...(await measureServers(stores, options, cores)),
+    watched: options.sections.has('watched')
+      ? await measureWatched(stores, options, cores)
+      : new Map(),
     counted: options.sections.has('counted') ? await count(stores) : undefined,
     growth: options.sections.has('growth') ? await measureGrowth(stores, options, cores) : [],
   }

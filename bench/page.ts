@@ -7,6 +7,7 @@ import { BARE, type Results } from './results.ts'
 import { kinds } from './sample.ts'
 import { SIGN_IN_CONNECTIONS } from './sign-ins.ts'
 import { CONNECTIONS } from './supply.ts'
+import { watchedPart } from './watched.ts'
 
 /** A heading with what stands below it; a table has its columns aligned, for a terminal. */
 interface Part {
@@ -56,6 +57,7 @@ function partsOf(results: Results): Part[] {
     alonePart(results),
     signInPart(results),
     importPart(results),
+    watchedPart(results.watched),
     countedPart(results),
     growthPart(results),
     bytesPart(results),

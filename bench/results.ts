@@ -16,6 +16,8 @@ export interface Results {
   readonly figures: Figures
   readonly signIns: ReadonlyMap<Storage, SignInFigure>
   readonly imports: ReadonlyMap<Storage, ImportFigure>
+  /** By who watches, on the first storage that was chosen. */
+  readonly watched: Figures
   /** On PostgreSQL and Redis. */
   readonly counted: Readonly<Record<CountedOperation, RoundTrips>> | undefined
   /** By what was started. */

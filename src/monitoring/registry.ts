@@ -58,16 +58,14 @@ export function openMetrics(): Metrics {
     },
     set,
     read(name, reading) {
-      const { metric } = of(name)
+      const { metric, bound } = of(name)
       readings.set(name, async () => {
         // A store that is away must not take the rest of the page with it.
-        const found = await Promise.resolve(reading()).catch(() => [])
-        if (!(metric instanceof Histogram)) metric.reset()
-        if (metric instanceof Gauge) metric.remove({})
-        for (const { labels = {}, value } of found) {
-          if (metric instanceof Counter) metric.inc(labels, value)
-          else set(name, labels, value)
-        }
+        const found = await (async () => await reading())().catch(() => [])
+        metric.reset()
+        if (metric instanceof Gauge) unknownYet(metric)
+        if (metric instanceof Histogram) return
+        for (const { labels = {}, value } of found) metric.inc(bound(labels), value)
       })
     },
     snapshot: () => registry.getMetricsAsJSON(),
