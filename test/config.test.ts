@@ -46,6 +46,8 @@ describe('environment: works without a single variable (design, Errors and confi
       demoData: 'auto',
       conformanceProfile: 'off',
       logLevel: 'info',
+      metricsAddress: undefined,
+      traces: undefined,
     })
   })
 
@@ -55,6 +57,23 @@ describe('environment: works without a single variable (design, Errors and confi
     for (const WORKERS of ['0', '-1', '1.5', '257', 'all']) {
       expect(() => read({ WORKERS })).to.throw('WORKERS must be auto or a number from 1 to 256')
     }
+  })
+
+  it('with metrics and traces where a variable says so, and only there', () => {
+    expect(read({ METRICS_PORT: '9464' }).metricsAddress).to.deep.equal({
+      ...{ host: '127.0.0.1', port: 9464 },
+    })
+    const OTEL_EXPORTER_OTLP_ENDPOINT = 'https://collector.example/otlp/'
+    const { traces } = read({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME: 'campus' })
+    expect(traces).to.deep.equal({
+      ...{ address: 'https://collector.example/otlp/v1/traces', serviceName: 'campus' },
+      ...{ sampler: 'parentbased_always_on', ratio: 1, sendWithinMs: 3_000, trustParent: false },
+    })
+    const OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = 'https://traces.example/here'
+    const both = { OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT }
+    expect(read(both).traces?.address).to.equal('https://traces.example/here')
+    expect(read({ ...both, OTEL_SDK_DISABLED: 'true' }).traces).to.equal(undefined)
+    expect(read({ METRICS_HOST: '0.0.0.0' }).metricsAddress).to.equal(undefined)
   })
 
   it('an empty variable is as good as none', () => {

@@ -55,6 +55,21 @@ const refusals: readonly [Variables, readonly string[]][] = [
     ],
   ],
   [
+    {
+      ...{ METRICS_PORT: '3000', OTEL_EXPORTER_OTLP_ENDPOINT: 'grpc://collector:4317' },
+      ...{ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', OTEL_TRACES_SAMPLER: 'jaeger_remote' },
+      ...{ OTEL_TRACES_SAMPLER_ARG: '2', TRUST_TRACEPARENT: 'true' },
+    },
+    [
+      'METRICS_PORT must be another port than PORT',
+      'OTEL_EXPORTER_OTLP_ENDPOINT must be an http or https address',
+      'OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf, which every collector takes',
+      'OTEL_TRACES_SAMPLER must be one of parentbased_always_on, parentbased_always_off, parentbased_traceidratio, always_on, always_off, traceidratio',
+      'OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1',
+      'TRUST_TRACEPARENT must be one of yes, no',
+    ],
+  ],
+  [
     { BASE_URL: 'id.example', REDIS_CLUSTER_NODES: 'a,b', SECRET_FILE: '/nowhere/secret' },
     [
       'BASE_URL must be scheme, host and port only, not "id.example"',

@@ -9,7 +9,7 @@ import { obtainTokens, userinfo } from './support/client.ts'
 import { notes, sam, startService } from './support/gatehouse.ts'
 import { operatorToken } from './support/mcp.ts'
 import { type OtlpReceiver, startOtlpReceiver } from './support/otlp-receiver.ts'
-import { startProcess } from './support/process.ts'
+import { runGatehouse, startProcess, temporaryFolder } from './support/process.ts'
 import { freePort } from './support/programs.ts'
 import { startWithPlatform } from './support/upstream.ts'
 import { get, send } from './support/wire.ts'
@@ -182,5 +182,38 @@ describe('traceparent (W3C Trace Context §3.2)', () => {
     ]) {
       expect(readTraceparent(wrong), wrong).to.equal(undefined)
     }
+  })
+})
+
+describe('doctor: where metrics are read and traces are sent', function () {
+  this.timeout(60_000)
+
+  it('says that both are good, beside a running service too', async () => {
+    await using receiver = await startOtlpReceiver()
+    const METRICS_PORT = String(await freePort())
+    const variables = { METRICS_PORT, OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url }
+    const metrics = `http://127.0.0.1:${METRICS_PORT}/metrics`
+    const DATA_DIR = temporaryFolder()
+    const first = await runGatehouse(['doctor'], { DATA_DIR, ...variables })
+    expect(first.stdout).to.include(`ok     Metrics can be served at ${metrics}.`)
+    expect(first.stdout).to.include(`ok     The collector of traces at ${receiver.url} answers.`)
+    await using _service = await startProcess(variables)
+    const second = await runGatehouse(['doctor'], { DATA_DIR, ...variables })
+    expect(second.stdout).to.include(`ok     A service answers at ${metrics}.`)
+    expect([first.code, second.code]).to.deep.equal([0, 0])
+  })
+
+  it('says what is wrong: a port that another program has, a collector that is away, an open address', async () => {
+    await using receiver = await startOtlpReceiver()
+    const { port } = new URL(receiver.url)
+    const away = `http://127.0.0.1:${await freePort()}`
+    const { code, stdout } = await runGatehouse(['doctor'], {
+      ...{ DATA_DIR: temporaryFolder(), OTEL_EXPORTER_OTLP_ENDPOINT: away },
+      ...{ METRICS_PORT: port, METRICS_HOST: '0.0.0.0' },
+    })
+    expect(code).to.equal(1)
+    expect(stdout).to.match(/wrong {2}Metrics cannot be served at .*: another program has that port\./)
+    expect(stdout).to.include('let a firewall admit Prometheus alone')
+    expect(stdout).to.include(`wrong  The collector of traces at ${away} cannot be reached.`)
   })
 })

@@ -10,6 +10,7 @@ import { type KeyDependencies, listKeys, readKeyRing } from '../keys/signing-key
 import type { Database } from '../store/database.ts'
 import { openRedis, type RedisClient } from '../store/redis.ts'
 import { CommandRefused, keysOf, withDatabase } from './command.ts'
+import { monitoringSentences } from './doctor-monitoring.ts'
 
 /** What one look found: how it is, or what is wrong, in a sentence. */
 interface Finding {
@@ -43,6 +44,7 @@ export async function diagnose(read: () => Config): Promise<string> {
     ...(await lookAtDatabase(config)),
     ...(await lookAtRedis(config)),
     ...lookAtSecretFile(config),
+    ...(await monitoringSentences(config)),
   ]
   const report = findings.map(({ kind, sentence }) => `${kind.padEnd(5)}  ${sentence}`).join('\n')
   const count = findings.filter(({ kind }) => kind === 'wrong').length
