@@ -212,7 +212,9 @@ describe('doctor: where metrics are read and traces are sent', function () {
       ...{ METRICS_PORT: port, METRICS_HOST: '0.0.0.0' },
     })
     expect(code).to.equal(1)
-    expect(stdout).to.match(/wrong {2}Metrics cannot be served at .*: another program has that port\./)
+    expect(stdout).to.match(
+      /wrong {2}Metrics cannot be served at .*: another program has that port\./,
+    )
     expect(stdout).to.include('let a firewall admit Prometheus alone')
     expect(stdout).to.include(`wrong  The collector of traces at ${away} cannot be reached.`)
   })
