@@ -13,7 +13,6 @@ import { makeWatch, type Watchers } from './monitoring/watch.ts'
 import { makeParts } from './parts.ts'
 import { makePeople } from './people/people.ts'
 import { makePostDelivery } from './posts/delivery.ts'
-import { SIGN_OUT_SECONDS } from './sign-outs/sign-outs.ts'
 import { openStores } from './store/open-stores.ts'
 import type { LimitStore } from './store/rate-limits.ts'
 import { makeSurfaces } from './surfaces.ts'
@@ -109,7 +108,7 @@ export async function openGatehouse(
   if (signOuts) {
     tasks.push({
       name: 'sign-outs',
-      everySeconds: SIGN_OUT_SECONDS,
+      everySeconds: service.storage.signOutLookMs / 1000,
       run: async (signal) => await signOuts.run(authorization.sendSignOut, signal),
       onlyWhen: worker?.sweeps,
     })

@@ -103,6 +103,8 @@ const servicePolicy = z.strictObject({
     sweepSeconds: seconds(3600),
     // How often counted calls and refusals are written down.
     usageFlushSeconds: seconds(60),
+    // How often one process looks for sign-ins that are over, and for notices that are due.
+    signOutLookMs: z.int().min(50).max(60_000).default(2000),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
   posts: z.strictObject({

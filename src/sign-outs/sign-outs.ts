@@ -27,8 +27,6 @@ export type SendNotice = (notice: SignOutNotice) => Promise<void>
 
 export type SignOuts = ReturnType<typeof makeSignOuts>
 
-/** How often somebody looks for what has ended, and for what is due. */
-export const SIGN_OUT_SECONDS = 2
 /** After each try but the last, in seconds. The last is an hour and some minutes after the first. */
 const WAITS_SECONDS = [10, 60, 600, 3600]
 export const NOTICE_ATTEMPTS_MAX = WAITS_SECONDS.length + 1

@@ -19,7 +19,11 @@ export const everyPlan: Plans = {
 /** A service with some of the further plans on. */
 export function withPlans(plans: Partial<Plans>): ServiceSetup {
   return {
-    policy: (policy) => ({ ...policy, furtherPlans: { ...policy.furtherPlans, ...plans } }),
+    policy: (policy) => ({
+      ...policy,
+      storage: { ...policy.storage, signOutLookMs: 100 },
+      furtherPlans: { ...policy.furtherPlans, ...plans },
+    }),
   }
 }
 
