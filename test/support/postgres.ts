@@ -1,6 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { chownSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
@@ -16,6 +15,7 @@ import {
   removeAtExit,
   startProgram,
 } from './programs.ts'
+import { diskFolder } from './temporary-folder.ts'
 
 /** What is in a new database; the tables come with the migrations. */
 export type Content = 'nothing' | 'tables' | 'demo'
@@ -38,7 +38,7 @@ export async function startPostgres(
   settings: readonly string[] = [],
 ): Promise<PostgresServer> {
   const owner = serverOwner()
-  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-postgres-'))
+  const folder = mkdtempSync(join(diskFolder(), 'gatehouse-postgres-'))
   if (owner) chownSync(folder, owner.uid, owner.gid)
   removeAtExit(folder)
   await promisify(execFile)(
@@ -54,6 +54,8 @@ export async function startPostgres(
       arguments: [
         ...['-D', join(folder, 'data'), '-k', folder, '-p', `${port}`, '-h', '127.0.0.1'],
         ...['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', 'synchronous_commit=off'],
+        // What a killed server leaves of it then goes with its folder, not with the machine's next start.
+        ...['-c', 'dynamic_shared_memory_type=mmap'],
         ...['-c', 'shared_buffers=16MB', '-c', 'max_connections=100', '-c', 'autovacuum=off'],
         ...settings.flatMap((setting) => ['-c', setting]),
       ],

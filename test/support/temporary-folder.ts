@@ -1,0 +1,58 @@
+import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+// biome-ignore lint/style/noProcessEnv: what the first process of a run tells those that run its files
+const variables = process.env
+const MEMORY_DISK = '/dev/shm'
+const PREFIX = 'gatehouse-tests-'
+/** A whole run on two cores holds some 100 MB at once. */
+const NEEDED_BYTES = 512 * 1024 ** 2
+const ON_DISK = 'TESTS_DISK_FOLDER'
+
+let folder: string | undefined
+
+/**
+ * Before the first file of a run: what tests write goes to memory where there is room, because every test of the embedded
+ * database waits for a disk many times. Crashes are crashes of processes here, which no disk has to survive.
+ */
+export function mochaGlobalSetup(): void {
+  if (variables['TMPDIR'] !== undefined || !hasRoom()) return
+  removeLeftovers()
+  folder = join(MEMORY_DISK, `${PREFIX}${process.pid}`)
+  mkdirSync(folder)
+  variables[ON_DISK] = tmpdir()
+  variables['TMPDIR'] = folder
+}
+
+/** For what is too large for memory and does not wait for its disk. */
+export function diskFolder(): string {
+  return variables[ON_DISK] ?? tmpdir()
+}
+
+/** After the last file of a run. */
+export function mochaGlobalTeardown(): void {
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
+}
+
+function hasRoom(): boolean {
+  if (!existsSync(MEMORY_DISK)) return false
+  const { bavail, bsize } = statfsSync(MEMORY_DISK)
+  return bavail * bsize > NEEDED_BYTES
+}
+
+/** A run that was killed removes nothing, and memory is dear. */
+function removeLeftovers(): void {
+  for (const name of readdirSync(MEMORY_DISK)) {
+    if (!name.startsWith(PREFIX) || lives(Number(name.slice(PREFIX.length)))) continue
+    rmSync(join(MEMORY_DISK, name), { recursive: true, force: true })
+  }
+}
+
+function lives(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
