@@ -152,7 +152,7 @@ describe('starting', () => {
     const refused = await runService({ ...variables, PORT: String(await freePort()) })
     expect(refused.code).to.equal(1)
     expect(refused.stderr).to.match(
-      /^Gatehouse cannot start: the database of DATABASE_URL holds the demo campus, whose passwords are public, and BASE_URL is [^ ]+\. Set DEMO_DATA=on if that is what you want, or use an empty database\.\n$/,
+      /^Gatehouse cannot start: the database of DATABASE_URL holds the demo campus, whose passwords are public, and BASE_URL is [^ ]+, HOST 127\.0\.0\.1\. Set DEMO_DATA=on if that is what you want, or use an empty database\.\n$/,
     )
     await using _asked = await startProcess({ ...variables, DEMO_DATA })
 
@@ -161,6 +161,12 @@ describe('starting', () => {
     const reachable = await runService({ DATA_DIR, SECRET, BASE_URL: 'https://id.example' })
     expect(reachable.code).to.equal(1)
     expect(reachable.stderr).to.include('the embedded database holds the demo campus')
+    // Whatever the service calls itself, others reach it there.
+    for (const HOST of ['0.0.0.0', '::', '192.0.2.1']) {
+      const heard = await runService({ DATA_DIR, HOST, PORT: String(await freePort()) })
+      expect(heard.code, HOST).to.equal(1)
+      expect(heard.stderr).to.include(`HOST ${HOST}. Set DEMO_DATA=on`)
+    }
   })
 
   it('says which store it cannot reach, without the password in its address', async () => {

@@ -12,7 +12,6 @@ import {
   methodNotAllowed,
   noRoomForFile,
   notAnOperator,
-  unsupportedBody,
 } from '../http/errors.ts'
 import { openCors } from '../http/open-cors.ts'
 import { paths } from '../http/paths.ts'
@@ -67,8 +66,6 @@ export function uploadRoute(router: Router, ports: UploadPorts, admission: Admis
 }
 
 async function receive(ctx: Context, actor: SiteActor, { database, files, limits }: UploadPorts) {
-  const encoding = ctx.get('content-encoding')
-  if (encoding !== '' && encoding !== 'identity') throw unsupportedBody('sent without compression')
   const { fileBytesMax } = limits
   if (Number(ctx.get('content-length')) > fileBytesMax) throw bodyTooLarge(fileBytesMax)
   const name = new URLSearchParams(ctx.querystring).get('name') ?? undefined

@@ -13,6 +13,8 @@ export interface DemoSettings {
   readonly demoFolder: string
   readonly mayServeDemo: boolean
   readonly baseUrl: string
+  /** The interface that is listened on. */
+  readonly host: string
   readonly databaseUrl: string | undefined
   readonly hashPassword: (password: string) => Promise<string>
   readonly now: () => number
@@ -44,10 +46,10 @@ export async function settleDemo(database: Database, settings: DemoSettings): Pr
   return demoPeople(campus)
 }
 
-function demoRefusal({ baseUrl, databaseUrl }: DemoSettings): string {
+function demoRefusal({ baseUrl, host, databaseUrl }: DemoSettings): string {
   const where = databaseUrl ? 'the database of DATABASE_URL' : 'the embedded database'
   return (
     `Gatehouse cannot start: ${where} holds the demo campus, whose passwords are public, and ` +
-    `BASE_URL is ${baseUrl}. Set DEMO_DATA=on if that is what you want, or use an empty database.`
+    `BASE_URL is ${baseUrl}, HOST ${host}. Set DEMO_DATA=on if that is what you want, or use an empty database.`
   )
 }

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 
 import { z } from 'zod'
 
-import { isLoopbackUrl, loopbackAddress } from '../http/loopback.ts'
+import { isLoopbackInterface, isLoopbackUrl, loopbackAddress } from '../http/loopback.ts'
 import { monitoringOf, monitoringVariables, problemsOfMonitoring } from './monitoring.ts'
 
 const SECRET_LENGTH_MIN = 32
@@ -144,7 +144,7 @@ export const environmentVariables = z.object({
     'yes: the last address of X-Forwarded-For is the caller (set it behind a proxy of yours only).',
   ),
   DEMO_DATA: oneOf('auto', 'auto', 'on', 'off').describe(
-    'auto: the demo campus is loaded into an empty embedded database on a loopback address; on: the demo people are accepted anywhere; off: never.',
+    'auto: the demo campus is loaded into an empty embedded database where BASE_URL and HOST are loopback addresses; on: the demo people are accepted anywhere; off: never.',
   ),
   CONFIG_DIR: z.string().optional().meta({
     shown: './config',
@@ -263,9 +263,10 @@ export function mayServeDemo({
   demoData,
   databaseUrl,
   baseUrl,
-}: Pick<Environment, 'demoData' | 'databaseUrl' | 'baseUrl'>): boolean {
+  host,
+}: Pick<Environment, 'demoData' | 'databaseUrl' | 'baseUrl' | 'host'>): boolean {
   if (demoData !== 'auto') return demoData === 'on'
-  return databaseUrl === undefined && isLoopbackUrl(baseUrl)
+  return databaseUrl === undefined && isLoopbackUrl(baseUrl) && isLoopbackInterface(host)
 }
 
 /** The text of config/example.env. */

@@ -124,6 +124,11 @@ export function foreignSpelling(): errors.OIDCProviderError {
   return invalidRequest(400, 'the address is not spelled in the one way that is answered here')
 }
 
+/** A text of a request holds a NUL, which no store keeps or looks for. 400. */
+export function nulInRequest(): errors.OIDCProviderError {
+  return invalidRequest(400, 'the request holds a NUL character; send it without')
+}
+
 /** The platform's own API cannot be reached, or answered what does not come out. 502; why is for the log. */
 export function upstreamFailed(detail: string): errors.OIDCProviderError {
   const description =

@@ -6,9 +6,11 @@ import { errorHandler } from './error-handler.ts'
 import { nameOfService } from './page.ts'
 import { enginePages, paths, planPaths } from './paths.ts'
 import { pinnedHost } from './pinned-host.ts'
+import { plainRequest } from './plain-request.ts'
 import { type LoggedRequest, requestLog } from './request-log.ts'
 import { securityHeaders } from './security-headers.ts'
 import { rememberStorageFailure } from './storage-guard.ts'
+import { endUnreadBody } from './unread-body.ts'
 
 export interface EveryRequestPorts {
   readonly baseUrl: string
@@ -29,10 +31,12 @@ export function everyRequest(ports: EveryRequestPorts): Middleware[] {
     pinnedHost(baseUrl, trustProxy),
     requestLog(logger, now, hear),
     ...(trace ? [trace] : []),
+    endUnreadBody(),
     rememberStorageFailure(),
     nameOfService(serviceName),
     securityHeaders(baseUrl),
     errorHandler(),
+    plainRequest(),
     canonicalPath([paths, planPaths, enginePages].flatMap((table) => Object.values(table))),
   ]
 }

@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 
 import { unsupportedBody } from './errors.ts'
+import { refusePacked } from './plain-request.ts'
 import { readRequestBody } from './request-body.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
@@ -13,6 +14,7 @@ const FORM_BYTES_MAX = 56 * 1024
  * @throws bodyTooLarge or unsupportedBody
  */
 export async function readForm(ctx: Context): Promise<URLSearchParams> {
+  refusePacked(ctx)
   const type = ctx.get('content-type')
   if (type === '') return new URLSearchParams()
   if (ctx.request.type.toLowerCase() !== FORM) throw unsupportedBody(FORM)

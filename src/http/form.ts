@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 
 import type { Context } from 'koa'
 
-import { foreignForm } from './errors.ts'
+import { foreignForm, nulInRequest } from './errors.ts'
 
 /**
  * Refuses a form that did not come from its own page (RFC 6749 §10.12): a browser says where it came
@@ -34,6 +34,17 @@ function checkToken(ctx: Context, token: string, given: string): void {
   if (sent.length !== expected.length || !timingSafeEqual(sent, expected)) {
     throw foreignForm()
   }
+}
+
+/**
+ * Refuses a form in which a field holds a NUL: no store keeps one, and PostgreSQL fails at it.
+ *
+ * @throws nulInRequest
+ */
+export function refuseNul(ctx: Context): void {
+  const { body } = ctx.request as { body?: unknown }
+  const values = Object.values(Object(body) as object).flat()
+  if (values.some((value) => String(value).includes('\0'))) throw nulInRequest()
 }
 
 /** One field of the form that was sent; empty when it is absent or sent twice. */

@@ -27,3 +27,8 @@ export function isLoopbackUrl(url: string): boolean {
 export function leadsToThisMachine(hostname: string): boolean {
   return isLoopbackHost(hostname) || /^127(\.\d+){3}$|.\.localhost$/.test(hostname)
 }
+
+/** Whether nobody but this machine reaches what listens on an interface, named as `HOST` is. */
+export function isLoopbackInterface(host: string): boolean {
+  return host === '::1' || leadsToThisMachine(host.toLowerCase())
+}

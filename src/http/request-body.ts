@@ -2,18 +2,15 @@ import type { IncomingMessage } from 'node:http'
 
 import type { Context } from 'koa'
 
-import { bodyTooLarge, unsupportedBody } from './errors.ts'
+import { bodyTooLarge } from './errors.ts'
 
 /**
  * The bytes of a request body, never more than a limit. It reads the stream itself, because what
- * parses the bytes has to see them as they came.
+ * parses the bytes has to see them as they came; a packed one was refused before (plain-request.ts).
  *
  * @throws bodyTooLarge before more than the limit was kept
- * @throws unsupportedBody for a compressed body, whose real size nobody knows beforehand
  */
 export async function readRequestBody(ctx: Context, bytesMax: number): Promise<Buffer> {
-  const encoding = ctx.get('content-encoding')
-  if (encoding !== '' && encoding !== 'identity') throw unsupportedBody('sent without compression')
   if (Number(ctx.get('content-length')) > bytesMax) throw bodyTooLarge(bytesMax)
   return await readBytes(ctx.req, bytesMax)
 }

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 
 import type { Middleware } from 'koa'
 
-import { storageUnavailable } from './errors.ts'
+import { nulInRequest, storageUnavailable } from './errors.ts'
 
 /** What the running request has learned of its stores; there is none outside of a request. */
 const request = new AsyncLocalStorage<{ failure?: unknown }>()
@@ -29,8 +29,18 @@ export async function orUnavailable<Result>(
   try {
     return await call()
   } catch (error) {
+    if (running && holdsNul(error)) throw nulInRequest()
     if (!running || !isFailure(error)) throw error
     running.failure = error
     throw storageUnavailable(error)
   }
+}
+
+/**
+ * What PostgreSQL says of a text that it cannot keep. Everything that reads a request refuses such a one
+ * before (plain-request.ts, form.ts, the schemas); what was overlooked is the caller's mistake all the same.
+ */
+function holdsNul(error: unknown): boolean {
+  const { code } = Object(error) as { code?: unknown }
+  return code === '22021' || code === '22P05'
 }

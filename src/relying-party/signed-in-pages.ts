@@ -9,7 +9,7 @@ import type Router from 'koa-router'
 
 import { signInCancelledPage } from '../../views/account-signed-out.ts'
 import { isRefusal, signedOut, signInIncomplete } from '../http/errors.ts'
-import { checkFormToken, checkScriptToken } from '../http/form.ts'
+import { checkFormToken, checkScriptToken, refuseNul } from '../http/form.ts'
 import { seeOther, sendPage } from '../http/page.ts'
 import { pages, paths } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
@@ -63,6 +63,7 @@ export function makeSignedInPages(parts: SignedInPagesParts): SignedInPages {
       // What was typed is lost, but nothing is done in the name of a session that is over.
       if (!session) return seeOther(ctx, areaOf(ctx.path))
       await parse(ctx, async () => {})
+      refuseNul(ctx)
       checkFormToken(ctx, session.csrf)
       logFields(ctx).person = session.person.id
       await answer(ctx as PageContext, session)

@@ -1,0 +1,219 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
+
+import { expect } from 'chai'
+
+import {
+  addressOf,
+  enginePages,
+  forwardAuthFor,
+  pages,
+  paths,
+  planPaths,
+} from '../src/http/paths.ts'
+import { authorizeUrl } from './support/client.ts'
+import { olivia, type RunningService } from './support/gatehouse.ts'
+import { makePagePerson } from './support/page-person.ts'
+import { sharedService } from './support/shared-service.ts'
+import { forEachDatabase } from './support/storages.ts'
+import { send } from './support/wire.ts'
+
+/** Something that can stand in every place of an address. */
+const anything = {
+  ...{ uid: 'x', site: 'northlight', client: 'northlight-notes', person: 'x', secret: 'x' },
+  ...{ file: 'x', digest: 'x', token: 'x', name: 'x', path: 'x' },
+}
+
+/** Every address of the tables, with something in its places. */
+const addresses: readonly string[] = [paths, planPaths, pages, enginePages]
+  .flatMap((table) => Object.values(table))
+  .map((pattern) => addressOf(pattern, anything))
+  .concat(`${forwardAuthFor}x`)
+
+/** What is forwarded is the platform's to read, packed or not. */
+const ours = addresses.filter((address) => !address.startsWith('/admin/api/'))
+
+const bodies: readonly (readonly [type: string, body: string])[] = [
+  ['application/x-www-form-urlencoded', 'a=b'],
+  ['application/json', '{"query":"{ __typename }"}'],
+]
+
+// [RFC 9110 §15.5.16]
+describe('a packed body', () => {
+  const service = sharedService()
+
+  for (const encoding of ['gzip', 'deflate', 'br', 'zstd', 'x', 'gzip, gzip', '*', 'Identity, x']) {
+    it(`is refused at every address before it is read: ${encoding}`, async () => {
+      for (const path of ours) {
+        for (const [type, body] of bodies) {
+          for (const sent of [body, gzipSync(body).toString('latin1')]) {
+            const headers = ['Content-Type', type, 'Content-Encoding', encoding]
+            const answer = await send(service().url, { method: 'POST', path, headers, body: sent })
+            expect(answer.status, path).to.equal(415)
+            expect(answer.headers.get('accept-encoding'), path).to.equal('identity')
+          }
+        }
+      }
+    })
+  }
+
+  it('is none when its packing is called identity', async () => {
+    for (const encoding of ['identity', 'Identity']) {
+      const headers = ['Content-Type', 'application/json', 'Content-Encoding', encoding]
+      const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+      const asked = { method: 'POST', path: paths.mcp, headers, body }
+      expect((await send(service().url, asked)).status).to.equal(200)
+    }
+  })
+})
+
+// [RFC 9112 §9.6]
+describe('a connection after a body that is too large', () => {
+  const service = sharedService()
+  const LARGE = 1_600_000
+
+  /** Sends a head and as many bytes of a body without an end, and gives what comes back until the end. */
+  async function sendChunks(path: string, type: string, bytes: number) {
+    const { hostname, port, host } = new URL(service().url)
+    const socket = connect(Number(port), hostname)
+    const startedAt = performance.now()
+    let told = ''
+    socket.setEncoding('latin1').on('data', (text) => {
+      told += text
+    })
+    socket.on('error', () => {})
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: ${type}\r\n`)
+    socket.write('Transfer-Encoding: chunked\r\n\r\n')
+    for (let sent = 0; sent < bytes; sent += 10_000) {
+      socket.write(`2710\r\n${'x'.repeat(10_000)}\r\n`)
+    }
+    await once(socket, 'close')
+    return { told, ms: performance.now() - startedAt }
+  }
+
+  const reading: readonly (readonly [path: string, type: string, status: RegExp])[] = [
+    [paths.authorization, 'application/x-www-form-urlencoded', /413/],
+    [paths.endSession, 'application/x-www-form-urlencoded', /413/],
+    [addressOf(pages.login, { uid: 'x' }), 'application/x-www-form-urlencoded', /413/],
+    [paths.userinfo, 'application/x-www-form-urlencoded', /413/],
+    [paths.introspection, 'application/x-www-form-urlencoded', /413/],
+    [paths.registration, 'application/json', /413/],
+    [paths.mcp, 'application/json', /413/],
+    // The engine says 400 of it.
+    [paths.token, 'application/x-www-form-urlencoded', /4\d\d/],
+    [paths.revocation, 'application/x-www-form-urlencoded', /4\d\d/],
+    [enginePages.confirmSignOut, 'application/x-www-form-urlencoded', /4\d\d/],
+  ]
+
+  for (const [path, type, status] of reading) {
+    it(`is ended by the answer of ${path}, which arrives whole`, async () => {
+      const { told, ms } = await sendChunks(path, type, LARGE)
+      expect(told).to.match(/^HTTP\/1\.1 \d+/)
+      expect(told.split(' ')[1]).to.match(status)
+      expect(told.toLowerCase()).to.include('connection: close')
+      expect(ms).to.be.below(2000)
+    })
+  }
+
+  it('goes on where the rest was small enough to be dropped and the answer is no 413', async () => {
+    const { hostname, port } = new URL(service().url)
+    const socket = connect(Number(port), hostname).setEncoding('latin1')
+    let told = ''
+    socket.on('data', (text) => {
+      told += text
+    })
+    const body = 'x'.repeat(300_000)
+    const type = 'application/x-www-form-urlencoded'
+    socket.write(
+      `POST ${paths.token} HTTP/1.1\r\nHost: x\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+    socket.write(`GET ${paths.health} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    await once(socket, 'close')
+    expect(told.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 400', 'HTTP/1.1 200'])
+  })
+})
+
+/** Characters that no store keeps, halves of characters, and bytes that are no UTF-8. */
+const brokenTexts = [
+  '%00',
+  'a%00b',
+  '%ED%A0%80',
+  '%C0%80',
+  '%ff',
+  '%',
+  '%zz',
+  '%F4%90%80%80',
+  '%ef%bf%bf',
+]
+
+forEachDatabase('a text that is none', (start) => {
+  const service = sharedService(undefined, start)
+
+  it('is refused in the path of every page and endpoint', async () => {
+    for (const path of brokenTexts.flatMap(brokenPaths)) {
+      for (const method of ['GET', 'POST']) {
+        const { status } = await send(service().url, { method, path })
+        expect(status, `${method} ${path}`).to.be.below(500)
+        expect(status, `${method} ${path}`).to.not.equal(200)
+      }
+    }
+  })
+
+  it('is refused or finds nothing in every parameter of an authorization request', async () => {
+    const names = [...authorizeUrl(service().url).searchParams.keys()]
+    const others = ['login_hint', 'claims', 'prompt', 'ui_locales', 'acr_values', 'id_token_hint']
+    for (const name of [...names, ...others, 'request_uri', 'request', 'response_mode', 'nonce']) {
+      for (const broken of brokenTexts) {
+        const address = authorizeUrl(service().url, { [name]: undefined })
+        const path = `${address.pathname}${address.search}&${name}=${broken}`
+        expect((await send(service().url, { path })).status, path).to.be.below(500)
+      }
+    }
+  })
+
+  it('is refused in every query and form of a page, whoever is signed in', async () => {
+    const person = makePagePerson(service().url, olivia)
+    await person.visit(pages.account)
+    await person.visit(pages.admin)
+    for (const pattern of Object.values(pages)) {
+      const path = addressOf(pattern, anything)
+      for (const broken of ['%00', 'a%00', '%ED%A0%80', '%C0%80']) {
+        const asked = `${path}?after=${broken}&client=${broken}&q=${broken}&name=${broken}`
+        const { status } = await person.open(asked)
+        expect(status, asked).to.be.below(500)
+        if (broken.includes('%00')) expect(status, asked).to.be.within(400, 404)
+      }
+    }
+  })
+
+  it('is refused in every form that a signed-in person sends', async () => {
+    await refusesForms(service())
+  })
+})
+
+/** Every address with such a text in each of its places, or behind it when it has none. */
+function brokenPaths(broken: string): string[] {
+  return [...Object.values(paths), ...Object.values(pages)].map((pattern) =>
+    pattern.includes(':') ? pattern.replaceAll(/:\w+/g, broken) : `${pattern}/${broken}`,
+  )
+}
+
+/** The token of a form is the session's, so that one page tells it for all. */
+async function refusesForms({ url }: RunningService): Promise<void> {
+  const person = makePagePerson(url, olivia)
+  const page = await person.visit(addressOf(pages.newApplication, anything))
+  const csrf = /name="csrf" value="([^"]+)"/.exec(page.text)?.[1] ?? ''
+  expect(csrf).to.not.equal('')
+  for (const pattern of Object.values(pages)) {
+    // These end the session of the test.
+    if (pattern === pages.signOut || pattern === pages.signOutEverywhere) continue
+    const path = addressOf(pattern, anything)
+    for (const broken of ['\0', 'a\0b', '\ud800']) {
+      const fields = ['name', 'client', 'grant', 'redirectUris', 'scopes', 'site', 'id', 'reviewed']
+      const body = new URLSearchParams([['csrf', csrf], ...fields.map((name) => [name, broken])])
+      const { status } = await person.open(path, { method: 'POST', body, redirect: 'manual' })
+      expect(status, path).to.be.below(500)
+    }
+  }
+}
