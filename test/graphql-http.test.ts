@@ -305,6 +305,41 @@ describe('POST /member/graphql', () => {
       })
     }
 
+    it('counts the default of a variable, the largest page for a size that is none, and all that is left to conditions', async () => {
+      const courses = (first: string) =>
+        `a: enrolledCourses(first: ${first}) @include(if: $no) { edges { node { ...c } } nodes { ...c } }`
+      const fragment = `fragment c on EnrolledCourse { ${fields(60)} }`
+      for (const [head, variables] of [
+        ['$f: Int = 100', {}],
+        ['$f: Int = 100', { f: undefined }],
+        ['$f: Int', { f: -1 }],
+        ['$f: Int', { f: '1' }],
+        ['$f: Int', { f: [1] }],
+        ['$f: Int', { f: 100.0 }],
+      ] as const) {
+        const query = `query (${head}, $no: Boolean = false) { viewer { ${courses('$f')} } } ${fragment}`
+        const { body } = await ask(query, variables)
+        expect(body.errors?.[0]?.extensions, JSON.stringify(variables)).to.include({
+          limit: 'cost',
+        })
+      }
+      // Null is twenty for the list, and so it is for the cost.
+      const asNull = `query ($f: Int = 100, $no: Boolean = true) { viewer { ${courses('$f')} } } ${fragment}`
+      const { body } = await ask(asNull, { f: null })
+      expect(body.extensions?.['cost']).to.equal(4 + 20 * (61 + 60))
+    })
+
+    it('counts what the schema tells of itself, and lists of which it says no size', async () => {
+      const { extensions } = (await ask(getIntrospectionQuery())).body
+      expect(extensions?.['cost']).to.be.within(700, 1000)
+      const often = Array.from({ length: 15 }, (_, place) => `a${place}: __schema { ...s }`)
+      const fragment = 'fragment s on __Schema { types { name fields { name type { name } } } }'
+      const { body } = await ask(`{ ${often.join(' ')} } ${fragment}`)
+      expect(body.errors?.[0]?.extensions).to.include({ limit: 'cost' })
+      const lists = '{ viewer { schools { id name slug } } }'
+      expect((await ask(lists)).body.extensions?.['cost']).to.equal(2 + 10 * 3)
+    })
+
     it('counts a page as large as its variable says', async () => {
       const query = `query ($first: Int) {
         viewer { enrolledCourses(first: $first) { edges { node { ...c } } nodes { ...c } } }

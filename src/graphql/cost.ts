@@ -3,6 +3,10 @@ import {
   type FieldNode,
   type GraphQLField,
   type GraphQLSchema,
+  getNamedType,
+  getNullableType,
+  isIntrospectionType,
+  isListType,
   isObjectType,
   Kind,
   type OperationDefinitionNode,
@@ -23,16 +27,31 @@ export type CostOf = (operation: Operation) => number
 
 const listFields: ReadonlySet<string> = new Set(['nodes', 'edges'])
 
+/** How long a list without pages counts of which the schema says nothing. */
+const UNSAID_SIZE = 10
+
+/**
+ * What the schema tells of itself is as long whatever is asked for by a few fields: a whole answer is three
+ * hundred kilobytes, and each alias would be another. Below `costMax` as low as it may be, one is admitted.
+ */
+const introspectionWeights = { __schema: 700, __type: 100 } as const
+
 /**
  * Counts the fields that an answer can have. Below a connection, what stands in `nodes` and `edges`
- * counts `first` times; a list without pages counts as often as its `@listSize` assumes, and a field
- * that takes more than others as much as its `@cost` says. Conditions (`@skip`, `@include`) are taken
+ * counts `first` times; a list without pages counts as often as its `@listSize` assumes, or ten times;
+ * a field that takes more than others as much as its `@cost` says. Conditions (`@skip`, `@include`) are taken
  * for true.
  */
 export function makeCostOf(schema: GraphQLSchema): CostOf {
   const connections = connectionFields(schema)
-  const sizes = saidOfFields(schema, { directive: 'listSize', argument: 'assumedSize' })
-  const weights = saidOfFields(schema, { directive: 'cost', argument: 'weight' })
+  const sizes = new Map([
+    ...unsaidSizes(schema),
+    ...saidOfFields(schema, { directive: 'listSize', argument: 'assumedSize' }),
+  ])
+  const weights = new Map([
+    ...saidOfFields(schema, { directive: 'cost', argument: 'weight' }),
+    ...Object.entries(introspectionWeights),
+  ])
   return ({ document, operation, variables }) => {
     const given = { ...defaultsOf(operation), ...variables }
     const costOf = makeFold(document, {
@@ -76,6 +95,17 @@ function saidOfFields(
   return numbers
 }
 
+/** The lists of objects that are no pages, by their names. */
+function unsaidSizes(schema: GraphQLSchema): ReadonlyMap<string, number> {
+  const lists = fieldsOf(schema).filter(
+    ({ name, type }) =>
+      !listFields.has(name) &&
+      isListType(getNullableType(type)) &&
+      isObjectType(getNamedType(type)),
+  )
+  return new Map(lists.map(({ name }) => [name, UNSAID_SIZE]))
+}
+
 function connectionFields(schema: GraphQLSchema): ReadonlySet<string> {
   const connections = fieldsOf(schema).filter(({ args }) =>
     args.some(({ name }) => name === 'first'),
@@ -84,7 +114,8 @@ function connectionFields(schema: GraphQLSchema): ReadonlySet<string> {
 }
 
 function fieldsOf(schema: GraphQLSchema): GraphQLField<unknown, unknown>[] {
-  const types = Object.values(schema.getTypeMap()).filter(isObjectType)
+  const all = Object.values(schema.getTypeMap()).filter(isObjectType)
+  const types = all.filter((type) => !isIntrospectionType(type))
   return types.flatMap((type) => Object.values(type.getFields()))
 }
 
