@@ -49,7 +49,8 @@ export async function makeParts(config: Config, ground: Ground) {
     formKey: secretRoot.formKey,
     sessionSeconds: lifetimes.pageSessionSeconds,
   })
-  const { documents, clients } = makeClientParts(config, { ...ground, own: ownPages.client })
+  const own = { ...secretRoot, own: ownPages.client }
+  const { documents, clients } = makeClientParts(config, { ...ground, ...own })
   const { admitsOrigin } = clients
   // To a grant the suite's clients are platforms that the configuration lists.
   const listed = [...integrations, ...(conformance?.clients ?? [])]
@@ -61,7 +62,7 @@ export async function makeParts(config: Config, ground: Ground) {
   const discovery = makeDiscovery({ baseUrl, service, integrations, opened, protocolVersions })
   const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
   const countUse = grants.usage.count
-  const { furtherPlans } = service
+  const { furtherPlans, authorizationRequests: requestLimits } = service
   const proofs = makeProofs({ ...ground, baseUrl, secretRoot, furtherPlans })
   const tokens = makeTokens({
     ...{ ...ground, ...lifetimes, findGrant: grants.findGrant },
@@ -73,7 +74,7 @@ export async function makeParts(config: Config, ground: Ground) {
     : undefined
   const authorization = await makeAuthorizationServer({
     ...ground,
-    ...{ baseUrl, furtherPlans, signOuts, ...proofs },
+    ...{ baseUrl, furtherPlans, requestLimits, signOuts, ...proofs },
     lifetimes,
     conformance,
     cookieKeys: secretRoot.cookieKeys,
@@ -107,7 +108,7 @@ export async function makeParts(config: Config, ground: Ground) {
 /** Every way in which a client comes to be. */
 function makeClientParts(
   { service, integrations, documentCopies: copies }: Config,
-  ground: Ground & Pick<Parameters<typeof makeClients>[0], 'own'>,
+  ground: Ground & Pick<Parameters<typeof makeClients>[0], 'own' | 'networkKey'>,
 ) {
   const { metadataDocuments: policy, loopbackHosts } = service
   const documents = makeDocumentClients({ ...ground, policy, loopbackHosts, copies })

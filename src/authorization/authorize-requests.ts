@@ -4,13 +4,19 @@ import type Router from 'koa-router'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
 import { factsOf } from '../clients/client-metadata.ts'
-import { clientSwitchedOff, noKnownScope, unsupportedBody } from '../http/errors.ts'
+import {
+  clientSwitchedOff,
+  noKnownScope,
+  parameterTooLong,
+  unsupportedBody,
+} from '../http/errors.ts'
 import { seeOther } from '../http/page.ts'
 import { paths } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
+import { type RequestLimits, whatIsTooLong } from './request-lengths.ts'
 import { explainMissingScope } from './scope-refusal.ts'
 
 // As long as the engine's own limit for request bodies.
@@ -91,18 +97,23 @@ function removeConformanceScopes(query: URLSearchParams): void {
 /**
  * The engine's last check of an authorization request, after the redirect address was found good,
  * so that its errors go back to the client. Unknown scopes beside known ones are ignored, as OpenID
- * Connect Core §3.1.2.1 asks; a request of nothing but unknown ones could only end in nothing.
+ * Connect Core §3.1.2.1 asks; a request of nothing but unknown ones could only end in nothing. What is too
+ * long to be kept is told to the client, too: nothing was kept of it yet.
  */
-export function checkAuthorizationRequest(
-  { oidc: { provider } }: KoaContextWithOIDC,
-  scope: unknown,
-  client: KoaContextWithOIDC['oidc']['client'],
-): void {
-  if (client && factsOf(client).state !== 'active') throw clientSwitchedOff()
-  const asked = String(scope ?? '')
-  if (!client || asked.split(' ').some(findScope)) return
-  const sentence = explainMissingScope(client, provider.issuer)
-  throw noKnownScope(asked.includes(',') ? `${COMMAS}; ${sentence}` : sentence)
+export function checkAuthorizationRequest(limits: RequestLimits) {
+  return (
+    { oidc: { provider, params } }: KoaContextWithOIDC,
+    scope: unknown,
+    client: KoaContextWithOIDC['oidc']['client'],
+  ): void => {
+    if (client && factsOf(client).state !== 'active') throw clientSwitchedOff()
+    const tooLong = whatIsTooLong(params ?? {}, limits)
+    if (tooLong) throw parameterTooLong(tooLong)
+    const asked = String(scope ?? '')
+    if (!client || asked.split(' ').some(findScope)) return
+    const sentence = explainMissingScope(client, provider.issuer)
+    throw noKnownScope(asked.includes(',') ? `${COMMAS}; ${sentence}` : sentence)
+  }
 }
 
 /** RFC 6749 §3.3; some libraries join them otherwise unless told. */

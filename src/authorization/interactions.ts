@@ -2,6 +2,7 @@ import type { Context } from 'koa'
 import { errors, type InteractionResults, type Provider } from 'oidc-provider'
 
 import { type ClientFacts, factsOf } from '../clients/client-metadata.ts'
+import type { LoopbackClients } from '../clients/loopback-clients.ts'
 import type { PlatformCallbacks } from '../clients/platform-callbacks.ts'
 import { allowedIn } from '../grants/find-allowed.ts'
 import type { GrantStore, NewGrant } from '../grants/grant-store.ts'
@@ -15,7 +16,10 @@ import { PASSWORD_ACR } from './provider.ts'
 
 export interface InteractionPorts {
   readonly grants: Pick<GrantStore, 'save'>
-  readonly clients: { readonly callbacks: Pick<PlatformCallbacks, 'use'> }
+  readonly clients: {
+    readonly callbacks: Pick<PlatformCallbacks, 'use'>
+    readonly loopback: Pick<LoopbackClients, 'use'>
+  }
 }
 
 /** The engine's interactions in the words of the pages (`interaction/pending-interaction.ts`). */
@@ -35,6 +39,7 @@ export function makeInteractions(provider: Provider, { grants, clients }: Intera
       const waiting = await findWaiting(ctx, provider)
       const grant = await agreedGrant(waiting, provider)
       await grants.save(grant)
+      if (grant.clientOrigin === 'loopback') await clients.loopback.use(grant.clientId)
       if (waiting.byPattern) await clients.callbacks.use(grant.clientId, waiting.redirectUri)
       return await finish(ctx, { consent: { grantId: grant.id } }, true)
     },

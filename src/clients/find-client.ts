@@ -4,6 +4,7 @@ import type { Client } from './client.ts'
 import { type ClientStoreDependencies, makeClientStore } from './client-store.ts'
 import { isLoopbackClientId, makeLoopbackClients } from './loopback-clients.ts'
 import { makePlatformCallbacks, type PlatformCallbackDependencies } from './platform-callbacks.ts'
+import { makeUnusedClients, type UnusedClientDependencies } from './unused-clients.ts'
 
 /** Finds a client of whatever origin. */
 export interface ClientFinder {
@@ -33,7 +34,9 @@ export interface ClientsDependencies extends ClientStoreDependencies {
     readonly registrationsPerAddressMax: number
     readonly registrationWindowSeconds: number
     readonly idleClientSeconds: number
-  } & PlatformCallbackDependencies['registration']
+  } & PlatformCallbackDependencies['registration'] &
+    UnusedClientDependencies['registration']
+  readonly networkKey: Buffer
   readonly documents: DocumentSource
   /** The client of this service's own pages. */
   readonly own: Client
@@ -50,6 +53,8 @@ export function makeClients(dependencies: ClientsDependencies) {
   const loopback = makeLoopbackClients({
     ...dependencies,
     records: state.adapterFor('Client'),
+    unused: makeUnusedClients(dependencies),
+    unusedSeconds: registration.unusedClientSeconds,
     idleSeconds: registration.idleClientSeconds,
   })
   const callbacks = makePlatformCallbacks(dependencies)

@@ -5,14 +5,18 @@ import { z } from 'zod'
 import type { StateAdapter } from '../store/oauth-state.ts'
 import { type Client, grantTypesServed, type LoopbackRegistration } from './client.ts'
 import { isLoopbackRedirect } from './redirect-uri.ts'
+import type { UnusedClients } from './unused-clients.ts'
 
 export type LoopbackClients = ReturnType<typeof makeLoopbackClients>
 
 export interface LoopbackClientDependencies {
   /** The records of the model `Client`. */
-  readonly records: Pick<StateAdapter, 'find' | 'upsert'>
+  readonly records: Pick<StateAdapter, 'find' | 'upsert' | 'destroy'>
+  readonly unused: UnusedClients
   readonly loopbackHosts: readonly string[]
-  /** After how long without use a client is forgotten. */
+  /** After how long a client is forgotten with which nobody allowed anything. */
+  readonly unusedSeconds: number
+  /** After how long without use any other is. */
   readonly idleSeconds: number
   readonly now: () => number
 }
@@ -31,34 +35,51 @@ const record = z.object({
   postLogoutRedirectUris: z.array(z.string()).default([]),
   grantTypes: z.array(z.enum(grantTypesServed)),
   usedAtMs: z.number(),
+  /** Nobody allowed anything yet; a record of an older version does not say. */
+  unused: z.literal(true).optional(),
 })
 
 type LoopbackRecord = z.infer<typeof record>
 
 /**
  * Self-registered clients on the person's own computer. They live in the state store, which forgets
- * them by itself when nobody used them for a while (design 8), in whatever kind of store it is.
+ * them by itself when nobody used them for a while (design 8), in whatever kind of store it is. Anybody can
+ * make one, and begin to ask with it: what counts as its first use is that a person allowed something.
  */
 export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
-  const { records, loopbackHosts, idleSeconds, now } = dependencies
+  const { records, unused, loopbackHosts, unusedSeconds, idleSeconds, now } = dependencies
   // The engine's type of a record lists its own models; ours goes into it as one member.
   const keep = async (clientId: string, kept: LoopbackRecord) =>
-    await records.upsert(clientId, { extra: { ...kept } }, idleSeconds)
+    await records.upsert(
+      clientId,
+      { extra: { ...kept } },
+      kept.unused ? unusedSeconds : idleSeconds,
+    )
 
   return {
-    /** Uses the client, so that it lives on; nothing when it is unknown or was forgotten. */
+    /** Uses a client that was used before, so that it lives on; nothing when it is unknown or was forgotten. */
     async find(clientId: string) {
       const stored = await records.find(clientId)
       const parsed = record.safeParse(stored?.extra)
       if (!parsed.success) return undefined
       // A use a day moves the end on; a write at each use would buy nothing more.
       const usedAtMs = now()
-      if (usedAtMs - parsed.data.usedAtMs > DAY_MS) {
+      if (!parsed.data.unused && usedAtMs - parsed.data.usedAtMs > DAY_MS) {
         await keep(clientId, { ...parsed.data, usedAtMs })
       }
       return clientOf(clientId, parsed.data, loopbackHosts)
     },
-    async register(registration: LoopbackRegistration) {
+    /** A person allowed something with the client. */
+    async use(clientId: string): Promise<void> {
+      const { extra } = (await records.find(clientId)) ?? {}
+      const parsed = record.safeParse(extra)
+      if (!parsed.data?.unused) return
+      const { unused: _first, ...kept } = parsed.data
+      await keep(clientId, { ...kept, usedAtMs: now() })
+      await unused.remove(clientId)
+    },
+    /** @param address where it came from, whose network may have so many unused ones */
+    async register(registration: LoopbackRegistration, address: string) {
       const { name, redirectUris, postLogoutRedirectUris = [], grantTypes } = registration
       const clientId = ID_PREFIX + randomBytes(16).toString('base64url')
       await keep(clientId, {
@@ -67,7 +88,10 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
         postLogoutRedirectUris: [...postLogoutRedirectUris],
         grantTypes: [...grantTypes],
         usedAtMs: now(),
+        unused: true,
       })
+      const giveWay = await unused.add(clientId, address)
+      await Promise.all(giveWay.map(async (id) => await records.destroy(id)))
       return { clientId, issuedAtSeconds: Math.floor(now() / 1000) }
     },
   }

@@ -83,6 +83,13 @@ const servicePolicy = z.strictObject({
     // Of /admin and /account; when it is over, the browser session signs in again unseen.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),
   }),
+  /** How long an authorization request may be, which anybody sends and this service keeps. */
+  authorizationRequests: z
+    .strictObject({
+      stateCharactersMax: z.int().min(512).max(12_000),
+      charactersMax: z.int().min(2048).max(14_000),
+    })
+    .default({ stateCharactersMax: 4096, charactersMax: 8192 }),
   keys: z.strictObject({
     publishLeadSeconds: seconds(DAY_SECONDS),
     retiredKeepSeconds: z.int().min(600).max(DAY_SECONDS),
@@ -137,6 +144,9 @@ const servicePolicy = z.strictObject({
     registrationsPerAddressMax: z.int().min(1).max(100_000),
     registrationWindowSeconds: seconds(DAY_SECONDS),
     idleClientSeconds: seconds(400 * DAY_SECONDS),
+    // Of clients that registered themselves and with which nobody allowed anything yet.
+    unusedClientSeconds: seconds(30 * DAY_SECONDS).default(DAY_SECONDS),
+    unusedClientsPerNetworkMax: z.int().min(1).max(100_000).default(200),
     // Callbacks that a pattern of integrations.json admitted, of each platform.
     callbacksPerPlatformMax: z.int().min(1).max(1_000_000),
     // One with which nobody allowed anything yet.

@@ -80,6 +80,11 @@ export function accessDenied(description: string): errors.OIDCProviderError {
   return new errors.AccessDenied(description)
 }
 
+/** A parameter of an authorization request, or all of them, is longer than what is kept for strangers. */
+export function parameterTooLong(description: string): errors.OIDCProviderError {
+  return new errors.InvalidRequest(description)
+}
+
 /** The client may not ask any more: it was disabled, or its site switched the feature off. */
 export function clientSwitchedOff(): errors.OIDCProviderError {
   return new errors.UnauthorizedClient(

@@ -15,7 +15,8 @@ export function makeSecretRoot(secrets: readonly string[]) {
   const [sealingKey] = sealingKeys
   const [formKey] = keysFor('forms')
   const [nonceKey] = keysFor('DPoP nonces')
-  if (!sealingKey || !formKey || !nonceKey)
+  const [networkKey] = keysFor('networks')
+  if (!sealingKey || !formKey || !nonceKey || !networkKey)
     throw new Error('a secret root needs at least one secret')
   return {
     /** Keys for signed cookies, the current one first. */
@@ -24,6 +25,8 @@ export function makeSecretRoot(secrets: readonly string[]) {
     formKey,
     /** Key of the nonces that proofs carry, which live for minutes. */
     nonceKey,
+    /** Key of the digests of networks that registered clients. */
+    networkKey,
     /** Keys that sign the cursors of pages, the current one first. */
     cursorKeys: keysFor('cursors'),
     /** Keys that sign the addresses of downloads, the current one first. */

@@ -64,7 +64,7 @@ async function answerRegistration(
       ? await registerIntegration(ctx, decision, clients)
       : loopbackRecord(
           decision.registration,
-          await clients.loopback.register(decision.registration),
+          await clients.loopback.register(decision.registration, ctx.ip),
         )
   logFields(ctx).client = record.client_id
   ctx.status = 201

@@ -35,6 +35,13 @@ export interface OauthTables {
     disabled_at: number | null
     deleted_at: number | null
   }
+  unused_client: {
+    client_id: string
+    /** A keyed digest. */
+    network: string
+    registered_at: number
+    expires_at: number
+  }
   oauth_application_redirect_uri: {
     client_id: string
     uri: string
