@@ -10,6 +10,7 @@ import { orUnavailable } from './http/storage-guard.ts'
 import { openKeys } from './keys/keys.ts'
 import { readProcess } from './monitoring/readings.ts'
 import { makeWatch, type Watchers } from './monitoring/watch.ts'
+import { makeGuardedFetch, type SendOutgoing } from './outgoing/guarded-fetch.ts'
 import { makeParts } from './parts.ts'
 import { makePeople } from './people/people.ts'
 import { makePostDelivery } from './posts/delivery.ts'
@@ -22,8 +23,8 @@ export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
 
 export interface GatehouseOptions {
   readonly now?: () => number
-  /** Sends the requests for metadata documents; tests reach hosts of their own by it. */
-  readonly fetch?: typeof fetch
+  /** Sends the requests to servers of clients; tests reach hosts of their own by it. */
+  readonly fetch?: SendOutgoing
   /** Given to one of several processes behind one port. */
   readonly worker?: WorkerPart | undefined
   /** Who measures, where anybody does. */
@@ -45,7 +46,7 @@ export interface WorkerPart {
 export async function openGatehouse(
   config: Config,
   logger: Logger,
-  { now = Date.now, fetch = globalThis.fetch, worker, watchers = {} }: GatehouseOptions = {},
+  { now = Date.now, fetch = makeGuardedFetch(), worker, watchers = {} }: GatehouseOptions = {},
 ) {
   const { service } = config
   const watch = makeWatch(watchers)

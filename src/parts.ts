@@ -32,7 +32,7 @@ export interface Ground extends Stores, Pick<OwnPagesPorts, 'handler'> {
   readonly keys: Keys
   readonly people: People
   readonly now: () => number
-  readonly fetch: typeof fetch
+  readonly fetch: Parameters<typeof makeAuthorizationServer>[0]['documentResolution']['fetch']
 }
 
 /** The parts that are no surface. Each is made once. */

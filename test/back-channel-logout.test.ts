@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 
 import { paths } from '../src/http/paths.ts'
+import { makeGuardedFetch } from '../src/outgoing/guarded-fetch.ts'
 import { type SessionEnd, tellsOf } from '../src/sign-outs/ends.ts'
 import { NOTICE_ATTEMPTS_MAX } from '../src/sign-outs/sign-outs.ts'
 import { asPortal, type ObtainedCode, obtainCode, redeem } from './support/client.ts'
@@ -239,11 +240,12 @@ describe('back-channel logout', () => {
 
   it('posts to no private address, whatever an import has said', async () => {
     let refused = 0
+    const guarded = makeGuardedFetch()
     await using service = await startService({
       ...on,
       fetch: async (input, init) => {
         try {
-          return await fetch(input, init)
+          return await guarded(input, init)
         } catch (error) {
           refused += 1
           throw error

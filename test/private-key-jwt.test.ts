@@ -3,6 +3,7 @@ import { SignJWT, UnsecuredJWT } from 'jose'
 import * as oidc from 'openid-client'
 
 import { paths } from '../src/http/paths.ts'
+import { makeGuardedFetch } from '../src/outgoing/guarded-fetch.ts'
 import { asPortal, exchange, getCode, introspect } from './support/client.ts'
 import { documentAnswer, startDocumentHost } from './support/document-host.ts'
 import {
@@ -281,11 +282,12 @@ describe('private_key_jwt: keys at an address of the client', () => {
 
   it('are not fetched from a private address, whatever name leads there', async () => {
     let arrived = 0
+    const guarded = makeGuardedFetch()
     await using service = await startService({
       ...on,
       fetch: async (input, init) => {
         arrived += 1
-        return await fetch(input, init)
+        return await guarded(input, init)
       },
     })
     const key = await makeClientKey()
@@ -313,7 +315,7 @@ describe('private_key_jwt: a host of the deployment’s own network', () => {
     await using service = await startService({
       ...withPlans(plans),
       fetch: async (_input, init) => {
-        guarded.push(init !== undefined && 'dispatcher' in init)
+        guarded.push(init?.privateAddress !== true)
         return Response.json({ keys: [key.publicJwk] })
       },
     })

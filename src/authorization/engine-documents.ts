@@ -2,14 +2,14 @@ import { type Configuration, Provider } from 'oidc-provider'
 
 import { toClientMetadata } from '../clients/client-metadata.ts'
 import type { DocumentClients } from '../metadata-documents/document-clients.ts'
+import type { SendOutgoing } from '../outgoing/guarded-fetch.ts'
 
 /**
  * How the engine's Client ID Metadata Documents and our copies of them work together.
  *
  * The client store answers first, with the copy (engine-adapter.ts). Only at the authorization
- * endpoint, and only when the copy is not fresh, the engine fetches: that way round, because it is
- * the engine that guards a request against server-side request forgery, on the very socket, and
- * gives it its time limit. What it is handed as the document is the client as our store would
+ * endpoint, and only when the copy is not fresh, the engine fetches, which gives the request its time
+ * limit. What it is handed as the document is the client as our store would
  * show it, so that nothing of the document itself reaches the engine, and neither a scope nor one
  * of our own properties can be forged in it.
  */
@@ -17,8 +17,8 @@ export interface DocumentResolution {
   /** False keeps the feature off, and out of the discovery documents. */
   readonly enabled: boolean
   readonly documents: DocumentClients
-  /** Sends a request; it is the platform's own except in tests. */
-  readonly fetch: typeof fetch
+  /** Sends a request, to no private address. */
+  readonly fetch: SendOutgoing
 }
 
 /** Whether the running request may wait for a document: one for an authorization may, one for a token may not. */
@@ -41,7 +41,7 @@ export function documentFeature({ enabled, documents }: DocumentResolution) {
   } satisfies NonNullable<Configuration['features']>['clientIdMetadataDocument']
 }
 
-/** What the engine is given for a document. Its options carry the guard and the time limit. */
+/** What the engine is given for a document. Its options carry the time limit. */
 export async function resolveDocument(
   address: string,
   options: RequestInit | undefined,

@@ -1,6 +1,7 @@
 import type { Configuration } from 'oidc-provider'
 
 import { fetchBounds, makeFetchGovernor } from '../metadata-documents/fetch-governor.ts'
+import type { OutgoingInit } from '../outgoing/guarded-fetch.ts'
 import { type DocumentResolution, resolveDocument } from './engine-documents.ts'
 import { asksForKeys } from './engine-proofs.ts'
 
@@ -17,8 +18,8 @@ const KEYS_FRESH_SECONDS_MAX = 600
 
 /**
  * Every request that the engine sends: for a metadata document, and to the server of a client that an
- * operator entered. The engine puts its guard against private addresses and its time limit into the
- * options; redirects are not followed, and the requests are counted.
+ * operator entered. All go through the guard against private addresses (outgoing/guarded-fetch.ts), within the
+ * engine's time limit; redirects are not followed, and the requests are counted.
  */
 export function engineRequests({
   documentResolution,
@@ -27,13 +28,14 @@ export function engineRequests({
 }: RequestDependencies): Pick<Configuration, 'fetch' | 'fetchResponseBodyLimits'> {
   const { fetch } = documentResolution
   const governor = makeFetchGovernor(now, fetchBounds)
-  const ask = async (address: string, options: RequestInit) => {
+  const ask = async (address: string, options: OutgoingInit) => {
     const { host } = new URL(address)
     const end = governor.begin(host)
     if (!end) throw new Error('too many requests were sent to the servers of clients')
     try {
-      const open = furtherPlans.privateHosts.includes(host) ? withoutGuard(options) : options
-      return await fetch(address, { ...open, redirect: 'manual' })
+      // The configuration names hosts of the deployment's own network.
+      const privateAddress = furtherPlans.privateHosts.includes(host)
+      return await fetch(address, { ...options, redirect: 'manual', privateAddress })
     } finally {
       end()
     }
@@ -58,12 +60,6 @@ export function engineRequests({
 async function withoutBody({ body, status }: Response): Promise<Response> {
   await body?.cancel()
   return new Response(null, { status })
-}
-
-/** The configuration names hosts of the deployment's own network. */
-function withoutGuard(options: RequestInit): RequestInit {
-  const { dispatcher, ...rest } = options as RequestInit & { readonly dispatcher?: unknown }
-  return rest
 }
 
 /** A client that changes its keys is not bound by what it once said of how long they hold. */

@@ -22,7 +22,7 @@ export function writeSignOutsDown(provider: Provider, signOuts: SignOuts | undef
   telling.backchannelLogout = async function writeDown(personId, sid) {
     await signOuts?.signedOut({ clientId: this.clientId, personId, sid })
   }
-  /** Signs a logout token with the present key and posts it, through the engine's guard. */
+  /** Signs a logout token with the present key and posts it, through the guard of all that goes out. */
   return async ({ clientId, personId, sid }: SignOutNotice): Promise<void> => {
     const client = await provider.Client.find(clientId)
     // Nobody wants to hear of it any more.

@@ -95,7 +95,8 @@ function connectingFetch(open: (hostname: string) => TLSSocket): typeof fetch {
   }
 }
 
-async function makeCertificate(file: string): Promise<{ key: Buffer; cert: Buffer }> {
+/** A key and a certificate of its own for all of these names. */
+export async function makeCertificate(file: string): Promise<{ key: Buffer; cert: Buffer }> {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-certificate-'))
   try {
     const names = documentHosts.map((name) => `DNS:${name}`).join(',')

@@ -11,6 +11,7 @@ import { type Config, readConfig, type ServicePolicy } from '../../src/config/co
 import { type Gatehouse, openGatehouse } from '../../src/gatehouse.ts'
 import { isLoopbackUrl } from '../../src/http/loopback.ts'
 import type { Watchers } from '../../src/monitoring/watch.ts'
+import type { SendOutgoing } from '../../src/outgoing/guarded-fetch.ts'
 import { placeDemoDatabase } from './demo-database.ts'
 
 export const configFolder = join(import.meta.dirname, '../../config')
@@ -59,7 +60,7 @@ export interface ServiceSetup {
   readonly inTime?: boolean
   readonly now?: () => number
   /** Sends the requests for metadata documents. */
-  readonly fetch?: typeof fetch
+  readonly fetch?: SendOutgoing
   /** Who measures. */
   readonly watchers?: Watchers
 }
@@ -106,7 +107,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
 }
 
 /** Documents of real hosts are admitted by the default configuration, and no test leaves this machine. */
-const fetchNothing: typeof fetch = async (input) => {
+const fetchNothing: SendOutgoing = async (input) => {
   throw new Error(`a test asks for ${String(input)}`)
 }
 

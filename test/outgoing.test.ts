@@ -1,0 +1,218 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:https'
+import type { AddressInfo } from 'node:net'
+
+import { expect } from 'chai'
+
+import { makeGuardedFetch, type SendOutgoing } from '../src/outgoing/guarded-fetch.ts'
+import { isPublicAddress } from '../src/outgoing/public-address.ts'
+import { makeCertificate } from './support/document-host.ts'
+import { requireProgram } from './support/skipped.ts'
+
+/** The special-purpose registries of IANA for IPv4 and IPv6, and what leads into one of them. */
+const inner: Readonly<Record<string, readonly string[]>> = {
+  'this network': ['0.0.0.0', '0.255.255.255', '::'],
+  'private use': ['10.0.0.0', '10.255.255.255', '172.16.0.1', '172.31.255.255', '192.168.0.1'],
+  'shared address space (CGNAT)': ['100.64.0.0', '100.127.255.255'],
+  loopback: ['127.0.0.1', '127.255.255.254', '::1'],
+  'link-local, with the metadata of clouds': [
+    '169.254.0.1',
+    '169.254.169.254',
+    'fe80::1',
+    'febf::1',
+  ],
+  'protocol assignments': ['192.0.0.1', '192.0.0.170', '2001:1::1', '2001:3::1', '2001:4:112::1'],
+  documentation: ['192.0.2.1', '198.51.100.1', '203.0.113.1', '2001:db8::1', '3fff::1'],
+  benchmarking: ['198.18.0.1', '198.19.255.255', '2001:2::1'],
+  'relays and AS112': [
+    '192.88.99.1',
+    '192.31.196.1',
+    '192.52.193.1',
+    '192.175.48.1',
+    '2620:4f:8000::1',
+  ],
+  'multicast and broadcast': ['224.0.0.1', '239.255.255.255', '255.255.255.255', 'ff02::1'],
+  reserved: ['240.0.0.1', '254.1.1.1', '4000::1', '1::1', 'e000::1', '5f00::1', '100::1'],
+  'unique-local and site-local': ['fc00::1', 'fd00:ec2::254', 'fdff::1', 'fec0::1'],
+  'IPv4-mapped': ['::ffff:127.0.0.1', '::ffff:7f00:1', '::ffff:169.254.169.254', '::FFFF:10.0.0.1'],
+  'IPv4-compatible and translated': ['::127.0.0.1', '::7f00:1', '::ffff:0:127.0.0.1'],
+  NAT64: ['64:ff9b::127.0.0.1', '64:ff9b::a9fe:a9fe', '64:ff9b:1::1', '64:ff9b::8.8.8.8'],
+  '6to4 and Teredo': ['2002:7f00:1::', '2002:a9fe:a9fe::1', '2001::1', '2001:0:53aa:64c::1'],
+  'no address': [
+    '',
+    'localhost',
+    '127.1',
+    '0x7f000001',
+    '2130706433',
+    '1.1.1.1.1',
+    'fe80::1%1',
+    '::g',
+  ],
+}
+
+const outer = ['1.1.1.1', '8.8.8.8', '172.32.0.1', '100.128.0.1', '192.0.1.1', '2606:4700::1111']
+
+// [Client ID Metadata Document §6.5]
+describe('an address of the public network', () => {
+  for (const [kind, addresses] of Object.entries(inner)) {
+    it(`is none that is ${kind}`, () => {
+      for (const address of addresses) expect(isPublicAddress(address), address).to.equal(false)
+    })
+  }
+
+  it('is every other', () => {
+    for (const address of [...outer, '::ffff:8.8.8.8']) {
+      expect(isPublicAddress(address), address).to.equal(true)
+    }
+  })
+})
+
+// [Client ID Metadata Document §6.5]
+describe('a request to a server that a stranger names', () => {
+  let server: Server
+  let certificates: Buffer
+  let port = 0
+  let connections = 0
+  const arrived: string[] = []
+
+  before(async function () {
+    const { key, cert } = await makeCertificate(requireProgram(this, 'openssl'))
+    certificates = cert
+    server = createServer({ key, cert }, (request, response) => {
+      arrived.push(`${request.method} ${request.headers.host}${request.url}`)
+      if (request.url === '/packed') response.setHeader('content-encoding', 'gzip')
+      if (request.url === '/elsewhere') return response.writeHead(302, { location: '/' }).end()
+      if (request.url === '/nothing') return response.writeHead(204).end()
+      if (request.url === '/never') return undefined
+      response.setHeader('content-type', 'application/json')
+      return request.pipe(response)
+    })
+    server.on('connection', () => {
+      connections += 1
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    port = (server.address() as AddressInfo).port
+  })
+  after(async () => {
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
+  })
+  beforeEach(() => {
+    connections = 0
+    arrived.length = 0
+  })
+
+  /** A name server that says this, one answer after the other. */
+  const namesAs = (...answers: readonly (readonly string[])[]) => {
+    const asked: string[] = []
+    const send = makeGuardedFetch({
+      certificates,
+      port,
+      lookUp: async (hostname) => {
+        const answer = answers[Math.min(asked.length, answers.length - 1)] ?? []
+        asked.push(hostname)
+        return answer.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
+      },
+    })
+    return { send, asked }
+  }
+
+  const fails = async (send: SendOutgoing, address: string): Promise<string> =>
+    await send(address).then(
+      ({ status }) => `answered ${status}`,
+      (error: Error) => error.message,
+    )
+
+  for (const [kind, addresses] of Object.entries(inner).filter(([kind]) => kind !== 'no address')) {
+    it(`connects to nobody where the name is one of ${kind}, alone or among others`, async () => {
+      for (const address of addresses) {
+        for (const found of [[address], ['8.8.8.8', address], [address, '2606:4700::1111']]) {
+          const { send } = namesAs(found)
+          const why = await fails(send, 'https://client.example/keys')
+          expect(why, found.join()).to.include('no address of the public network')
+        }
+      }
+      expect(connections).to.equal(0)
+    })
+  }
+
+  it('connects to nobody where the address itself is one, however it is spelled', async () => {
+    const { send, asked } = namesAs(['8.8.8.8'])
+    for (const host of [
+      ...[
+        '127.0.0.1',
+        '127.1',
+        '0x7f.1',
+        '2130706433',
+        '0177.0.0.1',
+        '[::1]',
+        '[::ffff:127.0.0.1]',
+      ],
+      ...['169.254.169.254', '[fd00:ec2::254]', '[64:ff9b::7f00:1]', '0.0.0.0', '[::]'],
+    ]) {
+      const why = await fails(send, `https://${host}/`)
+      expect(why, host).to.include('no address of the public network')
+    }
+    expect([connections, asked]).to.deep.equal([0, []])
+  })
+
+  it('connects to nobody where the name has no address, or the name server fails', async () => {
+    expect(await fails(namesAs([]).send, 'https://client.example/')).to.include('no address')
+    const broken = makeGuardedFetch({
+      lookUp: async () => await Promise.reject(new Error('SERVFAIL')),
+    })
+    expect(await fails(broken, 'https://client.example/')).to.equal('SERVFAIL')
+    expect(connections).to.equal(0)
+  })
+
+  it('asks for the name once, and no later answer matters (DNS rebinding)', async () => {
+    const { send, asked } = namesAs(['192.0.1.1'], ['127.0.0.1'])
+    const signal = AbortSignal.timeout(300)
+    await send('https://client.example/', { signal }).catch(() => {})
+    expect([asked, connections]).to.deep.equal([['client.example'], 0])
+  })
+
+  it('is https only', async () => {
+    const { send } = namesAs(['127.0.0.1'])
+    for (const address of [
+      'http://client.example/',
+      'file:///etc/passwd',
+      'ftp://client.example/',
+    ]) {
+      expect(await fails(send, address)).to.include('only https')
+    }
+  })
+
+  it('ends in time, where the name server, the host or the body takes longer', async () => {
+    const silent = makeGuardedFetch({ lookUp: () => new Promise(() => {}) })
+    const { send } = namesAs(['127.0.0.1'])
+    const startedAt = performance.now()
+    const [one, other] = await Promise.allSettled([
+      silent('https://client.example/'),
+      send('https://client.example/never', { privateAddress: true }),
+    ])
+    expect([one.status, other.status]).to.deep.equal(['rejected', 'rejected'])
+    expect(performance.now() - startedAt).to.be.within(2000, 4000)
+  })
+
+  it('reaches a host of the deployment’s own network that the configuration names', async () => {
+    const { send } = namesAs(['127.0.0.1'])
+    const init = { privateAddress: true, method: 'POST', body: new URLSearchParams({ a: 'b' }) }
+    const answer = await send('https://client.example/path?query', init)
+    expect([answer.status, await answer.text()]).to.deep.equal([200, 'a=b'])
+    expect(answer.headers.get('content-type')).to.equal('application/json')
+    const own = { privateAddress: true, redirect: 'manual' } as const
+    expect((await send('https://client.example/elsewhere', own)).status).to.equal(302)
+    expect((await send('https://client.example/nothing', own)).status).to.equal(204)
+    const packed = await send('https://client.example/packed', own).catch(String)
+    expect(packed).to.include('is packed')
+    const stranger = await send('https://evil.example/', own).catch(String)
+    expect(stranger).to.match(/altnames/i)
+    expect(arrived).to.deep.equal([
+      ...['POST client.example/path?query', 'GET client.example/elsewhere'],
+      ...['GET client.example/nothing', 'GET client.example/packed'],
+    ])
+  })
+})
