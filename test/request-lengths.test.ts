@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 
 import { type RequestLimits, whatIsTooLong } from '../src/authorization/request-lengths.ts'
+import { paths } from '../src/http/paths.ts'
 import { scopeNames } from '../src/scopes/catalogue.ts'
 import { askToAuthorize, locationOf } from './support/client.ts'
 import { notes, type RunningService } from './support/gatehouse.ts'
@@ -9,7 +10,7 @@ import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
 import { encode, FORM, send } from './support/wire.ts'
 
-const limits: RequestLimits = { stateCharactersMax: 4096, charactersMax: 8192 }
+const limits: RequestLimits = { stateBytesMax: 4096, bytesMax: 8192 }
 
 /** As long as relying parties are known to send it. */
 const honest: Readonly<Record<string, number>> = {
@@ -37,13 +38,16 @@ describe('the length of an authorization request (RFC 6749 §3.1)', () => {
   it('ends at a number that the sentence says, for each parameter and for all', () => {
     expect(whatIsTooLong({ state: 'x'.repeat(4096) }, limits)).to.equal(undefined)
     expect(whatIsTooLong({ state: 'x'.repeat(4097) }, limits)).to.equal(
-      'the parameter state has 4097 characters, and may have 4096',
+      'the parameter state has 4097 bytes, and may have 4096',
     )
     expect(whatIsTooLong({ anything: 'x'.repeat(513) }, limits)).to.include('and may have 512')
     expect(whatIsTooLong({ resource: Array(30).fill('x'.repeat(99)) }, limits)).to.include('2048')
+    // As they are kept: six bytes for a control character, three for one of an Asian script.
+    expect(whatIsTooLong({ nonce: '\u0001'.repeat(86) }, limits)).to.include('516 bytes')
+    expect(whatIsTooLong({ nonce: '名'.repeat(171) }, limits)).to.include('513 bytes')
     const all = { state: 'x'.repeat(4096), id_token_hint: 'x'.repeat(4096), nonce: 'x' }
     expect(whatIsTooLong(all, limits)).to.equal(
-      'the parameters have 8193 characters together, and may have 8192',
+      'the parameters have 8193 bytes together, and may have 8192',
     )
   })
 })
@@ -68,7 +72,7 @@ forEachStorage('an authorization request that is too long', (start) => {
         expect(location.href.split('?')[0]).to.equal(notes.redirectUri)
         expect(location.searchParams.get('error')).to.equal('invalid_request')
         expect(location.searchParams.get('error_description')).to.match(
-          new RegExp(`^the parameter ${name} has \\d+ characters, and may have \\d+$`),
+          new RegExp(`^the parameter ${name} has \\d+ bytes, and may have \\d+$`),
         )
       })
       expect(kept).to.equal(0)
@@ -85,7 +89,7 @@ forEachStorage('an authorization request that is too long', (start) => {
       const asked = { method: 'POST', path: '/api/oauth/par', headers: FORM, body }
       const answer = await send(service().url, asked)
       expect([answer.status, answer.body.error]).to.deep.equal([400, 'invalid_request'])
-      expect(answer.body.error_description).to.include('the parameter state has 4097')
+      expect(answer.body.error_description).to.include('the parameter state has 4097 bytes')
     })
     expect(kept).to.equal(0)
   })
@@ -96,6 +100,30 @@ forEachStorage('an authorization request that is too long', (start) => {
       expect((await askToAuthorize(service().url, address)).status).to.equal(303)
     })
     expect(kept).to.be.within(4500, 5800)
+  })
+})
+
+forEachStorage('a request to sign out that nobody is signed in for', (start) => {
+  const service = sharedService(undefined, start)
+
+  it('is refused when it is too long, and kept no longer than a page of a sign-in otherwise', async () => {
+    const { url, service: running, config } = service()
+    const ask = async (state: string) =>
+      await send(url, { path: `${paths.endSession}?${encode({ state })}` })
+    const refused = await ask(long(4097))
+    expect([refused.status, refused.headers.get('set-cookie')]).to.deep.equal([400, null])
+    expect(refused.text).to.include('the parameter state has 4097 bytes')
+    const answer = await ask('x')
+    expect(answer.status).to.equal(200)
+    const { interactionSeconds } = config.service.lifetimes
+    const { redis, database } = running.stores
+    if (redis && 'dbsize' in redis) {
+      const [key = ''] = await redis.keys('gatehouse:Session:*')
+      expect(await redis.pttl(key)).to.be.within(1, interactionSeconds * 1000)
+      return
+    }
+    const [row] = await database.kysely.selectFrom('oauth_state').select('expires_at').execute()
+    expect(row?.expires_at).to.be.within(Date.now(), Date.now() + interactionSeconds * 1000)
   })
 })
 

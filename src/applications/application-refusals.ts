@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
+import { canBeClientId } from '../clients/client.ts'
 import type { Database } from '../store/database.ts'
 
 /** A request of a client that was refused, with the reason that the client was not told. */
@@ -61,10 +62,17 @@ export function makeClientRefusals({ kysely }: Database, now: () => number = Dat
     })
   }
 
-  const note = (refusal: Refusal) => {
+  const note = ({ reason, ...refusal }: Refusal) => {
+    // What a stranger calls itself may be long, and is nobody's id then.
+    if (!canBeClientId(refusal.clientId)) return
     const known = waiting.get(refusal.clientId) ?? []
     if (known.length === 0 && waiting.size >= CLIENTS_WAITING_MAX) return
-    waiting.set(refusal.clientId, [...known, refusal].slice(-REFUSALS_PER_CLIENT))
+    waiting.set(
+      refusal.clientId,
+      [...known, { ...refusal, reason: reason?.slice(0, REASON_LENGTH_MAX) }].slice(
+        -REFUSALS_PER_CLIENT,
+      ),
+    )
   }
 
   return {
@@ -114,7 +122,7 @@ function rowOf(refusal: Refusal) {
     occurred_at: refusal.occurredAt,
     route: refusal.route,
     error: refusal.error,
-    reason: refusal.reason?.slice(0, REASON_LENGTH_MAX) ?? null,
+    reason: refusal.reason ?? null,
     request_id: refusal.requestId,
   }
 }

@@ -76,7 +76,7 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
     /** What the suite's clients are told of people, while the conformance profile is on. */
     conformance,
     /** What happens to the requests of a browser before the engine reads them. */
-    requests: authorizationRequests(resources, conformance),
+    requests: authorizationRequests(resources, conformance, ports.requestLimits),
     /**
      * The certified engine with our policy in it, the Koa application that every surface is put in
      * front of. It is made again for each ring of signing keys, because it takes its keys at

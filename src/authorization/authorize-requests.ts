@@ -34,6 +34,7 @@ const FORM_BYTES_MAX = '56kb'
 export function authorizationRequests(
   resources: Resources,
   conformance: ConformanceProfile | undefined,
+  limits: RequestLimits,
 ): Router {
   const router = makeRouter()
 
@@ -48,6 +49,13 @@ export function authorizationRequests(
     }
     // What needs no change stays as it was spelled.
     if (query.toString() !== sent) ctx.querystring = query.toString()
+    await next()
+  })
+
+  // The engine keeps of it what the page after the sign-out needs, and judges no length.
+  router.get(paths.endSession, async (ctx, next) => {
+    const tooLong = whatIsTooLong(ctx.query, limits)
+    if (tooLong) throw parameterTooLong(tooLong)
     await next()
   })
 

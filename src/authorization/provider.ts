@@ -173,7 +173,9 @@ function ttl({ lifetimes, grantSeconds }: ProviderDependencies): Configuration['
     AuthorizationCode: lifetimes.authorizationCodeSeconds,
     AccessToken: lifetimes.accessTokenSeconds,
     IdToken: lifetimes.idTokenSeconds,
-    Session: lifetimes.sessionSeconds,
+    // Whoever asks to sign out has one, signed in or not.
+    Session: (_ctx, { accountId }) =>
+      accountId === undefined ? lifetimes.interactionSeconds : lifetimes.sessionSeconds,
     Interaction: lifetimes.interactionSeconds,
     Grant: grantSeconds,
     // Sliding, and absolute from the first token of the family.

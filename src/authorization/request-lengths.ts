@@ -1,8 +1,8 @@
-/** How long an authorization request may be, in characters after decoding. */
+/** How long an authorization request may be, in bytes as it is kept: of JSON. */
 export interface RequestLimits {
-  readonly stateCharactersMax: number
+  readonly stateBytesMax: number
   /** All values of all parameters together. */
-  readonly charactersMax: number
+  readonly bytesMax: number
 }
 
 /**
@@ -12,7 +12,7 @@ export interface RequestLimits {
  * providers take from 1024 to 8192 of them). Every scope there is makes 700, an id_token of ours 1500, and a
  * nonce of ASP.NET 140. What a proxy or a server takes as an address ends at 8 kB anyway.
  */
-const charactersMax: Readonly<Record<string, number>> = {
+const bytesMax: Readonly<Record<string, number>> = {
   redirect_uri: 2048,
   client_id: 2048,
   scope: 2048,
@@ -30,13 +30,19 @@ export function whatIsTooLong(
   limits: RequestLimits,
 ): string | undefined {
   const lengths = Object.entries(parameters).flatMap(([name, value]) =>
-    value === undefined ? [] : [{ name, length: [value].flat().map(String).join(' ').length }],
+    value === undefined ? [] : [{ name, bytes: bytesOf(value) }],
   )
-  for (const { name, length } of lengths) {
-    const max = name === 'state' ? limits.stateCharactersMax : (charactersMax[name] ?? OTHERS_MAX)
-    if (length > max) return `the parameter ${name} has ${length} characters, and may have ${max}`
+  for (const { name, bytes } of lengths) {
+    const max = name === 'state' ? limits.stateBytesMax : (bytesMax[name] ?? OTHERS_MAX)
+    if (bytes > max) return `the parameter ${name} has ${bytes} bytes, and may have ${max}`
   }
-  const total = lengths.reduce((sum, { length }) => sum + length, 0)
-  if (total <= limits.charactersMax) return undefined
-  return `the parameters have ${total} characters together, and may have ${limits.charactersMax}`
+  const total = lengths.reduce((sum, { bytes }) => sum + bytes, 0)
+  if (total <= limits.bytesMax) return undefined
+  return `the parameters have ${total} bytes together, and may have ${limits.bytesMax}`
+}
+
+/** A control character is six bytes of JSON, and one of an Asian script three. */
+function bytesOf(value: unknown): number {
+  const text = [value].flat().map(String).join(' ')
+  return Buffer.byteLength(JSON.stringify(text)) - 2
 }

@@ -86,10 +86,10 @@ const servicePolicy = z.strictObject({
   /** How long an authorization request may be, which anybody sends and this service keeps. */
   authorizationRequests: z
     .strictObject({
-      stateCharactersMax: z.int().min(512).max(12_000),
-      charactersMax: z.int().min(2048).max(14_000),
+      stateBytesMax: z.int().min(512).max(12_000),
+      bytesMax: z.int().min(2048).max(14_000),
     })
-    .default({ stateCharactersMax: 4096, charactersMax: 8192 }),
+    .default({ stateBytesMax: 4096, bytesMax: 8192 }),
   keys: z.strictObject({
     publishLeadSeconds: seconds(DAY_SECONDS),
     retiredKeepSeconds: z.int().min(600).max(DAY_SECONDS),
