@@ -1,0 +1,205 @@
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { expect } from 'chai'
+import { sql } from 'kysely'
+
+import {
+  addressOf,
+  enginePages,
+  forwardAuthFor,
+  pages,
+  paths,
+  planPaths,
+} from '../src/http/paths.ts'
+import { keptForStrangers, rememberedInMemory } from '../src/strangers/kept.ts'
+import { authorizeUrl } from './support/client.ts'
+import { notes, type RunningService } from './support/gatehouse.ts'
+import { sharedService } from './support/shared-service.ts'
+import {
+  defaultsInForce,
+  renderStrangers,
+  sectionIn,
+  securityDocument,
+} from './support/strangers-document.ts'
+import { encode, FORM, send, type WireRequest } from './support/wire.ts'
+
+const root = join(import.meta.dirname, '..')
+const table = keptForStrangers(defaultsInForce())
+
+describe('docs/security.md, what a stranger can make this service keep', () => {
+  it('is what the table and the default configuration say', () => {
+    const section = sectionIn(readFileSync(securityDocument, 'utf8'))
+    const written = renderStrangers(defaultsInForce())
+    expect(section, 'run node test/support/strangers-document.ts').to.equal(written)
+  })
+
+  it('names every memory that keeps the latest of something, and none that is gone', () => {
+    const named = rememberedInMemory.map(({ file }) => file)
+    for (const file of named) expect(existsSync(join(root, file)), file).to.equal(true)
+    const keeping = globSync('src/**/*.ts', { cwd: root }).filter((file) =>
+      /new (LRUCache|RateLimiterMemory)\b/.test(readFileSync(join(root, file), 'utf8')),
+    )
+    expect(keeping.filter((file) => !named.includes(file))).to.deep.equal([])
+  })
+})
+
+/** Something that can stand in every place of an address. */
+const anything = {
+  ...{ uid: 'x', site: 'northlight', client: 'northlight-notes', person: 'x', secret: 'x' },
+  ...{ file: 'x', digest: 'x', token: 'x', name: 'x', path: 'x' },
+}
+
+const patterns = [paths, planPaths, pages, enginePages].flatMap((each) => Object.values(each))
+
+/** What anybody can send to an address: what is good at one of them is sent to all. */
+function requestsTo(address: string, url: string): WireRequest[] {
+  const query = authorizeUrl(url).searchParams
+  for (const [name, value] of [
+    ['logout', 'yes'],
+    ['token', 'x'],
+    ['after', 'x'],
+    ['login', 'x'],
+  ]) {
+    query.set(String(name), String(value))
+  }
+  const registration = { client_name: 'x', redirect_uris: ['http://127.0.0.1:1/callback'] }
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/list', query: '{ __typename }' }
+  const json = ['Content-Type', 'application/json', 'Accept', 'application/json, text/event-stream']
+  const bodies: WireRequest[] = [
+    { path: address, headers: FORM, body: query },
+    { path: address, headers: FORM, body: encode({ client_id: notes.clientId, password: 'x' }) },
+    { path: address, headers: json, body: JSON.stringify({ ...registration, ...message }) },
+  ]
+  return [
+    { path: address },
+    { path: `${address}?${query}` },
+    ...['POST', 'PUT', 'PATCH', 'DELETE'].flatMap((method) =>
+      bodies.map((body) => ({ ...body, method })),
+    ),
+  ]
+}
+
+describe('what a stranger leaves in the stores', () => {
+  const service = sharedService({
+    policy: (policy) => ({
+      ...policy,
+      furtherPlans: {
+        ...{ backChannelLogout: true, pushedAuthorizationRequests: true, dpop: true },
+        ...{ privateKeyJwt: true, privateHosts: [] },
+      },
+      registration: { ...policy.registration, registrationsPerAddressMax: 1000 },
+    }),
+  })
+
+  // An address that comes to keep something fails here until it has a row.
+  it('is left at the addresses of the table, in its tables, and nowhere else', async () => {
+    const left = await leftAt(service())
+    const stored = table.filter(({ where }) => !where.includes('client_refusal'))
+    for (const [pattern, names] of left) {
+      const rows = stored.filter(({ at }) => at.includes(pattern))
+      for (const name of names) {
+        const says = rows.some(({ where }) => where.includes(`\`${name}\``))
+        expect(says, `${pattern} leaves ${name}`).to.equal(true)
+      }
+    }
+    expect([...left.keys()].sort()).to.deep.equal(
+      [
+        paths.authorization,
+        paths.endSession,
+        paths.registration,
+        planPaths.pushedAuthorization,
+      ].sort(),
+    )
+  })
+
+  it('is no larger than the table says', async () => {
+    const { url } = service()
+    const { bytesMax } = service().config.service.authorizationRequests
+    const uris = Array.from({ length: 10 }, (_, n) => `http://127.0.0.1:1/${n}${'x'.repeat(490)}`)
+    const full = { state: 'x'.repeat(4096), login_hint: 'x'.repeat(512), claims: claimsOf(1900) }
+    const asked = authorizeUrl(url, full)
+    expect(asked.search.length).to.be.above(bytesMax - 2000)
+    const registration = {
+      ...{ client_name: 'x'.repeat(100), redirect_uris: uris, post_logout_redirect_uris: uris },
+    }
+    const json = ['Content-Type', 'application/json']
+    const sent: readonly (readonly [string, WireRequest, number])[] = [
+      ['`Interaction`', { path: asked.pathname + asked.search }, 303],
+      [
+        'PushedAuth',
+        {
+          method: 'POST',
+          path: planPaths.pushedAuthorization,
+          headers: FORM,
+          body: asked.searchParams,
+        },
+        201,
+      ],
+      ['`Session`', { path: `${paths.endSession}?state=${'x'.repeat(4096)}` }, 200],
+      [
+        '`Client`',
+        {
+          method: 'POST',
+          path: paths.registration,
+          headers: json,
+          body: JSON.stringify(registration),
+        },
+        201,
+      ],
+    ]
+    for (const [where, request, status] of sent) {
+      const row = table.find((each) => each.where.includes(where))
+      const before = await countBytes(service())
+      const answer = await send(url, request)
+      expect(answer.status, `${where} ${answer.text.slice(0, 300)}`).to.equal(status)
+      const bytes = (await countBytes(service())) - before
+      expect(bytes, where).to.be.within((row?.bytesMax ?? 0) / 4, row?.bytesMax ?? 0)
+    }
+  })
+})
+
+function claimsOf(length: number): string {
+  return JSON.stringify({ userinfo: { name: { value: 'x'.repeat(length) } } })
+}
+
+/** The tables, and models of the OAuth state, that have more rows after requests to an address. */
+async function leftAt(running: RunningService): Promise<Map<string, ReadonlySet<string>>> {
+  const left = new Map<string, ReadonlySet<string>>()
+  for (const pattern of [...patterns, forwardAuthFor]) {
+    const before = await countRows(running)
+    const requests = requestsTo(addressOf(pattern, anything), running.url)
+    for (const request of requests) await send(running.url, request)
+    const after = await countRows(running)
+    const grown = Object.keys(after).filter((name) => after[name] !== before[name])
+    if (grown.length > 0) left.set(pattern, new Set(grown))
+  }
+  return left
+}
+
+/** How many rows each table has, and each model of the OAuth state. */
+async function countRows({ service }: RunningService): Promise<Record<string, number>> {
+  const { kysely } = service.stores.database
+  const tables = await kysely.introspection.getTables()
+  const counts: Record<string, number> = {}
+  for (const { name } of tables) {
+    // These are written some seconds later, of what was seen at any address.
+    if (name === 'client_refusal' || name === 'oauth_state') continue
+    const { rows } = await sql<{ n: number }>`select count(*) as n from ${sql.table(name)}`.execute(
+      kysely,
+    )
+    counts[name] = Number(rows[0]?.n)
+  }
+  const states = await kysely
+    .selectFrom('oauth_state')
+    .select(['model', (e) => e.fn.countAll<number>().as('n')])
+    .groupBy('model')
+    .execute()
+  for (const { model, n } of states) counts[model] = Number(n)
+  return counts
+}
+
+async function countBytes({ service }: RunningService): Promise<number> {
+  const rows = await service.stores.database.kysely.selectFrom('oauth_state').selectAll().execute()
+  return rows.reduce((sum, row) => sum + Buffer.byteLength(JSON.stringify(Object.values(row))), 0)
+}
