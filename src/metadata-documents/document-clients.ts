@@ -18,6 +18,7 @@ import {
   readDocumentAddress,
 } from './metadata-document.ts'
 import { type FetchFailure, type RequestDocument, readDocument } from './read-document.ts'
+import { makeRoom, UNUSED_DOCUMENTS_MAX } from './unused-documents.ts'
 
 export type DocumentClients = ReturnType<typeof makeDocumentClients>
 
@@ -28,6 +29,8 @@ export interface DocumentClientDependencies {
   /** Texts that stand in for a document that was never read, by their addresses. */
   readonly copies: ReadonlyMap<string, string>
   readonly now: () => number
+  /** How many copies are kept with which nobody allowed anything. */
+  readonly unusedMax?: number
 }
 
 const DAY_MS = 86_400_000
@@ -41,6 +44,7 @@ export const STALE_MS = 7 * DAY_MS
  */
 export function makeDocumentClients(dependencies: DocumentClientDependencies) {
   const { database, policy, loopbackHosts, copies, now } = dependencies
+  const { unusedMax = UNUSED_DOCUMENTS_MAX } = dependencies
   // What failed is remembered for some seconds: the engine asks twice, and a person presses reload.
   const bounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
   const failures = new LRUCache<string, FetchFailure>({ ...bounds, perf: { now } })
@@ -55,12 +59,13 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
   async function keepText(address: URL, text: string, cacheControl: string | null) {
     const judgement = judgeDocument(address, text, loopbackHosts)
     if (judgement.kind === 'refused') return judgement.why
-    await keep(database, address, {
+    const isNew = await keep(database, address, {
       document: JSON.stringify(judgement.document),
       fingerprint: fingerprintOf(judgement.document),
       fetched_at: now(),
       fresh_until: now() + freshSeconds(cacheControl) * 1000,
     })
+    if (isNew) await makeRoom(database, unusedMax)
     return undefined
   }
 
@@ -164,14 +169,17 @@ function clientOf(row: DocumentRow, admitted: boolean): Client {
   }
 }
 
+/** @returns whether the document was not known before */
 async function keep(
   { kysely }: Database,
   { href }: URL,
   copy: Pick<DocumentRow, 'document' | 'fingerprint' | 'fetched_at' | 'fresh_until'>,
-): Promise<void> {
-  await kysely
+): Promise<boolean> {
+  const { first_seen_at } = await kysely
     .insertInto('document_client')
     .values({ client_id: href, first_seen_at: copy.fetched_at, ...copy })
     .onConflict((conflict) => conflict.column('client_id').doUpdateSet(copy))
-    .execute()
+    .returning('first_seen_at')
+    .executeTakeFirstOrThrow()
+  return Number(first_seen_at) === copy.fetched_at
 }

@@ -5,6 +5,7 @@ import type { Integration, ServicePolicy } from '../config/config.ts'
 import { paths, planPaths } from '../http/paths.ts'
 import { STALE_MS } from '../metadata-documents/document-clients.ts'
 import { fetchBounds } from '../metadata-documents/fetch-governor.ts'
+import { UNUSED_DOCUMENTS_MAX } from '../metadata-documents/unused-documents.ts'
 
 /** The configuration in force, of which every figure below is made. */
 export interface InForce {
@@ -138,7 +139,8 @@ function clients(service: ServicePolicy, integrations: readonly Integration[]): 
       where: 'database, `document_client`',
       seconds: STALE_MS / 1000 + refreshTokenAbsoluteSeconds + accessTokenSeconds,
       bytesMax: DOCUMENT_BYTES_MAX + BESIDE_BYTES,
-      bound: `documents of ${hosts} only; a process fetches ${fetchBounds.perMinuteMax} a minute, ${fetchBounds.perMinuteAndHostMax} of one host`,
+      bound: `documents of ${hosts} only; a process fetches ${fetchBounds.perMinuteMax} a minute, ${fetchBounds.perMinuteAndHostMax} of one host; ${UNUSED_DOCUMENTS_MAX} in all with which nobody allowed anything, the oldest give way`,
+      perNetworkMax: UNUSED_DOCUMENTS_MAX,
       perHourMax: fetchBounds.perMinuteAndHostMax * 60,
     },
   ]
