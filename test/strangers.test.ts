@@ -13,7 +13,7 @@ import {
   planPaths,
 } from '../src/http/paths.ts'
 import { keptForStrangers, rememberedInMemory } from '../src/strangers/kept.ts'
-import { authorizeUrl } from './support/client.ts'
+import { authorizeUrl, obtainTokens } from './support/client.ts'
 import { notes, type RunningService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
 import {
@@ -111,6 +111,32 @@ describe('what a stranger leaves in the stores', () => {
         planPaths.pushedAuthorization,
       ].sort(),
     )
+  })
+
+  it('is a client in use once a person allowed something with it, and not before (design 8)', async () => {
+    const { url, service: running, config } = service()
+    const redirectUri = 'http://127.0.0.1:1/callback'
+    const json = ['Content-Type', 'application/json']
+    const body = JSON.stringify({ client_name: 'x', redirect_uris: [redirectUri] })
+    const registration = { method: 'POST', path: paths.registration, headers: json, body }
+    const clientId = String((await send(url, registration)).body.client_id)
+    const { kysely } = running.stores.database
+    const unused = async () =>
+      (await kysely.selectFrom('unused_client').select('client_id').execute()).some(
+        (row) => row.client_id === clientId,
+      )
+    const fields = { client_id: clientId, redirect_uri: redirectUri, scope: 'openid' }
+    await send(url, { path: `${paths.authorization}?${authorizeUrl(url, fields).searchParams}` })
+    expect(await unused()).to.equal(true)
+    await obtainTokens(url, { ...fields, resource: undefined })
+    expect(await unused()).to.equal(false)
+    const { expires_at } = await kysely
+      .selectFrom('oauth_state')
+      .select('expires_at')
+      .where('id', '=', clientId)
+      .executeTakeFirstOrThrow()
+    const { idleClientSeconds } = config.service.registration
+    expect(expires_at - Date.now()).to.be.closeTo(idleClientSeconds * 1000, 60_000)
   })
 
   it('is no larger than the table says', async () => {
