@@ -31,6 +31,9 @@ import { describeUse } from '../store/store-use.ts'
 import { type SamplerSettings, samplerOf } from './sampler.ts'
 import { readTraceparent, writeTraceparent } from './traceparent.ts'
 
+/** Sends a request to the server of a client. */
+export type Send = (address: string, init?: RequestInit) => Promise<Response>
+
 /** Where spans go, and of which requests there are any. */
 export interface TraceSettings extends SamplerSettings {
   /** The whole address, of OTLP over HTTP in protobuf. */
@@ -46,7 +49,7 @@ export interface TraceSettings extends SamplerSettings {
 export interface Traces extends AsyncDisposable {
   readonly middleware: Middleware
   readonly guard: (guard: StoreGuard) => StoreGuard
-  readonly fetch: (send: typeof fetch) => typeof fetch
+  readonly fetch: (send: Send) => Send
   readonly outgoing: <Result>(
     purpose: string,
     send: (headers: Readonly<Record<string, string>>) => Promise<Result>,
@@ -84,7 +87,7 @@ export function openTraces(settings: TraceSettings, logger: Logger): Traces {
     middleware: traceRequest(tracer, running, settings.trustParent),
     guard: (guard) => tracedGuard(guard, tracer, running),
     fetch: (send) => async (input, init) => {
-      const host = new URL(input instanceof Request ? input.url : String(input)).host
+      const { host } = new URL(input)
       return await outgoing(host, async (headers) => {
         const all = new Headers(init?.headers)
         for (const [name, value] of Object.entries(headers)) all.set(name, value)

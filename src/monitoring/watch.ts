@@ -5,7 +5,7 @@ import type { StoreGuard } from '../store/guarded-stores.ts'
 import { describeUse } from '../store/store-use.ts'
 import { countsOf } from './count-request.ts'
 import type { Metrics } from './registry.ts'
-import type { Traces } from './traces.ts'
+import type { Send, Traces } from './traces.ts'
 
 /** Whoever measures, where anybody does. */
 export interface Watchers {
@@ -25,7 +25,7 @@ export type Outgoing = <Result>(
  */
 export interface Watch {
   readonly guard: (guard: StoreGuard) => StoreGuard
-  readonly fetch: (send: typeof fetch) => typeof fetch
+  readonly fetch: (send: Send) => Send
   readonly signIn: <Attempt, Outcome extends { readonly kind: string }>(
     signIn: (attempt: Attempt) => Promise<Outcome>,
   ) => (attempt: Attempt) => Promise<Outcome>
@@ -84,7 +84,7 @@ function timed(guard: StoreGuard, metrics: Metrics): StoreGuard {
 }
 
 /** Nothing is posted but notices of sign-outs. */
-function countedFetch(send: typeof fetch, metrics: Metrics): typeof fetch {
+function countedFetch(send: Send, metrics: Metrics): Send {
   return async (input, init) => {
     const purpose = init?.method === 'POST' ? 'notice' : 'document'
     const count = (outcome: string) =>
