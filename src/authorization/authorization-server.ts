@@ -38,7 +38,8 @@ const protectedPaths = [
 /** The authorization server: the engine, and what stands before it and after it. */
 export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
   const { baseUrl, database, logger, now } = ports
-  const conformance = ports.conformance && (await makeConformanceProfile(ports.conformance))
+  const conformance =
+    ports.conformance && (await makeConformanceProfile(ports.conformance, ports.furtherPlans))
   if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
   const resources = makeResources(baseUrl, protectedPaths)
   // One look at a client, at a grant and at the person's sites serves all steps of a request.

@@ -75,6 +75,14 @@ function furtherMetadata({
   }
 }
 
+/** Whether a client demands of itself a part of the FAPI 2.0 Security Profile, and so is held to more. */
+export function choseFapi(client: EngineClient): boolean {
+  return (
+    client['requirePushedAuthorizationRequests'] === true ||
+    client['dpopBoundAccessTokens'] === true
+  )
+}
+
 /** This service's own pages learn who the person is once, and refresh nothing. */
 function grantTypesOf({ origin, grantTypes }: Client): string[] {
   if (origin === 'resource_server') return []
