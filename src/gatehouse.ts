@@ -13,6 +13,7 @@ import { makeWatch, type Watchers } from './monitoring/watch.ts'
 import { makeParts } from './parts.ts'
 import { makePeople } from './people/people.ts'
 import { makePostDelivery } from './posts/delivery.ts'
+import { CLOCK_READ_SECONDS, makeClockWatch } from './store/clock.ts'
 import { openStores } from './store/open-stores.ts'
 import type { LimitStore } from './store/rate-limits.ts'
 import { makeSurfaces } from './surfaces.ts'
@@ -45,7 +46,7 @@ export interface WorkerPart {
 export async function openGatehouse(
   config: Config,
   logger: Logger,
-  { now = Date.now, fetch = globalThis.fetch, worker, watchers = {} }: GatehouseOptions = {},
+  { now: givenNow, fetch = globalThis.fetch, worker, watchers = {} }: GatehouseOptions = {},
 ) {
   const { service } = config
   const watch = makeWatch(watchers)
@@ -60,6 +61,10 @@ export async function openGatehouse(
     },
   )
   opening.use(stores)
+  const { storeClock } = stores
+  const now = givenNow ?? storeClock.now
+  const followClock = makeClockWatch(storeClock, logger)
+  await followClock()
   const limitStore: LimitStore = stores.redis ?? (worker ? 'primary' : 'process')
   const ground = { ...stores, limitStore, logger, now, fetch: watch.fetch(fetch) }
   const keys = openKeys({ ...config, ...ground, policy: service.keys })
@@ -96,6 +101,7 @@ export async function openGatehouse(
     { name: 'usage', everySeconds: usageFlushSeconds, run: grants.usage.flush },
     { name: 'refusals', everySeconds: usageFlushSeconds, run: refusals.flush },
     { name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys },
+    { name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: followClock },
     { name: 'clean-up', everySeconds: sweepSeconds, run: cleanUp.run, onlyWhen: worker?.sweeps },
     {
       name: 'posts',
@@ -123,6 +129,8 @@ export async function openGatehouse(
   return {
     stores,
     demoPeople,
+    /** The time by which it decides, in epoch milliseconds. */
+    now,
     /** The application with the keys that sign now; it changes when keys rotate. */
     handler: () => handler,
     [Symbol.asyncDispose]: () => open.disposeAsync(),

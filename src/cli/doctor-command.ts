@@ -7,6 +7,7 @@ import { holdsDemoCampus } from '../campus/load.ts'
 import type { Config } from '../config/config.ts'
 import { addressOf, nameOfSite, pages, takenSlugs } from '../http/paths.ts'
 import { type KeyDependencies, listKeys, readKeyRing } from '../keys/signing-keys.ts'
+import { CLOCK_DIFFERENCE_MAX_MS } from '../store/clock.ts'
 import type { Database } from '../store/database.ts'
 import { openRedis, type RedisClient } from '../store/redis.ts'
 import { CommandRefused, keysOf, withDatabase } from './command.ts'
@@ -59,10 +60,12 @@ async function lookAtDatabase(config: Config): Promise<Finding[]> {
   if (!config.databaseUrl && !existsSync(join(config.dataDir, 'gatehouse.db'))) {
     return [note(`There is no database in ${config.dataDir} yet; the first start makes it.`)]
   }
-  const look = async (database: Database) => [
+  const look = async (database: Database, now: () => number) => [
     ok(`The database (${database.engine}) answers, and its schema is up to date.`),
     ...(await lookAtDatabaseClock(database)),
-    ...(await orWrong('The signing keys cannot be used', () => lookAtKeys(config, database))),
+    ...(await orWrong('The signing keys cannot be used', () =>
+      lookAtKeys(config, { database, now }),
+    )),
     ...(await lookAtSlugs(database)),
     ...(await lookAtDemo(config, database)),
   ]
@@ -78,9 +81,6 @@ async function lookAtDatabaseClock({ engine, kysely }: Database): Promise<Findin
   return [compareClocks('the database', rows[0]?.ms ?? 0, before)]
 }
 
-/** Processes whose clocks differ disagree about what has expired. */
-const CLOCK_DIFFERENCE_MAX_MS = 2_000
-
 function compareClocks(other: string, theirsMs: number, beforeMs: number): Finding {
   const difference = Math.round(theirsMs - (beforeMs + Date.now()) / 2)
   if (Math.abs(difference) <= CLOCK_DIFFERENCE_MAX_MS) {
@@ -92,8 +92,11 @@ function compareClocks(other: string, theirsMs: number, beforeMs: number): Findi
   )
 }
 
-async function lookAtKeys(config: Config, database: Database): Promise<Finding[]> {
-  const { tokens, upstreams } = keysOf(config, database)
+async function lookAtKeys(
+  config: Config,
+  ports: Pick<KeyDependencies, 'database' | 'now'>,
+): Promise<Finding[]> {
+  const { tokens, upstreams } = keysOf(config, ports)
   const rows = await listKeys(tokens)
   if (rows.length === 0) return [note('There are no signing keys yet; the first start makes them.')]
   const found = [await lookAtRing(tokens, 'signing keys')]

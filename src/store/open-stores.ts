@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 
+import { openStoreClock, type StoreClock } from './clock.ts'
 import type { Database, DatabaseOptions } from './database.ts'
 import { guardedState, type StoreGuard } from './guarded-stores.ts'
 import type { StateStore } from './oauth-state.ts'
@@ -22,6 +23,8 @@ export interface StoreSettings {
 export interface Stores extends AsyncDisposable {
   readonly database: Database
   readonly state: StateStore
+  /** By which everything is decided that processes have to agree on. */
+  readonly storeClock: StoreClock
   /** For what is counted; nothing is lost when it is out of reach. */
   readonly redis: RedisClient | undefined
   /** Rejects when one of them does not answer in time. */
@@ -37,14 +40,16 @@ export interface StoreHooks extends Pick<DatabaseOptions, 'onIdleError'> {
 export async function openStores(settings: StoreSettings, hooks: StoreHooks): Promise<Stores> {
   await using opening = new AsyncDisposableStack()
   const database = opening.use(await openServiceDatabase(settings, hooks))
+  const clock = await openStoreClock(database)
   const { answerWithinMs: commandTimeoutMs } = settings
-  const found = settings.redis && (await openRedisState(settings.redis, commandTimeoutMs))
-  const state = found ? guardedState(found.state, hooks.guard) : sqlState(database)
+  const found = settings.redis && (await openRedisState(settings.redis, commandTimeoutMs, clock))
+  const state = found ? guardedState(found.state, hooks.guard) : sqlState(database, clock)
   opening.use(state)
   const open = opening.move()
   return {
     database,
     state,
+    storeClock: clock,
     redis: found?.redis,
     ping: async () => void (await Promise.all([database.ping(), state.ping()])),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
@@ -52,11 +57,15 @@ export async function openStores(settings: StoreSettings, hooks: StoreHooks): Pr
 }
 
 /** Loads the driver only where it is used. */
-async function openRedisState(location: RedisLocation, commandTimeoutMs: number) {
+async function openRedisState(
+  location: RedisLocation,
+  commandTimeoutMs: number,
+  clock: StoreClock,
+) {
   const { openRedis } = await import('./redis.ts')
   const { redisState } = await import('./oauth-state-redis.ts')
   const redis = await openRedis(location, { commandTimeoutMs })
-  return { redis, state: redisState(redis) }
+  return { redis, state: redisState(redis, clock) }
 }
 
 /** Opens the database that these settings name, for the service or for a command. */
