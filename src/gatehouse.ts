@@ -16,6 +16,7 @@ import { makePostDelivery } from './posts/delivery.ts'
 import { CLOCK_READ_SECONDS, makeClockWatch } from './store/clock.ts'
 import { openStores } from './store/open-stores.ts'
 import type { LimitStore } from './store/rate-limits.ts'
+import { MEMORY_LOOK_SECONDS } from './store/redis-memory.ts'
 import { makeSurfaces } from './surfaces.ts'
 
 /** A running service without its socket: stores are open, keys are loaded, timers run. */
@@ -102,6 +103,7 @@ export async function openGatehouse(
     { name: 'refusals', everySeconds: usageFlushSeconds, run: refusals.flush },
     { name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys },
     { name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: followClock },
+    { name: 'state memory', everySeconds: MEMORY_LOOK_SECONDS, run: stores.stateMemory.look },
     { name: 'clean-up', everySeconds: sweepSeconds, run: cleanUp.run, onlyWhen: worker?.sweeps },
     {
       name: 'posts',

@@ -49,6 +49,16 @@ export function promptPolicy(dependencies: PromptDependencies) {
     ),
   )
 
+  policy.get('login')?.checks.add(
+    // Where the session is kept in Redis, one that was signed out can come back with an older Redis.
+    new Check(
+      'signed_out_here',
+      'the person signed out of this session',
+      LOGIN_REQUIRED,
+      ({ oidc }) => oidc.account?.['sessionEnded'] === true,
+    ),
+  )
+
   policy.add(
     new Prompt(
       { name: 'select_account', requestable: true },
