@@ -16,6 +16,7 @@ export const auditActions = {
   'grant.remove': 'removed the own access of the application',
   'grant.end': 'ended the access of a person by the application',
   'grants.end_all': 'ended the access of everybody by the application',
+  'grants.end_everything': 'ended all access and all sessions, because a backup was restored',
   'document_client.approved': 'approved the self-declared client',
   'document_client.blocked': 'blocked the self-declared client',
   'signing_key.rotated': 'let the next signing key sign',
