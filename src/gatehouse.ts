@@ -16,6 +16,7 @@ import { makePostDelivery } from './posts/delivery.ts'
 import { CLOCK_READ_SECONDS, makeClockWatch } from './store/clock.ts'
 import { openStores } from './store/open-stores.ts'
 import type { LimitStore } from './store/rate-limits.ts'
+import { warnOfLoss } from './store/redis-durability.ts'
 import { MEMORY_LOOK_SECONDS } from './store/redis-memory.ts'
 import { makeSurfaces } from './surfaces.ts'
 
@@ -66,6 +67,7 @@ export async function openGatehouse(
   const now = givenNow ?? storeClock.now
   const followClock = makeClockWatch(storeClock, logger)
   await followClock()
+  if (stores.redis) await warnOfLoss(stores.redis, logger)
   const limitStore: LimitStore = stores.redis ?? (worker ? 'primary' : 'process')
   const ground = { ...stores, limitStore, logger, now, fetch: watch.fetch(fetch) }
   const keys = openKeys({ ...config, ...ground, policy: service.keys })

@@ -19,6 +19,8 @@ export const auditActions = {
   'grants.end_everything': 'ended all access and all sessions, because a backup was restored',
   'document_client.approved': 'approved the self-declared client',
   'document_client.blocked': 'blocked the self-declared client',
+  'platform_reviewer.add': 'gave the role of the platform to the person',
+  'platform_reviewer.remove': 'took the role of the platform from the person',
   'signing_key.rotated': 'let the next signing key sign',
   'campus.imported': 'imported the campus',
   'site.update': 'changed the record of the site',

@@ -1,10 +1,13 @@
 import { type Adapter, Provider } from 'oidc-provider'
 
-import type { People } from '../people/people.ts'
 import type { StateAdapter } from '../store/oauth-state.ts'
 
 export interface SessionDependencies {
-  readonly signOutSession: People['signOutSession']
+  /** Writes down that a session is over (people/person-store.ts). */
+  readonly signOutSession: (
+    sessionId: string,
+    times: { readonly nowMs: number; readonly keptUntilMs: number },
+  ) => Promise<void>
   readonly lifetimes: { readonly sessionSeconds: number }
   readonly now: () => number
 }

@@ -10,6 +10,7 @@ import { type KeyDependencies, listKeys, readKeyRing } from '../keys/signing-key
 import { CLOCK_DIFFERENCE_MAX_MS } from '../store/clock.ts'
 import type { Database } from '../store/database.ts'
 import { openRedis, type RedisClient } from '../store/redis.ts'
+import { judgeDurability, lookAtDurability } from '../store/redis-durability.ts'
 import { CommandRefused, keysOf, withDatabase } from './command.ts'
 import { monitoringSentences } from './doctor-monitoring.ts'
 
@@ -160,7 +161,12 @@ async function lookAtRedis({ redis: address, service }: Config): Promise<Finding
     })
     try {
       await redis.ping()
-      return [ok('Redis answers.'), await lookAtRedisClock(redis), await lookAtEviction(redis)]
+      const servers = await lookAtDurability(redis)
+      return [
+        ok('Redis answers.'),
+        await lookAtRedisClock(redis),
+        ...servers.flatMap(judgeDurability),
+      ]
     } finally {
       redis.disconnect()
     }
@@ -171,18 +177,6 @@ async function lookAtRedisClock(redis: RedisClient): Promise<Finding> {
   const before = Date.now()
   const [seconds = 0, microseconds = 0] = await redis.time()
   return compareClocks('Redis', Number(seconds) * 1000 + Number(microseconds) / 1000, before)
-}
-
-/** Redis must refuse writes when it is full, and not forget people's sessions and tokens. */
-async function lookAtEviction(redis: RedisClient): Promise<Finding> {
-  const memory = await redis.info('memory')
-  const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1] ?? 'unknown'
-  const limited = !/^maxmemory:0\s*$/m.test(memory)
-  if (!limited || policy === 'noeviction') return ok('Redis keeps what it is given.')
-  return wrong(
-    `Redis forgets tokens and sessions when its memory is full (maxmemory-policy ${policy}); ` +
-      'set it to noeviction.',
-  )
 }
 
 function lookAtSecretFile({ secrets, dataDir }: Config): Finding[] {

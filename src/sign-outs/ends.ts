@@ -24,6 +24,7 @@ export const tellsOf: Readonly<Record<SessionEnd, boolean>> = {
   'the client is disabled': true,
   'the client was deleted': true,
   'the site switched MCP connections off': true,
+  'no operator of the site approved that the client changes anything': true,
   'the grant has ended: the client revoked it': false,
   'the token was revoked with its family': false,
   'the grant has expired': false,
