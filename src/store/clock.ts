@@ -97,7 +97,7 @@ export function makeClockWatch(clock: StoreClock, logger: Pick<Logger, 'warn' | 
 }
 
 /** What is said of a machine whose clock is far from that of the database; nothing when it is not. */
-export function clockWarning(aheadMs: number): string | undefined {
+function clockWarning(aheadMs: number): string | undefined {
   if (Math.abs(aheadMs) <= CLOCK_DIFFERENCE_MAX_MS) return undefined
   const seconds = (Math.abs(aheadMs) / 1000).toFixed(1)
   return (
