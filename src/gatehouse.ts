@@ -104,7 +104,6 @@ export async function openGatehouse(
     { name: 'usage', everySeconds: usageFlushSeconds, run: grants.usage.flush },
     { name: 'refusals', everySeconds: usageFlushSeconds, run: refusals.flush },
     { name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys },
-    { name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: followClock },
     { name: 'state memory', everySeconds: MEMORY_LOOK_SECONDS, run: stores.stateMemory.look },
     { name: 'clean-up', everySeconds: sweepSeconds, run: cleanUp.run, onlyWhen: worker?.sweeps },
     {
@@ -114,6 +113,8 @@ export async function openGatehouse(
       onlyWhen: worker?.sweeps,
     },
   ]
+  // Whoever gives a clock wants no other.
+  if (!givenNow) tasks.push({ everySeconds: CLOCK_READ_SECONDS, run: followClock })
   const { signOuts, authorization } = parts
   if (signOuts) {
     tasks.push({

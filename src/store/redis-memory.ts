@@ -9,7 +9,7 @@ export interface StateMemory {
   look(): Promise<void>
 }
 
-/** So often is it asked which servers these are; a cluster's fail-over is known after so long at most. */
+/** So often is a cluster asked which servers these are: a fail-over is known after so long at most. */
 export const MEMORY_LOOK_SECONDS = 1
 
 export interface RedisMemoryPorts {
@@ -76,7 +76,10 @@ export async function openRedisMemory(
   return {
     since: () =>
       Math.max(unknownSince ?? 0, ...present.map((runId) => met.get(runId) ?? Infinity), 0),
-    look: async () => await look().catch(() => {}),
+    async look() {
+      // One server cannot become another without a new connection; the masters of a cluster can.
+      if ('nodes' in client || unknownSince !== undefined) await look().catch(() => {})
+    },
   }
 }
 
