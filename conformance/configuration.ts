@@ -1,5 +1,6 @@
 import type { ConformanceSettings } from '../src/authorization/conformance-profile.ts'
 import { pages, paths } from '../src/http/paths.ts'
+import type { FapiClient } from './fapi-clients.ts'
 import { expectedOf, type PlanName } from './plans.ts'
 
 /** What the suite is told of this service; its form is the suite's own. */
@@ -7,9 +8,11 @@ export interface SuiteConfiguration {
   readonly alias: string
   readonly description: string
   readonly server: { readonly discoveryUrl: string; readonly login_hint: string }
-  readonly client: SuiteClient
-  readonly client2: SuiteClient
-  readonly client_secret_post: SuiteClient
+  readonly client: SuiteClient | FapiClient
+  readonly client2: SuiteClient | FapiClient
+  readonly client_secret_post?: SuiteClient
+  /** What the access tokens of a plan of FAPI 2.0 are used for. */
+  readonly resource?: { readonly resourceUrl: string }
   readonly options: { readonly browsercontrol_css_enable: boolean }
   readonly browser: readonly Visit[]
   /** What modules have instead of what stands above. */
@@ -24,6 +27,8 @@ interface SuiteClient {
 /** What the suite's browser does where it is sent to an address: its tasks, each on one page. */
 export interface Visit {
   readonly match: string
+  /** How often it is used; without it, always. */
+  readonly 'match-limit'?: number
   readonly tasks: readonly Task[]
 }
 
@@ -43,6 +48,8 @@ export interface About {
   readonly baseUrl: string
   readonly settings: Pick<ConformanceSettings, 'suiteBaseUrl' | 'alias' | 'clients'>
   readonly person: { readonly login: string; readonly password: string }
+  /** Of the plan fapi2: both clients, whose keys a service has made. */
+  readonly fapiClients?: readonly FapiClient[] | undefined
 }
 
 const WAIT_SECONDS = 10
@@ -55,35 +62,52 @@ const KEEP_IF_ASKED = 'update-image-placeholder-optional'
 /** The configuration of a plan, complete: it is pasted into the suite, or sent by `drive.ts`. */
 export function configurationOf(plan: PlanName, about: About): SuiteConfiguration {
   const { baseUrl, settings, person } = about
-  const { alias, clients } = settings
-  const client = (id: string): SuiteClient => {
-    const found = clients.find(({ client_id }) => client_id === id)
-    if (!found) throw new Error(`config/conformance.json has no client ${id}.`)
-    return { client_id: found.client_id, client_secret: found.client_secret }
-  }
+  const { alias } = settings
   const modules = expectedOf(plan)
   const override = Object.entries(overridesOf(about)).filter(([module]) => modules.has(module))
   return {
     alias,
     description: 'Gatehouse',
     server: { discoveryUrl: `${baseUrl}${paths.openidConfiguration}`, login_hint: person.login },
-    client: client('oidf-1'),
-    client2: client('oidf-2'),
-    client_secret_post: client('oidf-post'),
+    ...(plan === 'fapi2' ? fapiClientsOf(about) : clientsOf(about)),
     options: { browsercontrol_css_enable: false },
     browser: [signIn(about), signOut(about)],
     override: Object.fromEntries(override.map(([module, browser]) => [module, { browser }])),
   }
 }
 
-/** Modules at whose end stands another page, or of which a page is kept for a person to look at. */
+function clientsOf({ settings: { clients } }: About) {
+  const client = (id: string): SuiteClient => {
+    const found = clients.find(({ client_id }) => client_id === id)
+    if (!found) throw new Error(`config/conformance.json has no client ${id}.`)
+    return { client_id: found.client_id, client_secret: found.client_secret }
+  }
+  return {
+    client: client('oidf-1'),
+    client2: client('oidf-2'),
+    client_secret_post: client('oidf-post'),
+  }
+}
+
+function fapiClientsOf({ baseUrl, fapiClients = [] }: About) {
+  const [client, client2] = fapiClients
+  if (!client || !client2) {
+    throw new Error(
+      'The plan fapi2 needs --data: the folder that serve --further-plans has named holds the private keys of its clients.',
+    )
+  }
+  return { client, client2, resource: { resourceUrl: baseUrl + paths.userinfo } }
+}
+
+/** Modules in which a person does something else, or of which a page is kept to be looked at. */
 function overridesOf(about: About): Readonly<Record<string, readonly Visit[]>> {
-  const twice = [signIn(about, [seen('login-page', 'Sign in', KEEP_IF_ASKED)])]
+  const twice = [signIn(about, { first: [seen('login-page', 'Sign in', KEEP_IF_ASKED)] })]
   const refused = [errorAt(`${about.baseUrl}${paths.authorization}*`)]
   const logout = `${about.baseUrl}${paths.endSession}*`
   const notSignedOut = [signIn(about), errorAt(logout)]
   const signedOut = [signIn(about), staysAfterSignOut(about)]
   const module = 'oidcc-rp-initiated-logout'
+  const fapi = 'fapi2-security-profile-final'
   return {
     'oidcc-prompt-login': twice,
     'oidcc-max-age-1': twice,
@@ -98,11 +122,49 @@ function overridesOf(about: About): Readonly<Record<string, readonly Visit[]>> {
     [`${module}-no-params`]: signedOut,
     [`${module}-no-post-logout-redirect-uri`]: signedOut,
     [`${module}-only-state`]: signedOut,
+    [`${fapi}-user-rejects-authentication`]: [signIn(about, { login: refuse })],
+    // It is there twice, and the person signs in at the second time.
+    [`${fapi}-par-ensure-reused-request-uri-prior-to-auth-completion-succeeds`]: [
+      onlyLooks(about),
+      signIn(about),
+    ],
+  }
+}
+
+/** What happens on the page; a person who comes signs in, where nothing else is said. */
+interface SignInPage {
+  readonly first?: readonly Command[]
+  readonly login?: readonly Command[]
+}
+
+function enter({ person }: About): readonly Command[] {
+  return [
+    ['text', 'id', 'login', person.login],
+    ['text', 'id', 'password', person.password],
+    ['click', 'id', 'login-submit'],
+  ]
+}
+
+const refuse: readonly Command[] = [['click', 'id', 'login-cancel']]
+
+/** Comes to the sign-in page once, and leaves it as it is. */
+function onlyLooks({ baseUrl }: About): Visit {
+  return {
+    match: `${baseUrl}${paths.authorization}*`,
+    'match-limit': 1,
+    tasks: [
+      {
+        task: 'Look',
+        match: baseUrl + pages.login.replace(':uid', '*'),
+        commands: [['wait', 'id', 'login-page', WAIT_SECONDS]],
+      },
+    ],
   }
 }
 
 /** The suite's browser signs in and allows, where it is asked to, and comes back. */
-function signIn({ baseUrl, settings, person }: About, first: readonly Command[] = []): Visit {
+function signIn(about: About, { first = [], login = enter(about) }: SignInPage = {}): Visit {
+  const { baseUrl, settings } = about
   const { suiteBaseUrl, alias } = settings
   return {
     match: `${baseUrl}${paths.authorization}*`,
@@ -111,12 +173,7 @@ function signIn({ baseUrl, settings, person }: About, first: readonly Command[] 
         task: 'Sign in',
         optional: true,
         match: baseUrl + pages.login.replace(':uid', '*'),
-        commands: [
-          ...first,
-          ['text', 'id', 'login', person.login],
-          ['text', 'id', 'password', person.password],
-          ['click', 'id', 'login-submit'],
-        ],
+        commands: [...first, ...login],
       },
       {
         task: 'Allow',

@@ -1,23 +1,24 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 
 import { demoPeople, readCampusFolder } from '../src/campus/load.ts'
 import { readConfig } from '../src/config/config.ts'
 import { paths } from '../src/http/paths.ts'
 import { configurationOf, type SuiteConfiguration } from './configuration.ts'
 import { drive } from './drive.ts'
+import { readFapiClients } from './fapi-clients.ts'
 import { type Options, readOptions, usage } from './options.ts'
-import { expectedOf, planNames, plans } from './plans.ts'
+import { SUITE_LOGIN } from './person.ts'
+import { expectedOf, planNames, plans, type Wants, wantsOf } from './plans.ts'
 import { rotateServedKeys } from './rotation.ts'
 import { serveOverHttps } from './serve.ts'
 import { openSuite } from './suite.ts'
+import { trustSuite } from './trust-suite.ts'
 
 /** `npm run conformance`: the OpenID Foundation's suite against this service; docs/conformance.md. */
 const configFolder = join(import.meta.dirname, '../config')
 const MODULE_TIMEOUT_MS = 4 * 60_000
-
-/** Whom the suite's browser signs in: its claims are those of config/conformance.json besides. */
-const LOGIN = 'sam@northlight.example'
 
 type Serve = Extract<Options, { command: 'serve' }>
 type PlanRun = Extract<Options, { command: 'plan' }>
@@ -46,25 +47,44 @@ function understood(words: readonly string[]): Options | undefined {
 }
 
 async function serve(options: Serve): Promise<void> {
-  const { baseUrl, port } = options
-  const suiteBaseUrl = options.suiteBaseUrl ?? readSettings().suiteBaseUrl
-  await using served = await serveOverHttps({ port, baseUrl, suiteBaseUrl })
+  const { baseUrl, port, insecure, plan: name } = options
+  const { alias, ...settings } = readSettings()
+  const suiteBaseUrl = options.suiteBaseUrl ?? settings.suiteBaseUrl
+  const wants = wantsOf(name)
+  if (wants.furtherPlans && insecure) await trustSuite(suiteBaseUrl)
+  await using served = await serveOverHttps({ port, baseUrl, suiteBaseUrl, alias, wants })
   const person = await findPerson()
-  const clients = served.config.conformance?.clients ?? []
+  const clients = [
+    ...(served.config.conformance?.clients ?? []).map((client) => [
+      client.client_id,
+      client.token_endpoint_auth_method,
+    ]),
+    ...(readFapiClients(served.folder) ?? []).map((client) => [
+      client.client_id,
+      'private_key_jwt',
+    ]),
+  ]
+  const data = `--data ${served.folder}`
+  const others = planNames.filter((other) => !isDeepStrictEqual(wantsOf(other), wants))
   const same = `--base-url ${baseUrl} --suite-base-url ${suiteBaseUrl}`
-  process.stdout.write(`Gatehouse serves ${baseUrl} with the conformance profile
+  process.stdout.write(`Gatehouse serves ${baseUrl} with ${described(wants)}
   issuer       ${baseUrl}
   discovery    ${baseUrl}${paths.openidConfiguration}
   suite        ${suiteBaseUrl} (its own base URL must be this one)
   certificate  ${join(served.folder, 'certificate.pem')}
   person       ${person.login}  ${person.password}
-${clients.map(({ client_id, token_endpoint_auth_method }) => `  client       ${client_id}  ${token_endpoint_auth_method}`).join('\n')}
+${clients.map(([id, method]) => `  client       ${id}  ${method}`).join('\n')}
 Next, in another terminal:
-  to paste     npm run conformance -- plan basic ${same}
-  to run       npm run conformance -- plan basic ${same} --suite ${suiteBaseUrl} --insecure --data ${served.folder}
-Plans: ${planNames.join(', ')}. Ctrl-C stops the service and removes its folder.
+  to paste     npm run conformance -- plan ${name} ${same}${name === 'fapi2' ? ` ${data}` : ''}
+  to run       npm run conformance -- plan ${name} ${same} --suite ${suiteBaseUrl} --insecure ${data}
+Plans: ${planNames.filter((other) => !others.includes(other)).join(', ')}; for ${others.join(', ')} start it again with --for. Ctrl-C stops the service and removes its folder.
 `)
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+}
+
+function described({ profile, furtherPlans }: Wants): string {
+  const parts = [profile && 'the conformance profile', furtherPlans && 'every further plan']
+  return parts.filter((part) => part !== false).join(' and ')
 }
 
 async function plan(options: PlanRun): Promise<void> {
@@ -74,6 +94,7 @@ async function plan(options: PlanRun): Promise<void> {
     baseUrl: options.baseUrl,
     settings: { ...settings, suiteBaseUrl },
     person: await findPerson(),
+    fapiClients: options.data === undefined ? undefined : readFapiClients(options.data),
   })
   if (options.suite) await run(options, { suiteBaseUrl, configuration })
   else print(options, configuration)
@@ -122,8 +143,8 @@ function readSettings() {
 
 async function findPerson(): Promise<{ readonly login: string; readonly password: string }> {
   const people = demoPeople(await readCampusFolder(join(configFolder, 'demo')))
-  const person = people.find(({ login }) => login === LOGIN)
-  if (!person) throw new Error(`config/demo has no ${LOGIN}.`)
+  const person = people.find(({ login }) => login === SUITE_LOGIN)
+  if (!person) throw new Error(`config/demo has no ${SUITE_LOGIN}.`)
   return person
 }
 

@@ -18,18 +18,28 @@ ${planNames.map((name) => `  ${name.padEnd(20)}${plans[name].meaning}`).join('\n
   --base-url URL      the service's issuer (https://localhost:PORT)
   --suite-base-url URL
                       the suite's own base URL, to the letter (https://localhost.emobix.co.uk:8443)
+  --for PLAN          the plan for which serve turns on what it needs (basic); backchannel and fapi2
+                      have needs of their own, the others share theirs
   --suite URL         where the suite answers this command, if it is to run the plan
   --token TEXT        a token of the suite's API; one in development mode wants none
-  --insecure          takes the suite's certificate as it is, for one on this machine
+  --insecure          takes the suite's certificate as it is, for one on this machine; serve takes it
+                      when it starts, for what it tells the suite of sign-outs
   --data FOLDER       the folder that serve has named; where the suite waits for another signing key,
-                      the keys in it are rotated. Without it you are asked to do that
+                      the keys in it are rotated. Without it you are asked to do that. The
+                      private keys of the plan fapi2 are in it, too
   --configuration     prints the configuration alone, for a file
   --help              this text
 `
 
 export type Options =
   | { readonly command: 'help' }
-  | ({ readonly command: 'serve'; readonly port: number } & Addresses)
+  | ({
+      readonly command: 'serve'
+      readonly port: number
+      /** For which plan. */
+      readonly plan: PlanName
+      readonly insecure: boolean
+    } & Addresses)
   | ({
       readonly command: 'plan'
       readonly plan: PlanName
@@ -61,7 +71,7 @@ export function readOptions(words: readonly string[]): Options {
     allowPositionals: true,
     options: {
       ...{ port: text, 'base-url': text, 'suite-base-url': text, suite: text, token: text },
-      ...{ data: text, insecure: flag, configuration: flag, help: flag },
+      ...{ data: text, insecure: flag, for: text, configuration: flag, help: flag },
     },
   })
   const [command, name, ...more] = positionals
@@ -74,17 +84,26 @@ export function readOptions(words: readonly string[]): Options {
     baseUrl: httpsOrigin('--base-url', values['base-url'] ?? `https://localhost:${port}`),
     suiteBaseUrl: bare(values['suite-base-url']),
   }
-  if (command === 'serve' && name === undefined) return { command, port, ...addresses }
-  const plan = planNames.find((known) => known === name)
-  if (command !== 'plan' || plan === undefined || more.length > 0) {
+  const { insecure } = values
+  if (command === 'serve' && name === undefined) {
+    return { command, port, insecure, plan: planNamed(values.for ?? 'basic'), ...addresses }
+  }
+  if (command !== 'plan' || more.length > 0) {
     throw new Error(`There is no such command: ${positionals.join(' ')}`)
   }
+  const plan = planNamed(name)
   const suite = bare(values.suite)
-  const { token, insecure, data, configuration } = values
+  const { token, data, configuration } = values
   return {
     ...{ command, plan, data, bare: configuration, ...addresses },
     suite: suite === undefined ? undefined : { url: suite, token, insecure },
   }
+}
+
+function planNamed(name: string | undefined): PlanName {
+  const plan = planNames.find((known) => known === name)
+  if (plan) return plan
+  throw new Error(`There is no plan ${name ?? ''}. Plans: ${planNames.join(', ')}.`)
 }
 
 /** The suite wants https for every address, and an issuer has nothing behind its port. */

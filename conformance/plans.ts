@@ -9,6 +9,16 @@ export interface Plan {
   /** What is chosen of a plan that has several forms. */
   readonly variant: Readonly<Record<string, string>>
   readonly meaning: string
+  /** What the service is started with for it; the profile alone, where it is left out. */
+  readonly wants?: Wants
+}
+
+/** What of the service is on for a plan. */
+export interface Wants {
+  /** The conformance profile, for what asks without PKCE. */
+  readonly profile: boolean
+  /** All that is off by default (operations, Further plans). */
+  readonly furtherPlans: boolean
 }
 
 /** Plans of the suite that this service is run against, by their name on the command line. */
@@ -33,6 +43,24 @@ export const plans = {
     variant: { client_registration: 'static_client', response_type: 'code' },
     meaning: 'RP-Initiated Logout OP',
   },
+  backchannel: {
+    name: 'oidcc-backchannel-rp-initiated-logout-certification-test-plan',
+    variant: { client_registration: 'static_client', response_type: 'code' },
+    meaning: 'Back-Channel Logout OP',
+    wants: { profile: true, furtherPlans: true },
+  },
+  fapi2: {
+    name: 'fapi2-security-profile-final-test-plan',
+    variant: {
+      fapi_profile: 'plain_fapi',
+      client_auth_type: 'private_key_jwt',
+      sender_constrain: 'dpop',
+      openid: 'openid_connect',
+      authorization_request_type: 'simple',
+    },
+    meaning: 'FAPI 2.0 Security Profile',
+    wants: { profile: false, furtherPlans: true },
+  },
   all: {
     name: 'oidcc-test-plan',
     variant: {
@@ -47,6 +75,11 @@ export const plans = {
 
 export type PlanName = keyof typeof plans
 export const planNames = Object.keys(plans) as PlanName[]
+
+export function wantsOf(plan: PlanName): Wants {
+  const { wants = { profile: true, furtherPlans: false } }: Plan = plans[plan]
+  return wants
+}
 
 /** What every module of a plan is expected to end with, as `expected.json` has it. */
 export function expectedOf(plan: PlanName): ReadonlyMap<string, Result> {

@@ -11,12 +11,18 @@ import { type Config, readConfig } from '../src/config/config.ts'
 import { openGatehouse } from '../src/gatehouse.ts'
 import { isLoopbackUrl } from '../src/http/loopback.ts'
 import { makeCertificate } from './certificate.ts'
+import { enterFapiClients } from './fapi-clients.ts'
+import { type Wants, wantsOf } from './plans.ts'
 
 export interface ServeOptions {
   readonly port: number
   /** The issuer; other hosts than this machine reach it, when it names another. */
   readonly baseUrl: string
   readonly suiteBaseUrl: string
+  /** The suite's alias of this service. */
+  readonly alias: string
+  /** What is on; the profile alone, when it is left out. */
+  readonly wants?: Wants
 }
 
 /** A service that the suite can be run against. */
@@ -25,6 +31,12 @@ export interface ServedOverHttps extends AsyncDisposable {
   /** Holds all that it keeps: database, secret, certificate, private key. It goes when it stops. */
   readonly folder: string
 }
+
+/** What RFC 9325 §4.2 recommends of TLS 1.2, and all of TLS 1.3. The suite tries every other one. */
+const ciphers = [
+  ...['TLS_AES_256_GCM_SHA384', 'TLS_AES_128_GCM_SHA256', 'TLS_CHACHA20_POLY1305_SHA256'],
+  ...['ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-AES128-GCM-SHA256'],
+].join(':')
 
 const configFolder = join(import.meta.dirname, '../config')
 
@@ -46,9 +58,15 @@ export async function serveOverHttps(options: ServeOptions): Promise<ServedOverH
   const config = readServedConfig(folder, options)
   const logger = pino({ base: null, level: config.logLevel }, pino.destination({ dest: 2 }))
   const service = opening.use(await openGatehouse(config, logger))
-  const server = createServer({ key: privateKey, cert: certificate }, (request, response) => {
-    service.handler()(request, response)
-  })
+  if (config.service.furtherPlans.privateKeyJwt) {
+    await enterFapiClients(config, folder, options)
+  }
+  const server = createServer(
+    { key: privateKey, cert: certificate, ciphers },
+    (request, response) => {
+      service.handler()(request, response)
+    },
+  )
   const listening = once(server, 'listening')
   server.listen(options.port, isLoopbackUrl(options.baseUrl) ? 'localhost' : '0.0.0.0')
   await listening.catch((error: unknown) => {
@@ -68,7 +86,7 @@ export async function serveOverHttps(options: ServeOptions): Promise<ServedOverH
 /** The configuration of a service that `serveOverHttps` has started with these addresses. */
 export function readServedConfig(
   folder: string,
-  { baseUrl, suiteBaseUrl }: Pick<ServeOptions, 'baseUrl' | 'suiteBaseUrl'>,
+  { baseUrl, suiteBaseUrl, wants }: Pick<ServeOptions, 'baseUrl' | 'suiteBaseUrl' | 'wants'>,
 ): Config {
   const isOpen = !isLoopbackUrl(baseUrl)
   const config = readConfig(
@@ -82,7 +100,23 @@ export function readServedConfig(
     },
     configFolder,
   )
-  return { ...config, conformance: config.conformance && { ...config.conformance, suiteBaseUrl } }
+  const { profile, furtherPlans } = wants ?? wantsOf('basic')
+  const conformance =
+    profile && config.conformance ? { ...config.conformance, suiteBaseUrl } : undefined
+  if (!furtherPlans) return { ...config, conformance }
+  return {
+    ...config,
+    conformance,
+    service: { ...config.service, furtherPlans: everyPlan(new URL(suiteBaseUrl).host) },
+  }
+}
+
+/** The suite is told of sign-outs, and is mostly on this machine. */
+function everyPlan(suiteHost: string): Config['service']['furtherPlans'] {
+  return {
+    ...{ backChannelLogout: true, pushedAuthorizationRequests: true, dpop: true },
+    ...{ privateKeyJwt: true, privateHosts: [suiteHost] },
+  }
 }
 
 /** The certificate of the service, for who has to trust it. */

@@ -41,7 +41,11 @@ const running = z.object({
   browser: z.object({ urls: z.array(z.string()).default([]) }).optional(),
 })
 const log = z.array(
-  z.object({ src: z.string().optional(), result: z.string().optional(), msg: z.unknown() }),
+  z.object({
+    src: z.string().optional(),
+    result: z.string().optional(),
+    msg: z.unknown().optional(),
+  }),
 )
 
 export type Module = z.output<typeof createdPlan>['modules'][number]

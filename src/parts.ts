@@ -62,7 +62,7 @@ export async function makeParts(config: Config, ground: Ground) {
   const discovery = makeDiscovery({ baseUrl, service, integrations, opened, protocolVersions })
   const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
   const countUse = grants.usage.count
-  const { furtherPlans, authorizationRequests: requestLimits } = service
+  const { furtherPlans, authorizationRequests: requestLengths } = service
   const proofs = makeProofs({ ...ground, baseUrl, secretRoot, furtherPlans })
   const tokens = makeTokens({
     ...{ ...ground, ...lifetimes, findGrant: grants.findGrant },
@@ -74,18 +74,18 @@ export async function makeParts(config: Config, ground: Ground) {
     : undefined
   const authorization = await makeAuthorizationServer({
     ...ground,
-    ...{ baseUrl, furtherPlans, requestLimits, signOuts, ...proofs },
+    ...{ baseUrl, furtherPlans, requestLengths, signOuts, ...proofs },
     lifetimes,
     conformance,
     cookieKeys: secretRoot.cookieKeys,
     ...tokens,
     clients,
-    grants: grants.store,
-    families: grants.families,
+    ...{ grants: grants.store, families: grants.families },
     grantSeconds: grants.grantSeconds,
     findGrant: grants.findGrant,
     findAllowed: grants.findAllowed,
     findPerson: ground.people.findPerson,
+    signOutSession: ground.people.signOutSession,
     connectionPrefixes: config.assistants.flatMap(({ ownCallback }) => ownCallback?.prefix ?? []),
     documentResolution: { enabled: acceptsDocuments, documents, fetch: ground.fetch },
   })

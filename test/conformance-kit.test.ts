@@ -1,11 +1,13 @@
-import { X509Certificate } from 'node:crypto'
+import { randomUUID, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { request } from 'node:https'
+import { type RequestOptions, request } from 'node:https'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 
 import { expect } from 'chai'
+import { importJWK, SignJWT } from 'jose'
 import type { Browser, Page } from 'playwright-core'
 
 import { makeCertificate } from '../conformance/certificate.ts'
@@ -16,21 +18,31 @@ import {
   type Visit,
 } from '../conformance/configuration.ts'
 import { drive } from '../conformance/drive.ts'
+import { type FapiClient, readFapiClients } from '../conformance/fapi-clients.ts'
 import { readOptions } from '../conformance/options.ts'
-import { expectedOf, planNames, plans, type Result } from '../conformance/plans.ts'
+import { expectedOf, planNames, plans, type Result, wantsOf } from '../conformance/plans.ts'
 import { rotateServedKeys } from '../conformance/rotation.ts'
 import { readCertificate, type ServedOverHttps, serveOverHttps } from '../conformance/serve.ts'
 import { openSuite } from '../conformance/suite.ts'
+import { trustSuite } from '../conformance/trust-suite.ts'
+import { makeConformanceProfile } from '../src/authorization/conformance-profile.ts'
 import { openBrowser } from './support/browser.ts'
 import { sam } from './support/gatehouse.ts'
 import { runConformance } from './support/process.ts'
 import { freePort } from './support/programs.ts'
+import { ASSERTION_TYPE } from './support/proofs.ts'
 import { requireProgram } from './support/skipped.ts'
 import { type ModuleScript, type SuiteServer, startSuite } from './support/suite.ts'
 
 const settings = JSON.parse(
   readFileSync(join(import.meta.dirname, '../config/conformance.json'), 'utf8'),
 )
+
+const fapiClients = ['fapi-1', 'fapi-2'].map((client_id) => ({
+  client_id,
+  scope: 'openid email',
+  jwks: { keys: [] },
+}))
 
 describe('npm run conformance -- plan', () => {
   const printed = configurationOf('basic', {
@@ -42,13 +54,13 @@ describe('npm run conformance -- plan', () => {
   it('puts each client of the profile in its place', () => {
     expect(printed.client.client_id).to.equal('oidf-1')
     expect(printed.client2.client_id).to.equal('oidf-2')
-    expect(printed.client_secret_post.client_id).to.equal('oidf-post')
+    expect(printed.client_secret_post?.client_id).to.equal('oidf-post')
     expect(printed.alias).to.equal('gatehouse')
     expect(printed.server.discoveryUrl).to.equal(
       'https://localhost:3443/.well-known/openid-configuration',
     )
-    for (const { client_secret } of [printed.client, printed.client2, printed.client_secret_post]) {
-      expect(client_secret).to.have.length.of.at.least(32)
+    for (const client of [printed.client, printed.client2, printed.client_secret_post]) {
+      expect(client).to.have.property('client_secret').with.length.of.at.least(32)
     }
   })
 
@@ -74,20 +86,20 @@ describe('npm run conformance -- plan', () => {
   })
 
   for (const plan of planNames) {
-    it(`${plan}: overrides exactly the modules at whose end a person looks at a page`, () => {
+    it(`${plan}: keeps a page of exactly the modules at whose end a person looks at one`, () => {
       const looked = [...expectedOf(plan)].filter(([, result]) => result === 'REVIEW')
       const { override } = configurationOf(plan, {
         baseUrl: 'https://localhost:3443',
         settings,
         person: sam,
+        fapiClients,
       })
-      expect(Object.keys(override).toSorted()).to.deep.equal(
-        looked.map(([name]) => name).toSorted(),
-      )
-      const kept = Object.values(override).map((entry) =>
+      const kept = Object.entries(override).filter(([, entry]) =>
         JSON.stringify(entry).includes('"update-image-placeholder'),
       )
-      expect(kept).to.not.include(false)
+      expect(kept.map(([name]) => name).toSorted()).to.deep.equal(
+        looked.map(([name]) => name).toSorted(),
+      )
     })
   }
 
@@ -125,11 +137,13 @@ describe('npm run conformance -- plan', () => {
     expect(stdout).to.not.include(token)
     const misunderstood = await runConformance(['plan', 'hybrid'])
     expect(misunderstood.code).to.equal(2)
-    expect(misunderstood.stderr).to.include('There is no such command: plan hybrid')
+    expect(misunderstood.stderr).to.include('There is no plan hybrid. Plans: basic,')
   })
 
   it('refuses what it does not know, and says what it wants', () => {
     expect(() => readOptions(['plan', 'hybrid'])).to.throw('plan hybrid')
+    expect(() => readOptions(['serve', '--for', 'hybrid'])).to.throw('no plan hybrid')
+    expect(() => readOptions(['help', 'me'])).to.throw('no such command: help me')
     expect(() => readOptions(['serve', '--port', 'x'])).to.throw('--port')
     expect(() => readOptions(['serve', '--base-url', 'http://localhost'])).to.throw('https')
     expect(() => readOptions(['serve', '--base-url', 'https://a.example/op'])).to.throw('path')
@@ -165,7 +179,7 @@ describe('npm run conformance -- serve', () => {
     suiteBaseUrl = suite.url
     const port = await freePort()
     baseUrl = `https://localhost:${port}`
-    served = await serveOverHttps({ port, baseUrl, suiteBaseUrl })
+    served = await serveOverHttps({ port, baseUrl, suiteBaseUrl, alias: settings.alias })
     configuration = configurationOf('logout', {
       baseUrl,
       settings: { ...settings, suiteBaseUrl },
@@ -252,6 +266,93 @@ describe('npm run conformance -- serve', () => {
     expect(kids(after)).to.include.members(kids(before))
     expect(kids(after)).to.have.length.above(kids(before).length)
     expect(lines.join()).to.include('rotated')
+  })
+})
+
+describe('npm run conformance -- serve --for fapi2', () => {
+  it('has everything on but the profile, and two applications whose keys the plan is told', async () => {
+    await using suite = await startSuite()
+    const baseUrl = `https://localhost:${await freePort()}`
+    const { alias } = settings
+    await using served = await serveOverHttps({
+      ...{ port: Number(new URL(baseUrl).port), baseUrl, suiteBaseUrl: suite.url, alias },
+      wants: wantsOf('fapi2'),
+    })
+    const metadata = await getJson(`${baseUrl}/.well-known/openid-configuration`, served)
+    expect(metadata).to.include.keys('dpop_signing_alg_values_supported')
+    expect(metadata['backchannel_logout_supported']).to.equal(true)
+    expect(metadata['token_endpoint_auth_methods_supported']).to.include('private_key_jwt')
+    // What the profile brings is not there.
+    expect(metadata['token_endpoint_auth_methods_supported']).to.not.include('client_secret_basic')
+    expect(metadata['claims_supported']).to.not.include('address')
+
+    const about = { baseUrl, settings: { ...settings, suiteBaseUrl: suite.url }, person: sam }
+    expect(() => configurationOf('fapi2', about)).to.throw('--data')
+    const printed = configurationOf('fapi2', {
+      ...about,
+      fapiClients: readFapiClients(served.folder),
+    })
+    expect(printed.resource?.resourceUrl).to.equal(metadata['userinfo_endpoint'])
+    const callback = `${suite.url}/test/a/${alias}/callback`
+    const addresses = { client: callback, client2: `${callback}?dummy1=lorem&dummy2=ipsum` }
+    for (const place of ['client', 'client2'] as const) {
+      const { client_id, scope, jwks } = printed[place] as FapiClient
+      const [key = {}] = jwks.keys
+      const now = Math.floor(Date.now() / 1000)
+      const said = { iss: client_id, sub: client_id, aud: baseUrl, iat: now, exp: now + 60 }
+      const assertion = await new SignJWT({ ...said, jti: randomUUID() })
+        .setProtectedHeader({ alg: key.alg ?? '', kid: key.kid ?? '' })
+        .sign(await importJWK(key))
+      const pushed = await postForm(
+        String(metadata['pushed_authorization_request_endpoint']),
+        served,
+        {
+          ...{ response_type: 'code', scope, redirect_uri: addresses[place], client_id },
+          ...{ code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' },
+          client_assertion_type: ASSERTION_TYPE,
+          client_assertion: assertion,
+        },
+      )
+      expect(pushed['request_uri'], JSON.stringify(pushed)).to.be.a('string')
+    }
+  })
+
+  it('tells the clients of the profile of sign-outs where the back-channel plan wants it', async () => {
+    for (const backChannelLogout of [false, true]) {
+      const { clients } = await makeConformanceProfile(settings, { backChannelLogout })
+      const address = `${settings.suiteBaseUrl}/test/a/gatehouse/backchannel_logout`
+      for (const { backchannel_logout_uri: told } of clients) {
+        expect(told).to.equal(backChannelLogout ? address : undefined)
+      }
+    }
+  })
+
+  it('trusts the certificate of the suite that it tells of sign-outs, and of no other', async () => {
+    await using suite = await startSuite()
+    await using other = await startSuite()
+    const before = getCACertificates('default')
+    try {
+      await trustSuite(suite.url)
+      expect((await fetch(suite.url)).status).to.equal(401)
+      const refused = await fetch(other.url).catch((error: unknown) => error)
+      expect(refused).to.be.instanceOf(TypeError)
+    } finally {
+      setDefaultCACertificates(before)
+    }
+    const nobody = `https://localhost:${await freePort()}`
+    const said = await trustSuite(nobody).catch(({ message }: Error) => message)
+    expect(said).to.equal(`${nobody} shows no certificate. Start the suite first.`)
+  })
+
+  it('shows the sign-in page once, and signs in at the second time, where the suite comes twice', () => {
+    const name = 'par-ensure-reused-request-uri-prior-to-auth-completion-succeeds'
+    const { override } = configurationOf('fapi2', {
+      ...{ baseUrl: 'https://localhost:3443', settings, person: sam, fapiClients },
+    })
+    const [first, second] = override[`fapi2-security-profile-final-${name}`]?.browser ?? []
+    expect([first?.['match-limit'], second?.['match-limit']]).to.deep.equal([1, undefined])
+    expect(first?.tasks.map(({ task }) => task)).to.deep.equal(['Look'])
+    expect(second?.tasks[0]?.task).to.equal('Sign in')
   })
 })
 
@@ -394,12 +495,29 @@ function fits(pattern: string, url: string): boolean {
   return new RegExp(`^${parts.join('.*')}$`).test(url)
 }
 
-async function getJson(url: string, { folder }: ServedOverHttps): Promise<Record<string, unknown>> {
+async function getJson(url: string, served: ServedOverHttps): Promise<Record<string, unknown>> {
+  return await askJson(url, served, { method: 'GET' })
+}
+
+async function postForm(url: string, served: ServedOverHttps, form: Record<string, string>) {
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  return await askJson(url, served, {
+    method: 'POST',
+    headers,
+    body: `${new URLSearchParams(form)}`,
+  })
+}
+
+async function askJson(
+  url: string,
+  { folder }: ServedOverHttps,
+  { body, ...options }: RequestOptions & { readonly body?: string },
+): Promise<Record<string, unknown>> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  request(url, { ca: readCertificate(folder) }, (answer) => {
+  request(url, { ...options, ca: readCertificate(folder) }, (answer) => {
     text(answer).then(resolve, reject)
   })
     .once('error', reject)
-    .end()
+    .end(body)
   return JSON.parse(await promise)
 }

@@ -659,6 +659,30 @@ describe('DPoP: which key a refresh binds to', () => {
     expect((await boundToken(url, notes)).tokenType).to.equal('DPoP')
   })
 
+  // [RFC 6749 §4.1.2]
+  it('a code of an application that demands it is no page that ran its callback twice', async () => {
+    await using service: RunningService = await startService(on)
+    const { url } = service
+    await choose(service, { bound_tokens_required_at: 1 }, notes.clientId)
+    const key = await makeClientKey()
+    const { form } = await obtainCode(url)
+    const send = async () =>
+      await postWithProof(url, form, await signProof(key, { htm: 'POST', htu: url + paths.token }))
+    const { body } = await send()
+    const seen = async () => {
+      const proof = await signProof(key, {
+        htm: 'GET',
+        htu: url + paths.userinfo,
+        claims: ath(body.access_token),
+      })
+      return (await ask(url, userinfo, { token: body.access_token, proof })).status
+    }
+    expect(await seen()).to.equal(200)
+    expect((await send()).body.error).to.equal('invalid_grant')
+    expect(await seen()).to.equal(401)
+    expect((await refreshWith(url, key, body.refresh_token)).body.error).to.equal('invalid_grant')
+  })
+
   // [RFC 9449 §10]
   it('a code for one key (dpop_jkt) is of no use with another (§10)', async () => {
     const { url } = running()

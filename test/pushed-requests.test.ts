@@ -3,9 +3,16 @@ import * as oidc from 'openid-client'
 
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { paths, planPaths } from '../src/http/paths.ts'
-import { asPortal, authorizeUrl, codeChallenge, exchange, locationOf } from './support/client.ts'
+import {
+  asPortal,
+  authorizeUrl,
+  codeChallenge,
+  codeVerifier,
+  exchange,
+  locationOf,
+} from './support/client.ts'
 import { notes, portal, sam, startService } from './support/gatehouse.ts'
-import { choose, withPlans } from './support/proofs.ts'
+import { type ClientKey, choose, makeClientKey, signProof, withPlans } from './support/proofs.ts'
 import { discover, MEMBER_SCOPE } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
@@ -81,6 +88,61 @@ forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
     const answer = await get(pushedUrl(url, body.request_uri, notes.clientId).href)
     expect(answer.headers.get('location') ?? '').to.not.include('code=')
     expect(answer.status).to.equal(400)
+  })
+})
+
+describe('pushed authorization requests: with a key', () => {
+  const running = sharedService(
+    withPlans({ pushedAuthorizationRequests: true, dpop: true, privateKeyJwt: false }),
+  )
+
+  const pushWithProof = async (fields: Fields, key?: ClientKey) => {
+    const { url } = running()
+    const address = url + planPaths.pushedAuthorization
+    const { searchParams } = authorizeUrl(url, { ...asPortal, ...fields })
+    const response = await fetch(address, {
+      method: 'POST',
+      headers: key ? { dpop: await signProof(key, { htm: 'POST', htu: address }) } : {},
+      body: searchParams,
+    })
+    const { request_uri, error } = (await response.json()) as Record<string, string>
+    return { requestUri: request_uri ?? '', error }
+  }
+
+  const exchangeWith = async (requestUri: string, key: ClientKey) => {
+    const { url } = running()
+    const address = pushedUrl(url, requestUri)
+    const callback = await makeHeadlessPerson(sam).authorize(address, portal.redirectUri)
+    const response = await fetch(url + paths.token, {
+      method: 'POST',
+      headers: { dpop: await signProof(key, { htm: 'POST', htu: url + paths.token }) },
+      body: new URLSearchParams({
+        ...{ grant_type: 'authorization_code', code: callback.searchParams.get('code') ?? '' },
+        ...{ redirect_uri: portal.redirectUri, code_verifier: codeVerifier, resource: url },
+        ...{ client_id: portal.clientId, client_secret: portal.clientSecret },
+      }),
+    })
+    return response.status
+  }
+
+  // [RFC 9449 §10.1]
+  it('the code is bound to the key that the request names, or proves, and to one only (§10.1)', async () => {
+    const [key, other] = [await makeClientKey(), await makeClientKey()]
+    const named = { dpop_jkt: key.thumbprint }
+    for (const [fields, prover] of [
+      [named, undefined],
+      [{}, key],
+      [named, key],
+    ] as const) {
+      for (const [exchanger, status] of [
+        [other, 400],
+        [key, 200],
+      ] as const) {
+        const { requestUri } = await pushWithProof(fields, prover)
+        expect(await exchangeWith(requestUri, exchanger)).to.equal(status)
+      }
+    }
+    expect((await pushWithProof(named, other)).error).to.equal('invalid_request')
   })
 })
 
@@ -179,6 +241,34 @@ describe('pushed authorization requests: what is refused', () => {
     await kysely.updateTable('oauth_state').set({ expires_at: 1 }).execute()
     const answer = await get(pushedUrl(service.url, body.request_uri).href)
     expect(answer.status).to.equal(400)
+  })
+
+  // [RFC 9126 §4; RFC 9126 §7.4]
+  it('what the client may no longer do when the request is used (§7.4)', async () => {
+    await using service = await startService(on)
+    const { url } = service
+    const { kysely } = service.service.stores.database
+    const pushed = [(await push(url)).body, (await push(url)).body]
+    const use = async (change: () => Promise<unknown>) => {
+      await change()
+      return await get(pushedUrl(url, pushed.pop()?.request_uri).href)
+    }
+    const scope = await use(async () => {
+      await kysely
+        .deleteFrom('oauth_application_scope')
+        .where('client_id', '=', portal.clientId)
+        .where('scope', '=', 'account:read')
+        .execute()
+    })
+    expect(locationOf(scope).searchParams.get('error')).to.equal('invalid_scope')
+    const address = await use(async () => {
+      await kysely
+        .deleteFrom('oauth_application_redirect_uri')
+        .where('client_id', '=', portal.clientId)
+        .where('uri', '=', portal.redirectUri)
+        .execute()
+    })
+    expect([address.status, address.headers.get('location')]).to.deep.equal([400, null])
   })
 
   // [RFC 9126 §6]

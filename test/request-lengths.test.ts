@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { type RequestLimits, whatIsTooLong } from '../src/authorization/request-lengths.ts'
+import { type RequestLengths, whatIsTooLong } from '../src/authorization/request-lengths.ts'
 import { paths } from '../src/http/paths.ts'
 import { scopeNames } from '../src/scopes/catalogue.ts'
 import { askToAuthorize, locationOf } from './support/client.ts'
@@ -10,7 +10,7 @@ import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
 import { encode, FORM, send } from './support/wire.ts'
 
-const limits: RequestLimits = { stateBytesMax: 4096, bytesMax: 8192 }
+const limits: RequestLengths = { stateBytesMax: 4096, bytesMax: 8192 }
 
 /** As long as relying parties are known to send it. */
 const honest: Readonly<Record<string, number>> = {

@@ -270,7 +270,7 @@ describe('a request to sign out', () => {
 })
 
 describe('an address that a native application may have', () => {
-  // [RFC 8252 §7.1; RFC 8252 §7.2; RFC 8252 §8.3]
+  // [RFC 8252 §7; RFC 8252 §7.1; RFC 8252 §7.2; RFC 8252 §8.3]
   it('is a scheme of its own, an https address, or a loopback one', () => {
     for (const uri of [
       'com.example.app:/callback',

@@ -38,7 +38,8 @@ const protectedPaths = [
 /** The authorization server: the engine, and what stands before it and after it. */
 export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
   const { baseUrl, database, logger, now } = ports
-  const conformance = ports.conformance && (await makeConformanceProfile(ports.conformance))
+  const conformance =
+    ports.conformance && (await makeConformanceProfile(ports.conformance, ports.furtherPlans))
   if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
   const resources = makeResources(baseUrl, protectedPaths)
   // One look at a client, at a grant and at the person's sites serves all steps of a request.
@@ -61,7 +62,9 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
     },
     findKeptClient,
     completeExchange: exchange.complete,
-    listHeldSites: oncePerRequest((personId: string) => listHeldSites(database, personId)),
+    listHeldSites: oncePerRequest((personId: string, clientId?: string) =>
+      listHeldSites(database, personId, clientId),
+    ),
   }
   const adapter = engineAdapter(needed)
   const current = makeCurrentEngine(ports)
@@ -76,7 +79,7 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
     /** What the suite's clients are told of people, while the conformance profile is on. */
     conformance,
     /** What happens to the requests of a browser before the engine reads them. */
-    requests: authorizationRequests(resources, conformance, ports.requestLimits),
+    requests: authorizationRequests(resources, conformance, ports.requestLengths),
     /**
      * The certified engine with our policy in it, the Koa application that every surface is put in
      * front of. It is made again for each ring of signing keys, because it takes its keys at

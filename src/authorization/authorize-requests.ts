@@ -16,7 +16,7 @@ import { makeRouter } from '../http/router.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
-import { type RequestLimits, whatIsTooLong } from './request-lengths.ts'
+import { type RequestLengths, whatIsTooLong } from './request-lengths.ts'
 import { explainMissingScope } from './scope-refusal.ts'
 
 // As long as the engine's own limit for request bodies.
@@ -34,7 +34,7 @@ const FORM_BYTES_MAX = '56kb'
 export function authorizationRequests(
   resources: Resources,
   conformance: ConformanceProfile | undefined,
-  limits: RequestLimits,
+  limits: RequestLengths,
 ): Router {
   const router = makeRouter()
 
@@ -108,7 +108,7 @@ function removeConformanceScopes(query: URLSearchParams): void {
  * Connect Core §3.1.2.1 asks; a request of nothing but unknown ones could only end in nothing. What is too
  * long to be kept is told to the client, too: nothing was kept of it yet.
  */
-export function checkAuthorizationRequest(limits: RequestLimits) {
+export function checkAuthorizationRequest(limits: RequestLengths) {
   return (
     { oidc: { provider, params } }: KoaContextWithOIDC,
     scope: unknown,

@@ -2,6 +2,7 @@ import { exportJWK, generateKeyPair } from 'jose'
 import type { ClientMetadata, Configuration, JWK } from 'oidc-provider'
 
 import type { AuthenticatingClient } from '../clients/authenticate-client.ts'
+import type { FurtherPlans } from '../clients/further-plans.ts'
 import { digestSecret } from '../clients/secret.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import type { SuiteClaims } from '../token/claims.ts'
@@ -42,7 +43,10 @@ const suiteClaims = {
  * profile claim in an id_token. Off by default; `environment.ts` refuses it beside production
  * settings.
  */
-export async function makeConformanceProfile(settings: ConformanceSettings) {
+export async function makeConformanceProfile(
+  settings: ConformanceSettings,
+  { backChannelLogout }: Pick<FurtherPlans, 'backChannelLogout'>,
+) {
   const { suiteBaseUrl, alias, clients, claims } = settings
   const { privateKey } = await generateKeyPair('RS256', { extractable: true })
   const suite = `${suiteBaseUrl}/test/a/${alias}`
@@ -55,6 +59,7 @@ export async function makeConformanceProfile(settings: ConformanceSettings) {
         client_name: 'OpenID conformance suite',
         redirect_uris: [`${suite}/callback`],
         post_logout_redirect_uris: [`${suite}/post_logout_redirect`],
+        ...(backChannelLogout && { backchannel_logout_uri: `${suite}/backchannel_logout` }),
         scope: [...scopeNames('identity'), ...conformanceScopes].join(' '),
         x_origin: 'integration',
         x_state: 'active',

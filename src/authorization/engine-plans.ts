@@ -1,6 +1,6 @@
 import { type Configuration, errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider'
 
-import type { EngineClient } from '../clients/client-metadata.ts'
+import { choseFapi, type EngineClient } from '../clients/client-metadata.ts'
 import type { FurtherPlans } from '../clients/further-plans.ts'
 import { proofAlgorithms } from '../proofs/proof-algorithms.ts'
 import type { UseOnce } from '../proofs/used-proofs.ts'
@@ -67,10 +67,7 @@ export function assertAssertion(
   claims: { readonly aud?: unknown },
   ...[, client]: readonly [header: unknown, client: EngineClient]
 ): void {
-  const isStrict =
-    client['requirePushedAuthorizationRequests'] === true ||
-    client['dpopBoundAccessTokens'] === true
-  if (isStrict && claims.aud !== oidc.issuer) {
+  if (choseFapi(client) && claims.aud !== oidc.issuer) {
     throw new errors.InvalidClientAuth('audience (aud) must equal the issuer identifier url')
   }
 }

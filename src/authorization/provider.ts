@@ -42,7 +42,7 @@ export interface ProviderDependencies
   readonly lifetimes: Readonly<Record<EngineLifetime, number>>
   readonly grantSeconds: number
   readonly resources: Resources
-  readonly requestLimits: Parameters<typeof checkAuthorizationRequest>[0]
+  readonly requestLengths: Parameters<typeof checkAuthorizationRequest>[0]
   readonly conformance: ConformanceProfile | undefined
 }
 
@@ -104,7 +104,7 @@ function storage({ adapter, keys, cookieKeys, baseUrl }: ProviderDependencies): 
   }
 }
 
-function protocol({ baseUrl, furtherPlans, requestLimits }: ProviderDependencies): Configuration {
+function protocol({ baseUrl, furtherPlans, requestLengths }: ProviderDependencies): Configuration {
   const authMethods = clientAuthMethods(furtherPlans)
   return {
     routes: {
@@ -134,7 +134,7 @@ function protocol({ baseUrl, furtherPlans, requestLimits }: ProviderDependencies
     // design 19: `redirect_uri` is required at both endpoints even when one is registered.
     allowOmittingSingleRegisteredRedirectUri: false,
     extraClientMetadata: { properties: [...extraClientProperties] },
-    extraParams: { scope: checkAuthorizationRequest(requestLimits) },
+    extraParams: { scope: checkAuthorizationRequest(requestLengths) },
     clientBasedCORS: (_ctx, _origin, client) => client.clientAuthMethod === 'none',
     discovery: {
       revocation_endpoint_auth_methods_supported: authMethods,

@@ -1,5 +1,5 @@
 /** How long an authorization request may be, in bytes as it is kept: of JSON. */
-export interface RequestLimits {
+export interface RequestLengths {
   readonly stateBytesMax: number
   /** All values of all parameters together. */
   readonly bytesMax: number
@@ -27,7 +27,7 @@ const OTHERS_MAX = 512
 /** What of a request is too long, as a sentence for its client; nothing when all of it may be kept. */
 export function whatIsTooLong(
   parameters: Readonly<Record<string, unknown>>,
-  limits: RequestLimits,
+  limits: RequestLengths,
 ): string | undefined {
   const lengths = Object.entries(parameters).flatMap(([name, value]) =>
     value === undefined ? [] : [{ name, bytes: bytesOf(value) }],

@@ -7,8 +7,10 @@ import { holdsDemoCampus } from '../campus/load.ts'
 import type { Config } from '../config/config.ts'
 import { addressOf, nameOfSite, pages, takenSlugs } from '../http/paths.ts'
 import { type KeyDependencies, listKeys, readKeyRing } from '../keys/signing-keys.ts'
+import { CLOCK_DIFFERENCE_MAX_MS } from '../store/clock.ts'
 import type { Database } from '../store/database.ts'
 import { openRedis, type RedisClient } from '../store/redis.ts'
+import { judgeDurability, lookAtDurability } from '../store/redis-durability.ts'
 import { CommandRefused, keysOf, withDatabase } from './command.ts'
 import { monitoringSentences } from './doctor-monitoring.ts'
 
@@ -59,10 +61,12 @@ async function lookAtDatabase(config: Config): Promise<Finding[]> {
   if (!config.databaseUrl && !existsSync(join(config.dataDir, 'gatehouse.db'))) {
     return [note(`There is no database in ${config.dataDir} yet; the first start makes it.`)]
   }
-  const look = async (database: Database) => [
+  const look = async (database: Database, now: () => number) => [
     ok(`The database (${database.engine}) answers, and its schema is up to date.`),
     ...(await lookAtDatabaseClock(database)),
-    ...(await orWrong('The signing keys cannot be used', () => lookAtKeys(config, database))),
+    ...(await orWrong('The signing keys cannot be used', () =>
+      lookAtKeys(config, { database, now }),
+    )),
     ...(await lookAtSlugs(database)),
     ...(await lookAtDemo(config, database)),
   ]
@@ -78,9 +82,6 @@ async function lookAtDatabaseClock({ engine, kysely }: Database): Promise<Findin
   return [compareClocks('the database', rows[0]?.ms ?? 0, before)]
 }
 
-/** Processes whose clocks differ disagree about what has expired. */
-const CLOCK_DIFFERENCE_MAX_MS = 2_000
-
 function compareClocks(other: string, theirsMs: number, beforeMs: number): Finding {
   const difference = Math.round(theirsMs - (beforeMs + Date.now()) / 2)
   if (Math.abs(difference) <= CLOCK_DIFFERENCE_MAX_MS) {
@@ -92,8 +93,11 @@ function compareClocks(other: string, theirsMs: number, beforeMs: number): Findi
   )
 }
 
-async function lookAtKeys(config: Config, database: Database): Promise<Finding[]> {
-  const { tokens, upstreams } = keysOf(config, database)
+async function lookAtKeys(
+  config: Config,
+  ports: Pick<KeyDependencies, 'database' | 'now'>,
+): Promise<Finding[]> {
+  const { tokens, upstreams } = keysOf(config, ports)
   const rows = await listKeys(tokens)
   if (rows.length === 0) return [note('There are no signing keys yet; the first start makes them.')]
   const found = [await lookAtRing(tokens, 'signing keys')]
@@ -157,7 +161,12 @@ async function lookAtRedis({ redis: address, service }: Config): Promise<Finding
     })
     try {
       await redis.ping()
-      return [ok('Redis answers.'), await lookAtRedisClock(redis), await lookAtEviction(redis)]
+      const servers = await lookAtDurability(redis)
+      return [
+        ok('Redis answers.'),
+        await lookAtRedisClock(redis),
+        ...servers.flatMap(judgeDurability),
+      ]
     } finally {
       redis.disconnect()
     }
@@ -168,18 +177,6 @@ async function lookAtRedisClock(redis: RedisClient): Promise<Finding> {
   const before = Date.now()
   const [seconds = 0, microseconds = 0] = await redis.time()
   return compareClocks('Redis', Number(seconds) * 1000 + Number(microseconds) / 1000, before)
-}
-
-/** Redis must refuse writes when it is full, and not forget people's sessions and tokens. */
-async function lookAtEviction(redis: RedisClient): Promise<Finding> {
-  const memory = await redis.info('memory')
-  const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1] ?? 'unknown'
-  const limited = !/^maxmemory:0\s*$/m.test(memory)
-  if (!limited || policy === 'noeviction') return ok('Redis keeps what it is given.')
-  return wrong(
-    `Redis forgets tokens and sessions when its memory is full (maxmemory-policy ${policy}); ` +
-      'set it to noeviction.',
-  )
 }
 
 function lookAtSecretFile({ secrets, dataDir }: Config): Finding[] {

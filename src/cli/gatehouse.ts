@@ -9,6 +9,7 @@ import { diagnose } from './doctor-command.ts'
 import { exportCampus } from './export-command.ts'
 import { importCampus } from './import-command.ts'
 import { listSigningKeys, rotateSigningKeys } from './keys-command.ts'
+import { changeReviewers, listReviewers } from './reviewers-command.ts'
 
 const help = `npm run gatehouse -- <command>
 
@@ -23,6 +24,9 @@ It works on the database that the environment names (DATA_DIR or DATABASE_URL), 
                         config/demo. Broken off, it goes on where it was when it is started again
   export <folder>       writes all sites, people, courses, purchases and OAuth applications as NDJSON,
                         as import takes them, digests of passwords included
+  reviewers             who decides about self-declared clients for every site
+    add <address>       gives a person with this email address the role of the platform
+    remove <address>    takes it away again
   doctor                checks configuration, storage, keys and clock, and says what is wrong
   example-env           prints every environment variable with its default and its meaning
   help                  this text
@@ -53,6 +57,7 @@ const commands: Readonly<Record<string, Command>> = {
   '': async () => help.trimEnd(),
   help: async () => help.trimEnd(),
   '--help': async () => help.trimEnd(),
+  reviewers: async () => await listReviewers(read()),
   doctor: async () => await diagnose(read),
   'example-env': async () => renderExampleEnv().trimEnd(),
   'keys list': async () => await listSigningKeys(read()),
@@ -66,13 +71,21 @@ const commands: Readonly<Record<string, Command>> = {
 }
 
 function commandOf(words: readonly string[]): Command | undefined {
-  const [first, path] = words
+  const [first, path, email] = words
+  if (first === 'reviewers' && email !== undefined && words.length === 3) {
+    return reviewersCommand(path, email)
+  }
   if (path !== undefined && words.length === 2) {
     if (first === 'import') return async () => await importCampus(read(), path)
     if (first === 'export') return async () => await exportCampus(read(), path)
   }
   const name = words.join(' ')
   return Object.hasOwn(commands, name) ? commands[name] : undefined
+}
+
+function reviewersCommand(change: string | undefined, email: string): Command | undefined {
+  if (change !== 'add' && change !== 'remove') return undefined
+  return async () => await changeReviewers(read(), { email, holds: change === 'add' })
 }
 
 function read(): Config {

@@ -14,6 +14,7 @@ export const extraClientProperties = [
   'x_state',
   'x_secret_digests',
   'x_reviewed',
+  'x_may_write_somewhere',
   'x_fingerprint',
   'x_pattern_callback',
 ] as const
@@ -49,6 +50,7 @@ export function toClientMetadata(client: Client): ClientMetadata {
     x_state: client.state,
     x_secret_digests: (client.secretDigests ?? []).join(' '),
     x_reviewed: client.document?.reviewed,
+    x_may_write_somewhere: client.document?.mayWriteSomewhere,
     x_fingerprint: client.document?.fingerprint,
     x_pattern_callback: client.patternCallback,
   }
@@ -73,6 +75,14 @@ function furtherMetadata({
     ...(pushesRequests && { require_pushed_authorization_requests: true }),
     ...(bindsTokens && { dpop_bound_access_tokens: true }),
   }
+}
+
+/** Whether a client demands of itself a part of the FAPI 2.0 Security Profile, and so is held to more. */
+export function choseFapi(client: EngineClient): boolean {
+  return (
+    client['requirePushedAuthorizationRequests'] === true ||
+    client['dpopBoundAccessTokens'] === true
+  )
 }
 
 /** This service's own pages learn who the person is once, and refresh nothing. */
@@ -107,7 +117,9 @@ export function factsOf(client: EngineClient): ClientFacts {
   }
 }
 
-function documentOf({ x_fingerprint: fingerprint, x_reviewed: reviewed }: EngineClient) {
+function documentOf(client: EngineClient) {
+  const { x_fingerprint: fingerprint, x_reviewed: reviewed } = client
   if (typeof fingerprint !== 'string') return undefined
-  return { fingerprint, reviewed: reviewed === true }
+  const mayWriteSomewhere = client['x_may_write_somewhere'] === true
+  return { fingerprint, reviewed: reviewed === true, mayWriteSomewhere }
 }

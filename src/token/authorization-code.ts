@@ -1,5 +1,6 @@
 import { type Adapter, type AdapterPayload, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 
+import { choseFapi } from '../clients/client-metadata.ts'
 import type { FamilyStore, NewFamily } from '../grants/family-store.ts'
 import { invalidGrant, resourceNotGranted, resourceNotRepeated } from '../http/errors.ts'
 import { logFields } from '../http/request-log.ts'
@@ -35,7 +36,10 @@ export interface BegunSession {
   readonly expiresAt: number
 }
 
-/** So long a second use of a code is a page that ran its callback twice, and no replay (design 11). */
+/**
+ * So long a second use of a code is a page that ran its callback twice, and no replay (design 11). A client
+ * that chose the FAPI 2.0 Security Profile is a server, and is no such page.
+ */
 const REPEAT_SECONDS = 5
 
 /**
@@ -133,14 +137,16 @@ function codeForExchange(
   { code, facts }: TokenRequest,
   { resources, now }: ExchangeDependencies,
 ): AdapterPayload | undefined {
+  const { client } = ctx.oidc
   // The engine refuses the code of another client.
-  if (!code || code.clientId !== ctx.oidc.client?.clientId) return code
+  if (!code || !client || code.clientId !== client.clientId) return code
   const { grant, family } = facts ?? {}
   if (!grant || grant.endedBecause !== undefined) {
     logFields(ctx).detail = `the grant has ended: ${grant?.endedBecause ?? 'it is gone'}`
     return undefined
   }
-  if (family && now() - family.startedAt > REPEAT_SECONDS * 1000) {
+  const mayRepeat = !choseFapi(client)
+  if (family && !(mayRepeat && now() - family.startedAt <= REPEAT_SECONDS * 1000)) {
     logFields(ctx).outcome = 'reused'
     return { ...code, consumed: Math.floor(family.startedAt / 1000) }
   }

@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { cacheFolder, type Installed } from '../support/install.ts'
 
 const DOWNLOAD_TIMEOUT_MS = 180_000
+const RUST_TIMEOUT_MS = 480_000
 
 const run = promisify(execFile)
 
@@ -15,6 +16,7 @@ const run = promisify(execFile)
  */
 export type Modules =
   | { readonly registry: 'go' }
+  | { readonly registry: 'crates' }
   /** The version of the platform that the example is built with. */
   | { readonly registry: 'maven'; readonly springBoot: string }
   /** A module of the web server of this machine. */
@@ -32,6 +34,14 @@ export async function installModules(
       return await attempt('go', 'no Go is installed here', async () => {
         await run('go', ['mod', 'download'], { ...options, cwd: source })
         return makeFolder('go-programs')
+      })
+    case 'crates':
+      return await attempt('cargo', 'no Rust is installed here', async () => {
+        const folder = makeFolder('rust-programs')
+        // It takes minutes, and is done once: what is built stays in the folder.
+        cpSync(source, folder, { recursive: true })
+        await run('cargo', ['build', '--quiet'], { signal, timeout: RUST_TIMEOUT_MS, cwd: folder })
+        return folder
       })
     case 'maven':
       return await attempt('mvn', 'no Maven is installed here', async () => {

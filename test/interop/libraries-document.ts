@@ -50,6 +50,7 @@ const languages: Readonly<Record<string, string>> = {
   '.ts': 'ts',
   '.py': 'python',
   '.go': 'go',
+  '.rs': 'rust',
   '.java': 'java',
   '.yaml': 'yaml',
   '.conf': 'apache',

@@ -8,6 +8,7 @@ export const pages = {
   python: 'python',
   go: 'go',
   java: 'java',
+  rust: 'others',
   apache: 'others',
 } as const
 
@@ -265,6 +266,17 @@ export const libraries: readonly Library[] = [
       signOut: 'the library',
     }),
   ),
+  {
+    ...{ family: 'rust', name: 'openidconnect, the crate', version: '4.1.0' },
+    example: 'openidconnect',
+    shown: ['src/main.rs'],
+    package: { registry: 'crates' },
+    onlyWithAll: true,
+    authentication: 'client_secret_post',
+    resource: 'an argument of the call',
+    idToken: 'the library',
+    signOut: 'the library',
+  },
   {
     ...{ family: 'apache', name: 'mod_auth_openidc', version: '2.4.12' },
     example: 'mod_auth_openidc.conf',

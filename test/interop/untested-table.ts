@@ -63,10 +63,6 @@ export const untested: readonly UntestedLibrary[] = [
     ...{ known: 'seen', resource: 'an argument of the call' },
   },
   {
-    ...{ name: 'openidconnect, the crate', version: '4.1', page: 'others' },
-    ...{ known: 'seen', resource: 'an argument of the call' },
-  },
-  {
     ...{ name: 'ASP.NET Core OpenIdConnect', version: '9', page: 'others' },
     ...{ known: 'read', resource: 'code of yours' },
   },

@@ -13,11 +13,17 @@ export type ProgramName =
   | 'chromium'
   | 'openssl'
   | 'nginx'
+  | 'caddy'
+  | 'traefik'
+  | 'envoy'
+  | 'go'
+  | 'uvicorn'
   | 'moto_server'
   | 'promtool'
 
 // biome-ignore lint/style/noProcessEnv: where programs are is a fact of the machine, not of the service
-const { PATH: searchPath = '', PG_BIN: postgresFolder, CI: ci } = process.env
+const inherited = process.env
+const { PATH: searchPath = '', PG_BIN: postgresFolder, CI: ci } = inherited
 
 /** Whether this is continuous integration, where nothing may be skipped. */
 export const isContinuousIntegration: boolean = ci === 'true'
@@ -50,6 +56,8 @@ export interface ProgramStart {
   /** The line of output, on either stream, that says that it is ready. */
   readonly readyWhen: RegExp
   readonly owner?: { uid: number; gid: number }
+  /** Besides what this process has. */
+  readonly environment?: Readonly<Record<string, string>>
 }
 
 export interface RunningProgram {
@@ -67,6 +75,7 @@ export async function startProgram(start: ProgramStart): Promise<RunningProgram>
   const child = spawn(start.file, start.arguments, {
     cwd: start.cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
+    ...(start.environment && { env: { ...inherited, ...start.environment } }),
     ...start.owner,
   })
   alive.add(child)

@@ -93,6 +93,8 @@ export async function startSuite(
         [
           { src: 'CheckAll', result: 'SUCCESS', msg: 'well' },
           { src: 'CheckOne', result: 'FAILURE', msg: 'not well' },
+          // It says nothing of the requests that it records.
+          { src: 'CallEndpoint', http: 'request' },
         ],
       ],
     ],
