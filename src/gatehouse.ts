@@ -8,14 +8,16 @@ import type { Config } from './config/config.ts'
 import { keepBundledFiles } from './files/bundled-files.ts'
 import { orUnavailable } from './http/storage-guard.ts'
 import { openKeys } from './keys/keys.ts'
+import { makeCallerLimits, type RequestLimits } from './limits/caller-limits.ts'
+import { EXCHANGE_SECONDS, makeLimits } from './limits/limits.ts'
 import { readProcess } from './monitoring/readings.ts'
 import { makeWatch, type Watchers } from './monitoring/watch.ts'
 import { makeParts } from './parts.ts'
 import { makePeople } from './people/people.ts'
 import { makePostDelivery } from './posts/delivery.ts'
 import { SIGN_OUT_SECONDS } from './sign-outs/sign-outs.ts'
-import { openStores } from './store/open-stores.ts'
-import type { LimitStore } from './store/rate-limits.ts'
+import { openStores, type Stores } from './store/open-stores.ts'
+import { openSharedCounts } from './store/shared-counts.ts'
 import { makeSurfaces } from './surfaces.ts'
 
 /** A running service without its socket: stores are open, keys are loaded, timers run. */
@@ -61,10 +63,17 @@ export async function openGatehouse(
     },
   )
   opening.use(stores)
-  const limitStore: LimitStore = stores.redis ?? (worker ? 'primary' : 'process')
-  const ground = { ...stores, limitStore, logger, now, fetch: watch.fetch(fetch) }
+  const ground = {
+    ...stores,
+    ...openLimits(stores, { policy: service, now, isWorker: worker !== undefined }),
+    ...{ logger, now, fetch: watch.fetch(fetch) },
+  }
   const keys = openKeys({ ...config, ...ground, policy: service.keys })
-  const known = makePeople({ ...ground, policy: { ...service.signIn, processes } })
+  const known = makePeople({
+    ...ground,
+    browserKeys: keys.secretRoot.browserKeys,
+    policy: { ...service.signIn, processes },
+  })
   const people = { ...known, signIn: watch.signIn(known.signIn) }
   const { hashPassword } = people
   const demoPeople = await settleDemo(stores.database, { ...config, hashPassword, now })
@@ -94,6 +103,7 @@ export async function openGatehouse(
   opening.defer(grants.usage.flush)
   const { usageFlushSeconds, sweepSeconds } = service.storage
   const tasks: BackgroundTask[] = [
+    { name: 'limits', everySeconds: EXCHANGE_SECONDS, run: ground.requestLimits.exchange },
     { name: 'usage', everySeconds: usageFlushSeconds, run: grants.usage.flush },
     { name: 'refusals', everySeconds: usageFlushSeconds, run: refusals.flush },
     { name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys },
@@ -128,4 +138,13 @@ export async function openGatehouse(
     handler: () => handler,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
+}
+
+/** What callers do is counted together with the other processes, where there are some. */
+function openLimits(
+  stores: Stores,
+  { isWorker, ...ports }: { policy: object; now: () => number; isWorker: boolean },
+): RequestLimits {
+  const requestLimits = makeLimits({ ...ports, shared: openSharedCounts(stores, isWorker) })
+  return { requestLimits, callerLimits: makeCallerLimits(requestLimits) }
 }

@@ -67,6 +67,9 @@ export async function fillExpiring(database: Database, filling: Filling): Promis
         insert into platform_callback (client_id, uri, registered_at, expires_at)
         select 'client', ${id(String(name))}, 0, ${expiry} from n`,
       `${upTo(Number(count))}
+        insert into request_count (key, points, ends_at)
+        select ${id(String(name))}, 1, ${expiry} from n`,
+      `${upTo(Number(count))}
         insert into change_key (site_id, client_id, digest, made_id, key, expires_at)
         select 'site', 'client', 'digest', 'made', ${id(String(name))}, ${expiry} from n`,
     ]),
@@ -115,6 +118,7 @@ export function livingRows(rows: number): Record<string, number> {
   return {
     change_key: rows / 10,
     platform_callback: rows / 10,
+    request_count: rows / 10,
     oauth_state: rows / 10,
     oauth_grant: rows / 10,
     oauth_grant_scope: rows / 10,
