@@ -82,12 +82,7 @@ export async function openGatehouse(
   let rings = await loadRings()
   // Our own pages send requests to the application that is made of them, so that they ask for it late.
   const parts = await makeParts(config, { ...ground, keys, people, handler: () => handler })
-  if (demoPeople.length > 0) {
-    // A demo without its one file is a demo still.
-    await keepBundledFiles(parts.files, join(config.demoFolder, 'files')).catch((cause) =>
-      logger.warn({ cause: String(cause) }, 'the files of the demo campus could not be kept'),
-    )
-  }
+  if (demoPeople.length > 0) await keepDemoFiles(parts.files, config, logger)
   const makeHandler = makeSurfaces(config, { ...parts, demoPeople, watch })
   let handler = makeHandler(rings)
   const followKeys = async () => {
@@ -147,4 +142,15 @@ function openLimits(
 ): RequestLimits {
   const requestLimits = makeLimits({ ...ports, shared: openSharedCounts(stores, isWorker) })
   return { requestLimits, callerLimits: makeCallerLimits(requestLimits) }
+}
+
+/** A demo without its one file is a demo still. */
+async function keepDemoFiles(
+  files: Parameters<typeof keepBundledFiles>[0],
+  { demoFolder }: Config,
+  logger: Logger,
+): Promise<void> {
+  await keepBundledFiles(files, join(demoFolder, 'files')).catch((cause) =>
+    logger.warn({ cause: String(cause) }, 'the files of the demo campus could not be kept'),
+  )
 }
