@@ -69,11 +69,8 @@ export async function openGatehouse(
     ...{ logger, now, fetch: watch.fetch(fetch) },
   }
   const keys = openKeys({ ...config, ...ground, policy: service.keys })
-  const known = makePeople({
-    ...ground,
-    browserKeys: keys.secretRoot.browserKeys,
-    policy: { ...service.signIn, processes },
-  })
+  const { browserKeys } = keys.secretRoot
+  const known = makePeople({ ...ground, browserKeys, policy: { ...service.signIn, processes } })
   const people = { ...known, signIn: watch.signIn(known.signIn) }
   const { hashPassword } = people
   const demoPeople = await settleDemo(stores.database, { ...config, hashPassword, now })
