@@ -1,4 +1,5 @@
 import { placeDemoDatabase } from '../test/support/demo-database.ts'
+import { withoutLimits } from '../test/support/limits.ts'
 import { type PostgresServer, startPostgres } from '../test/support/postgres.ts'
 import {
   configWith,
@@ -38,14 +39,9 @@ function programFile(name: ProgramName): string {
 }
 
 const SECRET = 'only-for-the-bench-only-for-the-bench-only'
-const LIMIT_MAX = 1_000_000
 
 /** As it is configured by default, except that nobody is told to come back later. */
-const wideLimits = (): string =>
-  configWith((policy) => ({
-    ...policy,
-    mcp: { ...policy.mcp, requestsPerAddressMax: LIMIT_MAX, requestsPerCallerMax: LIMIT_MAX },
-  }))
+const wideLimits = (): string => configWith(withoutLimits)
 
 /**
  * Where a service keeps its data, as the variables that say so. The demo campus is in it. The

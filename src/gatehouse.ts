@@ -8,6 +8,8 @@ import type { Config } from './config/config.ts'
 import { keepBundledFiles } from './files/bundled-files.ts'
 import { orUnavailable } from './http/storage-guard.ts'
 import { openKeys } from './keys/keys.ts'
+import { makeCallerLimits, type RequestLimits } from './limits/caller-limits.ts'
+import { EXCHANGE_SECONDS, makeLimits } from './limits/limits.ts'
 import { readProcess } from './monitoring/readings.ts'
 import { makeWatch, type Watchers } from './monitoring/watch.ts'
 import { makeGuardedFetch, type SendOutgoing } from './outgoing/guarded-fetch.ts'
@@ -15,10 +17,10 @@ import { makeParts } from './parts.ts'
 import { makePeople } from './people/people.ts'
 import { makePostDelivery } from './posts/delivery.ts'
 import { CLOCK_READ_SECONDS, makeClockWatch } from './store/clock.ts'
-import { openStores } from './store/open-stores.ts'
-import type { LimitStore } from './store/rate-limits.ts'
+import { openStores, type Stores } from './store/open-stores.ts'
 import { warnOfLoss } from './store/redis-durability.ts'
 import { MEMORY_LOOK_SECONDS } from './store/redis-memory.ts'
+import { openSharedCounts } from './store/shared-counts.ts'
 import { makeSurfaces } from './surfaces.ts'
 
 /** A running service without its socket: stores are open, keys are loaded, timers run. */
@@ -69,10 +71,14 @@ export async function openGatehouse(
   const followClock = makeClockWatch(storeClock, logger)
   await followClock()
   if (stores.redis) await warnOfLoss(stores.redis, logger)
-  const limitStore: LimitStore = stores.redis ?? (worker ? 'primary' : 'process')
-  const ground = { ...stores, limitStore, logger, now, fetch: watch.fetch(fetch) }
+  const ground = {
+    ...stores,
+    ...openLimits(stores, { policy: service, now, isWorker: worker !== undefined }),
+    ...{ logger, now, fetch: watch.fetch(fetch) },
+  }
   const keys = openKeys({ ...config, ...ground, policy: service.keys })
-  const known = makePeople({ ...ground, policy: { ...service.signIn, processes } })
+  const { browserKeys } = keys.secretRoot
+  const known = makePeople({ ...ground, browserKeys, policy: { ...service.signIn, processes } })
   const people = { ...known, signIn: watch.signIn(known.signIn) }
   const { hashPassword } = people
   const demoPeople = await settleDemo(stores.database, { ...config, hashPassword, now })
@@ -81,12 +87,7 @@ export async function openGatehouse(
   let rings = await loadRings()
   // Our own pages send requests to the application that is made of them, so that they ask for it late.
   const parts = await makeParts(config, { ...ground, keys, people, handler: () => handler })
-  if (demoPeople.length > 0) {
-    // A demo without its one file is a demo still.
-    await keepBundledFiles(parts.files, join(config.demoFolder, 'files')).catch((cause) =>
-      logger.warn({ cause: String(cause) }, 'the files of the demo campus could not be kept'),
-    )
-  }
+  if (demoPeople.length > 0) await keepDemoFiles(parts.files, config, logger)
   const makeHandler = makeSurfaces(config, { ...parts, demoPeople, watch })
   let handler = makeHandler(rings)
   const followKeys = async () => {
@@ -127,9 +128,10 @@ function tasksOf(
   parts: Awaited<ReturnType<typeof makeParts>>,
   sweeps: (() => boolean) | undefined,
 ): BackgroundTask[] {
-  const { grants, refusals, cleanUp, signOuts, authorization, stateMemory } = parts
+  const { grants, refusals, cleanUp, signOuts, authorization, stateMemory, requestLimits } = parts
   const { usageFlushSeconds, sweepSeconds, signOutLookMs } = storage
   const tasks: BackgroundTask[] = [
+    { name: 'limits', everySeconds: EXCHANGE_SECONDS, run: requestLimits.exchange },
     { name: 'usage', everySeconds: usageFlushSeconds, run: grants.usage.flush },
     { name: 'refusals', everySeconds: usageFlushSeconds, run: refusals.flush },
     { name: 'state memory', everySeconds: MEMORY_LOOK_SECONDS, run: stateMemory.look },
@@ -147,4 +149,24 @@ function tasksOf(
     ...tasks,
     { name: 'sign-outs', everySeconds: signOutLookMs / 1000, run, onlyWhen: sweeps },
   ]
+}
+
+/** What callers do is counted together with the other processes, where there are some. */
+function openLimits(
+  stores: Stores,
+  { isWorker, ...ports }: { policy: object; now: () => number; isWorker: boolean },
+): RequestLimits {
+  const requestLimits = makeLimits({ ...ports, shared: openSharedCounts(stores, isWorker) })
+  return { requestLimits, callerLimits: makeCallerLimits(requestLimits) }
+}
+
+/** A demo without its one file is a demo still. */
+async function keepDemoFiles(
+  files: Parameters<typeof keepBundledFiles>[0],
+  { demoFolder }: Config,
+  logger: Logger,
+): Promise<void> {
+  await keepBundledFiles(files, join(demoFolder, 'files')).catch((cause) =>
+    logger.warn({ cause: String(cause) }, 'the files of the demo campus could not be kept'),
+  )
 }

@@ -12,6 +12,7 @@ import { makeFiles } from './files/files.ts'
 import { makeGrants } from './grants/grants.ts'
 import { paths } from './http/paths.ts'
 import type { Keys } from './keys/keys.ts'
+import type { RequestLimits } from './limits/caller-limits.ts'
 import { protocolVersions } from './mcp/protocol-versions.ts'
 import { makeDocumentClients } from './metadata-documents/document-clients.ts'
 import type { People } from './people/people.ts'
@@ -21,13 +22,11 @@ import { makeVerdicts } from './resource-server/verdict.ts'
 import { makeOpenedScopes } from './scopes/opened.ts'
 import { makeSignOuts } from './sign-outs/sign-outs.ts'
 import type { Stores } from './store/open-stores.ts'
-import type { LimitStore } from './store/rate-limits.ts'
 import { makeTokens } from './token/tokens.ts'
 import { openingOf } from './upstream/routes.ts'
 
 /** What the parts are made of. */
-export interface Ground extends Stores, Pick<OwnPagesPorts, 'handler'> {
-  readonly limitStore: LimitStore
+export interface Ground extends Stores, Pick<OwnPagesPorts, 'handler'>, RequestLimits {
   readonly logger: Logger
   readonly keys: Keys
   readonly people: People

@@ -13,6 +13,7 @@ import { httpRoutes } from './http/routes.ts'
 import { interactionRoutes } from './interaction/routes.ts'
 import { introspectionRoute } from './introspection/routes.ts'
 import type { Rings } from './keys/keys.ts'
+import { limitRequests } from './limits/request-gate.ts'
 import { toolEndpoint } from './mcp/endpoint.ts'
 import { memberSurface } from './member-api/surface.ts'
 import type { Watch } from './monitoring/watch.ts'
@@ -39,12 +40,13 @@ export function makeSurfaces(config: Config, parts: Parts) {
   const { findAllowed } = grants
   const resourceMetadataUrl = discovery.metadataUrl('origin')
   const tokenUse = { ...common, conformance, findClient, findAllowed, resourceMetadataUrl }
+  const gate = limitRequests(parts.requestLimits)
   const upstreams = upstreamSurface({ ...tokenUse, upstreams: service.upstreams, ...watch })
   const hear = (line: LoggedRequest) => {
     refusals.hear(line)
     watch.hear(line)
   }
-  const first = everyRequest({ ...common, trustProxy, hear, trace: watch.trace })
+  const first = everyRequest({ ...common, trustProxy, gate, hear, trace: watch.trace })
   // `answers` wraps everything behind it, because the engine's answers pass it on their way out.
   const before = [
     userinfoRoute(tokenUse),

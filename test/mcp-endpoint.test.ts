@@ -227,7 +227,7 @@ describe('the tool endpoint', () => {
 
   it('answers what openapi.json says of it', async () => {
     await using service = await startService({
-      policy: (policy) => ({ ...policy, mcp: { ...policy.mcp, requestsPerAddressMax: 10 } }),
+      policy: (policy) => ({ ...policy, mcp: { ...policy.mcp, requestsPerAddressMax: 11 } }),
     })
     const { url } = service
     const document = (await (await fetch(url + paths.openApi)).json()) as object
@@ -449,7 +449,7 @@ describe('the limits of the tool endpoint', () => {
     const { headers, body } = await send(service.url, 'ping')
     expect(Number(headers.get('retry-after'))).to.be.within(1, 60)
     expect(headers.get('www-authenticate')).to.equal(null)
-    expect(body.error).to.equal('too_many_requests')
+    expect(body.error.data.error).to.equal('too_many_requests')
   })
 
   it('counts a caller by person and client, so that a second token is no second allowance', async () => {

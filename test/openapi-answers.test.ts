@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
+import type { ServicePolicy } from '../src/config/config.ts'
 import { protectedResourcePath, protectedResources } from '../src/discovery/protected-resource.ts'
 import { addressOf, paths } from '../src/http/paths.ts'
 import { orUnavailable } from '../src/http/storage-guard.ts'
@@ -52,6 +53,66 @@ const tools = [
 
 /** What of the document a real answer of these tests has shown. */
 const shown = documentCoverage()
+
+/** What is counted is used up by the first request. */
+const nothingTwice = (policy: ServicePolicy): ServicePolicy => ({
+  ...policy,
+  limits: {
+    ...policy.limits,
+    authorizationKilobytesPerAddressMax: 1,
+    oauthFailurePointsPerAddressMax: 1,
+    tokenFailurePointsPerAddressMax: 1,
+    pagesPerAddressMax: 1,
+  },
+  mcp: { ...policy.mcp, requestsPerAddressMax: 1 },
+  registration: { ...policy.registration, registrationsPerAddressMax: 1 },
+})
+
+const sentAs = (type: string, body: string) => ({ body, headers: { 'content-type': type } })
+const asForm = sentAs(
+  'application/x-www-form-urlencoded',
+  'client_id=nobody&client_secret=x&token=x',
+)
+const asMessage = sentAs('application/json', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
+const asRecord = sentAs('application/json', '{"redirect_uris":["http://127.0.0.1:51234/callback"]}')
+
+const newGraphql = { headers: { accept: 'application/graphql-response+json' } }
+
+const askedTooOften: readonly (readonly [string, 'GET' | 'POST', RequestInit])[] = [
+  [paths.registration, 'POST', asRecord],
+  [paths.authorization, 'GET', {}],
+  [paths.authorization, 'POST', asForm],
+  [paths.endSession, 'GET', {}],
+  [paths.endSession, 'POST', asForm],
+  [paths.token, 'POST', asForm],
+  [paths.revocation, 'POST', asForm],
+  [paths.introspection, 'POST', asForm],
+  [paths.forwardAuth, 'GET', {}],
+  [paths.userinfo, 'GET', {}],
+  [paths.userinfo, 'POST', asForm],
+  [paths.graphql, 'GET', {}],
+  [paths.graphql, 'GET', newGraphql],
+  [
+    paths.graphql,
+    'POST',
+    { ...asMessage, headers: { ...asMessage.headers, ...newGraphql.headers } },
+  ],
+  [paths.graphql, 'POST', asMessage],
+  [paths.adminGraphql, 'GET', {}],
+  [paths.adminGraphql, 'GET', newGraphql],
+  [
+    paths.adminGraphql,
+    'POST',
+    { ...asMessage, headers: { ...asMessage.headers, ...newGraphql.headers } },
+  ],
+  [paths.adminGraphql, 'POST', asMessage],
+  [paths.adminFiles, 'POST', asMessage],
+  [paths.upstream.replace(':path', '{path}'), 'GET', {}],
+  [paths.upstream.replace(':path', '{path}'), 'POST', asMessage],
+  [paths.mcp, 'POST', asMessage],
+  [paths.mcpMember, 'POST', asMessage],
+  [paths.mcpAdmin, 'POST', asMessage],
+]
 
 /** Holds an answer against the document of the service that gave it, and notes what it shows. */
 async function expectDescribed(url: string, status: number, observed: Observed): Promise<void> {
@@ -780,21 +841,14 @@ describe('openapi.json, against a service in need', () => {
     })
   })
 
-  for (const [path, body] of [
-    [paths.registration, { redirect_uris: ['http://127.0.0.1:51234/callback'] }],
-    ...tools.map(([path]) => [path, { jsonrpc: '2.0', id: 1, method: 'tools/list' }] as const),
-  ] as const) {
-    it(`POST ${path} too often: 429`, async () => {
-      await using busy = await startService({
-        policy: (policy) => ({
-          ...policy,
-          mcp: { ...policy.mcp, requestsPerAddressMax: 1 },
-          registration: { ...policy.registration, registrationsPerAddressMax: 1 },
-        }),
-      })
-      const send = () => postAny(busy.url + path, { headers: asTool, body })
+  for (const [turn, [path, method, ask]] of askedTooOften.entries()) {
+    it(`${method} ${path} too often, in the way ${turn}: 429`, async () => {
+      await using busy = await startService({ policy: nothingTwice })
+      const address = busy.url + path.replace('{path}', 'coupons')
+      const send = async () =>
+        await answerOf(await fetch(address, { redirect: 'manual', method, ...ask }))
       await send()
-      await expectDescribed(busy.url, 429, [path, 'POST', await send()])
+      await expectDescribed(busy.url, 429, [path, method, await send()])
     })
   }
 })

@@ -15,8 +15,8 @@ const expected: Readonly<Record<CountedOperation, RoundTrips>> = {
   'forward auth': { sql: 1, redisCommands: 0, redisBatches: 0, deep: 1 },
   introspection: { sql: 1, redisCommands: 0, redisBatches: 0, deep: 1 },
   '{ viewer { id } }': { sql: 1, redisCommands: 0, redisBatches: 0, deep: 1 },
-  'tools/call, anonymous': { sql: 3, redisCommands: 4, redisBatches: 1, deep: 3 },
-  'tools/call, member': { sql: 2, redisCommands: 8, redisBatches: 2, deep: 3 },
+  'tools/call, anonymous': { sql: 3, redisCommands: 0, redisBatches: 0, deep: 2 },
+  'tools/call, member': { sql: 2, redisCommands: 0, redisBatches: 0, deep: 2 },
   discovery: { sql: 0, redisCommands: 0, redisBatches: 0, deep: 0 },
   'key set': { sql: 0, redisCommands: 0, redisBatches: 0, deep: 0 },
 }

@@ -6,13 +6,25 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 
 import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
+import { readConfig } from '../src/config/config.ts'
 import { paths } from '../src/http/paths.ts'
+import { makeSecretRoot } from '../src/keys/secret-root.ts'
+import { makeLimits } from '../src/limits/limits.ts'
 import { makeAttemptLimits } from '../src/people/attempt-limits.ts'
 import { makeSignIn } from '../src/people/authenticate.ts'
 import { canonicalEmail } from '../src/people/email-address.ts'
+import { makeKnownBrowsers } from '../src/people/known-browsers.ts'
 import { makePasswords, type Passwords, TooManyHashes } from '../src/people/password.ts'
 import { authorizeUrl } from './support/client.ts'
-import { notes, olivia, type RunningService, sam, startService, theo } from './support/gatehouse.ts'
+import {
+  configFolder,
+  notes,
+  olivia,
+  type RunningService,
+  sam,
+  startService,
+  theo,
+} from './support/gatehouse.ts'
 import { encode, FORM, send } from './support/wire.ts'
 
 const policy = {
@@ -30,13 +42,14 @@ async function startStrict(environment: Record<string, string> = {}) {
   })
 }
 
-async function openForm({ url }: RunningService) {
+async function openForm({ url }: RunningService, kept: readonly string[] = []) {
   const { pathname, search } = authorizeUrl(url)
   const start = await send(url, { path: pathname + search })
   const path = start.headers.get('location') ?? ''
   const cookies = start.headers
     .getSetCookie()
     .map((cookie) => cookie.split(';')[0])
+    .concat(kept)
     .join('; ')
   const page = await send(url, { path, headers: ['Cookie', cookies] })
   const csrf = /name="csrf" value="([^"]+)"/.exec(page.text)?.[1]
@@ -113,6 +126,169 @@ describe('sign-in: failures are limited (NIST SP 800-63B §5.2.2)', () => {
   })
 })
 
+describe('sign-in: strangers do not keep people out (weakness 12)', () => {
+  const low = {
+    failuresPerAccountAndAddressMax: 10,
+    failuresPerAccountMax: 3,
+    failuresPerAddressMax: 1000,
+    reservedAttemptsPerNetworkMax: 1,
+    reservedAttemptsPerAccountMax: 2,
+    failuresPerKnownBrowserMax: 2,
+  }
+  const start = async (environment: Record<string, string> = {}) =>
+    await startService({
+      environment: { TRUST_PROXY: 'yes', ...environment },
+      policy: (own) => ({ ...own, signIn: { ...own.signIn, ...low } }),
+    })
+  const from = (address: string) => ['X-Forwarded-For', address]
+  const attack = async (service: RunningService, guesses = 8) => {
+    const answer = await openForm(service)
+    for (let turn = 0; turn < guesses; turn += 1) {
+      await answer({ ...sam, password: 'a guess' }, from(`192.0.2.${turn}`))
+    }
+    return answer
+  }
+  /** Signs in and gives what the browser keeps. */
+  const becomeKnown = async (service: RunningService, who = sam) => {
+    const answer = await openForm(service)
+    const { status, headers } = await answer(who, from('198.51.100.1'))
+    expect(status).to.equal(303)
+    const cookie = headers.getSetCookie().find((each) => each.startsWith('gatehouse_browser='))
+    return cookie ?? ''
+  }
+  const pairOf = (cookie: string) => cookie.split(';')[0] ?? ''
+  const statusWith = async (
+    service: RunningService,
+    cookie: string,
+    { who = sam, address = '192.0.2.1' } = {},
+  ) => {
+    const answer = await openForm(service, [pairOf(cookie)])
+    return (await answer(who, from(address))).status
+  }
+
+  it('a browser that signed in before signs in, even from an address that attacks', async () => {
+    await using service = await start()
+    const cookie = await becomeKnown(service)
+    const stranger = await attack(service)
+    expect((await stranger(sam, from('192.0.2.1'))).status, 'an unknown browser').to.equal(429)
+    expect(await statusWith(service, cookie)).to.equal(303)
+    expect(cookie).to.match(/; httponly/i)
+    expect(cookie).to.match(/; path=\/interaction; /)
+    expect(cookie).to.match(/; samesite=lax/i)
+    expect(
+      Buffer.from(pairOf(cookie).split('=')[1] ?? '', 'base64url').toString('latin1'),
+    ).to.not.match(/sam|northlight|per_/)
+  })
+
+  it('its own failures count for it, and for nobody else', async () => {
+    await using service = await start()
+    const cookie = await becomeKnown(service)
+    const wrong = { ...sam, password: 'a guess' }
+    for (let turn = 0; turn < low.failuresPerKnownBrowserMax; turn += 1) {
+      expect(await statusWith(service, cookie, { who: wrong })).to.equal(401)
+    }
+    expect(await statusWith(service, cookie)).to.equal(429)
+    const other = await openForm(service)
+    expect((await other(sam, from('203.0.113.1'))).status).to.equal(303)
+  })
+
+  it('a new browser in a network that has not failed has attempts in reserve', async () => {
+    await using service = await start()
+    await attack(service, 30)
+    const fresh = await openForm(service)
+    expect((await fresh(sam, from('203.0.113.1'))).status).to.equal(303)
+  })
+
+  it('who attacks from ever more networks keeps out new browsers, and never a known one', async () => {
+    await using service = await start()
+    const cookie = await becomeKnown(service)
+    const answer = await openForm(service)
+    const statuses = []
+    for (let turn = 0; turn < 8; turn += 1) {
+      const wrong = { ...sam, password: 'a guess' }
+      statuses.push((await answer(wrong, from(`10.0.${turn}.1`))).status)
+    }
+    expect(statuses).to.deep.equal([401, 401, 401, 401, 401, 429, 429, 429])
+    expect((await answer(sam, from('203.0.113.1'))).status).to.equal(429)
+    expect(await statusWith(service, cookie)).to.equal(303)
+  })
+
+  it('the cookie is good for its account only, and only as it was given', async () => {
+    await using service = await start()
+    const ofOlivia = await becomeKnown(service, olivia)
+    const ofSam = await becomeKnown(service)
+    await attack(service)
+    expect(await statusWith(service, ofOlivia)).to.equal(429)
+    const [name, value = ''] = pairOf(ofSam).split('=')
+    for (const other of [
+      value.slice(1),
+      `A${value.slice(1)}`,
+      `${value.slice(0, -2)}AA`,
+      '..',
+      'x'.repeat(9000),
+    ]) {
+      expect(await statusWith(service, `${name}=${other}`), other.slice(0, 90)).to.equal(429)
+    }
+    expect(await statusWith(service, ofSam)).to.equal(303)
+  })
+
+  it('one browser knows several accounts', async () => {
+    await using service = await start()
+    const answer = await openForm(service, [pairOf(await becomeKnown(service, olivia))])
+    const { headers } = await answer(sam, from('198.51.100.1'))
+    const both = headers.getSetCookie().find((each) => each.startsWith('gatehouse_browser=')) ?? ''
+    await attack(service)
+    expect(await statusWith(service, both)).to.equal(303)
+    expect(await statusWith(service, both, { who: olivia })).to.equal(303)
+  })
+
+  it('signing out everywhere ends it', async () => {
+    await using service = await start()
+    const cookie = await becomeKnown(service)
+    await service.service.stores.database.kysely
+      .insertInto('signed_out_everywhere')
+      .columns(['person_id', 'signed_out_at'])
+      .expression((eb) =>
+        eb
+          .selectFrom('person')
+          .select(['id', eb.val(Date.now() + 1).as('at')])
+          .where('email_canonical', '=', sam.login),
+      )
+      .execute()
+    await attack(service)
+    expect(await statusWith(service, cookie)).to.equal(429)
+  })
+
+  it('another secret ends it, and an older one that is still listed does not', async () => {
+    const secrets = ['a', 'b'].map((letter) => letter.repeat(40))
+    const [older = '', newer = ''] = secrets
+    const browsersOf = (...roots: string[]) =>
+      makeKnownBrowsers({
+        browserKeys: makeSecretRoot(roots).browserKeys,
+        now: Date.now,
+        knownBrowserSeconds: 60,
+      })
+    const cookie = browsersOf(older).remember(undefined, sam.login)
+    expect(browsersOf(newer, older).find(cookie, sam.login)).to.not.equal(undefined)
+    expect(browsersOf(newer).find(cookie, sam.login)).to.equal(undefined)
+  })
+
+  it('it ends with its time, and holds five accounts at most', () => {
+    let nowMs = 1_000_000_000_000
+    const known = makeKnownBrowsers({
+      ...{ browserKeys: [Buffer.from('a key of these tests')], now: () => nowMs },
+      knownBrowserSeconds: 60,
+    })
+    let cookie = ''
+    for (const login of ['a', 'b', 'c', 'd', 'e', 'f']) cookie = known.remember(cookie, login)
+    expect(['a', 'b', 'f'].map((login) => known.find(cookie, login) !== undefined)).to.deep.equal([
+      ...[false, true, true],
+    ])
+    nowMs += 60_001
+    expect(known.find(cookie, 'f')).to.equal(undefined)
+  })
+})
+
 describe('sign-in: who the caller is (TRUST_PROXY)', () => {
   const from = (address: string) => ['X-Forwarded-For', address]
   const statusesFrom = async (
@@ -156,12 +332,19 @@ describe('sign-in: who the caller is (TRUST_PROXY)', () => {
   })
 })
 
-/** What a sign-in does not ask an account store. */
-const nobody = {
-  findPerson: async () => undefined,
-  signOutSession: async () => {},
-  signOutEverywhere: async () => {},
-}
+const { service: configured } = readConfig({}, configFolder)
+const limitsWith = (figures: Partial<typeof policy>) =>
+  makeAttemptLimits(
+    makeLimits({
+      policy: { ...configured, signIn: { ...configured.signIn, ...policy, ...figures } },
+      shared: undefined,
+      now: Date.now,
+    }),
+  )
+const browsers = makeKnownBrowsers({
+  ...{ browserKeys: [Buffer.from('a key of these tests')], now: Date.now },
+  knownBrowserSeconds: 60,
+})
 
 describe('sign-in: checking passwords takes what it may and no more', () => {
   const PARALLEL = 2
@@ -171,11 +354,11 @@ describe('sign-in: checking passwords takes what it may and no more', () => {
     const hash = await makePasswords({ parallelHashesMax: 1, waitingHashesMax: 1 }).hash('right')
     const signIn = makeSignIn({
       store: {
-        ...nobody,
         findCredentials: async () => ({ personId: 'p', passwordHash: hash, disabled: false }),
       },
       passwords: makePasswords({ parallelHashesMax: PARALLEL, waitingHashesMax: WAITING }),
-      limits: makeAttemptLimits({ ...policy, failuresPerAddressMax: 1000 }, 'process'),
+      limits: limitsWith({ failuresPerAddressMax: 1000 }),
+      browsers,
     })
     const attempt = (turn: number, password: string) =>
       signIn({ login: `${turn}@x.example`, password, address: '192.0.2.1' })
@@ -273,7 +456,6 @@ describe('sign-in: checking passwords takes what it may and no more', () => {
 describe('sign-in: outcomes', () => {
   const passwords: Pick<Passwords, 'verify'> = { verify: async (a, b) => a === b }
   const accounts = (disabled: boolean) => ({
-    ...nobody,
     findCredentials: async (email: string) =>
       email === sam.login ? { personId: 'per_sam', passwordHash: 'right', disabled } : undefined,
   })
@@ -281,14 +463,15 @@ describe('sign-in: outcomes', () => {
     makeSignIn({
       store: accounts(disabled),
       passwords,
-      limits: makeAttemptLimits({ ...policy, failuresPerAddressMax: 100 }, 'process'),
+      limits: limitsWith({ failuresPerAddressMax: 100 }),
+      browsers,
     })
   const at = { address: '192.0.2.1' }
 
   it('a disabled account is refused with its right password', async () => {
     const attempt = { ...at, login: sam.login, password: 'right' }
     expect(await signInWith(true)(attempt)).to.deep.equal({ kind: 'refused' })
-    expect(await signInWith(false)(attempt)).to.deep.equal({
+    expect(await signInWith(false)(attempt)).to.include({
       kind: 'signed-in',
       personId: 'per_sam',
     })
@@ -310,7 +493,8 @@ describe('sign-in: outcomes', () => {
     const signIn = makeSignIn({
       store: accounts(false),
       passwords: { ...passwords, verify },
-      limits: makeAttemptLimits(policy, 'process'),
+      limits: limitsWith({}),
+      browsers,
     })
     for (const long of [
       { login: `${'x'.repeat(321)}@x.example`, password: 'x' },

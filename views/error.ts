@@ -28,6 +28,7 @@ const adviceByCode: ReadonlyMap<string, string> = new Map([
     'Remove this service from the application, add it again, and start again from there.',
   ],
   ['invalid_redirect_uri', repair],
+  ['too_many_requests', 'Wait as long as it says above, then load this page again.'],
   ['server_error', wait],
   ['temporarily_unavailable', wait],
 ])
@@ -50,7 +51,7 @@ says each step, and whom to ask for a <code>client_id</code>.</p>\n`
 /** Says that it cannot go on, why, and what the person can do now. */
 export function errorPage(page: ErrorPage): Page {
   const { code, description, errorId, title, connectHref } = page
-  const heading = title ?? 'Something went wrong'
+  const heading = title ?? (code === 'too_many_requests' ? 'Please wait' : 'Something went wrong')
   return {
     title: heading,
     id: 'error-page',

@@ -7,6 +7,7 @@ import type { UploadLimits } from '../files/receive-file.ts'
 import { graphqlEndpoint } from '../graphql/endpoint.ts'
 import { paths } from '../http/paths.ts'
 import { requestIdOf } from '../http/request-log.ts'
+import type { Limits } from '../limits/limits.ts'
 import type { AdviseOnScopes } from '../resource-server/protect.ts'
 import { TOKEN_REFUSED, type Verdict } from '../resource-server/verdict.ts'
 import type { AdminApi } from './admin-api.ts'
@@ -15,6 +16,7 @@ import { schemaText } from './schema-text.ts'
 import { type Admission, type UploadPorts, uploadRoute } from './upload-route.ts'
 
 export interface AdminApiRoutesDependencies extends Omit<UploadPorts, 'limits'> {
+  readonly requestLimits: Limits
   readonly api: () => Promise<AdminApi>
   readonly uploadLimits: UploadLimits
   /** The protected-resource metadata to which challenges point (RFC 9728 §5.1; design 5). */
@@ -47,6 +49,7 @@ export function adminApiRoutes(dependencies: AdminApiRoutesDependencies): Router
   const router = graphqlEndpoint({
     ...dependencies,
     ...admission,
+    costLimit: { limits: dependencies.requestLimits, name: 'adminApi' },
     address: paths.adminGraphql,
     schemaAddress: paths.adminSchema,
     schemaText,

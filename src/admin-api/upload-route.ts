@@ -26,6 +26,14 @@ export interface UploadPorts {
   readonly files: Files
   readonly limits: UploadLimits
   readonly verifyBearer: VerifyBearer
+  readonly callerLimits: {
+    /** @throws tooManyRequests */
+    refuseBeyond(
+      ctx: Context,
+      name: 'uploads',
+      person: { readonly personId: string; readonly clientId: string },
+    ): void
+  }
   readonly now: () => number
 }
 
@@ -54,6 +62,7 @@ export function uploadRoute(router: Router, ports: UploadPorts, admission: Admis
     ctx.set('Cache-Control', 'no-store')
     const verdict = demandScopes(admission.admit(await verdictOf(ctx, ports.verifyBearer)), [scope])
     if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
+    ports.callerLimits.refuseBeyond(ctx, 'uploads', verdict.token)
     const caller = admission.callerOf(verdict.token, ctx)
     try {
       const { file, isNew } = await receive(ctx, { ...caller, now: ports.now() }, ports)

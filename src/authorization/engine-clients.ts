@@ -13,6 +13,10 @@ export interface ClientDependencies {
   readonly clients: ClientFinder
   readonly findKeptClient: FindKeptClient
   readonly readTokenRequest: ReadTokenRequest
+  readonly callerLimits: {
+    /** @throws tooManyRequests when the client has used up what is its own */
+    refuseClient(ctx: KoaContextWithOIDC, name: 'requestsOfClient', clientId: string): void
+  }
 }
 
 /** Clients as the engine is shown them. It reads the running request through `Provider.ctx` only. */
@@ -42,8 +46,9 @@ export function clientFinder(dependencies: ClientDependencies): Adapter['find'] 
 async function findCaller(
   ctx: KoaContextWithOIDC,
   clientId: string,
-  { findKeptClient, readTokenRequest }: ClientDependencies,
+  { findKeptClient, readTokenRequest, callerLimits }: ClientDependencies,
 ) {
+  callerLimits.refuseClient(ctx, 'requestsOfClient', clientId)
   const facts =
     ctx.oidc.route === 'token' ? (await readTokenRequest(ctx, clientId)).facts : undefined
   return (await findKeptClient(clientId, facts?.callerVersion))?.metadata

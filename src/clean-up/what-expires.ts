@@ -27,6 +27,7 @@ export function whatExpires({ tokensLiveSeconds }: Keeping): readonly Expiring[]
     { table: 'signed_out_session', expiry: 'kept_until', until: now, rowsMax: 1000 },
     { table: 'change_key', expiry: 'expires_at', until: now, rowsMax: 1000 },
     { table: 'unused_client', expiry: 'expires_at', until: now, rowsMax: 1000 },
+    { table: 'request_count', expiry: 'ends_at', until: now, rowsMax: 1000 },
     { table: 'platform_callback', expiry: 'expires_at', until: now, rowsMax: 1000 },
     {
       table: 'oauth_grant_day',

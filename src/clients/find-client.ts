@@ -1,5 +1,6 @@
+import type { Limits } from '../limits/limits.ts'
+import { networkOf } from '../limits/network.ts'
 import type { StateStore } from '../store/oauth-state.ts'
-import { consume, type LimitStore, makeLimiter, networkOf } from '../store/rate-limits.ts'
 import type { Client } from './client.ts'
 import { type ClientStoreDependencies, makeClientStore } from './client-store.ts'
 import { isLoopbackClientId, makeLoopbackClients } from './loopback-clients.ts'
@@ -28,11 +29,9 @@ export type Clients = ReturnType<typeof makeClients>
 
 export interface ClientsDependencies extends ClientStoreDependencies {
   readonly state: StateStore
-  readonly limitStore: LimitStore
+  readonly requestLimits: Limits
   readonly loopbackHosts: readonly string[]
   readonly registration: {
-    readonly registrationsPerAddressMax: number
-    readonly registrationWindowSeconds: number
     readonly idleClientSeconds: number
   } & PlatformCallbackDependencies['registration'] &
     UnusedClientDependencies['registration']
@@ -48,7 +47,7 @@ export interface ClientsDependencies extends ClientStoreDependencies {
  * bits is a self-registered one, and every other id is known beforehand.
  */
 export function makeClients(dependencies: ClientsDependencies) {
-  const { state, limitStore, registration, documents, own } = dependencies
+  const { state, requestLimits, registration, documents, own } = dependencies
   const known = makeClientStore(dependencies)
   const loopback = makeLoopbackClients({
     ...dependencies,
@@ -58,22 +57,15 @@ export function makeClients(dependencies: ClientsDependencies) {
     idleSeconds: registration.idleClientSeconds,
   })
   const callbacks = makePlatformCallbacks(dependencies)
-  const limiter = makeLimiter(
-    {
-      keyPrefix: 'gatehouse:registrations',
-      points: registration.registrationsPerAddressMax,
-      duration: registration.registrationWindowSeconds,
-    },
-    limitStore,
-  )
   return {
     loopback,
     callbacks,
     /** Whether clients of this origin are admitted at all, which a configuration can take back. */
     admitsOrigin: (clientId: string) =>
       !clientId.startsWith('https://') || documents.admitsAddress(clientId),
-    /** Counts a registration from an address; seconds to wait when there were too many. */
-    countRegistration: async (address: string) => await consume(limiter, networkOf(address)),
+    /** Counts a registration from an address; tells when there were too many. */
+    countRegistration: async (address: string) =>
+      await requestLimits.takeTogether('registrations', networkOf(address)),
     async find(clientId: string, fresh = false, returnsTo?: string): Promise<Client | undefined> {
       if (clientId === own.clientId) return own
       if (clientId.startsWith('https://')) return await documents.find(clientId, fresh)

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 
+import { networkOf } from '../limits/network.ts'
 import type { Database } from '../store/database.ts'
-import { networkOf } from '../store/rate-limits.ts'
 
 /** Who registered the clients with which nobody allowed anything yet. */
 export interface UnusedClients {

@@ -12,6 +12,7 @@ import { loopbackHosts } from '../http/loopback.ts'
 import { readDocumentAddress } from '../metadata-documents/metadata-document.ts'
 import { type Environment, mayServeDemo, readEnvironment } from './environment.ts'
 import { furtherPlans } from './further-plans.ts'
+import { requestLimits, signInLimits } from './request-limits.ts'
 import { problemsOfAudiences, upstreams } from './upstreams.ts'
 
 const DAY_SECONDS = 86_400
@@ -100,10 +101,7 @@ const servicePolicy = z.strictObject({
     // One less than there are cores, when it is left out; each takes 19 MiB while it runs.
     parallelHashesMax: z.int().min(1).max(64).optional(),
     waitingHashesMax: z.int().min(1).max(1000),
-    failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
-    failuresPerAccountMax: z.int().min(1).max(100_000),
-    failuresPerAddressMax: z.int().min(1).max(100_000),
-    failureWindowSeconds: seconds(DAY_SECONDS),
+    ...signInLimits,
   }),
   storage: z.strictObject({
     answerWithinMs: z.int().min(50).max(450),
@@ -118,6 +116,7 @@ const servicePolicy = z.strictObject({
     // How often somebody looks for announcements that not every subscriber has.
     deliverySeconds: seconds(600),
   }),
+  limits: requestLimits,
   memberApi: apiLimits,
   adminApi: apiLimits,
   /** What the platform serves itself, below /admin/api/. */

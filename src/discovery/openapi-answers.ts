@@ -39,6 +39,15 @@ const headers = {
     required: true,
     schema: { type: 'integer', minimum: 0 },
   },
+  RateLimit: {
+    description:
+      'draft-ietf-httpapi-ratelimit-headers-10: the limit that is used up, what is left of it (`r`), and the seconds until it begins again (`t`).',
+    schema: { type: 'string', examples: ['"tools-of-caller";r=0;t=23'] },
+  },
+  RateLimitPolicy: {
+    description: 'The same draft: how much it allows (`q`) within how many seconds (`w`).',
+    schema: { type: 'string', examples: ['"tools-of-caller";q=300;w=60'] },
+  },
   Challenge: {
     description:
       'RFC 6750 §3. `resource_metadata` points to the protected-resource metadata, `scope` names what the operation needs.',
@@ -51,6 +60,13 @@ const headers = {
   },
   Location: { description: 'Where the browser goes on.', required: true, schema: text },
 } as const satisfies Readonly<Record<string, Header>>
+
+/** When to come back, and what was used up. */
+export const limitHeaders = {
+  'Retry-After': header('RetryAfter'),
+  RateLimit: header('RateLimit'),
+  'RateLimit-Policy': header('RateLimitPolicy'),
+}
 
 const responses = {
   NotModified: {
@@ -72,7 +88,8 @@ const responses = {
   TooLarge: refusal('The body is larger than the service reads.'),
   UnsupportedMediaType: refusal('The body is of another media type.'),
   TooManyRequests: refusal('Too many requests.', {
-    headers: { 'Retry-After': header('RetryAfter') },
+    errors: ['too_many_requests'],
+    headers: limitHeaders,
   }),
   ServerError: refusal('A fault of the service.', { errors: ['server_error'] }),
   ServiceUnavailable: refusal(
@@ -117,6 +134,7 @@ export function errorSchema(errors?: readonly string[]): Schema {
 
 /** What can happen at every endpoint, whatever was asked. */
 export const faults = {
+  429: shared('TooManyRequests'),
   500: shared('ServerError'),
   503: shared('ServiceUnavailable'),
 } as const

@@ -1,7 +1,7 @@
 import { paths } from '../http/paths.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import type { ServiceFacts } from './facts.ts'
-import { errorSchema, header } from './openapi-answers.ts'
+import { errorSchema, header, limitHeaders } from './openapi-answers.ts'
 import {
   form,
   json,
@@ -60,12 +60,16 @@ function onwards(description: string) {
 /** A browser gets a page, and a program that asks for JSON the shape of RFC 6749. */
 const pageOrJson = { ...page, ...json(errorSchema()) }
 
+/** Whoever asks is shown a page, and sent nowhere. */
+const tooMany = { description: 'Too many requests.', headers: limitHeaders, content: page }
+
 function faults(content: typeof page) {
   return {
     400: {
       description: 'The client or its redirect address is in doubt, so that nothing is sent there.',
       content,
     },
+    429: tooMany,
     500: { description: 'A fault of the service.', content },
     503: {
       description: 'The service cannot even learn who the client is at the moment.',
@@ -125,6 +129,7 @@ function byEitherMethod(
         303: onwards('To the same address as GET with the same parameters.'),
         413: { description: 'The body is larger than the service reads.', content: pageOrJson },
         415: { description: 'The body is of another media type.', content: pageOrJson },
+        429: tooMany,
       },
     },
   }

@@ -1,6 +1,6 @@
 import { paths } from '../http/paths.ts'
 import { MEMBER_READ, MEMBER_WRITE, scopeNames } from '../scopes/catalogue.ts'
-import { errorSchema, faults, header, refusal, shared } from './openapi-answers.ts'
+import { errorSchema, faults, header, limitHeaders, refusal, shared } from './openapi-answers.ts'
 import {
   closed,
   json,
@@ -64,6 +64,12 @@ const answers = {
   406: refusal('None of the media types asked for is offered.'),
 }
 
+const tooMany = {
+  description: 'Too many requests, or too costly ones.',
+  headers: limitHeaders,
+  content: graphql(named('GraphQLRejection')),
+}
+
 /** A request in an address. */
 const inAddress: readonly Parameter[] = [
   { name: 'query', in: 'query', required: true, description: 'a GraphQL query', schema: text },
@@ -85,6 +91,7 @@ function graphqlOperations({ description, ...operation }: GraphqlOperation) {
         405: refusal('The operation is a mutation.'),
         414: refusal('The address is too long.'),
         ...faults,
+        429: tooMany,
       },
     },
     post: {
@@ -96,6 +103,7 @@ function graphqlOperations({ description, ...operation }: GraphqlOperation) {
         413: shared('TooLarge'),
         415: shared('UnsupportedMediaType'),
         ...faults,
+        429: tooMany,
       },
     },
   }

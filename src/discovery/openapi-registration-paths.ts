@@ -56,7 +56,6 @@ export function registrationPaths({ integrations, service }: ServiceFacts) {
           }),
           413: shared('TooLarge'),
           415: shared('UnsupportedMediaType'),
-          429: shared('TooManyRequests'),
           ...faults,
         },
       },

@@ -1,6 +1,6 @@
 import { paths } from '../http/paths.ts'
 import { MEMBER_READ } from '../scopes/catalogue.ts'
-import { errorSchema, faults, shared } from './openapi-answers.ts'
+import { errorSchema, faults, limitHeaders, shared } from './openapi-answers.ts'
 import { closed, json, named, type Operation, open, text } from './openapi-shapes.ts'
 
 const version = { const: '2.0' }
@@ -52,8 +52,12 @@ const responses = {
   404: { description: 'The method is unknown.', content: json(failure) },
   413: shared('TooLarge'),
   415: shared('UnsupportedMediaType'),
-  429: shared('TooManyRequests'),
   ...faults,
+  429: {
+    description: 'Too many requests.',
+    headers: limitHeaders,
+    content: json(failure),
+  },
 }
 
 /** One JSON-RPC message for each request; there are no sessions and no batches. */

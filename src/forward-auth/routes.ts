@@ -8,6 +8,7 @@ import { sendJsonError } from '../http/error-handler.ts'
 import { forwardAuthFor, paths } from '../http/paths.ts'
 import { answerUnkept } from '../http/program-route.ts'
 import { logFields } from '../http/request-log.ts'
+import type { CallerLimits } from '../limits/caller-limits.ts'
 import type { GoodToken, JudgeToken } from '../resource-server/judge-token.ts'
 import { type AdviseOnScopes, type Refused, refuse } from '../resource-server/protect.ts'
 import { demandScopes, verdictOn } from '../resource-server/verdict.ts'
@@ -22,6 +23,7 @@ export interface ForwardAuthPorts {
   readonly findAllowed: FindAllowed
   readonly findClient: FindAuthenticatingClient
   readonly adviseOnScopes: AdviseOnScopes
+  readonly callerLimits: CallerLimits
   /** Hears of each use of a token. */
   readonly countUse: (grantId: string) => void
 }
@@ -46,10 +48,13 @@ async function answerProxy(ctx: Context, ports: ForwardAuthPorts): Promise<void>
   const { headersDistinct } = ctx.req
   const credentials = readProxyCredentials(ctx)
   if ('problem' in credentials) return refuseProxy(ctx, credentials.problem)
+  const { callerLimits } = ports
+  if (callerLimits.turnsClientAway(ctx, ['guardedRequests'], credentials.clientId)) return
   const judged = await judgeRequest(ctx, credentials, ports)
   const version = 'callerVersion' in judged ? judged.callerVersion : undefined
   const proxy = await authenticateProxy(ctx, { credentials, version }, ports)
   if (!proxy) return
+  callerLimits.countClient('guardedRequests', proxy.clientId)
   const wanted = readWantedScopes({
     path: ctx.path,
     query: ctx.querystring,

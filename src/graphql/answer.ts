@@ -6,6 +6,8 @@ import { sendError } from '../http/error-handler.ts'
 import { unsupportedBody } from '../http/errors.ts'
 import { decodeUtf8, readRequestBody } from '../http/request-body.ts'
 import { logFields, requestIdOf } from '../http/request-log.ts'
+import type { LimitName } from '../limits/limit-table.ts'
+import { type Limits, personKey } from '../limits/limits.ts'
 import { type Protection, refuse } from '../resource-server/protect.ts'
 import type { BearerToken, Verdict } from '../resource-server/verdict.ts'
 import { type ContextRecord, faultsIn, type GraphqlApi, throwUnavailable } from './api.ts'
@@ -26,13 +28,19 @@ interface Exchange<Caller> {
 /** Who asks: made of a good token, and of the request that it came with. */
 export type CallerOf<Caller> = (token: BearerToken, ctx: Context) => Caller
 
+/** By which limit the cost of what a person asks is counted. */
+export interface CostLimit {
+  readonly limits: Pick<Limits, 'count' | 'exceeded'>
+  readonly name: LimitName
+}
+
 /** Answers requests with a good token; whether it has the scopes shows in the document. */
 export function makeAnswer<Caller, ApiContext extends ContextRecord>(
   api: GraphqlApi<Caller, ApiContext>,
-  callerOf: CallerOf<Caller>,
+  { callerOf, costLimit }: { callerOf: CallerOf<Caller>; costLimit: CostLimit },
   protection: Protection,
 ) {
-  const handle = makeHandler(api)
+  const handle = makeHandler(api, costLimit)
   return async (ctx: Context, token: BearerToken): Promise<void> => {
     const caller = callerOf(token, ctx)
     const text = await bodyOf(ctx, api.limits.bodyBytesMax)
@@ -79,6 +87,7 @@ function sendRefusal(ctx: Context, status: number): void {
 /** graphql-http negotiates media types and reads the parameters; what is executed is decided here. */
 function makeHandler<Caller, ApiContext extends ContextRecord>(
   api: GraphqlApi<Caller, ApiContext>,
+  costLimit: CostLimit,
 ) {
   const limits = limitsInForce(api.limits)
   return createHandler<Exchange<Caller>, unknown, ApiContext>({
@@ -103,6 +112,7 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
       const { cost, excess } = api.measure(document, params)
       if (excess) return badRequest(excess, headers)
       raw.cost = cost
+      costLimit.limits.count(costLimit.name, personKey(raw.token), cost)
       return api.argumentsFor(document, params, raw.caller)
     },
     onOperation: ({ raw }, _args, result) => ({

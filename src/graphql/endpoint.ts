@@ -8,9 +8,11 @@ import { addressTooLong, methodNotAllowed } from '../http/errors.ts'
 import { openCors } from '../http/open-cors.ts'
 import { sendPublicPage } from '../http/page.ts'
 import { makeRouter } from '../http/router.ts'
+import { personKey } from '../limits/limits.ts'
+import { answerTooMany } from '../limits/too-many.ts'
 import { type Protection, refuse, verdictOf } from '../resource-server/protect.ts'
 import type { Verdict, VerifyBearer } from '../resource-server/verdict.ts'
-import { type CallerOf, makeAnswer } from './answer.ts'
+import { type CallerOf, type CostLimit, makeAnswer } from './answer.ts'
 import type { ContextRecord, GraphqlApi } from './api.ts'
 
 export interface GraphqlEndpoint<Caller, ApiContext extends ContextRecord> {
@@ -23,6 +25,7 @@ export interface GraphqlEndpoint<Caller, ApiContext extends ContextRecord> {
   readonly page: Page
   readonly protection: Protection
   readonly verifyBearer: VerifyBearer
+  readonly costLimit: CostLimit
   /** Turns away whoever can do nothing here, before their request is read. */
   readonly admit: (verdict: Verdict) => Verdict
   readonly callerOf: CallerOf<Caller>
@@ -43,7 +46,7 @@ export function graphqlEndpoint<Caller, ApiContext extends ContextRecord>(
   const { api, address, page, protection, verifyBearer, admit } = endpoint
   let answering: Promise<ReturnType<typeof makeAnswer<Caller, ApiContext>>> | undefined
   const answer = () => {
-    answering ??= api().then((loaded) => makeAnswer(loaded, endpoint.callerOf, protection))
+    answering ??= api().then((loaded) => makeAnswer(loaded, endpoint, protection))
     return answering
   }
   const router = makeRouter()
@@ -64,6 +67,9 @@ export function graphqlEndpoint<Caller, ApiContext extends ContextRecord>(
     ctx.set('Cache-Control', 'no-store')
     const verdict = admit(await verdictOf(ctx, verifyBearer))
     if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
+    const { limits, name } = endpoint.costLimit
+    const exceeded = limits.exceeded(name, personKey(verdict.token))
+    if (exceeded) return answerTooMany(ctx, exceeded, 'graphql')
     const send = await answer()
     await send(ctx, verdict.token)
   })

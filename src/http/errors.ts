@@ -201,7 +201,7 @@ export function addressTooLong(charactersMax: number): errors.OIDCProviderError 
   return invalidRequest(414, description)
 }
 
-/** One address asked too often; the route sets `Retry-After`. 429. */
+/** One address, client or person asked too often; `Retry-After` is set already. 429. */
 export function tooManyRequests(): errors.OIDCProviderError {
   const description = 'too many requests, try again after the time that Retry-After says'
   return custom(429, 'too_many_requests', description)

@@ -22,11 +22,13 @@ export interface EveryRequestPorts {
   /** Begins the trace of a request, where there are traces. */
   readonly trace: Middleware | undefined
   readonly now: () => number
+  /** Turns away who asks too often; it sees how the others were answered. */
+  readonly gate: Middleware
 }
 
 /** What every request passes before any route, in this order. */
 export function everyRequest(ports: EveryRequestPorts): Middleware[] {
-  const { baseUrl, serviceName, trustProxy, logger, hear, trace, now } = ports
+  const { baseUrl, serviceName, trustProxy, logger, hear, trace, now, gate } = ports
   return [
     pinnedHost(baseUrl, trustProxy),
     requestLog(logger, now, hear),
@@ -35,6 +37,7 @@ export function everyRequest(ports: EveryRequestPorts): Middleware[] {
     rememberStorageFailure(),
     nameOfService(serviceName),
     securityHeaders(baseUrl),
+    gate,
     errorHandler(),
     plainRequest(),
     canonicalPath([paths, planPaths, enginePages].flatMap((table) => Object.values(table))),

@@ -111,7 +111,7 @@ function printable({ cause, ...fields }: LogFields): LogFields {
 }
 
 /** The fields that are added to the line of this request. */
-export function logFields(ctx: Context): LogFields {
+export function logFields(ctx: Pick<Context, 'state'>): LogFields {
   ctx.state['log'] ??= {}
   return ctx.state['log']
 }

@@ -18,6 +18,8 @@ import { cancelAddresses, makePromptPages, type PromptPagesDependencies } from '
 export interface InteractionDependencies extends PromptPagesDependencies {
   readonly interactions: Interactions
   readonly signIn: SignInService
+  /** How long a browser keeps that somebody signed in there. */
+  readonly knownBrowserSeconds: number
 }
 
 const FORM_BYTES_MAX = '16kb'
@@ -85,13 +87,16 @@ function stepsOf(
       async answer(ctx, pending) {
         const login = formField(ctx, 'login')
         const password = formField(ctx, 'password')
-        const outcome = await signIn({ login, password, address: ctx.ip })
+        const browser = ctx.cookies.get(BROWSER_COOKIE)
+        const outcome = await signIn({ login, password, address: ctx.ip, browser })
         if (outcome.kind === 'signed-in') {
+          keepBrowser(ctx, outcome.browser, dependencies)
           logFields(ctx).person = outcome.personId
           return seeOther(ctx, await interactions.signedIn(ctx, outcome.personId))
         }
         const [status, problem] = explain(outcome)
         ctx.status = status
+        if (outcome.kind === 'limited') ctx.set('Retry-After', String(outcome.waitSeconds))
         logFields(ctx).detail = `sign-in ${outcome.kind}`
         await promptPages.signIn(ctx, pending, { login, problem })
       },
@@ -115,6 +120,22 @@ function stepsOf(
       },
     },
   }
+}
+
+/** No page but those of an interaction is sent it, and it tells nothing of whom it is about. */
+const BROWSER_COOKIE = 'gatehouse_browser'
+
+function keepBrowser(
+  ctx: Context,
+  browser: string,
+  { knownBrowserSeconds }: Pick<InteractionDependencies, 'knownBrowserSeconds'>,
+): void {
+  const [, interaction = ''] = pages.login.split('/')
+  ctx.cookies.set(BROWSER_COOKIE, browser, {
+    ...{ httpOnly: true, sameSite: 'lax', secure: ctx.secure, signed: false, overwrite: true },
+    path: `/${interaction}`,
+    maxAge: knownBrowserSeconds * 1000,
+  })
 }
 
 function explain(outcome: NotSignedIn): [number, string] {

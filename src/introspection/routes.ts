@@ -18,6 +18,7 @@ import { parameterOf, readForm, repetitionIn } from '../http/form-body.ts'
 import { paths } from '../http/paths.ts'
 import { programRoute } from '../http/program-route.ts'
 import { logFields } from '../http/request-log.ts'
+import type { CallerLimits } from '../limits/caller-limits.ts'
 import type { ExpectedToken, JudgeToken } from '../resource-server/judge-token.ts'
 import { isToldOf } from '../resource-server/told-of.ts'
 import { activeToken } from './active-token.ts'
@@ -28,6 +29,7 @@ export interface IntrospectionPorts {
   readonly findClient: FindAuthenticatingClient
   /** Left out where no client authenticates with a key of its own. */
   readonly verifyAssertion: VerifyClientAssertion | undefined
+  readonly callerLimits: CallerLimits
   /** Hears of each use of a token. */
   readonly countUse: (grantId: string) => void
 }
@@ -42,7 +44,9 @@ export function introspectionRoute(ports: IntrospectionPorts): Middleware {
     const authorization = ctx.req.headersDistinct['authorization'] ?? []
     const credentials = readClientCredentials(form, authorization)
     if ('problem' in credentials) demandAuthentication(ctx, credentials.problem, ports)
-    else await answerCaller(ctx, { form, credentials }, ports)
+    else if (!ports.callerLimits.turnsClientAway(ctx, ofCaller, credentials.clientId)) {
+      await answerCaller(ctx, { form, credentials }, ports)
+    }
   }
   return programRoute({
     path: paths.introspection,
@@ -51,6 +55,9 @@ export function introspectionRoute(ports: IntrospectionPorts): Middleware {
     answer,
   })
 }
+
+/** What a caller may use up. */
+const ofCaller = ['unknownTokens', 'requestsOfClient'] as const
 
 interface Question {
   readonly form: URLSearchParams
@@ -73,6 +80,7 @@ async function answerCaller(
     token === undefined ? undefined : await judgeToken(token, expectedOf(token, form, credentials))
   const caller = await authenticate(ctx, { credentials, version: judged?.callerVersion }, ports)
   if (!caller) return
+  ports.callerLimits.countClient('requestsOfClient', caller.clientId)
   if (!judged) {
     const error_description = problem ?? "missing required parameter 'token'"
     sendJsonError(ctx, 400, { error: 'invalid_request', error_description })
@@ -81,8 +89,13 @@ async function answerCaller(
   ctx.body = { active: false }
   const fields = logFields(ctx)
   fields.outcome = 'inactive'
-  if (judged.kind === 'worthless') fields.detail = judged.reason
-  else if (isToldOf(caller, judged)) {
+  if (judged.kind === 'worthless') {
+    fields.detail = judged.reason
+    // What was ours once is asked about by honest callers; what never was, by somebody who guesses.
+    if (judged.clientId === undefined) {
+      ports.callerLimits.countClient('unknownTokens', caller.clientId)
+    }
+  } else if (isToldOf(caller, judged)) {
     fields.outcome = 'active'
     countUse(judged.access.grant.id)
     ctx.body = activeToken(judged, baseUrl)

@@ -31,6 +31,8 @@ export function makeSecretRoot(secrets: readonly string[]) {
     cursorKeys: keysFor('cursors'),
     /** Keys that sign the addresses of downloads, the current one first. */
     downloadKeys: keysFor('downloads'),
+    /** Keys that say in which browsers people signed in before, the current one first. */
+    browserKeys: keysFor('browsers'),
     /** Keys that authenticate tokens, the current one first. */
     tokenKeys: keysFor('tokens'),
     /** Encrypts with AES-256-GCM; `label` binds the result to its use. */

@@ -3,9 +3,10 @@
 import type { Context, Middleware } from 'koa'
 import type Router from 'koa-router'
 
-import { methodNotAllowed, tooManyRequests } from '../http/errors.ts'
+import { methodNotAllowed } from '../http/errors.ts'
 import { logFields } from '../http/request-log.ts'
 import { makeRouter } from '../http/router.ts'
+import type { CallerLimits } from '../limits/caller-limits.ts'
 import {
   type AdviseOnScopes,
   type Protection,
@@ -18,7 +19,6 @@ import { makeAnswerMessage } from './answer-message.ts'
 import { fromBrowsers } from './browsers.ts'
 import { type AdmissionPolicy, admitOnly, makeAdmission } from './host-and-origin.ts'
 import { type Message, readMessage } from './message.ts'
-import { makeRequestLimits, type RequestLimitPolicy } from './request-limits.ts'
 import { describeService, once, type ToolAddress, type ToolParts } from './tool.ts'
 import { judgeAccess, type ScopesFor, scopesNeeded, verdictOn } from './tool-access.ts'
 import { addressFor, toolAddresses } from './tool-address.ts'
@@ -32,23 +32,21 @@ interface ResourceMetadata {
 export interface ToolEndpointPorts extends Omit<ToolParts, 'service'> {
   readonly baseUrl: string
   readonly serviceName: string
-  readonly policy: RequestLimitPolicy &
-    Pick<AdmissionPolicy, 'allowedOrigins'> & { readonly bodyBytesMax: number }
+  readonly policy: Pick<AdmissionPolicy, 'allowedOrigins'> & { readonly bodyBytesMax: number }
   readonly resources: ResourceMetadata
   readonly adviseOnScopes: AdviseOnScopes
-  readonly limitStore: Parameters<typeof makeRequestLimits>[1]
+  readonly callerLimits: CallerLimits
   readonly verifyBearer: VerifyBearer
 }
 
-/** The tool endpoint with all that it keeps, such as the counts of requests. */
+/** The tool endpoint with all that it keeps. */
 export function toolEndpoint(ports: ToolEndpointPorts): Router {
-  const { baseUrl, policy, limitStore } = ports
+  const { baseUrl, policy } = ports
   const service = describeService(ports.serviceName, baseUrl)
   const parts = { ...ports, service, authGuide: once(ports.authGuide) }
   return toolRoutes({
     ...ports,
     admit: admitOnly(makeAdmission({ baseUrl, allowedOrigins: policy.allowedOrigins })),
-    limits: makeRequestLimits(policy, limitStore),
     answerMessage: makeAnswerMessage(parts),
     scopesFor: (audience) => ports.resources.scopesOf(addressFor(audience).resource),
     bodyBytesMax: policy.bodyBytesMax,
@@ -56,10 +54,12 @@ export function toolEndpoint(ports: ToolEndpointPorts): Router {
 }
 
 interface Endpoint
-  extends Pick<ToolEndpointPorts, 'resources' | 'adviseOnScopes' | 'verifyBearer'> {
+  extends Pick<
+    ToolEndpointPorts,
+    'resources' | 'adviseOnScopes' | 'verifyBearer' | 'callerLimits'
+  > {
   /** Refuses a foreign host or origin. */
   readonly admit: Middleware
-  readonly limits: ReturnType<typeof makeRequestLimits>
   readonly answerMessage: ReturnType<typeof makeAnswerMessage>
   readonly scopesFor: ScopesFor
   readonly bodyBytesMax: number
@@ -92,13 +92,21 @@ async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Pr
   if (message) await answer(ctx, { message, caller, address }, endpoint)
 }
 
-/** Who calls, if anybody; or refuses the request. */
+/**
+ * Who calls, if anybody; or refuses the request. A caller is a person at a site by one client and not
+ * one token, so that a refresh buys no second allowance (MCP, tools: servers MUST rate limit
+ * invocations). The address was counted before (limits/request-gate.ts).
+ */
 async function letIn(
   ctx: Context,
   address: ToolAddress,
   endpoint: Endpoint,
 ): Promise<BearerToken | undefined | 'refused'> {
-  const verdict = await judgeRequest(ctx, endpoint)
+  ctx.vary('Authorization')
+  const verdict = await verdictOf(ctx, endpoint.verifyBearer)
+  if (verdict.kind === 'granted' && endpoint.callerLimits.turnsCallAway(ctx, verdict.token)) {
+    return 'refused'
+  }
   const refused = refusedAt(address, verdict, endpoint)
   if (!refused) return verdict.kind === 'granted' ? verdict.token : undefined
   const scopes = endpoint.resources.scopesOf(address.resource)
@@ -128,25 +136,6 @@ const METHODS = 'POST, OPTIONS'
 function answerOptions(ctx: Context): void {
   ctx.status = 204
   ctx.set('Allow', METHODS)
-}
-
-/**
- * The verdict on the caller, who is then counted. The address is counted while the token is looked
- * up, so that a store which does not answer costs its time limit once.
- */
-async function judgeRequest(ctx: Context, { limits, verifyBearer }: Endpoint): Promise<Verdict> {
-  ctx.vary('Authorization')
-  const [addressWait, verdict] = await Promise.all([
-    limits.ofAddress(ctx.ip),
-    verdictOf(ctx, verifyBearer),
-  ])
-  const wait =
-    addressWait ?? (verdict.kind === 'granted' ? await limits.ofCaller(verdict.token) : undefined)
-  if (wait !== undefined) {
-    ctx.set('Retry-After', String(wait))
-    throw tooManyRequests()
-  }
-  return verdict
 }
 
 interface Asked {

@@ -5,6 +5,7 @@ import type Router from 'koa-router'
 import { memberApiPage } from '../../views/member-api.ts'
 import { graphqlEndpoint } from '../graphql/endpoint.ts'
 import { pages, paths } from '../http/paths.ts'
+import type { Limits } from '../limits/limits.ts'
 import type { AdviseOnScopes } from '../resource-server/protect.ts'
 import {
   demandScopes,
@@ -22,6 +23,7 @@ export interface MemberRoutesDependencies {
   /** The protected-resource metadata to which challenges point (RFC 9728 §5.1; design 5). */
   readonly resourceMetadataUrl: string
   readonly adviseOnScopes: AdviseOnScopes
+  readonly requestLimits: Limits
   readonly baseUrl: string
   /** How long the published schema may be kept. */
   readonly schemaCacheSeconds: number
@@ -42,6 +44,7 @@ export function memberRoutes(dependencies: MemberRoutesDependencies): Router {
     page: explanation(baseUrl),
     protection: { resourceMetadataUrl, adviseOnScopes, scopes: [MEMBER_READ] },
     admit: mustBeMember,
+    costLimit: { limits: dependencies.requestLimits, name: 'memberApi' },
     callerOf(token) {
       const caller = memberCaller(token)
       if (!caller) throw new Error('a token without a site came through')

@@ -3,6 +3,7 @@ import type Router from 'koa-router'
 import type { ApiLimits } from '../graphql/api.ts'
 import { makeQueryTool, type QueryToolFiles } from '../graphql/query-tool.ts'
 import { makeTryQuery, type TryQuery } from '../graphql/try-query.ts'
+import type { Limits } from '../limits/limits.ts'
 import { makeMemberData } from '../member/member-data.ts'
 import type { AdviseOnScopes } from '../resource-server/protect.ts'
 import type { VerifyBearer } from '../resource-server/verdict.ts'
@@ -18,6 +19,7 @@ export interface MemberPorts {
   readonly downloadAddress: DownloadAddress
   readonly verifyBearer: VerifyBearer
   readonly limits: ApiLimits
+  readonly requestLimits: Limits
   readonly baseUrl: string
   /** The protected-resource metadata to which challenges point (RFC 9728 §5.1; design 5). */
   readonly resourceMetadataUrl: string

@@ -1,24 +1,35 @@
 import type { Attempt, AttemptLimits } from './attempt-limits.ts'
 import { canonicalEmail } from './email-address.ts'
+import type { KnownBrowser, KnownBrowsers } from './known-browsers.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
 import type { PersonStore } from './person-store.ts'
 
 /** What came of an attempt to sign in. Why it was refused is not told, to anybody. */
-export type SignIn = { readonly kind: 'signed-in'; readonly personId: string } | NotSignedIn
+export type SignIn =
+  | {
+      readonly kind: 'signed-in'
+      readonly personId: string
+      /** What the browser keeps, so that it is known the next time. */
+      readonly browser: string
+    }
+  | NotSignedIn
 
 export type NotSignedIn =
   | { readonly kind: 'refused' }
   | { readonly kind: 'limited'; readonly waitSeconds: number }
   | { readonly kind: 'busy' }
 
-export interface SignInAttempt extends Attempt {
+export interface SignInAttempt extends Pick<Attempt, 'login' | 'address'> {
   readonly password: string
+  /** What the browser has kept of earlier sign-ins. */
+  readonly browser?: string | undefined
 }
 
 export interface SignInDependencies {
-  readonly store: PersonStore
+  readonly store: Pick<PersonStore, 'findCredentials'>
   readonly passwords: Pick<Passwords, 'verify'>
   readonly limits: AttemptLimits
+  readonly browsers: KnownBrowsers
 }
 
 export type SignInService = (attempt: SignInAttempt) => Promise<SignIn>
@@ -32,29 +43,44 @@ const PASSWORD_LENGTH_MAX = 1024
  * take the same path, the same time and the same answer.
  */
 export function makeSignIn(dependencies: SignInDependencies): SignInService {
-  const { limits } = dependencies
-  return async ({ login: typed, password, address }) => {
+  const { store, limits, browsers, passwords } = dependencies
+  return async ({ login: typed, password, address, browser }) => {
     const login = canonicalEmail(typed)
     if (login.length > LOGIN_LENGTH_MAX || password.length > PASSWORD_LENGTH_MAX) {
       return { kind: 'refused' }
     }
-    const attempt = { login, address }
-    const waitSeconds = await limits.begin(attempt)
-    if (waitSeconds !== undefined) return { kind: 'limited', waitSeconds }
+    const known = browsers.find(browser, login)
+    const browserId = known && (await stillKnown(login, known, store))
+    const begun = await limits.begin({ login, address, browserId })
+    if ('waitSeconds' in begun) return { kind: 'limited', waitSeconds: begun.waitSeconds }
 
-    const outcome = await check(login, password, dependencies)
-    if (outcome.kind === 'signed-in') await limits.succeeded(attempt)
-    if (outcome.kind === 'busy') await limits.unchecked(attempt)
-    return outcome
+    const credentials = await store.findCredentials(login)
+    const outcome = await check(credentials, password, passwords)
+    if (outcome.kind !== 'refused') await limits.giveBack(begun.taken)
+    if (outcome.kind !== 'signed-in') return outcome
+    return { ...outcome, browser: browsers.remember(browser, login) }
   }
 }
 
-async function check(
+/** Signing out everywhere ends this too. Of strangers nothing is looked up before they were counted. */
+async function stillKnown(
   login: string,
+  { browserId, signedInAt }: KnownBrowser,
+  store: SignInDependencies['store'],
+): Promise<string | undefined> {
+  const { signedOutAt = 0 } = (await store.findCredentials(login)) ?? {}
+  return signedInAt > signedOutAt ? browserId : undefined
+}
+
+type Checked =
+  | { readonly kind: 'signed-in'; readonly personId: string }
+  | { readonly kind: 'refused' | 'busy' }
+
+async function check(
+  credentials: Awaited<ReturnType<PersonStore['findCredentials']>>,
   password: string,
-  { store, passwords }: SignInDependencies,
-): Promise<SignIn> {
-  const credentials = await store.findCredentials(login)
+  passwords: SignInDependencies['passwords'],
+): Promise<Checked> {
   try {
     const matches = await passwords.verify(credentials?.passwordHash, password)
     if (!credentials || !matches || credentials.disabled) return { kind: 'refused' }

@@ -24,7 +24,8 @@ export function makePersonStore({ kysely }: Database) {
       if (emailCanonical.includes('\0')) return undefined
       const row = await kysely
         .selectFrom('person')
-        .select(['id', 'password_hash', 'disabled_at'])
+        .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
+        .select(['id', 'password_hash', 'disabled_at', 'out.signed_out_at'])
         .where('email_canonical', '=', emailCanonical)
         .executeTakeFirst()
       return (
@@ -32,6 +33,7 @@ export function makePersonStore({ kysely }: Database) {
           personId: row.id,
           passwordHash: row.password_hash ?? undefined,
           disabled: row.disabled_at !== null,
+          ...(row.signed_out_at !== null && { signedOutAt: row.signed_out_at }),
         }
       )
     },

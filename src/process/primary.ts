@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster'
 
 import type { Logger } from 'pino'
 
-import { countForWorkers } from '../store/rate-limits.ts'
+import { countForWorkers } from '../store/shared-counts.ts'
 import type { DemoPerson } from './welcome.ts'
 import { readWorkerNews, type WorkerNews, type WorkerOrder } from './worker-messages.ts'
 

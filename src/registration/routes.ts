@@ -18,6 +18,7 @@ import { decodeUtf8, readRequestBody } from '../http/request-body.ts'
 import { logFields } from '../http/request-log.ts'
 import { makeRouter } from '../http/router.ts'
 import { parseStrictObject } from '../http/strict-json.ts'
+import { refusalOf } from '../limits/too-many.ts'
 import {
   decideRegistration,
   type IntegrationDecision,
@@ -53,11 +54,8 @@ async function answerRegistration(
   ctx: Context,
   { policy, clients }: RegistrationDependencies,
 ): Promise<void> {
-  const waitSeconds = await clients.countRegistration(ctx.ip)
-  if (waitSeconds !== undefined) {
-    ctx.set('Retry-After', String(waitSeconds))
-    throw tooManyRequests()
-  }
+  const exceeded = await clients.countRegistration(ctx.ip)
+  if (exceeded) throw refusalOf(ctx, exceeded)
   const decision = decideRegistration(await readBody(ctx), policy)
   const record =
     decision.kind === 'integration'

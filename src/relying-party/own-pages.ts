@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http'
 
 import type { Client } from '../clients/client.ts'
+import type { CallerLimits } from '../limits/caller-limits.ts'
 import type { Cursors } from '../store/cursor.ts'
 import { type ListPages, makeListPages } from './list-pages.ts'
 import { ownClient } from './own-client.ts'
@@ -12,6 +13,7 @@ import { makeSignedInPages, type SignedInPages } from './signed-in-pages.ts'
 export interface OwnPagesPorts extends SessionPorts, PendingSignInPorts {
   readonly serviceName: string
   readonly cursors: Cursors
+  readonly callerLimits: CallerLimits
   /** The application with the keys that sign now. */
   readonly handler: () => RequestListener
 }

@@ -7,6 +7,8 @@ export type OwnFetch = (
     readonly method: 'GET' | 'POST'
     readonly headers: Record<string, string>
     readonly body?: unknown
+    /** The address of whom it is for, who is counted for what becomes of it. */
+    readonly from?: string
   },
 ) => Promise<Response>
 
@@ -18,7 +20,7 @@ export type OwnFetch = (
  * @param handler the application with the keys that sign now
  */
 export function makeOwnFetch(handler: () => RequestListener): OwnFetch {
-  return async (address, { method, headers, body }) => {
+  return async (address, { method, headers, body, from }) => {
     // Few processes ever sign anybody in to our own pages, and a start should not wait for it.
     const { inject } = await import('light-my-request')
     const { pathname } = new URL(address)
@@ -31,6 +33,7 @@ export function makeOwnFetch(handler: () => RequestListener): OwnFetch {
       method,
       url: pathname,
       headers,
+      ...(from !== undefined && { remoteAddress: from }),
       ...payload,
     })
     return new Response(new Uint8Array(rawPayload), {

@@ -14,6 +14,8 @@ import { seeOther, sendPage } from '../http/page.ts'
 import { pages, paths } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
 import { makeRouter } from '../http/router.ts'
+import type { CallerLimits } from '../limits/caller-limits.ts'
+import type { OwnFetch } from './own-request.ts'
 import type { PageSession, Sessions } from './page-session.ts'
 import { keepPending, type PendingSignInPorts, takePending } from './pending-sign-in.ts'
 import { beginSignIn, completeSignIn, type SignInDependencies } from './sign-in.ts'
@@ -43,18 +45,23 @@ export type PageHandler = (ctx: PageContext, session: PageSession) => Promise<vo
 
 export interface SignedInPagesParts extends PendingSignInPorts, SignInDependencies {
   readonly sessions: Sessions
+  readonly callerLimits: CallerLimits
 }
 
 const FORM_BYTES_MAX = '32kb'
 
 export function makeSignedInPages(parts: SignedInPagesParts): SignedInPages {
-  const { sessions } = parts
+  const { sessions, callerLimits } = parts
+  const isTooMany = (ctx: Context, { person }: PageSession, shape: 'page' | 'json') => {
+    logFields(ctx).person = person.id
+    return callerLimits.turnsAway(ctx, person.id, shape)
+  }
   const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
   const signedInPages: SignedInPages = {
     page: (show) => async (ctx) => {
       const session = await sessions.find(ctx)
       if (!session) return await sendToSignIn(ctx, ctx.url, parts)
-      logFields(ctx).person = session.person.id
+      if (isTooMany(ctx, session, 'page')) return
       await show(ctx as PageContext, session)
     },
 
@@ -62,18 +69,18 @@ export function makeSignedInPages(parts: SignedInPagesParts): SignedInPages {
       const session = await sessions.find(ctx)
       // What was typed is lost, but nothing is done in the name of a session that is over.
       if (!session) return seeOther(ctx, areaOf(ctx.path))
+      if (isTooMany(ctx, session, 'page')) return
       await parse(ctx, async () => {})
       refuseNul(ctx)
       checkFormToken(ctx, session.csrf)
-      logFields(ctx).person = session.person.id
       await answer(ctx as PageContext, session)
     },
 
     script: (answer) => async (ctx) => {
       const session = await sessions.find(ctx)
       if (!session) throw signedOut()
+      if (isTooMany(ctx, session, 'json')) return
       checkScriptToken(ctx, session.csrf)
-      logFields(ctx).person = session.person.id
       ctx.set('Cache-Control', 'no-store')
       await answer(ctx as PageContext, session)
     },
@@ -126,7 +133,10 @@ async function comeBack(ctx: Context, parts: SignedInPagesParts): Promise<void> 
   if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)
   if (answer.has('error')) return sendCancelled(ctx, answer, pending.returnTo)
   try {
-    await parts.sessions.begin(ctx, await completeSignIn(answer, pending, parts))
+    const ownFetch: OwnFetch = async (address, request) =>
+      await parts.ownFetch(address, { ...request, from: ctx.ip })
+    const personId = await completeSignIn(answer, pending, { ...parts, ownFetch })
+    await parts.sessions.begin(ctx, personId)
   } catch (error) {
     // Storage was out of reach: the page may be loaded again.
     if (isRefusal(error) && error.statusCode === 503) keepPending(ctx, pending, parts)

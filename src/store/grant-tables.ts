@@ -65,6 +65,12 @@ export interface GrantTables {
     person_id: string
     signed_out_at: number
   }
+  /** What callers did, counted by several processes together. */
+  request_count: {
+    key: string
+    points: number
+    ends_at: number
+  }
   client_refusal: {
     id: string
     client_id: string

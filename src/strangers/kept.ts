@@ -2,7 +2,8 @@
 
 import { REFUSALS_PER_CLIENT } from '../applications/application-refusals.ts'
 import type { Integration, ServicePolicy } from '../config/config.ts'
-import { paths, planPaths } from '../http/paths.ts'
+import { pages, paths, planPaths } from '../http/paths.ts'
+import { type LimitName, limitsInForce, limitTable } from '../limits/limit-table.ts'
 import { STALE_MS } from '../metadata-documents/document-clients.ts'
 import { fetchBounds } from '../metadata-documents/fetch-governor.ts'
 import { UNUSED_DOCUMENTS_MAX } from '../metadata-documents/unused-documents.ts'
@@ -28,6 +29,8 @@ export interface Kept {
   readonly perNetworkMax?: number
   /** How many one address can make in an hour, where its requests are limited. */
   readonly perHourMax?: number
+  /** The largest that is counted as one, where a larger one counts as several. */
+  readonly countedAsOneBytesMax?: number
 }
 
 /** Columns, keys and JSON around what was sent; `test/strangers.test.ts` measures that it is enough. */
@@ -38,8 +41,15 @@ const DOCUMENT_BYTES_MAX = 5120
 const URI_BYTES_MAX = 512
 const REDIRECT_URIS_MAX = 10
 const REFUSAL_BYTES_MAX = 1000
-/** As the engine keeps a pushed request: as base64url, in a JWT. */
 const PUSHED_SECONDS = 60
+/** What a kilobyte of an address becomes as JSON: three characters of it can be a control character, of six bytes. */
+const OF_ADDRESS_BYTES_MAX = 2 * 1024
+/** The same of a form, where one byte can be a control character. */
+const OF_FORM_BYTES_MAX = 6 * 1024
+/** A key, which has the digest of who is counted, two numbers, and both in an index. */
+const COUNT_BYTES_MAX = 250
+/** An attempt is counted by pair, by wide network, by account, and among those that are reserved. */
+const COUNTS_OF_ATTEMPT = 4
 const DAY_SECONDS = 86_400
 const HOUR_SECONDS = 3600
 
@@ -53,7 +63,7 @@ export function keptForStrangers({ service, integrations }: InForce): readonly K
       at: [paths.authorization, paths.token, paths.revocation, paths.introspection],
       where: 'database, `client_refusal`',
       bytesMax: REFUSAL_BYTES_MAX,
-      bound: `the last ${REFUSALS_PER_CLIENT} of each application`,
+      bound: `the last ${REFUSALS_PER_CLIENT} of each application that operators entered, ${(REFUSALS_PER_CLIENT * REFUSAL_BYTES_MAX) / 1000} kB`,
     },
     {
       what: 'that a proof of a key was used (`furtherPlans.dpop`, `privateKeyJwt`)',
@@ -62,14 +72,24 @@ export function keptForStrangers({ service, integrations }: InForce): readonly K
       seconds: DAY_SECONDS,
       bytesMax: 200,
       bound:
-        'only what was signed by the key of a client, or with a good code or token, and as long as it would be accepted',
+        'only what was signed by the key of a client, or with a good code or token, and as long as it would be accepted; `limits.requestsPerClientMax`, `limits.refreshesPerPersonMax`',
+    },
+    {
+      what: 'what was counted, where several processes count together',
+      at: [pages.login, paths.registration],
+      where: 'database, `request_count`, or Redis',
+      seconds: service.signIn.failureWindowSeconds,
+      bytesMax: COUNT_BYTES_MAX,
+      ...counted(service, 'pagesOfAddress', COUNTS_OF_ATTEMPT),
     },
   ]
 }
 
 function requests(service: ServicePolicy): Kept[] {
   const { authorizationRequests: limits, lifetimes } = service
-  const asked = requestsPerHour(service)
+  const asked = counted(service, 'authorizations')
+  const signOuts = counted(service, 'pagesOfAddress')
+  const bound = `\`authorizationRequests.bytesMax\` each; ${asked.bound}`
   return [
     {
       what: 'an authorization request, while the person has not answered',
@@ -77,17 +97,17 @@ function requests(service: ServicePolicy): Kept[] {
       where: 'OAuth state, `Interaction`',
       seconds: lifetimes.interactionSeconds,
       bytesMax: limits.bytesMax + BESIDE_BYTES,
-      bound: '`authorizationRequests.bytesMax` each',
-      ...asked,
+      countedAsOneBytesMax: Math.min(limits.bytesMax, OF_ADDRESS_BYTES_MAX) + BESIDE_BYTES,
+      ...{ ...asked, bound },
     },
     {
       what: 'a pushed authorization request (`furtherPlans.pushedAuthorizationRequests`)',
       at: [planPaths.pushedAuthorization],
       where: 'OAuth state, `PushedAuthorizationRequest`',
       seconds: PUSHED_SECONDS,
-      bytesMax: Math.ceil((limits.bytesMax * 4) / 3) + BESIDE_BYTES,
-      bound: '`authorizationRequests.bytesMax` each',
-      ...asked,
+      bytesMax: pushedBytes(limits.bytesMax),
+      countedAsOneBytesMax: pushedBytes(Math.min(limits.bytesMax, OF_FORM_BYTES_MAX)),
+      ...{ ...asked, bound },
     },
     {
       what: 'a request to sign out, while it is not confirmed',
@@ -95,17 +115,31 @@ function requests(service: ServicePolicy): Kept[] {
       where: 'OAuth state, `Session`',
       seconds: lifetimes.interactionSeconds,
       bytesMax: limits.stateBytesMax + URI_BYTES_MAX + BESIDE_BYTES,
-      bound: '`authorizationRequests.stateBytesMax` each',
+      perHourMax: signOuts.perHourMax,
+      bound: `\`authorizationRequests.stateBytesMax\` each; ${signOuts.bound}`,
     },
   ]
 }
 
+/** As the engine keeps it: as base64url, in a JWT. */
+function pushedBytes(bytes: number): number {
+  return Math.ceil((bytes * 4) / 3) + BESIDE_BYTES
+}
+
+/** How many a limit lets through in an hour that does not end with its window, and what it is called. */
+function counted(
+  service: ServicePolicy,
+  name: LimitName,
+  ofEach = 1,
+): { readonly perHourMax: number; readonly bound: string } {
+  const { max, windowSeconds } = limitsInForce(service)[name]
+  const perHourMax = Math.floor((max * ofEach * HOUR_SECONDS) / windowSeconds)
+  return { perHourMax, bound: `\`${limitTable[name].setting}\`` }
+}
+
 function clients(service: ServicePolicy, integrations: readonly Integration[]): Kept[] {
   const { registration, lifetimes, metadataDocuments } = service
-  const { registrationsPerAddressMax, registrationWindowSeconds } = registration
-  const registrations = Math.floor(
-    (registrationsPerAddressMax * HOUR_SECONDS) / registrationWindowSeconds,
-  )
+  const { perHourMax: registrations } = counted(service, 'registrations')
   const platforms = integrations.filter((row) => row.redirect_patterns.length > 0).length
   const { refreshTokenAbsoluteSeconds, accessTokenSeconds } = lifetimes
   const hosts = metadataDocuments.openRegistration
@@ -146,36 +180,25 @@ function clients(service: ServicePolicy, integrations: readonly Integration[]): 
   ]
 }
 
-/** Where requests are limited by their size, that many of the smallest or so many bytes of the largest. */
-function requestsPerHour(service: ServicePolicy): Pick<Kept, 'perHourMax'> {
-  const { limits } = service as {
-    limits?: { windowSeconds: number; authorizationKilobytesPerAddressMax: number }
-  }
-  if (!limits) return {}
-  const kilobytes = service.authorizationRequests.bytesMax / 1000
-  const points = (limits.authorizationKilobytesPerAddressMax * HOUR_SECONDS) / limits.windowSeconds
-  return { perHourMax: Math.floor(points / kilobytes) }
-}
-
 /** What one network can have in the stores at a time, where that is bounded; in bytes. */
-export function keptOfNetwork({
-  bytesMax,
-  perNetworkMax,
-  perHourMax,
-  seconds,
-}: Kept): number | undefined {
+export function keptOfNetwork({ perNetworkMax, seconds, ...kept }: Kept): number | undefined {
+  const ofNumber = perNetworkMax === undefined ? [] : [perNetworkMax * kept.bytesMax]
+  const inAnHour = keptInAnHour(kept)
   const byRate =
-    perHourMax === undefined || seconds === undefined
-      ? undefined
-      : (perHourMax * seconds) / HOUR_SECONDS
-  const counts = [perNetworkMax, byRate].flatMap((count) => count ?? [])
-  return counts.length === 0 ? undefined : Math.ceil(Math.min(...counts)) * bytesMax
+    inAnHour === undefined || seconds === undefined ? [] : [(inAnHour * seconds) / HOUR_SECONDS]
+  const most = Math.min(...ofNumber, ...byRate)
+  return most === Infinity ? undefined : Math.ceil(most)
 }
 
 /** What one address can add to the stores in an hour, where that is bounded; in bytes. */
-export function keptInAnHour({ bytesMax, perHourMax, perNetworkMax }: Kept): number | undefined {
+export function keptInAnHour({
+  bytesMax,
+  countedAsOneBytesMax = bytesMax,
+  perHourMax,
+  perNetworkMax,
+}: Kept): number | undefined {
   if (perHourMax === undefined) return undefined
-  return Math.min(perHourMax, perNetworkMax ?? perHourMax) * bytesMax
+  return Math.min(perHourMax, perNetworkMax ?? perHourMax) * countedAsOneBytesMax
 }
 
 export interface Remembered {
@@ -187,14 +210,25 @@ export interface Remembered {
 /** Every memory of a process that grows by what callers choose to send, and outlives the request. */
 export const rememberedInMemory: readonly Remembered[] = [
   {
-    what: 'attempts to sign in, by account and by address',
-    file: 'src/people/attempt-limits.ts',
-    bound: 'one window each (`signIn.failureWindowSeconds`)',
+    what: 'what callers did, in each of the limits',
+    file: 'src/limits/counts.ts',
+    bound:
+      '20 000 of each limit, until the window after theirs has ended; beyond, half a mebibyte for all others (`src/limits/overflow-counts.ts`)',
   },
   {
-    what: 'calls of tools and registrations, by address and by caller',
-    file: 'src/store/rate-limits.ts',
-    bound: 'one window each (`mcp.windowSeconds`, `registration.registrationWindowSeconds`)',
+    what: 'what the other processes were not told of it yet',
+    file: 'src/limits/limits.ts',
+    bound: 'counts of those above that are beyond a sixteenth of their limit',
+  },
+  {
+    what: 'the networks of addresses',
+    file: 'src/limits/network.ts',
+    bound: '10 000 addresses of 64 characters',
+  },
+  {
+    what: 'what the workers of one host counted together, in their primary',
+    file: 'src/store/shared-counts.ts',
+    bound: 'one window each (`signIn.failureWindowSeconds`, `limits.windowSeconds`)',
   },
   {
     what: 'documents that could not be fetched',

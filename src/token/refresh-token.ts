@@ -53,6 +53,14 @@ export interface RefreshDependencies extends BindingPorts {
   readonly lifetimes: RefreshTokenLifetimes & { readonly accessTokenSeconds: number }
   /** How long the row of a family is kept from its start. */
   readonly grantSeconds: number
+  readonly callerLimits: {
+    /** @throws tooManyRequests */
+    refuseBeyond(
+      ctx: KoaContextWithOIDC,
+      name: 'refreshes',
+      person: { readonly personId: string; readonly clientId: string },
+    ): void
+  }
   readonly now: () => number
 }
 
@@ -70,6 +78,7 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: RefreshDepen
   const { values, lifetimes, checkDpop } = dependencies
   const proven = await provenKey(ctx, checkDpop)
   const use = await findUse(ctx, dependencies)
+  dependencies.callerLimits.refuseBeyond(ctx, 'refreshes', use.facts.grant)
   const bindTo = newBinding(ctx, { bound: use.token.jkt, proven })
   const isKept = use.token.jkt !== undefined && use.generation === use.facts.family?.generation
   const renewed = isKept

@@ -7,6 +7,7 @@ import { foreignSpelling, methodNotAllowed, nothingMapped } from '../http/errors
 import { openCors } from '../http/open-cors.ts'
 import { addressOf, paths } from '../http/paths.ts'
 import { logFields, nameRoute } from '../http/request-log.ts'
+import type { CallerLimits } from '../limits/caller-limits.ts'
 import {
   type AdviseOnScopes,
   type Protection,
@@ -50,6 +51,7 @@ export interface UpstreamDependencies {
   /** Signs the token that goes to an upstream in place of the caller's. */
   readonly sign: SignForwarded
   readonly verifyBearer: VerifyBearer
+  readonly callerLimits: CallerLimits
   readonly resourceMetadataUrl: string
   readonly adviseOnScopes: AdviseOnScopes
   readonly baseUrl: string
@@ -95,6 +97,7 @@ async function answer(ctx: Context, dependencies: UpstreamDependencies): Promise
   const verdict = demandScopes(await verdictOf(ctx, dependencies.verifyBearer), [needed])
   if (verdict.kind !== 'granted')
     return await refuse(ctx, verdict, protectionOf(dependencies, needed))
+  dependencies.callerLimits.refuseBeyond(ctx, 'forwarded', verdict.token)
   const { address, answerWithinSeconds, bodyBytesMax } = upstream
   const wanted = {
     address: address + rest.slice(upstream.path.length),

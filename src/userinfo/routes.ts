@@ -31,6 +31,14 @@ export interface UserinfoPorts extends BoundTokenPorts {
   readonly findAllowed: FindAllowed
   readonly findClient: FindAuthenticatingClient
   readonly conformance: SuiteClaims | undefined
+  readonly callerLimits: {
+    /** @throws tooManyRequests */
+    refuseBeyond(
+      ctx: Context,
+      name: 'userinfo',
+      person: { readonly personId: string; readonly clientId: string },
+    ): void
+  }
   /** Hears of each use of a token. */
   readonly countUse: (grantId: string) => void
 }
@@ -76,6 +84,8 @@ async function claimsFor(
   const unproven = await lackOfProof(ctx, { ...token, record }, ports)
   if (unproven) return unproven
   Object.assign(logFields(ctx), { client: record.clientId, person: record.accountId })
+  const { clientId = '', accountId: personId = '' } = record
+  ports.callerLimits.refuseBeyond(ctx, 'userinfo', { clientId, personId })
   const refusal = lackOf(judged.scopes, token.scope) ?? (await strangeness(ctx, judged, ports))
   if (refusal) return refusal
   const allowed = await ports.findAllowed(access.grant)

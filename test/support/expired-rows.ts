@@ -73,6 +73,9 @@ export async function fillExpiring(database: Database, filling: Filling): Promis
         insert into signed_out_session (digest, signed_out_at, kept_until)
         select ${id(String(name))}, 0, ${expiry} from n`,
       `${upTo(Number(count))}
+        insert into request_count (key, points, ends_at)
+        select ${id(String(name))}, 1, ${expiry} from n`,
+      `${upTo(Number(count))}
         insert into change_key (site_id, client_id, digest, made_id, key, expires_at)
         select 'site', 'client', 'digest', 'made', ${id(String(name))}, ${expiry} from n`,
     ]),
@@ -122,6 +125,7 @@ export function livingRows(rows: number): Record<string, number> {
     change_key: rows / 10,
     platform_callback: rows / 10,
     unused_client: rows / 10,
+    request_count: rows / 10,
     oauth_state: rows / 10,
     oauth_grant: rows / 10,
     oauth_grant_scope: rows / 10,

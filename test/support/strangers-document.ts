@@ -65,7 +65,7 @@ function cellsOf(kept: Kept): string[] {
     seconds === undefined ? 'until others take its place' : duration(seconds),
     size(bytesMax),
     bound,
-    most === undefined ? 'by how often it asks' : size(most),
+    most === undefined ? 'as its bound says' : size(most),
   ]
 }
 

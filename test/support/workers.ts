@@ -4,7 +4,8 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 
 import { paths } from '../../src/http/paths.ts'
-import { type ServiceProcess, startProcess, type Variables } from './process.ts'
+import { withoutLimits } from './limits.ts'
+import { configWith, type ServiceProcess, startProcess, type Variables } from './process.ts'
 import { eventually } from './programs.ts'
 
 /** A line of the log, of the primary (with `worker`) or of a request at a worker. */
@@ -35,7 +36,9 @@ export async function startWorkers(
   variables: Variables = {},
   command?: readonly string[],
 ): Promise<Workers> {
-  const setup = { LOG_LEVEL: 'info', WORKERS: String(count), ...variables }
+  // Some send thousands of requests for one person.
+  const CONFIG_DIR = configWith(withoutLimits)
+  const setup = { LOG_LEVEL: 'info', WORKERS: String(count), CONFIG_DIR, ...variables }
   const service = await startProcess(setup, command)
   const lines = () => readLines(service.output.soFar())
   const saying = (msg: string) => lines().filter((line) => line.msg === msg)

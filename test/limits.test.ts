@@ -1,0 +1,450 @@
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
+
+import { readConfig, type ServicePolicy } from '../src/config/config.ts'
+import { pages, paths } from '../src/http/paths.ts'
+import { Counts } from '../src/limits/counts.ts'
+import { limitsInForce, limitTable } from '../src/limits/limit-table.ts'
+import { makeLimits } from '../src/limits/limits.ts'
+import { makeAttemptLimits } from '../src/people/attempt-limits.ts'
+import type { Database } from '../src/store/database.ts'
+import { openDatabase } from '../src/store/open-database.ts'
+import { openSharedCounts, type SharedCounts } from '../src/store/shared-counts.ts'
+import { authorizeUrl, introspect, refresh, userinfo } from './support/client.ts'
+import { patiently } from './support/database.ts'
+import { configFolder, portal, resourceServer, startService } from './support/gatehouse.ts'
+import { limitPages, withLimits as withTable } from './support/limits-document.ts'
+import { askMember, memberToken } from './support/member-api.ts'
+import { startRedis } from './support/redis.ts'
+import { getTokens } from './support/relying-party.ts'
+import { requireProgram } from './support/skipped.ts'
+import { postgresWithDemo } from './support/storages.ts'
+import { basic, FORM, get, postForm, send } from './support/wire.ts'
+
+const { service: configured } = readConfig({}, configFolder)
+const address = '192.0.2.1'
+
+/** A policy in which some limits are others. */
+const withLimits =
+  (limits: Partial<ServicePolicy['limits']>) =>
+  (policy: ServicePolicy): ServicePolicy => ({ ...policy, limits: { ...policy.limits, ...limits } })
+
+describe('limits: counts in one process', () => {
+  it('end with their window, which begins with the first count of a key', () => {
+    let nowMs = 1_000_000
+    const counts = new Counts({ windowMs: 60_000, now: () => nowMs })
+    counts.add('one', 3)
+    nowMs += 30_000
+    counts.add('two', 1)
+    counts.add('one', 2)
+    nowMs += 29_999
+    expect(counts.find('one')?.points).to.equal(5)
+    nowMs += 1
+    expect(counts.find('one')).to.equal(undefined)
+    expect(counts.find('two')?.points).to.equal(1)
+    nowMs += 30_000
+    expect(counts.find('two')).to.equal(undefined)
+  })
+
+  it('are never less than what a key did within a window, whatever others do', () => {
+    const action = fc.record({
+      key: fc.integer({ min: 0, max: 30 }).map(String),
+      points: fc.integer({ min: 1, max: 5 }),
+      waitMs: fc.integer({ min: 0, max: 400 }),
+    })
+    fc.assert(
+      fc.property(fc.array(action, { maxLength: 200 }), (actions) => {
+        let nowMs = 0
+        const counts = new Counts({ windowMs: 1000, now: () => nowMs, keysMax: 4 })
+        const windows = new Map<string, { endsAtMs: number; points: number }>()
+        for (const { key, points, waitMs } of actions) {
+          nowMs += waitMs
+          const known = windows.get(key) ?? { endsAtMs: 0, points: 0 }
+          const open = known.endsAtMs > nowMs ? known : { endsAtMs: nowMs + 1000, points: 0 }
+          const did = { ...open, points: open.points + points }
+          windows.set(key, did)
+          counts.add(key, points)
+          expect(Number(counts.find(key)?.points)).to.be.at.least(did.points)
+        }
+        expect(counts.size).to.be.at.most(8)
+      }),
+    )
+  })
+
+  it('of one key are not forgotten for a hundred thousand others', () => {
+    const counts = new Counts({ windowMs: 60_000, now: () => 1 })
+    counts.add('own', 7)
+    for (let turn = 0; turn < 100_000; turn += 1) counts.add(`other ${turn}`, 1)
+    expect(counts.find('own')?.points).to.equal(7)
+    expect(counts.size).to.equal(10_000)
+    expect(counts.find('never seen')?.points ?? 0, 'cells are shared').to.be.below(20)
+  })
+
+  it('of 50,000 refused sign-ins take less than five mebibytes (weakness 4)', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const limits = makeLimits({ policy: configured, shared: undefined, now: Date.now })
+    const attempts = makeAttemptLimits(limits)
+    collect()
+    const before = process.memoryUsage().heapUsed
+    for (let turn = 0; turn < 50_000; turn += 1) {
+      await attempts.begin({ login: `${turn}@nowhere.example`, address })
+    }
+    collect()
+    const mebibytes = (process.memoryUsage().heapUsed - before) / 2 ** 20
+    expect(mebibytes).to.be.below(5)
+    expect(limits.size()).to.be.below(1000)
+  })
+
+  it('cost a request microseconds and no wait', () => {
+    const limits = makeLimits({ policy: configured, shared: undefined, now: Date.now })
+    const turn = () => {
+      limits.exceeded('tokenFailures', address)
+      limits.count('memberApi', 'a person', 0)
+      limits.take('userinfo', 'somebody else', 0)
+    }
+    for (let warm = 0; warm < 20_000; warm += 1) turn()
+    const startedAt = performance.now()
+    for (let asked = 0; asked < 100_000; asked += 1) turn()
+    const microseconds = ((performance.now() - startedAt) * 1000) / 100_000
+    expect(microseconds).to.be.below(20)
+  })
+})
+
+/** Two processes that count together. */
+function processesSuite(open: (context: Mocha.Context) => Promise<SharedStore>): void {
+  const policy = withLimits({ userinfoPerPersonMax: 32 })(configured)
+  const make = (shared: SharedCounts) => makeLimits({ policy, shared, now: Date.now })
+
+  it('tell each other what they counted, in one trip', async function () {
+    await using store = await open(this)
+    const [one, two] = [make(store.shared), make(store.shared)]
+    for (const limits of [one, two]) {
+      for (let turn = 0; turn < 16; turn += 1)
+        expect(limits.take('userinfo', 'p')).to.equal(undefined)
+    }
+    await one.exchange()
+    await two.exchange()
+    expect(two.exceeded('userinfo', 'p')?.waitSeconds).to.be.within(1, 60)
+    expect(one.exceeded('userinfo', 'p'), 'it has not heard of it yet').to.equal(undefined)
+    one.count('userinfo', 'p')
+    await one.exchange()
+    expect(one.exceeded('userinfo', 'p')?.limit.name).to.equal('userinfo')
+    expect(two.exceeded('userinfo', 'q')).to.equal(undefined)
+  })
+
+  it('ask at once where an action is expensive, and let exactly as many through', async function () {
+    await using store = await open(this)
+    const processes = [make(store.shared), make(store.shared)]
+    const max = configured.registration.registrationsPerAddressMax
+    const asked = Array.from({ length: max + 20 }, (_, turn) =>
+      processes[turn % 2]?.takeTogether('registrations', address),
+    )
+    const free = (await Promise.all(asked)).filter((exceeded) => exceeded === undefined)
+    expect(free).to.have.length(max)
+  })
+
+  it('begin again when the window of the store has ended', async function () {
+    await using store = await open(this)
+    const short = { ...policy, registration: { ...policy.registration } }
+    Object.assign(short.registration, {
+      registrationsPerAddressMax: 1,
+      registrationWindowSeconds: 1,
+    })
+    const limits = makeLimits({ policy: short, shared: store.shared, now: Date.now })
+    expect(await limits.takeTogether('registrations', 'x')).to.equal(undefined)
+    const exceeded = await limits.takeTogether('registrations', 'x')
+    expect(exceeded?.waitSeconds).to.equal(1)
+    const until = Date.now() + 1100
+    while (Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(await limits.takeTogether('registrations', 'x')).to.equal(undefined)
+  })
+}
+
+interface SharedStore extends AsyncDisposable {
+  readonly shared: SharedCounts
+}
+
+const sharedIn = (stores: { database: Database; redis?: Redis }): SharedCounts => {
+  const shared = openSharedCounts({ redis: undefined, ...stores }, false)
+  if (!shared) throw new Error('they share nothing')
+  return shared
+}
+
+describe('limits: two processes with Redis', () => {
+  processesSuite(async (context) => {
+    const server = await startRedis(requireProgram(context, 'redis-server'))
+    const redis = new Redis(server.port, '127.0.0.1')
+    return {
+      shared: sharedIn({ database: { engine: 'sqlite' } as Database, redis }),
+      async [Symbol.asyncDispose]() {
+        redis.disconnect()
+        await server[Symbol.asyncDispose]()
+      },
+    }
+  })
+})
+
+describe('limits: two processes with PostgreSQL', () => {
+  processesSuite(async (context) => {
+    const { DATABASE_URL: url } = await postgresWithDemo(requireProgram(context, 'postgres'))
+    const database = await openDatabase({ kind: 'postgres', url, connectionsMax: 4 }, patiently)
+    return {
+      shared: sharedIn({ database }),
+      [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+    }
+  })
+})
+
+describe('limits: a store that is away', () => {
+  const away: SharedCounts = {
+    add: async () => {
+      throw new Error('out of reach')
+    },
+  }
+
+  it('lifts none of them, and holds nobody up', async () => {
+    const policy = withLimits({ userinfoPerPersonMax: 16 })(configured)
+    const limits = makeLimits({ policy, shared: away, now: Date.now })
+    for (let turn = 0; turn < 16; turn += 1) {
+      expect(limits.take('userinfo', 'p')).to.equal(undefined)
+      await limits.exchange()
+    }
+    expect(limits.take('userinfo', 'p')?.limit.max).to.equal(16)
+    const max = configured.registration.registrationsPerAddressMax
+    for (let turn = 0; turn < max; turn += 1) {
+      expect(await limits.takeTogether('registrations', address)).to.equal(undefined)
+    }
+    expect(await limits.takeTogether('registrations', address)).to.not.equal(undefined)
+  })
+})
+
+describe('limits: 429', () => {
+  it('says when to come back, and what was used up', async () => {
+    await using service = await startService({
+      policy: withLimits({ tokenFailurePointsPerAddressMax: 3 }),
+    })
+    expect((await userinfo(service.url, 'nothing')).status).to.equal(401)
+    const { status, headers } = await userinfo(service.url, 'nothing')
+    expect(status).to.equal(429)
+    const wait = Number(headers.get('retry-after'))
+    expect(wait).to.be.within(1, 60)
+    expect(headers.get('ratelimit')).to.equal(`"token-failures";r=0;t=${wait}`)
+    expect(headers.get('ratelimit-policy')).to.equal('"token-failures";q=3;w=60')
+    expect(headers.get('www-authenticate')).to.equal(null)
+  })
+
+  it('can be read by a page of another origin', async () => {
+    await using service = await startService({
+      policy: withLimits({ tokenFailurePointsPerAddressMax: 1 }),
+    })
+    const origin = ['Origin', 'https://app.example']
+    await get(service.url + paths.userinfo, origin)
+    const { status, headers } = await get(service.url + paths.userinfo, origin)
+    expect([status, headers.get('access-control-allow-origin')]).to.deep.equal([429, '*'])
+    expect(headers.get('access-control-expose-headers')).to.include('RateLimit')
+  })
+
+  it('is a page for people at the authorization endpoint, and no redirect', async () => {
+    await using service = await startService({
+      policy: withLimits({ authorizationKilobytesPerAddressMax: 2 }),
+    })
+    const { pathname, search } = authorizeUrl(service.url)
+    const ask = (query = search) => send(service.url, { path: pathname + query })
+    expect((await ask()).status).to.equal(303)
+    expect((await ask(`${search}&state=${'s'.repeat(3000)}`)).status).to.equal(303)
+    const { status, headers, text } = await ask()
+    expect([status, headers.get('location')]).to.deep.equal([429, null])
+    expect(headers.get('content-type')).to.match(/^text\/html/)
+    expect(text).to.include('Please wait a minute, then load the page again.')
+  })
+
+  it('comes before the body is read and any store is asked', async () => {
+    await using service = await startService({
+      policy: withLimits({ oauthFailurePointsPerAddressMax: 1 }),
+    })
+    await send(service.url, { method: 'POST', path: paths.token, headers: FORM, body: 'a=b' })
+    const { hostname, port } = new URL(service.url)
+    const socket = connect(Number(port), hostname)
+    // A body is announced and never sent.
+    socket.write(
+      `POST ${paths.token} HTTP/1.1\r\nHost: ${hostname}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n`,
+    )
+    const { promise, resolve } = Promise.withResolvers<string>()
+    socket.once('data', (data) => resolve(String(data)))
+    expect(await promise).to.match(/^HTTP\/1\.1 429 /)
+    socket.destroy()
+  })
+
+  it('costs less than an answer', async () => {
+    await using service = await startService({
+      policy: withLimits({ memberApiCostPerPersonMax: 2000 }),
+    })
+    const token = await memberToken(service.url)
+    const ask = () =>
+      askMember({ url: service.url, token }, { query: '{ viewer { id name email } }' })
+    const cost = async (count: number, expected: number) => {
+      const before = process.cpuUsage()
+      for (let turn = 0; turn < count; turn += 1) expect((await ask()).status).to.equal(expected)
+      const { user, system } = process.cpuUsage(before)
+      return (user + system) / count
+    }
+    await cost(150, 200)
+    const served = await cost(150, 200)
+    while ((await ask()).status === 200);
+    expect(await cost(150, 429)).to.be.below(served)
+  })
+
+  it('counts an address behind a trusted proxy only, and an IPv6 /64 as one', async () => {
+    for (const [TRUST_PROXY, expected] of [
+      ['yes', [401, 429, 401]],
+      ['no', [401, 429, 429]],
+    ] as const) {
+      await using service = await startService({
+        environment: { TRUST_PROXY },
+        policy: withLimits({ tokenFailurePointsPerAddressMax: 3 }),
+      })
+      const statuses = []
+      for (const from of ['2001:db8:1:2::1', '2001:db8:1:2:ffff::9', '2001:db8:1:3::1']) {
+        const { status } = await get(service.url + paths.userinfo, ['X-Forwarded-For', from])
+        statuses.push(status)
+      }
+      expect(statuses, TRUST_PROXY).to.deep.equal(expected)
+    }
+  })
+
+  it('of a person is counted by client, whatever address they come from', async () => {
+    await using service = await startService({ policy: withLimits({ userinfoPerPersonMax: 2 }) })
+    const { url } = service
+    const token = await memberToken(url)
+    const statuses = []
+    for (let turn = 0; turn < 3; turn += 1) statuses.push((await userinfo(url, token)).status)
+    expect(statuses).to.deep.equal([200, 200, 429])
+    const graphql = await askMember({ url, token }, { query: '{ viewer { id } }' })
+    expect(graphql.status, 'another limit').to.equal(200)
+  })
+
+  it('of GraphQL counts what operations cost', async () => {
+    await using service = await startService({
+      policy: withLimits({ memberApiCostPerPersonMax: 4 }),
+    })
+    const { url } = service
+    const token = await memberToken(url)
+    const ask = () => askMember({ url, token }, { query: '{ viewer { id name email } }' })
+    expect((await ask()).status).to.equal(200)
+    const { status, body } = await ask()
+    expect(status).to.equal(429)
+    expect(body.errors?.[0]?.extensions?.['code']).to.equal('TOO_MANY_REQUESTS')
+  })
+
+  it('is for pages of people who are not signed in too, and not for the stylesheet', async () => {
+    await using service = await startService({ policy: withLimits({ pagesPerAddressMax: 1 }) })
+    const statusOf = async (path: string) => (await send(service.url, { path })).status
+    expect(await statusOf(pages.connectHome)).to.equal(200)
+    for (const path of [pages.connectHome, pages.account, pages.admin, paths.endSession]) {
+      expect(await statusOf(path), path).to.equal(429)
+    }
+    for (const path of [pages.welcome, paths.openApi, paths.adminSchema, paths.health]) {
+      expect(await statusOf(path), path).to.equal(200)
+    }
+  })
+
+  it('of links that lead nowhere comes ten times as soon', async () => {
+    await using service = await startService({ policy: withLimits({ downloadsPerAddressMax: 11 }) })
+    const path = pages.download.replace(':token', 'x').replace(':name', 'y')
+    const statuses = []
+    for (let turn = 0; turn < 3; turn += 1)
+      statuses.push((await send(service.url, { path })).status)
+    expect(statuses).to.deep.equal([404, 404, 429])
+  })
+})
+
+describe('limits: clients', () => {
+  it('are counted once they have authenticated, at the token endpoint as at introspection', async () => {
+    await using service = await startService({ policy: withLimits({ requestsPerClientMax: 12 }) })
+    const ask = async (clientSecret: string) =>
+      await postForm(service.url + paths.token, {
+        ...{ client_id: portal.clientId, client_secret: clientSecret },
+        ...{ grant_type: 'refresh_token', refresh_token: 'x', resource: service.url },
+      })
+    const statuses = []
+    for (let turn = 0; turn < 20; turn += 1) statuses.push((await ask('a stranger')).status)
+    expect(new Set(statuses)).to.deep.equal(new Set([401]))
+    for (let turn = 0; turn < 3; turn += 1) {
+      expect((await ask(portal.clientSecret)).body.error).to.equal('invalid_grant')
+    }
+    const { status, body, headers } = await ask(portal.clientSecret)
+    expect([status, body.error]).to.deep.equal([429, 'too_many_requests'])
+    expect(headers.get('ratelimit-policy')).to.equal('"requests-of-client";q=12;w=60')
+    expect((await introspect(service.url, 'x')).status, 'another client').to.equal(200)
+  })
+
+  it('refresh a grant so often and no oftener, and the grant goes on', async () => {
+    await using service = await startService({ policy: withLimits({ refreshesPerPersonMax: 2 }) })
+    const { tokens } = await getTokens(service.url)
+    let token = tokens.refresh_token ?? ''
+    for (let turn = 0; turn < 2; turn += 1) {
+      token = (await refresh(service.url, token)).body.refresh_token
+    }
+    expect((await refresh(service.url, token)).status).to.equal(429)
+    expect((await introspect(service.url, token)).body.active).to.equal(true)
+  })
+})
+
+describe('limits: introspection', () => {
+  it('of random values is refused, and a client that does not authenticate uses up nothing of another (weakness 16)', async () => {
+    await using service = await startService({
+      policy: withLimits({ unknownTokensPerClientMax: 5 }),
+    })
+    const { url } = service
+    const token = await memberToken(url)
+    const form = (secret: string) => ({
+      ...{ method: 'POST', path: paths.introspection },
+      headers: [...FORM, ...basic(resourceServer.clientId, secret)],
+      body: 'token=a-random-value',
+    })
+    for (let turn = 0; turn < 8; turn += 1) {
+      expect((await send(url, form('wrong'))).status, 'a stranger').to.equal(401)
+    }
+    for (let turn = 0; turn < 5; turn += 1) {
+      expect((await introspect(url, token)).body.active).to.equal(true)
+      expect((await introspect(url, `a-random-value-${turn}`)).body.active).to.equal(false)
+    }
+    const { status, body, headers } = await introspect(url, 'one-more')
+    expect([status, body.error]).to.deep.equal([429, 'too_many_requests'])
+    expect(headers.get('ratelimit-policy')).to.equal('"unknown-tokens";q=5;w=60')
+    const other = await introspect(url, token, {
+      client_id: portal.clientId,
+      client_secret: portal.clientSecret,
+    })
+    expect(other.status, 'another client').to.equal(200)
+  })
+
+  it('three thousand random values meet the limit as it is configured', () => {
+    expect(limitsInForce(configured).unknownTokens.max).to.be.below(3000)
+  })
+})
+
+describe('limits: their table', () => {
+  it('is in the documents as it is', () => {
+    for (const name of limitPages) {
+      const page = readFileSync(new URL(`../${name}`, import.meta.url), 'utf8')
+      expect(withTable(page, configured), 'node test/support/limits-document.ts').to.equal(page)
+    }
+  })
+
+  it('has a figure of the configuration for each, and each figure has a row', () => {
+    const settings = Object.values(limitTable).map(({ setting }) => setting)
+    const figures = Object.keys(configured.limits).map((name) => `limits.${name}`)
+    expect(figures.filter((name) => !settings.some((setting) => setting === name))).to.deep.equal([
+      'limits.windowSeconds',
+    ])
+    for (const { max } of Object.values(limitsInForce(configured))) expect(max).to.be.at.least(1)
+  })
+})
