@@ -8,7 +8,7 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 
 import { readConfig, type ServicePolicy } from '../src/config/config.ts'
-import { pages, paths } from '../src/http/paths.ts'
+import { enginePages, pages, paths } from '../src/http/paths.ts'
 import { Counts } from '../src/limits/counts.ts'
 import { limitsInForce, limitTable } from '../src/limits/limit-table.ts'
 import { makeLimits } from '../src/limits/limits.ts'
@@ -263,6 +263,8 @@ describe('limits: 429', () => {
     expect([status, headers.get('location')]).to.deep.equal([429, null])
     expect(headers.get('content-type')).to.match(/^text\/html/)
     expect(text).to.include('Please wait a minute, then load the page again.')
+    const signOut = await send(service.url, { path: paths.endSession })
+    expect(signOut.status, 'of which as much is kept').to.equal(429)
   })
 
   it('comes before the body is read and any store is asked', async () => {
@@ -347,7 +349,7 @@ describe('limits: 429', () => {
     await using service = await startService({ policy: withLimits({ pagesPerAddressMax: 1 }) })
     const statusOf = async (path: string) => (await send(service.url, { path })).status
     expect(await statusOf(pages.connectHome)).to.equal(200)
-    for (const path of [pages.connectHome, pages.account, pages.admin, paths.endSession]) {
+    for (const path of [pages.connectHome, pages.account, pages.admin, enginePages.signedOut]) {
       expect(await statusOf(path), path).to.equal(429)
     }
     for (const path of [pages.welcome, paths.openApi, paths.adminSchema, paths.health]) {

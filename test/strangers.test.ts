@@ -185,6 +185,48 @@ describe('what a stranger leaves in the stores', () => {
       expect(bytes, where).to.be.within((row?.bytesMax ?? 0) / 4, row?.bytesMax ?? 0)
     }
   })
+
+  it('is no larger than the table says of what is counted as one kilobyte', async () => {
+    const { url } = service()
+    const controls = '\u0001'
+    const ofLength = (make: (state: string) => string, perCharacter: number) => {
+      const left = 1023 - make('').length
+      // More of them would be longer than a state may be.
+      const count = Math.min(Math.floor(left / perCharacter), Math.floor(4096 / 6))
+      return make(controls.repeat(count))
+    }
+    const address = (state: string) => {
+      const { pathname, search } = authorizeUrl(url, { state })
+      return pathname + search
+    }
+    // In a form it need not be escaped.
+    const form = (state: string) =>
+      `${authorizeUrl(url, { state: '' }).searchParams}&state=${state}`
+    const sent: readonly (readonly [string, WireRequest, number])[] = [
+      ['`Interaction`', { path: ofLength(address, 3) }, 303],
+      [
+        'PushedAuth',
+        {
+          ...{ method: 'POST', path: planPaths.pushedAuthorization, headers: FORM },
+          body: ofLength(form, 1).replace('state=&', ''),
+        },
+        201,
+      ],
+      [
+        '`Session`',
+        { path: ofLength((state) => `${paths.endSession}?${encode({ state })}`, 3) },
+        200,
+      ],
+    ]
+    for (const [where, request, status] of sent) {
+      const { countedAsOneBytesMax = 0 } = table.find((each) => each.where.includes(where)) ?? {}
+      const before = await countBytes(service())
+      const answer = await send(url, request)
+      expect(answer.status, `${where} ${answer.text.slice(0, 300)}`).to.equal(status)
+      const bytes = (await countBytes(service())) - before
+      expect(bytes, where).to.be.within(countedAsOneBytesMax / 4, countedAsOneBytesMax)
+    }
+  })
 })
 
 function claimsOf(length: number): string {
@@ -229,5 +271,5 @@ async function countRows({ service }: RunningService): Promise<Record<string, nu
 
 async function countBytes({ service }: RunningService): Promise<number> {
   const rows = await service.stores.database.kysely.selectFrom('oauth_state').selectAll().execute()
-  return rows.reduce((sum, row) => sum + Buffer.byteLength(JSON.stringify(Object.values(row))), 0)
+  return rows.reduce((sum, row) => sum + Buffer.byteLength(Object.values(row).join()), 0)
 }

@@ -28,8 +28,8 @@ export const limitTable = {
     by: 'address',
     setting: 'limits.authorizationKilobytesPerAddressMax',
     window,
-    counts: 'an authorization request, once for each kilobyte of it, because it is stored',
-    at: 'authorization requests, pushed ones too',
+    counts: 'a request, once for each kilobyte of it, because it is stored',
+    at: 'authorization requests, pushed ones too, and requests to sign out',
   },
   oauthFailures: {
     by: 'address',
@@ -50,7 +50,7 @@ export const limitTable = {
     setting: 'limits.pagesPerAddressMax',
     window,
     counts: 'a page or a form',
-    at: 'sign-in and consent, account, admin, connect, sign-out',
+    at: 'sign-in and consent, account, admin, connect, the confirmation of a sign-out',
   },
   downloads: {
     by: 'address',

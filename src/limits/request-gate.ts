@@ -40,6 +40,8 @@ const files: Gate = {
 
 const exact: ReadonlyMap<string, Gate | undefined> = new Map<string, Gate | undefined>([
   [paths.authorization, authorization],
+  // Of a request to sign out as much is kept, until it is confirmed.
+  [paths.endSession, authorization],
   [paths.token, oauth],
   [paths.revocation, oauth],
   [paths.introspection, oauth],

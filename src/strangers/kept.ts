@@ -29,6 +29,8 @@ export interface Kept {
   readonly perNetworkMax?: number
   /** How many one address can make in an hour, where its requests are limited. */
   readonly perHourMax?: number
+  /** By which limit, where that is one for several of these together. */
+  readonly limit?: LimitName
   /** The largest that is counted as one, where a larger one counts as several. */
   readonly countedAsOneBytesMax?: number
 }
@@ -88,7 +90,6 @@ export function keptForStrangers({ service, integrations }: InForce): readonly K
 function requests(service: ServicePolicy): Kept[] {
   const { authorizationRequests: limits, lifetimes } = service
   const asked = counted(service, 'authorizations')
-  const signOuts = counted(service, 'pagesOfAddress')
   const bound = `\`authorizationRequests.bytesMax\` each; ${asked.bound}`
   return [
     {
@@ -115,8 +116,8 @@ function requests(service: ServicePolicy): Kept[] {
       where: 'OAuth state, `Session`',
       seconds: lifetimes.interactionSeconds,
       bytesMax: limits.stateBytesMax + URI_BYTES_MAX + BESIDE_BYTES,
-      perHourMax: signOuts.perHourMax,
-      bound: `\`authorizationRequests.stateBytesMax\` each; ${signOuts.bound}`,
+      countedAsOneBytesMax: OF_ADDRESS_BYTES_MAX + BESIDE_BYTES,
+      ...{ ...asked, bound: `\`authorizationRequests.stateBytesMax\` each; ${asked.bound}` },
     },
   ]
 }
@@ -131,10 +132,10 @@ function counted(
   service: ServicePolicy,
   name: LimitName,
   ofEach = 1,
-): { readonly perHourMax: number; readonly bound: string } {
+): Pick<Kept, 'bound' | 'limit'> & { readonly perHourMax: number } {
   const { max, windowSeconds } = limitsInForce(service)[name]
   const perHourMax = Math.floor((max * ofEach * HOUR_SECONDS) / windowSeconds)
-  return { perHourMax, bound: `\`${limitTable[name].setting}\`` }
+  return { perHourMax, bound: `\`${limitTable[name].setting}\``, limit: name }
 }
 
 function clients(service: ServicePolicy, integrations: readonly Integration[]): Kept[] {

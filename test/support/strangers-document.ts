@@ -70,8 +70,13 @@ function cellsOf(kept: Kept): string[] {
 }
 
 function total(kept: readonly Kept[]): string {
-  const hours = kept.flatMap((each) => keptInAnHour(each) ?? [])
-  const sum = hours.reduce((one, other) => one + other, 0)
+  const hours = new Map<string, number>()
+  for (const each of kept) {
+    // What one limit bounds together is the largest of them.
+    const { limit = each.what } = each
+    hours.set(limit, Math.max(hours.get(limit) ?? 0, keptInAnHour(each) ?? 0))
+  }
+  const sum = [...hours.values()].reduce((one, other) => one + other, 0)
   return `One address adds ${size(sum)} in an hour at most, by what has a number above.`
 }
 
