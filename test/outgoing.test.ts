@@ -3,7 +3,11 @@ import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 
 import { expect } from 'chai'
+import { pino } from 'pino'
 
+import { openMetrics } from '../src/monitoring/registry.ts'
+import { openTraces } from '../src/monitoring/traces.ts'
+import { makeWatch } from '../src/monitoring/watch.ts'
 import { makeGuardedFetch, type SendOutgoing } from '../src/outgoing/guarded-fetch.ts'
 import { isPublicAddress } from '../src/outgoing/public-address.ts'
 import { makeCertificate } from './support/document-host.ts'
@@ -213,6 +217,32 @@ describe('a request to a server that a stranger names', () => {
     expect(arrived).to.deep.equal([
       ...['POST client.example/path?query', 'GET client.example/elsewhere'],
       ...['GET client.example/nothing', 'GET client.example/packed'],
+    ])
+  })
+
+  it('is guarded by the same rule, and counted, where somebody measures', async () => {
+    const metrics = openMetrics()
+    await using traces = openTraces(
+      {
+        ...{ address: 'http://127.0.0.1:9/v1/traces', serviceName: 'gatehouse', sendWithinMs: 100 },
+        ...{ sampler: 'always_off', ratio: 1, trustParent: false },
+      },
+      pino({ level: 'silent' }),
+    )
+    const send: SendOutgoing = makeWatch({ metrics, traces }).fetch(namesAs(['127.0.0.1']).send)
+    const own = await send('https://client.example/path', { privateAddress: true })
+    expect(own.status).to.equal(200)
+    const stranger = await send('https://client.example/path').catch(String)
+    expect(stranger).to.include('no address of the public network')
+    const counted = (await metrics.snapshot()).find(
+      ({ name }) => name === 'gatehouse_outgoing_requests_total',
+    )
+    const values = counted?.values.flatMap(({ labels: { purpose, outcome }, value }) =>
+      value > 0 ? [[purpose, outcome, value]] : [],
+    )
+    expect(values).to.have.deep.members([
+      ['document', 'answered', 1],
+      ['document', 'failed', 1],
     ])
   })
 })

@@ -91,6 +91,30 @@ forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
   })
 })
 
+describe('pushed authorization requests: how often, and how long', () => {
+  it('one too many is refused before anything of it is read, and one too long after that', async () => {
+    await using service = await startService({
+      policy: (policy) => {
+        const { furtherPlans, limits } = policy
+        return {
+          ...policy,
+          furtherPlans: { ...furtherPlans, pushedAuthorizationRequests: true },
+          limits: { ...limits, authorizationKilobytesPerAddressMax: 6 },
+        }
+      },
+    })
+    const tooLong = { state: 'x'.repeat(4097) }
+    const { status, body } = await push(service.url, tooLong)
+    expect([status, body.error]).to.deep.equal([400, 'invalid_request'])
+    expect(body.error_description).to.include('the parameter state has 4097 bytes')
+    // Five kilobytes were counted of that one, and one of the next.
+    expect((await push(service.url)).status).to.equal(201)
+    const refused = await push(service.url, tooLong)
+    expect([refused.status, refused.body.error]).to.deep.equal([429, 'too_many_requests'])
+    expect(refused.headers.get('retry-after')).to.match(/^\d+$/)
+  })
+})
+
 describe('pushed authorization requests: with a key', () => {
   const running = sharedService(
     withPlans({ pushedAuthorizationRequests: true, dpop: true, privateKeyJwt: false }),
