@@ -297,10 +297,15 @@ describe('limits: 429', () => {
       const { user, system } = process.cpuUsage(before)
       return (user + system) / count
     }
-    await cost(150, 200)
-    const served = await cost(150, 200)
+    // Of several, because what else the machine and the compiler do at a time is no cost of these.
+    const least = async (expected: number) => {
+      const costs = []
+      for (let round = 0; round < 6; round += 1) costs.push(await cost(50, expected))
+      return Math.min(...costs)
+    }
+    const served = await least(200)
     while ((await ask()).status === 200);
-    expect(await cost(150, 429)).to.be.below(served)
+    expect(await least(429)).to.be.below(served)
   })
 
   it('counts an address behind a trusted proxy only, and an IPv6 /64 as one', async () => {
