@@ -3,15 +3,15 @@ import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import fc from 'fast-check'
 
-import { paths } from '../src/http/paths.ts'
-import { asResourceServer, obtainCode, obtainTokens, refresh } from './support/client.ts'
+import { paths } from '../../src/http/paths.ts'
+import { asResourceServer, obtainCode, obtainTokens, refresh } from '../support/client.ts'
 import {
   notes,
   portal,
   type RunningService,
   resourceServer,
   startService,
-} from './support/gatehouse.ts'
+} from '../support/gatehouse.ts'
 import {
   type Answer,
   basic,
@@ -23,7 +23,7 @@ import {
   refusalOf,
   send,
   sendBytes,
-} from './support/wire.ts'
+} from '../support/wire.ts'
 
 /**
  * Hostile requests at the endpoints that clients call: token, UserInfo, revocation, introspection.

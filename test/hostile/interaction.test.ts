@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 
-import { type HeadlessPerson, makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { paths } from '../src/http/paths.ts'
-import { storedId } from '../src/store/oauth-state.ts'
-import { authorizeUrl, obtainCode } from './support/client.ts'
+import { type HeadlessPerson, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
+import { paths } from '../../src/http/paths.ts'
+import { storedId } from '../../src/store/oauth-state.ts'
+import { authorizeUrl, obtainCode } from '../support/client.ts'
 import {
   amir,
   notes,
@@ -12,8 +12,8 @@ import {
   type RunningService,
   sam,
   startService,
-} from './support/gatehouse.ts'
-import { encode, type Fields, FORM, send } from './support/wire.ts'
+} from '../support/gatehouse.ts'
+import { encode, type Fields, FORM, send } from '../support/wire.ts'
 
 /** Hostile requests at the pages between an authorization request and its answer. */
 let service: RunningService
