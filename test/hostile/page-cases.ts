@@ -1,3 +1,5 @@
+import { expect } from 'chai'
+
 import { paths } from '../../src/http/paths.ts'
 import { asClaude } from '../support/client.ts'
 import { notes } from '../support/gatehouse.ts'
@@ -204,6 +206,21 @@ const passages: readonly Row[] = [
     'to /oauth/authorize',
     async ({ url }) =>
       await get(`${url}/account`, ['Accept', 'text/html', 'Referer', 'https://evil.example/']),
+  ],
+  [
+    3323,
+    'a page whose address is longer than a cookie that browsers keep',
+    'to /oauth/authorize',
+    async ({ url }) => {
+      const answers = []
+      for (const length of [1900, 2100, 12_000]) {
+        const answer = await page(url, `/admin/${'x'.repeat(length)}`)
+        const [kept = ''] = answer.headers.getSetCookie()
+        expect(kept.length, String(length)).to.be.within(100, 4096)
+        answers.push(answer)
+      }
+      return answers
+    },
   ],
   [
     3309,
