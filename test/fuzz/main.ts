@@ -7,6 +7,7 @@ import { HANG_MS, judge } from './judge.ts'
 import { oauthRequest } from './oauth-requests.ts'
 import { addressRequest, pageRequest } from './page-requests.ts'
 import { type FuzzRequest, filled } from './request.ts'
+import { runSchemathesis } from './schemathesis.ts'
 import { keepSeed, readSeeds } from './seeds.ts'
 import { type Memory, startTarget, type Target } from './target.ts'
 import { toolRequest } from './tool-requests.ts'
@@ -18,7 +19,8 @@ import { openWorld, type World } from './world.ts'
  * in a process of its own. What fails it: a 5xx, an answer after two seconds, markup of the caller in a
  * page, a secret in the log, memory that stays. A request that failed is kept in `seeds/`.
  */
-const { values: options } = parseArgs({
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     requests: { type: 'string', default: '100000' },
     /** The run ends by itself; what was not sent then is named. */
@@ -28,6 +30,8 @@ const { values: options } = parseArgs({
     storage: { type: 'string', default: 'sqlite' },
     /** Only one of the grammars. */
     only: { type: 'string' },
+    /** How many examples schemathesis makes for each operation. */
+    examples: { type: 'string', default: '20' },
   },
 })
 
@@ -208,4 +212,8 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-await main()
+if (positionals.includes('schemathesis')) {
+  const { minutes, seed, examples } = options
+  const limits = { minutes: Number(minutes), seed: Number(seed), examples: Number(examples) }
+  if (!(await runSchemathesis(limits))) process.exitCode = 1
+} else await main()

@@ -95,7 +95,7 @@ function pathOf(chance: Chance, pattern: string): string {
 }
 
 /** A target as an HTTP client sends it: no spaces, no control characters. */
-export function targetOf(path: string): string {
+function targetOf(path: string): string {
   const target = bytesOf(path).replaceAll(
     /[\0-\x20\x7f-\xff]/g,
     (byte) => `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`,

@@ -7,7 +7,7 @@ import { afterwards, expectWell, makeWorld, outcomeOf, type World } from './worl
 
 /** One attack: a row of docs/hostile-cases.md and a test. */
 export interface HostileCase {
-  /** Never given to another case. */
+  /** Never given to another case, so that a list of cases grows at its end. */
   readonly number: number
   /** What is sent, with the advisory where there is one. */
   readonly attack: string

@@ -240,6 +240,11 @@ const refreshes: readonly Change[] = [
   ],
   ['of nothing', '400 invalid_request; the tokens still work', { refresh_token: '' }],
   [
+    'of the token with a letter of its end changed',
+    '400 invalid_grant; the tokens still work',
+    ({ refresh_token }) => ({ refresh_token: withAnotherLetter(String(refresh_token)) }),
+  ],
+  [
     'as a code',
     '400 invalid_grant; the tokens still work',
     ({ refresh_token }) => ({
@@ -259,6 +264,12 @@ const refreshes: readonly Change[] = [
     }),
   ],
 ]
+
+/** Forged, as far as somebody knows the form of a token. */
+function withAnotherLetter(token: string): string {
+  const letter = token.at(-5) === 'A' ? 'B' : 'A'
+  return token.slice(0, -5) + letter + token.slice(-4)
+}
 
 async function changed(form: Fields, change: Change[2], world: World): Promise<Fields> {
   return { ...form, ...(typeof change === 'function' ? await change(form, world) : change) }

@@ -10,7 +10,8 @@ export function withoutRateLimits<Policy extends object>(policy: Policy): Policy
 const OUT_OF_REACH = 100_000_000
 
 function raise(name: string, value: unknown): unknown {
-  if (typeof value === 'number') return /Per(?!Platform)[A-Z]\w*Max$/.test(name) ? OUT_OF_REACH : value
+  if (typeof value === 'number')
+    return /Per(?!Platform)[A-Z]\w*Max$/.test(name) ? OUT_OF_REACH : value
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return withoutRateLimits(value)
 }
