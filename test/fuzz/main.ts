@@ -11,7 +11,7 @@ import { runSchemathesis } from './schemathesis.ts'
 import { keepSeed, readSeeds } from './seeds.ts'
 import { type Memory, startTarget, type Target } from './target.ts'
 import { toolRequest } from './tool-requests.ts'
-import { type Seen, sendOne, sendPipelined } from './wire.ts'
+import { mayBeCutOff, type Seen, sendOne, sendPipelined } from './wire.ts'
 import { openWorld, type World } from './world.ts'
 
 /**
@@ -153,7 +153,9 @@ async function sendAll(run: Run, requests: readonly FuzzRequest[], chance: Chanc
         keep(findings, wrong, requests)
     }
   } catch (error) {
-    keep(findings, `no answer: ${String(error)}`, requests)
+    if (!ready.some((request) => mayBeCutOff(request, error))) {
+      keep(findings, `no answer: ${String(error)}`, requests)
+    }
   }
 }
 

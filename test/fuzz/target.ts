@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -42,7 +43,10 @@ export async function startTarget(
     cwd: root,
     env: {
       ...{ PORT: String(port), DATA_DIR: folder, LOG_LEVEL: 'info' },
-      ...(storage === 'postgres' && { DATABASE_URL: await openPostgres(opening), DEMO_DATA: 'on' }),
+      ...(storage === 'postgres' && {
+        ...{ DATABASE_URL: await openPostgres(opening), DEMO_DATA: 'on' },
+        SECRET: randomBytes(32).toString('hex'),
+      }),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -53,10 +57,16 @@ export async function startTarget(
     if (!line.startsWith('memory ')) hearLine(line)
   })
   const url = `http://127.0.0.1:${port}`
+  const said: string[] = []
+  const hearWhy = (line: string) => void said.push(line)
+  measured.on('line', hearWhy)
   await eventually(START_TIMEOUT_MS, async () => {
     const { status } = await fetch(`${url}/healthz`)
     if (status !== 200) throw new Error(`it answers ${status}`)
+  }).catch((cause: unknown) => {
+    throw new Error(`the service did not start: ${said.join('\n')}`, { cause })
   })
+  measured.off('line', hearWhy)
   const open = opening.move()
   return {
     url,
@@ -83,7 +93,7 @@ async function openPostgres(opening: AsyncDisposableStack): Promise<string> {
   const program = findProgram('postgres')
   if (program === undefined) throw new Error('there is no PostgreSQL on this machine')
   const server = opening.use(await startPostgres(program))
-  return await server.createDatabase('nothing')
+  return await server.createDatabase('demo')
 }
 
 async function end(child: ChildProcess): Promise<void> {

@@ -16,16 +16,21 @@ export interface Seen {
 /** Nothing waits longer; what takes this long has hung. */
 const PATIENCE_MS = 20_000
 
-/** Sends one request on a connection that is kept, and again when that connection had just ended. */
+/** Sends one request on a connection that is kept, and again on one of its own when that had just ended. */
 export async function sendOne(agent: Agent, url: string, request: FuzzRequest): Promise<Seen> {
   try {
     return await sendOnce(agent, url, request)
   } catch {
-    return await sendOnce(agent, url, request)
+    return await sendOnce(false, url, request)
   }
 }
 
-async function sendOnce(agent: Agent, url: string, request: FuzzRequest): Promise<Seen> {
+/** A service may end the connection of a large body that it has refused, and its answer can be lost so. */
+export function mayBeCutOff({ body = '' }: FuzzRequest, error: unknown): boolean {
+  return body.length > 10_000 && /ECONNRESET|EPIPE|socket hang up/.test(String(error))
+}
+
+async function sendOnce(agent: Agent | false, url: string, request: FuzzRequest): Promise<Seen> {
   const { hostname, port, host } = new URL(url)
   const { method, path } = request
   const body = request.body === undefined ? undefined : Buffer.from(request.body, 'latin1')

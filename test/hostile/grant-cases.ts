@@ -1,7 +1,7 @@
 import { paths } from '../../src/http/paths.ts'
-import { asClaude, asPortal, codeChallenge, codeVerifier } from '../support/client.ts'
+import { asClaude, asPortal, codeChallenge, codeVerifier, refresh } from '../support/client.ts'
 import { claude, notes } from '../support/gatehouse.ts'
-import { type Answer, type Fields, postForm } from '../support/wire.ts'
+import { type Answer, bearer, type Fields, get, postForm } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
@@ -336,6 +336,17 @@ const unbound: readonly Row[] = [
     async (world) => {
       const form = await world.code('notes', { scope: 'openid email', resource: undefined })
       return await token(world, { ...form, resource: world.url })
+    },
+  ],
+  [
+    1982,
+    'an access token of a refresh for fewer scopes, used for the others',
+    '403 insufficient_scope',
+    async (world) => {
+      const { refreshToken } = await world.tokens()
+      const { body } = await refresh(world.url, refreshToken, { scope: 'openid email' })
+      const query = encodeURIComponent('{ viewer { id } }')
+      return await get(`${world.url}${paths.graphql}?query=${query}`, bearer(body.access_token))
     },
   ],
 ]

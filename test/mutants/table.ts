@@ -206,7 +206,11 @@ export const mutants: readonly Mutant[] = [
         "if (use.kind === 'lost') return { family }",
       ],
       ["await grants.end({ id: grantId }, 'a used refresh token came back')", ''],
-      ['if (known.replacedAt !== undefined) return { ...known, replacedAt: known.replacedAt }', ''],
+      [
+        'if (known.replacedAt !== undefined) return { ...known, replacedAt: known.replacedAt }',
+        '',
+        'the step that follows is refused by the store, and the retry is found again with one query more',
+      ],
       [
         'const generation = isKept ? use.generation : use.generation + 1',
         'const generation = use.generation',
@@ -269,7 +273,7 @@ export const mutants: readonly Mutant[] = [
   ),
   ...inFile(
     'token/access-token.ts',
-    ['hostile/token-kind', 'families', 'resource-server'],
+    ['hostile/token-kind', 'hostile/grant', 'resource-server'],
     [
       [
         'if (!facts?.family || !claim.isGenuine(facts.family)) return undefined',
