@@ -146,6 +146,11 @@ const bodies: readonly (readonly [what: string, answer: string, body: unknown, t
     JSON.stringify(cli),
     'text/plain',
   ],
+  [
+    'by the name of a platform, with an address of an app that is none of it',
+    METADATA,
+    { ...cli, client_name: 'Cursor', redirect_uris: ['com.evil.app:/oauth/callback'] },
+  ],
 ]
 
 const bodyRows = bodies.map(

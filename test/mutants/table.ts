@@ -371,6 +371,7 @@ export const mutants: readonly Mutant[] = [
       [
         'return Number(port) <= 65_535 && URL.parse(uri)?.pathname === path',
         'return URL.parse(uri)?.pathname === path',
+        'a parser takes no such port either',
       ],
       ['return host === listedHost && path === listedPath', 'return host === listedHost'],
       ['return host === listedHost && path === listedPath', 'return path === listedPath'],
@@ -540,7 +541,7 @@ export const mutants: readonly Mutant[] = [
   ),
   ...inFile(
     'authorization/prompts.ts',
-    ['remembered-consent', 'hostile/interaction', 'account'],
+    ['remembered-consent', 'hostile/interaction', 'account', 'metadata-document-flow'],
     [
       ["if (origin === 'document' && !document?.reviewed) return true", ''],
       ["return isOfOne || !redirectUri.startsWith('https:')", 'return isOfOne'],
