@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { paths } from '../../src/http/paths.ts'
@@ -51,6 +52,8 @@ export async function runSchemathesis({
     ...['--phases', 'examples,coverage,fuzzing'],
   ]
   const child = spawn(join(installed.folder, 'bin/st'), words, {
+    // It writes down what it has seen.
+    cwd: tmpdir(),
     stdio: ['ignore', 'inherit', 'inherit'],
     signal: over,
   })
