@@ -6,6 +6,7 @@ import { storedId } from '../../src/store/oauth-state.ts'
 import { authorizeUrl, obtainCode } from '../support/client.ts'
 import {
   amir,
+  june,
   notes,
   olivia,
   portal,
@@ -335,6 +336,16 @@ describe('interaction: what is agreed to is what was asked for (design 2) [41]',
     const { error, state, iss, code } = Object.fromEntries(target.searchParams)
     expect([error, state, iss]).to.deep.equal(['access_denied', 'the-state', service.url])
     expect(code).to.equal(undefined)
+  })
+
+  it('whoever has no role at the site of an application is asked nothing, and the client is told', async () => {
+    const { person, page } = await openSignIn()
+    const posted = await submit(person, page, { csrf: page.csrf, ...june })
+    const next = new URL(posted.headers.get('location') ?? '', page.url)
+    const target = await person.authorize(next, notes.redirectUri)
+    expect(target.searchParams.get('error')).to.equal('access_denied')
+    expect(target.searchParams.get('error_description')).to.include('no role at the site')
+    expect(target.searchParams.has('code')).to.equal(false)
   })
 
   it('a finished interaction cannot be finished again', async () => {

@@ -541,7 +541,7 @@ export const mutants: readonly Mutant[] = [
   ),
   ...inFile(
     'authorization/prompts.ts',
-    ['remembered-consent', 'site-choice', 'account', 'metadata-document-flow'],
+    ['remembered-consent', 'hostile/interaction', 'account', 'metadata-document-flow'],
     [
       ["if (origin === 'document' && !document?.reviewed) return true", ''],
       ["return isOfOne || !redirectUri.startsWith('https:')", 'return isOfOne'],
