@@ -459,8 +459,8 @@ export const mutants: readonly Mutant[] = [
     ['account', 'hostile/page'],
     [
       [
-        'if (!person || beganAt <= (person.signedOutAt ?? 0)) return undefined',
-        'if (!person) return undefined',
+        'if (!person || person.sessionEnded || beganAt <= (person.signedOutAt ?? 0)) return undefined',
+        'if (!person || person.sessionEnded) return undefined',
       ],
       [
         'const sessionId = ctx.cookies.get(cookie, { signed: true })\n      const record',
@@ -543,7 +543,7 @@ export const mutants: readonly Mutant[] = [
     'authorization/prompts.ts',
     ['remembered-consent', 'hostile/interaction', 'account', 'metadata-document-flow'],
     [
-      ["if (origin === 'document' && !document?.reviewed) return true", ''],
+      ['if (others.length > 0 || !isReviewed(document, site)) return true', ''],
       ["return isOfOne || !redirectUri.startsWith('https:')", 'return isOfOne'],
       [
         "return isOfOne || !redirectUri.startsWith('https:')",
