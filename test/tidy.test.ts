@@ -44,6 +44,7 @@ const mayImport: Record<string, readonly string[]> = {
   registration: ['clients', 'http', 'scopes'],
   campus: ['clients', 'http', 'people', 'scopes', 'store'],
   bulk: ['campus', 'store'],
+  backup: ['store'],
   member: ['sites', 'store'],
   'resource-server': ['clients', 'grants', 'http', 'proofs', 'token'],
   token: ['clients', 'grants', 'http', 'proofs', 'scopes', 'store'],

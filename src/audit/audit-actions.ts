@@ -20,6 +20,7 @@ export const auditActions = {
   'document_client.blocked': 'blocked the self-declared client',
   'signing_key.rotated': 'let the next signing key sign',
   'campus.imported': 'imported the campus',
+  'backup.restored': 'restored a backup',
   'site.update': 'changed the record of the site',
   'course.create': 'made the course',
   'course.update': 'changed the course',

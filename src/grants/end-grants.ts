@@ -23,6 +23,7 @@ export type EndReason =
   | 'the client revoked it'
   | 'a code was used twice'
   | 'a used refresh token came back'
+  | 'a backup was restored'
 
 /** As many rows as one statement changes, within its time limit. */
 const BATCH_ROWS_MAX = 1000

@@ -17,6 +17,7 @@ export const tellsOf: Readonly<Record<SessionEnd, boolean>> = {
   // Somebody else may have what the application holds.
   'the grant has ended: a code was used twice': true,
   'the grant has ended: a used refresh token came back': true,
+  'the grant has ended: a backup was restored': true,
   'the account is disabled': true,
   'the person has no role at the site': true,
   'the person does not operate the site any more': true,
