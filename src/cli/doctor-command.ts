@@ -8,6 +8,8 @@ import type { Config } from '../config/config.ts'
 import { addressOf, nameOfSite, pages, takenSlugs } from '../http/paths.ts'
 import { type KeyDependencies, listKeys, readKeyRing } from '../keys/signing-keys.ts'
 import type { Database } from '../store/database.ts'
+import { readSchemaStatus } from '../store/open-database.ts'
+import { locationOf } from '../store/open-stores.ts'
 import { openRedis, type RedisClient } from '../store/redis.ts'
 import { CommandRefused, keysOf, withDatabase } from './command.ts'
 import { monitoringSentences } from './doctor-monitoring.ts'
@@ -41,7 +43,7 @@ export async function diagnose(read: () => Config): Promise<string> {
   const config = read()
   const findings = [
     ok(`The configuration is complete; the issuer is ${config.baseUrl}.`),
-    ...(await lookAtDatabase(config)),
+    ...(await orWrong('The database does not answer', () => lookAtDatabase(config))),
     ...(await lookAtRedis(config)),
     ...lookAtSecretFile(config),
     ...(await monitoringSentences(config)),
@@ -59,6 +61,13 @@ async function lookAtDatabase(config: Config): Promise<Finding[]> {
   if (!config.databaseUrl && !existsSync(join(config.dataDir, 'gatehouse.db'))) {
     return [note(`There is no database in ${config.dataDir} yet; the first start makes it.`)]
   }
+  const { pending } = await readSchemaStatus(locationOf({ ...config, ...config.service.storage }))
+  if (pending.length > 0) {
+    const names = pending.map(({ name }) => name).join(', ')
+    const said = `The schema of the database is behind by ${names}`
+    if (config.migrateAtStart) return [note(`${said}; the next start brings it up to date.`)]
+    return [wrong(`${said}; run \`npm run gatehouse -- migrate\` before the next start.`)]
+  }
   const look = async (database: Database) => [
     ok(`The database (${database.engine}) answers, and its schema is up to date.`),
     ...(await lookAtDatabaseClock(database)),
@@ -66,7 +75,7 @@ async function lookAtDatabase(config: Config): Promise<Finding[]> {
     ...(await lookAtSlugs(database)),
     ...(await lookAtDemo(config, database)),
   ]
-  return await orWrong('The database does not answer', () => withDatabase(config, look))
+  return await withDatabase(config, look)
 }
 
 async function lookAtDatabaseClock({ engine, kysely }: Database): Promise<Finding[]> {

@@ -11,8 +11,9 @@ import { locationOf } from '../store/open-stores.ts'
 import { inShort, secretFileOf } from './backup-command.ts'
 import { CommandRefused } from './command.ts'
 
-/** How long a statement on a database may take that nobody uses yet. */
-const STATEMENT_TIMEOUT_MS = 60 * 60_000
+/** How long a statement may take on a database that nobody uses yet, and one of a migration. */
+const STATEMENT_TIMEOUT_MS = 30_000
+const MIGRATION_TIMEOUT_MS = 60 * 60_000
 
 export interface RestoreChoice {
   /** Leaves what people had allowed, and who was signed in, as it was at the time of the backup. */
@@ -68,7 +69,7 @@ async function settle(
 ): Promise<number | undefined> {
   const patience = {
     queryTimeoutMs: STATEMENT_TIMEOUT_MS,
-    migrationTimeoutMs: STATEMENT_TIMEOUT_MS,
+    migrationTimeoutMs: MIGRATION_TIMEOUT_MS,
   }
   await using database = await openDatabase(location, patience)
   const nowMs = Date.now()
@@ -88,13 +89,16 @@ async function settle(
 }
 
 function* notesOf(
-  { baseUrl, redis }: Config,
+  { baseUrl, redis, secrets }: Config,
   manifest: Awaited<ReturnType<typeof readManifest>>,
 ): Generator<string> {
   if (manifest.issuer !== baseUrl) {
     yield `It was made of ${manifest.issuer}, and this service is ${baseUrl}: clients see another issuer.`
   }
   if (manifest.files === 'bucket') yield 'Bring the files back into their bucket too.'
+  if (manifest.secret === 'included' && secrets !== undefined) {
+    yield 'Its secret was left in it, because SECRET or SECRET_FILE is set.'
+  }
   if (redis) yield 'Redis was not touched: empty it, or sessions in it go on.'
   yield 'Run `npm run gatehouse -- doctor` before you start.'
 }
