@@ -34,11 +34,15 @@ It works on the database that the environment names (DATA_DIR or DATABASE_URL), 
   migrate               brings the schema up to date, also with MIGRATE_AT_START=no
     --dry-run           says which migrations are pending and what they lock, and changes nothing
   migrate status        the same
-  doctor                checks configuration, storage, keys and clock, and says what is wrong
+  doctor                checks configuration, storage, keys, clocks, every client, and discovery as it is
+                        seen from outside; says what is wrong or weak, and what to do
+    --outside           it is wrong when the service does not answer at its address
+    --json              as JSON, for programs
   example-env           prints every environment variable with its default and its meaning
   help                  this text
 
-It ends with 0 when all is well, 1 when something is wrong, 2 when the command is not one of these.
+It ends with 0 when all is well, 1 when something is wrong, 2 when the command is not one of these, and
+3 when doctor found something weak and nothing wrong.
 `
 
 async function main(words: readonly string[]): Promise<void> {
@@ -53,7 +57,7 @@ async function main(words: readonly string[]): Promise<void> {
   } catch (error) {
     if (error instanceof CommandRefused) process.stdout.write(`${error.report}\n`)
     process.stderr.write(`${inWords(error)}\n`)
-    process.exitCode = 1
+    process.exitCode = error instanceof CommandRefused ? error.exitCode : 1
   }
 }
 
@@ -75,7 +79,11 @@ interface CommandForm {
 const commands: Readonly<Record<string, CommandForm>> = {
   '': { run: async () => help.trimEnd() },
   help: { run: async () => help.trimEnd() },
-  doctor: { run: async () => await diagnose(read) },
+  doctor: {
+    flags: ['--outside', '--json'],
+    run: async ({ has }) =>
+      await diagnose(read(), { outside: has('--outside'), asJson: has('--json') }),
+  },
   'example-env': { run: async () => renderExampleEnv().trimEnd() },
   'keys list': { run: async () => await listSigningKeys(read()) },
   'keys rotate': {
