@@ -8,28 +8,58 @@ import { expect } from 'chai'
 const root = join(import.meta.dirname, '..')
 
 interface Component {
-  readonly name: string
-  readonly version: string
+  readonly purl: string
   readonly hashes?: readonly { readonly alg: string; readonly content: string }[]
+  readonly licenses?: readonly object[]
 }
 
 describe('npm run sbom', () => {
-  it('lists every package of an installation with version and digest, and no tool of development', async () => {
+  let bill: {
+    readonly bomFormat: string
+    readonly components: readonly Component[]
+    readonly dependencies: readonly {
+      readonly ref: string
+      readonly dependsOn: readonly string[]
+    }[]
+  }
+  before(async () => {
     const { stdout } = await promisify(execFile)('npm', ['run', '--silent', 'sbom'], {
       cwd: root,
       maxBuffer: 32 * 1024 * 1024,
     })
-    const { bomFormat, components } = JSON.parse(stdout)
-    expect(bomFormat).to.equal('CycloneDX')
-    // Of some packages there are several versions.
-    const listed = new Set(components.map(({ name, version }: Component) => `${name}@${version}`))
-    const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-    const missing = Object.entries<string>(dependencies)
-      .map(([name, version]) => /^npm:(.+)$/.exec(version)?.[1] ?? `${name}@${version}`)
-      .filter((wanted) => !listed.has(wanted))
-    expect(missing).to.deep.equal([])
-    const plain = components.filter(({ hashes = [] }: Component) => hashes.length === 0)
-    expect(plain.map(({ name }: Component) => name)).to.deep.equal([])
-    expect(components.some(({ name }: Component) => name === 'mocha')).to.equal(false)
+    bill = JSON.parse(stdout)
+  })
+
+  it('lists every package of an installation once, with digest and licence, and no tool of development', () => {
+    const { dependencies, devDependencies } = JSON.parse(
+      readFileSync(join(root, 'package.json'), 'utf8'),
+    )
+    const listed = new Set(bill.components.map(({ purl }) => purl))
+    expect(listed.size).to.equal(bill.components.length)
+    const purlOf = ([name, version]: [string, string]) =>
+      `pkg:npm/${(/^npm:(.+)$/.exec(version)?.[1] ?? `${name}@${version}`).replace(/^@/, '%40')}`
+    const purls = (of: Record<string, string>) => Object.entries(of).map(purlOf)
+    expect(purls(dependencies).filter((purl) => !listed.has(purl))).to.deep.equal([])
+    for (const tool of ['mocha', 'typescript', 'playwright-core']) {
+      expect(listed.has(purlOf([tool, devDependencies[tool]])), tool).to.equal(false)
+    }
+    const bare = bill.components.filter(
+      ({ hashes, licenses }) => hashes?.[0]?.content.length !== 128 || !licenses,
+    )
+    expect(bare.map(({ purl }) => purl)).to.deep.equal([])
+  })
+
+  it('reaches each of them from the application by what needs what', () => {
+    const needs = new Map(bill.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn]))
+    const [application] = bill.dependencies
+    const reached = new Set<string>()
+    const walk = (ref: string) => {
+      if (reached.has(ref)) return
+      reached.add(ref)
+      for (const next of needs.get(ref) ?? []) walk(next)
+    }
+    walk(application?.ref ?? '')
+    const lost = bill.components.filter(({ purl }) => !reached.has(purl))
+    expect(lost.map(({ purl }) => purl)).to.deep.equal([])
   })
 })
