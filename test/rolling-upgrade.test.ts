@@ -25,6 +25,7 @@ import { postgresWithDemo } from './support/storages.ts'
  */
 const root = join(import.meta.dirname, '..')
 
+const NEXT_FILE = '9998-next.sql'
 const NEXT_MIGRATION = `-- What the next version adds.
 alter table oauth_grant add column note text;
 update oauth_grant set note = 'seen by the next version' where ended_at is null;
@@ -40,7 +41,7 @@ function nextVersion(): readonly string[] {
     cpSync(join(root, part), join(folder, part), { recursive: true })
   }
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  writeFileSync(join(folder, 'src/store/migrations/9998-next.sql'), NEXT_MIGRATION)
+  writeFileSync(join(folder, 'src/store/migrations', NEXT_FILE), NEXT_MIGRATION)
   return [process.execPath, join(folder, patientWorker)]
 }
 
@@ -69,10 +70,7 @@ describe('a migration on PostgreSQL whose table others hold', () => {
     const { DATABASE_URL: url } = await postgresWithDemo(requireProgram(this, 'postgres'))
     const migrationsFolder = join(temporaryFolder(), 'migrations')
     cpSync(join(root, 'src/store/migrations'), migrationsFolder, { recursive: true })
-    writeFileSync(
-      join(migrationsFolder, '9998-next.sql'),
-      'alter table person add column note text;',
-    )
+    writeFileSync(join(migrationsFolder, NEXT_FILE), 'alter table person add column note text;')
     const location = { kind: 'postgres', url, connectionsMax: 2 } as const
     await using reader = await openDatabase(location, patiently)
     const holder = new pg.Client({ connectionString: url })

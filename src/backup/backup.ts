@@ -30,6 +30,8 @@ export interface BackupSource {
   readonly issuer: string
   readonly version: string
   readonly now: () => number
+  /** For programs that are started. */
+  readonly environment: NodeJS.ProcessEnv
 }
 
 /**
@@ -44,7 +46,7 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
   const { location } = source
   const engine = location.kind
   const madeAt = new Date(source.now()).toISOString()
-  const contents = await copyDatabase(location, join(folder, databaseParts[engine]))
+  const contents = await copyDatabase(source, join(folder, databaseParts[engine]))
   const parts = [await partOf(folder, databaseParts[engine])]
   // After the database, so that each row of the copy has its bytes.
   if (source.filesOnDisk) parts.push(...(await copyFiles(source.dataDir, folder)))
@@ -64,7 +66,10 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
   return manifest
 }
 
-async function copyDatabase(location: DatabaseLocation, target: string): Promise<Contents> {
+async function copyDatabase(
+  { location, environment }: BackupSource,
+  target: string,
+): Promise<Contents> {
   // It belongs to its owner alone from its first byte on.
   await writeFile(target, '', { mode: 0o600, flag: 'wx' })
   if (location.kind === 'sqlite') {
@@ -72,7 +77,7 @@ async function copyDatabase(location: DatabaseLocation, target: string): Promise
     return await copySqlite(location.file, target)
   }
   const { dumpPostgres } = await import('./postgres-part.ts')
-  return await dumpPostgres(location.url, target)
+  return await dumpPostgres({ url: location.url, environment }, target)
 }
 
 async function copyPart(file: string, folder: string): Promise<Part> {

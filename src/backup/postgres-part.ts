@@ -6,6 +6,12 @@ import type { Client } from 'pg'
 import { withClient } from '../store/postgres.ts'
 import type { Contents } from './sqlite-part.ts'
 
+/** A server, and the environment of the programs that speak to it. */
+export interface ServerAccess {
+  readonly url: string
+  readonly environment: NodeJS.ProcessEnv
+}
+
 /** How long one statement of a backup may take. */
 const STATEMENT_TIMEOUT_MS = 60 * 60_000
 
@@ -16,24 +22,27 @@ const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
  * Dumps a database in use by PostgreSQL's own program, and counts its rows in the same snapshot, so that
  * the counts are those of the dump whatever is written meanwhile.
  */
-export async function dumpPostgres(url: string, target: string): Promise<Contents> {
+export async function dumpPostgres(
+  { url, environment }: ServerAccess,
+  target: string,
+): Promise<Contents> {
   return await withClient(url, { timeoutMs: STATEMENT_TIMEOUT_MS }, async (client) => {
     await client.query('begin isolation level repeatable read read only')
     const { rows } = await client.query('select pg_export_snapshot() as snapshot')
     const contents = await contentsOf(client)
     const snapshot = `--snapshot=${rows[0]?.snapshot}`
     const form = ['--format=custom', '--no-owner', '--no-privileges', snapshot]
-    await runTool('pg_dump', [...form, `--file=${target}`], url)
+    await runTool('pg_dump', [...form, `--file=${target}`], { url, environment })
     await client.query('commit')
     return contents
   })
 }
 
 /** Brings a dump into an empty database: all of it or nothing. */
-export async function restorePostgres(url: string, dump: string): Promise<Contents> {
+export async function restorePostgres(access: ServerAccess, dump: string): Promise<Contents> {
   const form = ['--no-owner', '--no-privileges', '--single-transaction', '--exit-on-error']
-  await runTool('pg_restore', [...form, dump], url)
-  return await withClient(url, { timeoutMs: STATEMENT_TIMEOUT_MS }, contentsOf)
+  await runTool('pg_restore', [...form, dump], access)
+  return await withClient(access.url, { timeoutMs: STATEMENT_TIMEOUT_MS }, contentsOf)
 }
 
 /** How many tables, views and sequences a database has where ours would be. */
@@ -75,14 +84,13 @@ async function contentsOf(client: Client): Promise<Contents> {
 async function runTool(
   program: 'pg_dump' | 'pg_restore',
   words: readonly string[],
-  url?: string,
+  access?: ServerAccess,
 ): Promise<string> {
-  const [target, password] = url === undefined ? [[], ''] : connectionOf(url)
-  // biome-ignore lint/style/noProcessEnv: a program that is started finds itself and its libraries by it
-  const env = { ...process.env, ...(password !== '' && { PGPASSWORD: password }) }
+  const [target, password] = access === undefined ? [[], ''] : connectionOf(access.url)
+  const env = access && { ...access.environment, ...(password !== '' && { PGPASSWORD: password }) }
   try {
     const { stdout } = await promisify(execFile)(program, [...target, ...words], {
-      env,
+      ...(env && { env }),
       maxBuffer: OUTPUT_BYTES_MAX,
     })
     return stdout

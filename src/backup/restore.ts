@@ -14,6 +14,8 @@ export interface RestoreTarget {
   readonly filesOnDisk: boolean
   /** The file of the generated root secret, where this service uses one. */
   readonly secretFile: string | undefined
+  /** For programs that are started. */
+  readonly environment: NodeJS.ProcessEnv
 }
 
 /** Why a place cannot take a backup, a sentence each; nothing when it can. */
@@ -58,10 +60,13 @@ export async function placeParts(
 ): Promise<{ readonly location: DatabaseLocation; finish(): Promise<void> }> {
   const part = join(folder, databaseParts[manifest.engine])
   await placeFiles(folder, manifest, target)
-  const { location } = target
+  const { location, environment } = target
   if (location.kind === 'sqlite') return await placeSqlite(part, location.file)
   const { restorePostgres } = await import('./postgres-part.ts')
-  const differences = differencesOf(manifest, await restorePostgres(location.url, part))
+  const differences = differencesOf(
+    manifest,
+    await restorePostgres({ url: location.url, environment }, part),
+  )
   if (differences.length > 0) throw new Error(differences.join('\n'))
   return { location, finish: async () => {} }
 }

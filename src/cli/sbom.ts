@@ -20,6 +20,9 @@ interface LockedPackage {
   readonly peerDependencies?: Readonly<Record<string, string>>
 }
 
+/** Where packages are, each in that of who needs it or further up. */
+const FOLDER = 'node_modules'
+
 type Lock = Readonly<Record<string, LockedPackage>>
 
 const file = join(import.meta.dirname, '../../package-lock.json')
@@ -68,7 +71,7 @@ function componentOf(row: Row) {
 
 /** Of a package under an alias, the name under which it is published. */
 function nameOf([path, { name }]: Row): string {
-  return name ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
+  return name ?? path.slice(path.lastIndexOf(`${FOLDER}/`) + FOLDER.length + 1)
 }
 
 function licenseOf(text: string) {
@@ -92,9 +95,9 @@ function refsOf([path, locked]: Row, lock: Lock): string[] {
 
 /** As node looks for a package: in the folder of who wants it, then further up. */
 function lookUp(name: string, from: string, lock: Lock): Row | undefined {
-  const inside = `${from === '' ? '' : `${from}/`}node_modules/${name}`
+  const inside = `${from === '' ? '' : `${from}/`}${FOLDER}/${name}`
   const target = lock[inside]
   if (target) return [inside, target]
-  const above = from.slice(0, Math.max(0, from.lastIndexOf('/node_modules/')))
+  const above = from.slice(0, Math.max(0, from.lastIndexOf(`/${FOLDER}/`)))
   return from === '' ? undefined : lookUp(name, above, lock)
 }
