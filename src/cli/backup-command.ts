@@ -39,7 +39,6 @@ export async function backUp(
     issuer: config.baseUrl,
     version: packageJson.version,
     now: Date.now,
-    // biome-ignore lint/style/noProcessEnv: pg_dump finds itself and its libraries by it
     environment: process.env,
   })
   return [`Backed up to ${folder}: ${inShort(manifest)}.`, ...remindersOf(config, manifest)].join(

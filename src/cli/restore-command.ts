@@ -36,7 +36,6 @@ export async function restore(
     dataDir: config.dataDir,
     filesOnDisk: config.filesS3 === undefined,
     secretFile: secretFileOf(config),
-    // biome-ignore lint/style/noProcessEnv: pg_restore finds itself and its libraries by it
     environment: process.env,
   }
   const manifest = await readManifest(folder)
