@@ -40,7 +40,7 @@ const manifestShape = z.strictObject({
 export type Manifest = z.infer<typeof manifestShape>
 export type Part = Manifest['parts'][number]
 
-export const MANIFEST_FILE = 'manifest.json'
+const MANIFEST_FILE = 'manifest.json'
 
 /** Where each kind of database is in a backup. */
 export const databaseParts = { sqlite: 'database.sqlite', postgres: 'database.pgdump' } as const

@@ -85,7 +85,7 @@ export interface MigrateOptions {
 }
 
 /** The schema is older than the code, and whoever opened the database was not to change it. */
-export class SchemaBehind extends Error {
+class SchemaBehind extends Error {
   override readonly name = 'SchemaBehind'
   readonly missing: readonly string[]
 
