@@ -50,7 +50,7 @@ const forms: readonly (readonly [
   judge: (match: RegExpExecArray, own: Own) => Judgement,
 ])[] = [
   [
-    /^create table (?:if not exists )?(\w+)/,
+    /^create (?:unlogged )?table (?:if not exists )?(\w+)/,
     ([, table = ''], { made }) => {
       made.add(table)
       return { effect: 'expand' }
