@@ -13,8 +13,11 @@ import { makeWatch, type Watchers } from './monitoring/watch.ts'
 import { makeParts } from './parts.ts'
 import { makePeople } from './people/people.ts'
 import { makePostDelivery } from './posts/delivery.ts'
+import { CLOCK_READ_SECONDS, makeClockWatch } from './store/clock.ts'
 import { openStores } from './store/open-stores.ts'
 import type { LimitStore } from './store/rate-limits.ts'
+import { warnOfLoss } from './store/redis-durability.ts'
+import { MEMORY_LOOK_SECONDS } from './store/redis-memory.ts'
 import { makeSurfaces } from './surfaces.ts'
 
 /** A running service without its socket: stores are open, keys are loaded, timers run. */
@@ -45,7 +48,7 @@ export interface WorkerPart {
 export async function openGatehouse(
   config: Config,
   logger: Logger,
-  { now = Date.now, fetch = globalThis.fetch, worker, watchers = {} }: GatehouseOptions = {},
+  { now: givenNow, fetch = globalThis.fetch, worker, watchers = {} }: GatehouseOptions = {},
 ) {
   const { service } = config
   const watch = makeWatch(watchers)
@@ -60,6 +63,11 @@ export async function openGatehouse(
     },
   )
   opening.use(stores)
+  const { storeClock } = stores
+  const now = givenNow ?? storeClock.now
+  const followClock = makeClockWatch(storeClock, logger)
+  await followClock()
+  if (stores.redis) await warnOfLoss(stores.redis, logger)
   const limitStore: LimitStore = stores.redis ?? (worker ? 'primary' : 'process')
   const ground = { ...stores, limitStore, logger, now, fetch: watch.fetch(fetch) }
   const keys = openKeys({ ...config, ...ground, policy: service.keys })
@@ -88,43 +96,54 @@ export async function openGatehouse(
     logger.info({ keys: rings.version }, 'signing keys changed')
   }
 
-  const { grants, refusals, cleanUp } = parts
-  opening.defer(refusals.flush)
-  opening.defer(grants.usage.flush)
-  const { usageFlushSeconds, sweepSeconds } = service.storage
-  const tasks: BackgroundTask[] = [
-    { name: 'usage', everySeconds: usageFlushSeconds, run: grants.usage.flush },
-    { name: 'refusals', everySeconds: usageFlushSeconds, run: refusals.flush },
-    { name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys },
-    { name: 'clean-up', everySeconds: sweepSeconds, run: cleanUp.run, onlyWhen: worker?.sweeps },
-    {
-      name: 'posts',
-      everySeconds: service.posts.deliverySeconds,
-      run: makePostDelivery({ database: stores.database, now }),
-      onlyWhen: worker?.sweeps,
-    },
-  ]
-  const { signOuts, authorization } = parts
-  if (signOuts) {
-    tasks.push({
-      name: 'sign-outs',
-      everySeconds: service.storage.signOutLookMs / 1000,
-      run: async (signal) => await signOuts.run(authorization.sendSignOut, signal),
-      onlyWhen: worker?.sweeps,
-    })
-  }
+  opening.defer(parts.refusals.flush)
+  opening.defer(parts.grants.usage.flush)
+  const tasks = tasksOf(service, parts, worker?.sweeps)
+  tasks.push({ name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys })
+  // Whoever gives a clock wants no other.
+  if (!givenNow) tasks.push({ name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: followClock })
   opening.use(startBackgroundTasks(tasks, { logger, hear: watch.hearTask }))
   if (watchers.metrics) {
     const { waitingHashes } = people
-    const sources = { database: stores.database, waitingHashes, ...signOuts }
+    const sources = { database: stores.database, waitingHashes, ...parts.signOuts }
     opening.use(readProcess(watchers.metrics, { ...sources, keysMadeAt: () => rings.madeAt }))
   }
   const open = opening.move()
   return {
     stores,
     demoPeople,
+    /** The time by which it decides, in epoch milliseconds. */
+    now,
     /** The application with the keys that sign now; it changes when keys rotate. */
     handler: () => handler,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
+}
+
+/** What is done beside the requests; `sweeps` tells whether this process does what one of them does for all. */
+function tasksOf(
+  { storage, posts }: Config['service'],
+  parts: Awaited<ReturnType<typeof makeParts>>,
+  sweeps: (() => boolean) | undefined,
+): BackgroundTask[] {
+  const { grants, refusals, cleanUp, signOuts, authorization, stateMemory } = parts
+  const { usageFlushSeconds, sweepSeconds, signOutLookMs } = storage
+  const tasks: BackgroundTask[] = [
+    { name: 'usage', everySeconds: usageFlushSeconds, run: grants.usage.flush },
+    { name: 'refusals', everySeconds: usageFlushSeconds, run: refusals.flush },
+    { name: 'state memory', everySeconds: MEMORY_LOOK_SECONDS, run: stateMemory.look },
+    { name: 'clean-up', everySeconds: sweepSeconds, run: cleanUp.run, onlyWhen: sweeps },
+    {
+      name: 'posts',
+      everySeconds: posts.deliverySeconds,
+      run: makePostDelivery(parts),
+      onlyWhen: sweeps,
+    },
+  ]
+  if (!signOuts) return tasks
+  const run = async (signal: AbortSignal) => await signOuts.run(authorization.sendSignOut, signal)
+  return [
+    ...tasks,
+    { name: 'sign-outs', everySeconds: signOutLookMs / 1000, run, onlyWhen: sweeps },
+  ]
 }

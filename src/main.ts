@@ -69,6 +69,9 @@ async function serve(side?: WorkerSide): Promise<void> {
   watching.defer(() => log.flush())
   const watchers = await openWatchers(watching, side)
   await using service = await openGatehouse(config, log, { worker, watchers })
+  // The engine asks for the time at Date.now and has no setting for it. With the clock of the database
+  // there, its codes, sessions and id_tokens have the times of every other process.
+  Date.now = service.now
   const server = await openServer(service.handler, config)
   const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')])
   if (side) {

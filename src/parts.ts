@@ -85,6 +85,7 @@ export async function makeParts(config: Config, ground: Ground) {
     findGrant: grants.findGrant,
     findAllowed: grants.findAllowed,
     findPerson: ground.people.findPerson,
+    signOutSession: ground.people.signOutSession,
     connectionPrefixes: config.assistants.flatMap(({ ownCallback }) => ownCallback?.prefix ?? []),
     documentResolution: { enabled: acceptsDocuments, documents, fetch: ground.fetch },
   })

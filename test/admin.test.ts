@@ -364,6 +364,32 @@ describe('/admin', () => {
       const asked = await person.visit(`${list}/${review}?client=${encodeURIComponent(client)}`)
       expect((await person.send(asked, `${list}/${review}`)).text).to.include(shown)
     }
+    // The page names what it asks about, and what is sent is just that.
+    const address = `${list}/approved`
+    const open = await person.visit(`${address}?client=${encodeURIComponent(client)}`)
+    expect(open.text).to.match(/Approve.*Planner.*planner\.example\/callback/s)
+    expect(open.text).not.to.include('name="for"')
+    const changed = { ...document, name: 'Impostor' }
+    await own.service.stores.database.kysely
+      .updateTable('document_client')
+      .set({ document: JSON.stringify(changed), fingerprint: 'g' })
+      .execute()
+    const again = await person.send(open, address)
+    expect(again.status).to.equal(409)
+    expect(again.text).to.match(/Impostor.*Nothing was decided/s)
+    expect((await person.visit(list)).text).to.match(/Impostor.*blocked/s)
+    expect((await person.send(open, address, { for: 'all', fingerprint: 'g' })).status).to.equal(
+      403,
+    )
+    expect((await person.send(again, address)).text).to.include('was approved')
+    expect((await person.visit(list)).text).to.match(/Impostor.*approved.*for this site/s)
+    await own.service.stores.database.kysely
+      .insertInto('platform_reviewer')
+      .values({ person_id: 'per_olivia', granted_at: 1 })
+      .execute()
+    const forAll = await person.visit(`${address}?client=${encodeURIComponent(client)}`)
+    expect(forAll.text).to.include('Every site')
+    expect((await person.send(forAll, address, { for: 'all' })).text).to.match(/for every site/)
     const audit = await person.visit('/admin/northlight/audit')
     expect(audit.text).to.match(/Olivia Hartmann.*blocked.*planner\.example.*approved/s)
 
@@ -372,7 +398,7 @@ describe('/admin', () => {
     const refused = await student.post(`${list}/approved`, { csrf, client })
     expect(refused.status).to.equal(403)
     const unknown = await person.visit(`${list}/approved?client=https%3A%2F%2Fa.example%2Fc`)
-    expect((await person.send(unknown, `${list}/approved`)).status).to.equal(404)
+    expect(unknown.status).to.equal(404)
   })
 
   it('shows long lists in pages, without repeating or losing a row', async () => {

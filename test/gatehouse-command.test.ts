@@ -34,6 +34,7 @@ describe('the gatehouse command', () => {
           '--keep-grants',
           'migrate status',
           '--dry-run',
+          'reviewers',
           'doctor',
           '--outside',
         ]) {
@@ -126,6 +127,35 @@ describe('the gatehouse command', () => {
       expect([taken.code, taken.stdout.includes('2 site, 8 person')]).to.deep.equal([0, true])
       const second = await runGatehouse(['export', folder], from)
       expect([second.code, second.stderr]).to.deep.equal([1, `${folder} is not empty\n`])
+    })
+  })
+
+  describe('reviewers', () => {
+    it('gives the role of the platform, lists who has it, and takes it away [design 31]', async () => {
+      const variables = { DATA_DIR: temporaryFolder() }
+      const run = async (...words: string[]) =>
+        await runGatehouse(['reviewers', ...words], variables)
+      await using service = await startProcess(variables)
+      expect((await fetch(`${service.url}/healthz`)).status).to.equal(200)
+      expect((await run()).stdout).to.match(/^Nobody decides for every site/)
+      const added = await run('add', 'Olivia@northlight.example')
+      expect([added.code, added.stdout]).to.deep.equal([
+        0,
+        'Olivia@northlight.example decides about self-declared clients for every site from now on.\n',
+      ])
+      expect((await run('add', 'olivia@northlight.example')).stdout).to.include('Nothing to change')
+      expect((await run()).stdout).to.match(
+        /^olivia@northlight\.example {2}Olivia Hartmann, since 20/,
+      )
+      expect((await run('remove', 'olivia@northlight.example')).stdout).to.include(
+        'does not decide',
+      )
+      expect((await run()).stdout).to.match(/^Nobody/)
+      const unknown = await run('add', 'nobody@northlight.example')
+      expect([unknown.code, unknown.stderr]).to.deep.equal([
+        1,
+        'there is no account with the address nobody@northlight.example\n',
+      ])
     })
   })
 

@@ -9,7 +9,7 @@ import { paths } from '../src/http/paths.ts'
 import { makeDocumentReviews } from '../src/metadata-documents/document-review.ts'
 import { authorizeUrl, introspect, userinfo } from './support/client.ts'
 import { type DocumentHost, documentAnswer, startDocumentHost } from './support/document-host.ts'
-import { olivia, type RunningService, sam, startService } from './support/gatehouse.ts'
+import { marco, olivia, type RunningService, sam, startService } from './support/gatehouse.ts'
 import { getTokens, signIn } from './support/relying-party.ts'
 import { requireProgram } from './support/skipped.ts'
 import { forEachStorage, type Start } from './support/storages.ts'
@@ -67,17 +67,27 @@ describe('Client ID Metadata Documents', () => {
       .where('email', '=', olivia.login)
       .executeTakeFirstOrThrow()
     const reviews = makeDocumentReviews(service.service.stores.database)
-    const review = async (decision: 'approved' | 'blocked') =>
-      await reviews.reviewDocumentClient(clientId, decision, {
-        personId: owner.id,
-        requestId: 'request',
-        now: clock.ms,
-      })
+    await kysely
+      .insertInto('platform_reviewer')
+      .values({ person_id: owner.id, granted_at: 1 })
+      .execute()
+    const actor = () => ({ personId: owner.id, requestId: 'request', now: clock.ms })
+    /** Decides about the document as it is now, for every site unless for one. */
+    const review = async (decision: 'approved' | 'blocked', at?: string) => {
+      const siteId = at ?? 'sit_northlight'
+      const shown = await reviews.findDocumentClient(siteId, clientId)
+      const { fingerprint = 'of nothing' } = shown ?? {}
+      const verdict = { clientId, review: decision, fingerprint, siteId, forAll: at === undefined }
+      return await reviews.reviewDocumentClient(verdict, actor())
+    }
     return {
       service,
       host,
       reviews,
       review,
+      actor,
+      list: async () =>
+        await reviews.listDocumentClients('sit_northlight', { first: 10, after: undefined }),
       ownerId: owner.id,
       later(ms: number) {
         clock.ms += ms
@@ -203,7 +213,7 @@ describe('Client ID Metadata Documents', () => {
       expect((await introspect(url, tokens.access_token)).body).to.include({ active: true })
       await test.review('blocked')
       expect((await introspect(url, tokens.access_token)).body).to.deep.equal({ active: false })
-      const { rows } = await test.reviews.listDocumentClients({ first: 1, after: undefined })
+      const { rows } = await test.list()
       expect(rows[0]).to.include({ clientId, state: 'blocked' })
       expect(test.host.requests).to.have.length(2)
     })
@@ -216,7 +226,7 @@ describe('Client ID Metadata Documents', () => {
       const scope = 'openid courses:write'
       const before = await signIn(test.service.url, { ...operator, scope })
       expect(await refusal(before.exchange())).to.include('invalid_scope')
-      expect(await test.review('approved')).to.equal(true)
+      expect(await test.review('approved')).to.equal('done')
       const { tokens } = await getTokens(test.service.url, { ...operator, scope })
       expect(tokens.scope).to.include('courses:write')
       const member = await signIn(test.service.url, { ...operator, scope: 'openid account:read' })
@@ -244,18 +254,16 @@ describe('Client ID Metadata Documents', () => {
     it('are listed with what was decided, by whom, and in the audit trail', async () => {
       await using test = await start()
       await getTokens(test.service.url, identity)
-      const list = async () =>
-        await test.reviews.listDocumentClients({ first: 10, after: undefined })
-      expect((await list()).rows[0]).to.include({
+      expect((await test.list()).rows[0]).to.include({
         clientId,
         name: 'A client',
         state: 'unreviewed',
       })
       await test.review('approved')
-      const page = await list()
+      const page = await test.list()
       expect(page).to.include({ totalCount: 1, hasNextPage: false })
       expect(page.rows[0]).to.include({ state: 'approved' })
-      expect(page.rows[0]?.reviewerName).to.match(/Olivia/)
+      expect(page.rows[0]?.decided?.by).to.match(/Olivia/)
       const [event] = await test.service.service.stores.database.kysely
         .selectFrom('audit_event')
         .selectAll()
@@ -280,13 +288,132 @@ describe('Client ID Metadata Documents', () => {
         scope: 'openid courses:write',
       })
       expect(await refusal(exchange())).to.include('invalid_scope')
-      const { rows } = await test.reviews.listDocumentClients({ first: 1, after: undefined })
+      const { rows } = await test.list()
       expect(rows[0]).to.include({ state: 'changed', name: 'Another client' })
     })
 
     it('cannot be reviewed before anybody used them', async () => {
       await using test = await start()
-      expect(await test.review('approved')).to.equal(false)
+      expect(await test.review('approved')).to.equal('unknown')
+    })
+  })
+
+  forEachStorage('that one site reviewed [design 31]', (begin) => {
+    const [here, elsewhere] = ['sit_northlight', 'sit_open_kitchen']
+    const write = 'openid courses:write'
+    const atKitchen = { clientId, redirectUri, person: marco } as const
+
+    it('may change something there and nowhere else', async () => {
+      await using test = await start({ begin })
+      const { url } = test.service
+      await getTokens(url, identity)
+      await test.review('approved', here)
+      expect((await getTokens(url, { ...operator, scope: write })).tokens.scope).to.include(
+        'courses:write',
+      )
+      const refused = await signIn(url, { ...atKitchen, scope: write })
+      expect(await refusal(refused.exchange())).to.include('access_denied')
+      const { tokens } = await getTokens(url, { ...atKitchen, scope: 'openid courses:read' })
+      expect((await introspect(url, tokens.access_token)).body).to.include({ active: true })
+      expect((await test.reviews.findDocumentClient(elsewhere, clientId))?.state).to.equal(
+        'unreviewed',
+      )
+    })
+
+    it('are remembered there only (design 17)', async () => {
+      await using test = await start({ begin })
+      const { url } = test.service
+      await getTokens(url, identity)
+      await test.review('approved', here)
+      const remembered = async (asking: typeof operator | typeof atKitchen) => {
+        const { person, start: request } = await signIn(url, {
+          ...asking,
+          scope: 'openid courses:read',
+        })
+        return (await nextStop(person, request)).includes('code=')
+      }
+      expect([await remembered(operator), await remembered(atKitchen)]).to.deep.equal([true, false])
+    })
+
+    it('are blocked there and live on elsewhere', async () => {
+      await using test = await start({ begin })
+      const { url } = test.service
+      const scope = 'openid courses:read'
+      const [ours, theirs] = [
+        (await getTokens(url, { ...operator, scope })).tokens.access_token,
+        (await getTokens(url, { ...atKitchen, scope })).tokens.access_token,
+      ]
+      await test.review('blocked', here)
+      expect((await introspect(url, ours)).body).to.deep.equal({ active: false })
+      expect((await introspect(url, theirs)).body).to.include({ active: true })
+      const again = await signIn(url, { ...operator, scope })
+      expect(await refusal(again.exchange())).to.include('access_denied')
+      await test.review('approved')
+      // The platform does not open what a site closed for itself.
+      expect((await introspect(url, ours)).body).to.deep.equal({ active: false })
+    })
+
+    it('lose the scopes that change something where the approval is not theirs', async () => {
+      await using test = await start({ begin })
+      const { url } = test.service
+      await getTokens(url, identity)
+      await test.review('approved', here)
+      const { tokens, configuration } = await getTokens(url, { ...operator, scope: write })
+      const { kysely } = test.service.service.stores.database
+      await kysely.updateTable('document_site_review').set({ site_id: elsewhere }).execute()
+      expect((await introspect(url, tokens.access_token)).body).to.deep.equal({ active: false })
+      const again = oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
+      expect(await refusal(again)).to.include('invalid_grant')
+    })
+
+    it('lose them at the next refresh where only another site approved what the document is now', async () => {
+      await using test = await start({ begin })
+      const { url } = test.service
+      await getTokens(url, identity)
+      await test.review('approved', here)
+      const scope = 'openid courses:read courses:write'
+      const { tokens, configuration } = await getTokens(url, { ...operator, scope })
+      test.host.serve({ ...document, client_name: 'Another client' })
+      test.later(HOUR_MS)
+      await getTokens(url, identity)
+      await test.review('approved', elsewhere)
+      const next = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
+      expect(next.scope).to.include('courses:read').and.not.include('courses:write')
+    })
+  })
+
+  describe('that change while their review is open [design 31]', () => {
+    it('are not approved, and nothing is written', async () => {
+      await using test = await start()
+      await getTokens(test.service.url, identity)
+      const shown = await test.reviews.findDocumentClient('sit_northlight', clientId)
+      test.host.serve({ ...document, client_name: 'Another client' })
+      test.later(HOUR_MS)
+      await getTokens(test.service.url, identity)
+      const { fingerprint = '' } = shown ?? {}
+      for (const forAll of [true, false]) {
+        const verdict = { clientId, fingerprint, siteId: 'sit_northlight', forAll } as const
+        const reviewed = await test.reviews.reviewDocumentClient(
+          { ...verdict, review: 'approved' },
+          test.actor(),
+        )
+        expect(reviewed).to.equal('changed')
+      }
+      expect((await test.list()).rows[0]).to.include({ state: 'unreviewed' })
+      const { exchange } = await signIn(test.service.url, {
+        ...operator,
+        scope: 'openid courses:write',
+      })
+      expect(await refusal(exchange())).to.include('invalid_scope')
+    })
+
+    it('are decided for every site by people with the role of the platform only', async () => {
+      await using test = await start()
+      await getTokens(test.service.url, identity)
+      await test.service.service.stores.database.kysely.deleteFrom('platform_reviewer').execute()
+      expect(await test.review('approved')).to.equal('forbidden')
+      expect(await test.review('blocked')).to.equal('forbidden')
+      expect((await test.list()).rows[0]).to.include({ state: 'unreviewed' })
     })
   })
 
@@ -529,7 +656,7 @@ describe('Client ID Metadata Documents', () => {
         }
         expect(performance.now() - startedAtMs).to.be.below(4500)
         expect(test.host.requests).to.have.length(1)
-        const { rows } = await test.reviews.listDocumentClients({ first: 1, after: undefined })
+        const { rows } = await test.list()
         expect(rows).to.deep.equal([])
         test.later(11_000)
         test.host.serve(document)

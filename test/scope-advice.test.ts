@@ -19,12 +19,12 @@ const ofSite: Client = { ...client, origin: 'site', siteId: 'sit_one' }
 const readingOnly: Client = { ...ofSite, chosenScopes: [MEMBER_READ] }
 const loopback: Client = { ...client, origin: 'loopback' }
 const platform: Client = { ...client, origin: 'integration' }
-const document = { fingerprint: 'one', reviewed: false }
+const document = { fingerprint: 'one', reviewed: false, mayWriteSomewhere: false }
 const unreviewed: Client = { ...client, origin: 'document', document }
 const reviewed: Client = {
   ...client,
   origin: 'document',
-  document: { ...document, reviewed: true },
+  document: { ...document, reviewed: true, mayWriteSomewhere: true },
 }
 
 interface Row {

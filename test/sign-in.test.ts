@@ -157,7 +157,11 @@ describe('sign-in: who the caller is (TRUST_PROXY)', () => {
 })
 
 /** What a sign-in does not ask an account store. */
-const nobody = { findPerson: async () => undefined, signOutEverywhere: async () => {} }
+const nobody = {
+  findPerson: async () => undefined,
+  signOutSession: async () => {},
+  signOutEverywhere: async () => {},
+}
 
 describe('sign-in: checking passwords takes what it may and no more', () => {
   const PARALLEL = 2

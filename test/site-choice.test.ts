@@ -19,6 +19,7 @@ const plain: SiteQuestion = {
   clientSiteId: undefined,
   operator: false,
   held: [school, kitchen, library, garden],
+  admits: () => true,
   chosenSiteId: undefined,
   rememberedSiteId: undefined,
 }
@@ -97,6 +98,7 @@ describe('site choice: operator scopes need a site that the person operates (des
           clientSiteId: maybe,
           operator: fc.boolean(),
           held,
+          admits: fc.constant(() => true),
           chosenSiteId: maybe,
           rememberedSiteId: maybe,
         }),

@@ -37,7 +37,7 @@ const mayImport: Record<string, readonly string[]> = {
   clients: ['http', 'scopes', 'sites', 'store'],
   grants: ['audit', 'scopes', 'sites', 'store'],
   applications: ['audit', 'clients', 'grants', 'http', 'scopes', 'store'],
-  'metadata-documents': ['audit', 'clients', 'http', 'store'],
+  'metadata-documents': ['audit', 'clients', 'http', 'sites', 'store'],
   'clean-up': ['grants', 'metadata-documents', 'store'],
   proofs: ['http', 'store'],
   'sign-outs': ['grants', 'scopes', 'sites', 'store'],

@@ -7,27 +7,35 @@ import {
   resultNotice,
 } from './area.ts'
 import { foreignName } from './client-view.ts'
+import { problemAlert } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { timeOf } from './time.ts'
 
 export interface DocumentClientsPage {
   readonly area: AreaView
+  readonly siteName: string
   readonly clients: readonly DocumentClientView[]
   readonly pager: Pager
   readonly done: string | undefined
 }
 
-export interface DocumentClientView {
+export interface DocumentClientView extends ReviewedView {
+  readonly state: 'unreviewed' | 'changed' | 'approved' | 'blocked'
+  readonly firstSeenAt: number
+  /** The decision that counts at the site. */
+  readonly decided:
+    | { readonly by: string | undefined; readonly at: number; readonly forAll: boolean }
+    | undefined
+  readonly approveHref: string
+  readonly blockHref: string
+}
+
+/** What of a client is reviewed. */
+export interface ReviewedView {
   readonly clientId: string
   readonly name: string
   readonly redirectUris: readonly string[]
-  readonly state: 'unreviewed' | 'changed' | 'approved' | 'blocked'
-  readonly firstSeenAt: number
-  readonly reviewedAt: number | undefined
-  readonly reviewerName: string | undefined
-  readonly approveHref: string
-  readonly blockHref: string
 }
 
 const stateNames = {
@@ -47,7 +55,7 @@ export function documentClientsPage(page: DocumentClientsPage): Page {
     body: html`<h1>Self-declared clients</h1>
 ${resultNotice(page.done)}
 <p>These applications describe themselves in a document at their own address. What you decide holds for
-every site of this service.</p>
+<bdi>${page.siteName}</bdi>. People with the role of the platform can decide for every site.</p>
 ${clients.length === 0 && html`<p>Nobody has used one yet.</p>`}
 <ul class="cards">
 ${clients.map(client)}</ul>
@@ -56,17 +64,17 @@ ${pager(page.pager)}`,
 }
 
 function client(view: DocumentClientView): Html {
-  const { state, reviewedAt, reviewerName } = view
+  const { state, decided } = view
   return html`<li class="card">
 <h2>${foreignName(view.name)}</h2>
 <dl class="facts">
-<div><dt>Document</dt><dd><code>${view.clientId}</code></dd></div>
-<div><dt>Redirects to</dt><dd><ul class="plain">
-${view.redirectUris.map((uri) => html`<li><code>${uri}</code></li>\n`)}</ul></dd></div>
+${documentFacts(view)}
 <div><dt>First seen</dt><dd>${timeOf(view.firstSeenAt)}</dd></div>
 <div><dt>Review</dt><dd>${stateNames[state]}${
-    reviewedAt !== undefined &&
-    html`<br><span class="muted">${timeOf(reviewedAt)} by <bdi>${reviewerName ?? 'somebody'}</bdi></span>`
+    decided &&
+    html`<br><span class="muted">${timeOf(decided.at)} by <bdi>${decided.by ?? 'somebody'}</bdi>${
+      decided.forAll ? ', for every site' : ', for this site'
+    }</span>`
   }</dd></div>
 </dl>
 <div class="actions">
@@ -83,28 +91,71 @@ ${
 `
 }
 
+function documentFacts({ clientId, redirectUris }: ReviewedView): Html {
+  return html`<div><dt>Document</dt><dd><code>${clientId}</code></dd></div>
+<div><dt>Redirects to</dt><dd><ul class="plain">
+${redirectUris.map((uri) => html`<li><code>${uri}</code></li>\n`)}</ul></dd></div>`
+}
+
 export interface ReviewDocumentClientPage {
   readonly area: AreaView
-  readonly clientId: string
+  readonly client: ReviewedView
+  readonly siteName: string
   readonly review: 'approved' | 'blocked'
+  /** Whether the person may decide for every site, too. */
+  readonly decidesForAll: boolean
+  /** Whether the document changed while the page was open, so that nothing was decided. */
+  readonly hasChanged: boolean
   readonly action: string
   readonly hidden: readonly { readonly name: string; readonly value: string }[]
   readonly cancelHref: string
 }
 
+/** Names what is decided about: what is sent carries the fingerprint of just that. */
 export function reviewDocumentClientPage(page: ReviewDocumentClientPage): Page {
+  const { client, siteName } = page
   const approves = page.review === 'approved'
+  const verb = approves ? 'Approve' : 'Block'
   return areaConfirmPage({
     ...page,
-    title: approves ? 'Approve this client?' : 'Block this client?',
+    title: page.hasChanged ? 'The client has changed' : `${verb} this client?`,
     id: 'review-page',
-    question: html`${approves ? 'Approve' : 'Block'} this client?`,
-    consequences: approves
-      ? html`<p><code>${page.clientId}</code> may then ask owners and admins for the scopes that change
-something, too. The approval is for its present name and redirect addresses; when they change, it has
-to be given again.</p>`
-      : html`<p><code>${page.clientId}</code> stops at once for everybody at every site: its tokens are
-refused, and nobody can connect it.</p>`,
-    confirm: approves ? 'Approve' : 'Block',
+    question: html`${verb} ${foreignName(client.name)}?`,
+    consequences: html`${problemAlert('review-problem', page.hasChanged ? changed : undefined)}
+<dl class="facts">
+${documentFacts(client)}
+</dl>
+${approves ? approval(siteName) : block(siteName)}`,
+    fields: page.decidesForAll ? forWhom(siteName) : undefined,
+    confirm: verb,
   })
+}
+
+const changed =
+  'The application changed its name or its addresses while this page was open. Nothing was decided. ' +
+  'This is what it says now: please look again.'
+
+function approval(siteName: string): Html {
+  return html`<p>It may then ask owners and admins of <bdi>${siteName}</bdi> for the scopes that change
+something, too. The approval is for this name and these redirect addresses; when they change, it has
+to be given again.</p>`
+}
+
+function block(siteName: string): Html {
+  return html`<p>It stops at once for everybody at <bdi>${siteName}</bdi>: its tokens are refused, and
+nobody can connect it there.</p>`
+}
+
+function forWhom(siteName: string): Html {
+  return html`<fieldset>
+<legend>For whom?</legend>
+<label class="choice">
+<input type="radio" name="for" value="site" required checked>
+<span><strong>This site</strong> <span class="muted"><bdi>${siteName}</bdi></span></span>
+</label>
+<label class="choice">
+<input type="radio" name="for" value="all" required>
+<span><strong>Every site</strong> <span class="muted">you have the role of the platform</span></span>
+</label>
+</fieldset>`
 }

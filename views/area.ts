@@ -62,6 +62,8 @@ export interface AreaConfirmPage {
   readonly consequences: Html
   readonly action: string
   readonly hidden?: readonly { readonly name: string; readonly value: string }[] | undefined
+  /** What is asked beside the question. */
+  readonly fields?: Html | undefined
   readonly confirm: string
   readonly cancelHref: string
 }
@@ -75,6 +77,7 @@ ${page.consequences}
 <form method="post" action="${page.action}">
 ${csrfField(page.area.csrf)}
 ${page.hidden?.map(({ name, value }) => html`<input type="hidden" name="${name}" value="${value}">\n`)}
+${page.fields}
 <div class="actions">
 <button id="confirm" type="submit" class="danger">${page.confirm}</button>
 <a id="cancel" class="button second" href="${page.cancelHref}">Cancel</a>

@@ -61,8 +61,8 @@ export async function listChanges({ kysely }: Database, siteId: string, request:
     .where((eb) =>
       eb.or([
         eb('e.site_id', '=', siteId),
-        // Metadata documents are reviewed for the whole service, so every operator may know by whom.
-        eb('e.subject_kind', '=', 'document_client'),
+        // Metadata documents are also reviewed for every site, so every operator may know by whom.
+        eb.and([eb('e.subject_kind', '=', 'document_client'), eb('e.site_id', 'is', null)]),
       ]),
     )
   const page = await readPage(

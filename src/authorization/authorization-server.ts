@@ -62,7 +62,9 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
     },
     findKeptClient,
     completeExchange: exchange.complete,
-    listHeldSites: oncePerRequest((personId: string) => listHeldSites(database, personId)),
+    listHeldSites: oncePerRequest((personId: string, clientId?: string) =>
+      listHeldSites(database, personId, clientId),
+    ),
   }
   const adapter = engineAdapter(needed)
   const current = makeCurrentEngine(ports)

@@ -10,17 +10,19 @@ import type { FindRefreshToken, RefreshTokenLifetimes } from '../token/refresh-t
 import type { Resources } from '../token/resource-indicators.ts'
 import { type ClientDependencies, clientFinder } from './engine-clients.ts'
 import { grantAdapter } from './engine-grant.ts'
+import { type SessionDependencies, sessionAdapter } from './engine-sessions.ts'
 import { PUSHED_REQUEST, pushedRequestAdapter } from './pushed-requests.ts'
 
 export interface EngineAdapterDependencies
   extends Omit<AccessTokenAdapterDependencies, 'grants'>,
-    ClientDependencies {
+    ClientDependencies,
+    SessionDependencies {
   readonly findGrant: FindGrant
   readonly findAllowed: FindAllowed
   readonly findRefreshToken: FindRefreshToken
   readonly exchange: Pick<Exchange, 'codeAdapter'>
   readonly grants: Pick<GrantStore, 'end'>
-  readonly lifetimes: RefreshTokenLifetimes
+  readonly lifetimes: RefreshTokenLifetimes & SessionDependencies['lifetimes']
   readonly resources: Resources
 }
 
@@ -56,6 +58,8 @@ function rulesOf(model: string, dependencies: EngineAdapterDependencies): Partia
       return exchange.codeAdapter(records)
     case PUSHED_REQUEST:
       return pushedRequestAdapter(records, dependencies.resources)
+    case 'Session':
+      return sessionAdapter(records, dependencies)
     case 'RefreshToken':
       return refreshTokenAdapter(findRefreshToken, lifetimes, now)
     default:

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-import type { JSONWebKeySet } from 'jose'
+import { decodeJwt, type JSONWebKeySet } from 'jose'
 import { Provider } from 'oidc-provider'
 
 import type { EngineClient } from '../clients/client-metadata.ts'
@@ -19,7 +19,22 @@ interface Remembering {
 /** The engine looks first and writes then, so that two at the same time would both be the first. */
 export function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
   const detection = provider.ReplayDetection as unknown as Remembering
-  detection.unique = useOnce
+  detection.unique = async (whose, jti, endsAtSeconds) => {
+    const madeAtSeconds = madeAt(jti)
+    return (await useOnce({ whose, jti, endsAtSeconds, madeAtSeconds })) === 'first'
+  }
+}
+
+/** When the proof of the running request says that it was made, which the engine has verified by now. */
+function madeAt(jti: string): number | undefined {
+  const { ctx } = Provider
+  const proofs = [ctx?.get('dpop'), ctx?.oidc?.params?.['client_assertion']]
+  for (const proof of proofs) {
+    if (typeof proof !== 'string' || proof === '') continue
+    const { jti: its, iat } = decodeJwt(proof)
+    if (its === jti) return iat
+  }
+  return undefined
 }
 
 /** The keys of a client as the engine keeps them. */

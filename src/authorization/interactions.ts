@@ -66,7 +66,7 @@ function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting
   return {
     uid,
     prompt: prompt.name as 'login' | 'select_account' | 'consent',
-    client: { ...askingClient(client), byPattern },
+    client: { ...askingClient(client), ...reviewedAt(prompt.details), byPattern },
     redirectUri,
     personId: session?.accountId,
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
@@ -95,6 +95,11 @@ function claimsIn(parameter: string): string[] {
   return Object.values(JSON.parse(parameter) as object).flatMap((claims) =>
     Object.keys(claims ?? {}),
   )
+}
+
+/** Of a document: whether it is approved at the site that the consent is about (prompts.ts). */
+function reviewedAt({ reviewed }: Record<string, unknown>) {
+  return typeof reviewed === 'boolean' ? { reviewed } : {}
 }
 
 function askingClient({ clientId, name, origin, siteId, siteName, document }: ClientFacts) {

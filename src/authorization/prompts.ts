@@ -1,10 +1,12 @@
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
 
+import type { DocumentState } from '../clients/client.ts'
 import { factsOf } from '../clients/client-metadata.ts'
 import type { FindGrant } from '../grants/access.ts'
 import { accessDenied } from '../http/errors.ts'
 import { pages } from '../http/paths.ts'
-import { needsOperator } from '../scopes/policy.ts'
+import { needsOperator, needsToChange } from '../scopes/policy.ts'
+import { decideReview } from '../sites/review-policy.ts'
 import { decideSite, type HeldSite, type SiteDecision } from '../sites/site-choice.ts'
 
 const LOGIN_REQUIRED = 'login_required'
@@ -14,7 +16,7 @@ const LOGIN_REQUIRED = 'login_required'
  * standard prompt names, so that a client may send `prompt=select_account` to change the site.
  */
 export interface PromptDependencies {
-  readonly listHeldSites: (personId: string) => Promise<HeldSite[]>
+  readonly listHeldSites: (personId: string, clientId?: string) => Promise<HeldSite[]>
   readonly findGrant: FindGrant
   /** How the callbacks begin of which each connection of an assistant has its own. */
   readonly connectionPrefixes: readonly string[]
@@ -49,6 +51,16 @@ export function promptPolicy(dependencies: PromptDependencies) {
     ),
   )
 
+  policy.get('login')?.checks.add(
+    // Where the session is kept in Redis, one that was signed out can come back with an older Redis.
+    new Check(
+      'signed_out_here',
+      'the person signed out of this session',
+      LOGIN_REQUIRED,
+      ({ oidc }) => oidc.account?.['sessionEnded'] === true,
+    ),
+  )
+
   policy.add(
     new Prompt(
       { name: 'select_account', requestable: true },
@@ -71,7 +83,7 @@ export function promptPolicy(dependencies: PromptDependencies) {
       'unverified_client',
       'consent is not remembered for this client',
       'consent_required',
-      ({ oidc }) => !oidc.result?.consent && couldBeAnybody(oidc, dependencies),
+      async (ctx) => !ctx.oidc.result?.consent && (await couldBeAnybody(ctx, dependencies)),
     ),
   )
   if (consent) {
@@ -79,7 +91,8 @@ export function promptPolicy(dependencies: PromptDependencies) {
       const [site] = sitesOf(await siteDecision(ctx, dependencies))
       // The document as it is asked about, so that the consent is for this one and no later one.
       const document = ctx.oidc.client && factsOf(ctx.oidc.client).document
-      return { site, fingerprint: document?.fingerprint }
+      const reviewed = document && isReviewed(document, site)
+      return { site, fingerprint: document?.fingerprint, reviewed }
     }
   }
   return policy
@@ -91,19 +104,42 @@ export function promptPolicy(dependencies: PromptDependencies) {
  * reviewed. And callbacks that belong to one connection of many, of a platform or of an assistant:
  * whoever makes such a connection has the same client_id as everybody else (design 17).
  */
-function couldBeAnybody(
-  { client, params }: KoaContextWithOIDC['oidc'],
-  { connectionPrefixes }: Pick<PromptDependencies, 'connectionPrefixes'>,
-): boolean {
+async function couldBeAnybody(
+  ctx: KoaContextWithOIDC,
+  dependencies: PromptDependencies,
+): Promise<boolean> {
+  const { client, params } = ctx.oidc
+  const { connectionPrefixes } = dependencies
   if (!client) return false
   const { origin, document, patternCallback } = factsOf(client)
   if (origin === 'first_party') return false
-  if (origin === 'document' && !document?.reviewed) return true
+  if (document) {
+    const [site, ...others] = sitesOf(await siteDecision(ctx, dependencies))
+    if (others.length > 0 || !isReviewed(document, site)) return true
+  }
   const redirectUri = String(params?.['redirect_uri'])
   const isOfOne =
     redirectUri === patternCallback ||
     connectionPrefixes.some((prefix) => redirectUri.startsWith(prefix))
   return isOfOne || !redirectUri.startsWith('https:')
+}
+
+/** Whether a document is approved at a site, or for every site where none is meant (design 31). */
+function isReviewed(document: DocumentState, site: HeldSite | undefined): boolean {
+  const { reviewed, fingerprint } = document
+  const platform = reviewed ? ({ review: 'approved', fingerprint } as const) : undefined
+  return decideReview({ platform, site: site?.documentReview }, fingerprint) === 'approved'
+}
+
+/** Where a document is blocked its client gets nothing, and where it is not approved it changes nothing. */
+function admitsAt(
+  document: DocumentState | undefined,
+  scopes: readonly string[],
+): (site: HeldSite) => boolean {
+  if (!document) return () => true
+  return (site) =>
+    site.documentReview?.review !== 'blocked' &&
+    (!needsToChange(scopes) || isReviewed(document, site))
 }
 
 /** The sites that a page has to show; the one alone when there is nothing to choose. */
@@ -119,13 +155,15 @@ export async function siteDecision(
 ): Promise<SiteDecision> {
   const { client, account } = oidc
   if (!client || !account) return { kind: 'none' }
-  const { clientId, siteId } = factsOf(client)
-  const operator = needsOperator(String(oidc.params?.['scope'] ?? '').split(' '))
+  const { clientId, siteId, document } = factsOf(client)
+  const scopes = String(oidc.params?.['scope'] ?? '').split(' ')
+  const operator = needsOperator(scopes)
   if (siteId === undefined && !operator) return { kind: 'none' }
   return decideSite({
     clientSiteId: siteId,
     operator,
-    held: await listHeldSites(account.accountId),
+    held: await listHeldSites(account.accountId, document && clientId),
+    admits: admitsAt(document, scopes),
     chosenSiteId: chosenSite(oidc),
     // A client that asks for the choice wants it made again.
     rememberedSiteId: oidc.promptPending('select_account')

@@ -20,7 +20,7 @@ export function explainRefusedScopes(client: EngineClient, scope: string, baseUr
     const members = refused.filter((name) => findScope(name)?.audience === 'member').join(' and ')
     return `${members} can only be asked for by a client that an operator of the site has made: ask an operator for a client_id, at ${baseUrl}${pages.connectHome}. Or set the scopes of your client to less: ${whatIsOpen(client, baseUrl)}`
   }
-  if (origin === 'document' && document?.reviewed !== true) {
+  if (origin === 'document' && document?.mayWriteSomewhere !== true) {
     return `${named} can be asked for when an operator has reviewed this client, in the admin area. Until then: ${whatIsOpen(client, baseUrl)}`
   }
   return `${named} cannot be asked for by this client: ${whatIsOpen(client, baseUrl)}`
@@ -39,6 +39,8 @@ function whatIsOpen(client: EngineClient, baseUrl: string): string {
   const list = `${baseUrl}${paths.authMd}#scopes`
   if (origin === 'site') return `it may ask for ${client.scope ?? 'none'} (${list}).`
   const areas =
-    origin === 'document' && document?.reviewed !== true ? 'reading scopes' : 'operator scopes'
+    origin === 'document' && document?.mayWriteSomewhere !== true
+      ? 'reading scopes'
+      : 'operator scopes'
   return `it may ask for openid, profile, email and ${areas}, for example openid courses:read (${list}).`
 }

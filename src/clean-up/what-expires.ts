@@ -24,6 +24,7 @@ export function whatExpires({ tokensLiveSeconds }: Keeping): readonly Expiring[]
     { table: 'oauth_state', expiry: 'expires_at', until: now, rowsMax: 1000 },
     { table: 'refresh_token_family', expiry: 'kept_until', until: now, rowsMax: 1000 },
     { table: 'relying_party_session', expiry: 'expires_at', until: now, rowsMax: 1000 },
+    { table: 'signed_out_session', expiry: 'kept_until', until: now, rowsMax: 1000 },
     { table: 'change_key', expiry: 'expires_at', until: now, rowsMax: 1000 },
     { table: 'platform_callback', expiry: 'expires_at', until: now, rowsMax: 1000 },
     {

@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
 import { openKeys } from '../keys/keys.ts'
 import type { KeyDependencies, KeyUse } from '../keys/signing-keys.ts'
+import { openStoreClock } from '../store/clock.ts'
 import type { Database } from '../store/database.ts'
 import { openServiceDatabase } from '../store/open-stores.ts'
 
@@ -23,20 +24,23 @@ export class CommandRefused extends Error {
 /** Nobody waits for a command as for a request, and a store under load is given time. */
 const PATIENCE_MS = 30_000
 
-/** Opens the database that the service of this configuration would use, and closes it again. */
+/**
+ * Opens the database that the service of this configuration would use, and closes it again. What a command
+ * writes is dated by the clock of the database, as what a service writes.
+ */
 export async function withDatabase<Result>(
   config: Config,
-  work: (database: Database) => Promise<Result>,
+  work: (database: Database, now: () => number) => Promise<Result>,
 ): Promise<Result> {
   const settings = { ...config, ...config.service.storage, answerWithinMs: PATIENCE_MS }
   await using database = await openServiceDatabase(settings)
-  return await work(database)
+  return await work(database, (await openStoreClock(database)).now)
 }
 
 /** The signing keys of this configuration, by what they sign. */
 export function keysOf(
   config: Config,
-  database: Database,
+  { database, now }: Pick<KeyDependencies, 'database' | 'now'>,
 ): Readonly<Record<KeyUse, KeyDependencies>> {
-  return openKeys({ ...config, database, policy: config.service.keys, now: Date.now }).signing
+  return openKeys({ ...config, database, policy: config.service.keys, now }).signing
 }

@@ -8,7 +8,8 @@ import { lookOutside } from '../doctor/look-outside.ts'
 import { isNamedLoopback } from '../http/loopback.ts'
 import { CommandRefused } from './command.ts'
 import { lookAtMonitoring } from './doctor-monitoring.ts'
-import { lookAtDatabase, lookAtRedis } from './doctor-stores.ts'
+import { lookAtRedis } from './doctor-redis.ts'
+import { lookAtDatabase } from './doctor-stores.ts'
 
 export interface Diagnosis {
   /** Whether a service that does not answer at its address is wrong. */

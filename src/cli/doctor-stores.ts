@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 
 import { holdsDemoCampus } from '../campus/load.ts'
 import type { Config } from '../config/config.ts'
-import { type CheckName, type Finding, found, ok } from '../doctor/checks.ts'
+import { type Finding, found, ok } from '../doctor/checks.ts'
 import { platformFacts, readClientFacts } from '../doctor/client-facts.ts'
 import { judgeClients } from '../doctor/judge-clients.ts'
 import { addressOf, nameOfSite, pages, takenSlugs } from '../http/paths.ts'
@@ -13,22 +13,8 @@ import { type KeyDependencies, listKeys, readKeyRing } from '../keys/signing-key
 import type { Database } from '../store/database.ts'
 import { readSchemaStatus } from '../store/open-database.ts'
 import { locationOf } from '../store/open-stores.ts'
-import { openRedis, type RedisClient } from '../store/redis.ts'
 import { keysOf, withDatabase } from './command.ts'
-
-/** What a look finds; one that fails is a finding too. */
-async function orFound(
-  check: CheckName,
-  complaint: string,
-  look: () => Promise<Finding[]>,
-): Promise<Finding[]> {
-  try {
-    return await look()
-  } catch (error) {
-    const said = error instanceof Error ? error.message : String(error)
-    return [found(check, `${complaint}: ${said.replace(/\.$/, '')}`)]
-  }
-}
+import { compareClocks, orFound } from './doctor-looks.ts'
 
 /** What doctor finds in the database, or that there is none. */
 export async function lookAtDatabase(config: Config): Promise<Finding[]> {
@@ -47,11 +33,11 @@ async function lookIntoDatabase(config: Config): Promise<Finding[]> {
     const said = `The schema of the database is behind by ${names}`
     return [found(config.migrateAtStart ? 'schema.before-start' : 'schema.behind', said)]
   }
-  const look = async (database: Database) => [
+  const look = async (database: Database, now: () => number) => [
     ok(`The database (${database.engine}) answers, and its schema is up to date.`),
     ...(await lookAtDatabaseClock(database)),
     ...(await orFound('keys.unusable', 'The signing keys cannot be used', () =>
-      lookAtKeys(config, database),
+      lookAtKeys(config, { database, now }),
     )),
     ...(await lookAtClients(config, database)),
     ...(await lookAtSlugs(database)),
@@ -69,22 +55,11 @@ async function lookAtDatabaseClock({ engine, kysely }: Database): Promise<Findin
   return [compareClocks('the database', rows[0]?.ms ?? 0, before)]
 }
 
-/** Processes whose clocks differ disagree about what has expired. */
-const CLOCK_DIFFERENCE_MAX_MS = 2_000
-
-function compareClocks(other: string, theirsMs: number, beforeMs: number): Finding {
-  const difference = Math.round(theirsMs - (beforeMs + Date.now()) / 2)
-  if (Math.abs(difference) <= CLOCK_DIFFERENCE_MAX_MS) {
-    return ok(`The clocks of this machine and of ${other} agree.`)
-  }
-  return found(
-    'clock.differs',
-    `The clocks of this machine and of ${other} differ by ${Math.abs(difference)} ms`,
-  )
-}
-
-async function lookAtKeys(config: Config, database: Database): Promise<Finding[]> {
-  const { tokens, upstreams } = keysOf(config, database)
+async function lookAtKeys(
+  config: Config,
+  ports: Pick<KeyDependencies, 'database' | 'now'>,
+): Promise<Finding[]> {
+  const { tokens, upstreams } = keysOf(config, ports)
   const rows = await listKeys(tokens)
   if (rows.length === 0) return [found('keys.absent', 'There are no signing keys yet')]
   const rings = [await lookAtRing(tokens, 'signing keys')]
@@ -149,42 +124,4 @@ async function lookAtDemo(config: Config, database: Database): Promise<Finding[]
         'not start',
     ),
   ]
-}
-
-/** A person is waiting. */
-const REDIS_READY_TIMEOUT_MS = 2_000
-
-/** What doctor finds of Redis, where there is one. */
-export async function lookAtRedis({ redis: address, service }: Config): Promise<Finding[]> {
-  if (!address) return []
-  return await orFound('redis.silent', 'Redis does not answer', async () => {
-    const redis = await openRedis(address, {
-      commandTimeoutMs: service.storage.answerWithinMs,
-      readyTimeoutMs: REDIS_READY_TIMEOUT_MS,
-    })
-    try {
-      await redis.ping()
-      return [ok('Redis answers.'), await lookAtRedisClock(redis), await lookAtEviction(redis)]
-    } finally {
-      redis.disconnect()
-    }
-  })
-}
-
-async function lookAtRedisClock(redis: RedisClient): Promise<Finding> {
-  const before = Date.now()
-  const [seconds = 0, microseconds = 0] = await redis.time()
-  return compareClocks('Redis', Number(seconds) * 1000 + Number(microseconds) / 1000, before)
-}
-
-/** Redis must refuse writes when it is full, and not forget people's sessions and tokens. */
-async function lookAtEviction(redis: RedisClient): Promise<Finding> {
-  const memory = await redis.info('memory')
-  const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1] ?? 'unknown'
-  const limited = !/^maxmemory:0\s*$/m.test(memory)
-  if (!limited || policy === 'noeviction') return ok('Redis keeps what it is given.')
-  return found(
-    'redis.forgets',
-    `Redis forgets tokens and sessions when its memory is full (maxmemory-policy ${policy})`,
-  )
 }

@@ -12,6 +12,7 @@ import { importCampus } from './import-command.ts'
 import { listSigningKeys, rotateSigningKeys } from './keys-command.ts'
 import { describeMigrations, migrateDatabase } from './migrate-command.ts'
 import { restore } from './restore-command.ts'
+import { changeReviewers, listReviewers } from './reviewers-command.ts'
 
 const help = `npm run gatehouse -- <command>
 
@@ -38,6 +39,9 @@ It works on the database that the environment names (DATA_DIR or DATABASE_URL), 
                         seen from outside; says what is wrong or weak, and what to do
     --outside           it is wrong when the service does not answer at its address
     --json              as JSON, for programs
+  reviewers             who decides about self-declared clients for every site
+    add <address>       gives a person with this email address the role of the platform
+    remove <address>    takes it away again
   example-env           prints every environment variable with its default and its meaning
   help                  this text
 
@@ -112,6 +116,15 @@ const commands: Readonly<Record<string, CommandForm>> = {
     run: async ({ has }) => await (has('--dry-run') ? describeMigrations : migrateDatabase)(read()),
   },
   'migrate status': { run: async () => await describeMigrations(read()) },
+  reviewers: { run: async () => await listReviewers(read()) },
+  'reviewers add': {
+    takesPath: true,
+    run: async ({ path: email }) => await changeReviewers(read(), { email, holds: true }),
+  },
+  'reviewers remove': {
+    takesPath: true,
+    run: async ({ path: email }) => await changeReviewers(read(), { email, holds: false }),
+  },
 }
 
 /** Words are matched whole, each once, flags in any order and place. */

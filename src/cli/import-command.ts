@@ -14,16 +14,16 @@ import { showProgress } from './progress.ts'
  */
 export async function importCampus(config: Config, path: string): Promise<string> {
   const sources = await open(path)
-  return await withDatabase(config, async (database) => {
+  return await withDatabase(config, async (database, now) => {
     const { hash: hashPassword } = makePasswords(config.service.signIn)
     const progress = showSpeed(sources.reduce((sum, { size }) => sum + size, 0))
-    const settings = { database, sources, hashPassword, now: Date.now }
+    const settings = { database, sources, hashPassword, now }
     const report = await importLines({ ...settings, onProgress: progress.batch })
     progress.end()
     if (Object.keys(report.written).length > 0) {
       await recordAuditEvent(
         database.kysely,
-        { now: Date.now() },
+        { now: now() },
         {
           action: 'campus.imported',
           subject: { kind: 'campus', id: path },

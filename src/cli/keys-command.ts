@@ -11,8 +11,8 @@ import { keysOf, withDatabase } from './command.ts'
 
 /** `keys list`: one line a key, and no private part of any. */
 export async function listSigningKeys(config: Config): Promise<string> {
-  return await withDatabase(config, async (database) => {
-    const keys = keysOf(config, database)
+  return await withDatabase(config, async (database, now) => {
+    const keys = keysOf(config, { database, now })
     const [tokens, upstreams] = [await listKeys(keys.tokens), await listKeys(keys.upstreams)]
     if (tokens.length === 0) return 'There are no signing keys yet; the first start makes them.'
     const lines = tokens.map(lineOf)
@@ -28,8 +28,8 @@ interface Rotation {
 
 /** `keys rotate`: what `keys/signing-keys.ts` does, written into the audit trail. */
 export async function rotateSigningKeys(config: Config, { use, force }: Rotation): Promise<string> {
-  return await withDatabase(config, async (database) => {
-    const dependencies = keysOf(config, database)[use]
+  return await withDatabase(config, async (database, now) => {
+    const dependencies = keysOf(config, { database, now })[use]
     // It also shows that the secret is the right one before anything is changed.
     await loadKeyRing(dependencies)
     const kid = await rotateKeys(dependencies, { force })
@@ -39,7 +39,7 @@ export async function rotateSigningKeys(config: Config, { use, force }: Rotation
       siteId: undefined,
       after: { for: use, forced: force },
     } as const
-    await recordAuditEvent(database.kysely, { now: Date.now() }, change)
+    await recordAuditEvent(database.kysely, { now: now() }, change)
     const { reloadSeconds, retiredKeepSeconds } = config.service.keys
     return (
       `${kid} signs from now on; running processes follow within ${reloadSeconds} s. ` +

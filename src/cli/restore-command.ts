@@ -4,6 +4,7 @@ import { obstaclesTo, placeParts } from '../backup/restore.ts'
 import { verifyBackup } from '../backup/verify.ts'
 import type { Config } from '../config/config.ts'
 import { endEverything } from '../grants/end-everything.ts'
+import { openStoreClock } from '../store/clock.ts'
 import type { DatabaseLocation } from '../store/database.ts'
 import { unknownMigrations } from '../store/migrate.ts'
 import { openDatabase } from '../store/open-database.ts'
@@ -73,20 +74,19 @@ async function settle(
     migrationTimeoutMs: MIGRATION_TIMEOUT_MS,
   }
   await using database = await openDatabase(location, patience)
-  const nowMs = Date.now()
-  return await database.kysely.transaction().execute(async (trx) => {
-    const grantsEnded = keepGrants
-      ? undefined
-      : await endEverything(trx, { reason: 'a backup was restored', nowMs })
-    const change = {
+  const nowMs = (await openStoreClock(database)).now()
+  const grantsEnded = keepGrants ? undefined : (await endEverything(database, nowMs)).grants
+  await recordAuditEvent(
+    database.kysely,
+    { now: nowMs },
+    {
       action: 'backup.restored',
       subject: { kind: 'backup', id: madeAt },
       siteId: undefined,
       after: keepGrants ? { grantsKept: true } : { grantsEnded },
-    } as const
-    await recordAuditEvent(trx, { now: nowMs }, change)
-    return grantsEnded
-  })
+    },
+  )
+  return grantsEnded
 }
 
 function* notesOf(
@@ -100,6 +100,6 @@ function* notesOf(
   if (manifest.secret === 'included' && secrets !== undefined) {
     yield 'Its secret was left in it, because SECRET or SECRET_FILE is set.'
   }
-  if (redis) yield 'Redis was not touched: empty it, or sessions in it go on.'
+  if (redis) yield 'Redis was not touched. Sessions in it are over, unless grants were kept.'
   yield 'Run `npm run gatehouse -- doctor` before you start.'
 }

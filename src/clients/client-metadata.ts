@@ -14,6 +14,7 @@ export const extraClientProperties = [
   'x_state',
   'x_secret_digests',
   'x_reviewed',
+  'x_may_write_somewhere',
   'x_fingerprint',
   'x_pattern_callback',
 ] as const
@@ -49,6 +50,7 @@ export function toClientMetadata(client: Client): ClientMetadata {
     x_state: client.state,
     x_secret_digests: (client.secretDigests ?? []).join(' '),
     x_reviewed: client.document?.reviewed,
+    x_may_write_somewhere: client.document?.mayWriteSomewhere,
     x_fingerprint: client.document?.fingerprint,
     x_pattern_callback: client.patternCallback,
   }
@@ -115,7 +117,9 @@ export function factsOf(client: EngineClient): ClientFacts {
   }
 }
 
-function documentOf({ x_fingerprint: fingerprint, x_reviewed: reviewed }: EngineClient) {
+function documentOf(client: EngineClient) {
+  const { x_fingerprint: fingerprint, x_reviewed: reviewed } = client
   if (typeof fingerprint !== 'string') return undefined
-  return { fingerprint, reviewed: reviewed === true }
+  const mayWriteSomewhere = client['x_may_write_somewhere'] === true
+  return { fingerprint, reviewed: reviewed === true, mayWriteSomewhere }
 }

@@ -47,8 +47,10 @@ export interface Client {
 }
 
 export interface DocumentState {
-  /** Whether an operator approved the document as it is now (specification, Authentication 8). */
+  /** Whether it is approved for every site, as it is now (specification, Authentication 8). */
   readonly reviewed: boolean
+  /** Whether it is so for one site at least; at which, the choice of the site decides (design 31). */
+  readonly mayWriteSomewhere: boolean
   /** Names the name and the redirect addresses that a consent is for. */
   readonly fingerprint: string
 }
@@ -66,7 +68,7 @@ export function requestableScopes({ origin, chosenScopes, document }: Client): s
   return decideScopes({
     origin,
     ...(chosenScopes && { chosen: chosenScopes }),
-    reviewed: document?.reviewed === true,
+    reviewed: document?.mayWriteSomewhere === true,
   })
 }
 

@@ -49,7 +49,7 @@ function remedyFor(
   if (needsOperator(needed) && origin === 'site') {
     return `an application of a site gets no scope of operators: connect to ${baseUrl}${paths.mcpAdmin} without its client_id`
   }
-  return document?.reviewed === false
+  return document?.mayWriteSomewhere === false
     ? `an operator has to review this client first, in the admin area under Self-declared clients (${baseUrl}${pages.admin})`
     : 'this client cannot get it'
 }

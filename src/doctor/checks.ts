@@ -34,6 +34,10 @@ export const checks = {
   'demo.exposed': { severity: 'wrong', cure: 'use an empty database, or set DEMO_DATA=on' },
   'redis.silent': { severity: 'wrong', cure: 'see that it runs and that its address is right' },
   'redis.forgets': { severity: 'wrong', cure: 'set it to noeviction' },
+  'redis.loses': {
+    severity: 'note',
+    cure: 'appendonly yes with appendfsync always loses nothing, with everysec little',
+  },
   'secret.readable': { severity: 'wrong', cure: 'make it readable for its owner alone' },
 
   'files.unwritable': { severity: 'wrong', cure: 'give the user of the service that folder' },

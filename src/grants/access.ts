@@ -1,4 +1,5 @@
-import { needsOperator, needsResource } from '../scopes/policy.ts'
+import { needsOperator, needsResource, needsToChange } from '../scopes/policy.ts'
+import type { ReviewState } from '../sites/review-policy.ts'
 import { operates } from '../sites/roles.ts'
 import type { SiteRole } from '../store/schema.ts'
 import type { Allowed } from './allowed.ts'
@@ -31,6 +32,7 @@ export type LostReason =
   | 'the client is disabled'
   | 'the client was deleted'
   | 'the site switched MCP connections off'
+  | 'no operator of the site approved that the client changes anything'
 
 /** A code or token, as far as access is concerned: the engine's own are such, and so is a record. */
 export interface TokenOfGrant {
@@ -86,6 +88,8 @@ export interface AccessFacts {
   readonly isApplication: boolean
   /** Whether the client is a site's own, and that site has its beta feature off. */
   readonly featureOff: boolean
+  /** Of a client of a metadata document: what counts at the site of the grant (design 31). */
+  readonly documentReview?: ReviewState | undefined
   /** The family that was asked for, if it is of this grant. */
   readonly family: Family | undefined
   /** Of the client that asks, how often it was changed (clients/kept-clients.ts). */
@@ -124,6 +128,10 @@ function lossOfClient(facts: AccessFacts, scopes: Iterable<string>): LostReason 
     return 'the client was deleted'
   }
   if (facts.clientDisabled) return 'the client is disabled'
+  // A document that changed since keeps what was allowed to the one before, until the next refresh.
+  if (facts.documentReview === 'unreviewed' && needsToChange(scopes)) {
+    return 'no operator of the site approved that the client changes anything'
+  }
   return facts.featureOff ? 'the site switched MCP connections off' : undefined
 }
 
@@ -168,4 +176,12 @@ export function judgeToken(
   if (access.kind === 'lost' || family === undefined) return access
   if (facts?.family && !facts.family.ended) return access
   return { kind: 'lost', reason: 'the token was revoked with its family' }
+}
+
+/** What a document was approved to change, another one of the same client is not (design 31). */
+export function stillApproved(
+  held: readonly string[],
+  { documentReview }: Pick<AccessFacts, 'documentReview'>,
+): readonly string[] {
+  return documentReview === 'changed' ? held.filter((scope) => !needsToChange([scope])) : held
 }

@@ -4,6 +4,8 @@ import type { Schema } from '../store/schema.ts'
 
 /** Which grants to end. */
 export type Ending =
+  /** All that there are, after a backup was restored. */
+  | 'everything'
   | { readonly id: string }
   /** All of a person with one client at one site, or without a site. */
   | { readonly personId: string; readonly clientId: string; readonly siteId: string | undefined }
@@ -23,7 +25,7 @@ export type EndReason =
   | 'the client revoked it'
   | 'a code was used twice'
   | 'a used refresh token came back'
-  | 'a backup was restored'
+  | 'the database was restored from a backup'
 
 /** As many rows as one statement changes, within its time limit. */
 const BATCH_ROWS_MAX = 1000
@@ -41,7 +43,7 @@ export async function endGrants(
 ): Promise<string[]> {
   const ended: string[] = []
   for (;;) {
-    const next = 'id' in ending ? [ending.id] : await endingNext(kysely, ending, nowMs)
+    const next = isOne(ending) ? [ending.id] : await endingNext(kysely, ending, nowMs)
     if (next.length === 0) return ended
     // Somebody else may have ended some of them meanwhile; their reason stays.
     const rows = await kysely
@@ -57,6 +59,10 @@ export async function endGrants(
   }
 }
 
+function isOne(ending: Ending): ending is { readonly id: string } {
+  return ending !== 'everything' && 'id' in ending
+}
+
 async function endingNext(
   kysely: Kysely<Schema> | Transaction<Schema>,
   ending: Exclude<Ending, { readonly id: string }>,
@@ -68,6 +74,7 @@ async function endingNext(
     .where('g.ended_at', 'is', null)
     .where('g.expires_at', '>', nowMs)
     .limit(BATCH_ROWS_MAX)
+  if (ending === 'everything') return (await query.execute()).map(({ id }) => id)
   if ('clientId' in ending) query = query.where('g.client_id', '=', ending.clientId)
   if ('personId' in ending) query = query.where('g.person_id', '=', ending.personId)
   if ('siteId' in ending) {

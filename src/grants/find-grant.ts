@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 
 import { MCP_CONNECTIONS } from '../sites/feature.ts'
+import { decideReview, decisionOf, type ReviewState } from '../sites/review-policy.ts'
 import { compiled, type Valued } from '../store/compiled.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema, SiteRole } from '../store/schema.ts'
@@ -35,6 +36,7 @@ export function makeFindGrant(database: Database, admitted: AdmittedClients): Fi
 function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFacts | undefined {
   const [row] = rows
   if (!row) return undefined
+  const review = reviewOf(row)
   const listed = row.client_origin !== 'integration' || admitted.integrations.has(row.client_id)
   return {
     grant: grantOf(row),
@@ -51,7 +53,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
     clientDisabled:
       row.app_disabled_at !== null ||
       row.integration_disabled_at !== null ||
-      row.document_review === 'blocked' ||
+      review === 'blocked' ||
       !admitted.admitsOrigin(row.client_id),
     // A platform exists in the configuration only, so that one which is not listed was removed; an
     // application exists as a row.
@@ -60,9 +62,17 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
       !listed ||
       (row.client_origin === 'site' && row.app_client_id === null),
     featureOff: row.app_site_id !== null && row.feature_enabled_at === null,
+    documentReview: row.client_origin === 'document' ? review : undefined,
     family: familyOf(row),
     callerVersion: row.caller_version ?? 0,
   }
+}
+
+/** What counts of what operators decided about the document, at the site of the grant. */
+function reviewOf(row: FactsRow): ReviewState {
+  const platform = decisionOf(row.document_review, row.document_reviewed_fingerprint)
+  const site = decisionOf(row.site_review, row.site_review_fingerprint)
+  return decideReview({ platform, site }, row.document_fingerprint_now ?? '')
 }
 
 function toldOf(row: Pick<FactsRow, ToldColumn>): ToldOfPerson {
@@ -120,6 +130,10 @@ const columns: Readonly<Record<keyof FactsRow, string>> = {
   integration_disabled_at: 'i.disabled_at',
   feature_enabled_at: 'sf.enabled_at',
   document_review: 'd.review',
+  document_fingerprint_now: 'd.fingerprint',
+  document_reviewed_fingerprint: 'd.reviewed_fingerprint',
+  site_review: 'ds.review',
+  site_review_fingerprint: 'ds.fingerprint',
   family_id: 'f.id',
   family_seed: 'f.seed',
   family_token: 'f.token',
@@ -155,6 +169,7 @@ function factsQuery({ kysely, engine }: Database, by: 'grantId' | 'familyId') {
       left join integration_override i on i.client_id = g.client_id
       left join site_feature sf on sf.site_id = app.site_id and sf.feature = ${MCP_CONNECTIONS}
       left join document_client d on d.client_id = g.client_id
+      left join document_site_review ds on ds.client_id = g.client_id and ds.site_id = g.site_id
       left join refresh_token_family f on f.grant_id = g.id and f.id = ${value('familyId')}
       left join client_version v on v.client_id = ${value('callerId')}
       where g.id = ${id}`
@@ -190,5 +205,9 @@ interface FactsRow
   readonly integration_disabled_at: number | null
   readonly feature_enabled_at: number | null
   readonly document_review: Row<'document_client'>['review']
+  readonly document_fingerprint_now: string | null
+  readonly document_reviewed_fingerprint: string | null
+  readonly site_review: Row<'document_client'>['review']
+  readonly site_review_fingerprint: string | null
   readonly caller_version: number | null
 }

@@ -109,6 +109,11 @@ export function notAnOperator(): errors.OIDCProviderError {
   return custom(403, 'forbidden', 'this page is for the owners and admins of the site only')
 }
 
+/** To decide for every site takes the platform's role (design 31). 403. */
+export function notThePlatform(): errors.OIDCProviderError {
+  return custom(403, 'forbidden', 'only people with the role of the platform decide for every site')
+}
+
 /** What the address names does not exist, or not at this site. 404. */
 export function nothingHere(): errors.OIDCProviderError {
   return custom(404, 'not_found', 'there is nothing at this address')

@@ -6,6 +6,7 @@
 import { LRUCache } from 'lru-cache'
 
 import type { Client } from '../clients/client.ts'
+import { decideReview, decisionOf } from '../sites/review-policy.ts'
 import type { Database } from '../store/database.ts'
 import { fetchBounds, makeFetchGovernor } from './fetch-governor.ts'
 import {
@@ -133,23 +134,25 @@ type DocumentRow = NonNullable<Awaited<ReturnType<typeof readRow>>>
 
 async function readRow({ kysely }: Database, clientId: string) {
   return await kysely
-    .selectFrom('document_client')
-    .selectAll()
-    .where('client_id', '=', clientId)
+    .selectFrom('document_client as d')
+    .selectAll('d')
+    .select((e) =>
+      e
+        .selectFrom('document_site_review as s')
+        .select((count) => count.fn.countAll<number>().as('sites'))
+        .whereRef('s.client_id', '=', 'd.client_id')
+        .whereRef('s.fingerprint', '=', 'd.fingerprint')
+        .where('s.review', '=', 'approved')
+        .as('approving_sites'),
+    )
+    .where('d.client_id', '=', clientId)
     .executeTakeFirst()
-}
-
-/** Whether the document is now as it was when an operator approved it. */
-export function isReviewed({
-  review,
-  fingerprint,
-  reviewed_fingerprint,
-}: Pick<DocumentRow, 'review' | 'fingerprint' | 'reviewed_fingerprint'>): boolean {
-  return review === 'approved' && reviewed_fingerprint === fingerprint
 }
 
 function clientOf(row: DocumentRow, admitted: boolean): Client {
   const document = clientDocument.parse(JSON.parse(row.document))
+  const platform = decisionOf(row.review, row.reviewed_fingerprint)
+  const reviewed = decideReview({ platform, site: undefined }, row.fingerprint) === 'approved'
   return {
     clientId: row.client_id,
     origin: 'document',
@@ -160,7 +163,11 @@ function clientOf(row: DocumentRow, admitted: boolean): Client {
     applicationType: document.applicationType,
     grantTypes: document.grantTypes,
     state: admitted && row.review !== 'blocked' ? 'active' : 'deleted',
-    document: { reviewed: isReviewed(row), fingerprint: row.fingerprint },
+    document: {
+      reviewed,
+      mayWriteSomewhere: reviewed || Number(row.approving_sites) > 0,
+      fingerprint: row.fingerprint,
+    },
   }
 }
 

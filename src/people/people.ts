@@ -6,7 +6,8 @@ import { makePasswords, type PasswordLimits, type Passwords } from './password.t
 import { makePersonStore, type PersonStore } from './person-store.ts'
 
 /** Who the people are, and how they show that they are it. */
-export interface People extends Pick<PersonStore, 'findPerson' | 'signOutEverywhere'> {
+export interface People
+  extends Pick<PersonStore, 'findPerson' | 'signOutSession' | 'signOutEverywhere'> {
   readonly signIn: SignInService
   readonly hashPassword: Passwords['hash']
   readonly waitingHashes: Passwords['waiting']
@@ -23,6 +24,7 @@ export function makePeople({ database, limitStore, policy }: PeoplePorts): Peopl
   const passwords = makePasswords(policy)
   return {
     findPerson: store.findPerson,
+    signOutSession: store.signOutSession,
     signOutEverywhere: store.signOutEverywhere,
     signIn: makeSignIn({ store, passwords, limits: makeAttemptLimits(policy, limitStore) }),
     hashPassword: passwords.hash,

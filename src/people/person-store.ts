@@ -1,6 +1,8 @@
 /** Who signs in: people, their passwords, and the limits of attempts. Sessions are the engine's. */
 
 import type { Database } from '../store/database.ts'
+import { sha256 } from '../store/digest.ts'
+import { EVERYTHING_ENDED } from '../store/settings.ts'
 
 export interface Person {
   readonly id: string
@@ -8,6 +10,8 @@ export interface Person {
   readonly email: string
   /** Sessions that began before are over; undefined when the person never signed out everywhere. */
   readonly signedOutAt?: number | undefined
+  /** Whether the session that was asked about was signed out, whatever another store still has of it. */
+  readonly sessionEnded?: boolean | undefined
 }
 
 export type PersonStore = ReturnType<typeof makePersonStore>
@@ -32,18 +36,46 @@ export function makePersonStore({ kysely }: Database) {
       )
     },
 
-    /** The person, unless the account is unknown or disabled. */
-    async findPerson(personId: string): Promise<Person | undefined> {
+    /**
+     * The person, unless the account is unknown or disabled.
+     *
+     * @param sessionId the session of the browser, of which the database knows whether it was signed out
+     */
+    async findPerson(personId: string, sessionId = ''): Promise<Person | undefined> {
       const row = await kysely
         .selectFrom('person')
         .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
-        .select(['id', 'name', 'email', 'out.signed_out_at'])
+        .leftJoin('signed_out_session as ended', (join) =>
+          join.on('ended.digest', '=', sha256(sessionId)),
+        )
+        .leftJoin('setting as all', (join) => join.on('all.name', '=', EVERYTHING_ENDED))
+        .select(['id', 'person.name', 'email', 'out.signed_out_at', 'all.value', 'ended.digest'])
         .where('id', '=', personId)
         .where('disabled_at', 'is', null)
         .executeTakeFirst()
       if (!row) return undefined
-      const { signed_out_at: signedOutAt, ...person } = row
-      return { ...person, ...(signedOutAt !== null && { signedOutAt }) }
+      const { signed_out_at, value, digest, ...person } = row
+      const signedOutAt = Math.max(signed_out_at ?? 0, Number(value ?? 0))
+      return {
+        ...person,
+        ...(signedOutAt > 0 && { signedOutAt }),
+        ...(digest !== null && { sessionEnded: true }),
+      }
+    },
+
+    /**
+     * Writes down that the session of a browser is over. Its record is somewhere else, and may come back with a
+     * store that is older than this.
+     */
+    async signOutSession(
+      sessionId: string,
+      { nowMs, keptUntilMs }: { readonly nowMs: number; readonly keptUntilMs: number },
+    ): Promise<void> {
+      await kysely
+        .insertInto('signed_out_session')
+        .values({ digest: sha256(sessionId), signed_out_at: nowMs, kept_until: keptUntilMs })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute()
     },
 
     /** Ends every session of the person that began until now, in every browser. */

@@ -37,15 +37,22 @@ export function makeVerifyAssertion(dependencies: AssertionDependencies): Verify
         currentDate: new Date(now()),
         requiredClaims: ['exp', 'jti'],
       })
-      const { jti = '', exp = 0 } = payload
-      const ends = exp + CLOCK_TOLERANCE_SECONDS
-      return (await useOnce(clientId, jti, ends)) ? undefined : 'the assertion was used before'
+      const { jti = '', exp = 0, iat } = payload
+      const endsAtSeconds = exp + CLOCK_TOLERANCE_SECONDS
+      const used = await useOnce({ whose: clientId, jti, endsAtSeconds, madeAtSeconds: iat })
+      return problems[used]
     } catch (error) {
       if (!isOfJose(error)) throw error
       return `the assertion is not good: ${error.message}`
     }
   }
 }
+
+const problems = {
+  first: undefined,
+  again: 'the assertion was used before',
+  forgotten: 'the assertion was made before Redis began to remember: a new one is good',
+} as const
 
 async function keysOf(clientId: string, findKeys: AssertionDependencies['findKeys']) {
   try {

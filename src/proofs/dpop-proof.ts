@@ -65,7 +65,11 @@ async function judgeFreshness(
       : typeof nonce === 'string' && nonces.isGood(nonce)
   if (!isFresh) return { kind: 'stale', nextNonce: current }
   const ends = Math.max(nowSeconds, iat) + AGE_SECONDS_MAX
-  if (!(await useOnce(thumbprint, jti, ends))) return bad('the proof was used before')
+  const proof = { whose: thumbprint, jti, endsAtSeconds: ends, madeAtSeconds: iat }
+  const used = await useOnce(proof)
+  if (used === 'again') return bad('the proof was used before')
+  // A client that is told so makes another proof, which is all that is wanted (RFC 9449 §8).
+  if (used === 'forgotten') return { kind: 'stale', nextNonce: current }
   return { kind: 'good', thumbprint, nextNonce: nonce === current ? undefined : current }
 }
 

@@ -6,24 +6,22 @@
 import type { JSONWebKeySet } from 'jose'
 
 import { paths } from '../http/paths.ts'
-import type { StateStore } from '../store/oauth-state.ts'
 import { makeVerifyAssertion } from './client-assertion.ts'
 import { makeDpopNonces } from './dpop-nonces.ts'
 import { makeCheckDpop } from './dpop-proof.ts'
-import { makeUseOnce } from './used-proofs.ts'
+import { makeUseOnce, type UseOncePorts } from './used-proofs.ts'
 
-export interface ProofPorts {
+export interface ProofPorts extends UseOncePorts {
   readonly baseUrl: string
-  readonly state: StateStore
   readonly secretRoot: { readonly nonceKey: Buffer }
   readonly furtherPlans: { readonly dpop: boolean; readonly privateKeyJwt: boolean }
-  readonly now: () => number
 }
 
 /** The checks whose plans are on; those of the others are left out. */
-export function makeProofs({ baseUrl, state, secretRoot, furtherPlans, now }: ProofPorts) {
+export function makeProofs(ports: ProofPorts) {
+  const { baseUrl, secretRoot, furtherPlans, now } = ports
   const { nonceKey } = secretRoot
-  const useOnce = makeUseOnce(state, now)
+  const useOnce = makeUseOnce(ports)
   const nonces = makeDpopNonces(nonceKey, now)
   // RFC 7523 §3; the engine's endpoints take the same.
   const audience = [baseUrl, baseUrl + paths.token, baseUrl + paths.introspection]

@@ -23,7 +23,7 @@ export interface PageSession {
 export interface SessionPorts {
   readonly baseUrl: string
   readonly state: StateStore
-  readonly people: Pick<PersonStore, 'findPerson' | 'signOutEverywhere'>
+  readonly people: Pick<PersonStore, 'findPerson' | 'signOutSession' | 'signOutEverywhere'>
   readonly formKey: Buffer
   readonly sessionSeconds: number
   readonly now: () => number
@@ -49,6 +49,9 @@ export function makeSessions(ports: SessionPorts): Sessions {
   const end = async (ctx: Context) => {
     const sessionId = ctx.cookies.get(cookie, { signed: true })
     if (!sessionId) return
+    // First where it cannot be forgotten: Redis may come back with a session that ended.
+    const nowMs = now()
+    await people.signOutSession(sessionId, { nowMs, keptUntilMs: nowMs + sessionSeconds * 1000 })
     await state.destroy(sha256(sessionId))
     ctx.cookies.set(cookie, null, options)
   }
@@ -58,9 +61,9 @@ export function makeSessions(ports: SessionPorts): Sessions {
       const sessionId = ctx.cookies.get(cookie, { signed: true })
       const record = sessionId ? await state.find(sha256(sessionId)) : undefined
       if (!sessionId || !record?.accountId) return undefined
-      const person = await people.findPerson(record.accountId)
+      const person = await people.findPerson(record.accountId, sessionId)
       const beganAt = Number(record['beganAt'])
-      if (!person || beganAt <= (person.signedOutAt ?? 0)) return undefined
+      if (!person || person.sessionEnded || beganAt <= (person.signedOutAt ?? 0)) return undefined
       const csrf = createHmac('sha256', formKey).update(`pages ${sessionId}`).digest('base64url')
       return { person, csrf, sessionId }
     },

@@ -11,7 +11,7 @@ export interface ScopeStatus {
   readonly origin: ClientOrigin
   /** What the operator chose for a site client; absent for every other origin. */
   readonly chosen?: readonly string[]
-  /** Whether an operator has reviewed a metadata-document client. */
+  /** Whether a metadata-document client was reviewed, for one site at least (design 31). */
   readonly reviewed?: boolean
 }
 
@@ -34,6 +34,14 @@ function isOpen(scope: Scope, origin: ClientOrigin, reviewed: boolean): boolean 
   if (scope.audience === 'member') return origin === 'site'
   if (origin === 'site') return false
   return origin !== 'document' || reviewed || scope.access === 'read'
+}
+
+/** Whether a set of scopes changes what a site has. */
+export function needsToChange(scopes: Iterable<string>): boolean {
+  return [...scopes].some((name) => {
+    const scope = findScope(name)
+    return scope?.audience === 'operator' && scope.access === 'write'
+  })
 }
 
 /** Whether a set of scopes makes the person act as an operator of a site. */

@@ -1,4 +1,4 @@
-/** The table of 0002-document-clients.sql, as `schema.ts` describes the others. */
+/** The tables of metadata documents and of who decides about them, as `schema.ts` describes the others. */
 export type DocumentReview = 'approved' | 'blocked'
 
 export interface DocumentTables {
@@ -13,5 +13,17 @@ export interface DocumentTables {
     reviewed_fingerprint: string | null
     reviewed_by: string | null
     reviewed_at: number | null
+  }
+  document_site_review: {
+    client_id: string
+    site_id: string
+    review: DocumentReview
+    fingerprint: string
+    reviewed_by: string | null
+    reviewed_at: number
+  }
+  platform_reviewer: {
+    person_id: string
+    granted_at: number
   }
 }

@@ -55,6 +55,12 @@ export interface GrantTables {
     attempts: number
     next_attempt_at: number
   }
+  /** The sessions of browsers that were signed out, by their digests (people/person-store.ts). */
+  signed_out_session: {
+    digest: string
+    signed_out_at: number
+    kept_until: number
+  }
   signed_out_everywhere: {
     person_id: string
     signed_out_at: number

@@ -1,11 +1,14 @@
 import { join } from 'node:path'
 
+import { openStoreClock, type StoreClock } from './clock.ts'
 import type { Database, DatabaseLocation, DatabaseOptions } from './database.ts'
 import { guardedState, type StoreGuard } from './guarded-stores.ts'
 import type { StateStore } from './oauth-state.ts'
 import { sqlState } from './oauth-state-sql.ts'
 import { openDatabase } from './open-database.ts'
 import type { RedisClient, RedisLocation } from './redis.ts'
+import { databaseMemory, openRedisMemory, type StateMemory } from './redis-memory.ts'
+import { EVERYTHING_ENDED } from './settings.ts'
 
 /** Where the stores of a service are, and how long they may take. */
 export interface StoreSettings {
@@ -24,6 +27,10 @@ export interface StoreSettings {
 export interface Stores extends AsyncDisposable {
   readonly database: Database
   readonly state: StateStore
+  /** By which everything is decided that processes have to agree on. */
+  readonly storeClock: StoreClock
+  /** Since when the OAuth state has forgotten nothing. */
+  readonly stateMemory: StateMemory
   /** For what is counted; nothing is lost when it is out of reach. */
   readonly redis: RedisClient | undefined
   /** Rejects when one of them does not answer in time. */
@@ -39,26 +46,46 @@ export interface StoreHooks extends Pick<DatabaseOptions, 'onIdleError'> {
 export async function openStores(settings: StoreSettings, hooks: StoreHooks): Promise<Stores> {
   await using opening = new AsyncDisposableStack()
   const database = opening.use(await openServiceDatabase(settings, hooks))
+  const clock = await openStoreClock(database)
   const { answerWithinMs: commandTimeoutMs } = settings
-  const found = settings.redis && (await openRedisState(settings.redis, commandTimeoutMs))
-  const state = found ? guardedState(found.state, hooks.guard) : sqlState(database)
+  const found = settings.redis && (await openRedisState(settings.redis, commandTimeoutMs, clock))
+  const state = found ? guardedState(found.state, hooks.guard) : sqlState(database, clock)
   opening.use(state)
+  const stateMemory = found
+    ? await openRedisMemory(found.redis, { database, now: clock.now })
+    : databaseMemory(await whenEverythingEnded(database))
   const open = opening.move()
   return {
     database,
     state,
+    storeClock: clock,
+    stateMemory,
     redis: found?.redis,
     ping: async () => void (await Promise.all([database.ping(), state.ping()])),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
 }
 
+/** When a backup was restored last: what was used before that is forgotten (grants/end-everything.ts). */
+async function whenEverythingEnded({ kysely }: Database): Promise<number> {
+  const row = await kysely
+    .selectFrom('setting')
+    .select('value')
+    .where('name', '=', EVERYTHING_ENDED)
+    .executeTakeFirst()
+  return Number(row?.value ?? 0)
+}
+
 /** Loads the driver only where it is used. */
-async function openRedisState(location: RedisLocation, commandTimeoutMs: number) {
+async function openRedisState(
+  location: RedisLocation,
+  commandTimeoutMs: number,
+  clock: StoreClock,
+) {
   const { openRedis } = await import('./redis.ts')
   const { redisState } = await import('./oauth-state-redis.ts')
   const redis = await openRedis(location, { commandTimeoutMs })
-  return { redis, state: redisState(redis) }
+  return { redis, state: redisState(redis, clock) }
 }
 
 /** Opens the database that these settings name, for the service or for a command. */

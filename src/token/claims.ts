@@ -25,10 +25,11 @@ export const claimsByScope = {
 /** A person who may sign in; sessions that began before the sign-out are over. */
 type SessionPerson = Omit<PersonFacts, 'picture' | 'told'> & {
   readonly signedOutAt?: number | undefined
+  readonly sessionEnded?: boolean | undefined
 }
 
 export interface ClaimsDependencies {
-  readonly findPerson: (personId: string) => Promise<SessionPerson | undefined>
+  readonly findPerson: (personId: string, sessionId?: string) => Promise<SessionPerson | undefined>
   readonly findAccess: FindAccess
   /** What the conformance suite's clients are told of a person besides (design 26). */
   readonly conformance: SuiteClaims | undefined
@@ -79,7 +80,9 @@ function standardClaims({
 export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
   const { findPerson, findAccess, conformance } = dependencies
   return async (ctx, personId, token) => {
-    if (!token || !('grantId' in token)) return sessionAccount(await findPerson(personId))
+    if (!token || !('grantId' in token)) {
+      return sessionAccount(await findPerson(personId, ctx.oidc.session?.jti))
+    }
     const { grantId, clientId }: TokenOfGrant = token
     const access = await findAccess({ grantId, clientId, accountId: personId }, token.scopes)
     if (access.kind === 'lost') {
@@ -96,8 +99,8 @@ export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
 /** Whose session it is, with what tells whether it began before a sign-out everywhere. */
 function sessionAccount(person: SessionPerson | undefined) {
   if (!person) return undefined
-  const { id, name, email, signedOutAt } = person
-  return { ...accountOf({ sub: id, name, email }), signedOutAt }
+  const { id, name, email, signedOutAt, sessionEnded } = person
+  return { ...accountOf({ sub: id, name, email }), signedOutAt, sessionEnded }
 }
 
 function accountOf(claims: Claims) {

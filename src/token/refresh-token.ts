@@ -5,7 +5,7 @@
 
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
-import { type AccessFacts, judgeAccess } from '../grants/access.ts'
+import { type AccessFacts, judgeAccess, stillApproved } from '../grants/access.ts'
 import { allowedScopes } from '../grants/allowed.ts'
 import type { Family, FamilyStore, FamilyToken } from '../grants/family-store.ts'
 import type { FindAllowed } from '../grants/find-allowed.ts'
@@ -138,7 +138,7 @@ async function findUse(
   if (token.audience !== undefined && token.audience !== resources.audience) {
     throw invalidGrant('the refresh token was issued for another origin')
   }
-  const scopes = narrowScopes(oidc, token.scopes)
+  const scopes = narrowScopes(oidc, stillApproved(token.scopes, facts))
   const access = judgeAccess(facts, token.scopes, now())
   if (access.kind === 'lost') throw invalidGrant(access.reason)
   logFields(ctx).person = grant.personId

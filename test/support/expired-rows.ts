@@ -67,6 +67,9 @@ export async function fillExpiring(database: Database, filling: Filling): Promis
         insert into platform_callback (client_id, uri, registered_at, expires_at)
         select 'client', ${id(String(name))}, 0, ${expiry} from n`,
       `${upTo(Number(count))}
+        insert into signed_out_session (digest, signed_out_at, kept_until)
+        select ${id(String(name))}, 0, ${expiry} from n`,
+      `${upTo(Number(count))}
         insert into change_key (site_id, client_id, digest, made_id, key, expires_at)
         select 'site', 'client', 'digest', 'made', ${id(String(name))}, ${expiry} from n`,
     ]),

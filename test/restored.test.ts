@@ -1,0 +1,107 @@
+import { join } from 'node:path'
+
+import { expect } from 'chai'
+import { sql } from 'kysely'
+
+import { endEverything } from '../src/grants/end-everything.ts'
+import { pages } from '../src/http/paths.ts'
+import { openDatabase } from '../src/store/open-database.ts'
+import {
+  authorizeUrl,
+  exchange,
+  introspect,
+  obtainCode,
+  obtainTokens,
+  refresh,
+  revoke,
+  userinfo,
+} from './support/client.ts'
+import { patiently } from './support/database.ts'
+import { sam, startService } from './support/gatehouse.ts'
+import { makePagePerson } from './support/page-person.ts'
+import { temporaryFolder } from './support/process.ts'
+import { eventually } from './support/programs.ts'
+import { forEachStorage } from './support/storages.ts'
+
+forEachStorage('a database in which everything ended', (start) => {
+  it('takes no grant, token, code and session from before, and new ones as ever', async () => {
+    await using service = await start()
+    const { url } = service
+    const { database } = service.service.stores
+    const before = await obtainTokens(url)
+    const { code, person } = await obtainCode(url)
+    const pagePerson = makePagePerson(url, sam)
+    await pagePerson.visit(pages.account)
+    const asked = await person.open(authorizeUrl(url, { prompt: 'consent' }))
+
+    const ended = await endEverything(database, service.service.now())
+    expect(ended.grants).to.be.at.least(1)
+    // A repetition finds nothing that is left.
+    expect(await endEverything(database, service.service.now())).to.include({ grants: 0 })
+
+    expect((await userinfo(url, before.accessToken)).status).to.equal(401)
+    expect((await introspect(url, before.accessToken)).body).to.deep.equal({ active: false })
+    expect((await refresh(url, before.refreshToken)).body.error).to.equal('invalid_grant')
+    expect((await exchange(url, code)).body.error).to.equal('invalid_grant')
+    // The browser's session is over, and so is the question that was open in it.
+    const again = await person.open(authorizeUrl(url))
+    expect(again.headers.get('location')).to.match(/\/login$/)
+    const open = await person.open(new URL(asked.headers.get('location') ?? '', url))
+    expect(open.status === 200 && (await open.text()).includes('per_sam')).to.equal(false)
+    expect((await pagePerson.open(pages.account)).status).to.equal(303)
+
+    const { kysely } = database
+    const events = await kysely
+      .selectFrom('audit_event')
+      .select(['action', 'after'])
+      .where('action', '=', 'grants.end_everything')
+      .execute()
+    expect(events).to.have.length(2)
+    // A session says its beginning in whole seconds: one of the very second counts as from before.
+    const endedAt = Math.floor(Date.now() / 1000)
+    await eventually(5_000, async () => {
+      if (Math.floor(Date.now() / 1000) === endedAt) throw new Error('the same second')
+    })
+    const after = await obtainTokens(url)
+    expect((await userinfo(url, after.accessToken)).status).to.equal(200)
+    expect((await refresh(url, after.refreshToken)).status).to.equal(200)
+  })
+})
+
+describe('a database that was restored from a backup', () => {
+  it('knows nothing of what was used and revoked since, and takes none of it after everything ended', async () => {
+    const environment = { SECRET: 'the-secret-of-these-tests-is-long-enough-to-be-one' }
+    const [used, kept] = [temporaryFolder(), temporaryFolder()]
+    const port = await (async () => {
+      await using service = await startService({ environment: { ...environment, DATA_DIR: used } })
+      const { url } = service
+      const revoked = await obtainTokens(url)
+      const replaced = await obtainTokens(url)
+      const file = join(kept, 'gatehouse.db')
+      await sql.raw(`vacuum into '${file}'`).execute(service.service.stores.database.kysely)
+      await revoke(url, revoked.refreshToken)
+      const newer = await refresh(url, replaced.refreshToken)
+      const newest = await obtainTokens(url)
+      return { url, revoked, replaced, newer: newer.body.refresh_token, newest }
+    })()
+    {
+      await using database = await openDatabase(
+        { kind: 'sqlite', file: join(kept, 'gatehouse.db') },
+        patiently,
+      )
+      await endEverything(database, Date.now())
+    }
+    const { host } = new URL(port.url)
+    await using service = await startService({
+      environment: { ...environment, DATA_DIR: kept, BASE_URL: `http://${host}` },
+    })
+    const own = `http://127.0.0.1:${service.config.port}`
+    const { revoked, replaced, newer, newest } = port
+    for (const token of [revoked.refreshToken, replaced.refreshToken, newer, newest.refreshToken]) {
+      expect((await refresh(own, token)).body.error).to.equal('invalid_grant')
+    }
+    for (const { accessToken } of [revoked, replaced, newest]) {
+      expect((await userinfo(own, accessToken)).status).to.equal(401)
+    }
+  })
+})
