@@ -179,5 +179,7 @@ export interface Schema extends GrantTables, DocumentTables, OauthTables, Operat
     name: string
     digest: string
     applied_at: number
+    /** `expand` or `contract` (`migration-effect.ts`). */
+    effect: string | null
   }
 }
