@@ -2,6 +2,7 @@ import { join } from 'node:path'
 
 import type { Logger } from 'pino'
 
+import { makeAuditTrail } from './audit/audit-trail.ts'
 import { type BackgroundTask, startBackgroundTasks } from './background-tasks.ts'
 import { settleDemo } from './campus/demo.ts'
 import type { Config } from './config/config.ts'
@@ -69,7 +70,12 @@ export async function openGatehouse(
   await followClock()
   if (stores.redis) await warnOfLoss(stores.redis, logger)
   const limitStore: LimitStore = stores.redis ?? (worker ? 'primary' : 'process')
-  const ground = { ...stores, limitStore, logger, now, fetch: watch.fetch(fetch) }
+  const audit = makeAuditTrail(stores.database, now)
+  const { noteEvent } = audit
+  const ground = {
+    ...{ ...stores, limitStore, logger, noteEvent, now },
+    fetch: watch.fetch(fetch),
+  }
   const keys = openKeys({ ...config, ...ground, policy: service.keys })
   const known = makePeople({ ...ground, policy: { ...service.signIn, processes } })
   const people = { ...known, signIn: watch.signIn(known.signIn) }
@@ -86,7 +92,10 @@ export async function openGatehouse(
       logger.warn({ cause: String(cause) }, 'the files of the demo campus could not be kept'),
     )
   }
-  const makeHandler = makeSurfaces(config, { ...parts, demoPeople, watch })
+  const makeHandler = makeSurfaces(config, {
+    ...{ ...parts, demoPeople, watch },
+    hearRequest: audit.hear,
+  })
   let handler = makeHandler(rings)
   const followKeys = async () => {
     const found = await loadRings()
@@ -97,8 +106,14 @@ export async function openGatehouse(
   }
 
   opening.defer(parts.refusals.flush)
+  opening.defer(audit.end)
   opening.defer(parts.grants.usage.flush)
   const tasks = tasksOf(service, parts, worker?.sweeps)
+  tasks.push({
+    name: 'audit',
+    everySeconds: service.storage.usageFlushSeconds,
+    run: audit.flush,
+  })
   tasks.push({ name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys })
   // Whoever gives a clock wants no other.
   if (!givenNow) tasks.push({ name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: followClock })

@@ -2,7 +2,8 @@ import type Router from 'koa-router'
 
 import { auditPage } from '../../views/admin-audit.ts'
 import { adminHomePage, adminSitesPage, betaPage, switchOffPage } from '../../views/admin-home.ts'
-import { type Actor, listChanges, recordAuditEvent } from '../audit/audit-log.ts'
+import { listEvents } from '../audit/audit-list.ts'
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import { notAnOperator } from '../http/errors.ts'
 import { noticeOf } from '../http/notice.ts'
 import { seeOther, sendPage } from '../http/page.ts'
@@ -59,7 +60,7 @@ export function siteRoutes(operatorPages: OperatorPages, parts: AdminParts): Rou
   router.get(
     pages.audit,
     operatorPages.page(async (ctx, { area, site }) => {
-      const found = await listChanges(database, site.id, listPages.requestOf(ctx))
+      const found = await listEvents(database, { siteId: site.id }, listPages.requestOf(ctx))
       const page = auditPage({
         area,
         siteName: site.name,

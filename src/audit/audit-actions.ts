@@ -1,5 +1,14 @@
-/** Every action that the audit trail keeps, with the words that people read after somebody's name. */
-export const auditActions = {
+/**
+ * Every change that the audit trail keeps, with the words that people read after somebody's name. Each
+ * is written in the transaction of the change.
+ */
+export const changeActions = {
+  'consent.given': 'allowed access to the application',
+  'grant.revoked': 'gave back the access of a person by the application',
+  'code.reused': 'used a code twice, which ended the access of a person by the application',
+  'refresh_token.reused':
+    'used an old refresh token, which ended the access of a person by the application',
+  'campus.exported': 'exported the campus',
   'feature.on': 'switched MCP connections on',
   'feature.off': 'switched MCP connections off',
   'application.create': 'created the application',
@@ -67,9 +76,40 @@ export const auditActions = {
   'file.delete': 'removed the file',
   'digital_product.file': 'changed the file of the digital product',
   'appearance.update': 'changed the appearance of the site',
-} as const
+} as const satisfies Record<string, string>
 
-export type AuditAction = keyof typeof auditActions
+/**
+ * Every event that changes nothing by itself, or whose change stands in a row of its own. They are
+ * written a few seconds later, so that no request waits for them: `each` by itself, or `counted` with
+ * all that are the same within a minute, because a stranger can cause as many as there is time for.
+ */
+export const eventActions = {
+  'sign_in.success': { words: 'signed in', written: 'each' },
+  'sign_in.failure': { words: 'could not sign in', written: 'counted' },
+  'sign_out.browser': { words: 'signed out of a browser', written: 'each' },
+  'sign_out.everywhere': { words: 'signed out of every browser', written: 'each' },
+  'authorization.given': { words: 'was signed in at the application', written: 'each' },
+  'consent.refused': { words: 'refused the request of the application', written: 'counted' },
+  'client.refused': { words: 'could not prove which application it is', written: 'counted' },
+  'client.registered': { words: 'registered itself as an application', written: 'counted' },
+  'sign_out_notice.failure': {
+    words: 'did not take the notice of a sign-out',
+    written: 'counted',
+  },
+  'audit.dropped': { words: 'events came faster than they could be kept', written: 'counted' },
+} as const satisfies Record<string, { words: string; written: 'each' | 'counted' }>
+
+export type ChangeAction = keyof typeof changeActions
+export type EventAction = keyof typeof eventActions
+export type AuditAction = ChangeAction | EventAction
+
+/** The words of every action. */
+export const auditActions: Readonly<Record<AuditAction, string>> = {
+  ...(Object.fromEntries(
+    Object.entries(eventActions).map(([action, { words }]) => [action, words]),
+  ) as Record<EventAction, string>),
+  ...changeActions,
+}
 
 /** The words for an action; one that another version wrote is told as it is stored. */
 export function auditWords(action: string): string {
