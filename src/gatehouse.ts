@@ -70,7 +70,7 @@ export async function openGatehouse(
   await followClock()
   if (stores.redis) await warnOfLoss(stores.redis, logger)
   const limitStore: LimitStore = stores.redis ?? (worker ? 'primary' : 'process')
-  const audit = makeAuditTrail(stores.database, now)
+  const audit = makeAuditTrail(stores.database, { logger, now })
   const { noteEvent } = audit
   const ground = {
     ...{ ...stores, limitStore, logger, noteEvent, now },

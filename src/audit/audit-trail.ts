@@ -1,3 +1,5 @@
+import type { Logger } from 'pino'
+
 import type { Database } from '../store/database.ts'
 import { eventActions } from './audit-actions.ts'
 import { writeAuditRows } from './audit-log.ts'
@@ -21,6 +23,11 @@ export interface HeardRequest {
 
 export type AuditTrail = ReturnType<typeof makeAuditTrail>
 
+export interface AuditTrailPorts {
+  readonly logger: Pick<Logger, 'warn'>
+  readonly now: () => number
+}
+
 /** So many events wait to be written at most; those that come then are counted as dropped. */
 export const WAITING_EVENTS_MAX = 5000
 // SQLite stands still while it writes, so it is given little at a time.
@@ -31,7 +38,7 @@ const EVENTS_PER_WRITE = 50
  * the process stops, so that no request waits for them and none is asked of the database for them; a
  * process that is killed loses what it gathered in between.
  */
-export function makeAuditTrail({ kysely }: Database, now: () => number = Date.now) {
+export function makeAuditTrail({ kysely }: Database, { logger, now }: AuditTrailPorts) {
   const counted = countEvents()
   let waiting: WaitingEvent[] = []
   let dropped = 0
@@ -71,7 +78,12 @@ export function makeAuditTrail({ kysely }: Database, now: () => number = Date.no
     /** Writes what is due. What cannot be written is kept for the next time. */
     flush: async () => await write(false),
 
-    /** Writes everything, because nothing comes any more. */
-    end: async () => await write(true),
+    /** Writes everything, because nothing comes any more; what cannot be written is lost, which is logged. */
+    async end() {
+      await write(true).catch((error: unknown) => {
+        const line = { cause: String(error), events: waiting.length + dropped }
+        logger.warn(line, 'events of the audit trail were lost at the end of the process')
+      })
+    },
   }
 }
