@@ -2,7 +2,9 @@ import { join } from 'node:path'
 
 import type { Logger } from 'pino'
 
+import { makeAuditStream, STREAM_SECONDS } from './audit/audit-stream.ts'
 import { makeAuditTrail } from './audit/audit-trail.ts'
+import { openEventSink } from './audit/event-sink.ts'
 import { type BackgroundTask, startBackgroundTasks } from './background-tasks.ts'
 import { settleDemo } from './campus/demo.ts'
 import type { Config } from './config/config.ts'
@@ -15,7 +17,7 @@ import { makeParts } from './parts.ts'
 import { makePeople } from './people/people.ts'
 import { makePostDelivery } from './posts/delivery.ts'
 import { CLOCK_READ_SECONDS, makeClockWatch } from './store/clock.ts'
-import { openStores } from './store/open-stores.ts'
+import { openStores, type Stores } from './store/open-stores.ts'
 import type { LimitStore } from './store/rate-limits.ts'
 import { warnOfLoss } from './store/redis-durability.ts'
 import { MEMORY_LOOK_SECONDS } from './store/redis-memory.ts'
@@ -70,7 +72,7 @@ export async function openGatehouse(
   await followClock()
   if (stores.redis) await warnOfLoss(stores.redis, logger)
   const limitStore: LimitStore = stores.redis ?? (worker ? 'primary' : 'process')
-  const audit = makeAuditTrail(stores.database, { logger, now })
+  const audit = openAudit(config, { ...stores, logger, now })
   const { noteEvent } = audit
   const ground = {
     ...{ ...stores, limitStore, logger, noteEvent, now },
@@ -109,11 +111,7 @@ export async function openGatehouse(
   opening.defer(audit.end)
   opening.defer(parts.grants.usage.flush)
   const tasks = tasksOf(service, parts, worker?.sweeps)
-  tasks.push({
-    name: 'audit',
-    everySeconds: service.storage.usageFlushSeconds,
-    run: audit.flush,
-  })
+  tasks.push(...audit.tasks)
   tasks.push({ name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys })
   // Whoever gives a clock wants no other.
   if (!givenNow) tasks.push({ name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: followClock })
@@ -161,4 +159,26 @@ function tasksOf(
     ...tasks,
     { name: 'sign-outs', everySeconds: signOutLookMs / 1000, run, onlyWhen: sweeps },
   ]
+}
+
+/** The audit trail, what writes it, and its stream where one is asked for. */
+function openAudit(
+  { auditStream, service: { storage } }: Config,
+  ports: Pick<Stores, 'database'> & Parameters<typeof makeAuditTrail>[1],
+) {
+  const trail = makeAuditTrail(ports.database, ports)
+  const everySeconds = storage.usageFlushSeconds
+  const writing: BackgroundTask = { name: 'audit', everySeconds, run: trail.flush }
+  if (auditStream === undefined) return { ...trail, tasks: [writing] }
+  const stream = makeAuditStream({ ...ports, sink: openEventSink(auditStream) })
+  const sending = { name: 'audit-stream', everySeconds: STREAM_SECONDS, run: stream.run }
+  return {
+    ...trail,
+    tasks: [writing, sending],
+    /** What the trail writes at its end goes out too. */
+    async end() {
+      await trail.end()
+      await stream.end()
+    },
+  }
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 
 import { type Config, readConfig } from '../config/config.ts'
 import { renderExampleEnv } from '../config/environment.ts'
+import { printAudit } from './audit-command.ts'
 import { CommandRefused } from './command.ts'
 import { diagnose } from './doctor-command.ts'
 import { exportCampus } from './export-command.ts'
@@ -27,6 +28,12 @@ It works on the database that the environment names (DATA_DIR or DATABASE_URL), 
   reviewers             who decides about self-declared clients for every site
     add <address>       gives a person with this email address the role of the platform
     remove <address>    takes it away again
+  audit                 who did what in the last day, the oldest first
+    --since, --until    a time like 2026-03-01T12:00:00Z, or how long ago: 30m, 12h, 7d
+    --action, --site, --client, --person
+                        only such; a person by id or e-mail address, a site by id or slug
+    --json              one line of JSON for each, as docs/audit.md describes
+    --follow            goes on with what happens next
   doctor                checks configuration, storage, keys and clock, and says what is wrong
   example-env           prints every environment variable with its default and its meaning
   help                  this text
@@ -42,7 +49,8 @@ async function main(words: readonly string[]): Promise<void> {
     return
   }
   try {
-    process.stdout.write(`${await command()}\n`)
+    const report = await command()
+    if (report !== undefined) process.stdout.write(`${report}\n`)
   } catch (error) {
     if (error instanceof CommandRefused) process.stdout.write(`${error.report}\n`)
     process.stderr.write(`${inWords(error)}\n`)
@@ -50,9 +58,9 @@ async function main(words: readonly string[]): Promise<void> {
   }
 }
 
-type Command = () => Promise<string>
+type Command = () => Promise<string | undefined>
 
-/** Each command gives the text to print, or throws; its words are matched whole. */
+/** Each command gives the text to print, or prints by itself, or throws; its words are matched whole. */
 const commands: Readonly<Record<string, Command>> = {
   '': async () => help.trimEnd(),
   help: async () => help.trimEnd(),
@@ -72,6 +80,7 @@ const commands: Readonly<Record<string, Command>> = {
 
 function commandOf(words: readonly string[]): Command | undefined {
   const [first, path, email] = words
+  if (first === 'audit') return async () => await audit(words.slice(1))
   if (first === 'reviewers' && email !== undefined && words.length === 3) {
     return reviewersCommand(path, email)
   }
@@ -86,6 +95,16 @@ function commandOf(words: readonly string[]): Command | undefined {
 function reviewersCommand(change: string | undefined, email: string): Command | undefined {
   if (change !== 'add' && change !== 'remove') return undefined
   return async () => await changeReviewers(read(), { email, holds: change === 'add' })
+}
+
+/** Prints until all is told, or somebody stops it. */
+async function audit(words: readonly string[]): Promise<undefined> {
+  const stopping = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
+  // Whoever reads may leave in the middle, as `head` does.
+  process.stdout.on('error', () => process.exit())
+  const print = (line: string) => process.stdout.write(`${line}\n`)
+  await printAudit(read(), words, { print, signal: stopping.signal })
 }
 
 function read(): Config {
