@@ -103,6 +103,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   'relying-party': ['audit', 'clients', 'http', 'people', 'scopes', 'store', 'views'],
   admin: [
+    'analytics',
     'applications',
     'assistants',
     'audit',

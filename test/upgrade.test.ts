@@ -256,11 +256,15 @@ function suite(file: string, fill: Fill): void {
     )
     const names = new Set(facts.flatMap((side) => Object.keys(JSON.parse(side))))
     expect([...names].toSorted()).to.deep.equal(['connections', 'connectionsEnded'])
-    const entry = { occurredAt: 0, actorName: 'Sam', words: '', subjectId: '', before: undefined }
+    const [row] = rows
+    if (!row) throw new Error('there is no change')
+    const entry = { ...row, before: undefined }
     const after = [...names].map((name) => ({ name, value: '3' }))
     const { body } = auditPage({
       area: { name: '', links: [], signOutAction: '', person: { name: '', email: '' }, csrf: '' },
       siteName: 'Northlight',
+      asked: { action: '', client: '', person: '', from: '', to: '' },
+      ...{ actions: [], action: '' },
       entries: [{ ...entry, after }],
       pager: { nextHref: undefined, firstHref: undefined },
     })

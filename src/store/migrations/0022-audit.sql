@@ -22,3 +22,6 @@ create table site_refusal_day (
 );
 
 create index site_refusal_day_by_day on site_refusal_day (day);
+
+-- The people of a site who used applications are counted some at a time.
+create index oauth_grant_people_of_site on oauth_grant (site_id, person_id);
