@@ -163,7 +163,7 @@ describe('/admin/<site>/overview and /audit', () => {
       expect(page.text).to.include('id="next-page"')
       return page
     })
-    expect(first.text).to.include('signed in <code>northlight-notes</code>')
+    expect(first.text).to.include('signed in for the application <code>northlight-notes</code>')
     expect(first.text).not.to.include('allowed access to the application <code>')
     const next =
       /id="next-page" href="([^"]*)"/.exec(first.text)?.[1]?.replaceAll('&#38;', '&') ?? ''

@@ -101,7 +101,7 @@ function entry(view: AuditEntryView): Html {
     { label: 'Request', value: requestId },
   ].filter(({ value }) => value !== undefined)
   return html`<li class="card">
-<strong><bdi>${who}</bdi></strong> ${words} <code>${subjectId}</code><br>
+<strong><bdi>${who}</bdi></strong> ${words}${subjectId !== '' && html` <code>${subjectId}</code>`}<br>
 <span class="small">${timeOf(occurredAt)}</span>
 ${
   (known.length > 0 || before !== undefined || after !== undefined) &&

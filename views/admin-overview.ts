@@ -48,7 +48,8 @@ const sections: readonly Section[] = [
     measure: 'people',
     title: 'People who used them',
     what: 'How many different members used an application on each day.',
-    inAll: (_values, { people }) => `${people} different people in all`,
+    inAll: (_values, { people }) =>
+      `${people} different ${people === 1 ? 'person' : 'people'} in all`,
   },
   {
     measure: 'calls',
@@ -118,8 +119,8 @@ function reasonsOf(reasons: OverviewPage['reasons']): Html {
   return html`${rowChart({ id: 'reasons-chart', title: 'Refusals by reason', summary, bars })}
 ${numbers(
   'Refusals by reason: the numbers',
-  ['Reason', 'Error', 'Refusals'],
-  reasons.map(({ error, refusals }) => [wordsOf(error), error, refusals]),
+  ['Reason', 'Refusals'],
+  reasons.map(({ error, refusals }) => [`${wordsOf(error)} (${error})`, refusals]),
 )}`
 }
 

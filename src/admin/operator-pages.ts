@@ -95,7 +95,6 @@ function areaOf(
       ...(site.mcpConnectionsOnSince === undefined
         ? []
         : [link(address(pages.applications), 'OAuth applications')]),
-      link(address(pages.overview), '30 days'),
       link(address(pages.audit), 'Audit trail'),
       link(pages.account, 'Your account'),
     ],

@@ -84,8 +84,8 @@ export const changeActions = {
  * all that are the same within a minute, because a stranger can cause as many as there is time for.
  */
 export const eventActions = {
-  'sign_in.success': { words: 'signed in', written: 'each' },
-  'sign_in.failure': { words: 'could not sign in', written: 'counted' },
+  'sign_in.success': { words: 'signed in for the application', written: 'each' },
+  'sign_in.failure': { words: 'could not sign in for the application', written: 'counted' },
   'sign_out.browser': { words: 'signed out of a browser', written: 'each' },
   'sign_out.everywhere': { words: 'signed out of every browser', written: 'each' },
   'authorization.given': { words: 'was signed in at the application', written: 'each' },
