@@ -15,6 +15,7 @@ import { makeAuditStream } from '../src/audit/audit-stream.ts'
 import { makeAuditTrail } from '../src/audit/audit-trail.ts'
 import { openEventSink } from '../src/audit/event-sink.ts'
 import type { Database } from '../src/store/database.ts'
+import { readAuditDocument, renderAuditDocument } from './support/audit-document.ts'
 import { obtainTokens } from './support/client.ts'
 import { withDatabases } from './support/database.ts'
 import { notes, type RunningService, sam, startService } from './support/gatehouse.ts'
@@ -33,6 +34,13 @@ interface Line {
 describe('the stream of audit events', () => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-audit-'))
   after(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('has every action in docs/audit.md, as the code has it, and an example of its schema', () => {
+    const advice = 'run node test/support/audit-document.ts'
+    expect(readAuditDocument(), advice).to.equal(renderAuditDocument())
+    const [, example = ''] = /```json\n(.*)\n```/.exec(readAuditDocument()) ?? []
+    expect(isEvent(JSON.parse(example)), JSON.stringify(isEvent.errors)).to.equal(true)
+  })
 
   it('has a schema that knows every action and no other', () => {
     expect(schema.properties.action.enum).to.have.members(Object.keys(auditActions))

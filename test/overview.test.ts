@@ -153,27 +153,27 @@ describe('/admin/<site>/overview and /audit', () => {
 
   it('narrow the audit trail by action, application, person and day, and keep that from page to page', async () => {
     const operator = makePagePerson(service.url, olivia)
-    for (let i = 0; i < 21; i += 1) await obtainTokens(service.url, { prompt: 'login' })
+    for (let i = 0; i < 21; i += 1) await obtainTokens(service.url, { prompt: 'consent' })
     const address = '/admin/northlight/audit'
     const today = new Date().toISOString().slice(0, 10)
-    const query = `action=sign_in.success&client=northlight-notes&person=${encodeURIComponent(sam.login)}&from=${today}&to=${today}`
+    const query = `action=consent.given&client=northlight-notes&person=${encodeURIComponent(sam.login)}&from=${today}&to=${today}`
     const first = await eventually(20_000, async () => {
       const page = await operator.visit(`${address}?${query}`)
       expect(page.text.match(/<li class="card">/g)).to.have.length(20)
       expect(page.text).to.include('id="next-page"')
       return page
     })
-    expect(first.text).to.include('signed in for the application <code>northlight-notes</code>')
-    expect(first.text).not.to.include('allowed access to the application <code>')
+    expect(first.text).to.include('allowed access to the application <code>northlight-notes</code>')
+    expect(first.text).not.to.include('signed in for the application <code>')
     const next =
       /id="next-page" href="([^"]*)"/.exec(first.text)?.[1]?.replaceAll('&#38;', '&') ?? ''
     const second = await operator.visit(next)
     expect(second.text.match(/<li class="card">/g)?.length).to.be.within(1, 4)
-    expect(second.text).to.include('<option value="sign_in.success" selected>')
+    expect(second.text).to.include('<option value="consent.given" selected>')
     // A cursor of one question is none of another.
     const cursor = new URLSearchParams(next.split('?')[1]).get('after')
-    const foreign = await operator.visit(`${address}?action=consent.given&after=${cursor}`)
-    expect(foreign.text).to.include('allowed access to the application <code>northlight-notes')
+    const foreign = await operator.visit(`${address}?action=sign_in.success&after=${cursor}`)
+    expect(foreign.text).to.include('signed in for the application <code>northlight-notes')
     for (const wrong of [
       'action=nothing',
       'from=yesterday',

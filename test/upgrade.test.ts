@@ -263,7 +263,7 @@ function suite(file: string, fill: Fill): void {
     const { body } = auditPage({
       area: { name: '', links: [], signOutAction: '', person: { name: '', email: '' }, csrf: '' },
       siteName: 'Northlight',
-      asked: { action: '', client: '', person: '', from: '', to: '' },
+      question: { action: '', client: '', person: '', from: '', to: '' },
       ...{ actions: [], action: '' },
       entries: [{ ...entry, after }],
       pager: { nextHref: undefined, firstHref: undefined },

@@ -7,7 +7,7 @@ export interface AuditPage {
   readonly area: AreaView
   readonly siteName: string
   /** What the form asked for; empty is everything. */
-  readonly asked: Asked
+  readonly question: AuditQuestion
   /** Every action, by its name and in words. */
   readonly actions: readonly { readonly name: string; readonly words: string }[]
   readonly entries: readonly AuditEntryView[]
@@ -16,7 +16,7 @@ export interface AuditPage {
   readonly pager: Pager
 }
 
-export type Asked = Readonly<Record<'action' | 'client' | 'person' | 'from' | 'to', string>>
+export type AuditQuestion = Readonly<Record<'action' | 'client' | 'person' | 'from' | 'to', string>>
 
 export interface AuditEntryView {
   readonly occurredAt: number
@@ -45,8 +45,8 @@ export interface AuditFact {
 
 /** Who did what, the newest first. */
 export function auditPage(page: AuditPage): Page {
-  const { area, siteName, asked, entries, action } = page
-  const isNarrowed = Object.values(asked).some(Boolean)
+  const { area, siteName, question, entries, action } = page
+  const isNarrowed = Object.values(question).some(Boolean)
   return areaPage({
     title: 'Audit trail',
     id: 'audit-page',
@@ -70,22 +70,22 @@ ${pager(page.pager)}`,
   })
 }
 
-function filterFields({ asked, actions }: AuditPage): Html {
+function filterFields({ question, actions }: AuditPage): Html {
   const option = ({ name, words }: { readonly name: string; readonly words: string }) =>
-    html`<option value="${name}"${name === asked.action && html` selected`}>${words}</option>\n`
+    html`<option value="${name}"${name === question.action && html` selected`}>${words}</option>\n`
   return html`<label for="action">What was done</label>
 <select id="action" name="action">
 ${option({ name: '', words: 'anything' })}${actions.map(option)}</select>
 <label for="client">Application</label>
 <p class="hint" id="client-hint">Its client_id, as on its page.</p>
-<input id="client" name="client" value="${asked.client}" aria-describedby="client-hint" autocomplete="off">
+<input id="client" name="client" value="${question.client}" aria-describedby="client-hint" autocomplete="off">
 <label for="person">Person</label>
 <p class="hint" id="person-hint">An e-mail address or an id: who did it, or whom it is about.</p>
-<input id="person" name="person" value="${asked.person}" aria-describedby="person-hint" autocomplete="off">
+<input id="person" name="person" value="${question.person}" aria-describedby="person-hint" autocomplete="off">
 <label for="from">From this day</label>
-<input id="from" name="from" type="date" value="${asked.from}">
+<input id="from" name="from" type="date" value="${question.from}">
 <label for="to">To this day</label>
-<input id="to" name="to" type="date" value="${asked.to}">`
+<input id="to" name="to" type="date" value="${question.to}">`
 }
 
 function entry(view: AuditEntryView): Html {

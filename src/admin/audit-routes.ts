@@ -21,23 +21,24 @@ export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): Ro
   router.get(
     pages.audit,
     operatorPages.page(async (ctx, { area, site }) => {
-      const asked = askedOf(ctx)
-      const kept = new URLSearchParams(Object.entries(asked).filter(([, value]) => value !== ''))
+      const question = questionOf(ctx)
+      const kept = new URLSearchParams(Object.entries(question).filter(([, value]) => value !== ''))
       const filter = {
         siteId: site.id,
-        action: asked.action || undefined,
-        clientId: asked.client || undefined,
+        action: question.action || undefined,
+        clientId: question.client || undefined,
         // What is nobody's id or address finds nothing, as somebody's who did nothing here.
-        personId: asked.person && ((await findPersonId(database, asked.person)) ?? asked.person),
-        fromMs: momentOf(asked.from),
-        untilMs: dayAfter(momentOf(asked.to)),
+        personId:
+          question.person && ((await findPersonId(database, question.person)) ?? question.person),
+        fromMs: momentOf(question.from),
+        untilMs: dayAfter(momentOf(question.to)),
       }
       const wanted = { ...filter, personId: filter.personId || undefined }
       const found = await listEvents(database, wanted, listPages.requestOf(ctx, kept))
       const page = auditPage({
         area,
         siteName: site.name,
-        asked,
+        question,
         actions: Object.entries(auditActions).map(([name, words]) => ({ name, words })),
         entries: found.rows.map(
           (entry): AuditEntryView => ({
@@ -56,7 +57,7 @@ export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): Ro
 }
 
 /** What the form asks for; a field that is not as the form sends it is as good as none. */
-function askedOf(ctx: PageContext) {
+function questionOf(ctx: PageContext) {
   const field = (name: string) => {
     const value = ctx.query[name]
     const text = typeof value === 'string' ? value.trim() : ''

@@ -80,24 +80,22 @@ export const changeActions = {
 
 /**
  * Every event that changes nothing by itself, or whose change stands in a row of its own. They are
- * written a few seconds later, so that no request waits for them: `each` by itself, or `counted` with
- * all that are the same within a minute, because a stranger can cause as many as there is time for.
+ * written a few seconds later, so that no request waits for them, and those that are the same within a
+ * minute are counted. `byAnybody` can be caused by whoever reaches the service, and fewer kinds of it are
+ * told apart; the others need a session.
  */
 export const eventActions = {
-  'sign_in.success': { words: 'signed in for the application', written: 'each' },
-  'sign_in.failure': { words: 'could not sign in for the application', written: 'counted' },
-  'sign_out.browser': { words: 'signed out of a browser', written: 'each' },
-  'sign_out.everywhere': { words: 'signed out of every browser', written: 'each' },
-  'authorization.given': { words: 'was signed in at the application', written: 'each' },
-  'consent.refused': { words: 'refused the request of the application', written: 'counted' },
-  'client.refused': { words: 'could not prove which application it is', written: 'counted' },
-  'client.registered': { words: 'registered itself as an application', written: 'counted' },
-  'sign_out_notice.failure': {
-    words: 'did not take the notice of a sign-out',
-    written: 'counted',
-  },
-  'audit.dropped': { words: 'events came faster than they could be kept', written: 'counted' },
-} as const satisfies Record<string, { words: string; written: 'each' | 'counted' }>
+  'sign_in.success': { words: 'signed in for the application', byAnybody: false },
+  'sign_in.failure': { words: 'could not sign in for the application', byAnybody: true },
+  'sign_out.browser': { words: 'signed out of a browser', byAnybody: false },
+  'sign_out.everywhere': { words: 'signed out of every browser', byAnybody: false },
+  'authorization.given': { words: 'was signed in at the application', byAnybody: false },
+  'consent.refused': { words: 'refused the request of the application', byAnybody: true },
+  'client.refused': { words: 'could not prove which application it is', byAnybody: true },
+  'client.registered': { words: 'registered itself as an application', byAnybody: true },
+  'sign_out_notice.failure': { words: 'did not take the notice of a sign-out', byAnybody: true },
+  'audit.dropped': { words: 'events came faster than they could be kept', byAnybody: true },
+} as const satisfies Record<string, { words: string; byAnybody: boolean }>
 
 export type ChangeAction = keyof typeof changeActions
 export type EventAction = keyof typeof eventActions

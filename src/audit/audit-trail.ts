@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 
 import type { Database } from '../store/database.ts'
-import { eventActions } from './audit-actions.ts'
 import { writeAuditRows } from './audit-log.ts'
 import { countEvents } from './counted-events.ts'
 import {
@@ -47,10 +46,7 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: AuditTrail
     if (waiting.length < WAITING_EVENTS_MAX) waiting.push(event)
     else dropped += event.row.times ?? 1
   }
-  const noteEvent: NoteEvent = (note) => {
-    if (eventActions[note.action].written === 'counted') counted.count(note, now())
-    else wait(waitingEvent(note, now()))
-  }
+  const noteEvent: NoteEvent = (note) => counted.count(note, now())
   const write = async (all: boolean) => {
     for (const { note, at, times } of counted.take(now(), all)) wait(waitingEvent(note, at, times))
     while (waiting.length > 0) {

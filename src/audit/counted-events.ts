@@ -1,7 +1,8 @@
+import { eventActions } from './audit-actions.ts'
 import type { AuditNote } from './event-rows.ts'
 
-/** Of each counted action, so many rows a minute tell events apart; all others of it are one row. */
-export const COUNTED_KINDS_PER_MINUTE = 100
+/** Of each action, so many kinds a minute are told apart; all others of it are one. */
+export const KINDS_PER_MINUTE = { byAnybody: 100, withSession: 20_000 } as const
 const MINUTE_MS = 60_000
 
 /** Events that are the same but for their moment. */
@@ -23,8 +24,8 @@ interface Tally {
 }
 
 /**
- * Counts events that a stranger can cause as many of as there is time for. Those that are the same within
- * a minute are told twice at most: the first at once, and how many more there were when the minute is over.
+ * Counts events, of which there can be as many as there is time for. Those that are the same within a
+ * minute are told twice at most: the first at once, and how many more there were when the minute is over.
  */
 export function countEvents() {
   let tallies = new Map<string, Tally>()
@@ -33,19 +34,22 @@ export function countEvents() {
   return {
     count(note: AuditNote, at: number): void {
       const minute = Math.floor(at / MINUTE_MS)
-      const { action, clientId, siteId, personId, aboutPersonId, reason } = note
+      const { action, clientId, siteId, grantId, personId, aboutPersonId, reason } = note
       const own = JSON.stringify([
         action,
         minute,
         clientId,
         siteId,
+        grantId,
         personId,
         aboutPersonId,
         reason,
       ])
       const rest = JSON.stringify([action, minute])
       const known = kinds.get(rest) ?? 0
-      const isApart = tallies.has(own) || known < COUNTED_KINDS_PER_MINUTE
+      const { byAnybody } = eventActions[action]
+      const kindsMax = KINDS_PER_MINUTE[byAnybody ? 'byAnybody' : 'withSession']
+      const isApart = tallies.has(own) || known < kindsMax
       const key = isApart ? own : rest
       const tally = tallies.get(key)
       if (tally) Object.assign(tally, { at, times: tally.times + 1 })

@@ -57,9 +57,9 @@ export function logEngineEvents(
     noteEvent({ action: 'authorization.given', clientId, personId, grantId, ...by })
   })
   provider.on('end_session.success', (ctx) => {
-    // Somebody may have answered that they want to stay signed in.
-    if (ctx.oidc.params?.['logout'] === undefined) return
     const personId = ctx.oidc.session?.accountId
+    // Nobody was signed in, or somebody answered that they want to stay so.
+    if (personId === undefined || ctx.oidc.params?.['logout'] === undefined) return
     const by = callerOf(ctx as unknown as Context)
     const clientId = ctx.oidc.client?.clientId
     noteEvent({ action: 'sign_out.browser', personId, clientId, ...by })
