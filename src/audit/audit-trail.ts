@@ -20,8 +20,6 @@ export interface HeardRequest {
   readonly detail?: string | undefined
 }
 
-export type AuditTrail = ReturnType<typeof makeAuditTrail>
-
 export interface AuditTrailPorts {
   readonly logger: Pick<Logger, 'warn'>
   readonly now: () => number

@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely'
 import type { Schema } from '../store/schema.ts'
 
 /** The version of the format; a field that is added is no new one. docs/audit-event.schema.json has it. */
-export const EVENT_VERSION = 1
+const EVENT_VERSION = 1
 
 /** An event as one line of JSON, without the line break: what is not known is left out. */
 export function eventLine(row: Selectable<Schema['audit_event']>): string {
