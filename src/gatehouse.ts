@@ -74,10 +74,7 @@ export async function openGatehouse(
   const limitStore: LimitStore = stores.redis ?? (worker ? 'primary' : 'process')
   const audit = openAudit(config, { ...stores, logger, now })
   const { noteEvent } = audit
-  const ground = {
-    ...{ ...stores, limitStore, logger, noteEvent, now },
-    fetch: watch.fetch(fetch),
-  }
+  const ground = { ...stores, limitStore, logger, noteEvent, now, fetch: watch.fetch(fetch) }
   const keys = openKeys({ ...config, ...ground, policy: service.keys })
   const known = makePeople({ ...ground, policy: { ...service.signIn, processes } })
   const people = { ...known, signIn: watch.signIn(known.signIn) }
@@ -88,16 +85,9 @@ export async function openGatehouse(
   let rings = await loadRings()
   // Our own pages send requests to the application that is made of them, so that they ask for it late.
   const parts = await makeParts(config, { ...ground, keys, people, handler: () => handler })
-  if (demoPeople.length > 0) {
-    // A demo without its one file is a demo still.
-    await keepBundledFiles(parts.files, join(config.demoFolder, 'files')).catch((cause) =>
-      logger.warn({ cause: String(cause) }, 'the files of the demo campus could not be kept'),
-    )
-  }
-  const makeHandler = makeSurfaces(config, {
-    ...{ ...parts, demoPeople, watch },
-    hearRequest: audit.hear,
-  })
+  if (demoPeople.length > 0) await keepDemoFiles(config, parts)
+  const surfaces = { ...parts, demoPeople, watch, hearRequest: audit.hear }
+  const makeHandler = makeSurfaces(config, surfaces)
   let handler = makeHandler(rings)
   const followKeys = async () => {
     const found = await loadRings()
@@ -131,6 +121,16 @@ export async function openGatehouse(
     handler: () => handler,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
+}
+
+/** A demo without its one file is a demo still. */
+async function keepDemoFiles(
+  { demoFolder }: Config,
+  { files, logger }: Awaited<ReturnType<typeof makeParts>>,
+): Promise<void> {
+  await keepBundledFiles(files, join(demoFolder, 'files')).catch((cause) =>
+    logger.warn({ cause: String(cause) }, 'the files of the demo campus could not be kept'),
+  )
 }
 
 /** What is done beside the requests; `sweeps` tells whether this process does what one of them does for all. */
