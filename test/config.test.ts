@@ -49,6 +49,7 @@ describe('environment: works without a single variable (design, Errors and confi
       logLevel: 'info',
       metricsAddress: undefined,
       traces: undefined,
+      migrateAtStart: true,
     })
   })
 

@@ -44,6 +44,8 @@ const mayImport: Record<string, readonly string[]> = {
   registration: ['audit', 'clients', 'http', 'scopes'],
   campus: ['clients', 'http', 'people', 'scopes', 'store'],
   bulk: ['campus', 'store'],
+  backup: ['store'],
+  doctor: ['clients', 'files', 'http', 'store'],
   member: ['sites', 'store'],
   'resource-server': ['clients', 'grants', 'http', 'proofs', 'token'],
   token: ['clients', 'grants', 'http', 'proofs', 'scopes', 'store'],

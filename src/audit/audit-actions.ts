@@ -32,6 +32,7 @@ export const changeActions = {
   'platform_reviewer.remove': 'took the role of the platform from the person',
   'signing_key.rotated': 'let the next signing key sign',
   'campus.imported': 'imported the campus',
+  'backup.restored': 'restored a backup',
   'site.update': 'changed the record of the site',
   'course.create': 'made the course',
   'course.update': 'changed the course',

@@ -193,5 +193,7 @@ export interface Schema extends GrantTables, DocumentTables, OauthTables, Operat
     name: string
     digest: string
     applied_at: number
+    /** `expand` or `contract` (`migration-effect.ts`). */
+    effect: string | null
   }
 }
