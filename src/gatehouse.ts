@@ -2,6 +2,9 @@ import { join } from 'node:path'
 
 import type { Logger } from 'pino'
 
+import { makeAuditStream, STREAM_SECONDS } from './audit/audit-stream.ts'
+import { makeAuditTrail } from './audit/audit-trail.ts'
+import { openEventSink } from './audit/event-sink.ts'
 import { type BackgroundTask, startBackgroundTasks } from './background-tasks.ts'
 import { settleDemo } from './campus/demo.ts'
 import type { Config } from './config/config.ts'
@@ -14,7 +17,7 @@ import { makeParts } from './parts.ts'
 import { makePeople } from './people/people.ts'
 import { makePostDelivery } from './posts/delivery.ts'
 import { CLOCK_READ_SECONDS, makeClockWatch } from './store/clock.ts'
-import { openStores } from './store/open-stores.ts'
+import { openStores, type Stores } from './store/open-stores.ts'
 import type { LimitStore } from './store/rate-limits.ts'
 import { warnOfLoss } from './store/redis-durability.ts'
 import { MEMORY_LOOK_SECONDS } from './store/redis-memory.ts'
@@ -69,7 +72,9 @@ export async function openGatehouse(
   await followClock()
   if (stores.redis) await warnOfLoss(stores.redis, logger)
   const limitStore: LimitStore = stores.redis ?? (worker ? 'primary' : 'process')
-  const ground = { ...stores, limitStore, logger, now, fetch: watch.fetch(fetch) }
+  const audit = openAudit(config, { ...stores, logger, now })
+  const { noteEvent } = audit
+  const ground = { ...stores, limitStore, logger, noteEvent, now, fetch: watch.fetch(fetch) }
   const keys = openKeys({ ...config, ...ground, policy: service.keys })
   const known = makePeople({ ...ground, policy: { ...service.signIn, processes } })
   const people = { ...known, signIn: watch.signIn(known.signIn) }
@@ -80,13 +85,9 @@ export async function openGatehouse(
   let rings = await loadRings()
   // Our own pages send requests to the application that is made of them, so that they ask for it late.
   const parts = await makeParts(config, { ...ground, keys, people, handler: () => handler })
-  if (demoPeople.length > 0) {
-    // A demo without its one file is a demo still.
-    await keepBundledFiles(parts.files, join(config.demoFolder, 'files')).catch((cause) =>
-      logger.warn({ cause: String(cause) }, 'the files of the demo campus could not be kept'),
-    )
-  }
-  const makeHandler = makeSurfaces(config, { ...parts, demoPeople, watch })
+  if (demoPeople.length > 0) await keepDemoFiles(config, parts)
+  const surfaces = { ...parts, demoPeople, watch, hearRequest: audit.hear }
+  const makeHandler = makeSurfaces(config, surfaces)
   let handler = makeHandler(rings)
   const followKeys = async () => {
     const found = await loadRings()
@@ -97,8 +98,10 @@ export async function openGatehouse(
   }
 
   opening.defer(parts.refusals.flush)
+  opening.defer(audit.end)
   opening.defer(parts.grants.usage.flush)
   const tasks = tasksOf(service, parts, worker?.sweeps)
+  tasks.push(...audit.tasks)
   tasks.push({ name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys })
   // Whoever gives a clock wants no other.
   if (!givenNow) tasks.push({ name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: followClock })
@@ -118,6 +121,16 @@ export async function openGatehouse(
     handler: () => handler,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
+}
+
+/** A demo without its one file is a demo still. */
+async function keepDemoFiles(
+  { demoFolder }: Config,
+  { files, logger }: Awaited<ReturnType<typeof makeParts>>,
+): Promise<void> {
+  await keepBundledFiles(files, join(demoFolder, 'files')).catch((cause) =>
+    logger.warn({ cause: String(cause) }, 'the files of the demo campus could not be kept'),
+  )
 }
 
 /** What is done beside the requests; `sweeps` tells whether this process does what one of them does for all. */
@@ -146,4 +159,26 @@ function tasksOf(
     ...tasks,
     { name: 'sign-outs', everySeconds: signOutLookMs / 1000, run, onlyWhen: sweeps },
   ]
+}
+
+/** The audit trail, what writes it, and its stream where one is asked for. */
+function openAudit(
+  { auditStream, service: { storage } }: Config,
+  ports: Pick<Stores, 'database'> & Parameters<typeof makeAuditTrail>[1],
+) {
+  const trail = makeAuditTrail(ports.database, ports)
+  const everySeconds = storage.usageFlushSeconds
+  const writing: BackgroundTask = { name: 'audit', everySeconds, run: trail.flush }
+  if (auditStream === undefined) return { ...trail, tasks: [writing] }
+  const stream = makeAuditStream({ ...ports, sink: openEventSink(auditStream) })
+  const sending = { name: 'audit-stream', everySeconds: STREAM_SECONDS, run: stream.run }
+  return {
+    ...trail,
+    tasks: [writing, sending],
+    /** What the trail writes at its end goes out too. */
+    async end() {
+      await trail.end()
+      await stream.end()
+    },
+  }
 }

@@ -45,6 +45,7 @@ describe('environment: works without a single variable (design, Errors and confi
       trustProxy: false,
       demoData: 'auto',
       conformanceProfile: 'off',
+      auditStream: undefined,
       logLevel: 'info',
       metricsAddress: undefined,
       traces: undefined,

@@ -41,7 +41,7 @@ const mayImport: Record<string, readonly string[]> = {
   'clean-up': ['grants', 'metadata-documents', 'store'],
   proofs: ['http', 'store'],
   'sign-outs': ['grants', 'scopes', 'sites', 'store'],
-  registration: ['clients', 'http', 'scopes'],
+  registration: ['audit', 'clients', 'http', 'scopes'],
   campus: ['clients', 'http', 'people', 'scopes', 'store'],
   bulk: ['campus', 'store'],
   backup: ['store'],
@@ -50,6 +50,7 @@ const mayImport: Record<string, readonly string[]> = {
   'resource-server': ['clients', 'grants', 'http', 'proofs', 'token'],
   token: ['clients', 'grants', 'http', 'proofs', 'scopes', 'store'],
   authorization: [
+    'audit',
     'clients',
     'grants',
     'http',
@@ -65,7 +66,7 @@ const mayImport: Record<string, readonly string[]> = {
   userinfo: ['clients', 'grants', 'http', 'proofs', 'resource-server', 'scopes', 'token'],
   introspection: ['clients', 'http', 'resource-server'],
   'forward-auth': ['clients', 'grants', 'http', 'resource-server', 'scopes', 'token'],
-  interaction: ['appearance', 'http', 'people', 'scopes', 'sites', 'store', 'views'],
+  interaction: ['appearance', 'audit', 'http', 'people', 'scopes', 'sites', 'store', 'views'],
   discovery: ['http', 'package.json', 'proofs', 'scopes'],
   graphql: ['http', 'resource-server', 'store', 'views'],
   'member-api': ['graphql', 'http', 'member', 'resource-server', 'scopes', 'store', 'views'],
@@ -104,6 +105,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   'relying-party': ['audit', 'clients', 'http', 'people', 'scopes', 'store', 'views'],
   admin: [
+    'analytics',
     'applications',
     'assistants',
     'audit',
@@ -243,7 +245,7 @@ describe('tidy', () => {
     expect(writers).to.deep.equal(['src/audit/audit-log.ts'])
     const written = files
       .filter((file) =>
-        /recordAuditEvent\(|recordCommand\(|changeSite\(|createAtSite\(|releasedItems</.test(
+        /recordAuditEvent\(|recordCommand\(|changeSite\(|createAtSite\(|releasedItems<|[nN]oteEvent\(|waitingEvent\(/.test(
           read(file),
         ),
       )

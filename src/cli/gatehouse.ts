@@ -4,6 +4,7 @@ import { join } from 'node:path'
 
 import { type Config, readConfig } from '../config/config.ts'
 import { renderExampleEnv } from '../config/environment.ts'
+import { printAudit } from './audit-command.ts'
 import { backUp, checkBackup } from './backup-command.ts'
 import { CommandRefused } from './command.ts'
 import { diagnose } from './doctor-command.ts'
@@ -42,6 +43,12 @@ It works on the database that the environment names (DATA_DIR or DATABASE_URL), 
   reviewers             who decides about self-declared clients for every site
     add <address>       gives a person with this email address the role of the platform
     remove <address>    takes it away again
+  audit                 who did what in the last day, the oldest first
+    --since, --until    a time like 2026-03-01T12:00:00Z, or how long ago: 30m, 12h, 7d
+    --action, --site, --client, --person
+                        only such; a person by id or e-mail address, a site by id or slug
+    --json              one line of JSON for each, as docs/audit.md describes
+    --follow            goes on with what happens next
   example-env           prints every environment variable with its default and its meaning
   help                  this text
 
@@ -57,7 +64,8 @@ async function main(words: readonly string[]): Promise<void> {
     return
   }
   try {
-    process.stdout.write(`${await command()}\n`)
+    const report = await command()
+    if (report !== undefined) process.stdout.write(`${report}\n`)
   } catch (error) {
     if (error instanceof CommandRefused) process.stdout.write(`${error.report}\n`)
     process.stderr.write(`${inWords(error)}\n`)
@@ -65,7 +73,7 @@ async function main(words: readonly string[]): Promise<void> {
   }
 }
 
-type Command = () => Promise<string>
+type Command = () => Promise<string | undefined>
 
 /** The words that were given beside the name of a command. */
 interface Given {
@@ -129,6 +137,8 @@ const commands: Readonly<Record<string, CommandForm>> = {
 
 /** Words are matched whole, each once, flags in any order and place. */
 function commandOf(given: readonly string[]): Command | undefined {
+  // It reads its words by itself, because its flags have values.
+  if (given[0] === 'audit') return async () => await audit(given.slice(1))
   const flags = given.filter((word) => word.startsWith('--'))
   const words = given.filter((word) => !word.startsWith('--'))
   if (words.length === 0 && flags.join() === '--help') return async () => help.trimEnd()
@@ -149,6 +159,16 @@ function plain(form: CommandForm): CommandForm | undefined {
 
 function formOf(name: string): CommandForm | undefined {
   return Object.hasOwn(commands, name) ? commands[name] : undefined
+}
+
+/** Prints until all is told, or somebody stops it. */
+async function audit(words: readonly string[]): Promise<undefined> {
+  const stopping = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
+  // Whoever reads may leave in the middle, as `head` does.
+  process.stdout.on('error', () => process.exit())
+  const print = (line: string) => process.stdout.write(`${line}\n`)
+  await printAudit(read(), words, { print, signal: stopping.signal })
 }
 
 function read(): Config {

@@ -157,6 +157,12 @@ export const environmentVariables = z.object({
   CONFORMANCE_PROFILE: oneOf('off', 'off', 'on', 'forced').describe(
     'on: the clients of config/conformance.json, and what the OpenID conformance suite wants of them; refused beside production settings. forced: also there.',
   ),
+  AUDIT_STREAM: z
+    .string()
+    .optional()
+    .describe(
+      'stdout, stderr or a file: where every event of the audit trail goes as a line of JSON. Empty: nowhere.',
+    ),
   LOG_LEVEL: oneOf('info', 'fatal', 'error', 'warn', 'info', 'debug', 'silent').describe(
     'fatal, error, warn, info, debug or silent.',
   ),
@@ -209,6 +215,8 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     demoData: data.DEMO_DATA,
     /** Whether the clients of the OpenID conformance suite are served (design 26). */
     conformanceProfile: data.CONFORMANCE_PROFILE,
+    /** Where events of the audit trail go too. */
+    auditStream: data.AUDIT_STREAM,
     logLevel: data.LOG_LEVEL,
     ...monitoringOf(data),
   }

@@ -6,17 +6,15 @@ import { errorHandler } from './error-handler.ts'
 import { nameOfService } from './page.ts'
 import { enginePages, paths, planPaths } from './paths.ts'
 import { pinnedHost } from './pinned-host.ts'
-import { type LoggedRequest, requestLog } from './request-log.ts'
+import { type RequestListeners, requestLog } from './request-log.ts'
 import { securityHeaders } from './security-headers.ts'
 import { rememberStorageFailure } from './storage-guard.ts'
 
-export interface EveryRequestPorts {
+export interface EveryRequestPorts extends Required<RequestListeners> {
   readonly baseUrl: string
   readonly serviceName: string
   readonly trustProxy: boolean
   readonly logger: Logger
-  /** Hears how each request ended. */
-  readonly hear: (line: LoggedRequest) => void
   /** Begins the trace of a request, where there are traces. */
   readonly trace: Middleware | undefined
   readonly now: () => number
@@ -24,10 +22,10 @@ export interface EveryRequestPorts {
 
 /** What every request passes before any route, in this order. */
 export function everyRequest(ports: EveryRequestPorts): Middleware[] {
-  const { baseUrl, serviceName, trustProxy, logger, hear, trace, now } = ports
+  const { baseUrl, serviceName, trustProxy, logger, trace, now } = ports
   return [
     pinnedHost(baseUrl, trustProxy),
-    requestLog(logger, now, hear),
+    requestLog(logger, now, ports),
     ...(trace ? [trace] : []),
     rememberStorageFailure(),
     nameOfService(serviceName),

@@ -3,11 +3,16 @@ import { canonicalEmail } from './email-address.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
 import type { PersonStore } from './person-store.ts'
 
-/** What came of an attempt to sign in. Why it was refused is not told, to anybody. */
+/** What came of an attempt to sign in. Why it was refused is for the audit trail, and not for who tried. */
 export type SignIn = { readonly kind: 'signed-in'; readonly personId: string } | NotSignedIn
 
 export type NotSignedIn =
-  | { readonly kind: 'refused' }
+  | {
+      readonly kind: 'refused'
+      readonly why: 'no such account' | 'wrong password' | 'disabled account' | 'too long'
+      /** Whose account it was meant to be, where there is one. */
+      readonly personId?: string
+    }
   | { readonly kind: 'limited'; readonly waitSeconds: number }
   | { readonly kind: 'busy' }
 
@@ -36,7 +41,7 @@ export function makeSignIn(dependencies: SignInDependencies): SignInService {
   return async ({ login: typed, password, address }) => {
     const login = canonicalEmail(typed)
     if (login.length > LOGIN_LENGTH_MAX || password.length > PASSWORD_LENGTH_MAX) {
-      return { kind: 'refused' }
+      return { kind: 'refused', why: 'too long' }
     }
     const attempt = { login, address }
     const waitSeconds = await limits.begin(attempt)
@@ -57,8 +62,11 @@ async function check(
   const credentials = await store.findCredentials(login)
   try {
     const matches = await passwords.verify(credentials?.passwordHash, password)
-    if (!credentials || !matches || credentials.disabled) return { kind: 'refused' }
-    return { kind: 'signed-in', personId: credentials.personId }
+    if (!credentials) return { kind: 'refused', why: 'no such account' }
+    const { personId, disabled } = credentials
+    if (!matches) return { kind: 'refused', why: 'wrong password', personId }
+    if (disabled) return { kind: 'refused', why: 'disabled account', personId }
+    return { kind: 'signed-in', personId }
   } catch (error) {
     if (error instanceof TooManyHashes) return { kind: 'busy' }
     throw error
