@@ -205,7 +205,7 @@ export const mutants: readonly Mutant[] = [
         "if (use.kind === 'lost') throw invalidGrant(use.reason)",
         "if (use.kind === 'lost') return { family }",
       ],
-      ["await grants.end({ id: grantId }, 'a used refresh token came back')", ''],
+      ["await grants.end({ id: grantId }, 'a used refresh token came back', callerOf(ctx))", ''],
       [
         'if (known.replacedAt !== undefined) return { ...known, replacedAt: known.replacedAt }',
         '',
