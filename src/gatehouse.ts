@@ -2,6 +2,9 @@ import { join } from 'node:path'
 
 import type { Logger } from 'pino'
 
+import { makeAuditStream, STREAM_SECONDS } from './audit/audit-stream.ts'
+import { makeAuditTrail } from './audit/audit-trail.ts'
+import { openEventSink } from './audit/event-sink.ts'
 import { type BackgroundTask, startBackgroundTasks } from './background-tasks.ts'
 import { settleDemo } from './campus/demo.ts'
 import type { Config } from './config/config.ts'
@@ -71,10 +74,12 @@ export async function openGatehouse(
   const followClock = makeClockWatch(storeClock, logger)
   await followClock()
   if (stores.redis) await warnOfLoss(stores.redis, logger)
+  const audit = openAudit(config, { ...stores, logger, now })
+  const { noteEvent } = audit
   const ground = {
     ...stores,
     ...openLimits(stores, { policy: service, now, isWorker: worker !== undefined }),
-    ...{ logger, now, fetch: watch.fetch(fetch) },
+    ...{ logger, noteEvent, now, fetch: watch.fetch(fetch) },
   }
   const keys = openKeys({ ...config, ...ground, policy: service.keys })
   const { browserKeys } = keys.secretRoot
@@ -87,8 +92,9 @@ export async function openGatehouse(
   let rings = await loadRings()
   // Our own pages send requests to the application that is made of them, so that they ask for it late.
   const parts = await makeParts(config, { ...ground, keys, people, handler: () => handler })
-  if (demoPeople.length > 0) await keepDemoFiles(parts.files, config, logger)
-  const makeHandler = makeSurfaces(config, { ...parts, demoPeople, watch })
+  if (demoPeople.length > 0) await keepDemoFiles(config, parts)
+  const surfaces = { ...parts, demoPeople, watch, hearRequest: audit.hear }
+  const makeHandler = makeSurfaces(config, surfaces)
   let handler = makeHandler(rings)
   const followKeys = async () => {
     const found = await loadRings()
@@ -99,8 +105,10 @@ export async function openGatehouse(
   }
 
   opening.defer(parts.refusals.flush)
+  opening.defer(audit.end)
   opening.defer(parts.grants.usage.flush)
   const tasks = tasksOf(service, parts, worker?.sweeps)
+  tasks.push(...audit.tasks)
   tasks.push({ name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys })
   // Whoever gives a clock wants no other.
   if (!givenNow) tasks.push({ name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: followClock })
@@ -120,6 +128,16 @@ export async function openGatehouse(
     handler: () => handler,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
+}
+
+/** A demo without its one file is a demo still. */
+async function keepDemoFiles(
+  { demoFolder }: Config,
+  { files, logger }: Awaited<ReturnType<typeof makeParts>>,
+): Promise<void> {
+  await keepBundledFiles(files, join(demoFolder, 'files')).catch((cause) =>
+    logger.warn({ cause: String(cause) }, 'the files of the demo campus could not be kept'),
+  )
 }
 
 /** What is done beside the requests; `sweeps` tells whether this process does what one of them does for all. */
@@ -160,13 +178,24 @@ function openLimits(
   return { requestLimits, callerLimits: makeCallerLimits(requestLimits) }
 }
 
-/** A demo without its one file is a demo still. */
-async function keepDemoFiles(
-  files: Parameters<typeof keepBundledFiles>[0],
-  { demoFolder }: Config,
-  logger: Logger,
-): Promise<void> {
-  await keepBundledFiles(files, join(demoFolder, 'files')).catch((cause) =>
-    logger.warn({ cause: String(cause) }, 'the files of the demo campus could not be kept'),
-  )
+/** The audit trail, what writes it, and its stream where one is asked for. */
+function openAudit(
+  { auditStream, service: { storage } }: Config,
+  ports: Pick<Stores, 'database'> & Parameters<typeof makeAuditTrail>[1],
+) {
+  const trail = makeAuditTrail(ports.database, ports)
+  const everySeconds = storage.usageFlushSeconds
+  const writing: BackgroundTask = { name: 'audit', everySeconds, run: trail.flush }
+  if (auditStream === undefined) return { ...trail, tasks: [writing] }
+  const stream = makeAuditStream({ ...ports, sink: openEventSink(auditStream) })
+  const sending = { name: 'audit-stream', everySeconds: STREAM_SECONDS, run: stream.run }
+  return {
+    ...trail,
+    tasks: [writing, sending],
+    /** What the trail writes at its end goes out too. */
+    async end() {
+      await trail.end()
+      await stream.end()
+    },
+  }
 }

@@ -89,19 +89,10 @@ async function serve(side?: WorkerSide): Promise<void> {
 async function openWatchers(watching: AsyncDisposableStack, side?: WorkerSide) {
   const { metricsAddress, traces: settings } = config
   const metrics = metricsAddress && (await openMetrics(metricsAddress, side))
-  const traces = settings && (await loadTraces()).openTraces(settings, log)
+  const traces = settings && (await import('./monitoring/traces.ts')).openTraces(settings, log)
   if (metrics) watching.use(metrics)
   if (traces) watching.use(traces)
   return { metrics: metrics?.metrics, traces }
-}
-
-async function loadTraces() {
-  try {
-    return await import('./monitoring/traces.ts')
-  } catch (cause) {
-    const how = 'install them with npm ci, without --omit=optional'
-    throw new Error(`Traces need the optional packages of OpenTelemetry; ${how}.`, { cause })
-  }
 }
 
 async function openMetrics(address: ScrapeAddress, side?: WorkerSide) {

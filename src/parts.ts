@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 
 import { scopesOfAdminApi } from './admin-api/needed-scopes.ts'
-import { makeClientRefusals } from './applications/application-refusals.ts'
+import { type ClientRefusals, makeClientRefusals } from './applications/application-refusals.ts'
 import { makeAuthorizationServer } from './authorization/authorization-server.ts'
 import { makeCleanUp } from './clean-up/clean-up.ts'
 import { makeClients } from './clients/find-client.ts'
@@ -9,7 +9,7 @@ import { makeScopeAdvice } from './clients/scope-advice.ts'
 import type { Config } from './config/config.ts'
 import { makeDiscovery } from './discovery/routes.ts'
 import { makeFiles } from './files/files.ts'
-import { makeGrants } from './grants/grants.ts'
+import { type Grants, makeGrants } from './grants/grants.ts'
 import { paths } from './http/paths.ts'
 import type { Keys } from './keys/keys.ts'
 import type { RequestLimits } from './limits/caller-limits.ts'
@@ -26,7 +26,10 @@ import { makeTokens } from './token/tokens.ts'
 import { openingOf } from './upstream/routes.ts'
 
 /** What the parts are made of. */
-export interface Ground extends Stores, Pick<OwnPagesPorts, 'handler'>, RequestLimits {
+export interface Ground
+  extends Stores,
+    Pick<OwnPagesPorts, 'handler' | 'noteEvent'>,
+    RequestLimits {
   readonly logger: Logger
   readonly keys: Keys
   readonly people: People
@@ -68,9 +71,7 @@ export async function makeParts(config: Config, ground: Ground) {
     keys: secretRoot.tokenKeys,
   })
   const refusals = makeClientRefusals(ground.database)
-  const signOuts = furtherPlans.backChannelLogout
-    ? makeSignOuts({ ...ground, findGrant: grants.findGrant, noteFailure: refusals.noteSignOut })
-    : undefined
+  const signOuts = makeSignOutPart(config, ground, { grants, refusals })
   const authorization = await makeAuthorizationServer({
     ...ground,
     ...{ baseUrl, furtherPlans, requestLengths, signOuts, ...proofs },
@@ -90,18 +91,46 @@ export async function makeParts(config: Config, ground: Ground) {
   })
   const judging = { lifetimes, countUse, checkDpop: proofs.checkDpop, audience: baseUrl }
   const verdicts = makeVerdicts({ ...ground, ...tokens, ...judging })
-  const { refreshTokenAbsoluteSeconds, accessTokenSeconds } = lifetimes
-  const cleanUp = makeCleanUp({
-    ...ground,
-    runSeconds: service.storage.sweepSeconds,
-    keeping: { tokensLiveSeconds: refreshTokenAbsoluteSeconds + accessTokenSeconds },
-  })
   const made = { signOuts, ownPages, clients, grants, opened, discovery, authorization, refusals }
   const files = await makeFiles(config, { ...ground, ...secretRoot })
   const adviseOnScopes = makeScopeAdvice(clients, baseUrl)
   const verifyAssertion = proofs.verifyAssertionWith(authorization.findClientKeys)
-  const asked = { cleanUp, countUse, acceptsDocuments, adviseOnScopes, verifyAssertion }
+  const asked = {
+    cleanUp: makeCleanUpPart(config, ground),
+    countUse,
+    acceptsDocuments,
+    adviseOnScopes,
+    verifyAssertion,
+  }
   return { ...ground, ...made, ...files, ...verdicts, ...asked }
+}
+
+/** What is told of sign-outs, where the configuration has it. */
+function makeSignOutPart(
+  { service: { furtherPlans } }: Config,
+  ground: Ground,
+  { grants, refusals }: { readonly grants: Grants; readonly refusals: ClientRefusals },
+) {
+  if (!furtherPlans.backChannelLogout) return undefined
+  return makeSignOuts({
+    ...{ ...ground, findGrant: grants.findGrant },
+    noteFailure(clientId, reason) {
+      refusals.noteSignOut(clientId, reason)
+      ground.noteEvent({ action: 'sign_out_notice.failure', clientId, reason })
+    },
+  })
+}
+
+function makeCleanUpPart({ service: { lifetimes, storage, audit } }: Config, ground: Ground) {
+  const { refreshTokenAbsoluteSeconds, accessTokenSeconds } = lifetimes
+  return makeCleanUp({
+    ...ground,
+    runSeconds: storage.sweepSeconds,
+    keeping: {
+      tokensLiveSeconds: refreshTokenAbsoluteSeconds + accessTokenSeconds,
+      auditDays: audit.keepDays,
+    },
+  })
 }
 
 /** Every way in which a client comes to be. */

@@ -1,6 +1,7 @@
 import { accountRoutes } from './account/routes.ts'
 import { adminRoutes } from './admin/routes.ts'
 import { adminApiSurface } from './admin-api/surface.ts'
+import { makeShownAddress } from './audit/shown-address.ts'
 import type { DemoPeople } from './campus/demo.ts'
 import type { Config } from './config/config.ts'
 import { connectRoutes } from './connect/routes.ts'
@@ -8,7 +9,6 @@ import { downloadRoutes } from './downloads/routes.ts'
 import { forwardAuthRoute } from './forward-auth/routes.ts'
 import { everyRequest } from './http/every-request.ts'
 import { inOrder } from './http/in-order.ts'
-import type { LoggedRequest } from './http/request-log.ts'
 import { httpRoutes } from './http/routes.ts'
 import { interactionRoutes } from './interaction/routes.ts'
 import { introspectionRoute } from './introspection/routes.ts'
@@ -27,12 +27,14 @@ import { userinfoRoute } from './userinfo/routes.ts'
 type Parts = Awaited<ReturnType<typeof makeParts>> & {
   readonly demoPeople: DemoPeople
   readonly watch: Watch
+  /** Of the audit trail. */
+  readonly hearRequest: (line: Parameters<Watch['hear']>[0]) => void
 }
 
 /** The surfaces, and the order in which they see a request; the engine sees what is left of them. */
 export function makeSurfaces(config: Config, parts: Parts) {
   const { baseUrl, trustProxy, service } = config
-  const { keys, people, ownPages, clients, grants, discovery, authorization, refusals } = parts
+  const { keys, people, ownPages, grants, discovery, authorization, refusals } = parts
   const { watch } = parts
   const common = commonOf(config, parts)
   const { member, admin, tools } = apiSurfaces(config, common)
@@ -42,11 +44,15 @@ export function makeSurfaces(config: Config, parts: Parts) {
   const tokenUse = { ...common, conformance, findClient, findAllowed, resourceMetadataUrl }
   const gate = limitRequests(parts.requestLimits)
   const upstreams = upstreamSurface({ ...tokenUse, upstreams: service.upstreams, ...watch })
-  const hear = (line: LoggedRequest) => {
+  const hear = (line: Parameters<Watch['hear']>[0]) => {
     refusals.hear(line)
     watch.hear(line)
+    parts.hearRequest(line)
   }
-  const first = everyRequest({ ...common, trustProxy, gate, hear, trace: watch.trace })
+  const first = everyRequest({
+    ...{ ...common, trustProxy, gate, hear, trace: watch.trace },
+    shownAddress: makeShownAddress(service.audit.addresses),
+  })
   // `answers` wraps everything behind it, because the engine's answers pass it on their way out.
   const before = [
     userinfoRoute(tokenUse),
@@ -59,7 +65,7 @@ export function makeSurfaces(config: Config, parts: Parts) {
       welcome: { baseUrl, demoPeople: parts.demoPeople },
     }),
     discovery.routes,
-    registrationRoutes({ policy: { ...config, ...service }, clients }),
+    registrationRoutes({ ...parts, policy: { ...config, ...service } }),
     authorization.requests,
     member.routes,
     admin.routes,

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 
-import { type AccessFacts, judgeAccess, makeFindAccess } from '../src/grants/access.ts'
+import { type AccessFacts, judgeAccess, judgeToken, makeFindAccess } from '../src/grants/access.ts'
+import type { Family } from '../src/grants/family-store.ts'
 import { makeFindGrant } from '../src/grants/find-grant.ts'
 import { paths } from '../src/http/paths.ts'
 import { MCP_CONNECTIONS } from '../src/sites/feature.ts'
@@ -72,6 +73,11 @@ describe('access: judged at every use of a token (design 15)', () => {
     ['the account is disabled', { personDisabled: true, roles: ['owner'] }, all('is disabled')],
     ['the client is deleted', { clientDeleted: true, roles: ['owner'] }, all('was deleted')],
     [
+      'the client is no application, as one is whose row is gone',
+      { isApplication: false, roles: ['owner'] },
+      row('was deleted', 'good', 'good'),
+    ],
+    [
       'the client is disabled',
       { clientDisabled: true, roles: ['owner'] },
       all('client is disabled'),
@@ -118,6 +124,23 @@ describe('access: judged at every use of a token (design 15)', () => {
     const access = judge({ ...facts, roles }, operator)
     const { grant, person } = facts
     expect(access).to.deep.equal({ kind: 'good', grant, person, roles })
+  })
+
+  it('a token of a family lives as long as that family, and one of none as long as its grant', () => {
+    const family: Family = {
+      ...{ id: 'f', seed: 's', generation: 0, steps: [], startedAt: 1, ended: false },
+      token: { scopes: member.scopes, refreshes: true },
+    }
+    const token = { accountId: 'per_x', clientId: 'a-client' }
+    const judged = (named: string | undefined, found: Family | undefined) => {
+      const use = { scopes: member.scopes, nowMs: NOW_MS }
+      const access = judgeToken({ ...facts, family: found }, { ...token, family: named }, use)
+      return access.kind === 'good' ? 'good' : access.reason
+    }
+    expect(judged(undefined, undefined)).to.equal('good')
+    expect(judged('f', family)).to.equal('good')
+    expect(judged('f', { ...family, ended: true })).to.include('revoked')
+    expect(judged('f', undefined)).to.include('revoked')
   })
 
   function row(member: string, operator: string, plain: string) {

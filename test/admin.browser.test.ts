@@ -112,14 +112,16 @@ describe('/admin and /account in a browser', function () {
     for (const path of [
       '',
       '/resource-servers',
+      '/overview',
       '/audit',
+      '/audit?action=application.create&person=nobody',
       '/beta',
       '/beta/off',
       '/applications',
       '/self-declared-clients',
     ]) {
       await operator.goto(site + path)
-      await look(operator, `site${path.replaceAll('/', '-')}`)
+      await look(operator, `site${path.replaceAll(/[/?]/g, '-')}`)
     }
     await operator.goto(`${site}/resource-servers`)
     await operator.getByLabel('Name').fill('Library API')

@@ -32,7 +32,7 @@ const toConsent = /^\/interaction\/[\w-]+\/consent$/
 describe('/oauth/authorize', () => {
   const service = sharedService()
 
-  // [RFC 9207 §2; RFC 9700 §4.4.2; MCP Authorization §Authorization Response Validation]
+  // [RFC 9207 §2; RFC 9700 §4.4.2; RFC 9700 §4.4.2.1; MCP Authorization §Authorization Response Validation]
   describe('names the issuer once in every answer (RFC 9207)', () => {
     const refusals: readonly (readonly [title: string, fields: Fields, error: string])[] = [
       [

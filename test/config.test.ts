@@ -45,9 +45,11 @@ describe('environment: works without a single variable (design, Errors and confi
       trustProxy: false,
       demoData: 'auto',
       conformanceProfile: 'off',
+      auditStream: undefined,
       logLevel: 'info',
       metricsAddress: undefined,
       traces: undefined,
+      migrateAtStart: true,
     })
   })
 

@@ -54,6 +54,22 @@ describe('cursors', () => {
     expect(cursors.seal([1795245772189, 'not_sam_14'], scope)).to.equal(handedOut)
   })
 
+  it('have one spelling, and belong to one list', () => {
+    const cursors = makeCursors([Buffer.alloc(32, 1)])
+    const cursor = cursors.seal(['a', 'b'], ['per_sam', 'notifications'])
+    const open = (text: string, scope: readonly string[] = ['per_sam', 'notifications']) =>
+      cursors.open(text, scope)
+    expect(open(cursor)).to.deep.equal(['a', 'b'])
+    for (const same of [`${cursor}=`, ` ${cursor}`, `${cursor}\n`, `${cursor}!`]) {
+      expect(open(same), JSON.stringify(same)).to.equal(undefined)
+    }
+    for (const other of [['per_olivia', 'notifications'], ['per_sam'], ['per_samnotifications']]) {
+      expect(open(cursor, other), other.join()).to.equal(undefined)
+    }
+    expect(open('')).to.equal(undefined)
+    expect(open('x'.repeat(21))).to.equal(undefined)
+  })
+
   it('are accepted when they were signed with the key before', () => {
     const [before, now] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
     const cursor = makeCursors([before]).seal(['a', 'b'], ['list'])

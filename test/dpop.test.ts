@@ -60,7 +60,8 @@ forEachStorage('DPoP (RFC 9449)', (start) => {
     ['a public', notes],
     ['a confidential', portal],
   ] as const) {
-    // [RFC 9449 §4.1; RFC 9449 §5; RFC 9449 §6.2; RFC 9449 §7; RFC 9700 §2.2.1]
+    // [RFC 9449 §4.1; RFC 9449 §5; RFC 9449 §6.2; RFC 9449 §7; RFC 9700 §2.2.1; RFC 9700
+    // §4.10.1]
     it(`openid-client as ${kind} client: exchange, UserInfo, refresh, introspection`, async () => {
       const { url } = running()
       const { configuration, DPoP, tokens } = await getBoundTokens(url, asking)

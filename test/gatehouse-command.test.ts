@@ -28,8 +28,15 @@ describe('the gatehouse command', () => {
           '--force',
           'import <path>',
           'export <folder>',
+          'backup <folder>',
+          'backup verify <folder>',
+          'restore <folder>',
+          '--keep-grants',
+          'migrate status',
+          '--dry-run',
           'reviewers',
           'doctor',
+          '--outside',
         ]) {
           expect(stdout).to.include(name)
         }
@@ -37,7 +44,18 @@ describe('the gatehouse command', () => {
     })
 
     it('answers anything that is no command with itself and exit code 2', async () => {
-      for (const words of [['keys'], ['keys', 'rotate', '--now'], ['import'], ['constructor']]) {
+      for (const words of [
+        ['keys'],
+        ['keys', 'rotate', '--now'],
+        ['keys', 'rotate', '--force', '--force'],
+        ['import'],
+        ['import', 'a', 'b'],
+        ['backup'],
+        ['backup', 'verify'],
+        ['restore', '--keep-grants'],
+        ['migrate', '--keep-grants', 'x'],
+        ['constructor'],
+      ]) {
         const { code, stdout, stderr } = await runGatehouse(words, {})
         expect([code, stdout]).to.deep.equal([2, ''])
         expect(stderr).to.include(`There is no such command: ${words.join(' ')}\n`)
@@ -64,8 +82,15 @@ describe('the gatehouse command', () => {
       const file = join(variables.DATA_DIR, 'gatehouse.db')
       await using database = await openDatabase({ kind: 'sqlite', file })
       expect(await holdsDemoCampus(database)).to.equal(false)
-      const trail = await database.kysely.selectFrom('audit_event').selectAll().execute()
-      expect(trail.map(({ action }) => action)).to.deep.equal(['campus.imported'])
+      const trail = await database.kysely
+        .selectFrom('audit_event')
+        .selectAll()
+        .orderBy('occurred_at')
+        .execute()
+      // Sam was asked in the sign-in above; more of it may have been written meanwhile.
+      const actions = trail.map(({ action }) => action)
+      expect(actions.slice(0, 1)).to.deep.equal(['campus.imported'])
+      expect(actions).to.include('consent.given')
       expect(JSON.parse(trail[0]?.after ?? '')).to.include({ site: 2, person: 8 })
     })
 
@@ -188,7 +213,7 @@ describe('the gatehouse command', () => {
       expect(ended.code).to.equal(0)
       expect(ended.stdout).to.include(
         'note   The address /admin/graphql belongs to something else, so that the pages of the site ' +
-          'sit_northlight are at /admin/sit_northlight.',
+          'sit_northlight are at /admin/sit_northlight; give the site another name if people look for it.',
       )
     })
 
@@ -199,9 +224,10 @@ describe('the gatehouse command', () => {
         REDIS_URL: `redis://127.0.0.1:${port}`,
       })
       expect([ended.code, ended.stderr]).to.deep.equal([1, '2 things are wrong.\n'])
+      const cure = 'see that it runs and that its address is right.'
       expect(problems(ended)).to.deep.equal([
-        `wrong  The database does not answer: PostgreSQL at 127.0.0.1:${port} cannot be reached.`,
-        `wrong  Redis does not answer: Redis at 127.0.0.1:${port} is not ready.`,
+        `wrong  The database does not answer: PostgreSQL at 127.0.0.1:${port} cannot be reached; ${cure}`,
+        `wrong  Redis does not answer: Redis at 127.0.0.1:${port} is not ready; ${cure}`,
       ])
     })
 

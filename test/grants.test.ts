@@ -16,7 +16,7 @@ import {
   makeApplicationStore,
 } from '../src/applications/application-store.ts'
 import { findConnectableSite, listConnectableSites } from '../src/assistants/site-assistants.ts'
-import { listChanges } from '../src/audit/audit-log.ts'
+import { listEvents } from '../src/audit/audit-list.ts'
 import { makeFamilyStore } from '../src/grants/family-store.ts'
 import { makeFindGrant } from '../src/grants/find-grant.ts'
 import { makeGrantLists } from '../src/grants/grant-lists.ts'
@@ -314,8 +314,9 @@ withDatabases('grants and applications', (open) => {
     expect(await removeApp(database, line, actor)).to.deep.equal(['g1'])
     expect(await removeApp(database, line, actor)).to.deep.equal([])
     expect(await removeApp(database, { ...line, siteId: undefined }, actor)).to.deep.equal(['g2'])
-    const { rows } = await listChanges(database, 'north', page)
-    expect(rows.map(({ action }) => action)).to.deep.equal(['grant.remove'])
+    const { rows } = await listEvents(database, { siteId: 'north' }, page)
+    const consents = ['consent.given', 'consent.given']
+    expect(rows.map(({ action }) => action)).to.have.members(['grant.remove', ...consents])
   })
 
   it('creates, narrows, disables and deletes an application, each with its line in the audit trail', async () => {
@@ -335,8 +336,10 @@ withDatabases('grants and applications', (open) => {
     const { rows: lines } = await listApplications(kysely, 'north', page)
     expect(lines[0]).to.include({ clientId, disabled: true })
     expect(await store.remove(app, actor)).to.deep.equal(['g2'])
-    const { rows } = await listChanges(database, 'north', page)
+    const { rows } = await listEvents(database, { siteId: 'north' }, page)
     expect(rows.map(({ action }) => action)).to.have.members([
+      'consent.given',
+      'consent.given',
       'application.create',
       'application.update',
       'application.disable',

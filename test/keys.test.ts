@@ -112,7 +112,11 @@ describe('signing keys of two processes on one database', () => {
     expect(stdout).to.include(`${kid}  next`)
     expect((await gatehouse('keys', 'list')).stdout).to.include(`${kid}  current`)
     await using database = await openDatabase({ kind: 'sqlite', file: databaseFile })
-    const rows = await database.kysely.selectFrom('audit_event').selectAll().execute()
+    const rows = await database.kysely
+      .selectFrom('audit_event')
+      .selectAll()
+      .where('subject_kind', '=', 'signing_key')
+      .execute()
     expect(rows.map(({ action }) => action)).to.deep.equal(Array(2).fill('signing_key.rotated'))
     expect(rows.map(({ subject_id }) => subject_id)).to.include(kid)
   })

@@ -76,6 +76,15 @@ describe('log: no code, token, secret, password, cookie, form token or verifier 
     expect(leaked).to.deep.equal([])
     const encoded = [...secrets].filter((secret) => text.includes(encodeURIComponent(secret)))
     expect(encoded).to.deep.equal([])
+    // Nor in the audit trail, which tells of the same flows.
+    const kept = await eventually(20_000, async () => {
+      const { kysely } = service.service.stores.database
+      const rows = await kysely.selectFrom('audit_event').selectAll().execute()
+      const actions = rows.map(({ action }) => action)
+      expect(actions).to.include.members(['sign_in.success', 'client.refused', 'sign_in.failure'])
+      return JSON.stringify(rows)
+    })
+    expect([...secrets].filter((secret) => kept.includes(secret))).to.deep.equal([])
   })
 
   /** Goes every way there is, right and wrong, and returns all that was secret on it. */

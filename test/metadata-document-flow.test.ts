@@ -268,6 +268,7 @@ describe('Client ID Metadata Documents', () => {
       const [event] = await test.service.service.stores.database.kysely
         .selectFrom('audit_event')
         .selectAll()
+        .where('subject_kind', '=', 'document_client')
         .where('subject_id', '=', clientId)
         .execute()
       expect(event).to.include({

@@ -18,6 +18,8 @@ const wrongAnswers: Record<string, Partial<Answer>> = {
   'a signature of another key': { foreignKey: true },
   'another iss beside the code (RFC 9207)': { iss: 'https://elsewhere.example' },
   'no code': { code: undefined },
+  'another state': { state: 'another' },
+  'no state': { state: undefined },
 }
 
 interface Answer {
@@ -25,6 +27,7 @@ interface Answer {
   readonly foreignKey: boolean
   readonly iss: string
   readonly code: string | undefined
+  readonly state: string | undefined
 }
 
 describe('the sign-in of our own pages', () => {

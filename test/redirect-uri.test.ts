@@ -1,7 +1,14 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 
-import { isLoopbackRedirect, isUnderHost, isWebAddress } from '../src/clients/redirect-uri.ts'
+import {
+  differInPortOnly,
+  isLoopbackRedirect,
+  isUnderHost,
+  isWebAddress,
+  mayBeListed,
+  mayReturnTo,
+} from '../src/clients/redirect-uri.ts'
 
 const hosts = ['127.0.0.1', '[::1]', 'localhost']
 
@@ -201,4 +208,59 @@ describe('web addresses', () => {
       expect(isWebAddress(uri), uri).to.equal(false)
     }
   })
+})
+
+describe('addresses on the person’s own computer that differ in the port only [RFC 8252 §7.3]', () => {
+  const listed = 'http://127.0.0.1:33418/callback'
+  for (const [uri, same] of [
+    ['http://127.0.0.1:1/callback', true],
+    ['http://127.0.0.1/callback', true],
+    ['http://127.0.0.1:65536/callback', false],
+    ['http://localhost:33418/callback', false],
+    ['http://127.0.0.2:33418/callback', false],
+    ['http://127.0.0.1:33418/callback/', false],
+    ['http://127.0.0.1:33418/Callback', false],
+    ['http://127.0.0.1:33418', false],
+    ['http://127.0.0.1:33418/callback?x=1', false],
+    ['https://127.0.0.1:33418/callback', false],
+    ['http://user@127.0.0.1:33418/callback', false],
+  ] as const) {
+    it(`${uri}: ${same}`, () => {
+      expect(differInPortOnly(uri, listed)).to.equal(same)
+    })
+  }
+
+  it('is nothing that an address elsewhere may be', () => {
+    expect(differInPortOnly('http://a.example:1/', 'http://a.example:2/')).to.equal(false)
+  })
+})
+
+/** Scheme by scheme, for a web application, for a native one, and in the configuration. */
+describe('where codes may go [RFC 8252 §7.1] [RFC 8252 §8.3]', () => {
+  for (const [uri, web, native, listed] of [
+    ['https://a.example/callback', true, true, true],
+    ['https://127.0.0.1/callback', true, false, true],
+    ['http://127.0.0.1:1/callback', true, true, true],
+    ['http://localhost/callback', true, true, true],
+    ['http://a.example/callback', false, false, false],
+    ['com.example.app:/callback', false, true, true],
+    ['cursor://anysphere.cursor-mcp/oauth/callback', false, true, true],
+    ['javascript:alert(1)', false, false, false],
+    ['JavaScript:alert(1)', false, false, false],
+    ['data:text/html,x', false, false, false],
+    ['vbscript:x', false, false, false],
+    ['file:///etc/passwd', false, false, false],
+    ['blob:https://a.example/1', false, false, false],
+    ['com.example.app:/callback#x', false, false, false],
+    ['https://a.example/callback#x', false, false, false],
+    ['https://user@a.example/callback', false, false, false],
+    ['/callback', false, false, false],
+    ['', false, false, false],
+  ] as const) {
+    it(`${JSON.stringify(uri)}: web ${web}, native ${native}, configured ${listed}`, () => {
+      expect(mayReturnTo(uri, 'web')).to.equal(web)
+      expect(mayReturnTo(uri, 'native')).to.equal(native)
+      expect(mayBeListed(uri)).to.equal(listed)
+    })
+  }
 })

@@ -221,7 +221,10 @@ function hasTitle(file: string, words: string): boolean {
 function rowsOf(page: string): string[][] {
   return [...read(page).matchAll(/^\| (.+) \|$/gm)]
     .map(([, cells = '']) => cells.split(' | '))
-    .filter(([first = '']) => !/^(number|case|class|origin|---)$/.test(first))
+    .filter(
+      ([first = '']) =>
+        !/^(number|case|class|origin|answer|---)$/.test(first) && !first.startsWith('`'),
+    )
 }
 
 function headingsOf(page: string): string[] {

@@ -470,7 +470,10 @@ describe('sign-in: outcomes', () => {
 
   it('a disabled account is refused with its right password', async () => {
     const attempt = { ...at, login: sam.login, password: 'right' }
-    expect(await signInWith(true)(attempt)).to.deep.equal({ kind: 'refused' })
+    expect(await signInWith(true)(attempt)).to.deep.equal({
+      ...{ kind: 'refused', why: 'disabled account' },
+      personId: 'per_sam',
+    })
     expect(await signInWith(false)(attempt)).to.include({
       kind: 'signed-in',
       personId: 'per_sam',
@@ -500,7 +503,7 @@ describe('sign-in: outcomes', () => {
       { login: `${'x'.repeat(321)}@x.example`, password: 'x' },
       { login: sam.login, password: 'x'.repeat(1025) },
     ]) {
-      expect(await signIn({ ...at, ...long })).to.deep.equal({ kind: 'refused' })
+      expect(await signIn({ ...at, ...long })).to.deep.equal({ kind: 'refused', why: 'too long' })
     }
     expect(checked).to.equal(0)
   })

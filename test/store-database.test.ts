@@ -162,9 +162,17 @@ withDatabases('The database', (open, newPlace) => {
       expect((await rejection(opening)).message).to.match(/0001-foundation\.sql was changed/)
     })
 
+    it('takes a database to which a newer version only added something', async () => {
+      await using place = await newPlace()
+      const migrationsFolder = migrationsWith('9999-later.sql', 'create table later (id text);')
+      await (await openDatabase(place.location, { migrationsFolder }))[Symbol.asyncDispose]()
+      await using database = await openDatabase(place.location)
+      await database.ping()
+    })
+
     it('refuses a database that a newer version has used', async () => {
       await using place = await newPlace()
-      const migrationsFolder = migrationsWith('0999-later.sql', 'create table later (id text);')
+      const migrationsFolder = migrationsWith('0999-later.sql', 'drop table site_feature;')
       await (await openDatabase(place.location, { migrationsFolder }))[Symbol.asyncDispose]()
       const error = await rejection(openDatabase(place.location))
       expect(error.message).to.match(/0999-later\.sql.*newer version/)

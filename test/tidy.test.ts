@@ -44,13 +44,16 @@ const mayImport: Record<string, readonly string[]> = {
   outgoing: [],
   proofs: ['http', 'store'],
   'sign-outs': ['grants', 'scopes', 'sites', 'store'],
-  registration: ['clients', 'http', 'limits', 'scopes'],
+  registration: ['audit', 'clients', 'http', 'limits', 'scopes'],
   campus: ['clients', 'http', 'people', 'scopes', 'store'],
   bulk: ['campus', 'store'],
+  backup: ['store'],
+  doctor: ['clients', 'files', 'http', 'store'],
   member: ['sites', 'store'],
   'resource-server': ['clients', 'grants', 'http', 'proofs', 'token'],
   token: ['clients', 'grants', 'http', 'proofs', 'scopes', 'store'],
   authorization: [
+    'audit',
     'clients',
     'grants',
     'http',
@@ -67,7 +70,7 @@ const mayImport: Record<string, readonly string[]> = {
   userinfo: ['clients', 'grants', 'http', 'proofs', 'resource-server', 'scopes', 'token'],
   introspection: ['clients', 'http', 'limits', 'resource-server'],
   'forward-auth': ['clients', 'grants', 'http', 'limits', 'resource-server', 'scopes', 'token'],
-  interaction: ['appearance', 'http', 'people', 'scopes', 'sites', 'store', 'views'],
+  interaction: ['appearance', 'audit', 'http', 'people', 'scopes', 'sites', 'store', 'views'],
   discovery: ['http', 'package.json', 'proofs', 'scopes'],
   graphql: ['http', 'limits', 'resource-server', 'store', 'views'],
   'member-api': [
@@ -117,6 +120,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   'relying-party': ['audit', 'clients', 'http', 'limits', 'people', 'scopes', 'store', 'views'],
   admin: [
+    'analytics',
     'applications',
     'assistants',
     'audit',
@@ -256,7 +260,7 @@ describe('tidy', () => {
     expect(writers).to.deep.equal(['src/audit/audit-log.ts'])
     const written = files
       .filter((file) =>
-        /recordAuditEvent\(|recordCommand\(|changeSite\(|createAtSite\(|releasedItems</.test(
+        /recordAuditEvent\(|recordCommand\(|changeSite\(|createAtSite\(|releasedItems<|[nN]oteEvent\(|waitingEvent\(/.test(
           read(file),
         ),
       )

@@ -213,9 +213,11 @@ describe('doctor: where metrics are read and traces are sent', function () {
     })
     expect(code).to.equal(1)
     expect(stdout).to.match(
-      /wrong {2}Metrics cannot be served at .*: another program has that port\./,
+      /wrong {2}Metrics cannot be served at .*: another program has that port; give them another port\./,
     )
     expect(stdout).to.include('let a firewall admit Prometheus alone')
-    expect(stdout).to.include(`wrong  The collector of traces at ${away} cannot be reached.`)
+    expect(stdout).to.include(
+      `wrong  The collector of traces at ${away} cannot be reached; see that`,
+    )
   })
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { listChanges } from '../src/audit/audit-log.ts'
+import { listEvents } from '../src/audit/audit-list.ts'
 import { paths } from '../src/http/paths.ts'
 import type { DatabaseLocation } from '../src/store/database.ts'
 import { openDatabase } from '../src/store/open-database.ts'
@@ -244,7 +244,7 @@ function suite(file: string, fill: Fill): void {
   it("the audit trail of the version before reads with today's words", async () => {
     const { database } = service.service.stores
     const page = { first: 10, after: undefined }
-    const { rows } = await listChanges(database, 'sit_northlight', page)
+    const { rows } = await listEvents(database, { siteId: 'sit_northlight' }, page)
     expect(rows.map(({ action, words }) => `${action}: ${words}`)).to.deep.equal([
       'application.delete: deleted the application',
       'grants.end_all: ended the access of everybody by the application',
@@ -256,11 +256,15 @@ function suite(file: string, fill: Fill): void {
     )
     const names = new Set(facts.flatMap((side) => Object.keys(JSON.parse(side))))
     expect([...names].toSorted()).to.deep.equal(['connections', 'connectionsEnded'])
-    const entry = { occurredAt: 0, actorName: 'Sam', words: '', subjectId: '', before: undefined }
+    const [row] = rows
+    if (!row) throw new Error('there is no change')
+    const entry = { ...row, before: undefined }
     const after = [...names].map((name) => ({ name, value: '3' }))
     const { body } = auditPage({
       area: { name: '', links: [], signOutAction: '', person: { name: '', email: '' }, csrf: '' },
       siteName: 'Northlight',
+      question: { action: '', client: '', person: '', from: '', to: '' },
+      ...{ actions: [], action: '' },
       entries: [{ ...entry, after }],
       pager: { nextHref: undefined, firstHref: undefined },
     })

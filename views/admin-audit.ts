@@ -6,16 +6,33 @@ import { timeOf } from './time.ts'
 export interface AuditPage {
   readonly area: AreaView
   readonly siteName: string
+  /** What the form asked for; empty is everything. */
+  readonly question: AuditQuestion
+  /** Every action, by its name and in words. */
+  readonly actions: readonly { readonly name: string; readonly words: string }[]
   readonly entries: readonly AuditEntryView[]
+  /** Where the form is sent. */
+  readonly action: string
   readonly pager: Pager
 }
+
+export type AuditQuestion = Readonly<Record<'action' | 'client' | 'person' | 'from' | 'to', string>>
 
 export interface AuditEntryView {
   readonly occurredAt: number
   readonly actorName: string | undefined
+  /** Whether anybody showed who they are. */
+  readonly hasActor: boolean
+  /** Whom it is about, where that is somebody else. */
+  readonly aboutName: string | undefined
   /** What the action is called. */
   readonly words: string
   readonly subjectId: string
+  readonly reason: string | undefined
+  readonly address: string | undefined
+  readonly requestId: string | undefined
+  /** How many of the same it stands for. */
+  readonly times: number
   /** What was, and what is, as names and values. */
   readonly before: readonly AuditFact[] | undefined
   readonly after: readonly AuditFact[] | undefined
@@ -26,28 +43,70 @@ export interface AuditFact {
   readonly value: string
 }
 
-/** Who changed what, the newest first. */
-export function auditPage({ area, siteName, entries, pager: paging }: AuditPage): Page {
+/** Who did what, the newest first. */
+export function auditPage(page: AuditPage): Page {
+  const { area, siteName, question, entries, action } = page
+  const isNarrowed = Object.values(question).some(Boolean)
   return areaPage({
     title: 'Audit trail',
     id: 'audit-page',
     area,
     body: html`<h1>Audit trail</h1>
-<p>What was changed at <bdi>${siteName}</bdi>, the newest first.</p>
-${entries.length === 0 && html`<p>Nothing was changed yet.</p>`}
+<p>Who did what at <bdi>${siteName}</bdi>, the newest first. Times and days are in UTC.</p>
+<details${isNarrowed && html` open`}>
+<summary>Show only some of it</summary>
+<form id="audit-filter" method="get" action="${action}">
+${filterFields(page)}
+<div class="actions">
+<button type="submit">Show</button>
+${isNarrowed && html`<a id="show-all" class="button second" href="${action}">Show all</a>`}
+</div>
+</form>
+</details>
+${entries.length === 0 && html`<p id="no-events">${isNarrowed ? 'Nothing like that happened.' : 'Nothing happened yet.'}</p>`}
 <ul class="cards">
 ${entries.map(entry)}</ul>
-${pager(paging)}`,
+${pager(page.pager)}`,
   })
 }
 
-function entry({ occurredAt, actorName, words, subjectId, before, after }: AuditEntryView): Html {
+function filterFields({ question, actions }: AuditPage): Html {
+  const option = ({ name, words }: { readonly name: string; readonly words: string }) =>
+    html`<option value="${name}"${name === question.action && html` selected`}>${words}</option>\n`
+  return html`<label for="action">What was done</label>
+<select id="action" name="action">
+${option({ name: '', words: 'anything' })}${actions.map(option)}</select>
+<label for="client">Application</label>
+<p class="hint" id="client-hint">Its client_id, as on its page.</p>
+<input id="client" name="client" value="${question.client}" aria-describedby="client-hint" autocomplete="off">
+<label for="person">Person</label>
+<p class="hint" id="person-hint">An e-mail address or an id: who did it, or whom it is about.</p>
+<input id="person" name="person" value="${question.person}" aria-describedby="person-hint" autocomplete="off">
+<label for="from">From this day</label>
+<input id="from" name="from" type="date" value="${question.from}">
+<label for="to">To this day</label>
+<input id="to" name="to" type="date" value="${question.to}">`
+}
+
+function entry(view: AuditEntryView): Html {
+  const { occurredAt, words, subjectId, times, before, after } = view
+  const { actorName, hasActor, aboutName, reason, address, requestId } = view
+  // Who is gone did it all the same; where nobody showed who they are there is nobody to name.
+  const who = actorName ?? (hasActor ? 'Somebody who is gone' : 'Somebody')
+  const known = [
+    { label: 'Whose account', value: aboutName },
+    { label: 'Why', value: reason },
+    { label: 'How often', value: times === 1 ? undefined : `${times} times within a minute` },
+    { label: 'From', value: address },
+    { label: 'Request', value: requestId },
+  ].filter(({ value }) => value !== undefined)
   return html`<li class="card">
-<strong><bdi>${actorName ?? 'Somebody'}</bdi></strong> ${words} <code>${subjectId}</code><br>
+<strong><bdi>${who}</bdi></strong> ${words}${subjectId !== '' && html` <code>${subjectId}</code>`}<br>
 <span class="small">${timeOf(occurredAt)}</span>
 ${
-  (before !== undefined || after !== undefined) &&
+  (known.length > 0 || before !== undefined || after !== undefined) &&
   html`<dl class="facts">
+${known.map(({ label, value }) => html`<div><dt>${label}</dt><dd><bdi>${value}</bdi></dd></div>\n`)}
 ${before !== undefined && html`<div><dt>Before</dt><dd>${facts(before)}</dd></div>`}
 ${after !== undefined && html`<div><dt>After</dt><dd>${facts(after)}</dd></div>`}
 </dl>`

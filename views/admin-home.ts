@@ -31,6 +31,7 @@ export interface AdminHomePage {
   readonly applicationsHref: string | undefined
   /** Undefined while the service knows no metadata documents. */
   readonly documentClientsHref: string | undefined
+  readonly overviewHref: string
   readonly auditHref: string
   readonly queriesHref: string
   readonly resourceServersHref: string
@@ -79,7 +80,11 @@ ${link({
 })}</ul>
 <h2>Security</h2>
 <ul class="links">
-${link({ href: page.auditHref, label: 'Audit trail', what: 'who changed what, and when' })}</ul>`,
+${link({
+  href: page.overviewHref,
+  label: 'The last 30 days',
+  what: 'connected apps, people, calls, sign-ins and refusals, as pictures and numbers',
+})}${link({ href: page.auditHref, label: 'Audit trail', what: 'who did what, when, and why' })}</ul>`,
   })
 }
 

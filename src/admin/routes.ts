@@ -6,9 +6,11 @@ import { applicationChangeRoutes } from './application-change-routes.ts'
 import { applicationRoutes } from './application-routes.ts'
 import { applicationUseRoutes } from './application-use-routes.ts'
 import { assistantRoutes } from './assistant-routes.ts'
+import { auditRoutes } from './audit-routes.ts'
 import { documentClientRoutes } from './document-client-routes.ts'
 import { furtherRoutes } from './further-routes.ts'
 import { makeOperatorPages } from './operator-pages.ts'
+import { overviewRoutes } from './overview-routes.ts'
 import { type AdminPorts, makeAdminParts } from './parts.ts'
 import { queryRoutes } from './query-routes.ts'
 import { resourceServerRoutes } from './resource-server-routes.ts'
@@ -25,6 +27,8 @@ export function adminRoutes(ports: AdminPorts): Router[] {
   const operatorPages = makeOperatorPages(parts)
   return [
     siteRoutes(operatorPages, parts),
+    overviewRoutes(operatorPages, parts),
+    auditRoutes(operatorPages, parts),
     queryRoutes(operatorPages, parts),
     applicationRoutes(operatorPages, parts),
     applicationChangeRoutes(operatorPages, parts),

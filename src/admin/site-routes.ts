@@ -1,8 +1,7 @@
 import type Router from 'koa-router'
 
-import { auditPage } from '../../views/admin-audit.ts'
 import { adminHomePage, adminSitesPage, betaPage, switchOffPage } from '../../views/admin-home.ts'
-import { type Actor, listChanges, recordAuditEvent } from '../audit/audit-log.ts'
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import { notAnOperator } from '../http/errors.ts'
 import { noticeOf } from '../http/notice.ts'
 import { seeOther, sendPage } from '../http/page.ts'
@@ -13,10 +12,10 @@ import type { Database } from '../store/database.ts'
 import type { OperatorPages } from './operator-pages.ts'
 import type { AdminParts } from './parts.ts'
 
-/** The way to a site, its overview, its beta features and its audit trail. */
+/** The way to a site, its first page and its beta features. */
 export function siteRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
   const router = makeRouter()
-  const { signedInPages, database, listPages, documents } = parts
+  const { signedInPages, database, documents } = parts
 
   router.get(
     pages.admin,
@@ -48,6 +47,7 @@ export function siteRoutes(operatorPages: OperatorPages, parts: AdminParts): Rou
         assistantsHref: address(pages.assistants),
         applicationsHref: on ? address(pages.applications) : undefined,
         documentClientsHref: documents && address(pages.documentClients),
+        overviewHref: address(pages.overview),
         auditHref: address(pages.audit),
         queriesHref: address(pages.queries),
         resourceServersHref: address(pages.resourceServers),
@@ -56,44 +56,8 @@ export function siteRoutes(operatorPages: OperatorPages, parts: AdminParts): Rou
     }),
   )
 
-  router.get(
-    pages.audit,
-    operatorPages.page(async (ctx, { area, site }) => {
-      const found = await listChanges(database, site.id, listPages.requestOf(ctx))
-      const page = auditPage({
-        area,
-        siteName: site.name,
-        entries: found.rows.map((entry) => ({
-          ...entry,
-          before: factsOf(entry.before),
-          after: factsOf(entry.after),
-        })),
-        pager: listPages.pagerOf(ctx, found),
-      })
-      sendPage(ctx, page)
-    }),
-  )
   betaRoutes(router, operatorPages, parts)
   return router
-}
-
-/** What the audit trail keeps as JSON, as names and values. */
-function factsOf(json: string | undefined): { name: string; value: string }[] | undefined {
-  if (json === undefined) return undefined
-  const facts: Record<string, unknown> = JSON.parse(json)
-  return Object.entries(facts).map(([name, value]) => ({
-    name,
-    value: [value]
-      .flat()
-      .map((one) => inWords(name, one))
-      .join(', '),
-  }))
-}
-
-/** What is kept as epoch milliseconds is told as a moment. */
-function inWords(name: string, value: unknown): string {
-  const isMoment = name.endsWith('At') && typeof value === 'number'
-  return isMoment ? new Date(value).toISOString() : String(value)
 }
 
 function betaRoutes(router: Router, operatorPages: OperatorPages, { database }: AdminParts): void {

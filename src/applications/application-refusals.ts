@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 
 import { canBeClientId } from '../clients/client.ts'
 import type { Database } from '../store/database.ts'
+import { makeRefusalDays } from './refusal-days.ts'
 
 /** A request of a client that was refused, with the reason that the client was not told. */
 export interface Refusal {
@@ -34,7 +35,9 @@ const REASON_LENGTH_MAX = 300
  * written every few seconds, so that no request waits for them; each client keeps a few, so that
  * somebody who provokes refusals by the million fills nothing.
  */
-export function makeClientRefusals({ kysely }: Database, now: () => number = Date.now) {
+export function makeClientRefusals(database: Database, now: () => number = Date.now) {
+  const { kysely } = database
+  const days = makeRefusalDays(database)
   let waiting = new Map<string, Refusal[]>()
 
   const write = async (clientId: string, refusals: readonly Refusal[]) => {
@@ -62,17 +65,13 @@ export function makeClientRefusals({ kysely }: Database, now: () => number = Dat
     })
   }
 
-  const note = ({ reason, ...refusal }: Refusal) => {
+  const note = (refusal: Refusal) => {
     // What a stranger calls itself may be long, and is nobody's id then.
     if (!canBeClientId(refusal.clientId)) return
+    days.count(refusal)
     const known = waiting.get(refusal.clientId) ?? []
     if (known.length === 0 && waiting.size >= CLIENTS_WAITING_MAX) return
-    waiting.set(
-      refusal.clientId,
-      [...known, { ...refusal, reason: reason?.slice(0, REASON_LENGTH_MAX) }].slice(
-        -REFUSALS_PER_CLIENT,
-      ),
-    )
+    waiting.set(refusal.clientId, [...known, shortened(refusal)].slice(-REFUSALS_PER_CLIENT))
   }
 
   return {
@@ -98,6 +97,7 @@ export function makeClientRefusals({ kysely }: Database, now: () => number = Dat
       waiting = new Map()
       // What cannot be written is dropped: it is a convenience, and the log has it too.
       for (const [clientId, refusals] of taken) await write(clientId, refusals)
+      await days.flush()
     },
 
     async list(clientId: string): Promise<Refusal[]> {
@@ -115,14 +115,24 @@ export function makeClientRefusals({ kysely }: Database, now: () => number = Dat
   }
 }
 
+/** What waits in memory has a length. */
+function shortened(refusal: Refusal): Refusal {
+  return { ...refusal, reason: refusal.reason?.slice(0, REASON_LENGTH_MAX) }
+}
+
 function rowOf(refusal: Refusal) {
   return {
     id: randomUUID(),
     client_id: refusal.clientId,
     occurred_at: refusal.occurredAt,
     route: refusal.route,
-    error: refusal.error,
-    reason: refusal.reason ?? null,
+    error: storable(refusal.error),
+    reason: refusal.reason === undefined ? null : storable(refusal.reason),
     request_id: refusal.requestId,
   }
+}
+
+/** What no database takes, from a caller's own words, must not lose the refusals that come with it. */
+function storable(text: string): string {
+  return text.slice(0, REASON_LENGTH_MAX).replaceAll('\0', '').toWellFormed()
 }

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 
 import type { Transaction } from 'kysely'
 
-import type { AuditAction } from '../audit/audit-actions.ts'
+import type { ChangeAction } from '../audit/audit-actions.ts'
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import { endGrants } from '../grants/end-grants.ts'
 import type { Database } from '../store/database.ts'
@@ -117,7 +117,7 @@ const changesOf = {
     disable: { action: 'resource_server.disable' },
     delete: { action: 'resource_server.delete' },
   },
-} as const satisfies Record<ApplicationKind, Record<string, { readonly action: AuditAction }>>
+} as const satisfies Record<ApplicationKind, Record<string, { readonly action: ChangeAction }>>
 
 async function create(
   trx: Transaction<Schema>,

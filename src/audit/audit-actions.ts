@@ -1,5 +1,14 @@
-/** Every action that the audit trail keeps, with the words that people read after somebody's name. */
-export const auditActions = {
+/**
+ * Every change that the audit trail keeps, with the words that people read after somebody's name. Each
+ * is written in the transaction of the change.
+ */
+export const changeActions = {
+  'consent.given': 'allowed access to the application',
+  'grant.revoked': 'gave back the access of a person by the application',
+  'code.reused': 'used a code twice, which ended the access of a person by the application',
+  'refresh_token.reused':
+    'used an old refresh token, which ended the access of a person by the application',
+  'campus.exported': 'exported the campus',
   'feature.on': 'switched MCP connections on',
   'feature.off': 'switched MCP connections off',
   'application.create': 'created the application',
@@ -23,6 +32,7 @@ export const auditActions = {
   'platform_reviewer.remove': 'took the role of the platform from the person',
   'signing_key.rotated': 'let the next signing key sign',
   'campus.imported': 'imported the campus',
+  'backup.restored': 'restored a backup',
   'site.update': 'changed the record of the site',
   'course.create': 'made the course',
   'course.update': 'changed the course',
@@ -67,9 +77,38 @@ export const auditActions = {
   'file.delete': 'removed the file',
   'digital_product.file': 'changed the file of the digital product',
   'appearance.update': 'changed the appearance of the site',
-} as const
+} as const satisfies Record<string, string>
 
-export type AuditAction = keyof typeof auditActions
+/**
+ * Every event that changes nothing by itself, or whose change stands in a row of its own. They are
+ * written a few seconds later, so that no request waits for them, and those that are the same within a
+ * minute are counted. `byAnybody` can be caused by whoever reaches the service, and fewer kinds of it are
+ * told apart; the others need a session.
+ */
+export const eventActions = {
+  'sign_in.success': { words: 'signed in for the application', byAnybody: false },
+  'sign_in.failure': { words: 'could not sign in for the application', byAnybody: true },
+  'sign_out.browser': { words: 'signed out of a browser', byAnybody: false },
+  'sign_out.everywhere': { words: 'signed out of every browser', byAnybody: false },
+  'authorization.given': { words: 'was signed in at the application', byAnybody: false },
+  'consent.refused': { words: 'refused the request of the application', byAnybody: true },
+  'client.refused': { words: 'could not prove which application it is', byAnybody: true },
+  'client.registered': { words: 'registered itself as an application', byAnybody: true },
+  'sign_out_notice.failure': { words: 'did not take the notice of a sign-out', byAnybody: true },
+  'audit.dropped': { words: 'events came faster than they could be kept', byAnybody: true },
+} as const satisfies Record<string, { words: string; byAnybody: boolean }>
+
+export type ChangeAction = keyof typeof changeActions
+export type EventAction = keyof typeof eventActions
+export type AuditAction = ChangeAction | EventAction
+
+/** The words of every action. */
+export const auditActions: Readonly<Record<AuditAction, string>> = {
+  ...(Object.fromEntries(
+    Object.entries(eventActions).map(([action, { words }]) => [action, words]),
+  ) as Record<EventAction, string>),
+  ...changeActions,
+}
 
 /** The words for an action; one that another version wrote is told as it is stored. */
 export function auditWords(action: string): string {

@@ -1,29 +1,36 @@
-/** Who changed what, before and after. What may be changed is decided elsewhere. */
+/** Who did what, and why: changes before and after, and events. What may be done is decided elsewhere. */
 
 import { randomUUID } from 'node:crypto'
 
-import type { Kysely } from 'kysely'
+import type { Insertable, Kysely } from 'kysely'
 
-import type { Database } from '../store/database.ts'
-import { type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
-import { type AuditAction, auditWords } from './audit-actions.ts'
+import type { AuditAction, ChangeAction } from './audit-actions.ts'
 
 /** Who changes something, in which request, when. */
 export interface Actor {
   readonly personId: string
   readonly requestId: string
   readonly now: number
+  /** Of the caller, as the policy shows it. */
+  readonly address?: string | undefined
+  /** The client that acts for the person, or by itself. */
+  readonly clientId?: string | undefined
 }
 
 /** A change as the audit trail keeps it. Never a secret, a digest or a token. */
 export interface Change {
-  readonly action: AuditAction
+  readonly action: ChangeAction
   readonly subject: { readonly kind: string; readonly id: string }
   readonly siteId: string | undefined
+  /** Whom it is about, where that is not the actor. */
+  readonly personId?: string | undefined
+  readonly reason?: string | undefined
   readonly before?: Record<string, unknown> | undefined
   readonly after?: Record<string, unknown> | undefined
 }
+
+export type AuditRow = Insertable<Schema['audit_event']> & { readonly action: AuditAction }
 
 /**
  * Writes a change down, in the transaction that makes it: neither is there without the other. What is
@@ -34,9 +41,8 @@ export async function recordAuditEvent(
   actor: Partial<Actor> & Pick<Actor, 'now'>,
   change: Change,
 ): Promise<void> {
-  await kysely
-    .insertInto('audit_event')
-    .values({
+  await writeAuditRows(kysely, [
+    {
       id: randomUUID(),
       occurred_at: actor.now,
       actor_person_id: actor.personId ?? null,
@@ -44,46 +50,25 @@ export async function recordAuditEvent(
       subject_kind: change.subject.kind,
       subject_id: change.subject.id,
       site_id: change.siteId ?? null,
+      person_id: change.personId ?? null,
+      client_id: actor.clientId ?? null,
+      address: actor.address ?? null,
+      reason: change.reason ?? null,
       before: change.before ? JSON.stringify(change.before) : null,
       after: change.after ? JSON.stringify(change.after) : null,
       request_id: actor.requestId ?? null,
-    })
-    .execute()
+    },
+  ])
 }
 
-/** The changes at a site and the reviews for all sites, the newest first. */
-export async function listChanges({ kysely }: Database, siteId: string, request: PageRequest) {
-  const changes = kysely
-    .selectFrom('audit_event as e')
-    .leftJoin('person', 'person.id', 'e.actor_person_id')
-    .selectAll('e')
-    .select('person.name as actor_name')
-    .where((eb) =>
-      eb.or([
-        eb('e.site_id', '=', siteId),
-        // Metadata documents are also reviewed for every site, so every operator may know by whom.
-        eb.and([eb('e.subject_kind', '=', 'document_client'), eb('e.site_id', 'is', null)]),
-      ]),
-    )
-  const page = await readPage(
-    changes,
-    {
-      by: 'e.occurred_at',
-      id: 'e.id',
-      direction: 'desc',
-      placeOf: (row) => [row.occurred_at, row.id],
-    },
-    request,
-  )
-  const rows = page.rows.map((row) => ({
-    occurredAt: row.occurred_at,
-    /** The name of the person, as it is now; undefined when there is no such person any more. */
-    actorName: row.actor_name ?? undefined,
-    action: row.action,
-    words: auditWords(row.action),
-    subjectId: row.subject_id,
-    before: row.before ?? undefined,
-    after: row.after ?? undefined,
-  }))
-  return { ...page, rows }
+/** Writes rows; one that is there already, because an answer was lost, is left as it is. */
+export async function writeAuditRows(
+  kysely: Kysely<Schema>,
+  rows: readonly AuditRow[],
+): Promise<void> {
+  await kysely
+    .insertInto('audit_event')
+    .values([...rows])
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .execute()
 }

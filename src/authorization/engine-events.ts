@@ -4,7 +4,8 @@ import type { Context } from 'koa'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 
-import { grantTypes, logFields, requestIdOf } from '../http/request-log.ts'
+import type { NoteEvent } from '../audit/event-rows.ts'
+import { callerOf, grantTypes, logFields, requestIdOf } from '../http/request-log.ts'
 
 const errorEvents = [
   'authorization.error',
@@ -18,13 +19,17 @@ const errorEvents = [
 
 export interface EventDependencies {
   readonly logger: Logger
+  readonly noteEvent: NoteEvent
 }
 
 /**
  * Brings what the engine knows into the line of the request: which client, which person, and the
  * reason of a refusal that the caller is not told. Never a token, a code, a secret or a parameter.
  */
-export function logEngineEvents(provider: Provider, { logger }: EventDependencies): void {
+export function logEngineEvents(
+  provider: Provider,
+  { logger, noteEvent }: EventDependencies,
+): void {
   // The types list each event as an overload of its own, which a loop over events cannot satisfy.
   const emitter: EventEmitter = provider
   emitter.on('error', (error: unknown, ctx?: Context) => {
@@ -45,7 +50,20 @@ export function logEngineEvents(provider: Provider, { logger }: EventDependencie
     })
   }
   provider.on('grant.success', fieldsOf)
-  provider.on('authorization.success', fieldsOf)
+  provider.on('authorization.success', (ctx) => {
+    const { client: clientId, person: personId } = fieldsOf(ctx)
+    const grantId = ctx.oidc.entities.Grant?.jti
+    const by = callerOf(ctx as unknown as Context)
+    noteEvent({ action: 'authorization.given', clientId, personId, grantId, ...by })
+  })
+  provider.on('end_session.success', (ctx) => {
+    const personId = ctx.oidc.session?.accountId
+    // Nobody was signed in, or somebody answered that they want to stay so.
+    if (personId === undefined || ctx.oidc.params?.['logout'] === undefined) return
+    const by = callerOf(ctx as unknown as Context)
+    const clientId = ctx.oidc.client?.clientId
+    noteEvent({ action: 'sign_out.browser', personId, clientId, ...by })
+  })
   provider.on('grant.revoked', (ctx) => {
     Object.assign(fieldsOf(ctx), { revoked: true })
   })

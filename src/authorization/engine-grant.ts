@@ -8,6 +8,7 @@ import type { EndReason } from '../grants/end-grants.ts'
 import type { FindAllowed } from '../grants/find-allowed.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
 import { promptPages } from '../http/paths.ts'
+import { callerOf } from '../http/request-log.ts'
 
 /** What the addresses of all prompts begin with. */
 const [interactions = ''] = promptPages.login.split(':')
@@ -36,7 +37,8 @@ export function grantAdapter(
       throw new Error('the engine writes no grants')
     },
     async destroy(id) {
-      await grants.end({ id }, endReason())
+      const { ctx } = Provider
+      await grants.end({ id }, endReason(), ctx && callerOf(ctx))
     },
   }
 }

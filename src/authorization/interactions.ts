@@ -8,6 +8,7 @@ import { allowedIn } from '../grants/find-allowed.ts'
 import type { GrantStore, NewGrant } from '../grants/grant-store.ts'
 import { interactionGone } from '../http/errors.ts'
 import { paths } from '../http/paths.ts'
+import { callerOf } from '../http/request-log.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import type { HeldSite } from '../sites/site-choice.ts'
 import { claimsByScope } from '../token/claims.ts'
@@ -38,7 +39,7 @@ export function makeInteractions(provider: Provider, { grants, clients }: Intera
     async consented(ctx: Context) {
       const waiting = await findWaiting(ctx, provider)
       const grant = await agreedGrant(waiting, provider)
-      await grants.save(grant)
+      await grants.save(grant, callerOf(ctx))
       if (grant.clientOrigin === 'loopback') await clients.loopback.use(grant.clientId)
       if (waiting.byPattern) await clients.callbacks.use(grant.clientId, waiting.redirectUri)
       return await finish(ctx, { consent: { grantId: grant.id } }, true)
@@ -111,6 +112,7 @@ function askingClient({ clientId, name, origin, siteId, siteName, document }: Cl
   // A resource server has no redirect addresses and never gets this far.
   if (origin === 'resource_server') throw interactionGone()
   return {
+    clientId,
     name,
     origin,
     siteId,

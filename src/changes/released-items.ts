@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { z } from 'zod'
 
-import type { AuditAction } from '../audit/audit-actions.ts'
+import type { ChangeAction } from '../audit/audit-actions.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
 import { changeSite, createAtSite, differenceOf, type SiteActor } from './change.ts'
@@ -22,7 +22,7 @@ type ItemOf<Fields> = Fields & Release & { readonly id: string }
 
 /** What the audit trail calls what is done with one of them. */
 type ItemActions = Readonly<
-  Record<'create' | 'update' | ReleaseChange['kind'], { readonly action: AuditAction }>
+  Record<'create' | 'update' | ReleaseChange['kind'], { readonly action: ChangeAction }>
 >
 
 /** A kind of thing that a site has under a slug and shows to visitors. */

@@ -15,10 +15,14 @@ export type Expiring = ExpiringRows & {
 export interface Keeping {
   /** How long what was issued to a client can live; the copy of its document is needed as long. */
   readonly tokensLiveSeconds: number
+  /** How long the audit trail is kept. */
+  readonly auditDays: number
 }
 
+const DAY_MS = 86_400_000
+
 /** Everything that is removed because its time is over; docs/operations.md has the same table. */
-export function whatExpires({ tokensLiveSeconds }: Keeping): readonly Expiring[] {
+export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly Expiring[] {
   const now = (nowMs: number) => nowMs
   return [
     { table: 'oauth_state', expiry: 'expires_at', until: now, rowsMax: 1000 },
@@ -29,6 +33,18 @@ export function whatExpires({ tokensLiveSeconds }: Keeping): readonly Expiring[]
     { table: 'unused_client', expiry: 'expires_at', until: now, rowsMax: 1000 },
     { table: 'request_count', expiry: 'ends_at', until: now, rowsMax: 1000 },
     { table: 'platform_callback', expiry: 'expires_at', until: now, rowsMax: 1000 },
+    {
+      table: 'audit_event',
+      expiry: 'occurred_at',
+      until: (nowMs) => nowMs - auditDays * DAY_MS,
+      rowsMax: 500,
+    },
+    {
+      table: 'site_refusal_day',
+      expiry: 'day',
+      until: (nowMs) => dayOf(nowMs) - CALL_DAYS,
+      rowsMax: 1000,
+    },
     {
       table: 'oauth_grant_day',
       expiry: 'day',

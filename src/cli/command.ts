@@ -11,10 +11,13 @@ import { openServiceDatabase } from '../store/open-stores.ts'
 export class CommandRefused extends Error {
   override readonly name = 'CommandRefused'
   readonly report: string
+  /** What the process ends with. */
+  readonly exitCode: number
 
-  constructor(report: string, message: string) {
+  constructor(report: string, message: string, exitCode = 1) {
     super(message)
     this.report = report
+    this.exitCode = exitCode
   }
 }
 

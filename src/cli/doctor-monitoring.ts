@@ -2,47 +2,48 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 
 import type { Config } from '../config/config.ts'
+import { type Finding, found, ok } from '../doctor/checks.ts'
 import { isLoopbackUrl } from '../http/loopback.ts'
 import { metricsPath } from '../http/paths.ts'
 
 const REACH_TIMEOUT_MS = 2_000
 
 /** What `doctor` says of metrics and traces, where they are on. */
-export async function monitoringSentences({
+export async function lookAtMonitoring({
   metricsAddress,
   traces,
-}: Pick<Config, 'metricsAddress' | 'traces'>) {
+}: Pick<Config, 'metricsAddress' | 'traces'>): Promise<Finding[]> {
   return [
     ...(metricsAddress ? await ofMetrics(metricsAddress) : []),
     ...(traces ? [await ofCollector(traces)] : []),
   ]
 }
 
-type Said = { readonly kind: 'ok' | 'note' | 'wrong'; readonly sentence: string }
-
-async function ofMetrics(address: NonNullable<Config['metricsAddress']>): Promise<Said[]> {
+async function ofMetrics(address: NonNullable<Config['metricsAddress']>): Promise<Finding[]> {
   const { host, port } = address
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-  const found: Said[] = [await ofPort(address, url)]
-  if (isLoopbackUrl(url)) return found
-  const sentence = `Whoever reaches ${url} can read the metrics; let a firewall admit Prometheus alone.`
-  return [...found, { kind: 'note', sentence }]
+  const judged = await ofPort(address, url)
+  if (isLoopbackUrl(url)) return [judged]
+  return [judged, found('metrics.exposed', `Whoever reaches ${url} can read the metrics`)]
 }
 
 /** A service that runs has the port, and answers there; anybody else must not have it. */
-async function ofPort({ host, port }: { host: string; port: number }, url: string): Promise<Said> {
+async function ofPort(
+  { host, port }: { host: string; port: number },
+  url: string,
+): Promise<Finding> {
   const server = createServer()
   try {
     await once(server.listen(port, host), 'listening')
     server.close()
-    return { kind: 'ok', sentence: `Metrics can be served at ${url}${metricsPath}.` }
+    return ok(`Metrics can be served at ${url}${metricsPath}.`)
   } catch (error) {
     const code = Object(error).code
     if (code === 'EADDRINUSE' && (await answersMetrics(url))) {
-      return { kind: 'ok', sentence: `A service answers at ${url}${metricsPath}.` }
+      return ok(`A service answers at ${url}${metricsPath}.`)
     }
     const why = code === 'EADDRINUSE' ? 'another program has that port' : String(code)
-    return { kind: 'wrong', sentence: `Metrics cannot be served at ${url}${metricsPath}: ${why}.` }
+    return found('metrics.port', `Metrics cannot be served at ${url}${metricsPath}: ${why}`)
   }
 }
 
@@ -57,7 +58,7 @@ async function answersMetrics(url: string): Promise<boolean> {
 }
 
 /** An empty batch, which every collector takes. */
-async function ofCollector({ address }: NonNullable<Config['traces']>): Promise<Said> {
+async function ofCollector({ address }: NonNullable<Config['traces']>): Promise<Finding> {
   const { origin } = new URL(address)
   try {
     const headers = { 'content-type': 'application/x-protobuf' }
@@ -65,10 +66,10 @@ async function ofCollector({ address }: NonNullable<Config['traces']>): Promise<
     const { status } = await fetch(address, { method: 'POST', headers, body: '', signal })
     // It may ask for a key that only the exporter knows.
     if (status < 500 && status !== 404) {
-      return { kind: 'ok', sentence: `The collector of traces at ${origin} answers.` }
+      return ok(`The collector of traces at ${origin} answers.`)
     }
-    return { kind: 'wrong', sentence: `The collector of traces at ${origin} answers ${status}.` }
+    return found('traces.collector', `The collector of traces at ${origin} answers ${status}`)
   } catch {
-    return { kind: 'wrong', sentence: `The collector of traces at ${origin} cannot be reached.` }
+    return found('traces.collector', `The collector of traces at ${origin} cannot be reached`)
   }
 }

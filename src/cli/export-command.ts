@@ -3,6 +3,7 @@ import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 
+import { recordAuditEvent } from '../audit/audit-log.ts'
 import { exportKind } from '../bulk/export.ts'
 import { type KindName, kindNames } from '../bulk/kinds.ts'
 import type { Config } from '../config/config.ts'
@@ -23,6 +24,16 @@ export async function exportCampus(config: Config, folder: string): Promise<stri
       const name = `${String(index + 1).padStart(2, '0')}-${type}.ndjson`
       counts.push(`${await writeFile(database, type, join(folder, name))} ${type}`)
     }
+    await recordAuditEvent(
+      database.kysely,
+      { now: Date.now() },
+      {
+        action: 'campus.exported',
+        subject: { kind: 'campus', id: folder },
+        siteId: undefined,
+        after: { records: counts.join(', ') },
+      },
+    )
     return `Exported to ${folder}: ${counts.join(', ')}.`
   })
 }

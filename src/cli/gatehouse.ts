@@ -4,11 +4,15 @@ import { join } from 'node:path'
 
 import { type Config, readConfig } from '../config/config.ts'
 import { renderExampleEnv } from '../config/environment.ts'
+import { printAudit } from './audit-command.ts'
+import { backUp, checkBackup } from './backup-command.ts'
 import { CommandRefused } from './command.ts'
 import { diagnose } from './doctor-command.ts'
 import { exportCampus } from './export-command.ts'
 import { importCampus } from './import-command.ts'
 import { listSigningKeys, rotateSigningKeys } from './keys-command.ts'
+import { describeMigrations, migrateDatabase } from './migrate-command.ts'
+import { restore } from './restore-command.ts'
 import { changeReviewers, listReviewers } from './reviewers-command.ts'
 
 const help = `npm run gatehouse -- <command>
@@ -24,14 +28,32 @@ It works on the database that the environment names (DATA_DIR or DATABASE_URL), 
                         config/demo. Broken off, it goes on where it was when it is started again
   export <folder>       writes all sites, people, courses, purchases and OAuth applications as NDJSON,
                         as import takes them, digests of passwords included
+  backup <folder>       copies the database, and the files of DATA_DIR, beside a running service too
+    --with-secret       and the root secret that DATA_DIR holds
+  backup verify <folder>  checks a backup without restoring it
+  restore <folder>      brings a backup into an empty place, and ends every grant and session
+    --keep-grants       leaves them as they were when the backup was made
+  migrate               brings the schema up to date, also with MIGRATE_AT_START=no
+    --dry-run           says which migrations are pending and what they lock, and changes nothing
+  migrate status        the same
+  doctor                checks configuration, storage, keys, clocks, every client, and discovery as it is
+                        seen from outside; says what is wrong or weak, and what to do
+    --outside           it is wrong when the service does not answer at its address
+    --json              as JSON, for programs
   reviewers             who decides about self-declared clients for every site
     add <address>       gives a person with this email address the role of the platform
     remove <address>    takes it away again
-  doctor                checks configuration, storage, keys and clock, and says what is wrong
+  audit                 who did what in the last day, the oldest first
+    --since, --until    a time like 2026-03-01T12:00:00Z, or how long ago: 30m, 12h, 7d
+    --action, --site, --client, --person
+                        only such; a person by id or e-mail address, a site by id or slug
+    --json              one line of JSON for each, as docs/audit.md describes
+    --follow            goes on with what happens next
   example-env           prints every environment variable with its default and its meaning
   help                  this text
 
-It ends with 0 when all is well, 1 when something is wrong, 2 when the command is not one of these.
+It ends with 0 when all is well, 1 when something is wrong, 2 when the command is not one of these, and
+3 when doctor found something weak and nothing wrong.
 `
 
 async function main(words: readonly string[]): Promise<void> {
@@ -42,50 +64,111 @@ async function main(words: readonly string[]): Promise<void> {
     return
   }
   try {
-    process.stdout.write(`${await command()}\n`)
+    const report = await command()
+    if (report !== undefined) process.stdout.write(`${report}\n`)
   } catch (error) {
     if (error instanceof CommandRefused) process.stdout.write(`${error.report}\n`)
     process.stderr.write(`${inWords(error)}\n`)
-    process.exitCode = 1
+    process.exitCode = error instanceof CommandRefused ? error.exitCode : 1
   }
 }
 
-type Command = () => Promise<string>
+type Command = () => Promise<string | undefined>
 
-/** Each command gives the text to print, or throws; its words are matched whole. */
-const commands: Readonly<Record<string, Command>> = {
-  '': async () => help.trimEnd(),
-  help: async () => help.trimEnd(),
-  '--help': async () => help.trimEnd(),
-  reviewers: async () => await listReviewers(read()),
-  doctor: async () => await diagnose(read),
-  'example-env': async () => renderExampleEnv().trimEnd(),
-  'keys list': async () => await listSigningKeys(read()),
-  'keys rotate': async () => await rotateSigningKeys(read(), { use: 'tokens', force: false }),
-  'keys rotate --force': async () =>
-    await rotateSigningKeys(read(), { use: 'tokens', force: true }),
-  'keys rotate --upstream': async () =>
-    await rotateSigningKeys(read(), { use: 'upstreams', force: false }),
-  'keys rotate --upstream --force': async () =>
-    await rotateSigningKeys(read(), { use: 'upstreams', force: true }),
+/** The words that were given beside the name of a command. */
+interface Given {
+  readonly path: string
+  has(flag: string): boolean
 }
 
-function commandOf(words: readonly string[]): Command | undefined {
-  const [first, path, email] = words
-  if (first === 'reviewers' && email !== undefined && words.length === 3) {
-    return reviewersCommand(path, email)
-  }
-  if (path !== undefined && words.length === 2) {
-    if (first === 'import') return async () => await importCampus(read(), path)
-    if (first === 'export') return async () => await exportCampus(read(), path)
-  }
-  const name = words.join(' ')
+interface CommandForm {
+  readonly takesPath?: boolean
+  readonly flags?: readonly string[]
+  /** Gives the text to print, or throws. */
+  run(given: Given): Promise<string>
+}
+
+const commands: Readonly<Record<string, CommandForm>> = {
+  '': { run: async () => help.trimEnd() },
+  help: { run: async () => help.trimEnd() },
+  doctor: {
+    flags: ['--outside', '--json'],
+    run: async ({ has }) =>
+      await diagnose(read(), { outside: has('--outside'), asJson: has('--json') }),
+  },
+  'example-env': { run: async () => renderExampleEnv().trimEnd() },
+  'keys list': { run: async () => await listSigningKeys(read()) },
+  'keys rotate': {
+    flags: ['--upstream', '--force'],
+    run: async ({ has }) =>
+      await rotateSigningKeys(read(), {
+        use: has('--upstream') ? 'upstreams' : 'tokens',
+        force: has('--force'),
+      }),
+  },
+  import: { takesPath: true, run: async ({ path }) => await importCampus(read(), path) },
+  export: { takesPath: true, run: async ({ path }) => await exportCampus(read(), path) },
+  backup: {
+    takesPath: true,
+    flags: ['--with-secret'],
+    run: async ({ path, has }) => await backUp(read(), path, { withSecret: has('--with-secret') }),
+  },
+  'backup verify': { takesPath: true, run: async ({ path }) => await checkBackup(path) },
+  restore: {
+    takesPath: true,
+    flags: ['--keep-grants'],
+    run: async ({ path, has }) => await restore(read(), path, { keepGrants: has('--keep-grants') }),
+  },
+  migrate: {
+    flags: ['--dry-run'],
+    run: async ({ has }) => await (has('--dry-run') ? describeMigrations : migrateDatabase)(read()),
+  },
+  'migrate status': { run: async () => await describeMigrations(read()) },
+  reviewers: { run: async () => await listReviewers(read()) },
+  'reviewers add': {
+    takesPath: true,
+    run: async ({ path: email }) => await changeReviewers(read(), { email, holds: true }),
+  },
+  'reviewers remove': {
+    takesPath: true,
+    run: async ({ path: email }) => await changeReviewers(read(), { email, holds: false }),
+  },
+}
+
+/** Words are matched whole, each once, flags in any order and place. */
+function commandOf(given: readonly string[]): Command | undefined {
+  // It reads its words by itself, because its flags have values.
+  if (given[0] === 'audit') return async () => await audit(given.slice(1))
+  const flags = given.filter((word) => word.startsWith('--'))
+  const words = given.filter((word) => !word.startsWith('--'))
+  if (words.length === 0 && flags.join() === '--help') return async () => help.trimEnd()
+  const path = words.at(-1) ?? ''
+  // A name that wants a path, without one, is no path of the command before it (`backup verify`).
+  const whole = formOf(words.join(' '))
+  const before = formOf(words.slice(0, -1).join(' '))
+  const taking = before?.takesPath ? before : undefined
+  const form = whole ? plain(whole) : taking
+  const isKnown = (flag: string) => form?.flags?.includes(flag)
+  if (!form || new Set(flags).size < flags.length || !flags.every(isKnown)) return undefined
+  return async () => await form.run({ path, has: (flag) => flags.includes(flag) })
+}
+
+function plain(form: CommandForm): CommandForm | undefined {
+  return form.takesPath ? undefined : form
+}
+
+function formOf(name: string): CommandForm | undefined {
   return Object.hasOwn(commands, name) ? commands[name] : undefined
 }
 
-function reviewersCommand(change: string | undefined, email: string): Command | undefined {
-  if (change !== 'add' && change !== 'remove') return undefined
-  return async () => await changeReviewers(read(), { email, holds: change === 'add' })
+/** Prints until all is told, or somebody stops it. */
+async function audit(words: readonly string[]): Promise<undefined> {
+  const stopping = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
+  // Whoever reads may leave in the middle, as `head` does.
+  process.stdout.on('error', () => process.exit())
+  const print = (line: string) => process.stdout.write(`${line}\n`)
+  await printAudit(read(), words, { print, signal: stopping.signal })
 }
 
 function read(): Config {

@@ -112,6 +112,13 @@ const servicePolicy = z.strictObject({
     signOutLookMs: z.int().min(50).max(60_000).default(2000),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
+  /** What the audit trail keeps, and for how long. */
+  audit: z
+    .strictObject({
+      keepDays: z.int().min(1).max(4000),
+      addresses: z.enum(['full', 'network', 'none']),
+    })
+    .default({ keepDays: 400, addresses: 'network' }),
   posts: z.strictObject({
     // How often somebody looks for announcements that not every subscriber has.
     deliverySeconds: seconds(600),

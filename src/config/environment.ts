@@ -118,6 +118,9 @@ export const environmentVariables = z.object({
     .url({ protocol: /^postgres(ql)?$/, error: 'DATABASE_URL must be a postgres:// URL' })
     .optional()
     .describe('postgres://… of PostgreSQL 15 or newer. Empty: the embedded SQLite database.'),
+  MIGRATE_AT_START: oneOf('yes', 'yes', 'no').describe(
+    'no: a start refuses a database whose schema is behind, and `npm run gatehouse -- migrate` brings it up to date.',
+  ),
   REDIS_URL: redisUrl
     .optional()
     .describe('redis:// or rediss://… for OAuth state. Empty: OAuth state lives in the database.'),
@@ -154,6 +157,12 @@ export const environmentVariables = z.object({
   CONFORMANCE_PROFILE: oneOf('off', 'off', 'on', 'forced').describe(
     'on: the clients of config/conformance.json, and what the OpenID conformance suite wants of them; refused beside production settings. forced: also there.',
   ),
+  AUDIT_STREAM: z
+    .string()
+    .optional()
+    .describe(
+      'stdout, stderr or a file: where every event of the audit trail goes as a line of JSON. Empty: nowhere.',
+    ),
   LOG_LEVEL: oneOf('info', 'fatal', 'error', 'warn', 'info', 'debug', 'silent').describe(
     'fatal, error, warn, info, debug or silent.',
   ),
@@ -195,6 +204,8 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     workers: data.WORKERS,
     dataDir: data.DATA_DIR,
     databaseUrl: data.DATABASE_URL,
+    /** Whether a start brings the schema of the database up to date. */
+    migrateAtStart: data.MIGRATE_AT_START === 'yes',
     redis: data.REDIS_URL ?? data.REDIS_CLUSTER_NODES,
     /** Root secrets, the current one first; absent when the embedded default may make its own. */
     secrets: data.SECRET ?? data.SECRET_FILE,
@@ -204,6 +215,8 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     demoData: data.DEMO_DATA,
     /** Whether the clients of the OpenID conformance suite are served (design 26). */
     conformanceProfile: data.CONFORMANCE_PROFILE,
+    /** Where events of the audit trail go too. */
+    auditStream: data.AUDIT_STREAM,
     logLevel: data.LOG_LEVEL,
     ...monitoringOf(data),
   }

@@ -17,7 +17,8 @@ const request = open({
 export const toolSchemas = {
   ToolFailure: closed({
     jsonrpc: version,
-    'id?': id,
+    // As it came, and a request may be refused for what its id is.
+    'id?': { type: ['string', 'number', 'null'] },
     error: closed({ code: { type: 'integer' }, message: text, 'data?': {} }),
   }),
 }

@@ -41,7 +41,16 @@ export async function endGrants(
   ending: Ending,
   { reason, nowMs }: { readonly reason: EndReason; readonly nowMs: number },
 ): Promise<string[]> {
-  const ended: string[] = []
+  return (await endGrantRows(kysely, ending, { reason, nowMs })).map(({ id }) => id)
+}
+
+/** The same, with whose each grant was. */
+export async function endGrantRows(
+  kysely: Kysely<Schema> | Transaction<Schema>,
+  ending: Ending,
+  { reason, nowMs }: { readonly reason: EndReason; readonly nowMs: number },
+): Promise<EndedGrant[]> {
+  const ended: EndedGrant[] = []
   for (;;) {
     const next = isOne(ending) ? [ending.id] : await endingNext(kysely, ending, nowMs)
     if (next.length === 0) return ended
@@ -52,9 +61,9 @@ export async function endGrants(
       .where('id', 'in', next)
       .where('ended_at', 'is', null)
       .where('expires_at', '>', nowMs)
-      .returning('id')
+      .returning(['id', 'person_id', 'client_id', 'site_id'])
       .execute()
-    ended.push(...rows.map(({ id }) => id))
+    ended.push(...rows)
     if (next.length < BATCH_ROWS_MAX) return ended
   }
 }
@@ -62,6 +71,8 @@ export async function endGrants(
 function isOne(ending: Ending): ending is { readonly id: string } {
   return ending !== 'everything' && 'id' in ending
 }
+
+export type EndedGrant = Pick<Schema['oauth_grant'], 'id' | 'person_id' | 'client_id' | 'site_id'>
 
 async function endingNext(
   kysely: Kysely<Schema> | Transaction<Schema>,

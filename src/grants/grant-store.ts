@@ -2,11 +2,13 @@
 
 import type { Transaction } from 'kysely'
 
+import type { ChangeAction } from '../audit/audit-actions.ts'
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
 import { type Allowed, allowedByEither } from './allowed.ts'
-import { type Ending, type EndReason, endGrants } from './end-grants.ts'
+import { type EndedGrant, type Ending, type EndReason, endGrantRows } from './end-grants.ts'
 
 /**
  * Grants: what a person allowed a client, one row each in every deployment (design 30). This folder
@@ -31,14 +33,32 @@ export interface NewGrant {
 }
 
 export interface GrantStore {
-  /** Writes a new grant, or adds to what is allowed in one that has not ended meanwhile. */
-  save(grant: NewGrant): Promise<void>
+  /**
+   * Writes a new grant, or adds to what is allowed in one that has not ended meanwhile, with its line in
+   * the audit trail.
+   */
+  save(grant: NewGrant, by?: Caller): Promise<void>
   /** Moves the end of a grant on, when there is a day to gain: most requests need not write. */
   prolong(grant: { readonly id: string; readonly expiresAt: number }): Promise<void>
   /** Takes over what the version before kept of a grant outside of the database. */
   adopt(id: string, allowed: Allowed): Promise<void>
-  /** @returns the ids of the grants that ended */
-  end(ending: Ending, reason: EndReason): Promise<readonly string[]>
+  /**
+   * Ends grants, with a line in the audit trail where it was a client that did something: what people do
+   * is written by whoever ends the grants for them.
+   *
+   * @returns the ids of the grants that ended
+   */
+  end(ending: Ending, reason: EndReason, by?: Caller): Promise<readonly string[]>
+}
+
+/** The request in which a grant is made or ended. */
+export type Caller = Pick<Actor, 'requestId' | 'address'>
+
+/** What a client does that ends a grant, and what the audit trail calls it. */
+const endedByClient: { readonly [Reason in EndReason]?: { readonly action: ChangeAction } } = {
+  'the client revoked it': { action: 'grant.revoked' },
+  'a code was used twice': { action: 'code.reused' },
+  'a used refresh token came back': { action: 'refresh_token.reused' },
 }
 
 /** How many days back calls are counted. */
@@ -66,10 +86,22 @@ export function makeGrantStore({
   const { kysely } = database
   const expiry = () => now() + grantSeconds * 1000
   return {
-    save: async (grant) =>
+    save: async (grant, by) =>
       await kysely.transaction().execute(async (trx) => {
-        await saveRow(trx, grant, { nowMs: now(), expiresAt: expiry() })
-        await saveScopes(trx, grant)
+        const nowMs = now()
+        await saveRow(trx, grant, { nowMs, expiresAt: expiry() })
+        const scopes = await saveScopes(trx, grant)
+        const { personId, clientId, clientName, clientOrigin } = grant
+        await recordAuditEvent(
+          trx,
+          { ...by, personId, clientId, now: nowMs },
+          {
+            action: 'consent.given',
+            subject: { kind: 'application', id: clientId },
+            siteId: grant.siteId,
+            after: { name: clientName, origin: clientOrigin, scopes },
+          },
+        )
       }),
 
     async prolong({ id, expiresAt }) {
@@ -93,8 +125,42 @@ export function makeGrantStore({
         .execute()
     },
 
-    end: async (ending, reason) => await endGrants(kysely, ending, { reason, nowMs: now() }),
+    end: async (ending, reason, by) =>
+      await kysely.transaction().execute(async (trx) => {
+        const nowMs = now()
+        const ended = await endGrantRows(trx, ending, { reason, nowMs })
+        for (const grant of ended) await recordEnd(trx, grant, { reason, by, nowMs })
+        return ended.map(({ id }) => id)
+      }),
   }
+}
+
+interface EndedBy {
+  readonly reason: EndReason
+  readonly by: Caller | undefined
+  readonly nowMs: number
+}
+
+/** The client did something, and the access of a person ended. */
+async function recordEnd(
+  trx: Transaction<Schema>,
+  grant: EndedGrant,
+  { reason, by, nowMs }: EndedBy,
+): Promise<void> {
+  const change = endedByClient[reason]
+  if (!change) return
+  await recordAuditEvent(
+    trx,
+    { ...by, clientId: grant.client_id, now: nowMs },
+    {
+      ...change,
+      subject: { kind: 'application', id: grant.client_id },
+      siteId: grant.site_id ?? undefined,
+      personId: grant.person_id,
+      reason,
+      after: { grants: 0 },
+    },
+  )
 }
 
 /**
@@ -142,14 +208,18 @@ async function saveRow(
     .execute()
 }
 
-async function saveScopes(trx: Transaction<Schema>, { id, allowed }: NewGrant): Promise<void> {
+async function saveScopes(
+  trx: Transaction<Schema>,
+  { id, allowed }: NewGrant,
+): Promise<readonly string[]> {
   const { openid, resources } = allowed
   const named = [openid?.scope ?? '', ...Object.values(resources ?? {})].join(' ').split(' ')
   const scopes = [...new Set(named)].filter((name) => findScope(name))
-  if (scopes.length === 0) return
+  if (scopes.length === 0) return scopes
   await trx
     .insertInto('oauth_grant_scope')
     .values(scopes.map((scope) => ({ grant_id: id, scope })))
     .onConflict((conflict) => conflict.columns(['grant_id', 'scope']).doNothing())
     .execute()
+  return scopes
 }

@@ -7,18 +7,16 @@ import { nameOfService } from './page.ts'
 import { enginePages, paths, planPaths } from './paths.ts'
 import { pinnedHost } from './pinned-host.ts'
 import { plainRequest } from './plain-request.ts'
-import { type LoggedRequest, requestLog } from './request-log.ts'
+import { type RequestListeners, requestLog } from './request-log.ts'
 import { securityHeaders } from './security-headers.ts'
 import { rememberStorageFailure } from './storage-guard.ts'
 import { endUnreadBody } from './unread-body.ts'
 
-export interface EveryRequestPorts {
+export interface EveryRequestPorts extends Required<RequestListeners> {
   readonly baseUrl: string
   readonly serviceName: string
   readonly trustProxy: boolean
   readonly logger: Logger
-  /** Hears how each request ended. */
-  readonly hear: (line: LoggedRequest) => void
   /** Begins the trace of a request, where there are traces. */
   readonly trace: Middleware | undefined
   readonly now: () => number
@@ -28,10 +26,10 @@ export interface EveryRequestPorts {
 
 /** What every request passes before any route, in this order. */
 export function everyRequest(ports: EveryRequestPorts): Middleware[] {
-  const { baseUrl, serviceName, trustProxy, logger, hear, trace, now, gate } = ports
+  const { baseUrl, serviceName, trustProxy, logger, trace, now, gate } = ports
   return [
     pinnedHost(baseUrl, trustProxy),
-    requestLog(logger, now, hear),
+    requestLog(logger, now, ports),
     ...(trace ? [trace] : []),
     endUnreadBody(),
     rememberStorageFailure(),

@@ -14,6 +14,11 @@ export function isLoopbackHost(hostname: string): boolean {
   return loopbackHosts.some((host) => host === hostname)
 }
 
+/** Whether a host is this machine by a name, which a machine may resolve otherwise (RFC 8252 §8.3). */
+export function isNamedLoopback(hostname: string): boolean {
+  return isLoopbackHost(hostname) && /^[a-z]/.test(hostname)
+}
+
 /** Whether an address can only be reached from the machine itself. */
 export function isLoopbackUrl(url: string): boolean {
   return isLoopbackHost(new URL(url).hostname)

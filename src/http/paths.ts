@@ -115,6 +115,7 @@ export const pages = {
 
   admin: '/admin',
   site,
+  overview: `${site}/overview`,
   audit: `${site}/audit`,
   queries: `${site}/queries`,
   runQuery: `${site}/queries/run`,

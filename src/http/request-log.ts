@@ -43,7 +43,7 @@ export type Outcome = (typeof outcomes)[number]
 export function requestLog(
   logger: Logger,
   now: () => number,
-  hear: (line: LoggedRequest) => void = () => {},
+  { hear = () => {}, shownAddress = () => undefined }: RequestListeners = {},
 ): Middleware {
   const nextId = makeIds()
   return (ctx, next) => {
@@ -51,6 +51,7 @@ export function requestLog(
     const id = nextId()
     ctx.state['requestId'] = id
     ctx.state['log'] = {}
+    ctx.state['shownAddress'] = shownAddress
     ctx.set('X-Request-Id', id)
     let finished = false
     ctx.res.on('finish', () => {
@@ -69,10 +70,17 @@ export function requestLog(
         ...printable(logFields(ctx)),
       }
       logger[ctx.res.statusCode >= 500 ? 'error' : 'info'](line, 'request')
-      hear({ ...line, at: now(), tookMs })
+      hear({ ...line, at: now(), tookMs, address: shownAddress(ctx.ip) })
     })
     return next()
   }
+}
+
+/** Who else wants to know of a request. */
+export interface RequestListeners {
+  readonly hear?: (line: LoggedRequest) => void
+  /** The caller's address as it may be kept for longer than the log is. */
+  readonly shownAddress?: (address: string) => string | undefined
 }
 
 const ID_BYTES = 9
@@ -102,6 +110,8 @@ export interface LoggedRequest extends Omit<LogFields, 'person'> {
   readonly status: number
   /** To the last byte of the answer, in milliseconds and parts of them. */
   readonly tookMs: number
+  /** As it may be kept. */
+  readonly address: string | undefined
 }
 
 /** An error has no property that JSON would print, and its stack is what the line is read for. */
@@ -119,6 +129,15 @@ export function logFields(ctx: Pick<Context, 'state'>): LogFields {
 /** The id of this request, which is also the id of its error. */
 export function requestIdOf(ctx: Context): string {
   return String(ctx.state['requestId'] ?? '')
+}
+
+/** The request as the audit trail names it: its id, and the caller's address as far as it may be kept. */
+export function callerOf(ctx: Context): { requestId: string; address: string | undefined } {
+  const shown: unknown = ctx.state['shownAddress']
+  return {
+    requestId: requestIdOf(ctx),
+    address: typeof shown === 'function' ? shown(ctx.ip) : undefined,
+  }
 }
 
 /** The name under which a request is logged: the engine's for its route, or a pattern of ours. */

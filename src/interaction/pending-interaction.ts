@@ -37,6 +37,7 @@ export interface PendingInteraction {
 }
 
 export interface AskingClient {
+  readonly clientId: string
   readonly name: string
   readonly origin: ClientOrigin | 'first_party'
   /** The site that a site's own client is bound to. */

@@ -4,11 +4,12 @@ import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
+import type { NoteEvent } from '../audit/event-rows.ts'
 import { interactionGone } from '../http/errors.ts'
 import { checkFormToken, formField } from '../http/form.ts'
 import { seeOther } from '../http/page.ts'
 import { pages } from '../http/paths.ts'
-import { logFields } from '../http/request-log.ts'
+import { callerOf, logFields } from '../http/request-log.ts'
 import { makeRouter } from '../http/router.ts'
 import type { NotSignedIn, SignInService } from '../people/authenticate.ts'
 import { formToken } from './form-token.ts'
@@ -20,6 +21,7 @@ export interface InteractionDependencies extends PromptPagesDependencies {
   readonly signIn: SignInService
   /** How long a browser keeps that somebody signed in there. */
   readonly knownBrowserSeconds: number
+  readonly noteEvent: NoteEvent
 }
 
 const FORM_BYTES_MAX = '16kb'
@@ -30,7 +32,7 @@ const FORM_BYTES_MAX = '16kb'
  */
 export function interactionRoutes(dependencies: InteractionDependencies): Router {
   const router = makeRouter()
-  const { interactions } = dependencies
+  const { interactions, noteEvent } = dependencies
   const form = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
   const steps = stepsOf(dependencies)
 
@@ -43,11 +45,25 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
       await answer(ctx, await findSubmitted(ctx, prompt, dependencies))
     })
     router.post(cancelAddresses[prompt], form, async (ctx) => {
-      await findSubmitted(ctx, prompt, dependencies)
+      const pending = await findSubmitted(ctx, prompt, dependencies)
+      noteEvent({ ...eventOf(ctx, pending), action: 'consent.refused', reason: refusedAt[prompt] })
       seeOther(ctx, await interactions.refused(ctx, 'the person refused the request'))
     })
   }
   return router
+}
+
+/** Which page the person turned down, in the words of the audit trail. */
+const refusedAt = {
+  login: 'did not sign in',
+  select_account: 'chose no site',
+  consent: 'did not consent',
+} as const satisfies Record<PromptName, string>
+
+/** What an event has of the request in which it happened. */
+function eventOf(ctx: Context, { personId, client, sites }: PendingInteraction) {
+  const siteId = client.siteId ?? (sites.length === 1 ? sites[0]?.id : undefined)
+  return { personId, clientId: client.clientId, siteId, ...callerOf(ctx) }
 }
 
 /** The interaction of this browser, if it is the one in the address and waits for this prompt. */
@@ -77,7 +93,7 @@ type Step = (ctx: Context, pending: PendingInteraction) => Promise<void>
 function stepsOf(
   dependencies: InteractionDependencies,
 ): Readonly<Record<PromptName, { show: Step; answer: Step }>> {
-  const { interactions, signIn } = dependencies
+  const { interactions, signIn, noteEvent } = dependencies
   const promptPages = makePromptPages(dependencies)
   return {
     login: {
@@ -90,14 +106,17 @@ function stepsOf(
         const browser = ctx.cookies.get(BROWSER_COOKIE)
         const outcome = await signIn({ login, password, address: ctx.ip, browser })
         if (outcome.kind === 'signed-in') {
+          const { personId } = outcome
           keepBrowser(ctx, outcome.browser, dependencies)
-          logFields(ctx).person = outcome.personId
-          return seeOther(ctx, await interactions.signedIn(ctx, outcome.personId))
+          logFields(ctx).person = personId
+          noteEvent({ ...eventOf(ctx, pending), action: 'sign_in.success', personId })
+          return seeOther(ctx, await interactions.signedIn(ctx, personId))
         }
         const [status, problem] = explain(outcome)
         ctx.status = status
         if (outcome.kind === 'limited') ctx.set('Retry-After', String(outcome.waitSeconds))
         logFields(ctx).detail = `sign-in ${outcome.kind}`
+        noteEvent({ ...eventOf(ctx, pending), ...failureOf(outcome), action: 'sign_in.failure' })
         await promptPages.signIn(ctx, pending, { login, problem })
       },
     },
@@ -136,6 +155,15 @@ function keepBrowser(
     path: `/${interaction}`,
     maxAge: knownBrowserSeconds * 1000,
   })
+}
+
+/** Why somebody is not signed in, for the audit trail alone. */
+function failureOf(outcome: NotSignedIn) {
+  const aboutPersonId = outcome.kind === 'refused' ? outcome.personId : undefined
+  const reason = { limited: 'too many attempts', busy: 'too many sign-ins at once' }
+  const why = outcome.kind === 'refused' ? outcome.why : reason[outcome.kind]
+  // Whoever was signed in before is not who failed now.
+  return { personId: undefined, aboutPersonId, reason: why }
 }
 
 function explain(outcome: NotSignedIn): [number, string] {

@@ -4,7 +4,7 @@ import type { KnownBrowser, KnownBrowsers } from './known-browsers.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
 import type { PersonStore } from './person-store.ts'
 
-/** What came of an attempt to sign in. Why it was refused is not told, to anybody. */
+/** What came of an attempt to sign in. Why it was refused is for the audit trail, and not for who tried. */
 export type SignIn =
   | {
       readonly kind: 'signed-in'
@@ -15,7 +15,12 @@ export type SignIn =
   | NotSignedIn
 
 export type NotSignedIn =
-  | { readonly kind: 'refused' }
+  | {
+      readonly kind: 'refused'
+      readonly why: 'no such account' | 'wrong password' | 'disabled account' | 'too long'
+      /** Whose account it was meant to be, where there is one. */
+      readonly personId?: string
+    }
   | { readonly kind: 'limited'; readonly waitSeconds: number }
   | { readonly kind: 'busy' }
 
@@ -47,7 +52,7 @@ export function makeSignIn(dependencies: SignInDependencies): SignInService {
   return async ({ login: typed, password, address, browser }) => {
     const login = canonicalEmail(typed)
     if (login.length > LOGIN_LENGTH_MAX || password.length > PASSWORD_LENGTH_MAX) {
-      return { kind: 'refused' }
+      return { kind: 'refused', why: 'too long' }
     }
     const known = browsers.find(browser, login)
     const browserId = known && (await stillKnown(login, known, store))
@@ -74,7 +79,7 @@ async function stillKnown(
 
 type Checked =
   | { readonly kind: 'signed-in'; readonly personId: string }
-  | { readonly kind: 'refused' | 'busy' }
+  | Extract<NotSignedIn, { readonly kind: 'refused' | 'busy' }>
 
 async function check(
   credentials: Awaited<ReturnType<PersonStore['findCredentials']>>,
@@ -83,8 +88,11 @@ async function check(
 ): Promise<Checked> {
   try {
     const matches = await passwords.verify(credentials?.passwordHash, password)
-    if (!credentials || !matches || credentials.disabled) return { kind: 'refused' }
-    return { kind: 'signed-in', personId: credentials.personId }
+    if (!credentials) return { kind: 'refused', why: 'no such account' }
+    const { personId, disabled } = credentials
+    if (!matches) return { kind: 'refused', why: 'wrong password', personId }
+    if (disabled) return { kind: 'refused', why: 'disabled account', personId }
+    return { kind: 'signed-in', personId }
   } catch (error) {
     if (error instanceof TooManyHashes) return { kind: 'busy' }
     throw error

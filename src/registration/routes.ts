@@ -3,6 +3,7 @@
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
+import type { NoteEvent } from '../audit/event-rows.ts'
 import { grantTypesServed, type LoopbackRegistration } from '../clients/client.ts'
 import type { Clients } from '../clients/find-client.ts'
 import type { LoopbackClients } from '../clients/loopback-clients.ts'
@@ -15,7 +16,7 @@ import {
 import { openCors } from '../http/open-cors.ts'
 import { paths } from '../http/paths.ts'
 import { decodeUtf8, readRequestBody } from '../http/request-body.ts'
-import { logFields } from '../http/request-log.ts'
+import { callerOf, logFields } from '../http/request-log.ts'
 import { makeRouter } from '../http/router.ts'
 import { parseStrictObject } from '../http/strict-json.ts'
 import { refusalOf } from '../limits/too-many.ts'
@@ -28,6 +29,7 @@ import {
 export interface RegistrationDependencies {
   readonly policy: RegistrationPolicy
   readonly clients: Clients
+  readonly noteEvent: NoteEvent
 }
 
 const BODY_BYTES_MAX = 16_384
@@ -52,7 +54,7 @@ export function registrationRoutes(dependencies: RegistrationDependencies): Rout
 
 async function answerRegistration(
   ctx: Context,
-  { policy, clients }: RegistrationDependencies,
+  { policy, clients, noteEvent }: RegistrationDependencies,
 ): Promise<void> {
   const exceeded = await clients.countRegistration(ctx.ip)
   if (exceeded) throw refusalOf(ctx, exceeded)
@@ -65,6 +67,13 @@ async function answerRegistration(
           await clients.loopback.register(decision.registration, ctx.ip),
         )
   logFields(ctx).client = record.client_id
+  noteEvent({
+    action: 'client.registered',
+    clientId: record.client_id,
+    reason:
+      decision.kind === 'integration' ? 'a platform of this service' : 'a program on a computer',
+    ...callerOf(ctx),
+  })
   ctx.status = 201
   ctx.set('Cache-Control', 'no-store')
   ctx.body = record

@@ -6,10 +6,14 @@ import type { Page, PageRequest } from '../store/keyset.ts'
 
 /** Long lists of the pages, a part at a time: `?after=` says where the part begins. */
 export interface ListPages {
-  /** The part that the address asks for; a cursor that is not of this list is its beginning. */
-  requestOf(ctx: Context): PageRequest
+  /**
+   * The part that the address asks for; a cursor that is not of this list is its beginning.
+   *
+   * @param kept what the address says beside it: a list that was asked for otherwise is another
+   */
+  requestOf(ctx: Context, kept?: URLSearchParams): PageRequest
   /** The links to the next part and back to the beginning. */
-  pagerOf(ctx: Context, page: Page<unknown>): Pager
+  pagerOf(ctx: Context, page: Page<unknown>, kept?: URLSearchParams): Pager
 }
 
 /** How many rows a page of a list has. */
@@ -17,19 +21,27 @@ const PAGE_SIZE = 20
 
 export function makeListPages(cursors: Cursors): ListPages {
   // Each list has an address of its own.
-  const scopeOf = ({ path }: Context) => ['pages', path]
+  const scopeOf = ({ path }: Context, kept: URLSearchParams) => ['pages', addressOf(path, kept)]
   return {
-    requestOf(ctx) {
+    requestOf(ctx, kept = nothing) {
       const { after } = ctx.query
-      const place = typeof after === 'string' ? cursors.open(after, scopeOf(ctx)) : undefined
+      const place = typeof after === 'string' ? cursors.open(after, scopeOf(ctx, kept)) : undefined
       return { first: PAGE_SIZE, after: place }
     },
-    pagerOf(ctx, { places, hasNextPage }) {
+    pagerOf(ctx, { places, hasNextPage }, kept = nothing) {
       const last = hasNextPage ? places.at(-1) : undefined
+      const next = new URLSearchParams(kept)
+      if (last) next.set('after', cursors.seal(last, scopeOf(ctx, kept)))
       return {
-        nextHref: last && `${ctx.path}?after=${cursors.seal(last, scopeOf(ctx))}`,
-        firstHref: ctx.query['after'] === undefined ? undefined : ctx.path,
+        nextHref: last && addressOf(ctx.path, next),
+        firstHref: ctx.query['after'] === undefined ? undefined : addressOf(ctx.path, kept),
       }
     },
   }
+}
+
+const nothing = new URLSearchParams()
+
+function addressOf(path: string, query: URLSearchParams): string {
+  return query.size === 0 ? path : `${path}?${query}`
 }

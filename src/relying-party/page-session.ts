@@ -3,7 +3,8 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Context } from 'koa'
 
 import type { Actor } from '../audit/audit-log.ts'
-import { requestIdOf } from '../http/request-log.ts'
+import type { NoteEvent } from '../audit/event-rows.ts'
+import { callerOf } from '../http/request-log.ts'
 import type { Person, PersonStore } from '../people/person-store.ts'
 import { sha256 } from '../store/digest.ts'
 import type { StateStore } from '../store/oauth-state.ts'
@@ -26,6 +27,7 @@ export interface SessionPorts {
   readonly people: Pick<PersonStore, 'findPerson' | 'signOutSession' | 'signOutEverywhere'>
   readonly formKey: Buffer
   readonly sessionSeconds: number
+  readonly noteEvent: NoteEvent
   readonly now: () => number
 }
 
@@ -39,7 +41,7 @@ export interface Sessions {
 }
 
 export function makeSessions(ports: SessionPorts): Sessions {
-  const { baseUrl, people, formKey, sessionSeconds, now } = ports
+  const { baseUrl, people, formKey, sessionSeconds, noteEvent, now } = ports
   const state = ports.state.adapterFor('AreaSession')
   const secure = baseUrl.startsWith('https:')
   // RFC 6265bis §4.1.3.2: a browser accepts the prefix from this very host only.
@@ -80,6 +82,7 @@ export function makeSessions(ports: SessionPorts): Sessions {
 
     async endEverywhere(ctx, { id }) {
       await people.signOutEverywhere(id, now())
+      noteEvent({ action: 'sign_out.everywhere', personId: id, ...callerOf(ctx) })
       await end(ctx)
     },
   }
@@ -87,5 +90,5 @@ export function makeSessions(ports: SessionPorts): Sessions {
 
 /** The person as the one who changes something, for the audit trail. */
 export function actorOf(ctx: Context, { person }: PageSession, now: () => number): Actor {
-  return { personId: person.id, requestId: requestIdOf(ctx), now: now() }
+  return { personId: person.id, ...callerOf(ctx), now: now() }
 }

@@ -60,7 +60,8 @@ export function makeSignedInPages(parts: SignedInPagesParts): SignedInPages {
   const signedInPages: SignedInPages = {
     page: (show) => async (ctx) => {
       const session = await sessions.find(ctx)
-      if (!session) return await sendToSignIn(ctx, ctx.url, parts)
+      if (!session) return await sendToSignIn(ctx, placeOf(ctx), parts)
+      logFields(ctx).person = session.person.id
       if (isTooMany(ctx, session, 'page')) return
       await show(ctx as PageContext, session)
     },
@@ -110,6 +111,14 @@ export function makeSignedInPages(parts: SignedInPagesParts): SignedInPages {
     },
   }
   return signedInPages
+}
+
+/** A browser keeps 4096 bytes of a cookie; sealed, an address of this length is below that. */
+const RETURN_TO_CHARACTERS_MAX = 2000
+
+/** The page that was asked for, or the first of its area when the address is too long to be kept. */
+function placeOf({ url, path }: Context): string {
+  return url.length > RETURN_TO_CHARACTERS_MAX ? areaOf(path) : url
 }
 
 function areaOf(path: string): string {

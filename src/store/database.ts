@@ -29,6 +29,10 @@ export interface DatabaseOptions {
   readonly guard?: StoreGuard
   /** Another folder of migrations, for tests. */
   readonly migrationsFolder?: string
+  /** What is done about migrations that the database does not have yet. Without it they are applied. */
+  readonly migrations?: 'apply' | 'refuse'
+  /** How long one statement of a migration may take on PostgreSQL; a minute without it. */
+  readonly migrationTimeoutMs?: number
 }
 
 /** The options of an engine, with every default in place. */

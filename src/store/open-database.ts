@@ -1,4 +1,5 @@
 import type { Database, DatabaseLocation, DatabaseOptions } from './database.ts'
+import type { MigrationStatus } from './migrate.ts'
 
 const QUERY_TIMEOUT_MS = 300
 
@@ -14,4 +15,17 @@ export async function openDatabase(
   }
   const { openPostgres } = await import('./postgres.ts')
   return await openPostgres(location, complete)
+}
+
+/** What opening a database would do to its schema; it is neither made nor changed. */
+export async function readSchemaStatus(
+  location: DatabaseLocation,
+  options: Pick<DatabaseOptions, 'migrationsFolder'> = {},
+): Promise<MigrationStatus> {
+  if (location.kind === 'sqlite') {
+    const { readSqliteStatus } = await import('./sqlite.ts')
+    return await readSqliteStatus(location.file, options)
+  }
+  const { readPostgresStatus } = await import('./postgres.ts')
+  return await readPostgresStatus(location.url, options)
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 
 import { openStoreClock, type StoreClock } from './clock.ts'
-import type { Database, DatabaseOptions } from './database.ts'
+import type { Database, DatabaseLocation, DatabaseOptions } from './database.ts'
 import { guardedState, type StoreGuard } from './guarded-stores.ts'
 import type { StateStore } from './oauth-state.ts'
 import { sqlState } from './oauth-state-sql.ts'
@@ -19,6 +19,8 @@ export interface StoreSettings {
   readonly redis: RedisLocation | undefined
   readonly answerWithinMs: number
   readonly databaseConnectionsMax: number
+  /** Whether opening the database brings its schema up to date, or refuses one that is behind. */
+  readonly migrateAtStart: boolean
 }
 
 /** What is opened once and outlives a change of keys. */
@@ -88,11 +90,20 @@ async function openRedisState(
 
 /** Opens the database that these settings name, for the service or for a command. */
 export async function openServiceDatabase(
-  { dataDir, databaseUrl, answerWithinMs, databaseConnectionsMax }: StoreSettings,
-  hooks: Partial<StoreHooks> = {},
+  settings: StoreSettings,
+  options: Partial<StoreHooks> & Pick<DatabaseOptions, 'migrationTimeoutMs'> = {},
 ): Promise<Database> {
-  const location = databaseUrl
-    ? ({ kind: 'postgres', url: databaseUrl, connectionsMax: databaseConnectionsMax } as const)
-    : ({ kind: 'sqlite', file: join(dataDir, 'gatehouse.db') } as const)
-  return await openDatabase(location, { queryTimeoutMs: answerWithinMs, ...hooks })
+  const { answerWithinMs: queryTimeoutMs, migrateAtStart } = settings
+  const migrations = migrateAtStart ? 'apply' : 'refuse'
+  return await openDatabase(locationOf(settings), { queryTimeoutMs, migrations, ...options })
+}
+
+/** Where the database of these settings is. */
+export function locationOf({
+  dataDir,
+  databaseUrl: url,
+  databaseConnectionsMax: connectionsMax,
+}: Pick<StoreSettings, 'dataDir' | 'databaseUrl' | 'databaseConnectionsMax'>): DatabaseLocation {
+  if (url) return { kind: 'postgres', url, connectionsMax }
+  return { kind: 'sqlite', file: join(dataDir, 'gatehouse.db') }
 }

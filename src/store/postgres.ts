@@ -10,7 +10,13 @@ import pg from 'pg'
 
 import type { Database, DatabaseLocation, EngineOptions } from './database.ts'
 import { openKysely } from './guarded-stores.ts'
-import { type MigrationSession, migrate } from './migrate.ts'
+import {
+  type MigrateOptions,
+  type MigrationSession,
+  type MigrationStatus,
+  migrate,
+  readMigrationStatus,
+} from './migrate.ts'
 import { makePatience, type Patience } from './patience.ts'
 import { Pipelines } from './postgres-pipelines.ts'
 import { answerTo, type Query, sendQuery } from './postgres-query.ts'
@@ -21,6 +27,10 @@ type PostgresLocation = Extract<DatabaseLocation, { kind: 'postgres' }>
 const MIGRATION_CONNECT_TIMEOUT_MS = 10_000
 const MIGRATION_QUERY_TIMEOUT_MS = 60_000
 const CLOSE_TIMEOUT_MS = 1_000
+
+/** Whoever serves waits behind a migration that waits for a table, and gives up after 250 ms. */
+const MIGRATION_LOCK_WAIT_MS = 100
+const LOCK_NOT_AVAILABLE = '55P03'
 
 /** The key of the advisory lock under which one process at a time migrates: "gate" in ASCII. */
 const MIGRATION_LOCK = 0x67617465
@@ -190,10 +200,41 @@ function guarded(client: pg.PoolClient, patience: Patience, until: number): Post
 
 /** Migrations may take longer than queries, so they have a connection of their own. */
 async function migrateServer(url: string, options: EngineOptions): Promise<void> {
+  const { onIdleError, migrationTimeoutMs = MIGRATION_QUERY_TIMEOUT_MS } = options
+  await withClient(url, { onIdleError, timeoutMs: migrationTimeoutMs }, async (client) => {
+    await migrate(migrationSession(client), options)
+  })
+}
+
+/** What a start would do to a database, which is not changed. */
+export async function readPostgresStatus(
+  url: string,
+  options: Pick<MigrateOptions, 'migrationsFolder'>,
+): Promise<MigrationStatus> {
+  return await withClient(
+    url,
+    { timeoutMs: MIGRATION_QUERY_TIMEOUT_MS },
+    async (client) => await readMigrationStatus(migrationSession(client), options),
+  )
+}
+
+/**
+ * A connection of one's own, for what takes longer than a query.
+ *
+ * @param timeoutMs how long one statement may take
+ */
+export async function withClient<Result>(
+  url: string,
+  options: {
+    readonly timeoutMs: number
+    readonly onIdleError?: ((error: Error) => void) | undefined
+  },
+  work: (client: pg.Client) => Promise<Result>,
+): Promise<Result> {
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: MIGRATION_CONNECT_TIMEOUT_MS,
-    query_timeout: MIGRATION_QUERY_TIMEOUT_MS,
+    query_timeout: options.timeoutMs,
   })
   client.on('error', (error) => options.onIdleError?.(error))
   try {
@@ -204,7 +245,7 @@ async function migrateServer(url: string, options: EngineOptions): Promise<void>
     })
   }
   try {
-    await migrate(migrationSession(client), options)
+    return await work(client)
   } finally {
     await within(CLOSE_TIMEOUT_MS, client.end())
   }
@@ -215,7 +256,7 @@ function migrationSession(client: pg.Client): MigrationSession {
     engine: 'postgres',
     run: (script) => client.query(script),
     rowsOf: async (query) => (await client.query(query)).rows,
-    begin: `begin; select pg_advisory_xact_lock(${MIGRATION_LOCK})`,
+    begin: `begin; select pg_advisory_xact_lock(${MIGRATION_LOCK}); set local lock_timeout = ${MIGRATION_LOCK_WAIT_MS}`,
     findTable: "select 1 where to_regclass('schema_migration') is not null",
     record: ({ name, digest }, appliedAtMs) =>
       client.query('insert into schema_migration (name, digest, applied_at) values ($1, $2, $3)', [
@@ -223,5 +264,7 @@ function migrationSession(client: pg.Client): MigrationSession {
         digest,
         appliedAtMs,
       ]),
+    isLockTimeout: (error) =>
+      error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE,
   }
 }

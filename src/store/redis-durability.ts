@@ -82,7 +82,7 @@ function judgeEviction({ address, evictsBy }: Durability): Remark {
     kind: 'wrong',
     sentence:
       `Redis at ${address} forgets sessions and used proofs when its memory is full ` +
-      `(maxmemory-policy ${evictsBy}); set it to noeviction.`,
+      `(maxmemory-policy ${evictsBy}).`,
   }
 }
 

@@ -168,6 +168,20 @@ export interface Schema extends GrantTables, DocumentTables, OauthTables, Operat
     before: string | null
     after: string | null
     request_id: string | null
+    /** Whom it is about, where that is not who did it. */
+    person_id: string | null
+    client_id: string | null
+    address: string | null
+    reason: string | null
+    /** How many of the same one row stands for; nothing is one. */
+    times: number | null
+    streamed_at: number | null
+  }
+  site_refusal_day: {
+    site_id: string
+    day: number
+    error: string
+    refusals: number
   }
   setting: {
     name: string
@@ -179,5 +193,7 @@ export interface Schema extends GrantTables, DocumentTables, OauthTables, Operat
     name: string
     digest: string
     applied_at: number
+    /** `expand` or `contract` (`migration-effect.ts`). */
+    effect: string | null
   }
 }

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -16,7 +16,13 @@ import {
 
 import type { Database, EngineOptions } from './database.ts'
 import { openKysely } from './guarded-stores.ts'
-import { type MigrationSession, migrate } from './migrate.ts'
+import {
+  type MigrateOptions,
+  type MigrationSession,
+  type MigrationStatus,
+  migrate,
+  readMigrationStatus,
+} from './migrate.ts'
 import type { RunStatement } from './statement-executor.ts'
 
 /** How long a start waits for another process that is just migrating the same file. */
@@ -102,6 +108,23 @@ async function useWriteAheadLog(connection: BetterSqlite.Database): Promise<void
   }
 }
 
+/** What a start would do to a file, which is neither made nor changed. */
+export async function readSqliteStatus(
+  file: string,
+  options: Pick<MigrateOptions, 'migrationsFolder'>,
+): Promise<MigrationStatus> {
+  if (!existsSync(file)) {
+    const empty = { engine: 'sqlite', findTable: '', rowsOf: async () => [] } as const
+    return await readMigrationStatus(empty, options)
+  }
+  const connection = new BetterSqlite(file, { readonly: true, timeout: MIGRATION_TIMEOUT_MS })
+  try {
+    return await readMigrationStatus(migrationSession(connection), options)
+  } finally {
+    connection.close()
+  }
+}
+
 /** The file holds password hashes, so it belongs to its owner alone from its first byte on. */
 function createPrivately(file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -119,6 +142,8 @@ function migrationSession(connection: BetterSqlite.Database): MigrationSession {
       connection
         .prepare('insert into schema_migration (name, digest, applied_at) values (?, ?, ?)')
         .run(name, digest, appliedAtMs),
+    // Its lock is that of the file, for which the connection itself waits.
+    isLockTimeout: () => false,
   }
 }
 

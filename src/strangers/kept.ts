@@ -232,6 +232,11 @@ export const rememberedInMemory: readonly Remembered[] = [
     bound: 'one window each (`signIn.failureWindowSeconds`, `limits.windowSeconds`)',
   },
   {
+    what: 'the overviews of sites, which operators open',
+    file: 'src/analytics/overview.ts',
+    bound: '200 sites, for a minute',
+  },
+  {
     what: 'documents that could not be fetched',
     file: 'src/metadata-documents/document-clients.ts',
     bound: '1000, for 10 seconds',

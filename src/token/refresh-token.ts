@@ -17,7 +17,7 @@ import {
   resourceNotGranted,
   scopeNotGranted,
 } from '../http/errors.ts'
-import { logFields } from '../http/request-log.ts'
+import { callerOf, logFields } from '../http/request-log.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import { type FormerToken, familyOfFormer } from './former-refresh-token.ts'
 import { type BindingPorts, newBinding, provenKey } from './refresh-binding.ts'
@@ -229,7 +229,7 @@ async function reuse(
   grants: RefreshDependencies['grants'],
 ): Promise<Error> {
   logFields(ctx).outcome = 'reused'
-  await grants.end({ id: grantId }, 'a used refresh token came back')
+  await grants.end({ id: grantId }, 'a used refresh token came back', callerOf(ctx))
   ctx.oidc.provider.emit('grant.revoked', ctx, grantId)
   return invalidGrant('the refresh token was used before: the grant has been ended')
 }

@@ -5,7 +5,7 @@ import type { Keeping } from '../../src/clean-up/what-expires.ts'
 import type { Database } from '../../src/store/database.ts'
 
 /** As with the lifetimes of config/service.json. */
-export const keeping: Keeping = { tokensLiveSeconds: 90 * 86_400 + 3600 }
+export const keeping: Keeping = { tokensLiveSeconds: 90 * 86_400 + 3600, auditDays: 400 }
 
 /** Removes everything of which the time is over at this time, as the service does. */
 export async function cleanUpAt(database: Database, nowMs: number): Promise<void> {

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 
 import { CALL_DAYS, dayOf } from '../../src/grants/grant-store.ts'
 import type { Database } from '../../src/store/database.ts'
+import { keeping } from './clean-up.ts'
 import { isContinuousIntegration } from './programs.ts'
 
 export interface Filling {
@@ -40,6 +41,7 @@ const unchecked = {
 export async function fillExpiring(database: Database, filling: Filling): Promise<void> {
   const { rows, nowMs } = filling
   const lastDay = dayOf(nowMs) - CALL_DAYS
+  const auditMs = keeping.auditDays * 86_400_000
   const upTo = (last: number) =>
     `with recursive n (i) as (select cast(1 as bigint) union all select i + 1 from n where i < ${last})`
   // A prime spreads what was made one after the other, as random ids do.
@@ -76,9 +78,20 @@ export async function fillExpiring(database: Database, filling: Filling): Promis
         insert into request_count (key, points, ends_at)
         select ${id(String(name))}, 1, ${expiry} from n`,
       `${upTo(Number(count))}
+        insert into audit_event (action, subject_kind, subject_id, id, occurred_at)
+        select 'site.update', 'site', 'site', ${id(String(name))}, ${expiry} - ${auditMs} from n`,
+      `${upTo(Number(count))}
         insert into change_key (site_id, client_id, digest, made_id, key, expires_at)
         select 'site', 'client', 'digest', 'made', ${id(String(name))}, ${expiry} from n`,
     ]),
+    ...[
+      [rows, 'old', lastDay],
+      [rows / 10, 'new', lastDay + 1],
+    ].map(
+      ([count, name, day]) => `${upTo(Number(count))}
+        insert into site_refusal_day (site_id, error, refusals, day)
+        select ${id(String(name))}, 'invalid_grant', 1, ${day} from n`,
+    ),
     `insert into oauth_grant_scope select id, 'openid' from oauth_grant`,
     `insert into oauth_grant_day select id, ${dayOf(nowMs)}, 1 from oauth_grant`,
     `${upTo(10)}
@@ -122,6 +135,8 @@ export async function fillExpiring(database: Database, filling: Filling): Promis
 /** What is left of it once everything was removed. */
 export function livingRows(rows: number): Record<string, number> {
   return {
+    audit_event: rows / 10,
+    site_refusal_day: rows / 10,
     change_key: rows / 10,
     platform_callback: rows / 10,
     unused_client: rows / 10,

@@ -134,6 +134,15 @@ function anchorOf({ name }: Standard): string {
 }
 
 function renderStandard(standard: Standard, annotations: readonly Annotation[]): string {
+  return [
+    `## ${standard.name}`,
+    `[${standard.title}](${standard.address}).${standard.about === undefined ? '' : ` ${standard.about}`}`,
+    renderSections(standard, annotations),
+  ].join('\n\n')
+}
+
+/** The table of a standard: each section with its tests or its reason. */
+export function renderSections(standard: Standard, annotations: readonly Annotation[]): string {
   const rows = standard.sections.map((section) => {
     const cells = [
       `§${section.section}`,
@@ -142,11 +151,7 @@ function renderStandard(standard: Standard, annotations: readonly Annotation[]):
     ]
     return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
   })
-  return [
-    `## ${standard.name}`,
-    `[${standard.title}](${standard.address}).${standard.about === undefined ? '' : ` ${standard.about}`}`,
-    ['| section | what it asks | shown by |', '| --- | --- | --- |', ...rows].join('\n'),
-  ].join('\n\n')
+  return ['| section | what it asks | shown by |', '| --- | --- | --- |', ...rows].join('\n')
 }
 
 function renderAnswer({ why, pending, note }: Section, tests: readonly Annotation[]): string {

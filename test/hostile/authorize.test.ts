@@ -6,11 +6,18 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { decodeJwt } from 'jose'
 
-import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { paths } from '../src/http/paths.ts'
-import { authorizeUrl, makePkce, obtainCode, obtainTokens } from './support/client.ts'
-import { amir, notes, portal, type RunningService, sam, startService } from './support/gatehouse.ts'
-import { type Answer, encode, type Fields, postForm, send } from './support/wire.ts'
+import { makeHeadlessPerson } from '../../src/cli/headless-person.ts'
+import { paths } from '../../src/http/paths.ts'
+import { authorizeUrl, makePkce, obtainCode, obtainTokens } from '../support/client.ts'
+import {
+  amir,
+  notes,
+  portal,
+  type RunningService,
+  sam,
+  startService,
+} from '../support/gatehouse.ts'
+import { type Answer, encode, type Fields, postForm, send } from '../support/wire.ts'
 
 /** Hostile requests at GET /oauth/authorize. The numbers are those of docs/hostile-cases.md. */
 let service: RunningService

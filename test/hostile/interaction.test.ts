@@ -1,19 +1,20 @@
 import { expect } from 'chai'
 
-import { type HeadlessPerson, makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { paths } from '../src/http/paths.ts'
-import { storedId } from '../src/store/oauth-state.ts'
-import { authorizeUrl, obtainCode } from './support/client.ts'
+import { type HeadlessPerson, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
+import { paths } from '../../src/http/paths.ts'
+import { storedId } from '../../src/store/oauth-state.ts'
+import { authorizeUrl, obtainCode } from '../support/client.ts'
 import {
   amir,
+  june,
   notes,
   olivia,
   portal,
   type RunningService,
   sam,
   startService,
-} from './support/gatehouse.ts'
-import { encode, type Fields, FORM, send } from './support/wire.ts'
+} from '../support/gatehouse.ts'
+import { encode, type Fields, FORM, send } from '../support/wire.ts'
 
 /** Hostile requests at the pages between an authorization request and its answer. */
 let service: RunningService
@@ -335,6 +336,16 @@ describe('interaction: what is agreed to is what was asked for (design 2) [41]',
     const { error, state, iss, code } = Object.fromEntries(target.searchParams)
     expect([error, state, iss]).to.deep.equal(['access_denied', 'the-state', service.url])
     expect(code).to.equal(undefined)
+  })
+
+  it('whoever has no role at the site of an application is asked nothing, and the client is told', async () => {
+    const { person, page } = await openSignIn()
+    const posted = await submit(person, page, { csrf: page.csrf, ...june })
+    const next = new URL(posted.headers.get('location') ?? '', page.url)
+    const target = await person.authorize(next, notes.redirectUri)
+    expect(target.searchParams.get('error')).to.equal('access_denied')
+    expect(target.searchParams.get('error_description')).to.include('no role at the site')
+    expect(target.searchParams.has('code')).to.equal(false)
   })
 
   it('a finished interaction cannot be finished again', async () => {

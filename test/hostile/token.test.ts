@@ -3,15 +3,15 @@ import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import fc from 'fast-check'
 
-import { paths } from '../src/http/paths.ts'
-import { asResourceServer, obtainCode, obtainTokens, refresh } from './support/client.ts'
+import { paths } from '../../src/http/paths.ts'
+import { asResourceServer, obtainCode, obtainTokens, refresh } from '../support/client.ts'
 import {
   notes,
   portal,
   type RunningService,
   resourceServer,
   startService,
-} from './support/gatehouse.ts'
+} from '../support/gatehouse.ts'
 import {
   type Answer,
   basic,
@@ -23,7 +23,7 @@ import {
   refusalOf,
   send,
   sendBytes,
-} from './support/wire.ts'
+} from '../support/wire.ts'
 
 /**
  * Hostile requests at the endpoints that clients call: token, UserInfo, revocation, introspection.
@@ -145,7 +145,8 @@ describe('token: no parameter counts twice [RFC 6749 §3.2] [53]', () => {
   })
 })
 
-// [RFC 6749 §4.1.2; RFC 6749 §10.6; RFC 7636 §4.6; RFC 9700 §4.5.3.1; OpenID Connect Core §3.1.3.2]
+// [RFC 6749 §4.1.2; RFC 6749 §10.6; RFC 7636 §4.6; RFC 9700 §4.3.1; RFC 9700 §4.5.3.1; OpenID Connect Core
+// §3.1.3.2]
 describe('token: a code is good once, for its client, address and verifier [RFC 6749 §4.1.3] [55-61]', () => {
   const wrong: readonly [why: string, fields: Fields, refusal?: string][] = [
     ['another redirect_uri', { redirect_uri: 'http://127.0.0.1:10/callback' }],

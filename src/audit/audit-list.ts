@@ -1,0 +1,112 @@
+import { type ExpressionBuilder, sql } from 'kysely'
+
+import type { Database } from '../store/database.ts'
+import { type PageRequest, readPage } from '../store/keyset.ts'
+import type { Schema } from '../store/schema.ts'
+import { auditWords } from './audit-actions.ts'
+
+/** Which events are wanted; what is left out is no condition. */
+export interface AuditFilter {
+  /** Of this site; the reviews of metadata documents, which hold for every site, are among them. */
+  readonly siteId?: string | undefined
+  readonly action?: string | undefined
+  readonly clientId?: string | undefined
+  /** Who did it, or whom it is about. */
+  readonly personId?: string | undefined
+  /** Epoch milliseconds, the first that counts. */
+  readonly fromMs?: number | undefined
+  /** Epoch milliseconds, the first that does not count any more. */
+  readonly untilMs?: number | undefined
+}
+
+type Tables = Schema & { readonly e: Schema['audit_event'] }
+
+/** The events that a filter wants, with the names of people as they are now. */
+export function findEvents({ kysely }: Pick<Database, 'kysely'>, filter: AuditFilter) {
+  const { siteId, action, clientId, personId, fromMs, untilMs } = filter
+  let found = kysely
+    .selectFrom('audit_event as e')
+    .leftJoin('person', 'person.id', 'e.actor_person_id')
+    .leftJoin('person as about', 'about.id', 'e.person_id')
+    .selectAll('e')
+    .select(['person.name as actor_name', 'about.name as about_name'])
+  if (siteId !== undefined) found = found.where((eb) => ofSite(eb, siteId))
+  if (action !== undefined) found = found.where('e.action', '=', action)
+  if (clientId !== undefined) found = found.where((eb) => byClient(eb, clientId))
+  if (personId !== undefined) {
+    found = found.where((eb) =>
+      eb.or([eb('e.actor_person_id', '=', personId), eb('e.person_id', '=', personId)]),
+    )
+  }
+  if (fromMs !== undefined) found = found.where('e.occurred_at', '>=', fromMs)
+  if (untilMs !== undefined) found = found.where('e.occurred_at', '<', untilMs)
+  return found
+}
+
+function ofSite(eb: ExpressionBuilder<Tables, 'e'>, siteId: string) {
+  return eb.or([
+    eb('e.site_id', '=', siteId),
+    // Metadata documents are also reviewed for every site, so every operator may know by whom.
+    eb.and([eb('e.subject_kind', '=', 'document_client'), eb('e.site_id', 'is', null)]),
+  ])
+}
+
+/** What it did, and what was done about it; changes name an application as their subject. */
+function byClient(eb: ExpressionBuilder<Tables, 'e'>, clientId: string) {
+  return eb.or([
+    eb('e.client_id', '=', clientId),
+    eb.and([eb('e.subject_kind', 'in', [...clientKinds]), eb('e.subject_id', '=', clientId)]),
+  ])
+}
+
+const clientKinds = ['application', 'resource_server', 'document_client'] as const
+
+export type FoundEvent = Awaited<ReturnType<ReturnType<typeof findEvents>['execute']>>[number]
+
+/** A page of the events that a filter wants, the newest first. */
+export async function listEvents(database: Database, filter: AuditFilter, request: PageRequest) {
+  const order = {
+    by: 'e.occurred_at',
+    id: 'e.id',
+    direction: 'desc',
+    placeOf: ({ occurred_at, id }: FoundEvent) => [occurred_at, id] as const,
+  } as const
+  const page = await readPage(findEvents(database, filter), order, request)
+  const rows = page.rows.map((row) => ({
+    occurredAt: row.occurred_at,
+    /** The name of the person, as it is now; undefined when there is no such person any more. */
+    actorName: row.actor_name ?? undefined,
+    /** Whether anybody showed who they are. */
+    hasActor: row.actor_person_id !== null,
+    aboutName: row.about_name ?? row.person_id ?? undefined,
+    action: row.action,
+    words: auditWords(row.action),
+    subjectId: row.subject_id,
+    clientId: row.client_id ?? undefined,
+    address: row.address ?? undefined,
+    reason: row.reason ?? undefined,
+    times: row.times ?? 1,
+    requestId: row.request_id ?? undefined,
+    before: row.before ?? undefined,
+    after: row.after ?? undefined,
+  }))
+  return { ...page, rows }
+}
+
+/** The id of a person by id or e-mail address, as somebody wrote it. */
+export async function findPersonId(
+  { kysely }: Pick<Database, 'kysely'>,
+  written: string,
+): Promise<string | undefined> {
+  const person = await kysely
+    .selectFrom('person')
+    .select('id')
+    .where((eb) =>
+      eb.or([
+        eb('id', '=', written),
+        eb('email_canonical', '=', sql<string>`${written.toLowerCase()}`),
+      ]),
+    )
+    .executeTakeFirst()
+  return person?.id
+}

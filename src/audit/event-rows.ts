@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto'
+
+import type { Kysely } from 'kysely'
+
+import type { Schema } from '../store/schema.ts'
+import type { EventAction } from './audit-actions.ts'
+import type { AuditRow } from './audit-log.ts'
+
+/** Something that happened. Never a secret, a token, or what somebody typed. */
+export interface AuditNote {
+  readonly action: EventAction
+  /** Who did it and had shown that they are it. */
+  readonly personId?: string | undefined
+  /** Whose account it was about, where nobody showed that it is theirs. */
+  readonly aboutPersonId?: string | undefined
+  readonly clientId?: string | undefined
+  readonly siteId?: string | undefined
+  /** The site is looked up by it when the event is written; the id itself is not kept. */
+  readonly grantId?: string | undefined
+  readonly reason?: string | undefined
+  readonly address?: string | undefined
+  readonly requestId?: string | undefined
+}
+
+/** Takes note of an event. Never waits, never fails. */
+export type NoteEvent = (note: AuditNote) => void
+
+/** An event that waits to be written. */
+export interface WaitingEvent {
+  readonly row: AuditRow
+  readonly grantId: string | undefined
+}
+
+/** Longer than any reason of ours; what a caller can put into one is cut. */
+const REASON_CHARACTERS_MAX = 300
+const ID_CHARACTERS_MAX = 500
+
+export function waitingEvent(note: AuditNote, at: number, times = 1): WaitingEvent {
+  const { action, personId, aboutPersonId, clientId, siteId, grantId } = note
+  const [kind, id] =
+    clientId === undefined ? ['person', personId ?? aboutPersonId ?? ''] : ['application', clientId]
+  const row: AuditRow = {
+    id: randomUUID(),
+    occurred_at: at,
+    actor_person_id: personId ?? null,
+    action,
+    subject_kind: id === '' ? 'service' : kind,
+    subject_id: cleaned(id, ID_CHARACTERS_MAX),
+    site_id: siteId ?? null,
+    person_id: aboutPersonId ?? null,
+    client_id: clientId === undefined ? null : cleaned(clientId, ID_CHARACTERS_MAX),
+    address: note.address ?? null,
+    reason: note.reason === undefined ? null : cleaned(note.reason, REASON_CHARACTERS_MAX),
+    request_id: note.requestId ?? null,
+    times: times === 1 ? null : times,
+  }
+  return { row, grantId }
+}
+
+/** What no database takes must not keep the rest of a batch from being written. */
+function cleaned(text: string, charactersMax: number): string {
+  return text.slice(0, charactersMax).replaceAll('\0', '').toWellFormed()
+}
+
+/**
+ * The rows with the sites that they are of: that of the grant, or of the application where the event is
+ * about one. Two questions at most for a whole batch, and none where nothing is to be known.
+ */
+export async function withSites(
+  kysely: Kysely<Schema>,
+  events: readonly WaitingEvent[],
+): Promise<AuditRow[]> {
+  const open = events.filter(({ row }) => row.site_id === null)
+  const grantIds = open.flatMap(({ grantId }) => grantId ?? [])
+  const clientIds = open.flatMap(({ row, grantId }) =>
+    grantId === undefined ? (row.client_id ?? []) : [],
+  )
+  const grants =
+    grantIds.length === 0
+      ? []
+      : await kysely
+          .selectFrom('oauth_grant')
+          .select(['id', 'site_id'])
+          .where('id', 'in', [...new Set(grantIds)])
+          .execute()
+  const applications =
+    clientIds.length === 0
+      ? []
+      : await kysely
+          .selectFrom('oauth_application')
+          .select(['client_id as id', 'site_id'])
+          .where('client_id', 'in', [...new Set(clientIds)])
+          .execute()
+  const siteOfGrant = new Map(grants.map(({ id, site_id }) => [id, site_id]))
+  const siteOfClient = new Map(applications.map(({ id, site_id }) => [id, site_id]))
+  return events.map(({ row, grantId }) => ({
+    ...row,
+    site_id:
+      row.site_id ??
+      (grantId === undefined ? siteOfClient.get(row.client_id ?? '') : siteOfGrant.get(grantId)) ??
+      null,
+  }))
+}

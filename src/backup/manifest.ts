@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { open, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+
+import { z } from 'zod'
+
+/** The form of the manifest; a reader of another form refuses. */
+export const BACKUP_FORMAT = 1
+
+/** Names of parts are ours, and lead nowhere else: letters, digits, `-`, `_`, a dot, folders. */
+const partPath = z.string().regex(/^(?!.*\.\.)[\w-][\w.-]*(\/[\w-][\w.-]*)*$/)
+
+const manifestShape = z.strictObject({
+  format: z.literal(BACKUP_FORMAT),
+  /** The version of the service that made it. */
+  version: z.string(),
+  /** ISO 8601, by the clock of the machine that made it. */
+  madeAt: z.iso.datetime(),
+  issuer: z.string(),
+  engine: z.enum(['sqlite', 'postgres']),
+  /** The migrations that the database had applied, in the order of their names. */
+  schema: z.array(z.object({ name: z.string(), digest: z.string() })),
+  /** How many rows each table had. */
+  rows: z.record(z.string(), z.int().min(0)),
+  /** Whether files of operators are parts of it, or are kept in a bucket, which has its own copies. */
+  files: z.enum(['included', 'bucket']),
+  secret: z.enum(['included', 'left out']),
+  parts: z.array(
+    z.strictObject({
+      path: partPath,
+      bytes: z.int().min(0),
+      sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    }),
+  ),
+})
+
+/** What a backup says of itself. */
+export type Manifest = z.infer<typeof manifestShape>
+export type Part = Manifest['parts'][number]
+
+const MANIFEST_FILE = 'manifest.json'
+
+/** Where each kind of database is in a backup. */
+export const databaseParts = { sqlite: 'database.sqlite', postgres: 'database.pgdump' } as const
+export const SECRET_PART = 'secret'
+export const FILES_FOLDER = 'files'
+
+/** Writes the manifest under its name when it is complete: a folder without one is no backup. */
+export async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
+  const draft = join(folder, `${MANIFEST_FILE}.part`)
+  const text = `${JSON.stringify(manifest, null, 2)}\n`
+  await writeFile(draft, text, { mode: 0o600, flag: 'wx', flush: true })
+  await rename(draft, join(folder, MANIFEST_FILE))
+}
+
+/** @throws in a sentence, when there is no manifest, or one that this version cannot read */
+export async function readManifest(folder: string): Promise<Manifest> {
+  const text = await readFile(join(folder, MANIFEST_FILE), 'utf8').catch((cause) => {
+    throw new Error(
+      `${folder} is no complete backup: it has no ${MANIFEST_FILE}, which is written last.`,
+      { cause },
+    )
+  })
+  const { data, error } = manifestShape.safeParse(parseOrNothing(text))
+  if (data) return data
+  const { path = [], message = '' } = error.issues[0] ?? {}
+  throw new Error(
+    `The ${MANIFEST_FILE} of ${folder} cannot be used (${path.join('.') || 'all of it'}: ${message}): ` +
+      'it was damaged, or a newer version made it. Use that version, or another backup.',
+  )
+}
+
+function parseOrNothing(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Reads a file of a backup to its end, and has it on the disk. */
+export async function partOf(folder: string, path: string): Promise<Part> {
+  const file = join(folder, path)
+  const handle = await open(file, 'r')
+  try {
+    await handle.sync()
+    const { size: bytes } = await handle.stat()
+    return { path, bytes, sha256: await digestOf(file) }
+  } finally {
+    await handle.close()
+  }
+}
+
+async function digestOf(file: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(file), hash)
+  return hash.digest('hex')
+}
+
+/** What is wrong with the parts of a backup, a sentence each. */
+export async function damagesOf(folder: string, { parts }: Manifest): Promise<string[]> {
+  const damages: string[] = []
+  for (const part of parts) {
+    const found = await partOf(folder, part.path).catch(() => undefined)
+    if (found === undefined) damages.push(`${part.path} is missing or cannot be read.`)
+    else if (found.bytes !== part.bytes)
+      damages.push(`${part.path} has ${found.bytes} bytes instead of ${part.bytes}.`)
+    else if (found.sha256 !== part.sha256)
+      damages.push(`${part.path} is not what was written: its SHA-256 differs.`)
+  }
+  return damages
+}

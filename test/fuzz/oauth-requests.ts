@@ -1,0 +1,351 @@
+import { paths, planPaths } from '../../src/http/paths.ts'
+import {
+  asClaude,
+  asPortal,
+  asResourceServer,
+  codeChallenge,
+  codeVerifier,
+} from '../support/client.ts'
+import { notes } from '../support/gatehouse.ts'
+import type { Chance } from './chance.ts'
+import { type FuzzRequest, headerBytes, place } from './request.ts'
+import { bodyHeaders, damaged, formOf, furtherHeaders, mostly, oddText, SECRET } from './texts.ts'
+
+type Fields = (readonly [name: string, value: string])[]
+
+const scopes = [
+  'openid',
+  'openid profile email account:read account:write',
+  'account:read',
+  'openid courses:read',
+  'openid account:read courses:read',
+]
+const tokens = [
+  place('memberToken'),
+  place('operatorToken'),
+  place('refreshToken'),
+  place('idToken'),
+  place('code'),
+]
+const resources = [
+  place('url'),
+  `${place('url')}/mcp`,
+  `${place('url')}/`,
+  `${place('url')}/member/graphql`,
+]
+
+/** Requests at the addresses of OAuth and OpenID Connect. */
+export function oauthRequest(chance: Chance): FuzzRequest {
+  const make = chance.pick([
+    authorization,
+    authorization,
+    authorization,
+    token,
+    token,
+    token,
+    registration,
+    aboutToken,
+    aboutToken,
+    userinfo,
+    pushed,
+    endSession,
+    forwardAuth,
+  ])
+  return make(chance)
+}
+
+/** The parameters of an authorization request; most are right, so that the pages behind it are reached. */
+function authorizationFields(chance: Chance): Fields {
+  const odd = chance.pick([0, 0, 0.05, 0.2])
+  const client = chance.is(0.7)
+    ? { client_id: notes.clientId, redirect_uri: notes.redirectUri }
+    : chance.pick([
+        asPortal,
+        asClaude,
+        { client_id: place('client'), redirect_uri: 'http://127.0.0.1:9/callback' },
+      ])
+  const fields: Fields = [
+    ['response_type', mostly(chance, ['code'], odd)],
+    ['client_id', mostly(chance, [client.client_id], odd)],
+    ['redirect_uri', mostly(chance, [client.redirect_uri], odd)],
+    ['scope', mostly(chance, scopes, odd)],
+    ['resource', mostly(chance, resources, odd)],
+    ['code_challenge', mostly(chance, [codeChallenge], odd)],
+    ['code_challenge_method', mostly(chance, ['S256'], odd)],
+    ['state', chance.is(0.3) ? oddText(chance) : 'x'],
+  ]
+  const further = [
+    'nonce',
+    'prompt',
+    'max_age',
+    'login_hint',
+    'ui_locales',
+    'id_token_hint',
+    'response_mode',
+    'claims',
+    'acr_values',
+    'display',
+    'request',
+    'request_uri',
+    'dpop_jkt',
+    'registration',
+    'client_secret',
+  ]
+  for (const name of further) {
+    if (chance.is(0.08)) fields.push([name, mostly(chance, known[name] ?? ['x'], 0.5)])
+  }
+  return fields
+}
+
+const known: Readonly<Record<string, readonly string[]>> = {
+  prompt: ['none', 'login', 'consent', 'select_account', 'none login'],
+  max_age: ['0', '1', '3600'],
+  response_mode: ['query', 'fragment', 'form_post'],
+  id_token_hint: [place('idToken')],
+  request_uri: [place('requestUri'), 'urn:ietf:params:oauth:request_uri:x'],
+  claims: ['{"id_token":{"sub":null}}', '{"userinfo":{"email":{"essential":true}}}'],
+  client_secret: [SECRET],
+}
+
+function authorization(chance: Chance): FuzzRequest {
+  const query = formOf(chance, authorizationFields(chance))
+  const cookies = chance.is(0.6) ? ['Cookie', place('memberSession')] : []
+  const headers = ['Accept', 'text/html', ...cookies, ...furtherHeaders(chance)]
+  if (chance.is(0.15)) return posted(chance, paths.authorization, { body: query, headers })
+  return {
+    method: chance.is(0.97) ? 'GET' : chance.pick(['HEAD', 'PUT', 'OPTIONS', 'DELETE']),
+    path: `${paths.authorization}?${query}`,
+    headers,
+  }
+}
+
+/** How a client says who it is. */
+function authentication(chance: Chance): { fields: Fields; headers: string[] } {
+  const { client_id: portal, client_secret: secret } = asPortal
+  return chance.pick<() => { fields: Fields; headers: string[] }>([
+    () => ({ fields: [['client_id', notes.clientId]], headers: [] }),
+    () => ({ fields: [['client_id', notes.clientId]], headers: [] }),
+    () => ({ fields: [['client_id', notes.clientId]], headers: [] }),
+    () => ({
+      fields: [
+        ['client_id', portal],
+        ['client_secret', secret],
+      ],
+      headers: [],
+    }),
+    () => ({
+      fields: [
+        ['client_id', asResourceServer.client_id],
+        ['client_secret', asResourceServer.client_secret],
+      ],
+      headers: [],
+    }),
+    () => ({ fields: [], headers: ['Authorization', `Basic ${btoa(`${portal}:${secret}`)}`] }),
+    () => ({
+      fields: [
+        ['client_id', portal],
+        ['client_secret', SECRET],
+      ],
+      headers: [],
+    }),
+    () => ({
+      fields: [],
+      headers: ['Authorization', `Basic ${Buffer.from(oddText(chance)).toString('base64')}`],
+    }),
+    () => ({
+      fields: [
+        ['client_id', oddText(chance)],
+        ['client_secret', oddText(chance)],
+      ],
+      headers: [],
+    }),
+    () => ({
+      fields: [
+        ['client_id', portal],
+        [
+          'client_assertion_type',
+          mostly(chance, ['urn:ietf:params:oauth:client-assertion-type:jwt-bearer']),
+        ],
+        ['client_assertion', mostly(chance, ['a.b.c', place('idToken')])],
+      ],
+      headers: [],
+    }),
+  ])()
+}
+
+function token(chance: Chance): FuzzRequest {
+  const { fields, headers } = authentication(chance)
+  const odd = chance.pick([0, 0.1, 0.3])
+  const grant: Fields = chance.is(0.5)
+    ? [
+        ['grant_type', mostly(chance, ['authorization_code'], odd)],
+        ['code', mostly(chance, [place('code')], odd)],
+        ['redirect_uri', mostly(chance, [notes.redirectUri], odd)],
+        ['code_verifier', mostly(chance, [codeVerifier], odd)],
+        ['resource', mostly(chance, resources, odd)],
+      ]
+    : [
+        ['grant_type', mostly(chance, ['refresh_token'], odd)],
+        ['refresh_token', mostly(chance, [place('refreshToken')], odd)],
+        ...(chance.is(0.4) ? ([['scope', mostly(chance, scopes)]] as Fields) : []),
+        ...(chance.is(0.4) ? ([['resource', mostly(chance, resources)]] as Fields) : []),
+      ]
+  return posted(chance, paths.token, { body: formOf(chance, [...grant, ...fields]), headers })
+}
+
+/** Revocation and introspection. */
+function aboutToken(chance: Chance): FuzzRequest {
+  const { fields, headers } = authentication(chance)
+  // A revocation that is right ends what the other requests need.
+  const path = chance.is(0.8) ? paths.introspection : paths.revocation
+  const value = path === paths.revocation ? oddText(chance) : mostly(chance, tokens)
+  const body = formOf(chance, [
+    ['token', value],
+    ['token_type_hint', mostly(chance, ['access_token', 'refresh_token'])],
+    ...fields,
+  ])
+  return posted(chance, path, { body, headers })
+}
+
+function userinfo(chance: Chance): FuzzRequest {
+  const authorizationHeader = mostlyBearer(chance)
+  const headers = [...authorizationHeader, ...furtherHeaders(chance)]
+  const query = chance.is(0.1)
+    ? `?${formOf(chance, [
+        ['access_token', mostly(chance, tokens)],
+        ['schema', 'openid'],
+      ])}`
+    : ''
+  if (chance.is(0.3))
+    return posted(chance, paths.userinfo + query, {
+      body: formOf(chance, [['access_token', mostly(chance, tokens)]]),
+      headers,
+    })
+  return {
+    method: chance.is(0.95) ? 'GET' : chance.pick(['HEAD', 'PUT', 'DELETE', 'OPTIONS']),
+    path: paths.userinfo + query,
+    headers,
+  }
+}
+
+/** An access token most of the time, in a header that is right most of the time. */
+export function mostlyBearer(chance: Chance, right: string = place('memberToken')): string[] {
+  if (chance.is(0.1)) return []
+  if (chance.is(0.1)) {
+    const odd = headerBytes(oddText(chance))
+    return [
+      'Authorization',
+      chance.pick([odd, `Bearer ${odd}`, `DPoP ${odd}`, `Basic ${odd}`, 'Bearer', 'bearer  x y']),
+    ]
+  }
+  return [
+    'Authorization',
+    `${chance.is(0.97) ? 'Bearer' : 'DPoP'} ${chance.is(0.85) ? right : chance.pick(tokens)}`,
+  ]
+}
+
+function pushed(chance: Chance): FuzzRequest {
+  const { fields, headers } = authentication(chance)
+  const body = formOf(chance, [
+    ...authorizationFields(chance).filter(([name]) => name !== 'client_id'),
+    ...fields,
+  ])
+  return posted(chance, planPaths.pushedAuthorization, { body, headers })
+}
+
+function endSession(chance: Chance): FuzzRequest {
+  const query = formOf(chance, [
+    ['id_token_hint', mostly(chance, [place('idToken')])],
+    ['client_id', mostly(chance, [notes.clientId])],
+    ['post_logout_redirect_uri', mostly(chance, ['https://notes.example/signed-out'])],
+    ['state', oddText(chance)],
+  ])
+  // Nobody's session is ended: the cookie is left out.
+  if (chance.is(0.2))
+    return posted(chance, `${paths.endSession}${chance.pick(['', '/confirm', '/success'])}`, {
+      body: query,
+      headers: ['Accept', 'text/html'],
+    })
+  return {
+    method: 'GET',
+    path: `${paths.endSession}${chance.pick(['', '', '/success'])}?${query}`,
+    headers: ['Accept', 'text/html', ...furtherHeaders(chance)],
+  }
+}
+
+function forwardAuth(chance: Chance): FuzzRequest {
+  const credentials = btoa(`${asResourceServer.client_id}:${asResourceServer.client_secret}`)
+  const proxy = chance.is(0.8)
+    ? ['X-Forward-Auth-Client', `Basic ${credentials}`]
+    : ['X-Forward-Auth-Client', 'x']
+  const query = chance.is(0.5) ? `?${formOf(chance, [['scope', mostly(chance, scopes)]])}` : ''
+  return {
+    method: chance.pick(['GET', 'POST', 'HEAD', 'PUT']),
+    path: `${paths.forwardAuth}${query}`,
+    headers: [...proxy, ...mostlyBearer(chance), ...furtherHeaders(chance)],
+  }
+}
+
+function registration(chance: Chance): FuzzRequest {
+  const value = () =>
+    chance.pick<unknown>([
+      oddText(chance),
+      1,
+      null,
+      true,
+      [],
+      {},
+      [oddText(chance)],
+      { a: { b: oddText(chance) } },
+    ])
+  const body: Record<string, unknown> = {
+    client_name: chance.is(0.6) ? chance.pick(['A tool', 'Claude', 'Cursor', 'ChatGPT']) : value(),
+    redirect_uris: chance.is(0.7)
+      ? [
+          mostly(chance, [
+            'http://127.0.0.1:9/callback',
+            'http://localhost/callback',
+            'https://chatgpt.com/connector/oauth/x',
+          ]),
+        ]
+      : value(),
+  }
+  for (const name of [
+    'application_type',
+    'token_endpoint_auth_method',
+    'grant_types',
+    'response_types',
+    'scope',
+    'post_logout_redirect_uris',
+    'jwks',
+    oddText(chance),
+  ]) {
+    if (chance.is(0.1)) body[name] = value()
+  }
+  const text = Buffer.from(JSON.stringify(body)).toString('latin1')
+  return {
+    method: chance.is(0.96) ? 'POST' : chance.pick(['GET', 'OPTIONS', 'PUT']),
+    path: paths.registration,
+    headers: [...bodyHeaders(chance, 'application/json'), ...furtherHeaders(chance)],
+    body: chance.is(0.2) ? damaged(chance, text) : text,
+  }
+}
+
+function posted(
+  chance: Chance,
+  path: string,
+  { body, headers }: { body: string; headers: readonly string[] },
+): FuzzRequest {
+  return {
+    method: chance.is(0.97)
+      ? 'POST'
+      : chance.pick(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']),
+    path,
+    headers: [
+      ...bodyHeaders(chance, 'application/x-www-form-urlencoded'),
+      ...headers,
+      ...furtherHeaders(chance),
+    ],
+    body: chance.is(0.05) ? damaged(chance, body) : body,
+  }
+}

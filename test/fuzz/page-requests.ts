@@ -1,0 +1,200 @@
+import { addressOf, enginePages, pages, paths } from '../../src/http/paths.ts'
+import { asPortal } from '../support/client.ts'
+import type { Chance } from './chance.ts'
+import { bytesOf, type FuzzRequest, type Given, place } from './request.ts'
+import { bodyHeaders, damaged, formOf, furtherHeaders, mostly, oddText, SECRET } from './texts.ts'
+
+const addresses = [...Object.values(pages), ...Object.values(enginePages)]
+
+/** Forms that would end what the other requests need are sent by somebody whom nothing depends on. */
+const sites = [
+  'open-kitchen',
+  'open-kitchen',
+  'sit_open_kitchen',
+  'northlight',
+  'constructor',
+  '..',
+]
+
+/** The pages that people open and the forms on them, with a session and without. */
+export function pageRequest(chance: Chance): FuzzRequest {
+  if (chance.is(0.25)) return interactionRequest(chance)
+  const pattern = chance.pick(addresses)
+  const path = chance.is(0.03) ? damaged(chance, pathOf(chance, pattern)) : pathOf(chance, pattern)
+  const who = chance.is(0.75) ? 'operator' : chance.pick(['member', 'nobody'] as const)
+  const session = who === 'nobody' ? [] : ['Cookie', place(`${who}Session` as Given)]
+  const headers = ['Accept', 'text/html', ...session, ...furtherHeaders(chance)]
+  if (chance.is(0.55)) {
+    const query = chance.is(0.3)
+      ? `?${formOf(chance, [
+          ['after', mostly(chance, [place('cursor')], 0.6)],
+          ['error', oddText(chance)],
+          ['state', oddText(chance)],
+          ['code', place('code')],
+        ])}`
+      : ''
+    return {
+      method: chance.is(0.96) ? 'GET' : chance.pick(['HEAD', 'PUT', 'DELETE', 'OPTIONS']),
+      path: targetOf(path) + query,
+      headers,
+    }
+  }
+  const form = who === 'nobody' ? oddText(chance) : place(`${who}Form` as Given)
+  // A member signs out nowhere, because the token requests need the session.
+  const token = who === 'member' ? oddText(chance) : mostly(chance, [form], 0.1)
+  return posted(chance, targetOf(path), {
+    fields: [['csrf', token], ...formFields(chance)],
+    headers,
+  })
+}
+
+/** The steps of a sign-in that somebody has begun, with and without what its pages gave. */
+function interactionRequest(chance: Chance): FuzzRequest {
+  const step = chance.pick([
+    'login',
+    'login',
+    'consent',
+    'consent',
+    'select_account',
+    oddText(chance).slice(0, 50),
+  ])
+  const uid = chance.is(0.9)
+    ? place('interaction')
+    : encodeURIComponent(oddText(chance).toWellFormed())
+  const path = targetOf(`/interaction/${uid}/${step}${chance.is(0.1) ? '/cancel' : ''}`)
+  const cookie = chance.is(0.85) ? ['Cookie', place('interactionCookie')] : []
+  const headers = ['Accept', 'text/html', ...cookie, ...furtherHeaders(chance)]
+  if (chance.is(0.5)) return { method: 'GET', path, headers }
+  const fields: [string, string][] = [
+    ['csrf', mostly(chance, [place('interactionForm')], 0.15)],
+    // A password that is right or wrong costs a hash, and hashes are what sign-ins are limited by.
+    ['login', oddText(chance)],
+    ['password', chance.is(0.2) ? SECRET : ''],
+    ['site', mostly(chance, ['sit_northlight', 'sit_open_kitchen'])],
+    ['scope', oddText(chance)],
+  ]
+  return posted(chance, path, { fields, headers })
+}
+
+const assets = ['style.css', 'x', '..%2f..%2fpackage.json', 'page.js', 'colors.css']
+
+function pathOf(chance: Chance, pattern: string): string {
+  return addressOf(pattern, {
+    site: mostly(chance, sites, 0.1).toWellFormed(),
+    client: mostly(chance, [place('client'), 'northlight-portal', 'x'], 0.2).toWellFormed(),
+    uid: oddText(chance).toWellFormed(),
+    file: chance.pick(assets),
+    token: oddText(chance).toWellFormed(),
+    name: oddText(chance).toWellFormed(),
+    secret: oddText(chance).toWellFormed(),
+    person: mostly(chance, ['per_june', 'per_marco']).toWellFormed(),
+    digest: oddText(chance).toWellFormed(),
+  })
+    .replaceAll('%40%7B', '@{')
+    .replaceAll('%7D', '}')
+}
+
+/** A target as an HTTP client sends it: no spaces, no control characters. */
+function targetOf(path: string): string {
+  const target = bytesOf(path).replaceAll(
+    /[\0-\x20\x7f-\xff]/g,
+    (byte) => `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  )
+  return target.startsWith('/') ? target : `/${target}`
+}
+
+const fieldNames = [
+  'name',
+  'redirect_uris',
+  'auth_method',
+  'scope',
+  'site',
+  'assistant',
+  'client',
+  'client_id',
+  'fingerprint',
+  'query',
+  'variables',
+  'application_type',
+  'post_logout_redirect_uris',
+  'jwks',
+  'jwks_uri',
+  'logout',
+  'backchannel_logout_uri',
+  'days',
+  'note',
+  'confirm',
+  'terms',
+  'further',
+  'xsrf',
+  'password',
+]
+
+function formFields(chance: Chance): [string, string][] {
+  const fields = chance.many(7, (): [string, string] => [chance.pick(fieldNames), oddText(chance)])
+  if (chance.is(0.5)) {
+    fields.push(
+      ['name', mostly(chance, ['Fuzz'])],
+      ['redirect_uris', mostly(chance, ['https://fuzz.example/callback'])],
+      ['auth_method', mostly(chance, ['none', 'client_secret_post'])],
+      ['scope', mostly(chance, ['account:read'])],
+    )
+  }
+  if (chance.is(0.2)) fields.push(['client', asPortal.client_id])
+  return fields
+}
+
+function posted(
+  chance: Chance,
+  path: string,
+  { fields, headers }: { fields: [string, string][]; headers: readonly string[] },
+): FuzzRequest {
+  const body = formOf(chance, fields)
+  return {
+    method: 'POST',
+    path,
+    headers: [...bodyHeaders(chance, 'application/x-www-form-urlencoded'), ...headers],
+    body: chance.is(0.04) ? damaged(chance, body) : body,
+  }
+}
+
+/** Addresses that are nearly one, documents, and files. */
+export function addressRequest(chance: Chance): FuzzRequest {
+  const known = chance.pick([...Object.values(paths), ...addresses])
+  const path = pathOf(chance, known)
+  const spelled = chance.pick([
+    path,
+    path,
+    `${path}/`,
+    `/${path}`,
+    path.toUpperCase(),
+    path.replace('/', '/./'),
+    `${path}/..;/x`,
+    `${path}%00`,
+    `${path}?${oddText(chance)}`,
+    `${path}#${oddText(chance)}`,
+    `/${oddText(chance)}`,
+    path.replaceAll('/', '%2f'),
+    `http://evil.example${path}`,
+  ])
+  const target = spelled.startsWith('http')
+    ? `http:/${targetOf(spelled.slice(6))}`
+    : targetOf(spelled)
+  return {
+    method: chance.pick([
+      'GET',
+      'GET',
+      'GET',
+      'HEAD',
+      'OPTIONS',
+      'POST',
+      'PUT',
+      'PATCH',
+      'DELETE',
+      'TRACE',
+      'PROPFIND',
+    ]),
+    path: target.slice(0, 12_000),
+    headers: furtherHeaders(chance),
+  }
+}

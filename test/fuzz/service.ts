@@ -1,0 +1,39 @@
+import { once } from 'node:events'
+import { writeSync } from 'node:fs'
+
+import { pino } from 'pino'
+
+import { readConfig } from '../../src/config/config.ts'
+import { openGatehouse } from '../../src/gatehouse.ts'
+import { openServer } from '../../src/process/server.ts'
+import { configFolder, patient } from '../support/gatehouse.ts'
+import { everyPlan } from '../support/proofs.ts'
+import { withoutRateLimits } from '../support/rate-limits.ts'
+
+/**
+ * The service under fuzz: every plan is on, nobody asks too often, and nothing is asked of a stranger's
+ * host. On SIGUSR2 it collects what nobody holds and writes a line that says what is left.
+ */
+// biome-ignore lint/style/noProcessEnv: like main.ts, it is a process of its own
+const config = readConfig(process.env, configFolder)
+const policy = { ...patient(withoutRateLimits(config.service)), furtherPlans: everyPlan }
+const logger = pino(
+  { level: config.logLevel, base: null },
+  pino.destination({ dest: 1, sync: false }),
+)
+await using service = await openGatehouse({ ...config, service: policy }, logger, {
+  fetch: async (input) => {
+    throw new Error(`nothing is asked of ${String(input)}`)
+  },
+})
+const server = await openServer(service.handler, config)
+
+process.on('SIGUSR2', () => {
+  // `--expose-gc` is on the command line.
+  for (let run = 0; run < 3; run += 1) globalThis.gc?.()
+  const { heapUsed, rss } = process.memoryUsage()
+  writeSync(2, `memory ${heapUsed} ${rss}\n`)
+})
+
+await once(process, 'SIGTERM')
+await server.drain()

@@ -1,0 +1,190 @@
+import type { Chance } from './chance.ts'
+import { bytesOf, headerBytes } from './request.ts'
+
+/** What must never stand in a page as it was sent: it would be markup. */
+export const MARKUP = `mk7"'><u mk7>`
+
+/** What is sent where a secret belongs, and must never stand in the log. */
+export const SECRET = 'mk7-a-secret-of-the-fuzzer'
+
+/** Text that programs have tripped over. */
+const tripping: readonly string[] = [
+  '',
+  ' ',
+  '\0',
+  'a\0b',
+  '\ud800',
+  'a\udfffb',
+  '\u202e\u200b\ufeff',
+  'é＠ſК',
+  '😀'.repeat(20),
+  '__proto__',
+  'constructor',
+  'toString',
+  'hasOwnProperty',
+  'null',
+  'undefined',
+  'true',
+  'NaN',
+  '-1',
+  '0',
+  '1e309',
+  '99999999999999999999',
+  '2147483648',
+  '0x10',
+  '../../../etc/passwd',
+  '..%2f..%2f',
+  '..;/',
+  "' or '1'='1",
+  '"; drop table person; --',
+  '%',
+  '%zz',
+  '%00',
+  '%ff%fe',
+  '%c0%ae',
+  '\r\nX-Mk7: 1',
+  '%0d%0aX-Mk7:%201',
+  '{{7*7}}<%= 7*7 %>',
+  '[]',
+  '{}',
+  '[[[[[[[[',
+  '{"a":',
+  'a'.repeat(300),
+  'ä'.repeat(3000),
+  MARKUP,
+  `${MARKUP}`.repeat(20),
+  'javascript:alert(1)',
+  'data:text/html,x',
+  'https://evil.example/',
+  '//evil.example',
+  'http://169.254.169.254/',
+  'http://127.0.0.1:1/',
+  'urn:x',
+  '\\\\evil.example',
+]
+
+/** Odd text: one of those, several joined, or letters at random. */
+export function oddText(chance: Chance): string {
+  if (chance.is(0.6)) return chance.pick(tripping)
+  if (chance.is(0.3)) return chance.pick(tripping) + chance.pick(tripping)
+  const length = chance.pick([1, 5, 43, 44, 200])
+  const below = chance.pick([128, 0x2000, 0xffff])
+  return String.fromCharCode(...Array.from({ length }, () => chance.number(below)))
+}
+
+/** A value that is right most of the time, or else odd. */
+export function mostly(chance: Chance, right: readonly string[], odd = 0.25): string {
+  return chance.is(odd) ? oddText(chance) : chance.pick(right)
+}
+
+/** Text as a part of a form or query: encoded, encoded twice, half encoded, or not at all. */
+export function encoded(chance: Chance, text: string): string {
+  // What stands for something else is put in its place later.
+  if (text.startsWith('@{')) return text
+  const bytes = bytesOf(text)
+  if (chance.is(0.03)) return bytes.replaceAll(/[\0-\x20\x7f-\xff#]/g, '+')
+  const percent = [...bytes]
+    .map((byte) =>
+      /[\w.~-]/.test(byte) ? byte : `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`,
+    )
+    .join('')
+  return chance.is(0.02) ? percent.replaceAll('%', '%25') : percent
+}
+
+/** A form or query: names and values in turn, some twice, some gone. */
+export function formOf(
+  chance: Chance,
+  fields: readonly (readonly [name: string, value: string])[],
+): string {
+  const kept = fields.filter(() => !chance.is(0.08))
+  if (chance.is(0.1) && kept.length > 0) kept.push(chance.pick(kept))
+  if (chance.is(0.1)) kept.push([oddText(chance), oddText(chance)])
+  if (chance.is(0.05) && fields.length > 0)
+    kept.push([`${chance.pick(fields)[0]}[]`, oddText(chance)])
+  const separator = chance.is(0.02) ? ';' : '&'
+  return kept
+    .map(([name, value]) => `${encoded(chance, name)}=${encoded(chance, value)}`)
+    .join(separator)
+}
+
+/** Bytes with a few of them changed, doubled or gone. */
+export function damaged(chance: Chance, bytes: string): string {
+  const letters = [...bytes]
+  for (let hit = 0; hit <= chance.number(3) && letters.length > 0; hit += 1) {
+    const at = chance.number(letters.length)
+    const byte = String.fromCharCode(chance.pick([0, 0x0a, 0x22, 0x7b, 0x7d, 0x80, 0xc0, 0xff]))
+    letters.splice(at, chance.number(3), chance.is(0.5) ? byte : '')
+  }
+  return letters.join('')
+}
+
+/** Headers that a body of this type goes with, and some that it does not. */
+export function bodyHeaders(chance: Chance, type: string): string[] {
+  const said = chance.is(0.93) ? type : chance.pick(bodyTypes)
+  const charset = chance.is(0.05) ? `; charset=${chance.pick(charsets)}` : ''
+  const coding = chance.is(0.02) ? ['Content-Encoding', chance.pick(codings)] : []
+  return ['Content-Type', said + charset, ...coding]
+}
+
+const bodyTypes = [
+  'application/json',
+  'application/x-www-form-urlencoded',
+  'text/plain',
+  'multipart/form-data; boundary=x',
+  'multipart/form-data',
+  'application/graphql',
+  'application/octet-stream',
+  'image/png',
+  'text/html',
+  'x',
+  '/',
+  ';;;',
+  'application/json, text/plain',
+]
+const charsets = ['utf-8', 'UTF-16', 'utf-7', 'iso-8859-1', 'x', '"', '']
+const codings = ['gzip', 'br', 'deflate', 'identity', 'x', 'gzip, gzip', '']
+
+/** What any request may carry besides. */
+export function furtherHeaders(chance: Chance): string[] {
+  if (chance.is(0.7)) return []
+  return chance.many(3, () => chance.pick(further)(chance)).flat()
+}
+
+/** What a header may say: no control characters, because the client would not send it. */
+function headerText(chance: Chance): string {
+  return headerBytes(oddText(chance))
+}
+
+const further: readonly ((chance: Chance) => string[])[] = [
+  (chance) => [
+    'Accept',
+    chance.pick(['*/*', 'text/html', 'application/json', 'x', 'text/event-stream', '*/*;q=x', '']),
+  ],
+  (chance) => [
+    'Origin',
+    chance.pick([
+      'null',
+      'https://evil.example',
+      '@{url}',
+      'http://localhost:3000',
+      headerText(chance),
+    ]),
+  ],
+  (chance) => ['Referer', chance.pick(['https://evil.example/', headerText(chance)])],
+  (chance) => ['X-Forwarded-For', chance.pick(['1.2.3.4', '::1', 'x', headerText(chance)])],
+  (chance) => ['X-Forwarded-Host', headerText(chance)],
+  (chance) => ['X-Request-Id', headerText(chance)],
+  (chance) => ['If-None-Match', chance.pick(['*', '"x"', 'W/"x"', headerText(chance)])],
+  (chance) => [
+    'Range',
+    chance.pick(['bytes=0-1', 'bytes=9-1', 'bytes=-0', 'x', headerText(chance)]),
+  ],
+  (chance) => ['Accept-Language', headerText(chance)],
+  (chance) => ['Cookie', headerText(chance)],
+  (chance) => ['DPoP', headerText(chance)],
+  (chance) => ['X-HTTP-Method-Override', chance.pick(['DELETE', 'PUT', 'x'])],
+  (chance) => ['Sec-Fetch-Site', chance.pick(['same-origin', 'cross-site', 'none', 'x'])],
+  (chance) => ['Access-Control-Request-Method', chance.pick(['POST', 'PUT', 'x'])],
+  (chance) => ['traceparent', headerText(chance)],
+  (chance) => ['Expect', chance.pick(['100-continue', 'x'])],
+]

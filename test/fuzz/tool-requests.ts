@@ -1,0 +1,144 @@
+import { paths } from '../../src/http/paths.ts'
+import { eras, messageOf } from '../support/mcp.ts'
+import type { Chance } from './chance.ts'
+import { mostlyBearer } from './oauth-requests.ts'
+import { bytesOf, type FuzzRequest, headerBytes, place } from './request.ts'
+import { bodyHeaders, damaged, furtherHeaders, oddText } from './texts.ts'
+
+/** A tool as `tools/list` shows it. */
+export interface ListedTool {
+  readonly name: string
+  readonly inputSchema: JsonSchema
+}
+
+interface JsonSchema {
+  readonly type?: string | readonly string[]
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly items?: JsonSchema
+  readonly enum?: readonly unknown[]
+}
+
+const methods = [
+  'initialize',
+  'ping',
+  'tools/list',
+  'tools/call',
+  'tools/call',
+  'tools/call',
+  'tools/call',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'prompts/list',
+  'prompts/get',
+  'completion/complete',
+  'logging/setLevel',
+  'notifications/initialized',
+  'notifications/cancelled',
+  'server/discover',
+  'subscriptions/listen',
+  'tasks/list',
+  '__proto__',
+]
+
+/** JSON-RPC messages of either generation, at each of the addresses of the tools. */
+export function toolRequest(chance: Chance, tools: readonly ListedTool[]): FuzzRequest {
+  const method = chance.is(0.97) ? chance.pick(methods) : oddText(chance)
+  const era = chance.pick(eras)
+  const { message, headers } = messageOf(method, era, paramsOf(chance, method, tools))
+  const changed = chance.is(0.15) ? { ...message, ...oddMember(chance) } : message
+  const batch = chance.is(0.02) ? [changed, changed] : changed
+  const text = bytesOf(JSON.stringify(batch))
+  const kept = Object.entries(headers).filter(
+    ([name]) => name !== 'content-type' && !chance.is(0.05),
+  )
+  return {
+    method: chance.is(0.96) ? 'POST' : chance.pick(['GET', 'DELETE', 'PUT', 'HEAD', 'OPTIONS']),
+    path: chance.pick([paths.mcp, paths.mcp, paths.mcpMember, paths.mcpAdmin]),
+    headers: [
+      ...bodyHeaders(chance, 'application/json'),
+      ...['Accept', 'application/json, text/event-stream'],
+      ...kept.flatMap(([name, value]) => [name, headerBytes(value)]),
+      ...mostlyBearer(chance, chance.pick([place('memberToken'), place('operatorToken')])),
+      ...furtherHeaders(chance),
+    ],
+    body: chance.is(0.05) ? damaged(chance, text) : text,
+  }
+}
+
+function oddMember(chance: Chance): Record<string, unknown> {
+  const value = chance.pick<unknown>([null, 1, 'x', [], {}, { a: 1 }, oddText(chance), 1e308, true])
+  return { [chance.pick(['jsonrpc', 'id', 'method', 'params', 'result', 'error', 'x'])]: value }
+}
+
+function paramsOf(
+  chance: Chance,
+  method: string,
+  tools: readonly ListedTool[],
+): Record<string, unknown> {
+  if (chance.is(0.05)) return { [oddText(chance)]: oddText(chance) }
+  if (method === 'tools/call') {
+    const tool =
+      chance.is(0.95) && tools.length > 0
+        ? chance.pick(tools)
+        : { name: oddText(chance), inputSchema: {} }
+    return {
+      name: tool.name,
+      arguments: chance.is(0.95)
+        ? madeFor(chance, { ...tool.inputSchema, type: 'object' })
+        : oddText(chance),
+    }
+  }
+  if (method === 'resources/read')
+    return {
+      uri: chance.pick([
+        'gatehouse://x',
+        `${place('url')}/auth.md`,
+        'file:///etc/passwd',
+        oddText(chance),
+      ]),
+    }
+  if (method === 'prompts/get')
+    return { name: chance.pick(['x', oddText(chance)]), arguments: { site: oddText(chance) } }
+  if (method === 'initialize')
+    return {
+      protocolVersion: chance.pick([...eras, 'x']),
+      capabilities: {},
+      clientInfo: { name: oddText(chance), version: '1' },
+    }
+  if (method === 'completion/complete')
+    return {
+      ref: { type: 'ref/prompt', name: oddText(chance) },
+      argument: { name: 'site', value: oddText(chance) },
+    }
+  return chance.is(0.3) ? { cursor: oddText(chance) } : {}
+}
+
+function madeFor(chance: Chance, schema: JsonSchema): unknown {
+  if (chance.is(0.05)) return chance.pick<unknown>([null, 1, '', [], {}, true, oddText(chance)])
+  if (schema.enum && schema.enum.length > 0) return chance.pick(schema.enum)
+  const [type = 'string'] = [schema.type ?? 'string'].flat()
+  return (makers[type] ?? madeText)(chance, schema)
+}
+
+const numbers = [0, 1, 5, 20, 100, 101, -1, 1.5, 2 ** 31, 1e308]
+
+const makers: Readonly<Record<string, (chance: Chance, schema: JsonSchema) => unknown>> = {
+  object: madeObject,
+  array: (chance, schema) => chance.many(3, () => madeFor(chance, schema.items ?? {})),
+  integer: (chance) => chance.pick(numbers),
+  number: (chance) => chance.pick(numbers),
+  boolean: (chance) => chance.is(0.5),
+  null: () => null,
+}
+
+function madeObject(chance: Chance, schema: JsonSchema): unknown {
+  const entries = Object.entries(schema.properties ?? {}).filter(() => chance.is(0.6))
+  const value = Object.fromEntries(entries.map(([name, of]) => [name, madeFor(chance, of)]))
+  return chance.is(0.05) ? { ...value, [oddText(chance)]: 1 } : value
+}
+
+function madeText(chance: Chance): string {
+  const known = ['northlight', 'open-kitchen', 'sit_northlight', 'per_sam', place('cursor')]
+  return chance.is(0.3) ? chance.pick(known) : oddText(chance)
+}

@@ -1,0 +1,389 @@
+import { paths } from '../../src/http/paths.ts'
+import { asResourceServer } from '../support/client.ts'
+import { notes, portal, resourceServer } from '../support/gatehouse.ts'
+import { type Answer, basic, encode, type Fields, FORM, postForm, send } from '../support/wire.ts'
+import { type Row, tableOf } from './case.ts'
+import type { World } from './world.ts'
+
+/** Where a confidential client authenticates, and a request there that would be answered with 200. */
+interface Endpoint {
+  readonly first: number
+  readonly at: string
+  readonly path: string
+  /** Without the authentication. */
+  readonly request: (world: World) => Promise<Fields>
+  readonly clientId: string
+  readonly clientSecret: string
+  /** What the request leaves as it was. */
+  readonly unharmed: string
+}
+
+const asked = { ...portal, unharmed: '; the code still works' }
+const endpoints: readonly Endpoint[] = [
+  {
+    first: 1700,
+    at: 'an exchange',
+    path: paths.token,
+    ...asked,
+    request: async (world) => await exchangeOf(world),
+  },
+  {
+    first: 1720,
+    at: 'a refresh',
+    path: paths.token,
+    ...portal,
+    unharmed: '',
+    request: async () => ({ grant_type: 'refresh_token', refresh_token: 'x'.repeat(43) }),
+  },
+  {
+    first: 1740,
+    at: 'a revocation',
+    path: paths.revocation,
+    ...portal,
+    unharmed: '; the tokens still work',
+    request: async (world) => ({ token: (await world.tokens()).accessToken }),
+  },
+  {
+    first: 1760,
+    at: 'an introspection',
+    path: paths.introspection,
+    ...resourceServer,
+    unharmed: '; the tokens still work',
+    request: async (world) => ({ token: (await world.tokens()).accessToken }),
+  },
+]
+
+async function exchangeOf(world: World): Promise<Fields> {
+  return { ...(await world.code('portal')), client_id: undefined, client_secret: undefined }
+}
+
+type Authentication = (endpoint: Endpoint) => readonly [fields: Fields, headers?: readonly string[]]
+
+/** Who says to be a confidential client and is not. */
+const impostors: readonly (readonly [
+  what: string,
+  answer: string,
+  authentication: Authentication,
+])[] = [
+  [
+    'with the secret of another client',
+    '401 invalid_client',
+    ({ clientId }) => [
+      {
+        client_id: clientId,
+        client_secret:
+          clientId === portal.clientId ? resourceServer.clientSecret : portal.clientSecret,
+      },
+    ],
+  ],
+  [
+    'with an empty secret',
+    '401 invalid_client',
+    ({ clientId }) => [{ client_id: clientId, client_secret: '' }],
+  ],
+  [
+    'with a line break after the secret',
+    '401 invalid_client',
+    ({ clientId, clientSecret }) => [{ client_id: clientId, client_secret: `${clientSecret}\n` }],
+  ],
+  [
+    'with a NUL after the secret',
+    '401 invalid_client',
+    ({ clientId, clientSecret }) => [{ client_id: clientId, client_secret: `${clientSecret}\0` }],
+  ],
+  [
+    'with the beginning of the secret',
+    '401 invalid_client',
+    ({ clientId, clientSecret }) => [
+      { client_id: clientId, client_secret: clientSecret.slice(0, -1) },
+    ],
+  ],
+  [
+    'with the secret in capitals',
+    '401 invalid_client',
+    ({ clientId, clientSecret }) => [
+      { client_id: clientId, client_secret: clientSecret.toUpperCase() },
+    ],
+  ],
+  [
+    'by its id in capitals',
+    '401 invalid_client',
+    ({ clientId, clientSecret }) => [
+      { client_id: clientId.toUpperCase(), client_secret: clientSecret },
+    ],
+  ],
+  [
+    'with the secret under the name of a public client',
+    '401 invalid_client',
+    ({ clientSecret }) => [{ client_id: notes.clientId, client_secret: clientSecret }],
+  ],
+  [
+    'with a wrong secret in the header and the right one nowhere',
+    '401 invalid_client',
+    ({ clientId }) => [{}, basic(clientId, 'wrong')],
+  ],
+  [
+    'with the right secret in the header and another in the form (CVE-2026-44476)',
+    '400 invalid_request',
+    ({ clientId, clientSecret }) => [
+      { client_id: clientId, client_secret: 'wrong' },
+      basic(clientId, clientSecret),
+    ],
+  ],
+  [
+    'as two clients, one in the header and one in the form',
+    '400 invalid_request',
+    ({ clientId, clientSecret }) => [{ client_id: notes.clientId }, basic(clientId, clientSecret)],
+  ],
+  [
+    'with an assertion that nobody signed',
+    '401 invalid_client',
+    ({ clientId }) => [
+      {
+        client_id: clientId,
+        client_assertion_type: assertionType,
+        client_assertion: assertionOf(clientId),
+      },
+    ],
+  ],
+  [
+    'with its id twice',
+    '400 invalid_request',
+    ({ clientId, clientSecret }) => [
+      { client_id: [clientId, clientId], client_secret: clientSecret },
+    ],
+  ],
+  [
+    'with two secrets, the right one first',
+    '400 invalid_request',
+    ({ clientId, clientSecret }) => [
+      { client_id: clientId, client_secret: [clientSecret, 'wrong'] },
+    ],
+  ],
+  [
+    'with its secret in the address only (RFC 6749 §2.3.1)',
+    '401 invalid_client',
+    ({ clientId }) => [{ client_id: clientId }],
+  ],
+]
+
+const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+
+function assertionOf(clientId: string): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  return `${part({ alg: 'none' })}.${part({ iss: clientId, sub: clientId, aud: 'x', exp: 9e9, jti: 'x' })}.`
+}
+
+const impostorRows = endpoints.flatMap((endpoint) =>
+  impostors.map(
+    ([what, answer, authentication], position): Row => [
+      endpoint.first + position,
+      `a confidential client ${what}, at ${endpoint.at}`,
+      (endpoint.path === paths.introspection ? '401 invalid_client' : answer) + endpoint.unharmed,
+      async (world) => {
+        const [fields, headers = []] = authentication(endpoint)
+        const inAddress = what.includes('address') ? `?client_secret=${endpoint.clientSecret}` : ''
+        const form = { ...(await endpoint.request(world)), ...fields }
+        return await postForm(world.url + endpoint.path + inAddress, form, headers)
+      },
+    ],
+  ),
+)
+
+/** A form that is none, or not where a form is read; each of the endpoints gets it. */
+const carriers: readonly (readonly [
+  what: string,
+  headers: readonly string[],
+  body: (form: Fields) => string,
+])[] = [
+  ['as JSON', ['Content-Type', 'application/json'], (form) => JSON.stringify(form)],
+  [
+    'as text, which a page of another site may send',
+    ['Content-Type', 'text/plain'],
+    (form) => encode(form).toString(),
+  ],
+  [
+    'as multipart',
+    ['Content-Type', 'multipart/form-data; boundary=x'],
+    (form) =>
+      Object.entries(form)
+        .map(
+          ([name, value]) =>
+            `--x\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+        )
+        .join(''),
+  ],
+  ['without a type', [], (form) => encode(form).toString()],
+  ['in the address only', FORM, () => ''],
+  [
+    'with names in capitals',
+    FORM,
+    (form) =>
+      encode(form)
+        .toString()
+        .replaceAll(/(^|&)(\w+)=/g, (whole) => whole.toUpperCase()),
+  ],
+  ['with semicolons between', FORM, (form) => encode(form).toString().replaceAll('&', ';')],
+]
+
+const open: readonly (readonly [
+  first: number,
+  at: string,
+  path: string,
+  request: (world: World) => Promise<Fields>,
+  unharmed: string,
+])[] = [
+  [1800, 'an exchange', paths.token, async (world) => await world.code(), 'the code still works'],
+  [
+    1810,
+    'a refresh',
+    paths.token,
+    async (world) => ({
+      grant_type: 'refresh_token',
+      refresh_token: (await world.tokens()).refreshToken,
+      client_id: notes.clientId,
+    }),
+    'the tokens still work',
+  ],
+  [
+    1820,
+    'a revocation',
+    paths.revocation,
+    async (world) => ({ token: (await world.tokens()).refreshToken, client_id: notes.clientId }),
+    'the tokens still work',
+  ],
+  [
+    1830,
+    'an introspection',
+    paths.introspection,
+    async (world) => ({ ...asResourceServer, token: (await world.tokens()).accessToken }),
+    'the tokens still work',
+  ],
+]
+
+const carrierRows = open.flatMap(([first, at, path, request, unharmed]) =>
+  carriers.map(
+    ([what, headers, body], position): Row => [
+      first + position,
+      `${at} ${what}`,
+      `${refusalOfCarrier(path, what)}; ${unharmed}`,
+      async (world) => {
+        const form = await request(world)
+        const query = what.includes('address') ? `?${encode(form)}` : ''
+        return await send(world.url, {
+          method: 'POST',
+          path: path + query,
+          headers,
+          body: body(form),
+        })
+      },
+    ],
+  ),
+)
+
+/** Introspection is a route of our own, which says 415; the engine does not tell the type of a body. */
+function refusalOfCarrier(path: string, what: string): string {
+  // Without a type there is no body, as far as it looks.
+  const isForm = /address|capitals|semicolons|without/.test(what)
+  if (path !== paths.introspection) return '400 invalid_request'
+  return isForm ? '401 invalid_client' : '415 invalid_request'
+}
+
+/** Methods that an endpoint does not have: it does not exist for them. */
+const methodRows = open.map(
+  ([, at, path, request, unharmed], position): Row => [
+    1840 + position,
+    `${at} by GET, PUT, PATCH, DELETE, HEAD and TRACE`,
+    `404 not_found; ${unharmed}`,
+    async (world) => {
+      const form = await request(world)
+      const answers: Answer[] = []
+      for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'TRACE']) {
+        answers.push(await send(world.url, { method, path: `${path}?${encode(form)}` }))
+      }
+      return answers
+    },
+  ],
+)
+
+/** Parameters that decide, twice. */
+const twice: readonly (readonly [
+  first: number,
+  at: string,
+  path: string,
+  request: (world: World) => Promise<Fields>,
+  names: readonly string[],
+  unharmed: string,
+])[] = [
+  [
+    1850,
+    'an exchange',
+    paths.token,
+    async (world) => await world.code(),
+    ['grant_type', 'code', 'redirect_uri', 'client_id', 'code_verifier'],
+    'the code still works',
+  ],
+  [
+    1860,
+    'a refresh',
+    paths.token,
+    async (world) => ({
+      grant_type: 'refresh_token',
+      refresh_token: (await world.tokens()).refreshToken,
+      client_id: notes.clientId,
+      scope: 'openid',
+    }),
+    ['grant_type', 'refresh_token', 'client_id', 'scope'],
+    'the tokens still work',
+  ],
+  [
+    1870,
+    'a revocation',
+    paths.revocation,
+    async (world) => ({
+      token: (await world.tokens()).refreshToken,
+      client_id: notes.clientId,
+      token_type_hint: 'refresh_token',
+    }),
+    ['token', 'client_id', 'token_type_hint'],
+    'the tokens still work',
+  ],
+  [
+    1880,
+    'an introspection',
+    paths.introspection,
+    async (world) => ({
+      ...asResourceServer,
+      token: (await world.tokens()).accessToken,
+      token_type_hint: 'access_token',
+    }),
+    ['token', 'client_id', 'client_secret', 'token_type_hint'],
+    'the tokens still work',
+  ],
+]
+
+const twiceRows = twice.flatMap(([first, at, path, request, names, unharmed]) =>
+  names.map(
+    (name, position): Row => [
+      first + position,
+      `${at} with ${name} twice, the same and another (RFC 6749 §3.2)`,
+      `${at === 'an introspection' && name.startsWith('client') ? '401 invalid_client' : '400 invalid_request'}; ${unharmed}`,
+      async (world) => {
+        const form = await request(world)
+        const value = String(form[name])
+        return [
+          await postForm(world.url + path, { ...form, [name]: [value, value] }),
+          await postForm(world.url + path, { ...form, [name]: [value, 'another'] }),
+          await postForm(world.url + path, { ...form, [name]: ['another', value] }),
+        ]
+      },
+    ],
+  ),
+)
+
+export const clientEndpointCases = tableOf('Who says to be a client', 'client-endpoint-cases.ts', [
+  ...impostorRows,
+  ...carrierRows,
+  ...methodRows,
+  ...twiceRows,
+])

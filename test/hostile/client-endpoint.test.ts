@@ -1,0 +1,4 @@
+import { runTable } from './case.ts'
+import { clientEndpointCases } from './client-endpoint-cases.ts'
+
+runTable(clientEndpointCases)

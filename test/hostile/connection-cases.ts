@@ -1,0 +1,198 @@
+import { expect } from 'chai'
+
+import { paths } from '../../src/http/paths.ts'
+import { type Answer, bearer, get, send, sendBytes } from '../support/wire.ts'
+import { type Row, tableOf } from './case.ts'
+
+/** Every document that says where this service is. */
+const documents = [
+  paths.openidConfiguration,
+  paths.authorizationServer,
+  paths.protectedResource,
+  paths.protectedResourceMcp,
+  paths.openApi,
+  paths.authMd,
+  paths.llmsTxt,
+  paths.aiCatalog,
+  paths.serverCard,
+] as const
+
+/** Ways to say another name of the service (CVE-2025-64101, GHSA-93m4-mfpg-c3xf, CVE-2026-33495). */
+const names: readonly (readonly [what: string, headers: readonly string[]])[] = [
+  ['Host', ['Host', 'evil.example']],
+  [
+    'X-Forwarded-Host',
+    ['X-Forwarded-Host', 'evil.example', 'X-Forwarded-Port', '666', 'X-Forwarded-Proto', 'https'],
+  ],
+  ['Forwarded', ['Forwarded', 'host=evil.example;proto=https;for=1.2.3.4']],
+  [
+    'X-Original-URL and X-Rewrite-URL',
+    ['X-Original-URL', '//evil.example/', 'X-Rewrite-URL', '//evil.example/'],
+  ],
+]
+
+const nameRows = documents.flatMap((path, at) =>
+  names.map(
+    ([what, headers], position): Row => [
+      3400 + 4 * at + position,
+      `the name of a stranger in ${what}, at ${path}`,
+      '200',
+      async ({ url }) => {
+        const answer = await send(url, { path, headers })
+        expect(answer.text).to.not.match(/evil\.example|:666|"https:\/\/127\.0\.0\.1/)
+        expect(answer.text).to.equal((await get(url + path)).text)
+        return answer
+      },
+    ],
+  ),
+)
+
+/** Challenges, redirects and cookies that the name could lead astray. */
+const others: readonly Row[] = [
+  [
+    3450,
+    'the name of a stranger before the challenge of the Member API',
+    '401 invalid_token',
+    async ({ url }) =>
+      ours(
+        await send(url, { method: 'POST', path: paths.graphql, headers: ['Host', 'evil.example'] }),
+      ),
+  ],
+  [
+    3451,
+    'the name of a stranger before the challenge of UserInfo',
+    '401 invalid_token',
+    async ({ url }) =>
+      ours(
+        await send(url, {
+          path: paths.userinfo,
+          headers: ['Host', 'evil.example', ...bearer('x')],
+        }),
+      ),
+  ],
+  [
+    3452,
+    'the name of a stranger before a page that sends people on',
+    'to /oauth/authorize',
+    async ({ url }) =>
+      ours(
+        await send(url, {
+          path: '/account',
+          headers: ['Host', 'evil.example', 'Accept', 'text/html'],
+        }),
+      ),
+  ],
+  [
+    3453,
+    'an address of a stranger as the target of the request',
+    '200',
+    async ({ url }) =>
+      ours(await send(url, { path: `http://evil.example${paths.openidConfiguration}` })),
+  ],
+  [
+    3454,
+    'a target that is another service, for a proxy',
+    '404 not_found',
+    async ({ url }) => ours(await send(url, { path: 'http://169.254.169.254/latest/meta-data' })),
+  ],
+  [
+    3455,
+    'a line break in the address, to end a header',
+    '404 not_found',
+    async ({ url }) => ours(await send(url, { path: '/%0d%0aSet-Cookie:%20x=1' })),
+  ],
+  [
+    3456,
+    'an address that is broken percent-encoding',
+    '400 invalid_request',
+    async ({ url }) => [
+      await send(url, { path: '/interaction/%/login' }),
+      await send(url, { path: '/interaction/%zz/login' }),
+      await send(url, { path: '/interaction/%e0%a4%a/consent' }),
+    ],
+  ],
+  [
+    3457,
+    'an address of 15,000 letters',
+    '404 not_found',
+    async ({ url }) => await send(url, { path: `/${'x'.repeat(15_000)}` }),
+  ],
+  [
+    3458,
+    'OPTIONS from a page of another origin, at what has no CORS',
+    '404 not_found',
+    async ({ url }) =>
+      await send(url, {
+        method: 'OPTIONS',
+        path: paths.authorization,
+        headers: ['Origin', 'https://evil.example', 'Access-Control-Request-Method', 'POST'],
+      }),
+  ],
+  [
+    3459,
+    'the key set, of which a private part is asked',
+    '200',
+    async ({ url }) => {
+      const answer = await get(`${url}${paths.jwks}?private=true`)
+      expect(answer.text).to.not.match(/"(d|p|q|dp|dq|qi|k)":/)
+      return answer
+    },
+  ],
+  [
+    3460,
+    'an issuer of a tenant’s choice in the address of discovery',
+    '404 not_found',
+    async ({ url }) => [
+      await get(`${url}${paths.openidConfiguration}/evil`),
+      await get(`${url}/evil${paths.openidConfiguration}`),
+      await get(`${url}${paths.authorizationServer}/..%2fevil`),
+    ],
+  ],
+]
+
+function ours(answer: Answer): Answer {
+  const { headers, text } = answer
+  expect(text + JSON.stringify([...headers])).to.not.include('evil.example')
+  return answer
+}
+
+/** Requests that two parsers read in two ways: the connection ends with the refusal. */
+const smuggled: readonly (readonly [what: string, head: string])[] = [
+  ['two lengths', 'Content-Length: 5\r\nContent-Length: 60'],
+  ['a length and chunks', 'Content-Length: 5\r\nTransfer-Encoding: chunked'],
+  ['chunks by another name', 'Transfer-Encoding: xchunked'],
+  ['chunks twice', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: identity'],
+  ['a length with a sign', 'Content-Length: +5'],
+  ['a length in hexadecimal', 'Content-Length: 0x5'],
+  ['a space before the colon', 'Content-Length : 5'],
+  [
+    'a header that goes on in the next line',
+    'X-Header: a\r\n b: c\r\nContent-Length: 5\r\n Transfer-Encoding: chunked',
+  ],
+  ['a NUL in a header', 'X-Header: a\0b'],
+  ['a bare line feed', 'X-Header: a\nContent-Length: 5'],
+]
+
+const smuggledRows = smuggled.map(
+  ([what, head], position): Row => [
+    3480 + position,
+    `a request with ${what}, and another behind it`,
+    '400',
+    async ({ url }) => {
+      const start = `POST ${paths.token} HTTP/1.1\r\nHost: 127.0.0.1\r\n${head}\r\n\r\n`
+      const text = await sendBytes(
+        url,
+        `${start}0\r\n\r\nGET ${paths.health} HTTP/1.1\r\nHost: x\r\n\r\n`,
+      )
+      expect(text).to.not.include('alive')
+      const [, status = ''] = /^HTTP\/1\.1 (\d+)/.exec(text) ?? []
+      return { status: Number(status), headers: new Headers(), text: '', body: '' }
+    },
+  ],
+)
+
+export const connectionCases = tableOf('Names and connections', 'connection-cases.ts', [
+  ...nameRows,
+  ...others,
+  ...smuggledRows,
+])

@@ -1,0 +1,4 @@
+import { runTable } from './case.ts'
+import { connectionCases } from './connection-cases.ts'
+
+runTable(connectionCases)

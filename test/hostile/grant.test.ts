@@ -1,0 +1,4 @@
+import { runTable } from './case.ts'
+import { grantCases } from './grant-cases.ts'
+
+runTable(grantCases)

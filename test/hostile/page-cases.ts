@@ -1,0 +1,362 @@
+import { expect } from 'chai'
+
+import { paths } from '../../src/http/paths.ts'
+import { asClaude } from '../support/client.ts'
+import { notes } from '../support/gatehouse.ts'
+import { type Answer, encode, get, send } from '../support/wire.ts'
+import { type Row, tableOf } from './case.ts'
+import type { Browser, World } from './world.ts'
+
+/** Every form of the pages that changes something, at the site that the operator operates. */
+const forms: readonly (readonly [what: string, path: string, fields: Record<string, string>])[] = [
+  [
+    'a new application',
+    '/admin/northlight/applications',
+    {
+      name: 'Evil',
+      redirect_uris: 'https://evil.example/',
+      auth_method: 'none',
+      scope: 'account:read',
+    },
+  ],
+  ['the end of an application', '/admin/northlight/applications/northlight-portal/delete', {}],
+  ['an application switched off', '/admin/northlight/applications/northlight-portal/disable', {}],
+  ['a new secret', '/admin/northlight/applications/northlight-portal/secrets', {}],
+  ['the end of all grants', '/admin/northlight/applications/northlight-portal/people/end-all', {}],
+  ['a resource server', '/admin/northlight/resource-servers', { name: 'Evil' }],
+  ['MCP connections switched off', '/admin/northlight/beta/off', {}],
+  [
+    'a document approved',
+    '/admin/northlight/self-declared-clients/approved',
+    { client_id: 'https://claude.ai/client.json' },
+  ],
+  ['an app removed', '/account/apps/remove', { client: notes.clientId }],
+  ['a sign-out everywhere', '/account/sign-out-everywhere', {}],
+  ['a sign-out', '/sign-out', {}],
+]
+
+const FOREIGN = 'page 403 invalid_request'
+
+type Way = readonly [
+  what: string,
+  answer: string,
+  send: (form: { path: string; fields: Record<string, string> }, world: World) => Promise<Answer>,
+]
+
+async function submit(
+  browser: Browser,
+  path: string,
+  { fields, headers = {} }: { fields: Record<string, string>; headers?: Record<string, string> },
+): Promise<Answer> {
+  return await browser.open(path, {
+    method: 'POST',
+    body: encode(fields),
+    headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+  })
+}
+
+/** How a form is sent that its person did not send (RFC 9700 §4.7, CVE-2024-28197). */
+const ways: readonly Way[] = [
+  [
+    'without its token',
+    FOREIGN,
+    async ({ path, fields }, world) => await submit(await operator(world), path, { fields }),
+  ],
+  [
+    'with an empty token',
+    FOREIGN,
+    async ({ path, fields }, world) =>
+      await submit(await operator(world), path, { fields: { ...fields, csrf: '' } }),
+  ],
+  [
+    'with the token of somebody else',
+    FOREIGN,
+    async ({ path, fields }, world) =>
+      await submit(await operator(world), path, {
+        fields: { ...fields, csrf: (await member(world)).csrf },
+      }),
+  ],
+  [
+    'from a page of another site',
+    FOREIGN,
+    async ({ path, fields }, world) => {
+      const browser = await operator(world)
+      return await submit(browser, path, {
+        fields: { ...fields, csrf: browser.csrf },
+        headers: { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' },
+      })
+    },
+  ],
+]
+
+const browsers = new WeakMap<World, Map<string, Promise<Browser>>>()
+
+function kept(world: World, who: 'operator' | 'member'): Promise<Browser> {
+  const known = browsers.get(world) ?? new Map<string, Promise<Browser>>()
+  browsers.set(world, known)
+  const browser = known.get(who) ?? world.browser(who)
+  known.set(who, browser)
+  return browser
+}
+
+const operator = async (world: World) => await kept(world, 'operator')
+const member = async (world: World) => await kept(world, 'member')
+
+const formRows = forms.flatMap(([what, path, fields], at) =>
+  ways.map(
+    ([how, answer, sendForm], position): Row => [
+      3000 + 10 * at + position,
+      `${what}, by a form ${how}`,
+      `${answer}; nothing is changed`,
+      async (world) => await sendForm({ path, fields }, world),
+    ],
+  ),
+)
+
+/** Pages of a site, opened by who does not operate it (CVE-2025-64431, CVE-2026-33132). */
+const places = [
+  '',
+  '/applications',
+  '/applications/northlight-portal',
+  '/applications/northlight-portal/people',
+  '/audit',
+  '/beta',
+  '/resource-servers',
+  '/assistants',
+  '/queries',
+  '/self-declared-clients',
+]
+
+const placeRows = places.flatMap((place, at): Row[] => [
+  [
+    3200 + 2 * at,
+    `the page /admin/northlight${place} by a member who is no operator`,
+    'page 403 forbidden',
+    async (world) => await (await member(world)).open(`/admin/northlight${place}`),
+  ],
+  [
+    3201 + 2 * at,
+    `the page /admin/open-kitchen${place} by the operator of another site`,
+    'page 403 forbidden',
+    async (world) =>
+      await (await operator(world)).open(
+        `/admin/open-kitchen${place.replace('northlight-portal', 'kitchen-notes')}`,
+      ),
+  ],
+])
+
+/** The way into the pages, and out of them: nobody is sent to another origin (CVE-2024-39694, CVE-2025-8129). */
+const passages: readonly Row[] = [
+  [
+    3300,
+    'a sign-in that nobody began',
+    'page 400 invalid_request',
+    async ({ url }) => await page(url, '/signed-in?code=x&state=x'),
+  ],
+  [
+    3301,
+    'a sign-in with the error of a stranger, in markup',
+    'page 400 invalid_request',
+    async ({ url }) =>
+      await page(url, `/signed-in?error=${encodeURIComponent('<script>alert(1)</script>')}`),
+  ],
+  [
+    3302,
+    'a sign-in with another state than it began with (CSRF of the sign-in)',
+    'to /account',
+    async (world) => await world.comeBack((answer) => answer.set('state', 'x')),
+  ],
+  [
+    3303,
+    'a sign-in without a state',
+    'to /account',
+    async (world) => await world.comeBack((answer) => answer.delete('state')),
+  ],
+  [
+    3304,
+    'a sign-in with the state twice',
+    'page 400 invalid_request',
+    async (world) =>
+      await world.comeBack((answer) => answer.append('state', answer.get('state') ?? '')),
+  ],
+  [
+    3305,
+    'a sign-in by another issuer (mix-up)',
+    'page 400 invalid_request',
+    async (world) => await world.comeBack((answer) => answer.set('iss', 'https://evil.example')),
+  ],
+  [
+    3306,
+    'a sign-in without an issuer',
+    'page 400 invalid_request',
+    async (world) => await world.comeBack((answer) => answer.delete('iss')),
+  ],
+  [
+    3307,
+    'a sign-in with the code of somebody else',
+    'page 400 invalid_request',
+    async (world) => {
+      const { code = '' } = (await world.code()) as { code?: string }
+      return await world.comeBack((answer) => answer.set('code', code))
+    },
+  ],
+  [
+    3308,
+    'a page with a Referer of a stranger (CVE-2025-8129)',
+    'to /oauth/authorize',
+    async ({ url }) =>
+      await get(`${url}/account`, ['Accept', 'text/html', 'Referer', 'https://evil.example/']),
+  ],
+  [
+    3323,
+    'a page whose address is longer than a cookie that browsers keep',
+    'to /oauth/authorize',
+    async ({ url }) => {
+      const answers = []
+      for (const length of [1900, 2100, 12_000]) {
+        const answer = await page(url, `/admin/${'x'.repeat(length)}`)
+        const [kept = ''] = answer.headers.getSetCookie()
+        expect(kept.length, String(length)).to.be.within(100, 4096)
+        answers.push(answer)
+      }
+      return answers
+    },
+  ],
+  [
+    3309,
+    'a page with the way back in its address',
+    'to /oauth/authorize',
+    async ({ url }) =>
+      await get(`${url}/account?returnTo=https://evil.example/&next=//evil.example`, [
+        'Accept',
+        'text/html',
+      ]),
+  ],
+  [
+    3310,
+    'a page whose address begins with two slashes (CVE-2024-39694)',
+    'page 404 not_found',
+    async ({ url }) => [
+      await page(url, '//evil.example/account'),
+      await page(url, '/%2fevil.example/account'),
+      await page(url, '/\\evil.example/account'),
+    ],
+  ],
+  [
+    3311,
+    'a page of a site that is a name of every object',
+    'page 404 not_found',
+    async (world) => [
+      await (await operator(world)).open('/admin/__proto__'),
+      await (await operator(world)).open('/admin/constructor/applications'),
+    ],
+  ],
+  [
+    3312,
+    'a page of a site out of its folder',
+    'page 404 not_found',
+    async (world) => await (await operator(world)).open('/admin/..%2f..%2fetc%2fpasswd'),
+  ],
+  [
+    3313,
+    'a cookie of the pages that was made up',
+    'to /oauth/authorize',
+    async ({ url }) =>
+      await get(`${url}/account`, [
+        'Accept',
+        'text/html',
+        'Cookie',
+        'gatehouse_pages=x; gatehouse_pages.sig=x',
+      ]),
+  ],
+  [
+    3314,
+    'the cookie of the pages without its signature',
+    'to /oauth/authorize',
+    async ({ url }) =>
+      await get(`${url}/admin`, ['Accept', 'text/html', 'Cookie', 'gatehouse_pages=x']),
+  ],
+  [
+    3315,
+    'an asset out of its folder',
+    'page 404 not_found',
+    async ({ url }) => [
+      await page(url, '/assets/..%2f..%2fpackage.json'),
+      await page(url, '/assets/queries/..%2f..%2fpackage.json'),
+      await page(url, '/assets/%2e%2e/%2e%2e/package.json'),
+    ],
+  ],
+  [
+    3316,
+    'the file of a purchase by a token that was made up',
+    'page 404 not_found',
+    async ({ url }) => [
+      await page(url, '/files/x/a.pdf'),
+      await page(url, '/files/__proto__/..%2fa.pdf'),
+    ],
+  ],
+  [
+    3317,
+    'a logo of a site out of its folder',
+    'page 404 not_found',
+    async ({ url }) => await page(url, '/assets/logos/..%2f..%2f/x'),
+  ],
+  [
+    3318,
+    'a sign-out that sends people to a stranger',
+    'page 400 invalid_request',
+    async ({ url }) =>
+      await page(
+        url,
+        `${paths.endSession}?${encode({ client_id: notes.clientId, post_logout_redirect_uri: 'https://evil.example/' })}`,
+      ),
+  ],
+  [
+    3319,
+    'a sign-out that runs script (CVE-2026-9086)',
+    'page 400 invalid_request',
+    async ({ url }) =>
+      await page(
+        url,
+        `${paths.endSession}?${encode({ client_id: notes.clientId, post_logout_redirect_uri: 'JavaScript:alert(1)' })}`,
+      ),
+  ],
+  [
+    3320,
+    'a sign-out with the address of another client',
+    'page 400 invalid_request',
+    async ({ url }) =>
+      await page(
+        url,
+        `${paths.endSession}?${encode({ client_id: asClaude.client_id, post_logout_redirect_uri: 'https://notes.example/signed-out' })}`,
+      ),
+  ],
+  [
+    3321,
+    'a sign-out with a hint that nobody signed',
+    'page 400 invalid_client',
+    async ({ url }) =>
+      await page(
+        url,
+        `${paths.endSession}?id_token_hint=${btoa('{"alg":"none"}')}.${btoa('{"sub":"per_sam"}')}.`,
+      ),
+  ],
+  [
+    3322,
+    'a sign-out confirmed from nowhere',
+    'page 400 invalid_request',
+    async ({ url }) =>
+      await send(url, {
+        method: 'POST',
+        path: `${paths.endSession}/confirm`,
+        headers: ['Accept', 'text/html', 'Content-Type', 'application/x-www-form-urlencoded'],
+        body: 'xsrf=x&logout=yes',
+      }),
+  ],
+]
+
+async function page(url: string, path: string): Promise<Answer> {
+  return await send(url, { path, headers: ['Accept', 'text/html'] })
+}
+
+export const pageCases = tableOf('Pages', 'page-cases.ts', [...formRows, ...placeRows, ...passages])

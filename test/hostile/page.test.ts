@@ -1,0 +1,4 @@
+import { runTable } from './case.ts'
+import { pageCases } from './page-cases.ts'
+
+runTable(pageCases)

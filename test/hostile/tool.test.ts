@@ -1,0 +1,4 @@
+import { runTable } from './case.ts'
+import { toolCases } from './tool-cases.ts'
+
+runTable(toolCases)

@@ -1,0 +1,182 @@
+import { expect } from 'chai'
+
+import { countOverview, OVERVIEW_DAYS } from '../src/analytics/overview.ts'
+import { makeClientRefusals } from '../src/applications/application-refusals.ts'
+import { makeGrantStore } from '../src/grants/grant-store.ts'
+import { makeGrantUsage } from '../src/grants/grant-usage.ts'
+import { obtainTokens, refresh, userinfo } from './support/client.ts'
+import { withDatabases } from './support/database.ts'
+import { marco, olivia, type RunningService, sam, startService } from './support/gatehouse.ts'
+import { makePagePerson } from './support/page-person.ts'
+import { eventually } from './support/programs.ts'
+
+const DAY_MS = 86_400_000
+/** The middle of a day. */
+const nowMs = 20_000 * DAY_MS + DAY_MS / 2
+
+withDatabases('the overview of thirty days', (open) => {
+  it('has thirty days in UTC with a number on each, nothing where there was nothing, and of that site only', async () => {
+    await using database = await open()
+    const { kysely } = database
+    const person = (id: string) => ({ id, email: id, email_canonical: id, name: id, created_at: 0 })
+    await kysely.insertInto('person').values(['ada', 'bo', 'cy'].map(person)).execute()
+    const site = (id: string) => ({ id, slug: id, name: id, created_at: 0 })
+    await kysely.insertInto('site').values(['north', 'south'].map(site)).execute()
+    let clockMs = nowMs - 3 * DAY_MS
+    const store = makeGrantStore({ database, grantSeconds: 90 * 86_400, now: () => clockMs })
+    const usage = makeGrantUsage(database, () => clockMs)
+    for (const [id, personId, clientId, siteId] of [
+      ['g1', 'ada', 'one', 'north'],
+      ['g2', 'ada', 'two', 'north'],
+      ['g3', 'bo', 'one', 'north'],
+      ['g4', 'cy', 'one', 'south'],
+    ] as const) {
+      const named = { clientName: clientId, clientOrigin: 'site', documentFingerprint: undefined }
+      await store.save({ ...named, id, personId, clientId, siteId, allowed: {} })
+    }
+    const use = async (id: string, calls: number) => {
+      for (let i = 0; i < calls; i += 1) usage.count(id)
+      await usage.flush()
+    }
+    await use('g1', 2)
+    clockMs = nowMs
+    await use('g1', 1)
+    await use('g2', 4)
+    await use('g3', 8)
+    await use('g4', 100)
+
+    const found = await countOverview(database, 'north', nowMs)
+    expect(found.days).to.have.length(OVERVIEW_DAYS)
+    expect(found.days.map(({ date }) => date)).to.deep.equal(
+      Array.from({ length: OVERVIEW_DAYS }, (_, index) =>
+        new Date(nowMs - (OVERVIEW_DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
+      ),
+    )
+    const last = found.days.slice(-4).map(({ date: _, ...numbers }) => numbers)
+    const none = { signIns: 0, refusals: 0 }
+    expect(last).to.deep.equal([
+      { ...none, connected: 3, people: 1, calls: 2 },
+      { ...none, connected: 3, people: 0, calls: 0 },
+      { ...none, connected: 3, people: 0, calls: 0 },
+      { ...none, connected: 3, people: 2, calls: 13 },
+    ])
+    expect(found.days[0]).to.include({ connected: 0, people: 0, calls: 0 })
+    expect(found.people).to.equal(2)
+  })
+
+  it('counts refusals by day and reason, of applications of the site, in as many rows as there are reasons', async () => {
+    await using database = await open()
+    const { kysely } = database
+    await kysely
+      .insertInto('site')
+      .values({ id: 'north', slug: 'north', name: 'North', created_at: 0 })
+      .execute()
+    const application = { kind: 'site', site_id: 'north', auth_method: 'none' } as const
+    await kysely
+      .insertInto('oauth_application')
+      .values(
+        ['one', 'two'].map((id) => ({
+          ...{ ...application, client_id: id, name: id, application_type: 'web' as const },
+          created_at: 0,
+        })),
+      )
+      .execute()
+    const refusals = makeClientRefusals(database)
+    const note = (clientId: string, error: string, { count = 1, at = nowMs }) => {
+      const request = { route: 'token', reason: 'why\0', requestId: 'r' }
+      const refusal = { ...request, clientId, error, occurredAt: at }
+      for (let i = 0; i < count; i += 1) refusals.note(refusal)
+    }
+    note('one', 'invalid_grant', { count: 500 })
+    note('two', 'invalid_grant', { count: 7 })
+    note('one', 'invalid_client', { count: 3, at: nowMs - DAY_MS })
+    note('one', 'Error: of a stranger\0', {})
+    note('nobody', 'invalid_grant', { count: 9 })
+    await refusals.flush()
+    note('two', 'invalid_grant', { count: 2 })
+    await refusals.flush()
+    const rows = await kysely.selectFrom('site_refusal_day').selectAll().execute()
+    expect(rows).to.have.length(3)
+    const { days, reasons } = await countOverview(database, 'north', nowMs)
+    expect(days.slice(-2).map(({ refusals: count }) => count)).to.deep.equal([3, 510])
+    expect(reasons).to.deep.equal([
+      { error: 'invalid_grant', refusals: 509 },
+      { error: 'invalid_client', refusals: 3 },
+      { error: 'other', refusals: 1 },
+    ])
+  })
+})
+
+describe('/admin/<site>/overview and /audit', () => {
+  let service: RunningService
+  before(async () => {
+    service = await startService({
+      policy: (policy) => ({ ...policy, storage: { ...policy.storage, usageFlushSeconds: 1 } }),
+    })
+  })
+  after(async () => await service[Symbol.asyncDispose]())
+
+  it('show an operator what happened at the site, each picture with a title, a summary and its numbers', async () => {
+    const { accessToken } = await obtainTokens(service.url)
+    await userinfo(service.url, accessToken)
+    await refresh(service.url, 'no-refresh-token')
+    const operator = makePagePerson(service.url, olivia)
+    await eventually(20_000, async () => {
+      const { kysely } = service.service.stores.database
+      expect(await kysely.selectFrom('oauth_grant_day').selectAll().execute()).not.to.be.empty
+      expect(await kysely.selectFrom('site_refusal_day').selectAll().execute()).not.to.be.empty
+    })
+    const { status, text } = await operator.visit('/admin/northlight/overview')
+    expect(status).to.equal(200)
+    for (const measure of ['connected', 'people', 'calls', 'signIns', 'refusals', 'reasons']) {
+      expect(text).to.include(`aria-labelledby="${measure}-chart-title ${measure}-chart-summary"`)
+    }
+    expect(text.match(/<table>/g)).to.have.length(6)
+    expect(text.match(/<th scope="row">\d{4}-\d{2}-\d{2}<\/th>/g)).to.have.length(150)
+    expect(text).to.include('a code or access that was over').and.include('UTC')
+    expect(text).not.to.include('<script')
+  })
+
+  it('show nobody else anything, and nothing of another site', async () => {
+    for (const answers of [sam, marco]) {
+      const person = makePagePerson(service.url, answers)
+      expect((await person.visit('/admin/northlight/overview')).status).to.equal(403)
+    }
+    const other = makePagePerson(service.url, marco)
+    const trail = await other.visit('/admin/open-kitchen/audit')
+    expect(trail.text).not.to.include('northlight-notes')
+    const asked = await other.visit(
+      '/admin/open-kitchen/audit?client=northlight-notes&person=per_sam',
+    )
+    expect(asked.text).to.include('Nothing like that happened.')
+  })
+
+  it('narrow the audit trail by action, application, person and day, and keep that from page to page', async () => {
+    const operator = makePagePerson(service.url, olivia)
+    for (let i = 0; i < 21; i += 1) await obtainTokens(service.url, { prompt: 'consent' })
+    const address = '/admin/northlight/audit'
+    const today = new Date().toISOString().slice(0, 10)
+    const query = `action=consent.given&client=northlight-notes&person=${encodeURIComponent(sam.login)}&from=${today}&to=${today}`
+    const first = await eventually(20_000, async () => {
+      const page = await operator.visit(`${address}?${query}`)
+      expect(page.text.match(/<li class="card">/g)).to.have.length(20)
+      expect(page.text).to.include('id="next-page"')
+      return page
+    })
+    expect(first.text).to.include('allowed access to the application <code>northlight-notes</code>')
+    expect(first.text).not.to.include('signed in for the application <code>')
+    const next =
+      /id="next-page" href="([^"]*)"/.exec(first.text)?.[1]?.replaceAll('&#38;', '&') ?? ''
+    const second = await operator.visit(next)
+    expect(second.text.match(/<li class="card">/g)?.length).to.be.within(1, 4)
+    expect(second.text).to.include('<option value="consent.given" selected>')
+    // A cursor of one question is none of another.
+    const cursor = new URLSearchParams(next.split('?')[1]).get('after')
+    const foreign = await operator.visit(`${address}?action=sign_in.success&after=${cursor}`)
+    expect(foreign.text).to.include('signed in for the application <code>northlight-notes')
+    for (const wrong of ['action=nothing', 'from=yesterday', `person=${'x'.repeat(600)}`]) {
+      expect((await operator.visit(`${address}?${wrong}`)).status).to.equal(200)
+    }
+    expect((await operator.visit(`${address}?client=%00`)).status).to.equal(400)
+  })
+})

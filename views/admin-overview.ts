@@ -1,0 +1,174 @@
+import { type AreaView, areaPage } from './area.ts'
+import { columnChart, rowChart } from './chart.ts'
+import { type Html, html } from './html.ts'
+import type { Page } from './layout.ts'
+import { timeOf } from './time.ts'
+
+export interface OverviewPage {
+  readonly area: AreaView
+  readonly siteName: string
+  readonly countedAt: number
+  readonly days: readonly OverviewDayView[]
+  /** How many different people used an application in all of the days. */
+  readonly people: number
+  readonly reasons: readonly { readonly error: string; readonly refusals: number }[]
+  readonly applicationsHref: string | undefined
+  readonly auditHref: string
+}
+
+export interface OverviewDayView {
+  readonly date: string
+  readonly connected: number
+  readonly people: number
+  readonly calls: number
+  readonly signIns: number
+  readonly refusals: number
+}
+
+type Measure = Exclude<keyof OverviewDayView, 'date'>
+
+interface Section {
+  readonly measure: Measure
+  readonly title: string
+  readonly what: string
+  /** What all days come to, in words. */
+  readonly inAll: (values: readonly number[], page: OverviewPage) => string
+}
+
+const sum = (values: readonly number[]) => values.reduce((one, other) => one + other, 0)
+
+const sections: readonly Section[] = [
+  {
+    measure: 'connected',
+    title: 'Connected apps',
+    what: 'How many accesses there were on each day: one for each member and application.',
+    inAll: (values) => `${values.at(-1) ?? 0} today`,
+  },
+  {
+    measure: 'people',
+    title: 'People who used them',
+    what: 'How many different members used an application on each day.',
+    inAll: (_values, { people }) =>
+      `${people} different ${people === 1 ? 'person' : 'people'} in all`,
+  },
+  {
+    measure: 'calls',
+    title: 'Calls',
+    what: 'How often applications used their access.',
+    inAll: (values) => `${sum(values)} in all`,
+  },
+  {
+    measure: 'signIns',
+    title: 'Sign-ins',
+    what: 'How often members were signed in at an application.',
+    inAll: (values) => `${sum(values)} in all`,
+  },
+  {
+    measure: 'refusals',
+    title: 'Refusals',
+    what: 'How many requests of the site’s own applications were refused.',
+    inAll: (values) => `${sum(values)} in all`,
+  },
+]
+
+/** What happened at a site in thirty days, each kind as a picture and as numbers. */
+export function overviewPage(page: OverviewPage): Page {
+  const { area, siteName, days, countedAt, reasons } = page
+  return areaPage({
+    title: 'The last 30 days',
+    id: 'overview-page',
+    area,
+    body: html`<h1>The last ${days.length} days</h1>
+<p>What applications did for members of <bdi>${siteName}</bdi>. A day is a day in UTC, and today is not over.
+Counted ${timeOf(countedAt)}.</p>
+${sections.map((section) => sectionOf(section, page))}
+<section aria-labelledby="reasons-heading">
+<h2 id="reasons-heading">Refusals by reason</h2>
+${reasons.length === 0 ? html`<p>Nothing was refused.</p>` : reasonsOf(reasons)}
+<p class="small">Each application has its last refusals with the exact reason on its page${
+      page.applicationsHref !== undefined &&
+      html` under <a href="${page.applicationsHref}">OAuth applications</a>`
+    }. Who did what is in the <a href="${page.auditHref}">audit trail</a>.</p>
+</section>`,
+  })
+}
+
+function sectionOf({ measure, title, what, inAll }: Section, page: OverviewPage): Html {
+  const values = page.days.map((day) => day[measure])
+  const most = Math.max(0, ...values)
+  const summary = `${inAll(values, page)}; at most ${most} a day.`
+  const bars = page.days.map((day) => ({ label: day.date, value: day[measure] }))
+  return html`<section aria-labelledby="${measure}-heading">
+<h2 id="${measure}-heading">${title}</h2>
+<p class="hint">${what} <strong>${inAll(values, page)}.</strong></p>
+${columnChart({ id: `${measure}-chart`, title: `${title}, day by day`, summary, bars })}
+${numbers(
+  `${title}: the numbers`,
+  ['Day', title],
+  page.days.map((day) => [day.date, day[measure]]),
+)}
+</section>
+`
+}
+
+function reasonsOf(reasons: OverviewPage['reasons']): Html {
+  const [first] = reasons
+  const bars = reasons.map(({ error, refusals }) => ({ label: wordsOf(error), value: refusals }))
+  const summary =
+    first === undefined ? '' : `Most often: ${wordsOf(first.error)}, ${first.refusals} times.`
+  return html`${rowChart({ id: 'reasons-chart', title: 'Refusals by reason', summary, bars })}
+${numbers(
+  'Refusals by reason: the numbers',
+  ['Reason', 'Refusals'],
+  reasons.map(({ error, refusals }) => [`${wordsOf(error)} (${error})`, refusals]),
+)}`
+}
+
+type Cell = string | number | undefined
+
+function numbers(
+  title: string,
+  heads: readonly string[],
+  rows: readonly (readonly Cell[])[],
+): Html {
+  return html`<details>
+<summary>${title}</summary>
+<table>
+<caption class="hidden">${title}</caption>
+<thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+<tbody>
+${rows.map(
+  ([head, ...cells]) =>
+    html`<tr><th scope="row">${head}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>\n`,
+)}</tbody>
+</table>
+</details>`
+}
+
+const errorWords: ReadonlyMap<string, string> = new Map([
+  ['access_denied', 'the person said no, or may not'],
+  ['consent_required', 'nobody was asked, as it wanted'],
+  ['insufficient_scope', 'its access does not reach that far'],
+  ['interaction_required', 'nobody was asked, as it wanted'],
+  ['invalid_client', 'it could not prove who it is'],
+  ['invalid_dpop_proof', 'the proof of its key was not right'],
+  ['invalid_grant', 'a code or access that was over'],
+  ['invalid_redirect_uri', 'an address that is not registered'],
+  ['invalid_request', 'a request that was not complete'],
+  ['invalid_scope', 'it asked for what it may not have'],
+  ['invalid_target', 'it asked for another service'],
+  ['invalid_token', 'a token that was over or unknown'],
+  ['login_required', 'nobody was signed in'],
+  ['not_delivered', 'it did not take a notice of a sign-out'],
+  ['server_error', 'a fault of this service'],
+  ['slow_down', 'too many requests'],
+  ['temporarily_unavailable', 'this service was out of reach'],
+  ['too_many_requests', 'too many requests'],
+  ['unauthorized_client', 'a way in that is not for it'],
+  ['unsupported_grant_type', 'a way in that does not exist'],
+])
+
+/** An error in plain words; one that has none is told as it is. */
+function wordsOf(error: string): string {
+  return errorWords.get(error) ?? error.replaceAll('_', ' ')
+}

@@ -1,0 +1,74 @@
+import { type Html, html } from './html.ts'
+
+/** A picture of numbers, drawn here: it needs no script, and says in words what it shows. */
+export interface BarChart {
+  /** The id of the element, from which those of its parts are made. */
+  readonly id: string
+  readonly title: string
+  /** What it comes to, for those who cannot see it. */
+  readonly summary: string
+  readonly bars: readonly Bar[]
+}
+
+export interface Bar {
+  readonly label: string
+  readonly value: number
+}
+
+const WIDTH = 320
+const HEIGHT = 130
+const TOP = 16
+const BOTTOM = 18
+const GAP = 2
+
+/** A bar for each moment, from left to right, with the first and the last named. */
+export function columnChart({ bars, ...chart }: BarChart): Html {
+  const most = Math.max(1, ...bars.map(({ value }) => value))
+  const room = HEIGHT - TOP - BOTTOM
+  const step = WIDTH / Math.max(1, bars.length)
+  const base = HEIGHT - BOTTOM
+  const drawn = bars.map(({ label, value }, index) => {
+    // What is more than nothing is seen.
+    const height = value === 0 ? 0 : Math.max(1.5, (value / most) * room)
+    return html`<rect class="bar" x="${round(index * step + GAP / 2)}" y="${round(base - height)}" width="${round(step - GAP)}" height="${round(height)}"><title>${label}: ${value}</title></rect>\n`
+  })
+  return picture(chart, HEIGHT, [
+    html`<text x="0" y="10">${most}</text>
+<line class="guide" x1="0" y1="${TOP}" x2="${WIDTH}" y2="${TOP}"/>
+<line class="base" x1="0" y1="${base}" x2="${WIDTH}" y2="${base}"/>
+`,
+    ...drawn,
+    html`<text x="0" y="${HEIGHT - 4}">${bars[0]?.label}</text>
+<text x="${WIDTH}" y="${HEIGHT - 4}" text-anchor="end">${bars.at(-1)?.label}</text>
+`,
+  ])
+}
+
+const ROW = 30
+
+/** A bar for each kind, from top to bottom, with its name and its number above it. */
+export function rowChart({ bars, ...chart }: BarChart): Html {
+  const most = Math.max(1, ...bars.map(({ value }) => value))
+  const rows = bars.map(
+    ({ label, value }, index) => html`<text x="0" y="${index * ROW + 12}">${label}</text>
+<text x="${WIDTH}" y="${index * ROW + 12}" text-anchor="end">${value}</text>
+<rect class="bar" x="0" y="${index * ROW + 17}" width="${round((value / most) * WIDTH)}" height="8"/>
+`,
+  )
+  return picture(chart, bars.length * ROW, rows)
+}
+
+function picture(
+  { id, title, summary }: Omit<BarChart, 'bars'>,
+  height: number,
+  parts: readonly Html[],
+): Html {
+  return html`<svg id="${id}" class="chart" role="img" aria-labelledby="${id}-title ${id}-summary" viewBox="0 0 ${WIDTH} ${height}">
+<title id="${id}-title">${title}</title>
+<desc id="${id}-summary">${summary}</desc>
+${parts}</svg>`
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100
+}
