@@ -7,7 +7,7 @@ const perWindow = (usual: number) => z.int().min(1).max(1_000_000_000).default(u
 export const requestLimits = z
   .strictObject({
     windowSeconds: z.int().min(1).max(3600).default(60),
-    authorizationKilobytesPerAddressMax: perWindow(6000),
+    authorizationKilobytesPerAddressMax: perWindow(2000),
     oauthFailurePointsPerAddressMax: perWindow(3000),
     tokenFailurePointsPerAddressMax: perWindow(6000),
     pagesPerAddressMax: perWindow(12_000),

@@ -11,13 +11,13 @@ import {
   pages,
   paths,
   planPaths,
-} from '../src/http/paths.ts'
-import { authorizeUrl } from './support/client.ts'
-import { olivia, type RunningService } from './support/gatehouse.ts'
-import { makePagePerson } from './support/page-person.ts'
-import { sharedService } from './support/shared-service.ts'
-import { forEachDatabase } from './support/storages.ts'
-import { send } from './support/wire.ts'
+} from '../../src/http/paths.ts'
+import { authorizeUrl } from '../support/client.ts'
+import { olivia, type RunningService } from '../support/gatehouse.ts'
+import { makePagePerson } from '../support/page-person.ts'
+import { sharedService } from '../support/shared-service.ts'
+import { forEachDatabase } from '../support/storages.ts'
+import { send } from '../support/wire.ts'
 
 /** Something that can stand in every place of an address. */
 const anything = {
