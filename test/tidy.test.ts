@@ -11,7 +11,7 @@ import { auditActions } from '../src/audit/audit-actions.ts'
  * only the composition root knows everybody.
  */
 const mayImport: Record<string, readonly string[]> = {
-  strangers: ['applications', 'config', 'http', 'limits', 'metadata-documents'],
+  strangers: ['applications', 'audit', 'config', 'http', 'limits', 'metadata-documents'],
   store: [],
   views: [],
   scopes: [],

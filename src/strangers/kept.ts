@@ -1,6 +1,8 @@
 /** What anybody can make this service keep, for how long, and what bounds it. What keeps it is elsewhere. */
 
 import { REFUSALS_PER_CLIENT } from '../applications/application-refusals.ts'
+import { eventActions } from '../audit/audit-actions.ts'
+import { KINDS_PER_MINUTE } from '../audit/counted-events.ts'
 import type { Integration, ServicePolicy } from '../config/config.ts'
 import { pages, paths, planPaths } from '../http/paths.ts'
 import { type LimitName, limitsInForce, limitTable } from '../limits/limit-table.ts'
@@ -43,6 +45,9 @@ const DOCUMENT_BYTES_MAX = 5120
 const URI_BYTES_MAX = 512
 const REDIRECT_URIS_MAX = 10
 const REFUSAL_BYTES_MAX = 1000
+const AUDIT_EVENT_BYTES_MAX = 800
+/** A kind is told when it is first seen in a minute, and once more with how often it came. */
+const EVENTS_PER_KIND = 2
 const PUSHED_SECONDS = 60
 /** What a kilobyte of an address becomes as JSON: three characters of it can be a control character, of six bytes. */
 const OF_ADDRESS_BYTES_MAX = 2 * 1024
@@ -68,6 +73,14 @@ export function keptForStrangers({ service, integrations }: InForce): readonly K
       bound: `the last ${REFUSALS_PER_CLIENT} of each application that operators entered, ${(REFUSALS_PER_CLIENT * REFUSAL_BYTES_MAX) / 1000} kB`,
     },
     {
+      what: 'an event of the audit trail: a failed sign-in, a client that was refused, a registration',
+      at: [pages.login, paths.token, paths.revocation, paths.introspection, paths.registration],
+      where: 'database, `audit_event`',
+      seconds: service.audit.keepDays * DAY_SECONDS,
+      bytesMax: AUDIT_EVENT_BYTES_MAX,
+      bound: auditBound(),
+    },
+    {
       what: 'that a proof of a key was used (`furtherPlans.dpop`, `privateKeyJwt`)',
       at: [paths.token, paths.revocation, paths.introspection, planPaths.pushedAuthorization],
       where: 'OAuth state, `ReplayDetection`',
@@ -85,6 +98,13 @@ export function keptForStrangers({ service, integrations }: InForce): readonly K
       ...counted(service, 'pagesOfAddress', COUNTS_OF_ATTEMPT),
     },
   ]
+}
+
+function auditBound(): string {
+  const actions = Object.values(eventActions).filter(({ byAnybody }) => byAnybody).length
+  const perMinute = actions * (KINDS_PER_MINUTE.byAnybody + 1) * EVENTS_PER_KIND
+  const megabytes = (perMinute * 60 * AUDIT_EVENT_BYTES_MAX) / 1e6
+  return `${perMinute} a minute of each process, whoever causes them, ${megabytes.toFixed(0)} MB an hour`
 }
 
 function requests(service: ServicePolicy): Kept[] {
