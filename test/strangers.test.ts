@@ -12,7 +12,8 @@ import {
   paths,
   planPaths,
 } from '../src/http/paths.ts'
-import { keptForStrangers, rememberedInMemory } from '../src/strangers/kept.ts'
+import { keptForStrangers } from '../src/strangers/kept.ts'
+import { rememberedInMemory } from '../src/strangers/remembered.ts'
 import { authorizeUrl, obtainTokens } from './support/client.ts'
 import { notes, type RunningService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'

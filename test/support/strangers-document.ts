@@ -8,8 +8,8 @@ import {
   keptForStrangers,
   keptInAnHour,
   keptOfNetwork,
-  rememberedInMemory,
 } from '../../src/strangers/kept.ts'
+import { rememberedInMemory } from '../../src/strangers/remembered.ts'
 
 /**
  * The section of docs/security.md about what strangers can make the service keep, from the table in
