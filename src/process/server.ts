@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { Server as SocketServer } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 
 /** How long running requests have to finish once the process was asked to stop. */
 const DRAIN_MS = 10_000
@@ -14,6 +14,14 @@ const DRAIN_MS = 10_000
  */
 const LINGER_MS = 5_000
 
+/** The same for one that was asked to stop, of which somebody waits for the end. */
+const STOP_LINGER_MS = 1_000
+
+/** How long a moment is waited for in which nobody waits to be accepted. */
+const ACCEPTING_MS = 1_000
+/** A turn of the event loop in which hardly anybody can have come to wait. */
+const SHORT_TURN_MS = 1
+
 /** A server that accepts connections. */
 export interface PublicServer {
   /**
@@ -23,9 +31,10 @@ export interface PublicServer {
    */
   handOver(cutShort: Promise<unknown>): Promise<void>
   /**
-   * Takes no more work, lets what runs finish, and cuts what is still open after ten seconds. Each
-   * running answer says that its connection ends with it, or a client would keep the connection, and
-   * thereby this process, for as long as connections are kept.
+   * Takes no more connections, lets what runs finish, and cuts what is still open after ten seconds. Each
+   * answer says that its connection ends with it, or a client would keep the connection, and
+   * thereby this process, for as long as connections are kept. A connection on which nothing was asked is
+   * closed after a second: a request may be on its way on it, as on each that was just accepted.
    */
   drain(): Promise<void>
 }
@@ -59,6 +68,7 @@ export async function openServer(
     async handOver(cutShort) {
       leave()
       const closed = once(server, 'close')
+      await acceptThoseWaiting(server)
       // The close of an HTTP server would also end every connection that is idle at this moment.
       SocketServer.prototype.close.call(server)
       await Promise.race([closed, cutShort, delay(LINGER_MS, undefined, { ref: false })])
@@ -66,13 +76,40 @@ export async function openServer(
     async drain() {
       leave()
       const closed = once(server, 'close')
+      const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
+      // One that has handed over is past this.
+      if (server.listening) {
+        await acceptThoseWaiting(server)
+        SocketServer.prototype.close.call(server)
+        await Promise.race([closed, delay(STOP_LINGER_MS, undefined, { ref: false })])
+      }
       server.close()
       server.keepAliveTimeout = 1
-      const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
       await closed
       clearTimeout(cut)
     },
   }
+}
+
+/**
+ * Whoever waits to be accepted when the listener closes is cut off without a word, while one that comes later
+ * is refused, and knows that nothing was done. Node accepts one connection in a turn of its loop, so that some
+ * may wait; the listener closes right after a short turn in which nobody did.
+ */
+async function acceptThoseWaiting(server: ReturnType<typeof createServer>): Promise<void> {
+  const untilMs = performance.now() + ACCEPTING_MS
+  let accepted = false
+  const note = () => {
+    accepted = true
+  }
+  server.on('connection', note)
+  for (let isQuiet = false; !isQuiet && performance.now() < untilMs; ) {
+    accepted = false
+    const startedMs = performance.now()
+    await nextTurn()
+    isQuiet = !accepted && performance.now() - startedMs < SHORT_TURN_MS
+  }
+  server.off('connection', note)
 }
 
 /** Bounds what one connection may take; the engine and our routes bound bodies themselves. */

@@ -32,13 +32,16 @@ export interface PostgresServer extends AsyncDisposable {
 /**
  * A PostgreSQL server of one's own on a free port. It never waits for a disk, and it forgets the
  * last moment when it is killed, unless the settings say else.
+ *
+ * @param parentFolder where it keeps its own
  */
 export async function startPostgres(
   file: string,
   settings: readonly string[] = [],
+  parentFolder = diskFolder(),
 ): Promise<PostgresServer> {
   const owner = serverOwner()
-  const folder = mkdtempSync(join(diskFolder(), 'gatehouse-postgres-'))
+  const folder = mkdtempSync(join(parentFolder, 'gatehouse-postgres-'))
   if (owner) chownSync(folder, owner.uid, owner.gid)
   removeAtExit(folder)
   await promisify(execFile)(

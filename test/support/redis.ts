@@ -74,15 +74,28 @@ export interface RedisCluster extends AsyncDisposable {
 }
 
 const SLOTS = 16_384
+const MASTERS = 3
 
-/** Three masters that share the slots. */
-export async function startRedisCluster(file: string): Promise<RedisCluster> {
-  const nodes = await Promise.all(
-    [0, 1, 2].map(() => startRedis(file, ['--cluster-enabled', 'yes'])),
-  )
-  const share = Math.ceil(SLOTS / nodes.length)
+export interface ClusterOptions {
+  /** A replica for each master, which takes over when its master is away for a second. */
+  readonly replicas?: boolean
+}
+
+const NODE_TIMEOUT_MS = 1_000
+
+/** Three masters that share the slots, and after them their replicas in the same order, if there are any. */
+export async function startRedisCluster(
+  file: string,
+  { replicas = false }: ClusterOptions = {},
+): Promise<RedisCluster> {
+  const extra = ['--cluster-enabled', 'yes']
+  if (replicas) extra.push('--cluster-node-timeout', `${NODE_TIMEOUT_MS}`)
+  const count = replicas ? 2 * MASTERS : MASTERS
+  const nodes = await Promise.all(Array.from({ length: count }, () => startRedis(file, extra)))
+  const masters = nodes.slice(0, MASTERS)
+  const share = Math.ceil(SLOTS / MASTERS)
   await Promise.all(
-    nodes.map((node, index) =>
+    masters.map((node, index) =>
       node.ask('CLUSTER', 'ADDSLOTSRANGE', index * share, Math.min(SLOTS, (index + 1) * share) - 1),
     ),
   )
@@ -94,10 +107,23 @@ export async function startRedisCluster(file: string): Promise<RedisCluster> {
       if (!info.includes('cluster_state:ok')) throw new Error(info)
     }
   })
+  await Promise.all(
+    nodes.slice(MASTERS).map(async (replica, index) => await follow(replica, masters[index])),
+  )
   return {
     nodes,
     async [Symbol.asyncDispose]() {
       await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()))
     },
   }
+}
+
+/** Makes one the replica of the other, and waits until it has what the other has. */
+async function follow(replica: RedisServer, master: RedisServer | undefined): Promise<void> {
+  const id = String(await master?.ask('CLUSTER', 'MYID'))
+  await eventually(40_000, async () => void (await replica.ask('CLUSTER', 'REPLICATE', id)))
+  await eventually(40_000, async () => {
+    const info = String(await replica.ask('INFO', 'replication'))
+    if (!info.includes('master_link_status:up')) throw new Error(info)
+  })
 }

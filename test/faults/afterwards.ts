@@ -1,0 +1,87 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+import { asResourceServer, introspect, redeem, refresh } from '../support/client.ts'
+import type { Family, Ledger } from './ledger.ts'
+import type { ObtainedCode } from './load.ts'
+import type { Requests } from './requests.ts'
+
+/** The service's `lifetimes.refreshRetrySeconds`, and a second for whoever rounds. */
+const RETRY_WINDOW_MS = 11_000
+const AT_ONCE = 8
+
+/**
+ * After the fault: asks for everything that was answered while there was one. A replay ends its grant, so
+ * that they come last, and at each grant the one first that was used nearest to the fault.
+ *
+ * @param faultAtMs when the fault began
+ */
+export async function checkLedger(
+  ledger: Ledger,
+  requests: Requests,
+  faultAtMs: number,
+): Promise<void> {
+  await inParallel(ledger.families, async (family) => {
+    if (!family.abandoned) await checkFamily(family, { ledger, requests })
+  })
+  const grants = Map.groupBy(ledger.families, ({ grant }) => grant)
+  await inParallel([...grants], async ([grant, families]) => {
+    await replayAt(grant, families, { ledger, requests, faultAtMs })
+  })
+}
+
+interface Checking {
+  readonly ledger: Ledger
+  readonly requests: Requests
+}
+
+async function checkFamily(family: Family, { ledger, requests }: Checking): Promise<void> {
+  for (const token of family.accessTokens) {
+    const sentAtMs = performance.now()
+    const { body } = await requests.askUntilAnswered('introspection', (address) =>
+      introspect(address, token, asResourceServer),
+    )
+    ledger.judged(family, body.active === true, sentAtMs)
+  }
+  const used = family.held
+  const sentAtMs = performance.now()
+  const { status, body } = await requests.askUntilAnswered('refresh', (address) =>
+    refresh(address, used),
+  )
+  if (status !== 200) return ledger.refused(family, String(body.error))
+  const issued = { accessToken: body.access_token, refreshToken: body.refresh_token }
+  ledger.refreshed(family, used, issued, { sentAtMs, nowMs: performance.now() })
+}
+
+/** A refresh token at the grants with an even number, and a code at the others. */
+async function replayAt(
+  grant: number,
+  families: readonly Family[],
+  { ledger, requests, faultAtMs }: Checking & { readonly faultAtMs: number },
+): Promise<void> {
+  const good = families.filter(({ abandoned, revoking }) => !abandoned && !revoking)
+  const codes = ledger.codes.filter(({ family }) => family !== undefined && good.includes(family))
+  const [code] = codes
+  if (grant % 2 === 1 && code) {
+    const replayed = await requests.askUntilAnswered('exchange', (address) =>
+      redeem(address, code as ObtainedCode),
+    )
+    return ledger.replayed('code', replayed.status)
+  }
+  const [nearest] = good
+    .flatMap(({ used }) => [...used].map(([token, { atMs }]) => ({ token, atMs })))
+    .sort((one, other) => Math.abs(one.atMs - faultAtMs) - Math.abs(other.atMs - faultAtMs))
+  if (!nearest) return
+  await delay(Math.max(0, nearest.atMs + RETRY_WINDOW_MS - performance.now()))
+  const { status } = await requests.askUntilAnswered('refresh', (address) =>
+    refresh(address, nearest.token),
+  )
+  ledger.replayed('refresh token', status)
+}
+
+async function inParallel<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
+  const waiting = [...all]
+  const worker = async () => {
+    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) await work(one)
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+}

@@ -1,0 +1,88 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+
+import { paths } from '../../src/http/paths.ts'
+
+/** Connections that a deployment has to bear. */
+export interface HardClients extends Disposable {
+  readonly count: number
+}
+
+const SLOW_OF_EACH_KIND = 100
+const BYTE_EVERY_MS = 1_000
+/** A reader asks for so many documents at once, and reads a byte a second of them. */
+const ASKED_AT_ONCE = 20
+/** So many connections are being made at once: a listening socket has a queue. */
+const CONNECTING_AT_ONCE = 200
+
+/** Programs that send a head, or a body, byte for byte, and programs that read so. */
+export async function startSlowClients(addresses: readonly string[]): Promise<HardClients> {
+  const sockets: Socket[] = []
+  const timers: NodeJS.Timeout[] = []
+  const drip = (socket: Socket, bytes: string) => {
+    let position = 0
+    const send = () => void (socket.writable && socket.write(bytes.charAt(position++)))
+    timers.push(setInterval(send, BYTE_EVERY_MS))
+  }
+  const kinds = [
+    (socket: Socket) => drip(socket, `GET ${paths.jwks} HTTP/1.1\r\nHost: slow\r\n`.repeat(9)),
+    (socket: Socket) => {
+      socket.write(`POST ${paths.token} HTTP/1.1\r\nHost: slow\r\nContent-Length: 5000\r\n`)
+      socket.write('Content-Type: application/x-www-form-urlencoded\r\n\r\n')
+      drip(socket, 'grant_type=refresh_token&'.repeat(100))
+    },
+    (socket: Socket) => {
+      socket.pause()
+      socket.write(`GET ${paths.openApi} HTTP/1.1\r\nHost: slow\r\n\r\n`.repeat(ASKED_AT_ONCE))
+      timers.push(setInterval(() => void socket.read(1), BYTE_EVERY_MS))
+    },
+  ]
+  for (const address of addresses) {
+    for (const begin of kinds) {
+      const opened = await openSockets(address, SLOW_OF_EACH_KIND)
+      for (const socket of opened) begin(socket)
+      sockets.push(...opened)
+    }
+  }
+  return {
+    count: sockets.length,
+    [Symbol.dispose]() {
+      for (const timer of timers) clearInterval(timer)
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+/** Connections on which nothing is said, one in ten after an answer, as clients keep them. */
+export async function openIdleConnections(
+  addresses: readonly string[],
+  count: number,
+): Promise<HardClients> {
+  const sockets: Socket[] = []
+  for (const [index, address] of addresses.entries()) {
+    const share = Math.floor((count + index) / addresses.length)
+    while (sockets.length < share * (index + 1)) {
+      const wanted = Math.min(CONNECTING_AT_ONCE, share * (index + 1) - sockets.length)
+      const opened = await openSockets(address, wanted)
+      for (const [position, socket] of opened.entries()) {
+        if (position % 10 === 0) socket.write(`GET ${paths.health} HTTP/1.1\r\nHost: idle\r\n\r\n`)
+      }
+      sockets.push(...opened)
+    }
+  }
+  return {
+    count: sockets.length,
+    [Symbol.dispose]() {
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+async function openSockets(address: string, count: number): Promise<Socket[]> {
+  const { hostname, port } = new URL(address)
+  const sockets = Array.from({ length: count }, () => connect(Number(port), hostname))
+  await Promise.all(sockets.map(async (socket) => void (await once(socket, 'connect'))))
+  // The service may cut them, which is its right.
+  for (const socket of sockets) socket.on('error', () => {}).resume()
+  return sockets
+}

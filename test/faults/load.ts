@@ -1,0 +1,200 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+import { paths } from '../../src/http/paths.ts'
+import { asResourceServer, redeem, refresh, revoke } from '../support/client.ts'
+import { type KeptConnection, keepConnection } from '../support/workers.ts'
+import { encode, type Fields } from '../support/wire.ts'
+import type { Code, Family, Issued, Ledger } from './ledger.ts'
+import type { Broken, Requests, Seen, Send } from './requests.ts'
+
+/** A client pauses so long between two requests: the load is to be there, and not to fill the machine. */
+const PAUSE_MS = 25
+/** After a 503, or a connection that broke. */
+const RETRY_PAUSE_MS = 100
+/**
+ * A code that comes back later than five seconds, and a refresh token later than its window, is taken for
+ * stolen, since a write may have been carried out whose answer was 503 (docs/operations.md).
+ */
+const REPEAT_CODE_WITHIN_MS = 4_000
+const REPEAT_REFRESH_WITHIN_MS = 9_000
+/** Codes live 60 s. */
+const CODE_USABLE_MS = 50_000
+const FAMILIES_PER_CLIENT = 4
+
+export interface LoadParts {
+  readonly requests: Requests
+  readonly ledger: Ledger
+  /** Not exchanged yet; the load takes them one by one. */
+  readonly codes: ObtainedCode[]
+  /** Whether a store may lose codes, which then are no loss of tokens. */
+  readonly losesCodes: boolean
+  /** How often each client exchanges one. */
+  readonly exchangeEveryMs: number
+}
+
+/** A code with the form that exchanges it. */
+export interface ObtainedCode extends Code {
+  readonly form: Fields
+}
+
+/** Clients that exchange, refresh, use and revoke without an end. */
+export class Load {
+  /** Codes that were refused because the store has lost them, or because an exchange had no answer. */
+  codesBegunAnew = 0
+  readonly #parts: LoadParts
+  readonly #running: Promise<void>[]
+  readonly #kept = new Map<string, KeptConnection>()
+  #going = true
+
+  constructor(parts: LoadParts, clients: number) {
+    this.#parts = parts
+    this.#running = Array.from({ length: clients }, (_, index) => this.#client(index))
+  }
+
+  /** Ends the load; resolves when the last answer is there. */
+  async end(): Promise<void> {
+    this.#going = false
+    await Promise.all(this.#running)
+    for (const connection of this.#kept.values()) connection.close()
+  }
+
+  async #client(index: number): Promise<void> {
+    const own: Family[] = []
+    let nextExchangeMs = performance.now()
+    for (let turn = index; this.#going; turn += 1) {
+      const family = own[turn % Math.max(1, own.length)]
+      if (!family || performance.now() >= nextExchangeMs) {
+        nextExchangeMs += this.#parts.exchangeEveryMs
+        await this.#exchange(own)
+      } else if (own.length > FAMILIES_PER_CLIENT) await this.#revoke(own.shift() ?? family)
+      else if (turn % 3 === 0) await this.#refresh(family, turn % 2 === 0)
+      else await this.#use(family, index)
+      const usable = own.filter(({ abandoned }) => !abandoned)
+      own.splice(0, own.length, ...usable)
+      await delay(PAUSE_MS)
+    }
+  }
+
+  /** One code at both processes at the same time: exactly one of them may take it. */
+  async #exchange(own: Family[]): Promise<void> {
+    const { codes, requests } = this.#parts
+    const code = codes.shift()
+    if (!code || performance.now() - code.issuedAtMs > CODE_USABLE_MS) return
+    const send: Send = (address) => redeem(address, code)
+    const startedMs = performance.now()
+    // Once a request had no answer, nobody knows whether it took the code.
+    let isOpen = false
+    while (this.#going && performance.now() - startedMs < REPEAT_CODE_WITHIN_MS) {
+      const answers = await Promise.all([
+        requests.ask('exchange', send),
+        requests.ask('exchange', send),
+      ])
+      const families = answers.flatMap((answer) => this.#taken(code, answer) ?? [])
+      own.push(...families)
+      if (families.length > 0) return
+      isOpen ||= !answers.every(isAnswer400)
+      if (answers.some(isAnswer400)) return this.#codeRefused(isOpen)
+      await delay(RETRY_PAUSE_MS)
+    }
+    this.codesBegunAnew += 1
+  }
+
+  #codeRefused(isOpen: boolean): void {
+    if (isOpen || this.#parts.losesCodes) this.codesBegunAnew += 1
+    else this.#parts.ledger.codeLost('invalid_grant')
+  }
+
+  #taken(code: Code, answer: Seen | Broken): Family | undefined {
+    const issued = issuedBy(answer)
+    return issued && this.#parts.ledger.exchanged(code, issued)
+  }
+
+  /** Until it is answered; now and then at both processes at once, which is a retry and no second use. */
+  async #refresh(family: Family, twice: boolean): Promise<void> {
+    const { requests, ledger } = this.#parts
+    const used = family.held
+    const startedMs = performance.now()
+    while (performance.now() - startedMs < REPEAT_REFRESH_WITHIN_MS) {
+      const sentAtMs = performance.now()
+      const answers = await Promise.all(
+        Array.from({ length: twice ? 2 : 1 }, () =>
+          requests.ask('refresh', (address) => refresh(address, used)),
+        ),
+      )
+      for (const answer of answers) {
+        const issued = issuedBy(answer)
+        if (issued) ledger.refreshed(family, used, issued, { sentAtMs, nowMs: performance.now() })
+        if (isAnswer400(answer)) ledger.refused(family, String((answer as Seen).body.error))
+      }
+      if (family.held !== used || family.abandoned) return
+      await delay(RETRY_PAUSE_MS)
+    }
+    family.abandoned = true
+  }
+
+  /** Resource servers keep their connections, and programs of people often do not. */
+  async #use(family: Family, index: number): Promise<void> {
+    const { requests, ledger } = this.#parts
+    const token = family.accessTokens[Math.floor(Math.random() * family.accessTokens.length)] ?? ''
+    const sentAtMs = performance.now()
+    const answer =
+      index % 2 === 0
+        ? await requests.ask('introspection', (address) =>
+            this.#keptPost(index, address, { token, ...asResourceServer }),
+          )
+        : await requests.ask('userinfo', (address) => this.#keptGet(index, address, token))
+    if (typeof answer === 'string' || ![200, 401].includes(answer.status)) return
+    const isGood = index % 2 === 0 ? answer.body.active === true : answer.status === 200
+    ledger.judged(family, isGood, sentAtMs)
+  }
+
+  async #revoke(family: Family): Promise<void> {
+    const { requests, ledger } = this.#parts
+    const token = family.accessTokens.at(-1) ?? ''
+    family.revoking = true
+    while (family.revokedAtMs === undefined) {
+      const answer = await requests.ask('revocation', (address) => revoke(address, token))
+      if (typeof answer !== 'string' && answer.status === 200) {
+        ledger.revoked(family, performance.now())
+      } else {
+        if (!this.#going) return
+        await delay(RETRY_PAUSE_MS)
+      }
+    }
+  }
+
+  async #keptGet(index: number, address: string, token: string): Promise<Seen> {
+    const headers = { authorization: `Bearer ${token}` }
+    return seenIn(await this.#connection(index, address).send(paths.userinfo, headers))
+  }
+
+  async #keptPost(index: number, address: string, fields: Fields): Promise<Seen> {
+    const connection = this.#connection(index, address)
+    return seenIn(await connection.send(paths.introspection, {}, encode(fields)))
+  }
+
+  #connection(index: number, address: string): KeptConnection {
+    const key = `${index} ${address}`
+    const connection = this.#kept.get(key) ?? keepConnection(address)
+    this.#kept.set(key, connection)
+    return connection
+  }
+}
+
+function seenIn({
+  answer,
+  body,
+}: { answer: { statusCode?: number | undefined }; body: string }): Seen {
+  const isJson = body.startsWith('{')
+  return { status: answer.statusCode ?? 0, body: isJson ? JSON.parse(body) : body }
+}
+
+function issuedBy(answer: Seen | Broken): Issued | undefined {
+  if (typeof answer === 'string' || answer.status !== 200) return undefined
+  const { access_token: accessToken, refresh_token: refreshToken } = answer.body
+  return { accessToken, refreshToken }
+}
+
+function isAnswer400(answer: Seen | Broken): boolean {
+  return typeof answer !== 'string' && answer.status === 400
+}

@@ -1,0 +1,123 @@
+import { execFileSync } from 'node:child_process'
+import { loadavg } from 'node:os'
+import { parseArgs } from 'node:util'
+
+import { findProgram, isContinuousIntegration } from '../support/programs.ts'
+import { type Deployment, startDeployment } from './deployment.ts'
+import { HeldUp, startControl } from './machine.ts'
+import { type Result, type Running, runScenario } from './run-scenario.ts'
+import { type Scenario, scenarios } from './scenario-table.ts'
+import { DiskRefused } from './small-disk.ts'
+
+/**
+ * `npm run test:faults`: two processes of the service on PostgreSQL and Redis under load, while their stores
+ * and they themselves are killed, frozen, filled and restarted. A line for each fault, and a last one with
+ * the sum; it fails when a token that was answered is lost, one is used twice, or a revocation is undone.
+ */
+const RUN_TIMEOUT_MS = 6 * 60_000
+const IDLE_CONNECTIONS = 10_000
+/** Of the files that a process may have open, for all that is no idle connection. */
+const FILES_KEPT = 1_500
+
+const { values: options } = parseArgs({
+  options: {
+    /** Scenarios whose name holds this word, or one of them when given several times. */
+    only: { type: 'string', multiple: true, default: [''] },
+    /** How long each phase of a scenario lasts: before the fault, while it lasts, after it. */
+    seconds: { type: 'string', default: '2' },
+    /** Clients that ask without an end, each of them some thirty times a second at most. */
+    clients: { type: 'string', default: '12' },
+    /** Longer and harder, and with no end of its own. */
+    hard: { type: 'boolean', default: false },
+  },
+})
+
+const chosen = scenarios.filter(({ name }) => options.only.some((word) => name.includes(word)))
+const counts = { passed: 0, failed: 0, 'not run': 0 }
+
+async function main(): Promise<void> {
+  const redis = findProgram('redis-server')
+  const postgres = findProgram('postgres')
+  if (redis === undefined || postgres === undefined) {
+    const missing = redis === undefined ? 'redis-server' : 'postgres'
+    // Continuous integration skips nothing for want of a program that it can install.
+    if (isContinuousIntegration) throw new Error(`${missing} is not installed, and CI skips nothing.`)
+    for (const { name } of chosen) printNotRun(name, `this machine has no ${missing}`)
+    return
+  }
+  const files = { redis, postgres }
+  using heldUp = new HeldUp()
+  await using control = await startControl(heldUp)
+  const running: Running = {
+    ...{ heldUp, control, idleConnections: idleConnections() },
+    clients: options.hard ? 48 : Number(options.clients),
+    seconds: options.hard ? 10 : Number(options.seconds),
+  }
+  for (const [kind, ofKind] of Map.groupBy(chosen, ({ at }) => at)) {
+    try {
+      await using deployment = await startDeployment(kind, files)
+      await runAll(ofKind, deployment, running)
+    } catch (error) {
+      if (!(error instanceof DiskRefused)) throw error
+      for (const { name } of ofKind) printNotRun(name, error.message)
+    }
+  }
+}
+
+async function runAll(
+  all: readonly Scenario[],
+  deployment: Deployment,
+  running: Running,
+): Promise<void> {
+  for (const scenario of all) {
+    if (!options.hard && performance.now() > RUN_TIMEOUT_MS) {
+      printNotRun(scenario.name, 'there was no time left')
+      continue
+    }
+    print(scenario, await runScenario(scenario, deployment, running))
+  }
+}
+
+/** As many as this machine lets one process have, and 10,000 at most. */
+function idleConnections(): number {
+  const limit = execFileSync('sh', ['-c', 'ulimit -Hn'], { encoding: 'utf8' }).trim()
+  return limit === 'unlimited'
+    ? IDLE_CONNECTIONS
+    : Math.max(0, Math.min(IDLE_CONNECTIONS, Number(limit) - FILES_KEPT))
+}
+
+function print({ name }: Scenario, result: Result): void {
+  const { requests, ledger, wrong, remark } = result
+  const kind = wrong.length === 0 ? 'passed' : 'failed'
+  counts[kind] += 1
+  const ms = (value: number) => `${Math.round(value)} ms`
+  const byStatus = [...requests.outcomes].sort().map(([outcome, count]) => `${outcome} ${count}`)
+  const facts = [
+    `${requests.count} requests`,
+    byStatus.join(', '),
+    ...(requests.refusedOnce > 0 ? [`${requests.refusedOnce} repeated elsewhere`] : []),
+    `slowest ${ms(requests.slowestMs)} (${requests.slowestWas}; ${result.pace})`,
+    `lost ${ledger.count('lost')}`,
+    `doubled ${ledger.count('doubled')}`,
+    `undone ${ledger.count('undone')}`,
+    `well after ${ms(result.recoveredMs)}`,
+    ...(result.codesBegunAnew > 0 ? [`${result.codesBegunAnew} codes anew`] : []),
+    ...(remark === undefined ? [] : [remark]),
+    `control ${ms(result.controlMs)}, own delay ${ms(result.heldUpMs)}`,
+  ]
+  process.stdout.write(`${kind.padEnd(8)} ${name}: ${facts.join('; ')}\n`)
+  for (const sentence of wrong) process.stdout.write(`         | ${sentence}\n`)
+}
+
+function printNotRun(name: string, why: string): void {
+  counts['not run'] += 1
+  process.stdout.write(`not run  ${name}: ${why}\n`)
+}
+
+await main()
+const { passed, failed, 'not run': skipped } = counts
+const load = loadavg().map((average) => average.toFixed(1))
+process.stdout.write(
+  `${passed} passed, ${failed} failed, ${skipped} not run; load average ${load.join(', ')}\n`,
+)
+process.exit(failed === 0 ? 0 : 1)

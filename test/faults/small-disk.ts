@@ -1,0 +1,62 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  closeSync,
+  mkdtempSync,
+  openSync,
+  rmdirSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** Enough for an empty server, its templates, and the demo campus. */
+const DISK_MB = 256
+const BALLAST = 'ballast'
+const PIECE = Buffer.alloc(1024 ** 2)
+
+/** Who may not mount a disk has none that can be filled without harm to others. */
+export class DiskRefused extends Error {}
+
+export interface SmallDisk extends Disposable {
+  readonly folder: string
+}
+
+/** @throws DiskRefused where this user, or this container, may not mount */
+export function mountSmallDisk(): SmallDisk {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-disk-'))
+  const unmount = () => {
+    process.off('exit', unmount)
+    spawnSync('umount', ['--lazy', folder], { stdio: 'ignore' })
+    rmdirSync(folder)
+  }
+  try {
+    const options = ['-t', 'tmpfs', '-o', `size=${DISK_MB}m`, 'tmpfs', folder]
+    execFileSync('mount', options, { stdio: 'ignore' })
+  } catch {
+    rmdirSync(folder)
+    throw new DiskRefused('this user may not mount a disk that can be filled')
+  }
+  process.once('exit', unmount)
+  chmodSync(folder, 0o755)
+  return { folder, [Symbol.dispose]: unmount }
+}
+
+/** Leaves no byte free. */
+export function fillDisk(folder: string): void {
+  const file = openSync(join(folder, BALLAST), 'w')
+  let bytes = PIECE.length
+  while (bytes > 0) {
+    try {
+      writeSync(file, PIECE, 0, bytes)
+    } catch {
+      bytes = Math.floor(bytes / 2)
+    }
+  }
+  closeSync(file)
+}
+
+export function emptyDisk(folder: string): void {
+  rmSync(join(folder, BALLAST))
+}
