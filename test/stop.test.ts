@@ -61,6 +61,24 @@ describe('stopping', function () {
     expect(await ended).to.include({ code: 0, signal: null, stderr: welcomeOf(await ended) })
   })
 
+  it('answers on connections that it had before it was asked, new ones and kept ones', async () => {
+    await using service = await startProcess()
+    const { hostname, port, host } = new URL(service.url)
+    const ask = `GET ${paths.health} HTTP/1.1\r\nHost: ${host}\r\n\r\n`
+    const [fresh, kept] = [connect(Number(port), hostname), connect(Number(port), hostname)]
+    kept.write(ask)
+    await Promise.all([once(fresh, 'connect'), once(kept, 'data')])
+    const ended = service.stop()
+    await expectRefused(service)
+    for (const socket of [fresh, kept]) {
+      socket.write(ask)
+      const answer = await text(socket)
+      expect(answer).to.match(/^HTTP\/1\.1 200 OK\r\n/)
+      expect(answer).to.match(/\r\nConnection: close\r\n/i)
+    }
+    expect((await ended).code).to.equal(0)
+  })
+
   it('does not wait for connections that are only kept open', async () => {
     await using service = await startProcess()
     const agent = new Agent({ keepAlive: true })

@@ -17,10 +17,12 @@ const LINGER_MS = 5_000
 /** The same for one that was asked to stop, of which somebody waits for the end. */
 const STOP_LINGER_MS = 1_000
 
+const READING_TURNS = 3
+
 /** How long a moment is waited for in which nobody waits to be accepted. */
-const ACCEPTING_MS = 1_000
-/** A turn of the event loop in which hardly anybody can have come to wait. */
-const SHORT_TURN_MS = 1
+const ACCEPTING_MS = 2_000
+/** A turn of the event loop is short, at which hardly anybody can have come to wait, beside so many like it. */
+const SHORT_TURNS = 50
 
 /** A server that accepts connections. */
 export interface PublicServer {
@@ -82,6 +84,8 @@ export async function openServer(
         await acceptThoseWaiting(server)
         SocketServer.prototype.close.call(server)
         await Promise.race([closed, delay(STOP_LINGER_MS, undefined, { ref: false })])
+        // What arrived while this process could not listen is read before anything is closed.
+        for (let turn = 0; turn < READING_TURNS; turn += 1) await nextTurn()
       }
       server.close()
       server.keepAliveTimeout = 1
@@ -97,17 +101,21 @@ export async function openServer(
  * may wait; the listener closes right after a short turn in which nobody did.
  */
 async function acceptThoseWaiting(server: ReturnType<typeof createServer>): Promise<void> {
-  const untilMs = performance.now() + ACCEPTING_MS
+  const beganMs = performance.now()
   let accepted = false
   const note = () => {
     accepted = true
   }
   server.on('connection', note)
-  for (let isQuiet = false; !isQuiet && performance.now() < untilMs; ) {
+  // What is left of this turn says nothing.
+  await nextTurn()
+  for (let waitedMs = 0, isQuiet = false; !isQuiet && waitedMs < ACCEPTING_MS; ) {
     accepted = false
-    const startedMs = performance.now()
     await nextTurn()
-    isQuiet = !accepted && performance.now() - startedMs < SHORT_TURN_MS
+    const tookMs = performance.now() - beganMs - waitedMs
+    waitedMs += tookMs
+    // The longer one waits, the longer may a turn be that is taken for short.
+    isQuiet = !accepted && tookMs * SHORT_TURNS < waitedMs
   }
   server.off('connection', note)
 }

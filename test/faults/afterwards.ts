@@ -49,7 +49,7 @@ async function checkFamily(family: Family, { ledger, requests }: Checking): Prom
   )
   if (status !== 200) return ledger.refused(family, String(body.error))
   const issued = { accessToken: body.access_token, refreshToken: body.refresh_token }
-  ledger.refreshed(family, used, issued, { sentAtMs, nowMs: performance.now() })
+  ledger.refreshed(family, { used, issued, sentAtMs, nowMs: performance.now() })
 }
 
 /** A refresh token at the grants with an even number, and a code at the others. */

@@ -7,7 +7,12 @@ import { notes, sam } from '../support/gatehouse.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { type ServiceProcess, startProcess, type Variables } from '../support/process.ts'
 import { eventually, freePort } from '../support/programs.ts'
-import { type RedisCluster, type RedisServer, startRedis, startRedisCluster } from '../support/redis.ts'
+import {
+  type RedisCluster,
+  type RedisServer,
+  startRedis,
+  startRedisCluster,
+} from '../support/redis.ts'
 import { get } from '../support/wire.ts'
 import type { ObtainedCode } from './load.ts'
 import { mountSmallDisk } from './small-disk.ts'
@@ -52,9 +57,7 @@ export async function startDeployment(
 ): Promise<Deployment> {
   await using opening = new AsyncDisposableStack()
   const disk = kind === 'a small disk' ? opening.use(mountSmallDisk()).folder : undefined
-  const postgres = opening.use(
-    await startPostgres(files.postgres, ['synchronous_commit=on'], disk),
-  )
+  const postgres = opening.use(await startPostgres(files.postgres, ['synchronous_commit=on'], disk))
   const cluster =
     kind === 'a cluster'
       ? opening.use(await startRedisCluster(files.redis, { replicas: true }))

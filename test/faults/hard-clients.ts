@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 
 import { paths } from '../../src/http/paths.ts'
 
@@ -11,9 +12,10 @@ export interface HardClients extends Disposable {
 const SLOW_OF_EACH_KIND = 100
 const BYTE_EVERY_MS = 1_000
 /** A reader asks for so many documents at once, and reads a byte a second of them. */
-const ASKED_AT_ONCE = 20
-/** So many connections are being made at once: a listening socket has a queue. */
-const CONNECTING_AT_ONCE = 200
+const ASKED_AT_ONCE = 4
+/** So many connections are made at once: what is to be seen is how they are borne, and not a rush. */
+const CONNECTING_AT_ONCE = 50
+const CONNECTING_PAUSE_MS = 10
 
 /** Programs that send a head, or a body, byte for byte, and programs that read so. */
 export async function startSlowClients(addresses: readonly string[]): Promise<HardClients> {
@@ -39,9 +41,11 @@ export async function startSlowClients(addresses: readonly string[]): Promise<Ha
   ]
   for (const address of addresses) {
     for (const begin of kinds) {
-      const opened = await openSockets(address, SLOW_OF_EACH_KIND)
-      for (const socket of opened) begin(socket)
-      sockets.push(...opened)
+      for (let count = 0; count < SLOW_OF_EACH_KIND; count += CONNECTING_AT_ONCE) {
+        const opened = await openSockets(address, CONNECTING_AT_ONCE)
+        for (const socket of opened) begin(socket)
+        sockets.push(...opened)
+      }
     }
   }
   return {
@@ -82,6 +86,7 @@ async function openSockets(address: string, count: number): Promise<Socket[]> {
   const { hostname, port } = new URL(address)
   const sockets = Array.from({ length: count }, () => connect(Number(port), hostname))
   await Promise.all(sockets.map(async (socket) => void (await once(socket, 'connect'))))
+  await delay(CONNECTING_PAUSE_MS)
   // The service may cut them, which is its right.
   for (const socket of sockets) socket.on('error', () => {}).resume()
   return sockets

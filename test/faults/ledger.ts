@@ -29,6 +29,15 @@ export interface Code {
   family?: Family
 }
 
+/** The refresh token that was used, and what came of it. */
+export interface Refreshed {
+  readonly used: string
+  readonly issued: Issued
+  /** By which it is known whether the revocation came before the request. */
+  readonly sentAtMs: number
+  readonly nowMs: number
+}
+
 export type Fault = 'lost' | 'doubled' | 'undone'
 
 /**
@@ -64,17 +73,8 @@ export class Ledger {
     return family
   }
 
-  /**
-   * A refresh was answered. The same answer again is a retry (design 10), another one a second use.
-   *
-   * @param sentAtMs when the request was sent, by which it is known whether the revocation came before it
-   */
-  refreshed(
-    family: Family,
-    used: string,
-    issued: Issued,
-    { sentAtMs, nowMs }: { readonly sentAtMs: number; readonly nowMs: number },
-  ): void {
+  /** A refresh was answered. The same answer again is a retry (design 10), another one a second use. */
+  refreshed(family: Family, { used, issued, sentAtMs, nowMs }: Refreshed): void {
     if (isRevoked(family, sentAtMs)) this.#find('undone', 'a revoked refresh token was refreshed')
     const before = family.used.get(used)
     if (before) {

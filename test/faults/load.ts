@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { paths } from '../../src/http/paths.ts'
 import { asResourceServer, redeem, refresh, revoke } from '../support/client.ts'
-import { type KeptConnection, keepConnection } from '../support/workers.ts'
 import { encode, type Fields } from '../support/wire.ts'
+import { type KeptConnection, keepConnection } from '../support/workers.ts'
 import type { Code, Family, Issued, Ledger } from './ledger.ts'
 import type { Broken, Requests, Seen, Send } from './requests.ts'
 
@@ -111,25 +111,25 @@ export class Load {
 
   /** Until it is answered; now and then at both processes at once, which is a retry and no second use. */
   async #refresh(family: Family, twice: boolean): Promise<void> {
-    const { requests, ledger } = this.#parts
     const used = family.held
     const startedMs = performance.now()
     while (performance.now() - startedMs < REPEAT_REFRESH_WITHIN_MS) {
-      const sentAtMs = performance.now()
-      const answers = await Promise.all(
-        Array.from({ length: twice ? 2 : 1 }, () =>
-          requests.ask('refresh', (address) => refresh(address, used)),
-        ),
+      await Promise.all(
+        Array.from({ length: twice ? 2 : 1 }, () => this.#refreshOnce(family, used)),
       )
-      for (const answer of answers) {
-        const issued = issuedBy(answer)
-        if (issued) ledger.refreshed(family, used, issued, { sentAtMs, nowMs: performance.now() })
-        if (isAnswer400(answer)) ledger.refused(family, String((answer as Seen).body.error))
-      }
       if (family.held !== used || family.abandoned) return
       await delay(RETRY_PAUSE_MS)
     }
     family.abandoned = true
+  }
+
+  async #refreshOnce(family: Family, used: string): Promise<void> {
+    const { requests, ledger } = this.#parts
+    const sentAtMs = performance.now()
+    const answer = await requests.ask('refresh', (address) => refresh(address, used))
+    const issued = issuedBy(answer)
+    if (issued) ledger.refreshed(family, { used, issued, sentAtMs, nowMs: performance.now() })
+    if (isAnswer400(answer)) ledger.refused(family, String((answer as Seen).body.error))
   }
 
   /** Resource servers keep their connections, and programs of people often do not. */
@@ -184,7 +184,10 @@ export class Load {
 function seenIn({
   answer,
   body,
-}: { answer: { statusCode?: number | undefined }; body: string }): Seen {
+}: {
+  answer: { statusCode?: number | undefined }
+  body: string
+}): Seen {
   const isJson = body.startsWith('{')
   return { status: answer.statusCode ?? 0, body: isJson ? JSON.parse(body) : body }
 }

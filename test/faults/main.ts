@@ -36,16 +36,15 @@ const chosen = scenarios.filter(({ name }) => options.only.some((word) => name.i
 const counts = { passed: 0, failed: 0, 'not run': 0 }
 
 async function main(): Promise<void> {
-  const redis = findProgram('redis-server')
-  const postgres = findProgram('postgres')
-  if (redis === undefined || postgres === undefined) {
-    const missing = redis === undefined ? 'redis-server' : 'postgres'
-    // Continuous integration skips nothing for want of a program that it can install.
-    if (isContinuousIntegration) throw new Error(`${missing} is not installed, and CI skips nothing.`)
-    for (const { name } of chosen) printNotRun(name, `this machine has no ${missing}`)
-    return
-  }
-  const files = { redis, postgres }
+  const [redis, postgres] = [findProgram('redis-server'), findProgram('postgres')]
+  if (redis !== undefined && postgres !== undefined) return await runOn({ redis, postgres })
+  const missing = redis === undefined ? 'redis-server' : 'postgres'
+  // Continuous integration skips nothing for want of a program that it can install.
+  if (isContinuousIntegration) throw new Error(`${missing} is not installed, and CI skips nothing.`)
+  for (const { name } of chosen) printNotRun(name, `this machine has no ${missing}`)
+}
+
+async function runOn(files: Parameters<typeof startDeployment>[1]): Promise<void> {
   using heldUp = new HeldUp()
   await using control = await startControl(heldUp)
   const running: Running = {

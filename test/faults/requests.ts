@@ -44,7 +44,7 @@ export class Requests {
   }
 
   /** @returns the answer, or how the request broke */
-  async ask(what: string, send: Send, first = this.#turn++): Promise<Seen | Broken> {
+  async ask(what: string, send: Send, first = this.#nextTurn()): Promise<Seen | Broken> {
     let seen = await this.#once(what, send, this.#at(first))
     if (seen === 'refused') {
       this.refusedOnce += 1
@@ -64,6 +64,11 @@ export class Requests {
       if (performance.now() > deadlineMs) throw new Error(`${what} had no answer`)
       await delay(50)
     }
+  }
+
+  #nextTurn(): number {
+    this.#turn += 1
+    return this.#turn
   }
 
   #at(turn: number): string {

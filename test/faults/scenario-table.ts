@@ -1,5 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
-
 import pg from 'pg'
 
 import { eventually } from '../support/programs.ts'
@@ -27,6 +25,9 @@ export interface Sizes {
 
 const SKEW_SECONDS = 300
 const CLUSTER_TIMEOUT_MS = 30_000
+
+/** More than there are empty ones. */
+const LOG_FILES = 6
 
 const nothing = async () => undefined
 /** What has to be closed at the end of the scenario that runs. */
@@ -155,9 +156,23 @@ export const scenarios: readonly Scenario[] = [
     at: 'a small disk',
     failsRequests: true,
     begin: async ({ disk = '' }) => void fillDisk(disk),
+    end: async ({ disk = '' }) => emptyDisk(disk),
+  },
+  {
+    name: 'the disk of PostgreSQL is full, and its log finds no room',
+    at: 'a small disk',
+    failsRequests: true,
+    async begin({ disk = '', databaseUrl }) {
+      fillDisk(disk)
+      // The next file of the log cannot be made, and the server ends itself as soon as it needs one.
+      for (let i = 0; i < LOG_FILES; i += 1) {
+        await tell(databaseUrl, 'select pg_switch_wal()').catch(() => {})
+      }
+      return (await answers(databaseUrl)) ? 'it goes on' : 'it ended itself'
+    },
     async end({ disk = '', postgres, databaseUrl }) {
       emptyDisk(disk)
-      // A server that could not write its log has ended itself, and is started by whoever watches over it.
+      // Whoever watches over a server starts one that has ended.
       if (!(await answers(databaseUrl))) await postgres.restart()
     },
   },
@@ -165,7 +180,8 @@ export const scenarios: readonly Scenario[] = [
 
 /** Sets something for every session of the server, of those that are open too. */
 async function tell(url: string, statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url })
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 })
+  client.on('error', () => {})
   await client.connect()
   await client.query('set default_transaction_read_only = off')
   await client.query(statement)
@@ -182,7 +198,6 @@ async function answers(url: string): Promise<boolean> {
     await client.end()
     return true
   } catch {
-    await delay(0)
     return false
   }
 }

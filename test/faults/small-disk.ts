@@ -1,13 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  closeSync,
-  mkdtempSync,
-  openSync,
-  rmdirSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { chmodSync, closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -34,9 +26,9 @@ export function mountSmallDisk(): SmallDisk {
   try {
     const options = ['-t', 'tmpfs', '-o', `size=${DISK_MB}m`, 'tmpfs', folder]
     execFileSync('mount', options, { stdio: 'ignore' })
-  } catch {
+  } catch (cause) {
     rmdirSync(folder)
-    throw new DiskRefused('this user may not mount a disk that can be filled')
+    throw new DiskRefused('this user may not mount a disk that can be filled', { cause })
   }
   process.once('exit', unmount)
   chmodSync(folder, 0o755)
