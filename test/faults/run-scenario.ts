@@ -35,6 +35,12 @@ export interface Result {
 const expected = /^(200|400|401|503|refused .*|reset .*)$/
 const notFailed = /^(200|400|401)$/
 
+/**
+ * Where nothing may fail: a store that this machine kept from answering for a moment is late for the service's
+ * limit of 250 ms, which is nobody's fault. A connection that breaks is one.
+ */
+const LATE_SHARE_MAX = 0.01
+
 /** Each has some for every phase. */
 const CODES_PER_CLIENT = 8
 
@@ -73,14 +79,12 @@ export async function runScenario(
 
 function wrongIn(
   { failsRequests }: Scenario,
-  { requests, ledger, pace, controlMs }: Omit<Result, 'wrong'>,
+  { requests, ledger, pace }: Omit<Result, 'wrong'>,
 ): string[] {
   const wrong = ledger.found.map(({ fault, sentence }) => `${fault}: ${sentence}`)
-  // A machine that is late itself is late for the limits of the service too, which then says 503.
-  const isLate = controlMs > 350
   for (const [outcome, count] of requests.outcomes) {
     if (!expected.test(outcome)) wrong.push(`${count} requests ended with ${outcome}`)
-    const mayFail = failsRequests || (outcome === '503' && isLate)
+    const mayFail = failsRequests || (outcome === '503' && count <= requests.count * LATE_SHARE_MAX)
     if (!mayFail && !notFailed.test(outcome)) wrong.push(`${count} requests failed: ${outcome}`)
   }
   if (pace === 'too slow') {

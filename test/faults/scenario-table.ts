@@ -50,14 +50,14 @@ export const scenarios: readonly Scenario[] = [
     name: 'the processes are restarted in turn',
     at: 'one Redis',
     failsRequests: false,
-    async begin({ processes, start }) {
+    async begin({ processes, start }): Promise<undefined> {
       for (const index of [0, 1]) {
         await processes[index]?.stop()
         await start(index)
       }
     },
     end: nothing,
-  } as Scenario,
+  },
   {
     name: 'Redis is killed, with an append-only file',
     at: 'one Redis',
@@ -120,8 +120,8 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'clocks five minutes apart',
     at: 'one Redis',
-    // The process whose clock is to be wrong is started anew.
-    failsRequests: true,
+    // The process whose clock is to be wrong is started anew, as in a rolling restart.
+    failsRequests: false,
     async begin({ processes, start }) {
       await processes[1]?.stop()
       await start(1, withClock(SKEW_SECONDS))
@@ -153,13 +153,6 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: 'the disk of PostgreSQL is full',
-    at: 'a small disk',
-    failsRequests: true,
-    begin: async ({ disk = '' }) => void fillDisk(disk),
-    end: async ({ disk = '' }) => emptyDisk(disk),
-  },
-  {
-    name: 'the disk of PostgreSQL is full, and its log finds no room',
     at: 'a small disk',
     failsRequests: true,
     async begin({ disk = '', databaseUrl }) {
