@@ -22,7 +22,7 @@ const READING_TURNS = 3
 /** How long a moment is waited for in which nobody waits to be accepted. */
 const ACCEPTING_MS = 2_000
 /** A turn of the event loop is short, at which hardly anybody can have come to wait, beside so many like it. */
-const SHORT_TURNS = 50
+const SHORT_TURNS = 500
 
 /** A server that accepts connections. */
 export interface PublicServer {
