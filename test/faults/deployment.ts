@@ -4,8 +4,14 @@ import { type HeadlessPerson, makeHeadlessPerson } from '../../src/cli/headless-
 import { paths } from '../../src/http/paths.ts'
 import { authorizeUrl, codeVerifier } from '../support/client.ts'
 import { notes, sam } from '../support/gatehouse.ts'
+import { withoutLimits } from '../support/limits.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
-import { type ServiceProcess, startProcess, type Variables } from '../support/process.ts'
+import {
+  configWith,
+  type ServiceProcess,
+  startProcess,
+  type Variables,
+} from '../support/process.ts'
 import { eventually, freePort } from '../support/programs.ts'
 import {
   type RedisCluster,
@@ -24,7 +30,7 @@ const RECOVER_TIMEOUT_MS = 60_000
 
 export type DeploymentKind = 'one Redis' | 'a cluster' | 'a small disk'
 
-/** Two processes of the service on PostgreSQL and Redis, with the settings of production. */
+/** Two processes of the service on PostgreSQL and Redis, with the settings of production but for limits. */
 export interface Deployment extends AsyncDisposable {
   readonly addresses: readonly string[]
   readonly processes: readonly ServiceProcess[]
@@ -73,6 +79,8 @@ export async function startDeployment(
     DEMO_DATA: 'on',
     SECRET: 'the-secret-of-these-tests-is-long-enough-to-be-one',
     LOG_LEVEL: 'error',
+    // All clients are one person at one address here, which no deployment has to bear.
+    CONFIG_DIR: configWith(withoutLimits),
     ...(cluster
       ? { REDIS_CLUSTER_NODES: cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',') }
       : { REDIS_URL: redis.url }),
