@@ -6,16 +6,17 @@ import { pino } from 'pino'
 import { readConfig } from '../src/config/config.ts'
 import { openGatehouse } from '../src/gatehouse.ts'
 import { configFolder, patient } from './support/gatehouse.ts'
+import { withoutLimits } from './support/limits.ts'
 
 /**
  * A process of the service that waits for storage as long as it takes, which the configuration does
- * not allow. Where a hundred requests contend for few cores 503 is a right answer, and hides whether
- * a race has one winner.
+ * not allow, and counts nobody's requests. Where a hundred requests contend for few cores 503 is a right answer, 429 is
+ * one to the same person a thousand times, and both hide whether a race has one winner.
  */
 // biome-ignore lint/style/noProcessEnv: like main.ts, it is a process of its own
 const config = readConfig(process.env, configFolder)
 await using service = await openGatehouse(
-  { ...config, service: patient(config.service) },
+  { ...config, service: withoutLimits(patient(config.service)) },
   pino({ level: 'silent' }),
 )
 const server = createServer((request, response) => service.handler()(request, response))

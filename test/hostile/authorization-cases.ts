@@ -164,7 +164,7 @@ const parameters: readonly (readonly [
     'the sign-in',
     { grant_id: 'x', sub: 'per_olivia', account_id: 'per_olivia', site: 'sit_open_kitchen' },
   ],
-  ['languages without an end', 'the sign-in', { ui_locales: 'x-'.repeat(2000) }],
+  ['languages without an end', 'redirect invalid_request', { ui_locales: 'x-'.repeat(2000) }],
   [
     'claims that nobody supports, nested deep',
     'redirect invalid_request',

@@ -104,7 +104,7 @@ const others: readonly Row[] = [
   [
     3456,
     'an address that is broken percent-encoding',
-    '400 invalid_request',
+    '404 not_found',
     async ({ url }) => [
       await send(url, { path: '/interaction/%/login' }),
       await send(url, { path: '/interaction/%zz/login' }),

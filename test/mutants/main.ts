@@ -117,8 +117,13 @@ async function passes(tree: string, test: string): Promise<boolean> {
     cwd: tree,
     stdio: 'ignore',
     timeout: TEST_TIMEOUT_MS,
+    // A mutant may never come back to its loop, and hears nothing else then.
+    killSignal: 'SIGKILL',
   })
+  const end = () => child.kill('SIGKILL')
+  process.once('exit', end)
   const [code] = await once(child, 'exit')
+  process.off('exit', end)
   return code === 0
 }
 
@@ -146,4 +151,6 @@ function report(chosen: readonly Mutant[], outcomes: readonly Outcome[]): void {
   if (wrong.length > 0) process.exitCode = 1
 }
 
+// Whoever stops it stops the tests that run.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 await main()
