@@ -93,7 +93,7 @@ function fapiClientsOf({ baseUrl, fapiClients = [] }: About) {
   const [client, client2] = fapiClients
   if (!client || !client2) {
     throw new Error(
-      'The plan fapi2 needs --data: the folder that serve --further-plans has named holds the private keys of its clients.',
+      'The plan fapi2 needs --data: the folder that `npm run conformance -- serve --for fapi2` has named holds the private keys of its clients.',
     )
   }
   return { client, client2, resource: { resourceUrl: baseUrl + paths.userinfo } }
