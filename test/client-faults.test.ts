@@ -1,7 +1,18 @@
+import { setTimeout } from 'node:timers/promises'
+
 import { expect } from 'chai'
 
 import { paths } from '../src/http/paths.ts'
-import { asPortal, obtain, refresh, revoke } from './support/client.ts'
+import {
+  askToAuthorize,
+  asPortal,
+  exchange,
+  getCode,
+  locationOf,
+  obtain,
+  refresh,
+  revoke,
+} from './support/client.ts'
 import { notes, portal } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
 import { type Answer, basic, encode, FORM, send } from './support/wire.ts'
@@ -26,6 +37,22 @@ describe('a client that does not authenticate as it must', () => {
     const challenge = headers.get('www-authenticate')
     if (challenge) expect(challenge).to.include(`error_description="${body.error_description}"`)
     return body.error_description
+  }
+
+  /** What stands under Refusals of an application, once `count` of these were written. */
+  async function reasonsOf(clientId: string, error: string, count = 1): Promise<(string | null)[]> {
+    for (let waits = 0; waits < 100; waits += 1) {
+      const rows = await service()
+        .service.stores.database.kysely.selectFrom('client_refusal')
+        .select('reason')
+        .where('client_id', '=', clientId)
+        .where('error', '=', error)
+        .orderBy('occurred_at', 'desc')
+        .execute()
+      if (rows.length >= count) return rows.map(({ reason }) => reason)
+      await setTimeout(100)
+    }
+    throw new Error(`nothing stands under Refusals of ${clientId}`)
   }
 
   it('is told the same whether the secret is missing, wrong or too much, or nobody has the id', async () => {
@@ -57,6 +84,84 @@ describe('a client that does not authenticate as it must', () => {
         'a public client sends client_id in the form and no such header',
       )
     }
+  })
+
+  it('is told the causes and the cure of invalid_grant, and which it was is for the operator', async () => {
+    const { url } = service()
+    const told = [
+      await exchange(url, await getCode(url), { code_verifier: 'x'.repeat(43) }),
+      await exchange(url, await getCode(url), { redirect_uri: `${notes.redirectUri}/` }),
+      await exchange(url, 'nobody-has-it'),
+      await exchange(url, await getCode(url), asPortal),
+    ]
+    const sentences = told.map((answer) => {
+      expect(answer.body.error).to.equal('invalid_grant')
+      return sentenceOf(answer, 400)
+    })
+    expect(new Set(sentences).size, 'a stranger learns nothing of a code').to.equal(1)
+    expect(sentences[0])
+      .to.include('redirect_uri or code_verifier')
+      .and.include('under Refusals')
+      .and.include('Start the authorization again')
+    expect(await reasonsOf(notes.clientId, 'invalid_grant', 3)).to.include.members([
+      'code_verifier does not match code_challenge',
+      'authorization code redirect_uri mismatch',
+    ])
+    const refreshed = sentenceOf(await refresh(url, 'nobody-has-it'), 400)
+    expect(refreshed).to.include('the new refresh token of each answer').and.include('Refusals')
+  })
+
+  it('is told the value of resource, and that the code is still good without it', async () => {
+    const { url } = service()
+    const code = await getCode(url)
+    const answer = await exchange(url, code, { resource: undefined })
+    expect(answer.body.error).to.equal('invalid_target')
+    expect(sentenceOf(answer, 400)).to.include(`send resource=${url} with the same code`)
+    expect((await exchange(url, code)).status).to.equal(200)
+    const foreign = await exchange(url, await getCode(url), { resource: 'https://else.example' })
+    expect(sentenceOf(foreign, 400)).to.include(`send resource=${url}`)
+  })
+
+  for (const [title, fields, cure] of [
+    ['plain PKCE', { code_challenge_method: 'plain' }, 'code_challenge_method=S256'],
+    [
+      'no PKCE',
+      { code_challenge: undefined, code_challenge_method: undefined },
+      'code_challenge_method=S256',
+    ],
+    ['no method of PKCE', { code_challenge_method: undefined }, 'code_challenge_method=S256'],
+    ['an implicit response', { response_type: 'id_token' }, 'response_type=code'],
+    ['no resource', { resource: undefined }, 'send resource=http'],
+    ['another resource', { resource: 'http://localhost:1/' }, 'send resource=http'],
+  ] as const) {
+    it(`is told what to send when it asks with ${title}`, async () => {
+      const { href } = locationOf(await askToAuthorize(service().url, fields))
+      // Some of these go back in the fragment.
+      const said = new URLSearchParams(href.replace(/^[^?#]*[?#]/, '')).get('error_description')
+      expect(said).to.include(cure)
+      expect(said).to.match(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
+    })
+  }
+
+  it('has its refused address on the page as text, and the difference under Refusals', async () => {
+    const { protocol, host } = new URL(notes.redirectUri)
+    const path = new URL(notes.redirectUri).pathname
+    const sent = `${protocol}//${host}${path}/?code=secret"><a href=x>`
+    const answer = await askToAuthorize(service().url, { redirect_uri: sent })
+    expect(answer.status).to.equal(400)
+    expect(answer.text).to.include(`<code id="sent-address">${protocol}//${host}${path}/?…</code>`)
+    expect(answer.text).to.not.include('secret').and.not.include(`href="${protocol}//${host}`)
+    const [reason] = await reasonsOf(notes.clientId, 'invalid_redirect_uri')
+    expect(reason).to.include(`the nearest, ${notes.redirectUri}, differs in its path`)
+    expect(reason).to.include('a slash at the end counts').and.not.include('secret')
+  })
+
+  it('that asks for a scope that it cannot have is told no more than its operator', async () => {
+    const fields = { ...asPortal, client_secret: undefined, scope: 'openid courses:read' }
+    const answer = await askToAuthorize(service().url, fields)
+    const said = locationOf(answer).searchParams.get('error_description') ?? ''
+    const [reason] = await reasonsOf(portal.clientId, 'invalid_scope')
+    expect(said.slice(0, 300)).to.equal(reason)
   })
 
   it('that asks at a refresh for scopes of no catalogue gets the others, as at the authorization', async () => {

@@ -287,9 +287,7 @@ describe('npm run conformance -- serve --for fapi2', () => {
     expect(metadata['claims_supported']).to.not.include('address')
 
     const about = { baseUrl, settings: { ...settings, suiteBaseUrl: suite.url }, person: sam }
-    expect(() => configurationOf('fapi2', about)).to.throw(
-      /needs --data: .*serve --for fapi2/,
-    )
+    expect(() => configurationOf('fapi2', about)).to.throw(/needs --data: .*serve --for fapi2/)
     const printed = configurationOf('fapi2', {
       ...about,
       fapiClients: readFapiClients(served.folder),

@@ -47,7 +47,8 @@ function challenge(url: string, [error, description, scope]: readonly string[]):
 }
 
 const REFUSED =
-  'the access token is malformed, expired, revoked, or was not issued for this service'
+  'the access token is malformed, expired, revoked, or was not issued for this service; one that is for ' +
+  'it was asked for with resource, at the authorization and at the token endpoint'
 
 function expectInvalidToken(answer: Answer, url: string, scope = 'openid profile email'): void {
   expect(answer.status).to.equal(401)

@@ -173,6 +173,7 @@ const pages: Record<string, View> = {
     description:
       'The application asked us to send you to an address that is not registered for it.',
     errorId: 'err_9f2c61d0a4',
+    sentAddress: 'http://portal.example/callback/?…',
   }),
   'member-api': memberApiPage({
     endpoint: 'https://accounts.example.com/member/graphql',

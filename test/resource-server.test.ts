@@ -146,7 +146,10 @@ describe('bearer verdicts', () => {
 
   // [RFC 9700 §4.10.2]
   it('takes neither an unbound token nor one bound to several origins', async () => {
-    for (const audience of [undefined, [origin], [origin, 'https://else.example'], `${origin}/`]) {
+    expect(await reasonOf({ record: { aud: undefined } })).to.equal(
+      `the token was asked for without resource: send resource=${origin} at the authorization and at the token endpoint`,
+    )
+    for (const audience of [[origin], [origin, 'https://else.example'], `${origin}/`]) {
       expect(await reasonOf({ record: { aud: audience } })).to.equal(
         'the token was issued for another origin',
       )
@@ -293,7 +296,10 @@ describe('a token at the Member API', () => {
 
   it('returns 401 for the token of a plain sign-in, which is bound to no origin', async () => {
     const { tokens } = await getTokens(running.url, { scope: 'openid', resource: false })
-    await expectInvalid(await ask(tokens.access_token), readOnly)
+    const answer = await ask(tokens.access_token)
+    await expectInvalid(answer, readOnly)
+    expect(detailOf()).to.match(/^the token was asked for without resource: send resource=http/)
+    expect(answer.headers.get('www-authenticate')).to.include('was asked for with resource')
   })
 
   it('returns 401 as soon as the token was revoked', async () => {

@@ -82,6 +82,14 @@ describe('invalid_scope says what to do', () => {
     expect(searchParams.get('iss')).to.equal(service().url)
   })
 
+  it('to a library that joins scopes with a comma and a space, of which the last is known', async () => {
+    const description = await ask({ ...asPortal, scope: 'openid, profile' })
+    expect(description).to.match(/^scopes are separated by spaces and not by commas; with a comma/)
+    // Any other name that nobody knows is left out, with a comma or without (OpenID Connect Core §3.1.2.1).
+    const answer = await askToAuthorize(service().url, { ...asPortal, scope: 'openid a,b' })
+    expect(answer.headers.get('location')).to.not.include('error=')
+  })
+
   it('to a library that joins scopes with commas, and with no empty scope in the answer', async () => {
     const answer = await askToAuthorize(service().url, { ...asPortal, scope: 'openid,profile' })
     const { searchParams } = locationOf(answer)

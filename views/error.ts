@@ -11,12 +11,17 @@ export interface ErrorPage {
   readonly title?: string | undefined
   /** Where a person reads how an assistant is connected to a site. */
   readonly connectHref?: string | undefined
+  /** The address that the application sent and may not return to: shown as text, and never a link. */
+  readonly sentAddress?: string | undefined
 }
 
 const again = 'If it happens again, send the lines below to the people who make the application.'
 const wait = `Wait a minute, then go back to the application and start again. ${again}`
 const repair =
   'Only the people who make the application can repair this. Send them the lines below.'
+const repairAddress =
+  `${repair} The address has to be one of those that are registered, letter by letter; which part ` +
+  'differs is told to the operators of the site, under Refusals of the application.'
 
 /** What the person can do, where it differs from starting again at once. */
 const adviceByCode: ReadonlyMap<string, string> = new Map([
@@ -27,7 +32,7 @@ const adviceByCode: ReadonlyMap<string, string> = new Map([
     'invalid_client',
     'Remove this service from the application, add it again, and start again from there.',
   ],
-  ['invalid_redirect_uri', repair],
+  ['invalid_redirect_uri', repairAddress],
   ['too_many_requests', 'Wait as long as it says above, then load this page again.'],
   ['server_error', wait],
   ['temporarily_unavailable', wait],
@@ -50,7 +55,7 @@ says each step, and whom to ask for a <code>client_id</code>.</p>\n`
 
 /** Says that it cannot go on, why, and what the person can do now. */
 export function errorPage(page: ErrorPage): Page {
-  const { code, description, errorId, title, connectHref } = page
+  const { code, description, errorId, title, connectHref, sentAddress } = page
   const heading = title ?? (code === 'too_many_requests' ? 'Please wait' : 'Something went wrong')
   return {
     title: heading,
@@ -62,6 +67,7 @@ export function errorPage(page: ErrorPage): Page {
 <p>${adviceByCode.get(code) ?? usualAdvice}</p>
 ${connecting(code, connectHref)}<dl class="facts">
 <div><dt>Error code</dt><dd><code id="error-code">${code}</code></dd></div>
+${sentAddress !== undefined && html`<div><dt>Address that the application sent</dt><dd><code id="sent-address">${sentAddress}</code></dd></div>`}
 ${errorId !== undefined && html`<div><dt>Error number</dt><dd><code id="error-id">${errorId}</code></dd></div>`}
 </dl>`,
   }

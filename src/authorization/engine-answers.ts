@@ -1,12 +1,11 @@
 import type { Context, Middleware } from 'koa'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
-import { CLIENT_NOT_AUTHENTICATED } from '../clients/authenticate-client.ts'
-import { BASIC_WITHOUT_SECRET } from '../clients/client-credentials.ts'
 import { faultBody, RETRY_AFTER_SECONDS } from '../http/error-handler.ts'
 import { logFields } from '../http/request-log.ts'
 import { formTarget } from '../http/security-headers.ts'
 import type { Exchange } from '../token/authorization-code.ts'
+import { curedSentence } from './engine-cures.ts'
 import { explainRefusedScopes } from './scope-refusal.ts'
 
 /**
@@ -23,7 +22,7 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
     if (ctx.status === 200 && oidc.route === 'token') {
       Object.assign(ctx.body ?? {}, firstTokens(ctx))
     }
-    explainScope(ctx, oidc)
+    sayTheCure(ctx, oidc)
     settleFailure(ctx)
     admitFormTarget(ctx, oidc)
   }
@@ -42,40 +41,62 @@ function settleRevocation(ctx: Context): void {
   ctx.body = {}
 }
 
-/** What the engine says of a scope that the client may not ask for, as it stands in an answer. */
-const engineWords = /([?&#]error_description=)requested\+scope\+is\+not\+allowed(?=&|$)/
-const engineInput = /(name="error_description" value=")requested scope is not allowed(?=")/
+/** Where a description stands in an answer that goes back through the browser. */
+const inAddress = /([?&#]error_description=)([^&#]*)/g
+const inForm = /(name="error_description" value=")([^"]*)(?=")/
 
 /**
- * The engine refuses a scope by the client's own list, and in four words. Who reads them connects an
- * assistant and needs to know what to do (specification, Errors 3; RFC 6749 §4.1.2.1).
+ * The engine says in few words what is wrong. Who reads them connects an assistant or writes a client,
+ * and needs to know what to do (specification, Errors 3; RFC 6749 §4.1.2.1).
  */
-function explainScope(ctx: Context, { route, client, params, provider }: Oidc): void {
-  if (!/^(pushed_)?authorization/.test(route) || !client) return
-  const explain = () => explainRefusedScopes(client, String(params?.['scope']), provider.issuer)
-  const location = ctx.response.get('Location')
-  if (engineWords.test(location)) {
-    const words = new URLSearchParams({ '': explain() }).toString().slice(1)
-    ctx.set(
-      'Location',
-      location.replace(engineWords, (_, before) => `${before}${words}`),
-    )
+function sayTheCure(ctx: Context, { route, client, params, provider }: Oidc): void {
+  const explainScopes =
+    client && /^(pushed_)?authorization/.test(route)
+      ? () => explainRefusedScopes(client, String(params?.['scope']), provider.issuer)
+      : undefined
+  const cure = (sentence: string) => {
+    const cured = curedSentence(sentence, { grantType: params?.['grant_type'], explainScopes })
+    // The operator of the application reads at least what the application was told.
+    if (cured !== undefined && logFields(ctx).detail === sentence) logFields(ctx).detail = cured
+    return cured
   }
-  if (saysEngineWords(ctx.body)) ctx.body.error_description = explain()
-  if (typeof ctx.body === 'string' && engineInput.test(ctx.body)) {
-    // None of its characters means anything in markup.
-    ctx.body = ctx.body.replace(engineInput, (_, before) => `${before}${explain()}`)
-    ctx.type = 'html'
-  }
+  cureAddress(ctx, cure)
+  cureBody(ctx, cure)
 }
 
-/** As a client is told that pushes its request. */
-function saysEngineWords(body: unknown): body is { error_description: string } {
-  return (
-    typeof body === 'object' &&
-    body !== null &&
-    Reflect.get(body, 'error_description') === 'requested scope is not allowed'
-  )
+type Cure = (sentence: string) => string | undefined
+
+function cureAddress(ctx: Context, cure: Cure): void {
+  const location = ctx.response.get('Location')
+  if (!location) return
+  const cured = location.replace(inAddress, (said, before, words) => {
+    const sentence = cure(new URLSearchParams(`said=${words}`).get('said') ?? '')
+    if (sentence === undefined) return said
+    return `${before}${new URLSearchParams({ '': sentence }).toString().slice(1)}`
+  })
+  if (cured !== location) ctx.set('Location', cured)
+}
+
+function cureBody(ctx: Context, cure: Cure): void {
+  const { body } = ctx
+  if (typeof body === 'string') {
+    const cured = body.replace(inForm, (said, before, words) => {
+      const sentence = cure(words)
+      // None of its characters means anything in markup.
+      return sentence === undefined ? said : `${before}${sentence}`
+    })
+    if (cured === body) return
+    ctx.body = cured
+    ctx.type = 'html'
+    return
+  }
+  if (!errorOf(body)) return
+  const { error_description: said = '' } = body as { error_description?: string }
+  const sentence = cure(said)
+  if (sentence === undefined) return
+  const challenge = ctx.response.get('WWW-Authenticate')
+  if (challenge) ctx.set('WWW-Authenticate', challenge.replace(said, sentence))
+  Object.assign(body as object, { error_description: sentence })
 }
 
 type Oidc = KoaContextWithOIDC['oidc']
@@ -86,7 +107,6 @@ function settleFailure(ctx: Context): void {
     logFields(ctx).error = error
     // The engine says so at the token endpoint only (RFC 6749 §5.2).
     ctx.set('Cache-Control', 'no-store')
-    sayTheCure(ctx)
   }
   if (error === 'server_error') ctx.body = faultBody(ctx)
   if (ctx.status !== 503) return
@@ -94,24 +114,6 @@ function settleFailure(ctx: Context): void {
   // A client must not take a fault of ours for a verdict on its token (specification, Errors 7).
   ctx.remove('WWW-Authenticate')
 }
-
-/** The engine says what is wrong; where strangers looked for the cure in vain, ours says that too. */
-function sayTheCure(ctx: Context): void {
-  const body = ctx.body as { error_description?: string }
-  const sentence = cures.get(body.error_description ?? '')
-  if (sentence === undefined) return
-  const challenge = ctx.response.get('WWW-Authenticate')
-  if (challenge) {
-    ctx.set('WWW-Authenticate', challenge.replace(body.error_description ?? '', sentence))
-  }
-  body.error_description = sentence
-}
-
-/** By the sentence of the engine. */
-const cures: ReadonlyMap<string, string> = new Map([
-  ['client authentication failed', CLIENT_NOT_AUTHENTICATED],
-  ['client_secret must be provided in the Authorization header', BASIC_WITHOUT_SECRET],
-])
 
 function errorOf(body: unknown): string | undefined {
   return typeof body === 'object' && body && 'error' in body ? String(body.error) : undefined

@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 
 import type { NoteEvent } from '../audit/event-rows.ts'
 import { callerOf, grantTypes, logFields, requestIdOf } from '../http/request-log.ts'
+import { exactReason } from './engine-reasons.ts'
 
 const errorEvents = [
   'authorization.error',
@@ -40,10 +41,12 @@ export function logEngineEvents(
   for (const event of errorEvents) {
     emitter.on(event, (ctx: KoaContextWithOIDC, error: EngineError) => {
       const fields = fieldsOf(ctx)
+      const said = error.error_detail ?? error.error_description ?? error.message
+      const { client, params = ctx.query } = ctx.oidc
       Object.assign(fields, {
         error: error.error ?? 'server_error',
         // Policy of ours has said it before, where it knows more than the engine.
-        detail: fields.detail ?? error.error_detail ?? error.error_description ?? error.message,
+        detail: fields.detail ?? exactReason(said, { client, params }),
         ...(error.cause ? { cause: String(error.cause) } : {}),
         ...(event === 'server_error' && { stack: error.stack }),
       })

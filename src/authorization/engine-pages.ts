@@ -3,6 +3,7 @@ import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
 import { trusted } from '../../views/html.ts'
 import { signedOutPage, signOutPage } from '../../views/sign-out.ts'
 import { isLoopbackClientId } from '../clients/loopback-clients.ts'
+import { shownUri } from '../clients/redirect-difference.ts'
 import { faultBody, sendErrorPage } from '../http/error-handler.ts'
 import { isRefusal } from '../http/errors.ts'
 import { sendPublicPage } from '../http/page.ts'
@@ -30,8 +31,15 @@ export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
     }
     const clientId = out.error === 'invalid_client' && ctx.oidc.params?.['client_id']
     const why = whyUnknownClient(clientId, admitsAddress)
-    sendErrorPage(ctx, why === undefined ? body : { ...body, error_description: why })
+    const sent = out.error === 'invalid_redirect_uri' ? sentAddress(ctx) : undefined
+    sendErrorPage(ctx, why === undefined ? body : { ...body, error_description: why }, sent)
   }
+}
+
+/** The address that is not the application's, as text: nobody can have the page lead there. */
+function sentAddress({ oidc: { params }, query }: KoaContextWithOIDC): string | undefined {
+  const { redirect_uri: address } = params ?? query
+  return typeof address === 'string' ? shownUri(address) : undefined
 }
 
 /** Whether documents of this address are admitted at all. */

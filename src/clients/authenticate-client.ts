@@ -31,8 +31,8 @@ export type VerifyClientAssertion = (presented: {
  */
 export const CLIENT_NOT_AUTHENTICATED =
   'client authentication failed: a confidential client sends its client_secret in the form or by HTTP ' +
-  'Basic, a public client sends client_id and no secret; the exact reason is under Refusals on the ' +
-  'page of the application or resource server'
+  'Basic, a public client sends client_id and no secret, one that has a key of its own signs a ' +
+  'client_assertion; the exact reason is under Refusals on the page of the application or resource server'
 
 /**
  * Why a client that is who it says is told of no token all the same. A disabled application has tokens

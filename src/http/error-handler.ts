@@ -57,13 +57,18 @@ function setError(ctx: Context, status: number, { error }: ErrorBody): void {
   if (status === 503) ctx.set('Retry-After', RETRY_AFTER_SECONDS)
 }
 
-/** Answers with the error page; the status stands already. */
-export function sendErrorPage(ctx: Context, body: ErrorBody): void {
+/**
+ * Answers with the error page; the status stands already.
+ *
+ * @param sentAddress the address that was refused, as it may be shown
+ */
+export function sendErrorPage(ctx: Context, body: ErrorBody, sentAddress?: string): void {
   const page = errorPage({
     code: body.error,
     description: body.error_description ?? 'The request could not be answered.',
     errorId: requestIdOf(ctx),
     connectHref: pages.connectHome,
+    sentAddress,
   })
   sendPublicPage(ctx, page)
 }

@@ -22,18 +22,24 @@ export function storageUnavailable(cause: unknown): errors.OIDCProviderError {
 }
 
 /** `resource` names nothing that this origin protects (RFC 8707 §2; design 3). */
-export function unknownResource(): errors.OIDCProviderError {
-  return new errors.InvalidTarget('the requested resource is not one of this service')
+export function unknownResource(resource: string): errors.OIDCProviderError {
+  return new errors.InvalidTarget(
+    `the requested resource is not one of this service: send resource=${resource}`,
+  )
 }
 
 /** Member scopes need `resource` at the authorization endpoint (specification, Authentication 5). */
-export function resourceRequired(): errors.OIDCProviderError {
-  return new errors.InvalidTarget('resource is required when account scopes are requested')
+export function resourceRequired(resource: string): errors.OIDCProviderError {
+  return new errors.InvalidTarget(
+    `resource is required when account scopes are requested: send resource=${resource} here and at the token endpoint`,
+  )
 }
 
 /** Member tokens need `resource` again at the token endpoint (specification, Token). */
-export function resourceNotRepeated(): errors.OIDCProviderError {
-  return new errors.InvalidTarget('resource must be repeated at the token endpoint')
+export function resourceNotRepeated(resource: string): errors.OIDCProviderError {
+  return new errors.InvalidTarget(
+    `resource must be repeated at the token endpoint: send resource=${resource} with the same code, which is still good`,
+  )
 }
 
 /** `resource` at the token endpoint was not part of the authorization (RFC 8707 §2.2). */

@@ -47,6 +47,7 @@ export const reasonSentences = {
   feature_off: 'the site switched MCP connections off',
   grant_ended: 'the grant has ended',
   grant_expired: 'the grant has expired',
+  no_resource: 'the token was asked for without resource',
   no_role: 'the person has no role at the site',
   not_operator: 'the person does not operate the site any more',
   other_origin: 'the token was issued for another origin',

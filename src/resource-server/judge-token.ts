@@ -142,8 +142,11 @@ function problemOf(
   if (isPastEnd(record, nowMs)) return 'the token has expired'
   // A refresh token is of use here only, and says in another way what its tokens will be bound to.
   if (tokenKind === 'refresh') return record['consumed'] ? 'the refresh token was used' : undefined
-  const known = record.aud === audience || (unbound && record.aud === undefined)
-  return known ? undefined : 'the token was issued for another origin'
+  if (record.aud === audience) return undefined
+  if (record.aud !== undefined) return 'the token was issued for another origin'
+  return unbound
+    ? undefined
+    : `the token was asked for without resource: send resource=${audience} at the authorization and at the token endpoint`
 }
 
 function worthless(

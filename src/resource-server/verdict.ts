@@ -83,7 +83,8 @@ export type VerifyBearer = (request: BearerRequest) => Promise<Verdict>
 
 /** The one sentence about every token that is not good: which fault it has is nobody's business. */
 export const TOKEN_REFUSED =
-  'the access token is malformed, expired, revoked, or was not issued for this service'
+  'the access token is malformed, expired, revoked, or was not issued for this service; one that is for ' +
+  'it was asked for with resource, at the authorization and at the token endpoint'
 
 /** What a request without any token is told where one is required. */
 export const TOKEN_REQUIRED = 'an access token is required'

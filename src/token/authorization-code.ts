@@ -173,6 +173,6 @@ function settleResource(
     if (!granted) throw resourceNotGranted()
     Object.assign(oidc.params ?? {}, { resource: resources.audience })
   } else if (granted && needsResource(String(stored.scope ?? '').split(' '))) {
-    throw resourceNotRepeated()
+    throw resourceNotRepeated(resources.audience)
   }
 }

@@ -40,7 +40,9 @@ export function namedResources(
   resources: Resources,
 ): string[] {
   const named = [params?.['resource'] ?? []].flat().map(String)
-  if (named.some((resource) => resources.canonical(resource) === undefined)) throw unknownResource()
+  if (named.some((resource) => resources.canonical(resource) === undefined)) {
+    throw unknownResource(resources.audience)
+  }
   return named
 }
 
@@ -51,13 +53,13 @@ export function resourceIndicators(resources: Resources, accessTokenSeconds: num
     defaultResource: (ctx, _client, oneOf) => {
       if (oneOf) return resources.audience
       const scopes = String(ctx.oidc.params?.['scope'] ?? '').split(' ')
-      if (needsResource(scopes)) throw resourceRequired()
+      if (needsResource(scopes)) throw resourceRequired(resources.audience)
       return needsOperator(scopes) ? resources.audience : undefined
     },
     // A member code without `resource` was refused before this (authorization-code.ts).
     useGrantedResource: () => true,
     getResourceServerInfo: (_ctx, resource, client) => {
-      if (resources.canonical(resource) === undefined) throw unknownResource()
+      if (resources.canonical(resource) === undefined) throw unknownResource(resources.audience)
       return {
         // Identity scopes stand here too, so that the answer's `scope` names all that was granted.
         scope: client.scope ?? '',
