@@ -68,6 +68,20 @@ describe('/oauth/logout [design 27]', () => {
     expect(done.headers.get('location')).to.equal(back)
   })
 
+  it('says that an address is ignored of which nobody says whose it is', async () => {
+    const { person, tokens } = await getTokens(service().url)
+    const asked = async (fields: Fields) => await (await person.open(address(fields))).text()
+    expect(await asked({ post_logout_redirect_uri: back }))
+      .to.include('id="address-ignored"')
+      .and.not.include(back)
+    const named = { id_token_hint: tokens.id_token, post_logout_redirect_uri: back }
+    for (const fields of [{}, named]) {
+      expect(await asked(fields))
+        .to.include('id="logout-page"')
+        .and.not.include('address-ignored')
+    }
+  })
+
   it('keeps the session when the person stays', async () => {
     const { person, start } = await getTokens(service().url)
     await confirm(person, address(), {})

@@ -182,6 +182,7 @@ const pages: Record<string, View> = {
     links: [{ href: '/auth.md', label: 'auth.md', what: 'how to get an access token' }],
   }),
   'sign-out': signOutPage({ form: engineForm, client }),
+  'sign-out-of-nobody': signOutPage({ form: engineForm, addressIgnored: true }),
   'signed-out': signedOutPage({ client, homeHref: '/' }),
   welcome: welcomePage({
     accountHref: '/account',

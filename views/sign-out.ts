@@ -8,10 +8,17 @@ export interface SignOutPage {
   readonly form: Html
   /** The application that asked for the sign-out. */
   readonly client?: { readonly name: string } | undefined
+  /** Whether an address to go back to was sent, and not whose it is. */
+  readonly addressIgnored?: boolean
 }
 
+const ignored = html`<p id="address-ignored" class="small">The application that sent you did not say which one it is, so you
+will not be led back to it. For its makers: send <code>client_id</code> or <code>id_token_hint</code> beside
+<code>post_logout_redirect_uri</code>.</p>
+`
+
 /** Asks whether the person wants to sign out, because any page of the web can send somebody here. */
-export function signOutPage({ form, client }: SignOutPage): Page {
+export function signOutPage({ form, client, addressIgnored }: SignOutPage): Page {
   return {
     title: 'Sign out?',
     id: 'logout-page',
@@ -20,7 +27,7 @@ export function signOutPage({ form, client }: SignOutPage): Page {
 ${client && html`<p>${foreignName(client.name)} asks you to sign out.</p>`}
 <p>You will be signed out here, in this browser. Applications that you connected keep their access
 until you remove them under <strong>Connected apps</strong> in your account.</p>
-${form}
+${addressIgnored && ignored}${form}
 <div class="actions">
 <button id="logout-confirm" type="submit" form="op.logoutForm" name="logout" value="yes">Sign out</button>
 <button id="logout-cancel" type="submit" form="op.logoutForm" class="second">Stay signed in</button>

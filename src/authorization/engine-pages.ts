@@ -1,3 +1,4 @@
+import type { Context } from 'koa'
 import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
 
 import { trusted } from '../../views/html.ts'
@@ -8,6 +9,7 @@ import { faultBody, sendErrorPage } from '../http/error-handler.ts'
 import { isRefusal } from '../http/errors.ts'
 import { sendPublicPage } from '../http/page.ts'
 import { pages } from '../http/paths.ts'
+import { logFields } from '../http/request-log.ts'
 
 /** Routes that a person's browser visits; everywhere else an error is JSON, whatever was accepted. */
 const pageRoutes: ReadonlySet<string> = new Set([
@@ -59,7 +61,14 @@ function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): stri
 
 /** The page on which a person confirms a sign-out that a client asked for (RP-Initiated Logout §3). */
 export function renderSignOut(ctx: KoaContextWithOIDC, form: string): void {
-  sendPublicPage(ctx, signOutPage({ form: trusted(form), client: namedClient(ctx) }))
+  const client = namedClient(ctx)
+  // The engine drops an address of which nobody says whose it is (RP-Initiated Logout §2).
+  const addressIgnored = !client && ctx.query['post_logout_redirect_uri'] !== undefined
+  if (addressIgnored) {
+    const fields = logFields(ctx as unknown as Context)
+    fields.detail = 'post_logout_redirect_uri was ignored without id_token_hint or client_id'
+  }
+  sendPublicPage(ctx, signOutPage({ form: trusted(form), client, addressIgnored }))
 }
 
 export function renderSignedOut(ctx: KoaContextWithOIDC): void {

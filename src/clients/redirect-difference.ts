@@ -75,10 +75,9 @@ const hints: readonly (readonly [
   applies: (sent: URL, registered: URL) => boolean,
 ])[] = [
   [
-    'localhost and 127.0.0.1 are two hosts',
+    'the names of one machine are told apart',
     (sent, { hostname }) =>
-      sent.hostname !== hostname &&
-      [sent.hostname, hostname].every((host) => host === 'localhost' || isLoopbackHost(host)),
+      sent.hostname !== hostname && [sent.hostname, hostname].every(isLoopbackHost),
   ],
   [
     'a slash at the end counts',

@@ -10,7 +10,8 @@ export interface UntestedLibrary {
    */
   readonly known: 'seen' | 'read'
   readonly version: string
-  readonly resource: ResourceWay
+  /** `not tried`: it signed in with identity scopes, which need none. */
+  readonly resource: ResourceWay | 'not tried'
 }
 
 export const untested: readonly UntestedLibrary[] = [
@@ -23,6 +24,26 @@ export const untested: readonly UntestedLibrary[] = [
     ...{ known: 'seen', resource: 'not at all' },
   },
   {
+    ...{ name: 'openid-client/passport', version: '6.8.9', page: 'node' },
+    ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
+    ...{ name: 'remix-auth-oauth2', version: '3.4.1', page: 'node' },
+    ...{ known: 'seen', resource: 'code of yours' },
+  },
+  {
+    ...{ name: '@auth/express', version: '0.12.3', page: 'node' },
+    ...{ known: 'seen', resource: 'code of yours' },
+  },
+  {
+    ...{ name: '@hapi/bell', version: '13.2.0', page: 'node' },
+    ...{ known: 'seen', resource: 'not at all' },
+  },
+  {
+    ...{ name: '@hono/oidc-auth', version: '1.8.1', page: 'node' },
+    ...{ known: 'seen', resource: 'not at all' },
+  },
+  {
     ...{ name: 'angular-auth-oidc-client', version: '22', page: 'browser' },
     ...{ known: 'seen', resource: 'a setting' },
   },
@@ -31,8 +52,36 @@ export const untested: readonly UntestedLibrary[] = [
     ...{ known: 'seen', resource: 'an argument of the call' },
   },
   {
+    ...{ name: 'react-oidc-context', version: '3.3.1', page: 'browser' },
+    ...{ known: 'seen', resource: 'a setting' },
+  },
+  {
+    ...{ name: '@axa-fr/react-oidc', version: '7.29.1', page: 'browser' },
+    ...{ known: 'seen', resource: 'a setting' },
+  },
+  {
     ...{ name: 'httpx-oauth', version: '0.17', page: 'python' },
     ...{ known: 'seen', resource: 'not at all' },
+  },
+  {
+    ...{ name: 'oauthlib', version: '4.0.1', page: 'python' },
+    ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
+    ...{ name: 'pyoidc, the package oic', version: '1.7.0', page: 'python' },
+    ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
+    ...{ name: 'django-allauth', version: '65.21.1', page: 'python' },
+    ...{ known: 'seen', resource: 'not tried' },
+  },
+  {
+    ...{ name: 'Flask-OIDC', version: '2.4.0', page: 'python' },
+    ...{ known: 'seen', resource: 'not tried' },
+  },
+  {
+    ...{ name: 'idpyoidc', version: '5.0.0', page: 'python' },
+    ...{ known: 'seen', resource: 'not tried' },
   },
   {
     ...{ name: 'zitadel/oidc', version: '3.49', page: 'go' },
