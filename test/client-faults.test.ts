@@ -156,6 +156,13 @@ describe('a client that does not authenticate as it must', () => {
     expect(reason).to.include('a slash at the end counts').and.not.include('secret')
   })
 
+  it('that authenticates otherwise than it must is told so under Refusals, with the way', async () => {
+    expect((await ask({ client_id: notes.clientId, client_secret: 'one' })).status).to.equal(401)
+    expect(await reasonsOf(notes.clientId, 'invalid_client')).to.include(
+      'the client did not authenticate by none, which it must',
+    )
+  })
+
   it('that asks for a scope that it cannot have is told no more than its operator', async () => {
     const fields = { ...asPortal, client_secret: undefined, scope: 'openid courses:read' }
     const answer = await askToAuthorize(service().url, fields)

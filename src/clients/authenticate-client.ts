@@ -58,7 +58,8 @@ export async function authenticateClient(
   const claimed = await findClient(clientId)
   if (!claimed) return { refused: 'client not found', claimed }
   if (claimed.authMethod !== methodOf({ secret, assertion })) {
-    return { refused: 'the client does not authenticate in the way that it must', claimed }
+    const refused = `the client did not authenticate by ${claimed.authMethod}, which it must`
+    return { refused, claimed }
   }
   if (assertion !== undefined) {
     const refused = await verifyAssertion?.({ clientId, assertion })

@@ -38,9 +38,10 @@ const keySet = z.looseObject({
       publicKey.refine((key) => !privateMembers.some((name) => Object.hasOwn(key, name)), {
         error: 'a private key is in it; enter the public ones only, and make a new pair',
       }),
+      { error: 'it has no list "keys"; a single key stands in one: {"keys": [ ... ]}' },
     )
-    .min(1)
-    .max(KEYS_MAX),
+    .min(1, { error: 'its list "keys" is empty' })
+    .max(KEYS_MAX, { error: `it has more than ${KEYS_MAX} keys` }),
 })
 
 /** Reads a JWK set that somebody entered. No message repeats anything of it. */

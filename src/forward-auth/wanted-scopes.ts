@@ -25,8 +25,14 @@ export function readWantedScopes({ path, query, headers }: ScopeSources): Wanted
   const named = [...parameters.getAll('scope'), ...headers]
   const scopes = [...new Set(named.flatMap((text) => text.split(' ')).filter(Boolean))]
   // What was sent is not repeated: a sentence of ours goes to a log and to a page.
-  if (scopes.some((scope) => !findScope(scope))) {
-    return { problem: 'a scope that the proxy names is not in the catalogue: see scopes_supported' }
+  const unknown = scopes.filter((scope) => !findScope(scope))
+  if (unknown.length > 0) {
+    const commas = unknown.some((scope) => scope.includes(','))
+      ? '; scopes are separated by spaces and not by commas'
+      : ''
+    return {
+      problem: `a scope that the proxy names is not in the catalogue: see scopes_supported${commas}`,
+    }
   }
   return { scopes }
 }

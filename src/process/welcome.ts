@@ -14,13 +14,16 @@ export interface DemoPerson {
   readonly what: string
 }
 
+/** What `npm run token` asks unless it is told otherwise (cli/token.ts). */
+const TOKEN_BASE_URL = 'http://127.0.0.1:3000'
+
 export function welcomeText({ baseUrl, startedInMs, workers, demoPeople }: Welcome): string {
   const several = workers > 1 ? `, ${workers} workers` : ''
   const lines = [
     `Gatehouse serves ${baseUrl} (started in ${Math.round(startedInMs)} ms${several})`,
     `  discovery   ${baseUrl}/.well-known/openid-configuration`,
     `  walkthrough ${baseUrl}/auth.md`,
-    `  a token     npm run token`,
+    `  a token     npm run token${baseUrl === TOKEN_BASE_URL ? '' : ` -- --base-url ${baseUrl}`}`,
   ]
   if (demoPeople.length > 0) lines.push('Demo people (public passwords):')
   for (const { login, password, what } of demoPeople) lines.push(`  ${login}  ${password}  ${what}`)

@@ -1,0 +1,40 @@
+import { expect } from 'chai'
+
+import { readKeySet } from '../src/clients/client-keys.ts'
+import { readWantedScopes } from '../src/forward-auth/wanted-scopes.ts'
+import { welcomeText } from '../src/process/welcome.ts'
+
+/** What stumbled those who set the service up, or an application or a proxy of theirs. */
+describe('who sets something up', () => {
+  it('is told that one key is no set of keys, and how to make one of it', () => {
+    const key = { kty: 'OKP', crv: 'Ed25519', x: 'abc' }
+    expect(readKeySet(JSON.stringify(key))).to.deep.equal({
+      problem: 'it has no list "keys"; a single key stands in one: {"keys": [ ... ]}',
+    })
+    expect(readKeySet('{"keys":[]}')).to.deep.equal({ problem: 'its list "keys" is empty' })
+    const eleven = { keys: Array.from({ length: 11 }, () => key) }
+    expect(readKeySet(JSON.stringify(eleven))).to.deep.equal({
+      problem: 'it has more than 10 keys',
+    })
+    expect(readKeySet(JSON.stringify({ keys: [key] }))).to.have.property('jwks')
+  })
+
+  it('is told of commas between the scopes of a proxy, where there are some', () => {
+    const asked = (query: string) => readWantedScopes({ path: '/', query, headers: [] })
+    expect(Reflect.get(asked('scope=account:read,profile'), 'problem'))
+      .to.include('is not in the catalogue')
+      .and.include('separated by spaces and not by commas')
+    expect(Reflect.get(asked('scope=nothing'), 'problem')).to.not.include('commas')
+    expect(asked('scope=profile')).to.deep.equal({ scopes: ['profile'] })
+  })
+
+  it('reads at the start which command obtains a token of this very service', () => {
+    const started = { startedInMs: 1, workers: 1, demoPeople: [] }
+    expect(welcomeText({ ...started, baseUrl: 'http://127.0.0.1:4711' })).to.include(
+      'npm run token -- --base-url http://127.0.0.1:4711\n',
+    )
+    expect(welcomeText({ ...started, baseUrl: 'http://127.0.0.1:3000' })).to.match(
+      /npm run token\n/,
+    )
+  })
+})
