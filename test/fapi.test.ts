@@ -10,8 +10,9 @@ import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { paths } from '../src/http/paths.ts'
 import { asPortal, authorizeUrl, locationOf } from './support/client.ts'
 import { startDocumentHost } from './support/document-host.ts'
-import { portal, type RunningService, sam } from './support/gatehouse.ts'
+import { notes, olivia, portal, type RunningService, sam } from './support/gatehouse.ts'
 import { messageOf } from './support/mcp.ts'
+import { makePagePerson } from './support/page-person.ts'
 import {
   type ClientKey,
   choose,
@@ -55,6 +56,20 @@ forEachStorage('FAPI 2.0 Security Profile', (start) => {
     })
     await use({ service, key, tokens })
   }
+
+  it('stands in the settings that its operator hands over', async () => {
+    await walking(async ({ service: { url } }) => {
+      const person = makePagePerson(url, olivia)
+      const pageOf = async ({ clientId }: { readonly clientId: string }) =>
+        (await person.visit(`/admin/northlight/applications/${clientId}`)).text
+      expect(await pageOf(portal))
+        .to.match(/Pushed requests \(PAR\)<\/dt><dd>required, to <code>http[^<]+\/api\/oauth\/par</)
+        .and.include('Bound tokens (DPoP)')
+      expect(await pageOf(notes))
+        .to.not.include('(PAR)')
+        .and.not.include('(DPoP)')
+    })
+  })
 
   it('is walked from the pushed request to the notice of the sign-out', async () => {
     await walking(async ({ service, key, tokens: notices }) => {

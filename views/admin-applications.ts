@@ -96,6 +96,9 @@ export interface SettingsView {
   readonly scope: string
   readonly resource: string
   readonly authMethod: string
+  /** Where it has to push its requests, if it has to. */
+  readonly pushesTo: string | undefined
+  readonly bindsTokens: boolean
   /** Where its members' tools are. */
   readonly toolAddress: string
 }
@@ -162,7 +165,10 @@ function settings({ application, settings: of }: ApplicationPage): Html {
 <div><dt>scope</dt><dd><code>${of.scope}</code></dd></div>
 <div><dt>resource</dt><dd><code>${of.resource}</code> <span class="muted">in both requests, when account scopes are requested</span></dd></div>
 <div><dt>Flow</dt><dd>authorization code with PKCE, method <code>S256</code></dd></div>
-<div><dt>id_token</dt><dd>signed with <code>ES256</code></dd></div>
+${of.pushesTo !== undefined && html`<div><dt>Pushed requests (PAR)</dt><dd>required, to <code>${of.pushesTo}</code></dd></div>\n`}${
+  of.bindsTokens &&
+  html`<div><dt>Bound tokens (DPoP)</dt><dd>required: a proof comes with each token request, and with each use of a token</dd></div>\n`
+}<div><dt>id_token</dt><dd>signed with <code>ES256</code></dd></div>
 <div><dt>Tools (MCP)</dt><dd><code>${of.toolAddress}</code></dd></div>
 </dl>`
 }

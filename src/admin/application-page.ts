@@ -8,7 +8,7 @@ import { nothingHere } from '../http/errors.ts'
 import { isLoopbackUrl } from '../http/loopback.ts'
 import { noticeOf } from '../http/notice.ts'
 import { sendPage } from '../http/page.ts'
-import { pages, paths } from '../http/paths.ts'
+import { pages, paths, planPaths } from '../http/paths.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import { scopeNames } from '../scopes/catalogue.ts'
 import type { Operator } from './operator-pages.ts'
@@ -87,6 +87,8 @@ function instructionsFor(
       scope: [...scopeNames('identity'), ...app.scopes].join(' '),
       resource: baseUrl,
       authMethod: app.authMethod,
+      pushesTo: app.further.pushesRequests ? baseUrl + planPaths.pushedAuthorization : undefined,
+      bindsTokens: app.further.bindsTokens,
       toolAddress: url,
     },
     assistants: assistants
