@@ -29,6 +29,13 @@ describe('the difference of a return address', () => {
     })
   }
 
+  it('names no more than the host of an address that is elsewhere, which a stranger chose', () => {
+    const told = explainRedirect('https://evil.example/something-secret', registered)
+    expect(told).to.match(/^redirect_uri at https:\/\/evil\.example is not registered; the nearest/)
+    expect(told).to.not.include('something')
+    expect(explainRedirect('something-secret', registered)).to.not.include('something')
+  })
+
   it('is told where there is nothing to compare', () => {
     expect(explainRedirect('callback', registered)).to.include('is no absolute address')
     expect(explainRedirect('https://a.example/', [])).to.include('nor is any other address')

@@ -41,19 +41,26 @@ interface Difference {
   readonly distance: number
 }
 
-/** @param registered those of the client, in the order in which it has them */
+/**
+ * Of an address of another host the host is named and no more: the log keeps nothing that a stranger
+ * chose freely.
+ *
+ * @param registered those of the client, in the order in which it has them
+ */
 export function explainRedirect(sent: string, registered: readonly string[]): string {
-  const shown = `redirect_uri ${shownUri(sent)}`
   const url = URL.parse(sent)
-  if (url === null) return `${shown} is no absolute address`
+  if (url === null) return 'redirect_uri is no absolute address'
   const [nearest] = registered
     .flatMap((address) => differenceOf(url, sent, address) ?? [])
     .sort((a, b) => a.distance - b.distance)
-  if (!nearest) return `${shown} is not registered, nor is any other address`
+  const atHost = `redirect_uri at ${shownUri(`${url.protocol}//${url.host}`)} is not registered`
+  if (!nearest) return `${atHost}, nor is any other address`
   const { differing, hint } = nearest
+  const isElsewhere = differing.includes('host') && hint === undefined
+  const told = isElsewhere ? atHost : `redirect_uri ${shownUri(sent)} is not registered`
   const where = differing.length === 0 ? 'spelling' : differing.join(', ')
   const why = hint === undefined ? '' : `: ${hint}`
-  return `${shown} is not registered; the nearest, ${shownUri(nearest.registered)}, differs in its ${where}${why}`
+  return `${told}; the nearest, ${shownUri(nearest.registered)}, differs in its ${where}${why}`
 }
 
 function differenceOf(sentUrl: URL, sent: string, registered: string): Difference | undefined {
