@@ -254,14 +254,11 @@ export const mutants: readonly Mutant[] = [
         'scheme.toLowerCase() === protocol && origins.has(authority.toLowerCase()) && paths.has(path)',
         'scheme.toLowerCase() === protocol && origins.has(authority.toLowerCase())',
       ],
-      [
-        'if (named.some((resource) => resources.canonical(resource) === undefined)) throw unknownResource()',
-        '',
-      ],
+      ['    throw unknownResource(resources.audience)\n  }\n  return named', '  }\n  return named'],
       ['named.some((resource)', 'named.every((resource)'],
-      ['if (needsResource(scopes)) throw resourceRequired()', ''],
+      ['if (needsResource(scopes)) throw resourceRequired(resources.audience)', ''],
       [
-        'if (resources.canonical(resource) === undefined) throw unknownResource()\n      return {',
+        'if (resources.canonical(resource) === undefined) throw unknownResource(resources.audience)\n      return {',
         'return {',
       ],
     ],
@@ -289,11 +286,9 @@ export const mutants: readonly Mutant[] = [
     [
       ["if (isPastEnd(record, nowMs)) return 'the token has expired'", ''],
       ["record['consumed'] ? 'the refresh token was used' : undefined", 'undefined'],
-      [
-        'record.aud === audience || (unbound && record.aud === undefined)',
-        'record.aud === audience || record.aud === undefined',
-      ],
-      ['record.aud === audience || (unbound && record.aud === undefined)', 'true'],
+      ['return unbound\n    ? undefined', 'return true\n    ? undefined'],
+      ["if (record.aud !== undefined) return 'the token was issued for another origin'", ''],
+      ['if (record.aud === audience) return undefined', 'if (record.aud !== "") return undefined'],
       ['if (problem !== undefined) return worthless(problem, known)', ''],
       [
         "return access.kind === 'lost'\n      ? worthless",
