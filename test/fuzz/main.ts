@@ -1,4 +1,5 @@
 import { Agent } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 
 import { type Chance, makeChance } from './chance.ts'
@@ -43,6 +44,7 @@ const HEAP_GROWTH_MAX_BYTES = 32 * 1024 * 1024
 const RSS_GROWTH_MAX_BYTES = 256 * 1024 * 1024
 const FINDINGS_MAX = 20
 /** How often it is seen whether tokens and sessions still work. */
+const REOPEN_TRIES_MAX = 5
 const REOPEN_EVERY = 1000
 
 const grammars: Readonly<Record<string, (chance: Chance, world: World) => FuzzRequest>> = {
@@ -98,8 +100,16 @@ async function main(): Promise<void> {
 /** @returns how many times the world was opened anew: once or not */
 async function reopen(run: Run): Promise<number> {
   if (await run.world.isOpen()) return 0
-  run.world = await openWorld(run.target.url)
-  return 1
+  // The sign-ins that others of this run try meanwhile keep the checks of passwords busy.
+  for (let tries = 1; ; tries += 1) {
+    try {
+      run.world = await openWorld(run.target.url)
+      return 1
+    } catch (error) {
+      if (tries === REOPEN_TRIES_MAX) throw error
+      await setTimeout(1000 * tries)
+    }
+  }
 }
 
 interface Part {
