@@ -30,6 +30,8 @@ export function makeHeadlessPerson(answers: Answers) {
   }
   return {
     open,
+    /** The header Cookie that this browser would send to an address. */
+    cookiesFor: (url: URL) => cookies.headerFor(url),
     /**
      * Opens an authorization request and goes through its pages until the browser would leave for
      * `redirectUri`.

@@ -10,6 +10,7 @@ import { FREE_SEGMENT, isRedirectPattern } from '../clients/redirect-pattern.ts'
 import { mayBeListed } from '../clients/redirect-uri.ts'
 import { loopbackHosts } from '../http/loopback.ts'
 import { readDocumentAddress } from '../metadata-documents/metadata-document.ts'
+import { apiLimits } from './api-limits.ts'
 import { type Environment, mayServeDemo, readEnvironment } from './environment.ts'
 import { furtherPlans } from './further-plans.ts'
 import { requestLimits, signInLimits } from './request-limits.ts'
@@ -49,21 +50,6 @@ const browserOrigin = z
     (value) => URL.parse(value)?.origin === value,
     'must be an origin like https://app.example',
   )
-
-/** How large a document of a GraphQL API may be. */
-const apiLimits = z.strictObject({
-  bodyBytesMax: z.int().min(1000).max(1_000_000),
-  documentTokensMax: z.int().min(500).max(10_000),
-  depthMax: z.int().min(6).max(20),
-  nestingMax: z.int().min(20).max(200),
-  fieldsMax: z.int().min(100).max(1000),
-  aliasesMax: z.int().min(1).max(100),
-  directivesMax: z.int().min(1).max(100),
-  costMax: z.int().min(1000).max(100_000),
-  cachedDocumentsMax: z.int().min(1).max(10_000),
-  cachedDocumentCharactersMax: z.int().min(1).max(20_000),
-  cachedCharactersMax: z.int().min(1).max(10_000_000),
-})
 
 const servicePolicy = z.strictObject({
   name: z.string().min(1).max(60),

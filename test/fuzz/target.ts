@@ -39,7 +39,7 @@ export async function startTarget(
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-fuzz-'))
   opening.defer(() => rmSync(folder, { recursive: true, force: true }))
   const port = await freePort()
-  const child = spawn(process.execPath, ['--expose-gc', 'test/fuzz/service.ts'], {
+  const child = spawn(process.execPath, ['--expose-gc', 'test/fuzz/fuzzed-process.ts'], {
     cwd: root,
     env: {
       ...{ PORT: String(port), DATA_DIR: folder, LOG_LEVEL: 'info' },

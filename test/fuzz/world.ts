@@ -163,32 +163,13 @@ async function sessionOf(
   const { text } = await answerOf(await person.open(account))
   const form = /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? ''
   if (form === '') throw new Error(`the ${who} is not signed in`)
-  const sent = [
-    await cookiesSent(person, account),
-    await cookiesSent(person, new URL(paths.authorization, url)),
-  ]
+  const sent = [person.cookiesFor(account), person.cookiesFor(new URL(paths.authorization, url))]
   const cookies = [...new Set(sent.flatMap((line) => line.split('; ')))]
     .filter((pair) => pair !== '')
     .join('; ')
   return who === 'member'
     ? { memberSession: cookies, memberForm: form }
     : { operatorSession: cookies, operatorForm: form }
-}
-
-/** What the browser sends to an address. */
-async function cookiesSent(person: HeadlessPerson, address: URL): Promise<string> {
-  const { fetch: original } = globalThis
-  let sent = ''
-  globalThis.fetch = async (input, init) => {
-    sent = new Headers(init?.headers).get('cookie') ?? ''
-    return await original(input, init)
-  }
-  try {
-    await person.open(address)
-  } finally {
-    globalThis.fetch = original
-  }
-  return sent
 }
 
 async function schemaAt(address: string) {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { withoutRateLimits } from '../support/rate-limits.ts'
+import { withoutAnyLimit } from '../support/limits.ts'
 import { sharedService } from '../support/shared-service.ts'
 import type { Answer } from '../support/wire.ts'
 import { afterwards, expectWell, makeWorld, outcomeOf, type World } from './world.ts'
@@ -45,7 +45,7 @@ export function tableOf(title: string, file: string, rows: readonly Row[]): Case
 export function runTable({ title, cases }: CaseTable): void {
   describe(title, () => {
     // One address sends all of it.
-    const service = sharedService({ policy: withoutRateLimits })
+    const service = sharedService({ policy: withoutAnyLimit })
     let world: World
     before(() => {
       world = makeWorld(service())

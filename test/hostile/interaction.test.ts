@@ -94,7 +94,7 @@ describe('interaction: a page belongs to the browser that it was opened in (CVE-
   it('shows nothing to a browser with the cookie of another interaction', async () => {
     const victim = await openConsent()
     const attacker = await openConsent({}, olivia)
-    const cookies = await cookiesOf(attacker.person, attacker.page.url)
+    const cookies = attacker.person.cookiesFor(attacker.page.url)
     const answer = await send(service.url, {
       path: victim.page.url.pathname,
       headers: ['Cookie', cookies, 'Accept', 'text/html'],
@@ -136,7 +136,7 @@ describe('interaction: a page belongs to the browser that it was opened in (CVE-
 
   it('needs its cookie unchanged', async () => {
     const { person, page } = await openConsent()
-    const cookies = await cookiesOf(person, page.url)
+    const cookies = person.cookiesFor(page.url)
     for (const changed of [
       cookies.replace(/gatehouse_interaction=[^;]+/, 'gatehouse_interaction=x'),
       cookies.replace(/gatehouse_interaction\.sig=[^;]+/, 'gatehouse_interaction.sig=x'),
@@ -151,22 +151,6 @@ describe('interaction: a page belongs to the browser that it was opened in (CVE-
       expectErrorPage(answer.text)
     }
   })
-
-  /** What the browser of a person would send to an address. */
-  async function cookiesOf(person: HeadlessPerson, url: URL): Promise<string> {
-    const { fetch: original } = globalThis
-    let sent = ''
-    globalThis.fetch = async (input, init) => {
-      sent = new Headers(init?.headers).get('cookie') ?? ''
-      return await original(input, init)
-    }
-    try {
-      await person.open(url)
-    } finally {
-      globalThis.fetch = original
-    }
-    return sent
-  }
 })
 
 // [RFC 9700 §4.11.2; OpenID Connect Core §3.1.2.3]

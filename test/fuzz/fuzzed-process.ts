@@ -7,8 +7,8 @@ import { readConfig } from '../../src/config/config.ts'
 import { openGatehouse } from '../../src/gatehouse.ts'
 import { openServer } from '../../src/process/server.ts'
 import { configFolder, patient } from '../support/gatehouse.ts'
+import { withoutAnyLimit } from '../support/limits.ts'
 import { everyPlan } from '../support/proofs.ts'
-import { withoutRateLimits } from '../support/rate-limits.ts'
 
 /**
  * The service under fuzz: every plan is on, nobody asks too often, and nothing is asked of a stranger's
@@ -16,7 +16,7 @@ import { withoutRateLimits } from '../support/rate-limits.ts'
  */
 // biome-ignore lint/style/noProcessEnv: like main.ts, it is a process of its own
 const config = readConfig(process.env, configFolder)
-const policy = { ...patient(withoutRateLimits(config.service)), furtherPlans: everyPlan }
+const policy = { ...patient(withoutAnyLimit(config.service)), furtherPlans: everyPlan }
 const logger = pino(
   { level: config.logLevel, base: null },
   pino.destination({ dest: 1, sync: false }),
