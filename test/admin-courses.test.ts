@@ -41,8 +41,10 @@ forEachDatabase('the Admin API: courses and their curriculum', (start) => {
     expect(made.course).to.deep.equal({ ...course, state: 'DRAFT' })
     expect(await publicSlugs()).not.to.include(course.slug)
     const [event] = await audited('course.create')
-    expect(event).to.include({ actor_person_id: 'per_olivia', site_id: 'sit_northlight' })
-    expect(event?.subject_id).to.equal(made.id)
+    expect(event).to.include({
+      ...{ actor_person_id: 'per_olivia', site_id: 'sit_northlight', subject_id: made.id },
+      address: '127.0.0.0/24',
+    })
   })
 
   it('has a page and a picture, each at an address of the web', async () => {

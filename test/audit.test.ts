@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { pino } from 'pino'
@@ -128,6 +130,20 @@ describe('the audit trail of a running service', () => {
     const revoked = await rowsOf('grant.revoked')
     expect(revoked).to.have.length(1)
     expect(revoked[0]).to.include({ ...ended, reason: 'the client revoked it' })
+  })
+
+  it('tells of an access token that its client revoked by itself, once', async () => {
+    const { accessToken } = await obtainTokens(service.url)
+    const form = { token: accessToken, client_id: notes.clientId }
+    await postForm(service.url + paths.revocation, form)
+    await postForm(service.url + paths.revocation, form)
+    await postForm(service.url + paths.revocation, { ...form, token: 'nobody.s' })
+    expect(await newest('access_token.revoked')).to.include({
+      ...{ actor_person_id: null, person_id: 'per_sam', client_id: notes.clientId },
+      ...{ site_id: 'sit_northlight', address: '127.0.0.0/24', reason: 'the client revoked it' },
+    })
+    await pause(1500)
+    expect(await rowsOf('access_token.revoked')).to.have.length(1)
   })
 
   it('counts the failed authentications of a client in one row or two for a minute, and names its site', async () => {

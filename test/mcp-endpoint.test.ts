@@ -590,7 +590,7 @@ function expectUnavailable({ status, headers, body }: Answer): void {
 
 function senderOf(caller: BearerToken | undefined) {
   const hearProblem = () => {}
-  return { caller, requestId: 'test', hearProblem, address: toolAddresses[0] }
+  return { caller, request: { requestId: 'test' }, hearProblem, address: toolAddresses[0] }
 }
 
 describe('the handler behind the route', () => {

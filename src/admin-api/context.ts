@@ -1,16 +1,16 @@
 import type { SiteActor } from '../changes/change.ts'
 import type { FileStorage } from '../files/file-storage.ts'
 import { makeBatch } from '../graphql/batch.ts'
+import type { NamedRequest } from '../http/request-log.ts'
 import type { BearerToken } from '../resource-server/verdict.ts'
 import type { Cursors } from '../store/cursor.ts'
 import type { Database } from '../store/database.ts'
 
 /** Who asks: an operator, the site of the grant, and the client that acts for them. */
-export interface AdminCaller {
+export interface AdminCaller extends NamedRequest {
   readonly personId: string
   readonly siteId: string
   readonly clientId: string
-  readonly requestId: string
 }
 
 /** What the areas of the Admin API work with. */
@@ -40,10 +40,10 @@ export type AdminContext = {
 /** Who asks by a token, in a request. */
 export function adminCaller(
   { siteId, personId, clientId }: BearerToken,
-  requestId: string,
+  request: NamedRequest,
 ): AdminCaller {
   if (siteId === undefined) throw new Error('a token without a site came through')
-  return { personId, siteId, clientId, requestId }
+  return { personId, siteId, clientId, ...request }
 }
 
 export type AdminResolver<Source, Arguments = object> = (

@@ -6,7 +6,7 @@ import { adminApiPage } from '../../views/admin-api.ts'
 import type { UploadLimits } from '../files/receive-file.ts'
 import { graphqlEndpoint } from '../graphql/endpoint.ts'
 import { paths } from '../http/paths.ts'
-import { requestIdOf } from '../http/request-log.ts'
+import { callerOf } from '../http/request-log.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { AdviseOnScopes } from '../resource-server/protect.ts'
 import { TOKEN_REFUSED, type Verdict } from '../resource-server/verdict.ts'
@@ -44,7 +44,7 @@ export function adminApiRoutes(dependencies: AdminApiRoutesDependencies): Router
       },
     },
     admit: mustBeAtSite,
-    callerOf: (token, ctx) => adminCaller(token, requestIdOf(ctx)),
+    callerOf: (token, ctx) => adminCaller(token, callerOf(ctx)),
   }
   const router = graphqlEndpoint({
     ...dependencies,

@@ -18,7 +18,9 @@ import type { Stores } from '../store/open-stores.ts'
 import { makeNewSecrets, type NewSecrets } from './new-secret.ts'
 
 /** Whoever tries a query, as the Admin API knows who asks. */
-type QueryCaller = Readonly<Record<'personId' | 'requestId' | 'siteId' | 'clientId', string>>
+type QueryCaller = Readonly<Record<'personId' | 'requestId' | 'siteId' | 'clientId', string>> & {
+  readonly address?: string | undefined
+}
 
 /** What the administration is given. */
 export interface AdminPorts extends QueryPorts<QueryCaller>, Pick<Stores, 'database' | 'state'> {

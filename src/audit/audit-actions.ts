@@ -92,6 +92,10 @@ export const eventActions = {
   'sign_out.everywhere': { words: 'signed out of every browser', byAnybody: false },
   'authorization.given': { words: 'was signed in at the application', byAnybody: false },
   'consent.refused': { words: 'refused the request of the application', byAnybody: true },
+  'access_token.revoked': {
+    words: 'gave back one sign-in of a person by the application',
+    byAnybody: false,
+  },
   'client.refused': { words: 'could not prove which application it is', byAnybody: true },
   'client.registered': { words: 'registered itself as an application', byAnybody: true },
   'sign_out_notice.failure': { words: 'did not take the notice of a sign-out', byAnybody: true },

@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events'
 
 import type { Context } from 'koa'
-import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+import { type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 
 import type { NoteEvent } from '../audit/event-rows.ts'
@@ -67,6 +67,15 @@ export function logEngineEvents(
     const by = callerOf(ctx as unknown as Context)
     const clientId = ctx.oidc.client?.clientId
     noteEvent({ action: 'sign_out.browser', personId, clientId, ...by })
+  })
+  provider.on('access_token.destroyed', ({ clientId, accountId, grantId }) => {
+    const { ctx } = Provider
+    if (ctx === undefined) return
+    const by = callerOf(ctx as unknown as Context)
+    noteEvent({
+      ...{ action: 'access_token.revoked', clientId, aboutPersonId: accountId, grantId, ...by },
+      reason: 'the client revoked it',
+    })
   })
   provider.on('grant.revoked', (ctx) => {
     Object.assign(fieldsOf(ctx), { revoked: true })

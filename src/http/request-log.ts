@@ -131,8 +131,13 @@ export function requestIdOf(ctx: Context): string {
   return String(ctx.state['requestId'] ?? '')
 }
 
-/** The request as the audit trail names it: its id, and the caller's address as far as it may be kept. */
-export function callerOf(ctx: Context): { requestId: string; address: string | undefined } {
+/** A request as the audit trail names it: its id, and the caller's address as far as it may be kept. */
+export interface NamedRequest {
+  readonly requestId: string
+  readonly address?: string | undefined
+}
+
+export function callerOf(ctx: Context): NamedRequest {
   const shown: unknown = ctx.state['shownAddress']
   return {
     requestId: requestIdOf(ctx),

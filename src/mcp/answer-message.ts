@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 
-import { logFields, requestIdOf } from '../http/request-log.ts'
+import { callerOf, logFields } from '../http/request-log.ts'
 import type { BearerToken } from '../resource-server/verdict.ts'
 import type { Exchange } from './exchange.ts'
 import { fetchRequest, type Message, sendFailure, sendResponse, sendText } from './message.ts'
@@ -24,7 +24,7 @@ export function makeAnswerMessage(parts: ToolParts) {
     const hearProblem = () => {
       logFields(ctx).outcome = 'problem'
     }
-    const sender = { caller, address, requestId: requestIdOf(ctx), hearProblem }
+    const sender = { caller, address, request: callerOf(ctx), hearProblem }
     const { readPlainRequest, answerPlain, tools } = await load()
     const plain = readPlainRequest(ctx.req.headers, message.value, address)
     if (plain) {

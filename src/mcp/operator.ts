@@ -16,7 +16,7 @@ type Described = Pick<Tool, 'name' | 'title' | 'description'>
 export const operatorTool: (definition: DocumentDefinition) => Tool = makeDocumentTool({
   schema: once(makeAdminSchema),
   execute: async (call, document, variables) =>
-    await call.parts.executeAdmin(document, variables, adminCaller(callerOf(call), call.requestId)),
+    await call.parts.executeAdmin(document, variables, adminCaller(callerOf(call), call.request)),
 })
 
 const page = 'pageInfo { hasNextPage endCursor } totalCount'

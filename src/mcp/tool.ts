@@ -4,6 +4,7 @@ import { z } from 'zod'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { ExecuteAdmin } from '../admin-api/admin-api.ts'
 import { pages } from '../http/paths.ts'
+import type { NamedRequest } from '../http/request-log.ts'
 import type { ExecuteMember } from '../member-api/member-api.ts'
 import type { BearerToken } from '../resource-server/verdict.ts'
 import type { PublicCourses } from '../sites/public-courses.ts'
@@ -60,8 +61,8 @@ export interface Tool {
 export interface ToolCall {
   /** Who calls; undefined when nobody signed in. */
   readonly caller: BearerToken | undefined
-  /** The id of the request, which the audit trail keeps with a change. */
-  readonly requestId: string
+  /** What the audit trail keeps with a change. */
+  readonly request: NamedRequest
   /** Hears that the answer says what the caller did wrong. */
   readonly hearProblem: () => void
   readonly address: ToolAddress
