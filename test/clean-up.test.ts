@@ -32,7 +32,7 @@ withDatabases('clean-up', (open, newPlace) => {
     this.timeout(HOUR_MS)
     await using place = await newPlace()
     await using database = await openDatabase(place.location, { queryTimeoutMs: HOUR_MS })
-    const rows = manyRows(database)
+    const rows = manyRows
     // How long the disk takes says nothing about the statements.
     if (database.engine === 'sqlite') await run(database, 'pragma synchronous = off')
     await fillExpiring(database, { rows, nowMs })

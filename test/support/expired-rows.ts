@@ -3,7 +3,6 @@ import { sql } from 'kysely'
 import { CALL_DAYS, dayOf } from '../../src/grants/grant-store.ts'
 import type { Database } from '../../src/store/database.ts'
 import { keeping } from './clean-up.ts'
-import { isContinuousIntegration } from './programs.ts'
 
 export interface Filling {
   /** Expired rows of each kind, and a tenth as many that live; a multiple of ten. */
@@ -14,14 +13,8 @@ export interface Filling {
 // biome-ignore lint/style/noProcessEnv: CLEAN_UP_ROWS=1000000 is for a person who has half an hour
 const { CLEAN_UP_ROWS: wanted } = process.env
 
-const ordinarily = isContinuousIntegration
-  ? { sqlite: 100_000, postgres: 20_000 }
-  : { sqlite: 10_000, postgres: 10_000 }
-
-/** How many rows of each kind are many: more where the process itself has to do the work. */
-export function manyRows({ engine }: Database): number {
-  return wanted === undefined ? ordinarily[engine] : Number(wanted)
-}
+/** How many rows of each kind are many: ten times what a statement removes at most. */
+export const manyRows = wanted === undefined ? 10_000 : Number(wanted)
 
 const YEAR_MS = 365 * 86_400_000
 
