@@ -444,7 +444,7 @@ describe('interaction: whether an account exists cannot be found out (CVE-2026-2
   it('and take the same time', async function () {
     this.timeout(120_000)
     // A statistical statement on a shared machine: a real difference shows in each of the runs.
-    this.retries(2)
+    this.retries(4)
     const unlimited = {
       failuresPerAccountAndAddressMax: 1000,
       failuresPerAccountMax: 1000,
@@ -468,8 +468,9 @@ describe('interaction: whether an account exists cannot be found out (CVE-2026-2
         await answer.text()
       }
     }
-    const [unknown = 0, ...known] = [...times.values()].map(medianOf)
-    for (const median of known) expect(median).to.be.within(...around(unknown))
+    // Of each the fastest: a busy machine makes any of them slower, and none of them faster.
+    const [unknown = 0, ...known] = [...times.values()].map((all) => Math.min(...all))
+    for (const fastest of known) expect(fastest).to.be.within(...around(unknown))
   })
 
   function withoutIds(page: string, login: string): string {
@@ -479,8 +480,6 @@ describe('interaction: whether an account exists cannot be found out (CVE-2026-2
       .replaceAll(/name="csrf" value="[^"]+"/g, 'CSRF')
   }
 
-  const medianOf = (values: number[]) =>
-    values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
   const around = (value: number): [number, number] => [value * (1 - WITHIN), value * (1 + WITHIN)]
 })
 
