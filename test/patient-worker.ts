@@ -1,10 +1,10 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 
 import { pino } from 'pino'
 
 import { readConfig } from '../src/config/config.ts'
 import { openGatehouse } from '../src/gatehouse.ts'
+import { openServer } from '../src/process/server.ts'
 import { configFolder, patient } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 
@@ -19,8 +19,6 @@ await using service = await openGatehouse(
   { ...config, service: withoutLimits(patient(config.service)) },
   pino({ level: 'silent' }),
 )
-const server = createServer((request, response) => service.handler()(request, response))
-server.listen(config.port, config.host)
+const server = await openServer(service.handler, config)
 await once(process, 'SIGTERM')
-server.close()
-server.closeAllConnections()
+await server.drain()
