@@ -8,7 +8,7 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 
 import { readConfig, type ServicePolicy } from '../src/config/config.ts'
-import { enginePages, pages, paths } from '../src/http/paths.ts'
+import { enginePages, forwardAuthFor, pages, paths } from '../src/http/paths.ts'
 import { Counts } from '../src/limits/counts.ts'
 import { limitsInForce, limitTable } from '../src/limits/limit-table.ts'
 import { makeLimits } from '../src/limits/limits.ts'
@@ -249,6 +249,24 @@ describe('limits: 429', () => {
     const { status, headers } = await get(service.url + paths.userinfo, origin)
     expect([status, headers.get('access-control-allow-origin')]).to.deep.equal([429, '*'])
     expect(headers.get('access-control-expose-headers')).to.include('RateLimit')
+  })
+
+  it('comes for OPTIONS too where it is answered as every other method', async () => {
+    await using service = await startService({
+      policy: withLimits({ oauthFailurePointsPerAddressMax: 20 }),
+    })
+    const { url } = service
+    const [, wrong = ''] = basic(resourceServer.clientId, 'guessed')
+    const headers = ['X-Forward-Auth-Client', wrong, 'Authorization', 'Bearer x']
+    const guess = async (path: string) =>
+      (await send(url, { method: 'OPTIONS', path, headers })).status
+    expect([
+      await guess(paths.forwardAuth),
+      await guess(`${forwardAuthFor}page`),
+      await guess(paths.forwardAuth),
+      await guess(`${forwardAuthFor}page`),
+    ]).to.deep.equal([400, 400, 429, 429])
+    expect(await guess(paths.token), 'the question of a browser').to.not.equal(429)
   })
 
   it('is a page for people at the authorization endpoint, and no redirect', async () => {
