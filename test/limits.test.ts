@@ -16,6 +16,7 @@ import { makeAttemptLimits } from '../src/people/attempt-limits.ts'
 import type { Database } from '../src/store/database.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 import { openSharedCounts, type SharedCounts } from '../src/store/shared-counts.ts'
+import { startOperator } from './support/admin-api.ts'
 import { authorizeUrl, introspect, refresh, userinfo } from './support/client.ts'
 import { patiently } from './support/database.ts'
 import { configFolder, portal, resourceServer, startService } from './support/gatehouse.ts'
@@ -342,6 +343,44 @@ describe('limits: 429', () => {
     const { status, body } = await ask()
     expect(status).to.equal(429)
     expect(body.errors?.[0]?.extensions?.['code']).to.equal('TOO_MANY_REQUESTS')
+  })
+
+  it('of GraphQL counts documents that are read anew, and those that are not valid', async () => {
+    for (const [query, expected] of [
+      [(turn: number) => `{ nothing${turn} }`, [200, 200, 200, 429]],
+      [(turn: number) => `{ viewer { id } } # ${turn}`, [200, 200, 200, 429]],
+      [() => `{ ${'viewer { id } '.repeat(300)} }`, [400, 400, 400, 429]],
+      [() => '{ viewer { id } }', [200, 200, 200, 200]],
+    ] as const) {
+      await using service = await startService({
+        policy: withLimits({ memberApiCostPerPersonMax: 1500 }),
+      })
+      const { url } = service
+      const token = await memberToken(url)
+      const statuses = []
+      for (let turn = 0; turn < 4; turn += 1) {
+        statuses.push((await askMember({ url, token }, { query: query(turn) })).status)
+      }
+      expect(statuses, query(0).slice(0, 40)).to.deep.equal(expected)
+    }
+  })
+
+  it('of changes counts each of a document, by whichever client, and none that is only asked about', async () => {
+    await using service = await startService({ policy: withLimits({ changesPerPersonMax: 4 }) })
+    const [one, other] = [await startOperator(service), await startOperator(service)]
+    const change = (place: number) => `a${place}: updateSite(input: { name: "N${place}" }) { id }`
+    const three = `mutation { ${change(1)} ...more } fragment more on Mutation { ${change(2)} ${change(3)} }`
+    expect((await one.ask(three)).status).to.equal(200)
+    expect((await one.ask('{ site { name } }')).status).to.equal(200)
+    expect((await other.ask(three)).status).to.equal(200)
+    const { status, headers, body } = await one.ask(three)
+    expect([status, body.errors?.[0]?.extensions?.['code']]).to.deep.equal([
+      429,
+      'TOO_MANY_REQUESTS',
+    ])
+    expect(headers.get('ratelimit-policy')).to.equal('"changes";q=4;w=60')
+    expect((await other.ask(three)).status).to.equal(429)
+    expect((await other.ask('{ site { name } }')).status).to.equal(200)
   })
 
   it('is for pages of people who are not signed in too, and not for the stylesheet', async () => {

@@ -21,6 +21,8 @@ interface LimitRow {
 
 const window = 'limits.windowSeconds'
 const attempts = 'signIn.failureWindowSeconds'
+const operationCost =
+  'the cost of an operation, as its answer says it, and 500 for a document that is read anew or is not valid'
 
 /** Every limit of requests, once. docs/security.md and docs/operations.md are checked against it. */
 export const limitTable = {
@@ -98,14 +100,22 @@ export const limitTable = {
     by: 'person',
     setting: 'limits.memberApiCostPerPersonMax',
     window,
-    counts: 'the cost of an operation, as its answer says it',
+    counts: operationCost,
     at: 'the Member API',
   },
   adminApi: {
     by: 'person',
     setting: 'limits.adminApiCostPerPersonMax',
     window,
-    counts: 'the cost of an operation, as its answer says it',
+    counts: operationCost,
+    at: 'the Admin API',
+  },
+  changes: {
+    by: 'person',
+    setting: 'limits.changesPerPersonMax',
+    window,
+    counts:
+      'a change that is asked for, by whichever client: each leaves a line in the audit trail',
     at: 'the Admin API',
   },
   uploads: {
