@@ -112,6 +112,17 @@ const others: readonly Row[] = [
     ],
   ],
   [
+    3704,
+    'an address with a fragment, which a proxy in front reads otherwise (CVE-2025-32395)',
+    '404 not_found',
+    async ({ url }) => [
+      await send(url, { path: '/member/graphql#/../public' }),
+      await send(url, { path: '/api/oauth/userinfo?a=1#b' }),
+      await send(url, { path: '/admin/api/orders#/public' }),
+      await send(url, { method: 'POST', path: '/mcp#x', headers: ['Content-Type', 'text/plain'] }),
+    ],
+  ],
+  [
     3457,
     'an address of 15,000 letters',
     '404 not_found',
