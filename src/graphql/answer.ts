@@ -11,12 +11,11 @@ import { sendError } from '../http/error-handler.ts'
 import { unsupportedBody } from '../http/errors.ts'
 import { decodeUtf8, readRequestBody } from '../http/request-body.ts'
 import { logFields, requestIdOf } from '../http/request-log.ts'
-import type { LimitName } from '../limits/limit-table.ts'
-import { type Exceeded, type Limits, personKey } from '../limits/limits.ts'
 import { answerTooMany } from '../limits/too-many.ts'
 import { type Protection, refuse } from '../resource-server/protect.ts'
 import type { BearerToken, Verdict } from '../resource-server/verdict.ts'
 import { type ContextRecord, faultsIn, type GraphqlApi, throwUnavailable } from './api.ts'
+import { type CostLimit, countCost, PREPARING_COST, takeChanges } from './cost-limit.ts'
 import { internalError } from './errors.ts'
 import { limitsInForce } from './limits.ts'
 import { readParameters } from './persisted-queries.ts'
@@ -28,24 +27,13 @@ interface Exchange<Caller> {
   readonly caller: Caller
   insufficient: Extract<Verdict, { kind: 'insufficient' }> | undefined
   /** The limit of changes, when it is reached. */
-  exceeded: Exceeded | undefined
+  exceeded: ReturnType<typeof takeChanges>
   /** What the operation costs, once it is known. */
   cost: number
 }
 
 /** Who asks: made of a good token, and of the request that it came with. */
 export type CallerOf<Caller> = (token: BearerToken, ctx: Context) => Caller
-
-/** What a document counts that has to be read anew, or is none: it takes as long as so many fields. */
-export const PREPARING_COST = 500
-
-/** By which limits what a person asks is counted. */
-export interface CostLimit {
-  readonly limits: Pick<Limits, 'count' | 'exceeded' | 'take'>
-  readonly name: LimitName
-  /** Where each change leaves something behind: counted whichever client asks for it. */
-  readonly changes?: LimitName
-}
 
 /** Answers requests with a good token; whether it has the scopes shows in the document. */
 export function makeAnswer<Caller, ApiContext extends ContextRecord>(
@@ -172,10 +160,6 @@ function makeTurnAway<Caller, ApiContext extends ContextRecord>(
   }
 }
 
-function countCost(token: BearerToken, cost: number, { limits, name }: CostLimit): void {
-  limits.count(name, personKey(token), cost)
-}
-
 const MUTATION_BY_GET: Response = [null, { status: 405, statusText: 'Method Not Allowed' }]
 
 /** Stops graphql-http; the real answer, with its challenge, is made from the exchange. */
@@ -183,16 +167,6 @@ const FORBIDDEN: Response = [null, { status: 403, statusText: 'Forbidden' }]
 
 /** The same, for an answer that says when to come back. */
 const TOO_MANY: Response = [null, { status: 429, statusText: 'Too Many Requests' }]
-
-/** A person at a site is one, because nobody else decides how many clients they have. */
-function takeChanges(
-  { personId, siteId }: BearerToken,
-  changes: number,
-  { limits, changes: limit }: CostLimit,
-): Exceeded | undefined {
-  if (limit === undefined || changes === 0) return undefined
-  return limits.take(limit, personKey({ personId, clientId: '', siteId }), changes)
-}
 
 /** A document that is too large is a bad request in either media type: nobody looked inside it. */
 function badRequest(error: GraphQLError, headers: unknown): Response {

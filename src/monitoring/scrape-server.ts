@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 
-import { isLoopbackInterface, leadsToThisMachine } from '../http/loopback.ts'
+import { isLoopbackInterface, leadsToThisMachine, loopbackAddress } from '../http/loopback.ts'
 import { metricsPath } from '../http/paths.ts'
 
 /** Where metrics are read: an address of their own, never the service's. */
@@ -10,7 +10,7 @@ export interface ScrapeAddress {
   readonly port: number
 }
 
-const OTHER_NAME = 'ask by the name of this machine, such as 127.0.0.1 or localhost\n'
+const OTHER_NAME = `ask by a name of this machine, such as ${loopbackAddress}\n`
 const CONNECTIONS_MAX = 32
 const REQUEST_MS = 5_000
 
@@ -62,6 +62,6 @@ export async function openScrapeServer(
 
 /** Whether a Host header is a name of this machine; none is that of no browser. */
 function isOwnName(host: string | undefined): boolean {
-  const hostname = host === undefined ? '127.0.0.1' : URL.parse(`http://${host}`)?.hostname
+  const hostname = host === undefined ? loopbackAddress : URL.parse(`http://${host}`)?.hostname
   return hostname !== undefined && leadsToThisMachine(hostname)
 }
