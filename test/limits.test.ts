@@ -21,6 +21,7 @@ import { authorizeUrl, introspect, refresh, userinfo } from './support/client.ts
 import { patiently } from './support/database.ts'
 import { configFolder, portal, resourceServer, startService } from './support/gatehouse.ts'
 import { limitPages, withLimits as withTable } from './support/limits-document.ts'
+import { callTool } from './support/mcp.ts'
 import { askMember, memberToken } from './support/member-api.ts'
 import { startRedis } from './support/redis.ts'
 import { getTokens } from './support/relying-party.ts'
@@ -380,6 +381,11 @@ describe('limits: 429', () => {
     ])
     expect(headers.get('ratelimit-policy')).to.equal('"changes";q=4;w=60')
     expect((await other.ask(three)).status).to.equal(429)
+    const { url } = service
+    const { token } = other
+    const values = { name: 'N4' }
+    expect((await callTool(url, 'update_site', { token, values })).status).to.equal(429)
+    expect((await callTool(url, 'get_site', { token })).status).to.equal(200)
     expect((await other.ask('{ site { name } }')).status).to.equal(200)
   })
 

@@ -116,7 +116,7 @@ export const limitTable = {
     window,
     counts:
       'a change that is asked for, by whichever client: each leaves a line in the audit trail',
-    at: 'the Admin API',
+    at: 'the Admin API, and the tools over it',
   },
   uploads: {
     by: 'person',
