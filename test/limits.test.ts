@@ -346,6 +346,20 @@ describe('limits: 429', () => {
     expect(body.errors?.[0]?.extensions?.['code']).to.equal('TOO_MANY_REQUESTS')
   })
 
+  it('of GraphQL counts operations that cost next to nothing, too', async () => {
+    await using service = await startService({
+      policy: withLimits({ memberApiCostPerPersonMax: 800 }),
+    })
+    const { url } = service
+    const token = await memberToken(url)
+    const statuses = []
+    for (let turn = 0; turn < 4; turn += 1) {
+      statuses.push((await askMember({ url, token }, { query: '{ __typename }' })).status)
+    }
+    // The first one counts its document as well.
+    expect(statuses).to.deep.equal([200, 200, 200, 429])
+  })
+
   it('of GraphQL counts documents that are read anew, and those that are not valid', async () => {
     for (const [query, expected] of [
       [(turn: number) => `{ nothing${turn} }`, [200, 200, 200, 429]],

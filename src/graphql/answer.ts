@@ -15,7 +15,7 @@ import { answerTooMany } from '../limits/too-many.ts'
 import { type Protection, refuse } from '../resource-server/protect.ts'
 import type { BearerToken, Verdict } from '../resource-server/verdict.ts'
 import { type ContextRecord, faultsIn, type GraphqlApi, throwUnavailable } from './api.ts'
-import { type CostLimit, countCost, PREPARING_COST, takeChanges } from './cost-limit.ts'
+import { type CostLimit, countOperation, countPreparing, takeChanges } from './cost-limit.ts'
 import { internalError } from './errors.ts'
 import { limitsInForce } from './limits.ts'
 import { readParameters } from './persisted-queries.ts'
@@ -101,7 +101,7 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
   const limits = limitsInForce(api.limits)
   const prepare = (source: string, token: BearerToken) => {
     const prepared = api.prepare(source)
-    if (!prepared.isKept) countCost(token, PREPARING_COST, costLimit)
+    if (!prepared.isKept) countPreparing(token, costLimit)
     return prepared
   }
   const turnAway = makeTurnAway(api, costLimit)
@@ -155,7 +155,7 @@ function makeTurnAway<Caller, ApiContext extends ContextRecord>(
     raw.exceeded = takeChanges(raw.token, changes, costLimit)
     if (raw.exceeded) return TOO_MANY
     raw.cost = cost
-    countCost(raw.token, cost, costLimit)
+    countOperation(raw.token, cost, costLimit)
     return undefined
   }
 }

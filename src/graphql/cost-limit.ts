@@ -10,13 +10,21 @@ export interface CostLimit {
 }
 
 /** What a document counts that has to be read anew, or is none: it takes as long as so many fields. */
-export const PREPARING_COST = 500
+const PREPARING_COST = 500
+
+/** What every operation counts besides its fields: a request takes as long as so many. */
+const REQUEST_COST = 100
 
 type Caller = Parameters<typeof personKey>[0]
 
-/** Counts what a person asks by a client. */
-export function countCost(caller: Caller, cost: number, { limits, name }: CostLimit): void {
-  limits.count(name, personKey(caller), cost)
+/** Counts a document that is not kept. */
+export function countPreparing(caller: Caller, { limits, name }: CostLimit): void {
+  limits.count(name, personKey(caller), PREPARING_COST)
+}
+
+/** Counts an operation of a person by a client. */
+export function countOperation(caller: Caller, cost: number, { limits, name }: CostLimit): void {
+  limits.count(name, personKey(caller), REQUEST_COST + cost)
 }
 
 /**

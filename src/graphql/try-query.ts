@@ -2,7 +2,7 @@ import { type ExecutionResult, getOperationAST } from 'graphql'
 
 import { personKey } from '../limits/limits.ts'
 import type { ContextRecord, GraphqlApi } from './api.ts'
-import { type CostLimit, countCost, PREPARING_COST } from './cost-limit.ts'
+import { type CostLimit, countOperation, countPreparing } from './cost-limit.ts'
 import { limitsInForce } from './limits.ts'
 
 /** What became of a query that somebody tried: its answer, or a sentence about why there is none. */
@@ -42,27 +42,28 @@ export function makeTryQuery<Caller extends Person, Context extends ContextRecor
     const counted = { personId: caller.personId, clientId: '', siteId: caller.siteId }
     const exceeded = limits.exceeded(name, personKey(counted))
     if (exceeded) return { problem: tooMuch(exceeded.waitSeconds) }
-    const count = (cost: number) => countCost(counted, cost, costLimit)
-    return await tryAt(await load(), { typed, caller, count })
+    return await tryAt(await load(), {
+      ...{ typed, caller },
+      countPreparing: () => countPreparing(counted, costLimit),
+      countOperation: (cost) => countOperation(counted, cost, costLimit),
+    })
   }
 }
 
 interface Trial<Caller> {
   readonly typed: TypedQuery
   readonly caller: Caller
-  readonly count: (cost: number) => void
+  readonly countPreparing: () => void
+  readonly countOperation: (cost: number) => void
 }
 
 async function tryAt<Caller, Context extends ContextRecord>(
   api: GraphqlApi<Caller, Context>,
-  {
-    typed: { source, variables: typed, operationName, mayChange = false },
-    caller,
-    count,
-  }: Trial<Caller>,
+  trial: Trial<Caller>,
 ): Promise<TriedQuery> {
+  const { source, variables: typed, operationName, mayChange = false } = trial.typed
   const prepared = api.prepare(source)
-  if (!prepared.isKept) count(PREPARING_COST)
+  if (!prepared.isKept) trial.countPreparing()
   if (prepared.kind === 'refused') return { problem: prepared.error.message }
   if (prepared.kind === 'invalid') return { result: { errors: prepared.errors } }
   const { document } = prepared
@@ -73,8 +74,8 @@ async function tryAt<Caller, Context extends ContextRecord>(
   const request = { operationName, variables }
   const { cost, excess } = api.measure(document, request)
   if (excess) return { problem: excess.message }
-  count(cost)
-  const result = await api.run(document, request, caller)
+  trial.countOperation(cost)
+  const result = await api.run(document, request, trial.caller)
   return { result: { ...result, extensions: { cost, limits: limitsInForce(api.limits) } } }
 }
 

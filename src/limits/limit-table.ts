@@ -22,7 +22,7 @@ interface LimitRow {
 const window = 'limits.windowSeconds'
 const attempts = 'signIn.failureWindowSeconds'
 const operationCost =
-  'the cost of an operation, as its answer says it, and 500 for a document that is read anew or is not valid'
+  'an operation: 100 and its cost, as its answer says it; 500 for a document that is read anew or is not valid'
 
 /** Every limit of requests, once. docs/security.md and docs/operations.md are checked against it. */
 export const limitTable = {
