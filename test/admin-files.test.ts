@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { globSync } from 'node:fs'
 import { request } from 'node:http'
 
@@ -87,6 +88,34 @@ forEachDatabase('files of a site', (start) => {
     expect(event).to.include({ actor_person_id: 'per_olivia', site_id: 'sit_northlight' })
     await remove(second.body.id)
     expect(onDisk()).to.have.length(1)
+  })
+
+  it('that come slowly are few at once, whatever there is of others', async () => {
+    const unfinished = () => {
+      const stopping = new AbortController()
+      let pulled = 0
+      const slow = new ReadableStream({
+        async pull(to) {
+          pulled += 1
+          if (pulled > 1) await once(stopping.signal, 'abort')
+          else to.enqueue(new Uint8Array(pdf))
+        },
+      })
+      const answer = send({ bytes: slow, signal: stopping.signal }).catch(() => undefined)
+      return { answer, stop: () => stopping.abort() }
+    }
+    const before = onDisk().length
+    const slow = Array.from({ length: 16 }, unfinished)
+    await eventually(10_000, async () => expect(onDisk().length - before).to.equal(16))
+    const refused = await send({ name: 'one-more.pdf' })
+    expect([refused.status, refused.body.error]).to.deep.equal([429, 'too_many_requests'])
+    expect(refused.headers.get('retry-after')).to.equal('5')
+    for (const { stop } of slow) stop()
+    await Promise.all(slow.map(async ({ answer }) => await answer))
+    await eventually(10_000, async () => expect(onDisk().length).to.equal(before))
+    expect((await send({ name: 'one-more.pdf' })).status).to.equal(201)
+    const { files } = await operator.run('{ files(search: "one-more") { nodes { id } } }')
+    await remove(files.nodes[0].id)
   })
 
   it('that come twice at once are one', async () => {

@@ -152,6 +152,41 @@ forEachDatabase('the Admin API: announcements', (start) => {
     expect(found.deliveredAt).to.be.a('string')
   })
 
+  it('does not wait behind the hundreds that another site has published or removed before', async () => {
+    const { kysely } = running.service.stores.database
+    const many = (site_id: string, count: number, times: object) =>
+      Array.from({ length: count }, (_, n) => ({
+        ...{ id: `pst_${site_id}_${n}_${Object.keys(times)}`, site_id, ...post, topic: 'nobody' },
+        ...{ created_by: null, created_at: 1, updated_at: 1, published_at: n, ...times },
+      }))
+    const posts = [
+      ...many('sit_northlight', 150, {}),
+      ...many('sit_northlight', 150, { removed_at: 1 }),
+      ...many('sit_open_kitchen', 1, { published_at: 1000 }),
+    ]
+    for (let from = 0; from < posts.length; from += 100) {
+      await kysely
+        .insertInto('post')
+        .values(posts.slice(from, from + 100))
+        .execute()
+    }
+    let step = 1000
+    const now = () => {
+      step += 1
+      return step
+    }
+    await makePostDelivery({ ...running.service.stores, now })(new AbortController().signal)
+    const delivered = await kysely
+      .selectFrom('post')
+      .select(['site_id', 'delivered_at'])
+      .where('topic', '=', 'nobody')
+      .orderBy('delivered_at')
+      .execute()
+    expect(delivered).to.have.lengthOf(151)
+    const place = delivered.findIndex(({ site_id }) => site_id === 'sit_open_kitchen')
+    expect(place).to.be.at.most(1)
+  })
+
   it('gives everybody one notification when two processes deliver at once', async () => {
     const everybody = [...(await addSubscribers(MANY)), 'per_sam'].toSorted()
     const { id } = await create(post)

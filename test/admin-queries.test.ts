@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { olivia, sam } from './support/gatehouse.ts'
+import { olivia, sam, startService } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/shared-service.ts'
 
@@ -49,6 +49,23 @@ describe('/admin/:site/queries', () => {
       expect([page.status, page.text.includes(said)], page.text).to.deep.equal([200, true])
       expect(page.text).to.not.include('<script>')
     }
+  })
+
+  it('counts what is asked as the API does', async () => {
+    await using service = await startService({
+      policy: (policy) => ({
+        ...policy,
+        limits: { ...policy.limits, adminApiCostPerPersonMax: 600 },
+      }),
+    })
+    const operator = makePagePerson(service.url, olivia)
+    const page = await operator.visit(address)
+    const query = '{ courses(first: 1) { totalCount } }'
+    const texts = []
+    for (let turn = 0; turn < 2; turn += 1) {
+      texts.push((await operator.send(page, address, { query, variables: '' })).text)
+    }
+    expect(texts.map((text) => /Please wait \d+ seconds/.test(text))).to.deep.equal([false, true])
   })
 
   it('is for the operators of the site', async () => {

@@ -129,6 +129,15 @@ describe('the schema of the Admin API', () => {
     expect(silent.map(({ at }) => at)).to.deep.equal([])
   })
 
+  it('says of everything that reads a whole list what it costs', () => {
+    const costs = (node: { readonly astNode?: unknown }) =>
+      JSON.stringify((node.astNode as { directives?: unknown }).directives).includes('"cost"')
+    const totals = fields.filter(({ name }) => name === 'totalCount')
+    const searches = fields.flatMap(({ args }) => args).filter(({ name }) => name === 'search')
+    expect([totals.length, searches.length].every((count) => count > 5)).to.equal(true)
+    expect([...totals, ...searches].filter((node) => !costs(node))).to.deep.equal([])
+  })
+
   it('takes no site as an argument', () => {
     const given = [...fields.flatMap(({ args }) => args), ...inputs].map(({ name }) => name)
     expect(given.filter((name) => /site|school/i.test(name))).to.deep.equal([])
@@ -143,6 +152,16 @@ describe('the Admin API over HTTP', () => {
     operator = await startOperator(running)
   })
   after(async () => await running?.[Symbol.asyncDispose]())
+
+  it('counts what reads a whole list when it is asked for, and words that are none not at all', async () => {
+    const query = `query ($s: String) { courses(first: 1, search: $s) { nodes { id } totalCount } }`
+    const costs = []
+    for (const s of ['x', null, undefined]) {
+      costs.push((await operator.ask(query, { s })).body.extensions?.['cost'])
+    }
+    const nothing = await operator.ask('{ courses(first: 1, search: null) { nodes { id } } }')
+    expect([...costs, nothing.body.extensions?.['cost']]).to.deep.equal([1003, 503, 503, 3])
+  })
 
   it('publishes its schema as it stands', async () => {
     const response = await fetch(running.url + paths.adminSchema)

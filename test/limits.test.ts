@@ -8,7 +8,7 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 
 import { readConfig, type ServicePolicy } from '../src/config/config.ts'
-import { enginePages, pages, paths } from '../src/http/paths.ts'
+import { enginePages, forwardAuthFor, pages, paths } from '../src/http/paths.ts'
 import { Counts } from '../src/limits/counts.ts'
 import { limitsInForce, limitTable } from '../src/limits/limit-table.ts'
 import { makeLimits } from '../src/limits/limits.ts'
@@ -16,10 +16,12 @@ import { makeAttemptLimits } from '../src/people/attempt-limits.ts'
 import type { Database } from '../src/store/database.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 import { openSharedCounts, type SharedCounts } from '../src/store/shared-counts.ts'
+import { startOperator } from './support/admin-api.ts'
 import { authorizeUrl, introspect, refresh, userinfo } from './support/client.ts'
 import { patiently } from './support/database.ts'
 import { configFolder, portal, resourceServer, startService } from './support/gatehouse.ts'
 import { limitPages, withLimits as withTable } from './support/limits-document.ts'
+import { callTool } from './support/mcp.ts'
 import { askMember, memberToken } from './support/member-api.ts'
 import { startRedis } from './support/redis.ts'
 import { getTokens } from './support/relying-party.ts'
@@ -251,6 +253,24 @@ describe('limits: 429', () => {
     expect(headers.get('access-control-expose-headers')).to.include('RateLimit')
   })
 
+  it('comes for OPTIONS too where it is answered as every other method', async () => {
+    await using service = await startService({
+      policy: withLimits({ oauthFailurePointsPerAddressMax: 20 }),
+    })
+    const { url } = service
+    const [, wrong = ''] = basic(resourceServer.clientId, 'guessed')
+    const headers = ['X-Forward-Auth-Client', wrong, 'Authorization', 'Bearer x']
+    const guess = async (path: string) =>
+      (await send(url, { method: 'OPTIONS', path, headers })).status
+    expect([
+      await guess(paths.forwardAuth),
+      await guess(`${forwardAuthFor}page`),
+      await guess(paths.forwardAuth),
+      await guess(`${forwardAuthFor}page`),
+    ]).to.deep.equal([400, 400, 429, 429])
+    expect(await guess(paths.token), 'the question of a browser').to.not.equal(429)
+  })
+
   it('is a page for people at the authorization endpoint, and no redirect', async () => {
     await using service = await startService({
       policy: withLimits({ authorizationKilobytesPerAddressMax: 2 }),
@@ -324,6 +344,63 @@ describe('limits: 429', () => {
     const { status, body } = await ask()
     expect(status).to.equal(429)
     expect(body.errors?.[0]?.extensions?.['code']).to.equal('TOO_MANY_REQUESTS')
+  })
+
+  it('of GraphQL counts operations that cost next to nothing, too', async () => {
+    await using service = await startService({
+      policy: withLimits({ memberApiCostPerPersonMax: 800 }),
+    })
+    const { url } = service
+    const token = await memberToken(url)
+    const statuses = []
+    for (let turn = 0; turn < 4; turn += 1) {
+      statuses.push((await askMember({ url, token }, { query: '{ __typename }' })).status)
+    }
+    // The first one counts its document as well.
+    expect(statuses).to.deep.equal([200, 200, 200, 429])
+  })
+
+  it('of GraphQL counts documents that are read anew, and those that are not valid', async () => {
+    for (const [query, expected] of [
+      [(turn: number) => `{ nothing${turn} }`, [200, 200, 200, 429]],
+      [(turn: number) => `{ viewer { id } } # ${turn}`, [200, 200, 200, 429]],
+      [() => `{ ${'viewer { id } '.repeat(300)} }`, [400, 400, 400, 429]],
+      [() => '{ viewer { id } }', [200, 200, 200, 200]],
+    ] as const) {
+      await using service = await startService({
+        policy: withLimits({ memberApiCostPerPersonMax: 1500 }),
+      })
+      const { url } = service
+      const token = await memberToken(url)
+      const statuses = []
+      for (let turn = 0; turn < 4; turn += 1) {
+        statuses.push((await askMember({ url, token }, { query: query(turn) })).status)
+      }
+      expect(statuses, query(0).slice(0, 40)).to.deep.equal(expected)
+    }
+  })
+
+  it('of changes counts each of a document, by whichever client, and none that is only asked about', async () => {
+    await using service = await startService({ policy: withLimits({ changesPerPersonMax: 4 }) })
+    const [one, other] = [await startOperator(service), await startOperator(service)]
+    const change = (place: number) => `a${place}: updateSite(input: { name: "N${place}" }) { id }`
+    const three = `mutation { ${change(1)} ...more } fragment more on Mutation { ${change(2)} ${change(3)} }`
+    expect((await one.ask(three)).status).to.equal(200)
+    expect((await one.ask('{ site { name } }')).status).to.equal(200)
+    expect((await other.ask(three)).status).to.equal(200)
+    const { status, headers, body } = await one.ask(three)
+    expect([status, body.errors?.[0]?.extensions?.['code']]).to.deep.equal([
+      429,
+      'TOO_MANY_REQUESTS',
+    ])
+    expect(headers.get('ratelimit-policy')).to.equal('"changes";q=4;w=60')
+    expect((await other.ask(three)).status).to.equal(429)
+    const { url } = service
+    const { token } = other
+    const values = { name: 'N4' }
+    expect((await callTool(url, 'update_site', { token, values })).status).to.equal(429)
+    expect((await callTool(url, 'get_site', { token })).status).to.equal(200)
+    expect((await other.ask('{ site { name } }')).status).to.equal(200)
   })
 
   it('is for pages of people who are not signed in too, and not for the stylesheet', async () => {

@@ -239,6 +239,19 @@ describe('metrics: what is counted', function () {
   })
 })
 
+describe('metrics: a loopback port', () => {
+  it('is read by the names of this machine, and by no page that rebinds its own (CVE-2025-66414)', async () => {
+    const { service, port } = await startMeasured()
+    await using _service = service
+    const statusFor = async (host: string) =>
+      (await send(`http://127.0.0.1:${port}`, { path: '/metrics', headers: ['Host', host] })).status
+    const own = ['127.0.0.1', `localhost:${port}`, `[::1]:${port}`, '127.0.0.2']
+    const foreign = ['evil.example', `evil.example:${port}`, '127.0.0.1.evil.example', 'a@b', '']
+    expect(await Promise.all(own.map(statusFor))).to.deep.equal([200, 200, 200, 200])
+    expect(await Promise.all(foreign.map(statusFor))).to.deep.equal([403, 403, 403, 403, 403])
+  })
+})
+
 describe('metrics: names', () => {
   it('follow the conventions of Prometheus: prefix, unit, and _total for what counts', () => {
     for (const [name, { type, help, labels }] of Object.entries(metricTable)) {

@@ -4,6 +4,7 @@ import { badArgument } from '../graphql/errors.ts'
 import type { PageArguments } from '../graphql/page-arguments.ts'
 import type { AdminContext, AdminResolver } from './context.ts'
 import { siteList } from './lists.ts'
+import { inTurnOf } from './turns.ts'
 
 const DAYS_DEFAULT = 30
 
@@ -33,7 +34,12 @@ export const analyticsResolvers = {
       if (lastDay - firstDay >= DAYS_MAX) {
         throw badArgument('from', `from must be at most ${DAYS_MAX - 1} days before to`)
       }
-      return siteFigures(parts.database, { siteId: caller.siteId, period })
+      const { siteId } = caller
+      return siteFigures(
+        parts.database,
+        { siteId, period },
+        async (work) => await inTurnOf(`figures of ${siteId}`, work),
+      )
     },
   } satisfies Record<string, AdminResolver<undefined, never>>,
   Analytics: {

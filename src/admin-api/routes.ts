@@ -49,7 +49,7 @@ export function adminApiRoutes(dependencies: AdminApiRoutesDependencies): Router
   const router = graphqlEndpoint({
     ...dependencies,
     ...admission,
-    costLimit: { limits: dependencies.requestLimits, name: 'adminApi' },
+    costLimit: { limits: dependencies.requestLimits, name: 'adminApi', changes: 'changes' },
     address: paths.adminGraphql,
     schemaAddress: paths.adminSchema,
     schemaText,

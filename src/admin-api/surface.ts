@@ -31,6 +31,6 @@ export function adminApiSurface(ports: AdminApiPorts): {
   return {
     routes: adminApiRoutes({ ...ports, api }),
     executeAdmin: async (...asked) => await (await api()).execute(...asked),
-    tryQuery: makeTryQuery(api),
+    tryQuery: makeTryQuery(api, { limits: ports.requestLimits, name: 'adminApi' }),
   }
 }

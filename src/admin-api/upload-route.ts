@@ -12,6 +12,7 @@ import {
   methodNotAllowed,
   noRoomForFile,
   notAnOperator,
+  tooManyRequests,
 } from '../http/errors.ts'
 import { openCors } from '../http/open-cors.ts'
 import { paths } from '../http/paths.ts'
@@ -64,6 +65,7 @@ export function uploadRoute(router: Router, ports: UploadPorts, admission: Admis
     if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
     ports.callerLimits.refuseBeyond(ctx, 'uploads', verdict.token)
     const caller = admission.callerOf(verdict.token, ctx)
+    using _place = takePlace(ctx, caller.siteId)
     try {
       const { file, isNew } = await receive(ctx, { ...caller, now: ports.now() }, ports)
       ctx.status = isNew ? 201 : 200
@@ -72,6 +74,33 @@ export function uploadRoute(router: Router, ports: UploadPorts, admission: Admis
       throw error instanceof ChangeRefused ? inHttp(error) : error
     }
   })
+}
+
+/**
+ * So many files of a site are on their way to a process at once. Each is on the disk until it is known
+ * whether the site has room for it, however slowly it comes.
+ */
+const UPLOADS_AT_ONCE_MAX = 16
+const RETRY_AFTER_SECONDS = '5'
+
+/** How many of each site there are now. */
+const underWay = new Map<string, number>()
+
+/** @throws tooManyRequests */
+function takePlace(ctx: Context, siteId: string): Disposable {
+  const others = underWay.get(siteId) ?? 0
+  if (others >= UPLOADS_AT_ONCE_MAX) {
+    ctx.set('Retry-After', RETRY_AFTER_SECONDS)
+    throw tooManyRequests()
+  }
+  underWay.set(siteId, others + 1)
+  return {
+    [Symbol.dispose]() {
+      const left = (underWay.get(siteId) ?? 1) - 1
+      if (left > 0) underWay.set(siteId, left)
+      else underWay.delete(siteId)
+    },
+  }
 }
 
 async function receive(ctx: Context, actor: SiteActor, { database, files, limits }: UploadPorts) {

@@ -15,13 +15,19 @@ import type { Tally } from './pieces.ts'
 
 export type Figures = ReturnType<typeof siteFigures>
 
+/** Does one work after the other. */
+type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
+
 /**
  * The figures of a site for a period. Each kind is counted when it is asked for, once, and one after
  * the other: a question takes one connection to the database at a time, however much it asks.
+ *
+ * @param inTurn where others of the same site have to wait, too
  */
 export function siteFigures(
   database: Database,
   { siteId, period }: Pick<Question, 'siteId' | 'period'>,
+  inTurn: InTurn = makeTurns(),
 ) {
   const { kysely } = database
   const question: Question = {
@@ -29,7 +35,6 @@ export function siteFigures(
     fromMs: period.firstDay * DAY_MS,
     untilMs: (period.lastDay + 1) * DAY_MS,
   }
-  const inTurn = makeTurns()
   const once = (count: typeof countCalls) => {
     let counted: Promise<Tally<number>> | undefined
     return async () => {
@@ -59,7 +64,7 @@ export function siteFigures(
 }
 
 /** Work begins when all before it has ended, however it did. */
-function makeTurns() {
+function makeTurns(): InTurn {
   let last: Promise<unknown> = Promise.resolve()
   return async <Result>(work: () => Promise<Result>): Promise<Result> => {
     const mine = last.then(work, work)

@@ -19,6 +19,7 @@ export const requestLimits = z
     userinfoPerPersonMax: perWindow(1200),
     memberApiCostPerPersonMax: perWindow(600_000),
     adminApiCostPerPersonMax: perWindow(1_200_000),
+    changesPerPersonMax: perWindow(1200),
     uploadsPerPersonMax: perWindow(600),
     forwardedRequestsPerPersonMax: perWindow(6000),
     pagesPerPersonMax: perWindow(1200),

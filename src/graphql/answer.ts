@@ -1,16 +1,21 @@
-import { type ExecutionResult, type GraphQLError, getOperationAST } from 'graphql'
-import { createHandler, type Response } from 'graphql-http'
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  type GraphQLError,
+  getOperationAST,
+} from 'graphql'
+import { createHandler, type RequestParams, type Response } from 'graphql-http'
 import type { Context } from 'koa'
 
 import { sendError } from '../http/error-handler.ts'
 import { unsupportedBody } from '../http/errors.ts'
 import { decodeUtf8, readRequestBody } from '../http/request-body.ts'
 import { logFields, requestIdOf } from '../http/request-log.ts'
-import type { LimitName } from '../limits/limit-table.ts'
-import { type Limits, personKey } from '../limits/limits.ts'
+import { answerTooMany } from '../limits/too-many.ts'
 import { type Protection, refuse } from '../resource-server/protect.ts'
 import type { BearerToken, Verdict } from '../resource-server/verdict.ts'
 import { type ContextRecord, faultsIn, type GraphqlApi, throwUnavailable } from './api.ts'
+import { type CostLimit, countOperation, countPreparing, takeChanges } from './cost-limit.ts'
 import { internalError } from './errors.ts'
 import { limitsInForce } from './limits.ts'
 import { readParameters } from './persisted-queries.ts'
@@ -21,18 +26,14 @@ interface Exchange<Caller> {
   readonly token: BearerToken
   readonly caller: Caller
   insufficient: Extract<Verdict, { kind: 'insufficient' }> | undefined
+  /** The limit of changes, when it is reached. */
+  exceeded: ReturnType<typeof takeChanges>
   /** What the operation costs, once it is known. */
   cost: number
 }
 
 /** Who asks: made of a good token, and of the request that it came with. */
 export type CallerOf<Caller> = (token: BearerToken, ctx: Context) => Caller
-
-/** By which limit the cost of what a person asks is counted. */
-export interface CostLimit {
-  readonly limits: Pick<Limits, 'count' | 'exceeded'>
-  readonly name: LimitName
-}
 
 /** Answers requests with a good token; whether it has the scopes shows in the document. */
 export function makeAnswer<Caller, ApiContext extends ContextRecord>(
@@ -44,7 +45,14 @@ export function makeAnswer<Caller, ApiContext extends ContextRecord>(
   return async (ctx: Context, token: BearerToken): Promise<void> => {
     const caller = callerOf(token, ctx)
     const text = await bodyOf(ctx, api.limits.bodyBytesMax)
-    const exchange: Exchange<Caller> = { ctx, token, caller, insufficient: undefined, cost: 0 }
+    const exchange: Exchange<Caller> = {
+      ctx,
+      token,
+      caller,
+      insufficient: undefined,
+      exceeded: undefined,
+      cost: 0,
+    }
     const [body, init] = await handle({
       method: ctx.method,
       url: ctx.url,
@@ -54,6 +62,7 @@ export function makeAnswer<Caller, ApiContext extends ContextRecord>(
       context: undefined,
     })
     if (exchange.insufficient) return await refuse(ctx, exchange.insufficient, protection)
+    if (exchange.exceeded) return answerTooMany(ctx, exchange.exceeded, 'graphql')
     if (body === null) return sendRefusal(ctx, init.status)
     ctx.status = init.status
     ctx.set(init.headers ?? {})
@@ -90,30 +99,24 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
   costLimit: CostLimit,
 ) {
   const limits = limitsInForce(api.limits)
+  const prepare = (source: string, token: BearerToken) => {
+    const prepared = api.prepare(source)
+    if (!prepared.isKept) countPreparing(token, costLimit)
+    return prepared
+  }
+  const turnAway = makeTurnAway(api, costLimit)
   return createHandler<Exchange<Caller>, unknown, ApiContext>({
     parseRequestParams: readParameters,
     onSubscribe({ raw, headers }, params) {
-      const prepared = api.prepare(params.query)
+      const prepared = prepare(params.query, raw.token)
       if (prepared.kind === 'invalid') {
         logFields(raw.ctx).outcome = 'errors'
         return prepared.errors
       }
       if (prepared.kind === 'refused') return badRequest(prepared.error, headers)
       const { document } = prepared
-      // What changes something is sent by POST, whatever the token may do (GraphQL over HTTP §6.2).
-      const { operation } = getOperationAST(document, params.operationName) ?? {}
-      if (raw.ctx.method === 'GET' && operation === 'mutation') return MUTATION_BY_GET
-
-      const needed = api.scopesNeeded(document, params.operationName)
-      if (!needed.every((scope) => raw.token.scopes.has(scope))) {
-        raw.insufficient = { kind: 'insufficient', token: raw.token, needed, oneIsEnough: false }
-        return FORBIDDEN
-      }
-      const { cost, excess } = api.measure(document, params)
-      if (excess) return badRequest(excess, headers)
-      raw.cost = cost
-      costLimit.limits.count(costLimit.name, personKey(raw.token), cost)
-      return api.argumentsFor(document, params, raw.caller)
+      const refused = turnAway(raw, { document, params, headers })
+      return refused ?? api.argumentsFor(document, params, raw.caller)
     },
     onOperation: ({ raw }, _args, result) => ({
       ...settle(result, raw.ctx),
@@ -122,10 +125,48 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
   })
 }
 
+/** What is asked, of a document that is valid. */
+interface Operation {
+  readonly document: DocumentNode
+  readonly params: RequestParams
+  readonly headers: unknown
+}
+
+/** Turns away what the method, the scopes or a limit do not allow; what is allowed is counted. */
+function makeTurnAway<Caller, ApiContext extends ContextRecord>(
+  api: GraphqlApi<Caller, ApiContext>,
+  costLimit: CostLimit,
+) {
+  return (
+    raw: Exchange<Caller>,
+    { document, params, headers }: Operation,
+  ): Response | undefined => {
+    // What changes something is sent by POST, whatever the token may do (GraphQL over HTTP §6.2).
+    const { operation } = getOperationAST(document, params.operationName) ?? {}
+    if (raw.ctx.method === 'GET' && operation === 'mutation') return MUTATION_BY_GET
+
+    const needed = api.scopesNeeded(document, params.operationName)
+    if (!needed.every((scope) => raw.token.scopes.has(scope))) {
+      raw.insufficient = { kind: 'insufficient', token: raw.token, needed, oneIsEnough: false }
+      return FORBIDDEN
+    }
+    const { cost, changes, excess } = api.measure(document, params)
+    if (excess) return badRequest(excess, headers)
+    raw.exceeded = takeChanges(raw.token, changes, costLimit)
+    if (raw.exceeded) return TOO_MANY
+    raw.cost = cost
+    countOperation(raw.token, cost, costLimit)
+    return undefined
+  }
+}
+
 const MUTATION_BY_GET: Response = [null, { status: 405, statusText: 'Method Not Allowed' }]
 
 /** Stops graphql-http; the real answer, with its challenge, is made from the exchange. */
 const FORBIDDEN: Response = [null, { status: 403, statusText: 'Forbidden' }]
+
+/** The same, for an answer that says when to come back. */
+const TOO_MANY: Response = [null, { status: 429, statusText: 'Too Many Requests' }]
 
 /** A document that is too large is a bad request in either media type: nobody looked inside it. */
 function badRequest(error: GraphQLError, headers: unknown): Response {

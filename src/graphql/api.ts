@@ -5,6 +5,7 @@ import {
   GraphQLError,
   type GraphQLSchema,
   getOperationAST,
+  type OperationDefinitionNode,
 } from 'graphql'
 import type { RequestParams } from 'graphql-http'
 
@@ -15,6 +16,7 @@ import {
   makePrepareDocument,
   type PreparedDocument,
 } from './documents.ts'
+import { makeFold } from './fold.ts'
 import { type DocumentLimits, limitExceeded } from './limits.ts'
 
 export interface ApiLimits extends DocumentLimits, DocumentCacheLimits {
@@ -76,6 +78,8 @@ export interface GraphqlApi<Caller, Context extends ContextRecord>
 
 export interface Measured {
   readonly cost: number
+  /** How many changes it asks for: the fields of a mutation. */
+  readonly changes: number
   readonly excess: GraphQLError | undefined
 }
 
@@ -117,9 +121,15 @@ export function makeApi<Caller, Context extends ContextRecord>({
       const operation = getOperationAST(document, operationName)
       const cost = operation ? costOf({ document, operation, variables }) : 0
       const excess = cost > limits.costMax ? limitExceeded('cost', limits.costMax) : undefined
-      return { cost, excess }
+      return { cost, changes: operation ? changesIn(document, operation) : 0, excess }
     },
   }
+}
+
+function changesIn(document: DocumentNode, operation: OperationDefinitionNode): number {
+  if (operation.operation !== 'mutation') return 0
+  const count = makeFold(document, { join: (total, part) => total + part, field: () => 1 })
+  return count(operation.selectionSet, 1)
 }
 
 /** Errors that no caller is meant to read: thrown by a resolver, and not as a GraphQL error. */

@@ -1,6 +1,7 @@
 import {
   type DocumentNode,
   type FieldNode,
+  type GraphQLArgument,
   type GraphQLField,
   type GraphQLSchema,
   getNamedType,
@@ -39,26 +40,28 @@ const introspectionWeights = { __schema: 700, __type: 100 } as const
 /**
  * Counts the fields that an answer can have. Below a connection, what stands in `nodes` and `edges`
  * counts `first` times; a list without pages counts as often as its `@listSize` assumes, or ten times;
- * a field that takes more than others as much as its `@cost` says. Conditions (`@skip`, `@include`) are taken
- * for true.
+ * a field that takes more than others as much as its `@cost` says, and so does an argument that is given,
+ * such as words that are looked for in every row. Conditions (`@skip`, `@include`) are taken for true.
  */
 export function makeCostOf(schema: GraphQLSchema): CostOf {
   const connections = connectionFields(schema)
   const sizes = new Map([
     ...unsaidSizes(schema),
-    ...saidOfFields(schema, { directive: 'listSize', argument: 'assumedSize' }),
+    ...saidOf(fieldsOf(schema), { directive: 'listSize', argument: 'assumedSize' }),
   ])
   const weights = new Map([
-    ...saidOfFields(schema, { directive: 'cost', argument: 'weight' }),
+    ...saidOf(fieldsOf(schema), { directive: 'cost', argument: 'weight' }),
     ...Object.entries(introspectionWeights),
   ])
+  const argumentsOfFields = fieldsOf(schema).flatMap(({ args }) => args)
+  const argumentWeights = saidOf(argumentsOfFields, { directive: 'cost', argument: 'weight' })
   return ({ document, operation, variables }) => {
     const given = { ...defaultsOf(operation), ...variables }
     const costOf = makeFold(document, {
       join: (total, cost) => total + cost,
       field(field, pageSize, fold) {
         const name = field.name.value
-        const own = weights.get(name) ?? 1
+        const own = (weights.get(name) ?? 1) + weightOfGiven(field, given, argumentWeights)
         if (!field.selectionSet) return own
         const times = listFields.has(name) ? pageSize : unpagedSize(field, sizes)
         const inside = connections.has(name) ? pageSizeOf(field, given) : 1
@@ -80,13 +83,30 @@ function unpagedSize(field: FieldNode, sizes: ReadonlyMap<string, number>): numb
   return isPage ? 1 : (sizes.get(field.name.value) ?? 1)
 }
 
-/** A number that a directive of the schema says of fields, by their names; the largest of one name. */
-function saidOfFields(
-  schema: GraphQLSchema,
+/** What the arguments of a field count that are given: null stands for one that is left out. */
+function weightOfGiven(
+  { arguments: named = [] }: FieldNode,
+  variables: Readonly<Record<string, unknown>>,
+  weights: ReadonlyMap<string, number>,
+): number {
+  return named.reduce((sum, { name, value }) => {
+    const isNull =
+      value.kind === Kind.NULL ||
+      (value.kind === Kind.VARIABLE && variables[value.name.value] == null)
+    return isNull ? sum : sum + (weights.get(name.value) ?? 0)
+  }, 0)
+}
+
+/** A number that a directive says of fields or arguments, by their names; the largest of one name. */
+function saidOf(
+  definitions: readonly Pick<
+    GraphQLField<unknown, unknown> | GraphQLArgument,
+    'name' | 'astNode'
+  >[],
   { directive, argument }: { readonly directive: string; readonly argument: string },
 ): ReadonlyMap<string, number> {
   const numbers = new Map<string, number>()
-  for (const { name, astNode } of fieldsOf(schema)) {
+  for (const { name, astNode } of definitions) {
     const said = astNode?.directives?.find((one) => one.name.value === directive)
     const value = said?.arguments?.find((one) => one.name.value === argument)?.value
     if (value?.kind !== Kind.INT) continue

@@ -13,8 +13,13 @@ export interface DocumentCacheLimits {
   readonly cachedCharactersMax: number
 }
 
-/** A document that may be executed, or what is wrong with it. */
-export type PreparedDocument =
+/**
+ * A document that may be executed, or what is wrong with it; and whether that was known, because it is
+ * kept. To find it out takes up to some milliseconds, whatever the document costs when it is run.
+ */
+export type PreparedDocument = PreparedSource & { readonly isKept: boolean }
+
+type PreparedSource =
   | { readonly kind: 'valid'; readonly document: DocumentNode }
   | { readonly kind: 'invalid'; readonly errors: readonly GraphQLError[] }
   /** Not looked at any further, because it is too large. */
@@ -41,12 +46,12 @@ export function makePrepareDocument(
     if (known) return known
     const prepared = prepare(source, schema, limits)
     // What is not valid is not kept: it would push out what is asked for again and again.
-    if (prepared.kind === 'valid') kept.set(source, prepared)
-    return prepared
+    if (prepared.kind === 'valid') kept.set(source, { ...prepared, isKept: true })
+    return { ...prepared, isKept: false }
   }
 }
 
-function prepare(source: string, schema: GraphQLSchema, limits: DocumentLimits): PreparedDocument {
+function prepare(source: string, schema: GraphQLSchema, limits: DocumentLimits): PreparedSource {
   if (nestsDeeperThan(source, limits.nestingMax)) {
     return { kind: 'refused', error: limitExceeded('levels of brackets', limits.nestingMax) }
   }

@@ -12,8 +12,9 @@ import { personKey } from '../limits/limits.ts'
 import { answerTooMany } from '../limits/too-many.ts'
 import { type Protection, refuse, verdictOf } from '../resource-server/protect.ts'
 import type { Verdict, VerifyBearer } from '../resource-server/verdict.ts'
-import { type CallerOf, type CostLimit, makeAnswer } from './answer.ts'
+import { type CallerOf, makeAnswer } from './answer.ts'
 import type { ContextRecord, GraphqlApi } from './api.ts'
+import type { CostLimit } from './cost-limit.ts'
 
 export interface GraphqlEndpoint<Caller, ApiContext extends ContextRecord> {
   /** Asked at the first request, and once. */

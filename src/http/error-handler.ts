@@ -54,7 +54,8 @@ function setError(ctx: Context, status: number, { error }: ErrorBody): void {
   ctx.status = status
   ctx.set('Cache-Control', 'no-store')
   logFields(ctx).error = error
-  if (status === 503) ctx.set('Retry-After', RETRY_AFTER_SECONDS)
+  const comesBack = status === 503 || (status === 429 && !ctx.response.get('Retry-After'))
+  if (comesBack) ctx.set('Retry-After', RETRY_AFTER_SECONDS)
 }
 
 /**

@@ -12,7 +12,7 @@ const withBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']
 
 /**
  * Refuses what no route of ours reads, before any of them tries: a body that is packed, by whatever name of
- * a packing, and NUL or broken UTF-8 in an address. No store looks for either, and PostgreSQL fails where
+ * a packing, and NUL, broken UTF-8 or a fragment in an address. No store looks for either, and PostgreSQL fails where
  * it should find nothing. The parameters of the protocol's own endpoints are judged there one by one, and
  * what goes on to the platform's own API is judged on the way.
  *
@@ -21,12 +21,18 @@ const withBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']
 export function plainRequest(): Middleware {
   return (ctx, next) => {
     const { path } = ctx
+    refuseFragment(ctx)
     if (path.startsWith(upstream)) return next()
     if (withBody.has(ctx.method) && !answeredInFull.has(path)) refusePacked(ctx)
     if (path.includes('%') && !isText(path)) throw nothingHere()
     if (ctx.querystring.includes('%00') && !protocol.has(path)) throw nulInRequest()
     return next()
   }
+}
+
+/** A target has none (RFC 9112 §3.2), and a proxy in front would read such a one otherwise. */
+function refuseFragment({ url }: Context): void {
+  if (url.includes('#')) throw nothingHere()
 }
 
 /**

@@ -56,6 +56,12 @@ export function makeCallerLimits(limits: Limits) {
       if (exceeded) answerTooMany(ctx, exceeded, 'message')
       return exceeded !== undefined
     },
+    /** Counts a change of a site by a tool, by whichever client; answers 429 when there were too many. */
+    turnsChangeAway(ctx: Context, person: CallingPerson): boolean {
+      const exceeded = limits.take('changes', personKey({ ...person, clientId: '' }))
+      if (exceeded) answerTooMany(ctx, exceeded, 'message')
+      return exceeded !== undefined
+    },
     /** @throws tooManyRequests when a person did it too often by this client */
     refuseBeyond(
       ctx: Pick<Context, 'set' | 'state'>,

@@ -21,6 +21,8 @@ interface LimitRow {
 
 const window = 'limits.windowSeconds'
 const attempts = 'signIn.failureWindowSeconds'
+const operationCost =
+  'an operation: 100 and its cost, as its answer says it; 500 for a document that is read anew or is not valid'
 
 /** Every limit of requests, once. docs/security.md and docs/operations.md are checked against it. */
 export const limitTable = {
@@ -98,15 +100,23 @@ export const limitTable = {
     by: 'person',
     setting: 'limits.memberApiCostPerPersonMax',
     window,
-    counts: 'the cost of an operation, as its answer says it',
+    counts: operationCost,
     at: 'the Member API',
   },
   adminApi: {
     by: 'person',
     setting: 'limits.adminApiCostPerPersonMax',
     window,
-    counts: 'the cost of an operation, as its answer says it',
+    counts: operationCost,
     at: 'the Admin API',
+  },
+  changes: {
+    by: 'person',
+    setting: 'limits.changesPerPersonMax',
+    window,
+    counts:
+      'a change that is asked for, by whichever client: each leaves a line in the audit trail',
+    at: 'the Admin API, and the tools over it',
   },
   uploads: {
     by: 'person',

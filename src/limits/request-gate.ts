@@ -15,12 +15,14 @@ interface Gate {
   readonly before?: (ctx: Context) => number
   /** What it counts by its answer. */
   readonly after?: (ctx: Context, limits: Limits) => number
+  /** OPTIONS is answered there as every other method is, and is not the question of a browser. */
+  readonly takesOptions?: true
 }
 
 const authorization: Gate = { limit: 'authorizations', shape: 'page', before: kilobytesOf }
 const oauth: Gate = { limit: 'oauthFailures', shape: 'json', after: oauthFailure }
 /** All strangers of a guarded application come through it, so that only what it does itself counts. */
-const proxies: Gate = { ...oauth, after: unauthenticated }
+const proxies: Gate = { ...oauth, after: unauthenticated, takesOptions: true }
 const pushed: Gate = {
   ...authorization,
   shape: 'json',
@@ -88,7 +90,7 @@ export function limitRequests(limits: Limits): Middleware {
   return async (ctx, next) => {
     const gate = gateAt(ctx.path)
     // A preflight of a browser asks for nothing.
-    if (!gate || ctx.method === 'OPTIONS') return await next()
+    if (!gate || (ctx.method === 'OPTIONS' && !gate.takesOptions)) return await next()
     const { limit, before, after } = gate
     const network = networkOf(ctx.ip)
     const exceeded = before

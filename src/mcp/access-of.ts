@@ -2,7 +2,7 @@ import { findPrompt } from './prompts.ts'
 import { findResource, findTemplate } from './resources.ts'
 import type { ToolAccess, ToolAddress } from './tool.ts'
 import { accessTo } from './tool-access.ts'
-import { isServedAt } from './tool-address.ts'
+import { audienceOf, isServedAt } from './tool-address.ts'
 import { findTool } from './tool-catalogue.ts'
 
 /** What a message uses, and who may use it. */
@@ -10,6 +10,8 @@ export interface Use {
   /** For the log. */
   readonly name: string
   readonly access: ToolAccess
+  /** Whether it changes something of a site, which leaves a line in the audit trail. */
+  readonly changesSite?: boolean
 }
 
 /**
@@ -34,7 +36,9 @@ function usedBy(method: unknown, params: Params, address: ToolAddress): Use | un
   switch (method) {
     case 'tools/call': {
       const tool = findTool(params.name, address)
-      return tool && { name: tool.name, access: accessTo(tool, params.arguments) }
+      if (!tool) return undefined
+      const changesSite = tool.effect !== 'reads' && audienceOf(tool) === 'operator'
+      return { name: tool.name, access: accessTo(tool, params.arguments), changesSite }
     }
     case 'prompts/get':
       return findPrompt(params.name)

@@ -156,6 +156,7 @@ async function answer(ctx: Context, asked: Asked, endpoint: Endpoint): Promise<v
       const scopes = scopesNeeded(access, endpoint.scopesFor)
       return await refuse(ctx, verdict, protection(endpoint, address, scopes))
     }
+    if (used.changesSite && caller && endpoint.callerLimits.turnsChangeAway(ctx, caller)) return
   }
   await endpoint.answerMessage(ctx, message, { caller, address })
 }

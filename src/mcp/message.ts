@@ -38,13 +38,25 @@ export async function readMessage(
       message: 'the body is not JSON in UTF-8',
     })
   }
+  const problem = problemOf(message.value)
+  if (problem === undefined) return message
+  return sendFault(ctx, { status: 400, code: INVALID_REQUEST, message: problem })
+}
+
+/** Far deeper than any argument or capability; what writes JSON runs out of stack at some thousands. */
+const NESTING_MAX = 64
+
+function problemOf(value: unknown): string | undefined {
   // A batch of 2025-03-26 would carry calls past every check of the one message (design 23).
-  if (!Array.isArray(message.value)) return message
-  return sendFault(ctx, {
-    status: 400,
-    code: INVALID_REQUEST,
-    message: 'batches are not supported: send one message a request',
-  })
+  if (Array.isArray(value)) return 'batches are not supported: send one message a request'
+  return nestsDeeperThan(value, NESTING_MAX)
+    ? `the message is nested deeper than ${NESTING_MAX} levels`
+    : undefined
+}
+
+function nestsDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((inner) => nestsDeeperThan(inner, levels - 1))
 }
 
 function parseMessage(text: string): Message | undefined {

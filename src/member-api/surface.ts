@@ -42,6 +42,9 @@ export function memberSurface(ports: MemberPorts): {
     routes: memberRoutes({ ...ports, api }),
     executeMember: api.execute,
     queryTool: makeQueryTool(),
-    tryMemberQuery: makeTryQuery(async () => api),
+    tryMemberQuery: makeTryQuery(async () => api, {
+      limits: ports.requestLimits,
+      name: 'memberApi',
+    }),
   }
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 
+import { isLoopbackInterface, leadsToThisMachine, loopbackAddress } from '../http/loopback.ts'
 import { metricsPath } from '../http/paths.ts'
 
 /** Where metrics are read: an address of their own, never the service's. */
@@ -9,6 +10,7 @@ export interface ScrapeAddress {
   readonly port: number
 }
 
+const OTHER_NAME = `ask by a name of this machine, such as ${loopbackAddress}\n`
 const CONNECTIONS_MAX = 32
 const REQUEST_MS = 5_000
 
@@ -24,11 +26,14 @@ export async function openScrapeServer(
   contentType: string,
   scrape: () => Promise<string>,
 ): Promise<AsyncDisposable> {
+  const ofThisMachine = isLoopbackInterface(host)
   const server = createServer(async (request, response) => {
     const answer = (status: number, text: string, type = 'text/plain; charset=utf-8') => {
       response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' })
       response.end(request.method === 'HEAD' ? '' : text)
     }
+    // A page of a stranger that rebinds its name to a loopback address sends that name.
+    if (ofThisMachine && !isOwnName(request.headers.host)) return answer(403, OTHER_NAME)
     if (request.url?.split('?')[0] !== metricsPath) return answer(404, `see ${metricsPath}\n`)
     if (request.method !== 'GET' && request.method !== 'HEAD') return answer(405, 'only GET\n')
     try {
@@ -53,4 +58,10 @@ export async function openScrapeServer(
       await once(server, 'close')
     },
   }
+}
+
+/** Whether a Host header is a name of this machine; none is that of no browser. */
+function isOwnName(host: string | undefined): boolean {
+  const hostname = host === undefined ? loopbackAddress : URL.parse(`http://${host}`)?.hostname
+  return hostname !== undefined && leadsToThisMachine(hostname)
 }

@@ -15,6 +15,7 @@ import type { Schema } from '../store/schema.ts'
 /** Few enough that nobody who asks something waits for them. */
 const NOTIFICATIONS_PER_BATCH = 500
 
+/** Of as many sites. */
 const POSTS_PER_ROUND = 100
 
 /**
@@ -198,25 +199,37 @@ async function goOnWith(
 
 type Unfinished = Awaited<ReturnType<typeof listUnfinished>>[number]
 
-/** The oldest first; when there are more, they are next. */
+/**
+ * The oldest of each site first; the others of a site are next. However many a site publishes or removes
+ * at once, those of other sites do not wait behind them.
+ */
 async function listUnfinished(kysely: Kysely<Schema>) {
-  const undelivered = await kysely
-    .selectFrom('post')
-    .select(['id', sql<number>`0`.as('isRemoved')])
+  const posts = kysely.selectFrom('post').select('id')
+  const undelivered = posts
+    .select(['published_at as since', placeAtSite('published_at').as('place')])
+    .select(sql<number>`0`.as('isRemoved'))
     .where('published_at', 'is not', null)
     .where('delivered_at', 'is', null)
     .where('removed_at', 'is', null)
-    .orderBy('published_at')
-    .limit(POSTS_PER_ROUND)
-    .execute()
-  const removed = await kysely
-    .selectFrom('post')
-    .select(['id', sql<number>`1`.as('isRemoved')])
+  const removed = posts
+    .select(['removed_at as since', placeAtSite('removed_at').as('place')])
+    .select(sql<number>`1`.as('isRemoved'))
     .where('removed_at', 'is not', null)
-    .orderBy('removed_at')
-    .limit(POSTS_PER_ROUND)
-    .execute()
-  return [...undelivered, ...removed]
+  const found = [undelivered, removed].map(
+    async (query) =>
+      await kysely
+        .selectFrom(query.as('unfinished'))
+        .select(['id', 'isRemoved'])
+        .where('place', '=', 1)
+        .orderBy('since')
+        .limit(POSTS_PER_ROUND)
+        .execute(),
+  )
+  return (await Promise.all(found)).flat()
+}
+
+function placeAtSite(since: 'published_at' | 'removed_at') {
+  return sql<number>`row_number() over (partition by site_id order by ${sql.ref(since)}, id)`
 }
 
 /** Ends at once when the service stops. */

@@ -376,6 +376,25 @@ const others: readonly Row[] = [
     ],
   ],
   [
+    3702,
+    'thirty counts of a list by aliases, each of which reads all of it (CVE-2026-35441)',
+    LIMIT,
+    async (world) =>
+      await ask(world, admin, {
+        query: `{ ${many(30, (at) => `a${at}: courses(first: 1) { totalCount }`)} }`,
+      }),
+  ],
+  [
+    3703,
+    'thirty searches by aliases, each of which reads every row (CVE-2026-35441)',
+    LIMIT,
+    async (world) =>
+      await ask(world, admin, {
+        query: `query($s: String) { ${many(30, (at) => `a${at}: courses(first: 1, search: $s) { nodes { id } }`)} }`,
+        variables: { s: 'x' },
+      }),
+  ],
+  [
     2609,
     'a query of 9,000 letters in the address',
     '414 invalid_request',

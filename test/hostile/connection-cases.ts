@@ -4,6 +4,12 @@ import { paths } from '../../src/http/paths.ts'
 import { type Answer, bearer, get, send, sendBytes } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 
+/** Twice, because what reads headers one by one keeps a list of each. */
+const everyObjectHas = ['__proto__', '__proto__', 'constructor', 'toString'].flatMap((name) => [
+  name,
+  'x',
+])
+
 /** Every document that says where this service is. */
 const documents = [
   paths.openidConfiguration,
@@ -110,6 +116,41 @@ const others: readonly Row[] = [
       await send(url, { path: '/interaction/%zz/login' }),
       await send(url, { path: '/interaction/%e0%a4%a/consent' }),
     ],
+  ],
+  [
+    3704,
+    'an address with a fragment, which a proxy in front reads otherwise (CVE-2025-32395)',
+    '404 not_found',
+    async ({ url }) => [
+      await send(url, { path: '/member/graphql#/../public' }),
+      await send(url, { path: '/api/oauth/userinfo?a=1#b' }),
+      await send(url, { path: '/admin/api/orders#/public' }),
+      await send(url, { method: 'POST', path: '/mcp#x', headers: ['Content-Type', 'text/plain'] }),
+    ],
+  ],
+  [
+    3705,
+    'a header with the name of what every object has (CVE-2026-21710)',
+    '401 invalid_token',
+    async ({ url }) => [
+      await send(url, { path: '/api/oauth/userinfo', headers: everyObjectHas }),
+      await send(url, { path: '/member/graphql', headers: everyObjectHas }),
+      await send(url, { method: 'POST', path: '/mcp/member', headers: everyObjectHas }),
+    ],
+  ],
+  [
+    3706,
+    'so many headers that the last are dropped, a proxy\u2019s among them (CVE-2026-58044)',
+    '431',
+    async ({ url }) =>
+      await send(url, {
+        path: '/api/oauth/userinfo',
+        headers: [
+          ...Array.from({ length: 2500 }, () => ['a', 'b']).flat(),
+          'X-Forwarded-For',
+          '::1',
+        ],
+      }),
   ],
   [
     3457,

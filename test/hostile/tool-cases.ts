@@ -163,7 +163,27 @@ async function disguised(
   })
 }
 
+/** Brackets in brackets, where a client puts something. */
+const nested = (name: string, levels: number) =>
+  `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":{"title":${'['.repeat(levels)}${']'.repeat(levels)}}}}`
+
 const calls: readonly Row[] = [
+  [
+    3700,
+    'arguments in brackets in brackets, of which the key of a change would be made (CVE-2025-59466)',
+    '400 -32600',
+    async (world) =>
+      await post(world.url, {
+        body: nested('create_post', 60_000),
+        headers: bearer(await world.operator()),
+      }),
+  ],
+  [
+    3701,
+    'arguments in brackets in brackets, of a tool of everybody',
+    '400 -32600',
+    async ({ url }) => await post(url, { body: nested('list_sites', 5000) }),
+  ],
   [
     2790,
     'a tool of members called without a token',

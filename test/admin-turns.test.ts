@@ -1,0 +1,52 @@
+import { setImmediate } from 'node:timers/promises'
+
+import { expect } from 'chai'
+
+import { inTurnOf } from '../src/admin-api/turns.ts'
+
+describe('the Admin API: what reads all of a site', () => {
+  it('is done one after another, with others between, and sites do not wait for one another', async () => {
+    const done: string[] = []
+    const work = (name: string) => async () => {
+      done.push(`${name} begins`)
+      await setImmediate()
+      done.push(`${name} ends`)
+    }
+    const others = (async () => {
+      for (let turn = 0; turn < 3; turn += 1) {
+        await setImmediate()
+        done.push('somebody else')
+      }
+    })()
+    await Promise.all([
+      inTurnOf('one', work('first')),
+      inTurnOf('one', work('second')),
+      inTurnOf('another', work('its own')),
+      others,
+    ])
+    const own = done.filter((word) => !/somebody|its own/.test(word))
+    expect(own).to.deep.equal(['first begins', 'first ends', 'second begins', 'second ends'])
+    const between = done.slice(done.indexOf('first ends'), done.indexOf('second begins'))
+    expect(between).to.include('somebody else')
+    expect(done.indexOf('its own begins')).to.be.below(done.indexOf('second begins'))
+  })
+
+  it('goes on after a failure, and is refused when too much waits', async () => {
+    const failing = inTurnOf('one', async () => {
+      await setImmediate()
+      throw new Error('away')
+    })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const waiting = Array.from(
+      { length: 119 },
+      async () => await inTurnOf('one', async () => promise),
+    )
+    const refused = await inTurnOf('one', async () => {}).catch((error: unknown) => error)
+    expect(refused).to.include({ statusCode: 429, error: 'too_many_requests' })
+    await inTurnOf('another', async () => {})
+    expect(await failing.catch((error: unknown) => String(error))).to.equal('Error: away')
+    resolve()
+    await Promise.all(waiting)
+    expect(await inTurnOf('one', async () => 'as before')).to.equal('as before')
+  })
+})
