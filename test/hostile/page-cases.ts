@@ -1,8 +1,10 @@
 import { expect } from 'chai'
 
+import { makeHeadlessPerson } from '../../src/cli/headless-person.ts'
 import { paths } from '../../src/http/paths.ts'
-import { asClaude } from '../support/client.ts'
-import { notes } from '../support/gatehouse.ts'
+import { asClaude, authorizeUrl } from '../support/client.ts'
+import { june, noor, notes } from '../support/gatehouse.ts'
+import { eventually } from '../support/programs.ts'
 import { type Answer, encode, get, send } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 import type { Browser, World } from './world.ts'
@@ -355,8 +357,53 @@ const passages: readonly Row[] = [
   ],
 ]
 
+/** What operators could see of people who are none of theirs. */
+const strangers: readonly Row[] = [
+  [
+    3350,
+    'whether somebody of another site has an account, and their name, by failing with it at one’s own application',
+    'page 200',
+    async (world) => {
+      const { url, running } = world
+      const strange = ['june@openkitchen.example', 'nobody@openkitchen.example']
+      for (const login of [...strange, noor.login]) {
+        const failed = makeHeadlessPerson({ login, password: 'wrong' })
+        await failed.authorize(authorizeUrl(url), notes.redirectUri).catch(() => {})
+      }
+      // They go through the right password, and are told that this is not for them.
+      const stranger = makeHeadlessPerson({ ...june, refuse: true })
+      await stranger.authorize(authorizeUrl(url), notes.redirectUri)
+      const { kysely } = running.service.stores.database
+      await eventually(10_000, async () => {
+        const rows = await kysely
+          .selectFrom('audit_event')
+          .select(['action', 'person_id', 'actor_person_id'])
+          .where('client_id', '=', notes.clientId)
+          .execute()
+        const people = rows.map((row) => `${row.action} ${row.person_id ?? row.actor_person_id}`)
+        for (const kind of [
+          'failure per_june',
+          'failure null',
+          'failure per_noor',
+          'success per_june',
+        ])
+          expect(people).to.include(`sign_in.${kind}`)
+      })
+      const trail = await (await operator(world)).open('/admin/northlight/audit')
+      expect(trail.text).to.include('Noor').and.not.include('June')
+      expect(trail.text).to.not.include('no such account')
+      return trail
+    },
+  ],
+]
+
 async function page(url: string, path: string): Promise<Answer> {
   return await send(url, { path, headers: ['Accept', 'text/html'] })
 }
 
-export const pageCases = tableOf('Pages', 'page-cases.ts', [...formRows, ...placeRows, ...passages])
+export const pageCases = tableOf('Pages', 'page-cases.ts', [
+  ...formRows,
+  ...placeRows,
+  ...passages,
+  ...strangers,
+])
