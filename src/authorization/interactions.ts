@@ -30,8 +30,13 @@ export function makeInteractions(provider: Provider, { grants, clients }: Intera
 
   return {
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider)),
-    signedIn: async (ctx: Context, personId: string) =>
-      await finish(ctx, { login: { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'] } }, false),
+    async signedIn(ctx: Context, personId: string) {
+      // Later pages of the request hand it on, and without a time the engine takes theirs: whoever waited
+      // on one would outlive a sign-out everywhere. It is the engine's clock that it is compared with.
+      const ts = Math.floor(Date.now() / 1000)
+      const login = { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'], ts }
+      return await finish(ctx, { login }, false)
+    },
     siteChosen: async (ctx: Context, siteId: string | undefined) =>
       await finish(ctx, { select_account: { site: siteId } }, true),
     refused: async (ctx: Context, why: string) =>

@@ -1,11 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 import { expect } from 'chai'
 
-import { makeHeadlessPerson } from '../../src/cli/headless-person.ts'
+import { type HeadlessPerson, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
 import { paths } from '../../src/http/paths.ts'
 import { asClaude, authorizeUrl } from '../support/client.ts'
 import { june, noor, notes } from '../support/gatehouse.ts'
+import { makePagePerson } from '../support/page-person.ts'
 import { eventually } from '../support/programs.ts'
-import { type Answer, encode, get, send } from '../support/wire.ts'
+import { type Answer, answerOf, encode, get, send } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 import type { Browser, World } from './world.ts'
 
@@ -357,6 +360,66 @@ const passages: readonly Row[] = [
   ],
 ]
 
+/** Everything that a thief of a password held back before its person signed out everywhere. */
+const heldBack: readonly Row[] = [
+  [
+    3351,
+    'a consent page that waited until after its person signed out everywhere',
+    'the sign-in',
+    async ({ url }) => {
+      const thief = makeHeadlessPerson(noor)
+      const start = authorizeUrl(url, { prompt: 'consent' })
+      const login = await thief.open(start)
+      const signedIn = await answerPage(thief, addressIn(login, url), noor)
+      const consent = addressIn(await thief.open(addressIn(signedIn, url)), url)
+      expect(consent.pathname).to.match(/\/consent$/)
+      await signOutEverywhere(url)
+      const agreed = await answerPage(thief, consent)
+      const resumed = await answerOf(await thief.open(addressIn(agreed, url)))
+      const again = await answerOf(await thief.open(authorizeUrl(url)))
+      return [resumed, again]
+    },
+  ],
+  [
+    3352,
+    'a way back to the pages that waited until after its person signed out everywhere',
+    'to /oauth/authorize',
+    async ({ url }) => {
+      const thief = makeHeadlessPerson(noor)
+      const start = addressIn(await thief.open(new URL('/account', url)), url)
+      const back = await thief.authorize(start, `${url}/signed-in`)
+      await signOutEverywhere(url)
+      expect((await thief.open(back)).status).to.equal(303)
+      return await answerOf(await thief.open(new URL('/account', url)))
+    },
+  ],
+]
+
+async function signOutEverywhere(url: string): Promise<void> {
+  // A session knows whole seconds, and one of the very second of the sign-out is over in any case.
+  await delay(1100)
+  const owner = makePagePerson(url, noor)
+  const asked = await owner.visit('/account/sign-out-everywhere')
+  const done = await owner.send(asked, '/account/sign-out-everywhere')
+  expect(done.path).to.equal('/account/signed-out-everywhere')
+  await delay(1100)
+}
+
+function addressIn({ headers }: Pick<Response, 'headers'>, url: string): URL {
+  return new URL(headers.get('location') ?? '', url)
+}
+
+/** Sends the form of a page, with the token that stands in it. */
+async function answerPage(
+  person: HeadlessPerson,
+  page: URL,
+  fields: Record<string, string> = {},
+): Promise<Response> {
+  const [, csrf = ''] =
+    /name="csrf" value="([^"]+)"/.exec(await (await person.open(page)).text()) ?? []
+  return await person.open(page, { method: 'POST', body: new URLSearchParams({ csrf, ...fields }) })
+}
+
 /** What operators could see of people who are none of theirs. */
 const strangers: readonly Row[] = [
   [
@@ -406,4 +469,5 @@ export const pageCases = tableOf('Pages', 'page-cases.ts', [
   ...placeRows,
   ...passages,
   ...strangers,
+  ...heldBack,
 ])
