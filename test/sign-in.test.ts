@@ -126,6 +126,26 @@ describe('sign-in: failures are limited (NIST SP 800-63B §5.2.2)', () => {
   })
 })
 
+describe('sign-in: whoever has a password takes no more turns than the others', () => {
+  it('an account that signs in without an end is 429 before anything is hashed, and nobody else', async () => {
+    await using service = await startService({
+      environment: { TRUST_PROXY: 'yes' },
+      policy: (own) => ({ ...own, signIn: { ...own.signIn, signInsPerAccountMax: 3 } }),
+    })
+    let kept: readonly string[] = []
+    for (const status of [303, 303, 303, 429, 429]) {
+      // From the second on in a browser that is known by now.
+      const answer = await openForm(service, kept)
+      const signedIn = await answer(sam, ['X-Forwarded-For', `192.0.2.${kept.length + 1}`])
+      expect(signedIn.status).to.equal(status)
+      const browser = signedIn.headers.getSetCookie().find((c) => c.startsWith('gatehouse_browser'))
+      kept = browser === undefined ? kept : [browser.split(';')[0] ?? '']
+    }
+    const other = await openForm(service)
+    expect((await other(olivia)).status).to.equal(303)
+  })
+})
+
 describe('sign-in: strangers do not keep people out (weakness 12)', () => {
   const low = {
     failuresPerAccountAndAddressMax: 10,

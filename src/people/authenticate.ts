@@ -63,6 +63,7 @@ export function makeSignIn(dependencies: SignInDependencies): SignInService {
     const outcome = await check(credentials, password, passwords)
     if (outcome.kind !== 'refused') await limits.giveBack(begun.taken)
     if (outcome.kind !== 'signed-in') return outcome
+    limits.signedIn(login)
     return { ...outcome, browser: browsers.remember(browser, login) }
   }
 }
