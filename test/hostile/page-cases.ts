@@ -2,6 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { expect } from 'chai'
 
+import { findApplication } from '../../src/applications/application-lists.ts'
+import {
+  makeApplicationStore,
+  type NewApplication,
+} from '../../src/applications/application-store.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
 import { paths } from '../../src/http/paths.ts'
 import { asClaude, authorizeUrl } from '../support/client.ts'
@@ -395,6 +400,55 @@ const heldBack: readonly Row[] = [
   ],
 ]
 
+/** What an operator took from an application while a member had its consent page open. */
+const takenBack: readonly Row[] = (
+  [
+    [3353, 'a scope', { scopes: ['account:read'] }],
+    [3354, 'a redirect address', { redirectUris: ['https://planner.example/new'] }],
+  ] as const
+).map(([number, what, left]) => [
+  number,
+  `consent by a page that waited until after the operator had taken ${what} from the application`,
+  'page 400 invalid_request',
+  async ({ url, running }) => {
+    const { database } = running.service.stores
+    const store = makeApplicationStore(database)
+    const actor = { personId: 'per_olivia', requestId: 'x', now: running.service.now() }
+    const redirectUri = 'https://planner.example/callback'
+    const entry: NewApplication = {
+      name: `Planner ${number}`,
+      redirectUris: [redirectUri],
+      postLogoutRedirectUris: [],
+      authMethod: 'none',
+      applicationType: 'web',
+      scopes: ['account:read', 'account:write'],
+    }
+    const made = await store.create('sit_northlight', entry, actor)
+    if (typeof made === 'string') throw new Error(made)
+    const { clientId } = made
+    const person = makeHeadlessPerson(noor)
+    const start = authorizeUrl(url, {
+      ...{ client_id: clientId, redirect_uri: redirectUri },
+      scope: 'openid account:read account:write',
+    })
+    const signedIn = await answerPage(person, addressIn(await person.open(start), url), noor)
+    const consent = addressIn(await person.open(addressIn(signedIn, url)), url)
+    const csrf = tokenIn(await (await person.open(consent)).text())
+    const app = await findApplication(database.kysely, 'sit_northlight', clientId)
+    if (!app) throw new Error('there is no such application')
+    await store.update(app, { ...entry, ...left }, actor)
+    const body = new URLSearchParams({ csrf })
+    const agreed = await person.open(consent, { method: 'POST', body })
+    const { grants } = await database.kysely
+      .selectFrom('oauth_grant')
+      .select(({ fn }) => fn.countAll<number>().as('grants'))
+      .where('client_id', '=', clientId)
+      .executeTakeFirstOrThrow()
+    expect(Number(grants)).to.equal(0)
+    return await answerOf(agreed)
+  },
+])
+
 async function signOutEverywhere(url: string): Promise<void> {
   // A session knows whole seconds, and one of the very second of the sign-out is over in any case.
   await delay(1100)
@@ -415,9 +469,12 @@ async function answerPage(
   page: URL,
   fields: Record<string, string> = {},
 ): Promise<Response> {
-  const [, csrf = ''] =
-    /name="csrf" value="([^"]+)"/.exec(await (await person.open(page)).text()) ?? []
+  const csrf = tokenIn(await (await person.open(page)).text())
   return await person.open(page, { method: 'POST', body: new URLSearchParams({ csrf, ...fields }) })
+}
+
+function tokenIn(page: string): string {
+  return /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? ''
 }
 
 /** What operators could see of people who are none of theirs. */
@@ -470,4 +527,5 @@ export const pageCases = tableOf('Pages', 'page-cases.ts', [
   ...passages,
   ...strangers,
   ...heldBack,
+  ...takenBack,
 ])
