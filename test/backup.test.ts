@@ -6,8 +6,10 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -108,6 +110,22 @@ describe('a backup of the embedded database', () => {
       [
         'a part is missing',
         (copy) => rmSync(join(copy, filePart())),
+        /files\/.* is missing or cannot be read/,
+      ],
+      [
+        'a part is a link to the same bytes somewhere else',
+        (copy) => {
+          renameSync(join(copy, filePart()), join(copy, '..', 'elsewhere'))
+          symlinkSync(join(copy, '..', 'elsewhere'), join(copy, filePart()))
+        },
+        /files\/.* is missing or cannot be read/,
+      ],
+      [
+        'a folder of it is a link to somewhere else',
+        (copy) => {
+          renameSync(join(copy, 'files'), join(copy, '..', 'all-elsewhere'))
+          symlinkSync(join(copy, '..', 'all-elsewhere'), join(copy, 'files'))
+        },
         /files\/.* is missing or cannot be read/,
       ],
       [
