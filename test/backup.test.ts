@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
   cpSync,
@@ -5,11 +6,13 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 import { expect } from 'chai'
 
@@ -110,6 +113,22 @@ describe('a backup of the embedded database', () => {
         /files\/.* is missing or cannot be read/,
       ],
       [
+        'a part is a link to the same bytes somewhere else',
+        (copy) => {
+          renameSync(join(copy, filePart()), join(copy, '..', 'elsewhere'))
+          symlinkSync(join(copy, '..', 'elsewhere'), join(copy, filePart()))
+        },
+        /files\/.* is missing or cannot be read/,
+      ],
+      [
+        'a folder of it is a link to somewhere else',
+        (copy) => {
+          renameSync(join(copy, 'files'), join(copy, '..', 'all-elsewhere'))
+          symlinkSync(join(copy, '..', 'all-elsewhere'), join(copy, 'files'))
+        },
+        /files\/.* is missing or cannot be read/,
+      ],
+      [
         'the manifest counts other rows than there are',
         (copy) => changeManifest(copy, (manifest) => ({ ...manifest, rows: { person: 1 } })),
         /The table person has 8 rows instead of 1/,
@@ -199,6 +218,32 @@ describe('a backup of PostgreSQL', () => {
     return {
       from,
       to: async () => ({ ...from, DATA_DIR: temporaryFolder(), DATABASE_URL: await empty() }),
+    }
+  })
+
+  it('says the password on no command line, wherever its address has it', async () => {
+    const { DATABASE_URL = '', ...others } = await postgresWithDemo(postgres)
+    const tools = temporaryFolder()
+    const seen = join(tools, 'seen')
+    // It writes down what it was called with, and goes on as the real one.
+    const real = execFileSync('sh', ['-c', 'command -v pg_dump']).toString().trim()
+    const script = `#!/bin/sh\nprintf '%s\\n' "$@" "$PGPASSWORD" > '${seen}'\nexec '${real}' "$@"\n`
+    writeFileSync(join(tools, 'pg_dump'), script, { mode: 0o755 })
+    const inAuthority = new URL(DATABASE_URL)
+    inAuthority.password = 'only for tests'
+    for (const address of [
+      inAuthority.href,
+      `${DATABASE_URL}?password=only%20for%20tests&options=-c%20work_mem%3D4MB`,
+    ]) {
+      const variables = { ...others, DATA_DIR: temporaryFolder(), SECRET, DATABASE_URL: address }
+      const PATH = `${tools}:${dirname(real)}:/usr/bin:/bin`
+      const folder = join(temporaryFolder(), 'copy')
+      const made = await runGatehouse(['backup', folder], { ...variables, PATH })
+      expect([made.code, made.stderr]).to.deep.equal([0, ''])
+      const [target = '', ...words] = readFileSync(seen, 'utf8').trim().split('\n')
+      expect(words.pop(), 'in its environment').to.equal('only for tests')
+      expect([target, ...words].join(' ')).to.not.match(/password|only/)
+      expect(target.includes('options=-c%20work_mem%3D4MB')).to.equal(address.includes('options'))
     }
   })
 })

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 
 import { expect } from 'chai'
 import { sql } from 'kysely'
@@ -11,8 +12,9 @@ import { openSources } from '../src/bulk/sources.ts'
 import type { Database } from '../src/store/database.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 import { startOperator } from './support/admin-api.ts'
+import { authorizeUrl } from './support/client.ts'
 import { patiently, withDatabases } from './support/database.ts'
-import { configFolder, olivia, startService } from './support/gatehouse.ts'
+import { configFolder, olivia, sam, startService } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { temporaryFolder } from './support/process.ts'
 
@@ -327,6 +329,59 @@ describe('what operators made', () => {
     const script = { ...cursor, clientId: 'app_script', redirectUris: ['javascript:alert(1)'] }
     const { refused } = await bring(other, linesFile([{ ...script, assistant: null }]))
     expect(refused.map(({ problem }) => problem).join()).to.include('redirectUris')
+  })
+})
+
+describe('another password', () => {
+  it('signs its person out everywhere, and the same one does not', async () => {
+    await using running = await startService()
+    const { database } = running.service.stores
+    const [member, operator] = [sam, olivia].map((who) => makePagePerson(running.url, who))
+    await member?.visit('/account')
+    await operator?.visit('/account')
+    const records = await exported(database)
+    const people = records.filter(({ type }) => type === 'person')
+    const hashOf = (id: string) => people.find((one) => one['id'] === id)?.['passwordHash']
+    const bringPeople = async (changed: readonly object[]) => {
+      const sources = await openSources(linesFile(changed))
+      const settings = { database, sources, hashPassword: async () => '', onProgress: () => {} }
+      const { refused } = await importLines({ ...settings, now: running.service.now })
+      expect(refused).to.deep.equal([])
+    }
+
+    await bringPeople(people)
+    expect((await member?.open('/account'))?.status).to.equal(200)
+
+    const theirs = people.find(({ id }) => id === 'per_sam')
+    await bringPeople([{ ...theirs, passwordHash: hashOf('per_olivia') }])
+    expect((await member?.open('/account'))?.status, 'the pages').to.equal(303)
+    const asked = await member?.open(authorizeUrl(running.url).href)
+    expect(asked?.headers.get('location'), 'the browser').to.match(/\/login$/)
+    expect((await operator?.open('/account'))?.status, 'somebody else').to.equal(200)
+  })
+
+  it('or being disabled for a while does so, and what was open does not come back', async () => {
+    await using running = await startService()
+    const { database } = running.service.stores
+    const member = makePagePerson(running.url, sam)
+    await member.visit('/account')
+    const people = (await exported(database)).filter(({ type }) => type === 'person')
+    const theirs = people.find(({ id }) => id === 'per_sam') ?? {}
+    for (const [disabledAt, status] of [
+      ['now', 303],
+      [null, 303],
+    ] as const) {
+      const sources = await openSources(linesFile([{ ...theirs, disabledAt }]))
+      const settings = { database, sources, hashPassword: async () => '', onProgress: () => {} }
+      const { refused } = await importLines({ ...settings, now: running.service.now })
+      expect(refused).to.deep.equal([])
+      expect((await member.open('/account')).status, `${disabledAt}`).to.equal(status)
+    }
+    const asked = await member.open(authorizeUrl(running.url).href)
+    expect(asked.headers.get('location')).to.match(/\/login$/)
+    // A session knows whole seconds, and one of the very second of the sign-out is over, too.
+    await delay(1100)
+    expect((await member.visit('/account')).status, 'signed in anew').to.equal(200)
   })
 })
 

@@ -106,6 +106,24 @@ describe('the gatehouse command', () => {
       expect([absent.code, absent.stderr]).to.deep.equal([1, '/nowhere cannot be read (ENOENT)\n'])
     })
 
+    it('hands nothing to the terminal that a record says to it', async () => {
+      const DATA_DIR = temporaryFolder()
+      const eve = { type: 'person', id: 'per_eve', email: 'eve@school.example', createdAt: 'now' }
+      const path = join(temporaryFolder(), 'people.ndjson')
+      const name = 'Eve \u001b[2J\u009b31m\u202eevE'
+      writeFileSync(path, `${JSON.stringify({ ...eve, name })}\n`)
+      expect((await runGatehouse(['import', path], { DATA_DIR })).code).to.equal(0)
+      writeFileSync(path, `${JSON.stringify({ ...eve, name, '\u001b]0;mine\u0007': 1 })}\n`)
+      const { stdout: refused } = await runGatehouse(['import', path], { DATA_DIR })
+      expect(refused).to.include('mine')
+      await runGatehouse(['reviewers', 'add', eve.email], { DATA_DIR })
+      const { stdout: reviewers } = await runGatehouse(['reviewers'], { DATA_DIR })
+      expect(reviewers).to.include('Eve')
+      for (const said of [refused, reviewers]) {
+        expect(said.replaceAll('\n', '')).to.not.match(/[\p{Cc}\p{Cf}]/u)
+      }
+    })
+
     it('names every problem of a campus', async () => {
       const folder = temporaryFolder()
       writeFileSync(join(folder, 'a.json'), JSON.stringify({ sites: [{ id: 1 }], people: 'none' }))

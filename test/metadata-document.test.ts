@@ -161,6 +161,7 @@ describe('what counts of a metadata document', () => {
     ['no client_name', { ...plain, client_name: undefined }],
     ['an empty client_name', { ...plain, client_name: ' ' }],
     ['an invisible client_name', { ...plain, client_name: 'A\u200b' }],
+    ['a client_name that shows as nothing', { ...plain, client_name: '\u2800\u115f' }],
     ['no redirect addresses', { ...plain, redirect_uris: undefined }],
     ['an empty list of redirect addresses', { ...plain, redirect_uris: [] }],
     [

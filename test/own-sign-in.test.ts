@@ -32,7 +32,11 @@ interface Answer {
 
 describe('the sign-in of our own pages', () => {
   it('takes the person from an id_token that is right in everything', async () => {
-    expect(await complete({})).to.equal('per_sam')
+    const signedInAt = now - 86_400_000
+    expect(await complete({ claims: { auth_time: signedInAt / 1000 } })).to.deep.equal({
+      personId: 'per_sam',
+      signedInAt,
+    })
   })
 
   for (const [what, wrong] of Object.entries(wrongAnswers)) {

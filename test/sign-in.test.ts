@@ -126,6 +126,26 @@ describe('sign-in: failures are limited (NIST SP 800-63B §5.2.2)', () => {
   })
 })
 
+describe('sign-in: whoever has a password takes no more turns than the others', () => {
+  it('an account that signs in without an end is 429 before anything is hashed, and nobody else', async () => {
+    await using service = await startService({
+      environment: { TRUST_PROXY: 'yes' },
+      policy: (own) => ({ ...own, signIn: { ...own.signIn, signInsPerAccountMax: 3 } }),
+    })
+    let kept: readonly string[] = []
+    for (const status of [303, 303, 303, 429, 429]) {
+      // From the second on in a browser that is known by now.
+      const answer = await openForm(service, kept)
+      const signedIn = await answer(sam, ['X-Forwarded-For', `192.0.2.${kept.length + 1}`])
+      expect(signedIn.status).to.equal(status)
+      const browser = signedIn.headers.getSetCookie().find((c) => c.startsWith('gatehouse_browser'))
+      kept = browser === undefined ? kept : [browser.split(';')[0] ?? '']
+    }
+    const other = await openForm(service)
+    expect((await other(olivia)).status).to.equal(303)
+  })
+})
+
 describe('sign-in: strangers do not keep people out (weakness 12)', () => {
   const low = {
     failuresPerAccountAndAddressMax: 10,
@@ -354,7 +374,10 @@ describe('sign-in: checking passwords takes what it may and no more', () => {
     const hash = await makePasswords({ parallelHashesMax: 1, waitingHashesMax: 1 }).hash('right')
     const signIn = makeSignIn({
       store: {
-        findCredentials: async () => ({ personId: 'p', passwordHash: hash, disabled: false }),
+        findCredentials: async () => ({
+          account: { personId: 'p', passwordHash: hash, disabled: false },
+          standIn: undefined,
+        }),
       },
       passwords: makePasswords({ parallelHashesMax: PARALLEL, waitingHashesMax: WAITING }),
       limits: limitsWith({ failuresPerAddressMax: 1000 }),
@@ -414,7 +437,7 @@ describe('sign-in: checking passwords takes what it may and no more', () => {
   it('an error while one is checked frees its place', async () => {
     const passwords = makePasswords({ parallelHashesMax: 1, waitingHashesMax: 1 })
     for (let turn = 0; turn < 5; turn += 1) {
-      const error = await passwords.verify('no hash at all', 'x').catch((caught: Error) => caught)
+      const error = await passwords.hash({} as string).catch((caught: Error) => caught)
       expect(error).to.be.instanceOf(Error)
       expect(error).to.not.be.instanceOf(TooManyHashes)
     }
@@ -456,8 +479,11 @@ describe('sign-in: checking passwords takes what it may and no more', () => {
 describe('sign-in: outcomes', () => {
   const passwords: Pick<Passwords, 'verify'> = { verify: async (a, b) => a === b }
   const accounts = (disabled: boolean) => ({
-    findCredentials: async (email: string) =>
-      email === sam.login ? { personId: 'per_sam', passwordHash: 'right', disabled } : undefined,
+    findCredentials: async (email: string) => ({
+      account:
+        email === sam.login ? { personId: 'per_sam', passwordHash: 'right', disabled } : undefined,
+      standIn: undefined,
+    }),
   })
   const signInWith = (disabled: boolean) =>
     makeSignIn({

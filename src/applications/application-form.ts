@@ -1,3 +1,4 @@
+import { hidesSomething } from '../clients/client-name.ts'
 import { leadsToThisMachine } from '../http/loopback.ts'
 import { catalogue } from '../scopes/catalogue.ts'
 import { describeScope } from '../scopes/scope-sentences.ts'
@@ -124,7 +125,7 @@ export function problemOfName(
   if (name === '') return empty
   if (name.length > NAME_LENGTH_MAX)
     return `The name may have ${NAME_LENGTH_MAX} characters at most.`
-  if (/\p{C}/u.test(name)) return 'The name holds characters that cannot be seen. Type it again.'
+  if (hidesSomething(name)) return 'The name holds characters that cannot be seen. Type it again.'
   return undefined
 }
 

@@ -83,15 +83,24 @@ export const changeActions = {
  * Every event that changes nothing by itself, or whose change stands in a row of its own. They are
  * written a few seconds later, so that no request waits for them, and those that are the same within a
  * minute are counted. `byAnybody` can be caused by whoever reaches the service, and fewer kinds of it are
- * told apart; the others need a session.
+ * told apart; the others need a session. `ofMembers` is of a site only where the person belongs to it: what
+ * somebody does who does not, or with an address that nobody has, is none of its operators' business.
  */
 export const eventActions = {
-  'sign_in.success': { words: 'signed in for the application', byAnybody: false },
-  'sign_in.failure': { words: 'could not sign in for the application', byAnybody: true },
+  'sign_in.success': { words: 'signed in for the application', byAnybody: false, ofMembers: true },
+  'sign_in.failure': {
+    words: 'could not sign in for the application',
+    byAnybody: true,
+    ofMembers: true,
+  },
   'sign_out.browser': { words: 'signed out of a browser', byAnybody: false },
   'sign_out.everywhere': { words: 'signed out of every browser', byAnybody: false },
   'authorization.given': { words: 'was signed in at the application', byAnybody: false },
-  'consent.refused': { words: 'refused the request of the application', byAnybody: true },
+  'consent.refused': {
+    words: 'refused the request of the application',
+    byAnybody: true,
+    ofMembers: true,
+  },
   'access_token.revoked': {
     words: 'gave back one sign-in of a person by the application',
     byAnybody: false,
@@ -100,7 +109,7 @@ export const eventActions = {
   'client.registered': { words: 'registered itself as an application', byAnybody: true },
   'sign_out_notice.failure': { words: 'did not take the notice of a sign-out', byAnybody: true },
   'audit.dropped': { words: 'events came faster than they could be kept', byAnybody: true },
-} as const satisfies Record<string, { words: string; byAnybody: boolean }>
+} as const satisfies Record<string, { words: string; byAnybody: boolean; ofMembers?: true }>
 
 export type ChangeAction = keyof typeof changeActions
 export type EventAction = keyof typeof eventActions

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 
 import type { Schema } from '../store/schema.ts'
-import type { EventAction } from './audit-actions.ts'
+import { type EventAction, eventActions } from './audit-actions.ts'
 import type { AuditRow } from './audit-log.ts'
 
 /** Something that happened. Never a secret, a token, or what somebody typed. */
@@ -64,7 +64,8 @@ function cleaned(text: string, charactersMax: number): string {
 
 /**
  * The rows with the sites that they are of: that of the grant, or of the application where the event is
- * about one. Two questions at most for a whole batch, and none where nothing is to be known.
+ * about one, and none where the person does not belong to it. Three questions at most for a whole batch,
+ * and none where nothing is to be known.
  */
 export async function withSites(
   kysely: Kysely<Schema>,
@@ -93,11 +94,44 @@ export async function withSites(
           .execute()
   const siteOfGrant = new Map(grants.map(({ id, site_id }) => [id, site_id]))
   const siteOfClient = new Map(applications.map(({ id, site_id }) => [id, site_id]))
-  return events.map(({ row, grantId }) => ({
+  const rows = events.map(({ row, grantId }) => ({
     ...row,
     site_id:
       row.site_id ??
       (grantId === undefined ? siteOfClient.get(row.client_id ?? '') : siteOfGrant.get(grantId)) ??
       null,
   }))
+  return await withoutStrangers(kysely, rows)
+}
+
+/**
+ * Takes the site from events of people who do not belong to it. By failing with any address at an application
+ * of their own, operators would learn who has an account somewhere else, and what the name is.
+ */
+async function withoutStrangers(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
+  const ofMembers = rows.filter(({ action, site_id }) => site_id !== null && isOfMembers(action))
+  const personIds = ofMembers.flatMap((row) => personOf(row) ?? [])
+  const siteIds = ofMembers.flatMap(({ site_id }) => site_id ?? [])
+  const held =
+    personIds.length === 0
+      ? []
+      : await kysely
+          .selectFrom('site_role')
+          .select(['person_id', 'site_id'])
+          .where('person_id', 'in', [...new Set(personIds)])
+          .where('site_id', 'in', [...new Set(siteIds)])
+          .execute()
+  const belonging = new Set(held.map((role) => `${role.person_id} ${role.site_id}`))
+  return rows.map((row) => {
+    const isStranger = isOfMembers(row.action) && !belonging.has(`${personOf(row)} ${row.site_id}`)
+    return isStranger ? { ...row, site_id: null } : row
+  })
+}
+
+function isOfMembers(action: AuditRow['action']): boolean {
+  return Object.hasOwn(eventActions, action) && 'ofMembers' in eventActions[action as EventAction]
+}
+
+function personOf({ person_id, actor_person_id }: AuditRow): string | null | undefined {
+  return person_id ?? actor_person_id
 }

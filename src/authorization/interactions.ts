@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import { errors, type InteractionResults, type Provider } from 'oidc-provider'
 
-import { type ClientFacts, factsOf } from '../clients/client-metadata.ts'
+import { type ClientFacts, type EngineClient, factsOf } from '../clients/client-metadata.ts'
 import type { LoopbackClients } from '../clients/loopback-clients.ts'
 import type { PlatformCallbacks } from '../clients/platform-callbacks.ts'
 import { allowedIn } from '../grants/find-allowed.ts'
@@ -30,8 +30,13 @@ export function makeInteractions(provider: Provider, { grants, clients }: Intera
 
   return {
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider)),
-    signedIn: async (ctx: Context, personId: string) =>
-      await finish(ctx, { login: { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'] } }, false),
+    async signedIn(ctx: Context, personId: string) {
+      // Later pages of the request hand it on, and without a time the engine takes theirs: whoever waited
+      // on one would outlive a sign-out everywhere. It is the engine's clock that it is compared with.
+      const ts = Math.floor(Date.now() / 1000)
+      const login = { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'], ts }
+      return await finish(ctx, { login }, false)
+    },
     siteChosen: async (ctx: Context, siteId: string | undefined) =>
       await finish(ctx, { select_account: { site: siteId } }, true),
     refused: async (ctx: Context, why: string) =>
@@ -59,12 +64,26 @@ async function findWaiting(ctx: Context, provider: Provider) {
     // What a pattern admitted is found for an authorization request only, and this is none.
     const byPattern =
       redirectUri.startsWith('https:') && !client.redirectUris?.includes(redirectUri)
+    if (!mayStillAsk(client, details.params)) throw interactionGone()
     const mustPush = client['requirePushedAuthorizationRequests'] === true
     return { details, client: factsOf(client), redirectUri, byPattern, mustPush }
   } catch (error) {
     // The engine's error says too little to a person, and is thrown outside its own error handler.
     throw error instanceof errors.SessionNotFound ? interactionGone() : error
   }
+}
+
+/**
+ * Whether what was asked for could be asked for now. The engine looks at it once, when the request comes, and a
+ * page may wait for an hour: meanwhile an operator takes a scope or an address from the application.
+ */
+function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boolean {
+  const allowed = client.scope?.split(' ')
+  const asked = String(params['scope'] ?? '').split(' ')
+  if (allowed && asked.some((scope) => findScope(scope) && !allowed.includes(scope))) return false
+  // What a pattern of a platform admits is found for an authorization request only.
+  const hasPatterns = factsOf(client).origin === 'integration'
+  return hasPatterns || client.redirectUriAllowed(String(params['redirect_uri']))
 }
 
 function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting) {

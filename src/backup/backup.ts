@@ -3,7 +3,7 @@
  * back into an empty place.
  */
 
-import { cp, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+import { constants, copyFile, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 import type { DatabaseLocation } from '../store/database.ts'
@@ -81,7 +81,7 @@ async function copyDatabase(
 }
 
 async function copyPart(file: string, folder: string): Promise<Part> {
-  await cp(file, join(folder, SECRET_PART), { errorOnExist: true, force: false })
+  await copyFile(file, join(folder, SECRET_PART), constants.COPYFILE_EXCL)
   return await partOf(folder, SECRET_PART)
 }
 
@@ -93,7 +93,7 @@ async function copyFiles(dataDir: string, folder: string): Promise<Part[]> {
     const target = join(folder, part)
     await mkdir(dirname(target), { recursive: true, mode: 0o700 })
     try {
-      await cp(join(dataDir, part), target)
+      await copyFile(join(dataDir, part), target)
     } catch (error) {
       // An operator removed it since it was listed.
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') continue

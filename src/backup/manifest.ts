@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { open, readFile, rename, writeFile } from 'node:fs/promises'
+import { open, readFile, realpath, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 
@@ -80,9 +80,16 @@ function parseOrNothing(text: string): unknown {
   }
 }
 
-/** Reads a file of a backup to its end, and has it on the disk. */
+/**
+ * Reads a file of a backup to its end, and has it on the disk.
+ *
+ * @throws when it is a link, or lies behind one: what that leads to may be another thing when it is read again
+ */
 export async function partOf(folder: string, path: string): Promise<Part> {
   const file = join(folder, path)
+  if ((await realpath(file)) !== join(await realpath(folder), path)) {
+    throw new Error(`${path} is a link, which a backup does not have`)
+  }
   const handle = await open(file, 'r')
   try {
     await handle.sync()

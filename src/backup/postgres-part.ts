@@ -99,10 +99,14 @@ async function runTool(
   }
 }
 
+/** An address may have its password in either place; the program takes the one of the query, as the service does. */
 function connectionOf(url: string): readonly [words: readonly string[], password: string] {
   const target = new URL(url)
-  const password = decodeURIComponent(target.password)
+  const password = target.searchParams.get('password') ?? decodeURIComponent(target.password)
   target.password = ''
+  // Taken out of its text, because the program reads no + as a space, as which it would be written anew.
+  const rest = target.search.slice(1).split('&')
+  target.search = rest.filter((one) => !/^password(=|$)/.test(one)).join('&')
   return [[`--dbname=${target.href}`], password]
 }
 

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { chmod, copyFile, cp, mkdir, rename, rm } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 import type { DatabaseLocation } from '../store/database.ts'
@@ -92,7 +92,7 @@ async function placeFiles(
   for (const { path } of manifest.parts) {
     if (!filesOnDisk || !path.startsWith(`${FILES_FOLDER}/`)) continue
     await mkdir(dirname(join(dataDir, path)), { recursive: true, mode: 0o700 })
-    await cp(join(folder, path), join(dataDir, path))
+    await copyFile(join(folder, path), join(dataDir, path))
   }
   if (manifest.secret === 'left out' || secretFile === undefined) return
   await copyFile(join(folder, SECRET_PART), secretFile)

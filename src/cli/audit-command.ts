@@ -6,7 +6,7 @@ import { type AuditFilter, type FoundEvent, findEvents, findPersonId } from '../
 import { eventLine } from '../audit/event-line.ts'
 import type { Config } from '../config/config.ts'
 import type { Database } from '../store/database.ts'
-import { withDatabase } from './command.ts'
+import { asOneLine, withDatabase } from './command.ts'
 
 const EVENTS_PER_READ = 500
 const FOLLOW_SECONDS = 1
@@ -156,9 +156,6 @@ function wordsOf(event: FoundEvent): string {
     .map(([name, value]) => `${name}: ${value}`)
   const subject = event.subject_id === '' ? '' : ` ${event.subject_id}`
   const said = `${who.trim()} ${auditWords(event.action)}${subject}`
-  // A name may hold what moves the cursor of a terminal.
-  return `${new Date(event.occurred_at).toISOString()}  ${said}  (${known.join('; ')})`.replace(
-    /\p{Cc}/gu,
-    ' ',
-  )
+  const moment = new Date(event.occurred_at).toISOString()
+  return asOneLine(`${moment}  ${said}  (${known.join('; ')})`)
 }

@@ -21,6 +21,14 @@ export class CommandRefused extends Error {
   }
 }
 
+/**
+ * A text that somebody else wrote, as a terminal may be given it: without what moves its cursor, changes its
+ * colours or its title, or turns the direction of what stands beside it.
+ */
+export function asOneLine(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
+}
+
 /** Nobody waits for a command as for a request, and a store under load is given time. */
 const PATIENCE_MS = 30_000
 

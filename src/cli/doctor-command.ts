@@ -6,7 +6,7 @@ import { type Finding, found, lineOf, ok } from '../doctor/checks.ts'
 import { lookAtFiles } from '../doctor/look-at-files.ts'
 import { lookOutside } from '../doctor/look-outside.ts'
 import { isNamedLoopback } from '../http/loopback.ts'
-import { CommandRefused } from './command.ts'
+import { asOneLine, CommandRefused } from './command.ts'
 import { lookAtMonitoring } from './doctor-monitoring.ts'
 import { lookAtRedis } from './doctor-redis.ts'
 import { lookAtDatabase } from './doctor-stores.ts'
@@ -37,12 +37,17 @@ export async function diagnose(config: Config, { outside, asJson }: Diagnosis): 
     ...(await lookAtMonitoring(config)),
     ...(await lookOutside(config.baseUrl, { demanded: outside })),
   ]
-  const report = asJson ? JSON.stringify({ findings }, null, 2) : findings.map(lineOf).join('\n')
+  const report = asJson ? JSON.stringify({ findings }, null, 2) : linesOf(findings)
   const wrong = findings.filter(({ severity }) => severity === 'wrong').length
   const weak = findings.filter(({ severity }) => severity === 'weak').length
   if (wrong > 0) throw new CommandRefused(report, counted(wrong, 'wrong'))
   if (weak > 0) throw new CommandRefused(report, counted(weak, 'weak'), EXIT_CODE_WEAK)
   return report
+}
+
+/** Clients have names that somebody else chose. */
+function linesOf(findings: readonly Finding[]): string {
+  return findings.map((finding) => asOneLine(lineOf(finding))).join('\n')
 }
 
 function counted(count: number, what: 'wrong' | 'weak'): string {

@@ -3,7 +3,7 @@ import { type ImportReport, importLines } from '../bulk/import.ts'
 import { openSources } from '../bulk/sources.ts'
 import type { Config } from '../config/config.ts'
 import { makePasswords } from '../people/password.ts'
-import { CommandRefused, withDatabase } from './command.ts'
+import { asOneLine, CommandRefused, withDatabase } from './command.ts'
 import { showProgress } from './progress.ts'
 
 /**
@@ -54,7 +54,9 @@ function showSpeed(size: number) {
 }
 
 function refusals({ refused, refusedCount }: ImportReport): string {
-  const lines = refused.map(({ source, line, problem }) => `${source}:${line}: ${problem}`)
+  const lines = refused.map(({ source, line, problem }) =>
+    asOneLine(`${source}:${line}: ${problem}`),
+  )
   const hidden = refusedCount - refused.length
   return [...lines, ...(hidden > 0 ? [`and ${hidden} more`] : [])].join('\n')
 }

@@ -2,7 +2,7 @@ import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { Config } from '../config/config.ts'
 import { canonicalEmail } from '../people/email-address.ts'
 import type { Database } from '../store/database.ts'
-import { withDatabase } from './command.ts'
+import { asOneLine, withDatabase } from './command.ts'
 
 /** `reviewers`: who decides about self-declared clients for every site, one line each. */
 export async function listReviewers(config: Config): Promise<string> {
@@ -15,7 +15,9 @@ export async function listReviewers(config: Config): Promise<string> {
       .execute()
     if (rows.length === 0) return 'Nobody decides for every site; operators decide for their own.'
     return rows
-      .map((row) => `${row.email}  ${row.name}, since ${new Date(row.granted_at).toISOString()}`)
+      .map(({ email, name, granted_at }) =>
+        asOneLine(`${email}  ${name}, since ${new Date(granted_at).toISOString()}`),
+      )
       .join('\n')
   })
 }

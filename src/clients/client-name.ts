@@ -6,13 +6,21 @@ const NAME_LENGTH_MAX = 100
 /**
  * Characters that no name needs, and that could change how a page reads or what a name is equal to:
  * control, formatting (also the invisible and the bidirectional ones), surrogates, private use,
- * unassigned, line and paragraph separators, and what a decoder puts for a byte that it cannot read.
+ * unassigned, line and paragraph separators, what a decoder puts for a byte that it cannot read, letters
+ * that show as nothing (Hangul fillers, the empty Braille pattern; but no choice of an emoji's form), and
+ * marks piled up so high that they cover the lines above.
  */
-const forbidden = /[\p{C}\p{Zl}\p{Zp}\uFFFD]/u
+const forbidden =
+  /[\p{C}\p{Zl}\p{Zp}\uFFFD\u2800]|[\p{Default_Ignorable_Code_Point}--[\uFE00-\uFE0F]]|\p{M}{5}/v
+
+/** Whether a name that somebody else reads has such characters. */
+export function hidesSomething(name: string): boolean {
+  return forbidden.test(name)
+}
 
 /** Trims a name and refuses what a person could not tell from another; an empty one is none. */
 export function readClientName(value: string): ReadName {
-  if (forbidden.test(value)) {
+  if (hidesSomething(value)) {
     return { problem: 'client_name contains control, formatting or invisible characters' }
   }
   const name = value.trim()

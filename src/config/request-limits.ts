@@ -37,6 +37,8 @@ export const signInLimits = {
   reservedAttemptsPerNetworkMax: z.int().min(1).max(100).default(2),
   reservedAttemptsPerAccountMax: z.int().min(1).max(100_000).default(100),
   failuresPerKnownBrowserMax: z.int().min(1).max(1000).default(10),
+  // With the right password; each takes its time of a processor.
+  signInsPerAccountMax: z.int().min(1).max(1_000_000).default(300),
   failureWindowSeconds: z.int().min(1).max(DAY_SECONDS),
   // A browser is known for so long after its last sign-in.
   knownBrowserSeconds: z

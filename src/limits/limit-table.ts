@@ -203,6 +203,13 @@ export const limitTable = {
     counts: 'a failed sign-in in a browser in which the account was signed in before',
     at: 'sign-in',
   },
+  signIns: {
+    by: 'person',
+    setting: 'signIn.signInsPerAccountMax',
+    window: attempts,
+    counts: 'a sign-in, which costs as much as a failed one',
+    at: 'sign-in',
+  },
 } as const satisfies Readonly<Record<string, LimitRow>>
 
 export type LimitName = keyof typeof limitTable

@@ -18,7 +18,7 @@ type Taken = readonly (readonly [LimitName, string])[]
 
 export type Begun = { readonly taken: Taken } | { readonly waitSeconds: number }
 
-type Counts = Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded'>
+type Counts = Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded' | 'count'>
 
 /**
  * Bounds failed sign-ins. An attempt is counted before the password is checked, so that parallel
@@ -29,6 +29,9 @@ type Counts = Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded'>
  * one address, and of one account. When strangers have used those of the account up, attempts from a
  * wide network that has not failed with it are let through for a while longer: who keeps a person out of
  * a new browser needs ever more networks that have nothing in common, and never keeps them out of their own.
+ *
+ * Who has the password is bounded by account, too: one person who signs in without an end would leave the
+ * others no turn.
  */
 export function makeAttemptLimits(limits: Counts) {
   const takeAll = async (wanted: Taken): Promise<Begun> => {
@@ -65,10 +68,16 @@ export function makeAttemptLimits(limits: Counts) {
     /** What was taken when the attempt may go on, and else how long to wait. */
     async begin(attempt: Attempt): Promise<Begun> {
       const { login, browserId } = attempt
+      const exceeded = limits.exceeded('signIns', sha256(login))
+      if (exceeded) return { waitSeconds: exceeded.waitSeconds }
       if (browserId === undefined) return await ofStranger(attempt)
       return await takeAll([['attemptsOfBrowser', `${sha256(login)}:${browserId}`]])
     },
-    /** It was no failure, or no password was checked: the attempt is not counted. */
+    /** Counts a sign-in. */
+    signedIn(login: string): void {
+      limits.count('signIns', sha256(login))
+    },
+    /** It was no failure, or no password was checked: the attempt is not counted as one. */
     async giveBack(taken: Taken): Promise<void> {
       await Promise.all(taken.map(([name, key]) => limits.giveBack(name, key)))
     },

@@ -2,7 +2,7 @@ import type { Attempt, AttemptLimits } from './attempt-limits.ts'
 import { canonicalEmail } from './email-address.ts'
 import type { KnownBrowser, KnownBrowsers } from './known-browsers.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
-import type { PersonStore } from './person-store.ts'
+import type { Credentials, PersonStore } from './person-store.ts'
 
 /** What came of an attempt to sign in. Why it was refused is for the audit trail, and not for who tried. */
 export type SignIn =
@@ -63,6 +63,7 @@ export function makeSignIn(dependencies: SignInDependencies): SignInService {
     const outcome = await check(credentials, password, passwords)
     if (outcome.kind !== 'refused') await limits.giveBack(begun.taken)
     if (outcome.kind !== 'signed-in') return outcome
+    limits.signedIn(login)
     return { ...outcome, browser: browsers.remember(browser, login) }
   }
 }
@@ -73,7 +74,7 @@ async function stillKnown(
   { browserId, signedInAt }: KnownBrowser,
   store: SignInDependencies['store'],
 ): Promise<string | undefined> {
-  const { signedOutAt = 0 } = (await store.findCredentials(login)) ?? {}
+  const { signedOutAt = 0 } = (await store.findCredentials(login)).account ?? {}
   return signedInAt > signedOutAt ? browserId : undefined
 }
 
@@ -82,14 +83,14 @@ type Checked =
   | Extract<NotSignedIn, { readonly kind: 'refused' | 'busy' }>
 
 async function check(
-  credentials: Awaited<ReturnType<PersonStore['findCredentials']>>,
+  { account, standIn }: Credentials,
   password: string,
   passwords: SignInDependencies['passwords'],
 ): Promise<Checked> {
   try {
-    const matches = await passwords.verify(credentials?.passwordHash, password)
-    if (!credentials) return { kind: 'refused', why: 'no such account' }
-    const { personId, disabled } = credentials
+    const matches = await passwords.verify(account?.passwordHash, password, standIn)
+    if (!account) return { kind: 'refused', why: 'no such account' }
+    const { personId, disabled } = account
     if (!matches) return { kind: 'refused', why: 'wrong password', personId }
     if (disabled) return { kind: 'refused', why: 'disabled account', personId }
     return { kind: 'signed-in', personId }

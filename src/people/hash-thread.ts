@@ -19,11 +19,18 @@ if (process.platform === 'linux') setPriority(Math.min(LOWEST, getPriority() + B
 parentPort?.on('message', (task: HashTask) => parentPort?.postMessage(resultOf(task)))
 
 function resultOf({ password, passwordHash }: HashTask): HashTaskResult {
+  if (passwordHash !== undefined) return { value: verified(passwordHash, password) }
   try {
-    const value =
-      passwordHash === undefined ? hashSync(password, cost) : verifySync(passwordHash, password)
-    return { value }
+    return { value: hashSync(password, cost) }
   } catch (error) {
     return { failure: String(error) }
+  }
+}
+
+function verified(passwordHash: string, password: string): boolean | 'unreadable' {
+  try {
+    return verifySync(passwordHash, password)
+  } catch {
+    return 'unreadable'
   }
 }

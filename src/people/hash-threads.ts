@@ -6,7 +6,7 @@ export interface HashTask {
   readonly passwordHash?: string
 }
 
-/** The hash, or whether the password is the one of the hash. */
+/** The hash, or whether the password is the one of the hash, or `unreadable` when that is no hash. */
 export type HashTaskResult = { readonly value: string | boolean } | { readonly failure: string }
 
 interface Thread {

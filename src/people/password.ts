@@ -38,15 +38,20 @@ export function makePasswords({
     waiting: inTurn.waiting,
     hash: async (password: string) => String(await inTurn(() => inHashThread({ password }))),
     /**
-     * Whether the password is the one of the hash. Without a hash (nobody has that address) a hash of
-     * the same cost is checked, so that the time does not tell whether an account exists.
+     * Whether the password is the one of the hash. Without a hash that can be read (nobody has that address,
+     * or no password) the stand-in is checked, so that the time does not tell whether an account exists;
+     * what comes of that is of no account.
      *
+     * @param standIn a hash of somebody else, of a cost that accounts here have
      * @throws {TooManyHashes} when the waiting line is full
      */
-    verify: (passwordHash: string | undefined, password: string) =>
+    verify: (passwordHash: string | undefined, password: string, standIn = nobodysHash) =>
       inTurn(async () => {
-        const task = { passwordHash: passwordHash ?? nobodysHash, password }
-        return (await inHashThread(task)) === true && passwordHash !== undefined
+        for (const hash of [passwordHash, standIn, nobodysHash]) {
+          const outcome = hash && (await inHashThread({ passwordHash: hash, password }))
+          if (outcome === true || outcome === false) return outcome && hash === passwordHash
+        }
+        return false
       }),
   }
 }

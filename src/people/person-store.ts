@@ -1,7 +1,10 @@
 /** Who signs in: people, their passwords, and the limits of attempts. Sessions are the engine's. */
 
+import { type Kysely, sql } from 'kysely'
+
 import type { Database } from '../store/database.ts'
 import { sha256 } from '../store/digest.ts'
+import type { Schema } from '../store/schema.ts'
 import { EVERYTHING_ENDED } from '../store/settings.ts'
 
 export interface Person {
@@ -14,28 +17,51 @@ export interface Person {
   readonly sessionEnded?: boolean | undefined
 }
 
+export interface Credentials {
+  readonly account:
+    | {
+        readonly personId: string
+        /** Undefined for somebody who has no password. */
+        readonly passwordHash: string | undefined
+        readonly disabled: boolean
+        readonly signedOutAt?: number
+      }
+    | undefined
+  /**
+   * The hash of somebody whose address comes after this one: platforms bring hashes along that cost
+   * more or less than those made here, and by the time of a refusal nobody shall tell an account.
+   */
+  readonly standIn: string | undefined
+}
+
 export type PersonStore = ReturnType<typeof makePersonStore>
 
 /** Reads who can sign in. One query each. */
 export function makePersonStore({ kysely }: Database) {
   return {
-    async findCredentials(emailCanonical: string) {
+    /** The account of an address, if there is one, and what its password is checked against otherwise. */
+    async findCredentials(emailCanonical: string): Promise<Credentials> {
       // No address has a NUL in it, and PostgreSQL fails at one.
-      if (emailCanonical.includes('\0')) return undefined
+      if (emailCanonical.includes('\0')) return { account: undefined, standIn: undefined }
       const row = await kysely
-        .selectFrom('person')
+        .selectFrom(kysely.selectNoFrom(sql<number>`1`.as('one')).as('asked'))
+        .leftJoin('person', (join) => join.on('email_canonical', '=', emailCanonical))
         .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
-        .select(['id', 'password_hash', 'disabled_at', 'out.signed_out_at'])
-        .where('email_canonical', '=', emailCanonical)
-        .executeTakeFirst()
-      return (
-        row && {
-          personId: row.id,
-          passwordHash: row.password_hash ?? undefined,
-          disabled: row.disabled_at !== null,
-          ...(row.signed_out_at !== null && { signedOutAt: row.signed_out_at }),
-        }
-      )
+        .select(['person.id', 'password_hash', 'disabled_at', 'out.signed_out_at'])
+        .select([
+          hashNear(kysely, emailCanonical).as('hash_after'),
+          hashNear(kysely, '').as('hash_first'),
+        ])
+        .executeTakeFirstOrThrow()
+      const standIn = row.hash_after ?? row.hash_first ?? undefined
+      if (row.id === null) return { account: undefined, standIn }
+      const account = {
+        personId: row.id,
+        passwordHash: row.password_hash ?? undefined,
+        disabled: row.disabled_at !== null,
+        ...(row.signed_out_at !== null && { signedOutAt: row.signed_out_at }),
+      }
+      return { account, standIn }
     },
 
     /**
@@ -91,4 +117,23 @@ export function makePersonStore({ kysely }: Database) {
         .execute()
     },
   }
+}
+
+/** Among so many people one with a password is looked for. */
+const NEIGHBOURS = 50
+
+/** The first hash among the addresses after this one, in their order; a few rows of an index. */
+function hashNear(kysely: Kysely<Schema>, emailCanonical: string) {
+  const near = kysely
+    .selectFrom('person')
+    .select(['email_canonical', 'password_hash'])
+    .where('email_canonical', '>', emailCanonical)
+    .orderBy('email_canonical')
+    .limit(NEIGHBOURS)
+  return kysely
+    .selectFrom(near.as('near'))
+    .select('near.password_hash')
+    .where('near.password_hash', 'is not', null)
+    .orderBy('near.email_canonical')
+    .limit(1)
 }

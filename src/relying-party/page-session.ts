@@ -8,6 +8,7 @@ import { callerOf } from '../http/request-log.ts'
 import type { Person, PersonStore } from '../people/person-store.ts'
 import { sha256 } from '../store/digest.ts'
 import type { StateStore } from '../store/oauth-state.ts'
+import type { CameBack } from './sign-in.ts'
 
 /**
  * Who is signed in to this service's own pages. The session is a record in the state store, so that
@@ -34,7 +35,7 @@ export interface SessionPorts {
 export interface Sessions {
   /** Whose browser sent the request, unless signed out meanwhile, here or everywhere. */
   find(ctx: Context): Promise<PageSession | undefined>
-  begin(ctx: Context, personId: string): Promise<void>
+  begin(ctx: Context, who: CameBack): Promise<void>
   end(ctx: Context): Promise<void>
   /** Ends every session of the person, of any browser, at the authorization server too. */
   endEverywhere(ctx: Context, person: Person): Promise<void>
@@ -70,10 +71,12 @@ export function makeSessions(ports: SessionPorts): Sessions {
       return { person, csrf, sessionId }
     },
 
-    async begin(ctx, personId) {
+    async begin(ctx, { personId, signedInAt }) {
       await end(ctx)
       const sessionId = randomBytes(32).toString('base64url')
-      const record = { accountId: personId, beganAt: now() }
+      // It is as old as the sign-in that it comes from, and over with a sign-out everywhere after that: whoever
+      // held back the way here would outlive it.
+      const record = { accountId: personId, beganAt: signedInAt }
       await state.upsert(sha256(sessionId), record, sessionSeconds)
       ctx.cookies.set(cookie, sessionId, { ...options, maxAge: sessionSeconds * 1000 })
     },

@@ -48,6 +48,8 @@ export async function beginSignIn(
     nonce,
     code_challenge: await calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
+    // Longer than any session lives: with it the id_token says when the person signed in.
+    max_age: '34560000',
   })
   return {
     pending: { state, nonce, verifier, returnTo },
@@ -55,12 +57,19 @@ export async function beginSignIn(
   }
 }
 
+/** Who came back. */
+export interface CameBack {
+  readonly personId: string
+  /** When they signed in, in epoch milliseconds; it may be long before they came to these pages. */
+  readonly signedInAt: number
+}
+
 /** Redeems the code and gives the person whom the id_token names. */
 export async function completeSignIn(
   answer: URLSearchParams,
   pending: PendingSignIn,
   { baseUrl, ownFetch, now }: SignInDependencies,
-): Promise<string> {
+): Promise<CameBack> {
   const server = {
     issuer: baseUrl,
     token_endpoint: baseUrl + paths.token,
@@ -99,7 +108,8 @@ export async function completeSignIn(
       requireIdToken: true,
     })
     await validateApplicationLevelSignature(server, response, options)
-    return getValidatedIdTokenClaims(tokens)?.sub ?? ''
+    const { sub: personId = '', auth_time = 0 } = getValidatedIdTokenClaims(tokens) ?? {}
+    return { personId, signedInAt: auth_time * 1000 }
   })
 }
 

@@ -144,8 +144,7 @@ async function comeBack(ctx: Context, parts: SignedInPagesParts): Promise<void> 
   try {
     const ownFetch: OwnFetch = async (address, request) =>
       await parts.ownFetch(address, { ...request, from: ctx.ip })
-    const personId = await completeSignIn(answer, pending, { ...parts, ownFetch })
-    await parts.sessions.begin(ctx, personId)
+    await parts.sessions.begin(ctx, await completeSignIn(answer, pending, { ...parts, ownFetch }))
   } catch (error) {
     // Storage was out of reach: the page may be loaded again.
     if (isRefusal(error) && error.statusCode === 503) keepPending(ctx, pending, parts)

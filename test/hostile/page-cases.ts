@@ -1,9 +1,19 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 import { expect } from 'chai'
 
+import { findApplication } from '../../src/applications/application-lists.ts'
+import {
+  makeApplicationStore,
+  type NewApplication,
+} from '../../src/applications/application-store.ts'
+import { type HeadlessPerson, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
 import { paths } from '../../src/http/paths.ts'
-import { asClaude } from '../support/client.ts'
-import { notes } from '../support/gatehouse.ts'
-import { type Answer, encode, get, send } from '../support/wire.ts'
+import { asClaude, authorizeUrl } from '../support/client.ts'
+import { june, noor, notes } from '../support/gatehouse.ts'
+import { makePagePerson } from '../support/page-person.ts'
+import { eventually } from '../support/programs.ts'
+import { type Answer, answerOf, encode, get, send } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 import type { Browser, World } from './world.ts'
 
@@ -355,8 +365,167 @@ const passages: readonly Row[] = [
   ],
 ]
 
+/** Everything that a thief of a password held back before its person signed out everywhere. */
+const heldBack: readonly Row[] = [
+  [
+    3351,
+    'a consent page that waited until after its person signed out everywhere',
+    'the sign-in',
+    async ({ url }) => {
+      const thief = makeHeadlessPerson(noor)
+      const start = authorizeUrl(url, { prompt: 'consent' })
+      const login = await thief.open(start)
+      const signedIn = await answerPage(thief, addressIn(login, url), noor)
+      const consent = addressIn(await thief.open(addressIn(signedIn, url)), url)
+      expect(consent.pathname).to.match(/\/consent$/)
+      await signOutEverywhere(url)
+      const agreed = await answerPage(thief, consent)
+      const resumed = await answerOf(await thief.open(addressIn(agreed, url)))
+      const again = await answerOf(await thief.open(authorizeUrl(url)))
+      return [resumed, again]
+    },
+  ],
+  [
+    3352,
+    'a way back to the pages that waited until after its person signed out everywhere',
+    'to /oauth/authorize',
+    async ({ url }) => {
+      const thief = makeHeadlessPerson(noor)
+      const start = addressIn(await thief.open(new URL('/account', url)), url)
+      const back = await thief.authorize(start, `${url}/signed-in`)
+      await signOutEverywhere(url)
+      expect((await thief.open(back)).status).to.equal(303)
+      return await answerOf(await thief.open(new URL('/account', url)))
+    },
+  ],
+]
+
+/** What an operator took from an application while a member had its consent page open. */
+const takenBack: readonly Row[] = (
+  [
+    [3353, 'a scope', { scopes: ['account:read'] }],
+    [3354, 'a redirect address', { redirectUris: ['https://planner.example/new'] }],
+  ] as const
+).map(([number, what, left]) => [
+  number,
+  `consent by a page that waited until after the operator had taken ${what} from the application`,
+  'page 400 invalid_request',
+  async ({ url, running }) => {
+    const { database } = running.service.stores
+    const store = makeApplicationStore(database)
+    const actor = { personId: 'per_olivia', requestId: 'x', now: running.service.now() }
+    const redirectUri = 'https://planner.example/callback'
+    const entry: NewApplication = {
+      name: `Planner ${number}`,
+      redirectUris: [redirectUri],
+      postLogoutRedirectUris: [],
+      authMethod: 'none',
+      applicationType: 'web',
+      scopes: ['account:read', 'account:write'],
+    }
+    const made = await store.create('sit_northlight', entry, actor)
+    if (typeof made === 'string') throw new Error(made)
+    const { clientId } = made
+    const person = makeHeadlessPerson(noor)
+    const start = authorizeUrl(url, {
+      ...{ client_id: clientId, redirect_uri: redirectUri },
+      scope: 'openid account:read account:write',
+    })
+    const signedIn = await answerPage(person, addressIn(await person.open(start), url), noor)
+    const consent = addressIn(await person.open(addressIn(signedIn, url)), url)
+    const csrf = tokenIn(await (await person.open(consent)).text())
+    const app = await findApplication(database.kysely, 'sit_northlight', clientId)
+    if (!app) throw new Error('there is no such application')
+    await store.update(app, { ...entry, ...left }, actor)
+    const body = new URLSearchParams({ csrf })
+    const agreed = await person.open(consent, { method: 'POST', body })
+    const { grants } = await database.kysely
+      .selectFrom('oauth_grant')
+      .select(({ fn }) => fn.countAll<number>().as('grants'))
+      .where('client_id', '=', clientId)
+      .executeTakeFirstOrThrow()
+    expect(Number(grants)).to.equal(0)
+    return await answerOf(agreed)
+  },
+])
+
+async function signOutEverywhere(url: string): Promise<void> {
+  // A session knows whole seconds, and one of the very second of the sign-out is over in any case.
+  await delay(1100)
+  const owner = makePagePerson(url, noor)
+  const asked = await owner.visit('/account/sign-out-everywhere')
+  const done = await owner.send(asked, '/account/sign-out-everywhere')
+  expect(done.path).to.equal('/account/signed-out-everywhere')
+  await delay(1100)
+}
+
+function addressIn({ headers }: Pick<Response, 'headers'>, url: string): URL {
+  return new URL(headers.get('location') ?? '', url)
+}
+
+/** Sends the form of a page, with the token that stands in it. */
+async function answerPage(
+  person: HeadlessPerson,
+  page: URL,
+  fields: Record<string, string> = {},
+): Promise<Response> {
+  const csrf = tokenIn(await (await person.open(page)).text())
+  return await person.open(page, { method: 'POST', body: new URLSearchParams({ csrf, ...fields }) })
+}
+
+function tokenIn(page: string): string {
+  return /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? ''
+}
+
+/** What operators could see of people who are none of theirs. */
+const strangers: readonly Row[] = [
+  [
+    3350,
+    'whether somebody of another site has an account, and their name, by failing with it at one’s own application',
+    'page 200',
+    async (world) => {
+      const { url, running } = world
+      const strange = ['june@openkitchen.example', 'nobody@openkitchen.example']
+      for (const login of [...strange, noor.login]) {
+        const failed = makeHeadlessPerson({ login, password: 'wrong' })
+        await failed.authorize(authorizeUrl(url), notes.redirectUri).catch(() => {})
+      }
+      // They go through the right password, and are told that this is not for them.
+      const stranger = makeHeadlessPerson({ ...june, refuse: true })
+      await stranger.authorize(authorizeUrl(url), notes.redirectUri)
+      const { kysely } = running.service.stores.database
+      await eventually(10_000, async () => {
+        const rows = await kysely
+          .selectFrom('audit_event')
+          .select(['action', 'person_id', 'actor_person_id'])
+          .where('client_id', '=', notes.clientId)
+          .execute()
+        const people = rows.map((row) => `${row.action} ${row.person_id ?? row.actor_person_id}`)
+        for (const kind of [
+          'failure per_june',
+          'failure null',
+          'failure per_noor',
+          'success per_june',
+        ])
+          expect(people).to.include(`sign_in.${kind}`)
+      })
+      const trail = await (await operator(world)).open('/admin/northlight/audit')
+      expect(trail.text).to.include('Noor').and.not.include('June')
+      expect(trail.text).to.not.include('no such account')
+      return trail
+    },
+  ],
+]
+
 async function page(url: string, path: string): Promise<Answer> {
   return await send(url, { path, headers: ['Accept', 'text/html'] })
 }
 
-export const pageCases = tableOf('Pages', 'page-cases.ts', [...formRows, ...placeRows, ...passages])
+export const pageCases = tableOf('Pages', 'page-cases.ts', [
+  ...formRows,
+  ...placeRows,
+  ...passages,
+  ...strangers,
+  ...heldBack,
+  ...takenBack,
+])

@@ -151,6 +151,16 @@ const bodies: readonly (readonly [what: string, answer: string, body: unknown, t
     METADATA,
     { ...cli, client_name: 'Cursor', redirect_uris: ['com.evil.app:/oauth/callback'] },
   ],
+  [
+    'with a name of letters that show as nothing (U+3164)',
+    METADATA,
+    { ...cli, client_name: '\u3164\u3164' },
+  ],
+  [
+    'with a name whose marks cover the lines above',
+    METADATA,
+    { ...cli, client_name: `A t${'\u0338\u0489'.repeat(20)}ool` },
+  ],
 ]
 
 const bodyRows = bodies.map(

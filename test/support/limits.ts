@@ -1,11 +1,12 @@
 import type { ServicePolicy } from '../../src/config/config.ts'
 import { limitTable } from '../../src/limits/limit-table.ts'
 
-/** By section of the configuration, the most that it takes. */
+/** By section of the configuration or by setting, the most that it takes. */
 const WIDE: Readonly<Record<string, number>> = {
   limits: 1_000_000_000,
   mcp: 1_000_000,
   registration: 100_000,
+  'signIn.signInsPerAccountMax': 1_000_000,
 }
 
 /** A configuration in which a flood of requests meets no limit, but for those of failed sign-ins. */
@@ -18,11 +19,11 @@ export function withoutAnyLimit(policy: ServicePolicy): ServicePolicy {
   return widened(policy, { ...WIDE, signIn: 100_000_000 })
 }
 
-function widened(policy: ServicePolicy, bySection: Readonly<Record<string, number>>) {
+function widened(policy: ServicePolicy, wides: Readonly<Record<string, number>>) {
   const wide = structuredClone(policy)
   for (const { setting } of Object.values(limitTable)) {
     const [section = '', name = ''] = setting.split('.')
-    const max = bySection[section]
+    const max = wides[setting] ?? wides[section]
     if (max !== undefined) Reflect.set(Reflect.get(wide, section), name, max)
   }
   return wide

@@ -1,0 +1,134 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { hashSync } from '@node-rs/argon2'
+import { expect } from 'chai'
+
+import { importLines } from '../src/bulk/import.ts'
+import { openSources } from '../src/bulk/sources.ts'
+import { person as personShape } from '../src/campus/person-shape.ts'
+import { makePasswords } from '../src/people/password.ts'
+import { makePersonStore } from '../src/people/person-store.ts'
+import type { Database } from '../src/store/database.ts'
+import { withDatabases } from './support/database.ts'
+import { temporaryFolder } from './support/process.ts'
+
+/** As PHP makes them unless it is told otherwise: five times what ours cost. */
+const costly = { algorithm: 2, memoryCost: 65_536, timeCost: 4, parallelism: 1 } as const
+
+const person = (id: string, passwordHash?: string) => ({
+  ...{ type: 'person', id: `per_${id}`, email: `${id}@school.example`, name: id },
+  ...{ createdAt: 'now', passwordHash },
+})
+
+async function bring(database: Database, records: readonly object[]) {
+  const path = join(temporaryFolder(), 'people.ndjson')
+  writeFileSync(path, records.map((record) => `${JSON.stringify(record)}\n`).join(''))
+  return await importLines({
+    database,
+    sources: await openSources(path),
+    hashPassword: async () => '',
+    now: Date.now,
+    onProgress: () => {},
+  })
+}
+
+withDatabases('Password hashes that a platform brings along', (open) => {
+  it('are stood in for by one of the same cost where nobody has the address, or no password', async () => {
+    await using database = await open()
+    const [bea, dan] = ['bea', 'dan'].map((id) => hashSync(`the password of ${id}`, costly))
+    await bring(database, [
+      person('ann'),
+      person('bea', bea),
+      person('cem'),
+      person('dan', dan),
+      person('eve'),
+    ])
+    const { findCredentials } = makePersonStore(database)
+    for (const [id, account, standIn] of [
+      ['aaa', undefined, bea],
+      ['ann', undefined, bea],
+      ['bea', bea, dan],
+      ['cem', undefined, dan],
+      ['dan', dan, bea],
+      ['eve', undefined, bea],
+      ['zzz', undefined, bea],
+    ] as const) {
+      const found = await findCredentials(`${id}@school.example`)
+      expect(found.account?.passwordHash, id).to.equal(account)
+      expect(found.standIn, id).to.equal(standIn)
+    }
+    expect((await findCredentials('zzz@school.example')).account).to.equal(undefined)
+    expect((await findCredentials('eve@school.example')).account).to.include({
+      personId: 'per_eve',
+      disabled: false,
+    })
+  })
+})
+
+describe('Password hashes that a platform brings along', () => {
+  const { verify } = makePasswords({ parallelHashesMax: 1, waitingHashesMax: 1 })
+  const theirs = hashSync('the password of somebody else', costly)
+
+  it('open nothing to whoever types the password of the one that stands in', async () => {
+    for (const own of [undefined, 'what nobody can read']) {
+      expect(await verify(own, 'the password of somebody else', theirs)).to.equal(false)
+    }
+    expect(await verify(theirs, 'the password of somebody else', theirs)).to.equal(true)
+  })
+
+  it('take the time of the one that stands in where there is no other', async function () {
+    // On a machine that others use, too.
+    this.retries(2)
+    const medianOf = async (check: () => Promise<boolean>) => {
+      const times = []
+      for (let run = 0; run < 7; run += 1) {
+        const startedMs = performance.now()
+        expect(await check()).to.equal(false)
+        times.push(performance.now() - startedMs)
+      }
+      return times.sort((one, other) => one - other)[3] ?? 0
+    }
+    const known = await medianOf(() => verify(theirs, 'wrong', theirs))
+    const unknown = await medianOf(() => verify(undefined, 'wrong', theirs))
+    const unreadable = await medianOf(() => verify('no hash at all', 'wrong', theirs))
+    for (const other of [unknown, unreadable]) {
+      expect(other).to.be.within(known * 0.6, known * 1.4)
+    }
+  })
+
+  const [, , , salt = '', hash = ''] = theirs.split('$').slice(1)
+  const recordOf = (passwordHash: string) => {
+    const { type, ...record } = person('ann', passwordHash)
+    return { ...record, createdAt: '2026-03-01T00:00:00Z' }
+  }
+  const argon2id = (cost: string) => `$argon2id$v=19$${cost}$${salt}$${hash}`
+  for (const [what, text] of [
+    ['is no hash', `$argon2id$${'a'.repeat(40)}`],
+    ['is of another algorithm', argon2id('m=19456,t=2,p=1').replace('argon2id', 'argon2i')],
+    ['is of another version', argon2id('m=19456,t=2,p=1').replace('v=19', 'v=16')],
+    ['has no version', argon2id('m=19456,t=2,p=1').replace('v=19$', '')],
+    ['is cut', argon2id('m=19456,t=2,p=1').slice(0, -1)],
+    ['takes 4 GiB of memory', argon2id('m=4194304,t=1,p=1')],
+    ['takes a thousand passes', argon2id('m=65536,t=1000,p=1')],
+    ['takes less memory than its lanes have', argon2id('m=8,t=1,p=16')],
+  ] as const) {
+    it(`are refused where one ${what}`, () => {
+      const { error } = personShape.safeParse(recordOf(text))
+      expect(error?.issues.map(({ path, message }) => `${path}: ${message}`).join()).to.match(
+        /^passwordHash: must be an Argon2id hash/,
+      )
+    })
+  }
+
+  for (const cost of [
+    'm=19456,t=2,p=1',
+    'm=65536,t=4,p=1',
+    'm=47104,t=1,p=1',
+    'm=262144,t=3,p=4',
+  ]) {
+    it(`are taken of the cost ${cost}`, () => {
+      expect(personShape.safeParse(recordOf(argon2id(cost))).error).to.equal(undefined)
+    })
+  }
+})
