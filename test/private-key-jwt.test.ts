@@ -208,11 +208,45 @@ describe('private_key_jwt: what is refused', () => {
         token: 'x',
         ...byAssertion(await signAssertion(key, audience)),
       })
-    expect((await ask(token)).status).to.equal(200)
-    await choose(service, { pushed_requests_required_at: 1 })
-    expect((await ask(token)).status).to.equal(401)
-    expect((await ask([service.url])).status).to.equal(401)
-    expect((await ask(service.url)).status).to.equal(200)
+    const introspected = async (audience: string | string[]) =>
+      await introspect(service.url, 'x', byAssertion(await signAssertion(key, audience)))
+    for (const at of [ask, introspected]) {
+      await choose(service, { pushed_requests_required_at: null })
+      expect((await at(token)).status).to.equal(200)
+      await choose(service, { pushed_requests_required_at: 1 })
+      expect((await at(token)).status).to.equal(401)
+      expect((await at([service.url])).status).to.equal(401)
+      expect((await at(service.url)).status).to.equal(200)
+    }
+  })
+
+  it('an audience that names another server besides (audience injection, CVE-2025-27370) [143]', async () => {
+    const { url } = running()
+    const ours = [url, url + paths.token]
+    expect(await statusesFor(await signAssertion(key, ours))).to.deep.equal([200, 401])
+    expect(
+      (await introspect(url, 'x', byAssertion(await signAssertion(key, ours)))).status,
+    ).to.equal(200)
+    for (const others of [
+      [url, 'https://other.example'],
+      ['https://other.example', url + paths.token],
+      [`${url}/`, url],
+      [],
+    ]) {
+      const assertions = [await signAssertion(key, others), await signAssertion(key, others)]
+      for (const assertion of assertions) {
+        expect(await statusesFor(assertion), others.join(' ')).to.deep.equal([401, 401])
+      }
+    }
+  })
+
+  it('nothing for a DPoP header beside it that is none [145]', async () => {
+    const { url } = running()
+    for (const proof of ['x', `${btoa('{}')}.x.y`, '\u00e4.\u00e4']) {
+      const form = { token: 'x', ...byAssertion(await signAssertion(key, url)) }
+      const revoked = await postForm(url + paths.revocation, form, ['DPoP', proof])
+      expect(revoked.status, proof).to.equal(200)
+    }
   })
 
   it('everything of the kind while the plan is off, and the client is off with it', async () => {

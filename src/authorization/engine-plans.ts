@@ -2,6 +2,7 @@ import { type Configuration, errors, type KoaContextWithOIDC, type Provider } fr
 
 import { choseFapi, type EngineClient } from '../clients/client-metadata.ts'
 import type { FurtherPlans } from '../clients/further-plans.ts'
+import { problemOfAudience } from '../proofs/assertion-audience.ts'
 import { proofAlgorithms } from '../proofs/proof-algorithms.ts'
 import type { UseOnce } from '../proofs/used-proofs.ts'
 import { type DocumentResolution, documentFeature } from './engine-documents.ts'
@@ -58,16 +59,13 @@ export function planMetadata({ privateKeyJwt }: FurtherPlans): Readonly<Record<s
   }
 }
 
-/**
- * Who chose a part of the FAPI 2.0 Security Profile names the issuer and nothing else, so that no other
- * server gets an assertion that would be good here (§5.3.2.1).
- */
+/** What the engine leaves open of whom an assertion is for (proofs/assertion-audience.ts). */
 export function assertAssertion(
   { oidc }: KoaContextWithOIDC,
   claims: { readonly aud?: unknown },
   ...[, client]: readonly [header: unknown, client: EngineClient]
 ): void {
-  if (choseFapi(client) && claims.aud !== oidc.issuer) {
-    throw new errors.InvalidClientAuth('audience (aud) must equal the issuer identifier url')
-  }
+  const accepted = choseFapi(client) ? [] : [...oidc.clientJwtAuthExpectedAudience()]
+  const problem = problemOfAudience(claims.aud, { issuer: oidc.issuer, accepted })
+  if (problem !== undefined) throw new errors.InvalidClientAuth(problem)
 }

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-import { decodeJwt, type JSONWebKeySet } from 'jose'
+import { decodeJwt, type JSONWebKeySet, type JWTPayload } from 'jose'
 import { Provider } from 'oidc-provider'
 
 import type { EngineClient } from '../clients/client-metadata.ts'
@@ -20,21 +20,29 @@ interface Remembering {
 export function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
   const detection = provider.ReplayDetection as unknown as Remembering
   detection.unique = async (whose, jti, endsAtSeconds) => {
-    const madeAtSeconds = madeAt(jti)
+    const madeAtSeconds = madeAt(whose, jti)
     return (await useOnce({ whose, jti, endsAtSeconds, madeAtSeconds })) === 'first'
   }
 }
 
-/** When the proof of the running request says that it was made, which the engine has verified by now. */
-function madeAt(jti: string): number | undefined {
+/**
+ * When the proof of the running request says that it was made, which the engine has verified by now. A request
+ * may carry both kinds, and the other one is not verified yet: nothing of it may stand in.
+ */
+function madeAt(whose: string, jti: string): number | undefined {
   const { ctx } = Provider
-  const proofs = [ctx?.get('dpop'), ctx?.oidc?.params?.['client_assertion']]
-  for (const proof of proofs) {
-    if (typeof proof !== 'string' || proof === '') continue
-    const { jti: its, iat } = decodeJwt(proof)
-    if (its === jti) return iat
+  const assertion = claimsOf(ctx?.oidc?.params?.['client_assertion'])
+  if (assertion?.iss === whose) return assertion.jti === jti ? assertion.iat : undefined
+  const proof = claimsOf(ctx?.get('dpop'))
+  return proof?.jti === jti ? proof.iat : undefined
+}
+
+function claimsOf(proof: unknown): JWTPayload | undefined {
+  try {
+    return typeof proof === 'string' && proof !== '' ? decodeJwt(proof) : undefined
+  } catch {
+    return undefined
   }
-  return undefined
 }
 
 /** The keys of a client as the engine keeps them. */

@@ -1,11 +1,13 @@
 import type { Client } from './client.ts'
 import type { ClientCredentials } from './client-credentials.ts'
+import { demandsFapi } from './further-plans.ts'
 import { matchesSecret } from './secret.ts'
 
 /** What of a client decides whether it is who it says, and what it may ask. */
 export type AuthenticatingClient = Pick<
   Client,
-  'clientId' | 'origin' | 'authMethod' | 'state' | 'secretDigests' | 'siteId'
+  | ('clientId' | 'origin' | 'authMethod' | 'state' | 'secretDigests' | 'siteId')
+  | ('pushesRequests' | 'bindsTokens')
 >
 
 /** @param version what the database said of the client in the course of this request */
@@ -23,6 +25,7 @@ export type Authentication =
 export type VerifyClientAssertion = (presented: {
   readonly clientId: string
   readonly assertion: string
+  readonly choseFapi: boolean
 }) => Promise<string | undefined>
 
 /**
@@ -62,7 +65,8 @@ export async function authenticateClient(
     return { refused, claimed }
   }
   if (assertion !== undefined) {
-    const refused = await verifyAssertion?.({ clientId, assertion })
+    const choseFapi = demandsFapi(claimed)
+    const refused = await verifyAssertion?.({ clientId, assertion, choseFapi })
     if (!verifyAssertion) return { refused: 'no assertion is taken here', claimed }
     if (refused !== undefined) return { refused, claimed }
   }

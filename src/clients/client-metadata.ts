@@ -1,6 +1,7 @@
 import type { ClientMetadata, Provider } from 'oidc-provider'
 
 import { type Client, requestableScopes } from './client.ts'
+import { demandsFapi } from './further-plans.ts'
 import { matchesSecret } from './secret.ts'
 
 /**
@@ -77,12 +78,12 @@ function furtherMetadata({
   }
 }
 
-/** Whether a client demands of itself a part of the FAPI 2.0 Security Profile, and so is held to more. */
+/** `demandsFapi` of a client as the engine has it. */
 export function choseFapi(client: EngineClient): boolean {
-  return (
-    client['requirePushedAuthorizationRequests'] === true ||
-    client['dpopBoundAccessTokens'] === true
-  )
+  return demandsFapi({
+    pushesRequests: client['requirePushedAuthorizationRequests'] === true,
+    bindsTokens: client['dpopBoundAccessTokens'] === true,
+  })
 }
 
 /** This service's own pages learn who the person is once, and refresh nothing. */

@@ -38,3 +38,11 @@ type Needing = Pick<Client, 'authMethod' | 'pushesRequests' | 'bindsTokens'>
 export function lacksPlan(client: Needing, plans: FurtherPlans): boolean {
   return needs.some(([plan, isNeeded]) => isNeeded(client) && !plans[plan])
 }
+
+/** Whether a client demands of itself a part of the FAPI 2.0 Security Profile, and so is held to more. */
+export function demandsFapi({
+  pushesRequests,
+  bindsTokens,
+}: Pick<Client, 'pushesRequests' | 'bindsTokens'>): boolean {
+  return pushesRequests === true || bindsTokens === true
+}

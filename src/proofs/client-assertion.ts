@@ -1,5 +1,6 @@
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 
+import { type AcceptedAudience, problemOfAudience } from './assertion-audience.ts'
 import { CLOCK_TOLERANCE_SECONDS, proofAlgorithms } from './proof-algorithms.ts'
 import type { UseOnce } from './used-proofs.ts'
 
@@ -7,6 +8,8 @@ import type { UseOnce } from './used-proofs.ts'
 export interface AssertionOfClient {
   readonly clientId: string
   readonly assertion: string
+  /** Whether the client chose a part of the FAPI 2.0 Security Profile. */
+  readonly choseFapi: boolean
 }
 
 /** @returns why the assertion proves nothing, for the log; nothing when it is good */
@@ -14,7 +17,7 @@ export type VerifyAssertion = (presented: AssertionOfClient) => Promise<string |
 
 export interface AssertionDependencies {
   /** What may stand as `aud`: the issuer, the token endpoint, and the endpoint itself (RFC 7523 §3). */
-  readonly audience: readonly string[]
+  readonly audience: AcceptedAudience
   /** The public keys of a client, fetched where they are at an address of its own. */
   readonly findKeys: (clientId: string) => Promise<JSONWebKeySet>
   readonly useOnce: UseOnce
@@ -24,7 +27,8 @@ export interface AssertionDependencies {
 /** Checks the assertions of clients at an endpoint that is not the engine's. */
 export function makeVerifyAssertion(dependencies: AssertionDependencies): VerifyAssertion {
   const { audience, findKeys, useOnce, now } = dependencies
-  return async ({ clientId, assertion }) => {
+  const { issuer } = audience
+  return async ({ clientId, assertion, choseFapi }) => {
     const keys = await keysOf(clientId, findKeys)
     if (!keys) return 'the keys of the client cannot be read'
     try {
@@ -32,11 +36,14 @@ export function makeVerifyAssertion(dependencies: AssertionDependencies): Verify
         algorithms: [...proofAlgorithms],
         issuer: clientId,
         subject: clientId,
-        audience: [...audience],
+        audience: [issuer, ...audience.accepted],
         clockTolerance: CLOCK_TOLERANCE_SECONDS,
         currentDate: new Date(now()),
         requiredClaims: ['exp', 'jti'],
       })
+      const accepted = choseFapi ? [] : audience.accepted
+      const problem = problemOfAudience(payload.aud, { issuer, accepted })
+      if (problem !== undefined) return problem
       const { jti = '', exp = 0, iat } = payload
       const endsAtSeconds = exp + CLOCK_TOLERANCE_SECONDS
       const used = await useOnce({ whose: clientId, jti, endsAtSeconds, madeAtSeconds: iat })

@@ -24,7 +24,8 @@ export function makeProofs(ports: ProofPorts) {
   const useOnce = makeUseOnce(ports)
   const nonces = makeDpopNonces(nonceKey, now)
   // RFC 7523 §3; the engine's endpoints take the same.
-  const audience = [baseUrl, baseUrl + paths.token, baseUrl + paths.introspection]
+  const accepted = [baseUrl + paths.token, baseUrl + paths.introspection]
+  const audience = { issuer: baseUrl, accepted }
   return {
     nonceKey,
     useOnce,
