@@ -10,7 +10,14 @@ import { type SessionEnd, tellsOf } from '../src/sign-outs/ends.ts'
 import { NOTICE_ATTEMPTS_MAX } from '../src/sign-outs/sign-outs.ts'
 import { asPortal, type ObtainedCode, obtainCode, redeem } from './support/client.ts'
 import { type DocumentHost, startDocumentHost } from './support/document-host.ts'
-import { olivia, portal, type RunningService, sam, startService } from './support/gatehouse.ts'
+import {
+  notes,
+  olivia,
+  portal,
+  type RunningService,
+  sam,
+  startService,
+} from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { choose, withPlans } from './support/proofs.ts'
 import { requireProgram } from './support/skipped.ts'
@@ -225,6 +232,59 @@ describe('back-channel logout', () => {
       await eventually(() => party.tokens, 2)
       await until(async () => (await pending(service)).notices === 0)
     })
+  })
+
+  /** Notices that are due, as when an application is disabled that very many are signed in at. */
+  async function addNotices(
+    service: RunningService,
+    count: number,
+    of: { readonly client_id: string; readonly next_attempt_at: number },
+  ) {
+    const notice = { ...of, created_at: of.next_attempt_at, person_id: 'per_sam', sid: 'x' }
+    const rows = Array.from({ length: count }, (_, position) => ({
+      ...{ id: `${of.client_id}-${position}`, attempts: 0, ...notice },
+      reason: 'the client is disabled',
+    }))
+    await kyselyOf(service).insertInto('sign_out_notice').values(rows).execute()
+  }
+
+  it('however many are signed out at once, each of them is told', async () => {
+    await running(async ({ service, party, clock }) => {
+      await addNotices(service, 300, { client_id: portal.clientId, next_attempt_at: clock.ms })
+      await eventually(() => party.tokens, 300)
+      await until(async () => (await pending(service)).notices === 0)
+      expect(party.tokens).to.have.lengthOf(300)
+    })
+  })
+
+  it('an application whose host is away keeps no other waiting, and loses nothing by it [147]', async () => {
+    await using host = await startDocumentHost(openssl)
+    const told: string[] = []
+    let away = 0
+    host.serve(async (request, response) => {
+      if (request.headers.host === 'other.example') {
+        away += 1
+        return
+      }
+      told.push(await text(request))
+      response.writeHead(204).end()
+    })
+    const clock = { ms: Date.now() }
+    await using service = await startService({ ...on, fetch: host.fetch, now: () => clock.ms })
+    await choose(service, { backchannel_logout_uri: logoutUri })
+    const others = { backchannel_logout_uri: 'https://other.example/backchannel-logout' }
+    await choose(service, others, notes.clientId)
+    // They have waited for longer.
+    await addNotices(service, 200, {
+      client_id: notes.clientId,
+      next_attempt_at: clock.ms - 1000,
+    })
+    await addNotices(service, 1, { client_id: portal.clientId, next_attempt_at: clock.ms })
+    await eventually(() => told, 1)
+    expect(away).to.be.below(9)
+    const waiting = async () =>
+      await kyselyOf(service).selectFrom('sign_out_notice').select('attempts').execute()
+    expect((await waiting()).filter(({ attempts }) => attempts === 0)).to.have.length.above(180)
   })
 
   it('follows no redirect', async () => {

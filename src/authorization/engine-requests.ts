@@ -17,9 +17,16 @@ const KEY_SET_BYTES_MAX = 65_536
 const KEYS_FRESH_SECONDS_MAX = 600
 
 /**
+ * As many times as keys are asked for. Every address was entered by an operator and is asked again after a
+ * minute at the earliest, so that only those of one host that fails are many: they keep no other from its keys.
+ */
+const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
+
+/**
  * Every request that the engine sends: for a metadata document, and to the server of a client that an
  * operator entered. All go through the guard against private addresses (outgoing/guarded-fetch.ts), within the
- * engine's time limit; redirects are not followed, and the requests are counted.
+ * engine's time limit; redirects are not followed. Requests for keys are counted, since strangers can cause
+ * them; how many notices go out is decided where they wait (sign-outs/sign-outs.ts).
  */
 export function engineRequests({
   documentResolution,
@@ -27,15 +34,17 @@ export function engineRequests({
   now,
 }: RequestDependencies): Pick<Configuration, 'fetch' | 'fetchResponseBodyLimits'> {
   const { fetch } = documentResolution
-  const governor = makeFetchGovernor(now, fetchBounds)
+  const governor = makeFetchGovernor(now, keyBounds)
   const ask = async (address: string, options: OutgoingInit) => {
-    const { host } = new URL(address)
-    const end = governor.begin(host)
-    if (!end) throw new Error('too many requests were sent to the servers of clients')
+    // The configuration names hosts of the deployment's own network.
+    const privateAddress = furtherPlans.privateHosts.includes(new URL(address).host)
+    return await fetch(address, { ...options, redirect: 'manual', privateAddress })
+  }
+  const askForKeys = async (address: string, options: OutgoingInit) => {
+    const end = governor.begin(new URL(address).host)
+    if (!end) throw new Error('too many requests were sent for the keys of clients')
     try {
-      // The configuration names hosts of the deployment's own network.
-      const privateAddress = furtherPlans.privateHosts.includes(host)
-      return await fetch(address, { ...options, redirect: 'manual', privateAddress })
+      return boundedFreshness(await ask(address, options))
     } finally {
       end()
     }
@@ -45,7 +54,7 @@ export function engineRequests({
       const address = String(input)
       // The engine posts nothing but notices of sign-outs.
       if (options?.method === 'POST') return await withoutBody(await ask(address, options))
-      if (asksForKeys(address)) return boundedFreshness(await ask(address, options ?? {}))
+      if (asksForKeys(address)) return await askForKeys(address, options ?? {})
       return await resolveDocument(address, options, documentResolution)
     },
     // The bound of a document is ours (read-document.ts); a client says more than its document.

@@ -28,6 +28,13 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
     { table: 'oauth_state', expiry: 'expires_at', until: now, rowsMax: 1000 },
     { table: 'refresh_token_family', expiry: 'kept_until', until: now, rowsMax: 1000 },
     { table: 'relying_party_session', expiry: 'expires_at', until: now, rowsMax: 1000 },
+    // Five tries are over long before, unless a host is away that very many notices wait for.
+    {
+      table: 'sign_out_notice',
+      expiry: 'next_attempt_at',
+      until: (nowMs) => nowMs - DAY_MS,
+      rowsMax: 1000,
+    },
     { table: 'signed_out_session', expiry: 'kept_until', until: now, rowsMax: 1000 },
     { table: 'change_key', expiry: 'expires_at', until: now, rowsMax: 1000 },
     { table: 'unused_client', expiry: 'expires_at', until: now, rowsMax: 1000 },

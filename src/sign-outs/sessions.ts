@@ -125,7 +125,8 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
         e('g.ended_at', 'is not', null),
         e('g.expires_at', '<=', nowMs),
         e('p.disabled_at', 'is not', null),
-        e('app.client_id', 'is', null),
+        // What has no row here and never had is not over: it would be looked at for ever.
+        e.and([e('app.client_id', 'is', null), e('g.client_origin', '=', 'site')]),
         e('app.disabled_at', 'is not', null),
         e('app.deleted_at', 'is not', null),
         e.and([e('app.site_id', 'is not', null), e('sf.enabled_at', 'is', null)]),

@@ -68,6 +68,11 @@ export async function fillExpiring(database: Database, filling: Filling): Promis
         insert into signed_out_session (digest, signed_out_at, kept_until)
         select ${id(String(name))}, 0, ${expiry} from n`,
       `${upTo(Number(count))}
+        insert into sign_out_notice
+          (client_id, person_id, reason, created_at, attempts, id, next_attempt_at)
+        select 'client', 'person', 'the client is disabled', 0, 0, ${id(String(name))},
+          ${expiry} - 86400000 from n`,
+      `${upTo(Number(count))}
         insert into request_count (key, points, ends_at)
         select ${id(String(name))}, 1, ${expiry} from n`,
       `${upTo(Number(count))}
@@ -133,6 +138,7 @@ export function livingRows(rows: number): Record<string, number> {
     change_key: rows / 10,
     platform_callback: rows / 10,
     unused_client: rows / 10,
+    sign_out_notice: rows / 10,
     request_count: rows / 10,
     oauth_state: rows / 10,
     oauth_grant: rows / 10,
