@@ -1,3 +1,5 @@
+import { createSocket } from 'node:dgram'
+import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -9,6 +11,7 @@ import { openMetrics } from '../src/monitoring/registry.ts'
 import { openTraces } from '../src/monitoring/traces.ts'
 import { makeWatch } from '../src/monitoring/watch.ts'
 import { makeGuardedFetch, type SendOutgoing } from '../src/outgoing/guarded-fetch.ts'
+import { makeLookUpOutside } from '../src/outgoing/look-up.ts'
 import { isPublicAddress } from '../src/outgoing/public-address.ts'
 import { makeCertificate } from './support/document-host.ts'
 import { requireProgram } from './support/skipped.ts'
@@ -244,5 +247,86 @@ describe('a request to a server that a stranger names', () => {
       ['document', 'answered', 1],
       ['document', 'failed', 1],
     ])
+  })
+})
+
+/** A name server that knows two names, has nothing else, and is silent about what is below one. */
+async function startNameServer() {
+  const socket = createSocket('udp4')
+  const asked: string[] = []
+  const known: Readonly<Record<string, readonly [type: number, data: number[]]>> = {
+    'four.example': [1, [192, 0, 2, 7]],
+    'six.example': [28, [0x20, 0x01, 0x0d, 0xb8, ...Array(11).fill(0), 7]],
+  }
+  socket.on('message', (query, { port, address }) => {
+    const { name, type, end } = questionIn(query)
+    asked.push(name)
+    if (name.endsWith('silent.example')) return
+    const [ofType, data = []] = known[name] ?? []
+    const answers = ofType === type ? 1 : 0
+    const code = ofType === undefined ? 3 : 0
+    const head = [query[0] ?? 0, query[1] ?? 0, 0x81, 0x80 + code, 0, 1, 0, answers, 0, 0, 0, 0]
+    const record = [0xc0, 12, 0, type, 0, 1, 0, 0, 0, 60, 0, data.length, ...data]
+    const question = query.subarray(12, end)
+    const answer = [Buffer.from(head), question, Buffer.from(answers === 1 ? record : [])]
+    socket.send(Buffer.concat(answer), port, address)
+  })
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  return {
+    asked,
+    address: `127.0.0.1:${socket.address().port}`,
+    [Symbol.asyncDispose]: async () => void socket.close(),
+  }
+}
+
+function questionIn(query: Buffer) {
+  const labels: string[] = []
+  let at = 12
+  for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
+    labels.push(query.subarray(at + 1, at + 1 + length).toString())
+    at += length + 1
+  }
+  return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 }
+}
+
+describe('a name that a stranger chose', () => {
+  const never = AbortSignal.timeout(60_000)
+
+  it('is looked up at the name servers, of either family', async () => {
+    await using names = await startNameServer()
+    const lookUp = makeLookUpOutside([names.address])
+    expect(await lookUp('four.example', never)).to.deep.equal([{ address: '192.0.2.7', family: 4 }])
+    expect(await lookUp('six.example', never)).to.deep.equal([
+      { address: '2001:db8::7', family: 6 },
+    ])
+    const failed = await lookUp('nobody.example', never).catch(String)
+    expect(failed).to.include('ENOTFOUND')
+    expect(new Set(names.asked).size).to.equal(3)
+  })
+
+  it('keeps nobody from looking up another, however many name servers say nothing [149]', async () => {
+    await using names = await startNameServer()
+    const lookUp = makeLookUpOutside([names.address])
+    const send = makeGuardedFetch({ lookUp })
+    const waiting = Array.from({ length: 64 }, async (_, number) => {
+      await send(`https://${number}.silent.example/`).catch(() => {})
+    })
+    const startedAt = performance.now()
+    // By the system's own way, as the database is looked up after a lost connection.
+    await lookup('127.0.0.1')
+    await Promise.all([lookup('localhost'), lookUp('four.example', never)])
+    expect(performance.now() - startedAt).to.be.below(1500)
+    await Promise.all(waiting)
+    expect(performance.now() - startedAt).to.be.below(5000)
+  })
+
+  it('is given up when the request ends', async () => {
+    await using names = await startNameServer()
+    const signal = AbortSignal.timeout(50)
+    const startedAt = performance.now()
+    const failed = await makeLookUpOutside([names.address])('silent.example', signal).catch(String)
+    expect(failed).to.include('ECANCELLED')
+    expect(performance.now() - startedAt).to.be.below(500)
   })
 })

@@ -1,11 +1,11 @@
 /** Requests to servers that strangers name: what may be reached, and how. What is asked is not known here. */
 
-import { lookup as resolve } from 'node:dns/promises'
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import { type RequestOptions, request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 
+import { type LookUp, lookUpHere, lookUpOutside, type ResolvedAddress } from './look-up.ts'
 import { isPublicAddress } from './public-address.ts'
 
 /** What the engine puts into it besides means nothing here; it has a guard of its own, for sockets that stand already. */
@@ -19,16 +19,11 @@ export type SendOutgoing = (address: string, init?: OutgoingInit) => Promise<Res
 
 export interface GuardedFetchOptions {
   /** Every address of a name. */
-  readonly lookUp?: (hostname: string) => Promise<readonly ResolvedAddress[]>
+  readonly lookUp?: LookUp
   /** Certificates to trust instead of those that the platform does. */
   readonly certificates?: Buffer
   /** Where all are reached who were found good; tests have no public network. */
   readonly port?: number
-}
-
-export interface ResolvedAddress {
-  readonly address: string
-  readonly family: number
 }
 
 /** As long as a request may take in all. */
@@ -41,16 +36,15 @@ const ANSWER_WITHIN_MS = 2500
  * that no second answer of a name server matters. There is no state in which it lets something through.
  */
 export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoing {
-  const { lookUp = everyAddress, certificates, port } = options
+  const { lookUp, certificates, port } = options
   return async (address, init = {}) => {
     const url = new URL(address)
     if (url.protocol !== 'https:') throw new Error('only https is sent to other servers')
     const { method = 'GET', privateAddress = false } = init
     const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1')
-    const family = isIP(hostname)
     const signal = endOf(init)
-    const addresses =
-      family === 0 ? await beforeItEnds(signal, lookUp(hostname)) : [{ address: hostname, family }]
+    const find = lookUp ?? (privateAddress ? lookUpHere : lookUpOutside)
+    const addresses = await found(find, hostname, signal)
     if (!privateAddress) refuseInner(addresses)
     const answer = await send(
       {
@@ -58,7 +52,7 @@ export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoin
         port: port ?? (url.port || 443),
         headers: headersOf(init, url),
         lookup: only(addresses),
-        ...(family === 0 && { servername: hostname }),
+        ...(isIP(hostname) === 0 && { servername: hostname }),
         ...(certificates && { ca: certificates }),
       },
       bodyOf(init),
@@ -72,7 +66,24 @@ function endOf({ signal }: OutgoingInit): AbortSignal {
   return signal ? AbortSignal.any([signal, within]) : within
 }
 
-const everyAddress = async (hostname: string) => await resolve(hostname, { all: true })
+/** A name server that does not answer must not outlast the request. */
+async function found(
+  find: LookUp,
+  hostname: string,
+  signal: AbortSignal,
+): Promise<readonly ResolvedAddress[]> {
+  const family = isIP(hostname)
+  if (family !== 0) return [{ address: hostname, family }]
+  const { promise, reject } = Promise.withResolvers<never>()
+  const end = () => reject(signal.reason)
+  if (signal.aborted) end()
+  signal.addEventListener('abort', end, { once: true })
+  try {
+    return await Promise.race([find(hostname, signal), promise])
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
+}
 
 function refuseInner(addresses: readonly ResolvedAddress[]): void {
   if (addresses.length > 0 && addresses.every(({ address }) => isPublicAddress(address))) return
@@ -124,17 +135,4 @@ function responseOf(incoming: IncomingMessage): Response {
     return typeof value === 'string' ? [[name, value]] : []
   })
   return new Response(body, { status, headers: told })
-}
-
-/** A name server that does not answer must not outlast the request. */
-async function beforeItEnds<Found>(signal: AbortSignal, work: Promise<Found>): Promise<Found> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const end = () => reject(signal.reason)
-  if (signal.aborted) end()
-  signal.addEventListener('abort', end, { once: true })
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    signal.removeEventListener('abort', end)
-  }
 }
