@@ -677,6 +677,31 @@ describe('Client ID Metadata Documents', () => {
       }
       expect(test.host.requests).to.have.length(30)
     })
+
+    // [MCP Authorization §Authorization Server Abuse Protection]
+    it('are asked for as ever where somebody allowed something, whatever addresses a stranger makes up [151]', async () => {
+      await using test = await start({ open: true })
+      await getTokens(test.service.url, identity)
+      test.later(48 * HOUR_MS)
+      test.host.requests.length = 0
+      const begin = async (id: string) => {
+        const address = authorizationRequest(test.service.url)
+        address.searchParams.set('client_id', id)
+        return (await fetch(address, { redirect: 'manual' })).status
+      }
+      for (let number = 0; number < 40; number += 1) {
+        await begin(`https://client.example/${number}`)
+      }
+      expect(test.host.requests).to.have.length(30)
+      expect(await begin(clientId)).to.equal(303)
+      expect(test.host.requests).to.have.length(31)
+      // Once it is too old to stand in, only a new one keeps people from being turned away.
+      test.later(8 * 24 * HOUR_MS)
+      for (let number = 0; number < 40; number += 1) {
+        await begin(`https://client.example/later/${number}`)
+      }
+      expect(await begin(clientId)).to.equal(303)
+    })
   })
 
   // [Client ID Metadata Document §6.5; MCP Authorization §Authorization Server Abuse Protection]

@@ -19,7 +19,7 @@ import {
   readDocumentAddress,
 } from './metadata-document.ts'
 import { type FetchFailure, type RequestDocument, readDocument } from './read-document.ts'
-import { makeRoom, UNUSED_DOCUMENTS_MAX } from './unused-documents.ts'
+import { isInUse, makeRoom, UNUSED_DOCUMENTS_MAX } from './unused-documents.ts'
 
 export type DocumentClients = ReturnType<typeof makeDocumentClients>
 
@@ -53,7 +53,13 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
     failures.set(address.href, failure)
     return failure
   }
-  const governor = makeFetchGovernor(now, fetchBounds)
+  // Strangers make up addresses without an end; what people rely on is counted apart from them.
+  const governors = {
+    made: makeFetchGovernor(now, fetchBounds),
+    reliedOn: makeFetchGovernor(now, fetchBounds),
+  }
+  const kindOf = async ({ href }: URL) =>
+    copies.has(href) || (await isInUse(database, href)) ? 'reliedOn' : 'made'
   const admitsAddress = (clientId: string) => admitsDocument(clientId, policy)
 
   /** @returns why there is nothing to keep */
@@ -86,7 +92,7 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
     address: URL,
     request: RequestDocument,
   ): Promise<FetchFailure | undefined> {
-    const end = governor.begin(address.host)
+    const end = governors[await kindOf(address)].begin(address.host)
     if (!end) return { why: 'too many documents were asked for', gone: false }
     try {
       const fetched = await readDocument(request)

@@ -39,3 +39,25 @@ export async function makeRoom({ kysely }: Database, max: number): Promise<void>
     .where('review', 'is', null)
     .execute()
 }
+
+/** Whether somebody allowed something with a document, or decided about it. */
+export async function isInUse({ kysely }: Database, clientId: string): Promise<boolean> {
+  const row = await kysely
+    .selectFrom('document_client as d')
+    .select('d.client_id')
+    .where('d.client_id', '=', clientId)
+    .where((e) =>
+      e.or([
+        e('d.review', 'is not', null),
+        e.exists(
+          e
+            .selectFrom('oauth_grant as g')
+            .select('g.id')
+            .whereRef('g.client_id', '=', 'd.client_id')
+            .where('g.ended_at', 'is', null),
+        ),
+      ]),
+    )
+    .executeTakeFirst()
+  return row !== undefined
+}
