@@ -23,6 +23,7 @@ import { configFolder, portal, resourceServer, startService } from './support/ga
 import { limitPages, withLimits as withTable } from './support/limits-document.ts'
 import { callTool } from './support/mcp.ts'
 import { askMember, memberToken } from './support/member-api.ts'
+import { byAssertion, giveKeys, makeClientKey, signAssertion, withPlans } from './support/proofs.ts'
 import { startRedis } from './support/redis.ts'
 import { getTokens } from './support/relying-party.ts'
 import { requireProgram } from './support/skipped.ts'
@@ -443,6 +444,54 @@ describe('limits: clients', () => {
     expect([status, body.error]).to.deep.equal([429, 'too_many_requests'])
     expect(headers.get('ratelimit-policy')).to.equal('"requests-of-client";q=12;w=60')
     expect((await introspect(service.url, 'x')).status, 'another client').to.equal(200)
+  })
+
+  const strange: readonly (readonly [what: string, headers: readonly string[], secret?: string])[] =
+    [
+      ['by a page', ['Origin', 'https://evil.example']],
+      ['by a page, with a wrong secret', ['Origin', 'https://evil.example'], 'wrong'],
+      ['with a second kind of authentication', ['OAuth-Client-Attestation-PoP', 'x']],
+    ]
+  for (const [what, headers, client_secret] of strange) {
+    for (const path of [paths.token, paths.revocation]) {
+      it(`are not counted where they are only named ${what}, at ${path} [153]`, async () => {
+        await using service = await startService({
+          policy: withLimits({ requestsPerClientMax: 12, oauthFailurePointsPerAddressMax: 25 }),
+        })
+        const { clientId: client_id, clientSecret } = portal
+        const form = { grant_type: 'refresh_token', refresh_token: 'x', token: 'x', client_id }
+        const statuses = []
+        for (let turn = 0; turn < 20; turn += 1) {
+          const named = { ...form, client_secret }
+          statuses.push((await postForm(service.url + path, named, headers)).status)
+        }
+        expect(new Set(statuses)).to.deep.equal(new Set([400]))
+        const own = { ...form, client_secret: clientSecret }
+        expect((await postForm(service.url + path, own)).body.error).to.not.equal(
+          'too_many_requests',
+        )
+        // It counts for whoever sent it.
+        for (let turn = 0; turn < 6; turn += 1) await postForm(service.url + path, form, headers)
+        expect((await postForm(service.url + path, form, headers)).status).to.equal(429)
+      })
+    }
+  }
+
+  it('are counted where they have shown who they are by a key', async () => {
+    const plans = withPlans({ privateKeyJwt: true })
+    const limited = withLimits({ requestsPerClientMax: 4 })
+    await using service = await startService({
+      policy: (policy) => limited(plans.policy?.(policy) ?? policy),
+    })
+    const key = await makeClientKey()
+    await giveKeys(service, [key])
+    const revoke = async () =>
+      await postForm(service.url + paths.revocation, {
+        ...{ token: 'x' },
+        ...byAssertion(await signAssertion(key, service.url)),
+      })
+    for (let turn = 0; turn < 4; turn += 1) expect((await revoke()).status).to.equal(200)
+    expect((await revoke()).status).to.equal(429)
   })
 
   it('refresh a grant so often and no oftener, and the grant goes on', async () => {

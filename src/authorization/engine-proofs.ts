@@ -4,6 +4,7 @@ import { decodeJwt, type JSONWebKeySet, type JWTPayload } from 'jose'
 import { Provider } from 'oidc-provider'
 
 import type { EngineClient } from '../clients/client-metadata.ts'
+import { proveClient } from '../http/proven-client.ts'
 import type { UseOnce } from '../proofs/used-proofs.ts'
 
 /**
@@ -21,7 +22,11 @@ export function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
   const detection = provider.ReplayDetection as unknown as Remembering
   detection.unique = async (whose, jti, endsAtSeconds) => {
     const madeAtSeconds = madeAt(whose, jti)
-    return (await useOnce({ whose, jti, endsAtSeconds, madeAtSeconds })) === 'first'
+    const isFirst = (await useOnce({ whose, jti, endsAtSeconds, madeAtSeconds })) === 'first'
+    const { ctx } = Provider
+    // The other kind of proof is of a key, and says nothing of the client.
+    if (isFirst && whose === ctx?.oidc?.client?.clientId) proveClient(ctx, whose)
+    return isFirst
   }
 }
 

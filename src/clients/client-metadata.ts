@@ -1,5 +1,6 @@
-import type { ClientMetadata, Provider } from 'oidc-provider'
+import { type ClientMetadata, Provider } from 'oidc-provider'
 
+import { proveClient } from '../http/proven-client.ts'
 import { type Client, requestableScopes } from './client.ts'
 import { demandsFapi } from './further-plans.ts'
 import { matchesSecret } from './secret.ts'
@@ -100,7 +101,9 @@ export function compareSecretsByDigest(provider: Provider): void {
     this: EngineClient,
     secret: string,
   ) {
-    return matchesSecret(secret, String(this['x_secret_digests'] ?? '').split(' '))
+    const matches = matchesSecret(secret, String(this['x_secret_digests'] ?? '').split(' '))
+    if (matches) proveClient(Provider.ctx, this.clientId)
+    return matches
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Context, Middleware } from 'koa'
 
 import { addressOf, forwardAuthFor, pages, paths, planPaths } from '../http/paths.ts'
+import { provenClient } from '../http/proven-client.ts'
 import { logFields } from '../http/request-log.ts'
 import type { LimitName } from './limit-table.ts'
 import type { Limits } from './limits.ts'
@@ -129,7 +130,7 @@ function unauthenticated(ctx: Context): number {
 
 function oauthFailure(ctx: Context, limits: Limits): number {
   const { error } = logFields(ctx)
-  const clientId = error === 'invalid_client' ? undefined : authenticatedBy(ctx)
+  const clientId = error === 'invalid_client' ? undefined : provenClient(ctx)
   // A client that has shown who it is, is counted by that.
   if (clientId !== undefined && ctx.status !== 429) {
     limits.count('requestsOfClient', clientId, ctx.status < 400 ? 1 : 5)
@@ -138,13 +139,6 @@ function oauthFailure(ctx: Context, limits: Limits): number {
   if (error === 'invalid_client') return unauthenticated(ctx)
   if (clientId !== undefined || ctx.status === 429) return 0
   return error === 'invalid_grant' ? 2 : 1
-}
-
-/** The client with a secret or a key that the engine found, and that is who it says. */
-function authenticatedBy(ctx: Context): string | undefined {
-  const { oidc } = ctx as { oidc?: { client?: { clientId: string; clientAuthMethod?: string } } }
-  const { client } = oidc ?? {}
-  return client && client.clientAuthMethod !== 'none' ? client.clientId : undefined
 }
 
 function tokenFailure({ status }: Context): number {
