@@ -137,6 +137,9 @@ describe('private_key_jwt: what is refused', () => {
     ['that has ended', { exp: now - 60 }],
     ['without an end', { exp: undefined }],
     ['without an id', { jti: undefined }],
+    ['with an id that is no text', { jti: 7 }],
+    ['with an id that is an object', { jti: { id: 7 } }],
+    ['with an empty id', { jti: '' }],
   ]
   for (const [what, claims] of wrong) {
     it(`an assertion ${what}`, async () => {
@@ -237,6 +240,14 @@ describe('private_key_jwt: what is refused', () => {
       for (const assertion of assertions) {
         expect(await statusesFor(assertion), others.join(' ')).to.deep.equal([401, 401])
       }
+    }
+  })
+
+  it('one whose subject is no text, as one of nobody [155]', async () => {
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+    for (const sub of [7, {}, [portal.clientId], null, true]) {
+      const assertion = `${part({ alg: 'ES256' })}.${part({ iss: portal.clientId, sub })}.x`
+      expect(await statusesFor(assertion), String(sub)).to.deep.equal([401, 401])
     }
   })
 

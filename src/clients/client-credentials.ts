@@ -38,7 +38,9 @@ function readAssertion(
 
 function subjectOf(assertion: string): string | undefined {
   try {
-    return decodeJwt(assertion).sub
+    // Nobody has verified it yet, so that it may be anything.
+    const { sub }: { readonly sub?: unknown } = decodeJwt(assertion)
+    return typeof sub === 'string' ? sub : undefined
   } catch {
     return undefined
   }

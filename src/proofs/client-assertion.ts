@@ -1,4 +1,4 @@
-import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
+import { createLocalJWKSet, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose'
 
 import { type AcceptedAudience, problemOfAudience } from './assertion-audience.ts'
 import { CLOCK_TOLERANCE_SECONDS, proofAlgorithms } from './proof-algorithms.ts'
@@ -41,8 +41,7 @@ export function makeVerifyAssertion(dependencies: AssertionDependencies): Verify
         currentDate: new Date(now()),
         requiredClaims: ['exp', 'jti'],
       })
-      const accepted = choseFapi ? [] : audience.accepted
-      const problem = problemOfAudience(payload.aud, { issuer, accepted })
+      const problem = problemOf(payload, choseFapi ? { issuer, accepted: [] } : audience)
       if (problem !== undefined) return problem
       const { jti = '', exp = 0, iat } = payload
       const endsAtSeconds = exp + CLOCK_TOLERANCE_SECONDS
@@ -53,6 +52,12 @@ export function makeVerifyAssertion(dependencies: AssertionDependencies): Verify
       return `the assertion is not good: ${error.message}`
     }
   }
+}
+
+/** What the signature does not say, and the standard leaves to whoever reads it. */
+function problemOf({ jti, aud }: JWTPayload, audience: AcceptedAudience): string | undefined {
+  if (typeof jti !== 'string' || jti === '') return 'the assertion has no jti'
+  return problemOfAudience(aud, audience)
 }
 
 const problems = {
