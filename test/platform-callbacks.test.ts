@@ -169,14 +169,14 @@ withDatabases('callbacks that a pattern admitted', (open) => {
   it('live 180 days from their last use, which is written once a day at most', async () => {
     const callbacks = make()
     await callbacks.keep(clientId, [uri])
-    await callbacks.use(clientId, uri)
+    await callbacks.use(clientId, uri, 'per_sam')
     const [first] = await rows()
     expect(first).to.include({ used_at: NOW_MS, expires_at: NOW_MS + 180 * DAY_MS })
     nowMs += DAY_MS - 1
-    await callbacks.use(clientId, uri)
+    await callbacks.use(clientId, uri, 'per_sam')
     expect(await rows()).to.deep.equal([first])
     nowMs += 1
-    await callbacks.use(clientId, uri)
+    await callbacks.use(clientId, uri, 'per_sam')
     expect((await rows())[0]).to.include({ used_at: nowMs, expires_at: nowMs + 180 * DAY_MS })
     await callbacks.keep(clientId, [uri])
     expect((await rows())[0]).to.include({ expires_at: nowMs + 180 * DAY_MS })
@@ -187,7 +187,7 @@ withDatabases('callbacks that a pattern admitted', (open) => {
   it('are as many as they may be after ten thousand registrations, and those in use stay [92]', async () => {
     const callbacks = make(500)
     await callbacks.keep(clientId, [uri])
-    await callbacks.use(clientId, uri)
+    await callbacks.use(clientId, uri, 'per_sam')
     for (let batch = 0; batch < 1000; batch += 1) {
       nowMs += 1
       const some = Array.from({ length: 10 }, (_, n) => `${base}flood-${batch}-${n}`)
@@ -199,11 +199,33 @@ withDatabases('callbacks that a pattern admitted', (open) => {
     expect(await callbacks.admits(clientId, `${base}flood-0-0`)).to.equal(false)
   })
 
+  it('give way beyond fifty that one person used, so that nobody keeps a platform from all others [157]', async () => {
+    const callbacks = make(60)
+    await callbacks.keep(clientId, [uri])
+    await callbacks.use(clientId, uri, 'per_olivia')
+    for (let turn = 0; turn < 120; turn += 1) {
+      nowMs += 1
+      const own = `${base}own-${turn}`
+      expect(await callbacks.keep(clientId, [own])).to.equal(true)
+      await callbacks.use(clientId, own, 'per_sam')
+      // Not even what somebody else used becomes theirs.
+      await callbacks.use(clientId, uri, 'per_sam')
+    }
+    expect((await rows()).filter(({ used_by }) => used_by === 'per_sam')).to.have.length(50)
+    expect((await rows()).find((row) => row.uri === uri)?.used_by).to.equal('per_olivia')
+    nowMs += 1
+    for (const one of ['a', 'b', 'c']) {
+      expect(await callbacks.keep(clientId, [`${base}later-${one}`])).to.equal(true)
+    }
+    expect(await callbacks.admits(clientId, uri)).to.equal(true)
+    expect(await callbacks.admits(clientId, `${base}own-119`)).to.equal(true)
+  })
+
   it('are refused beyond that when all of them are in use', async () => {
     const callbacks = make(2)
     for (const segment of ['a', 'b']) {
       await callbacks.keep(clientId, [base + segment])
-      await callbacks.use(clientId, base + segment)
+      await callbacks.use(clientId, base + segment, `per_${segment}`)
     }
     expect(await callbacks.keep(clientId, [`${base}c`])).to.equal(false)
     expect((await rows()).map((row) => row.uri)).to.deep.equal([`${base}a`, `${base}b`])

@@ -46,7 +46,9 @@ export function makeInteractions(provider: Provider, { grants, clients }: Intera
       const grant = await agreedGrant(waiting, provider)
       await grants.save(grant, callerOf(ctx))
       if (grant.clientOrigin === 'loopback') await clients.loopback.use(grant.clientId)
-      if (waiting.byPattern) await clients.callbacks.use(grant.clientId, waiting.redirectUri)
+      if (waiting.byPattern) {
+        await clients.callbacks.use(grant.clientId, waiting.redirectUri, grant.personId)
+      }
       return await finish(ctx, { consent: { grantId: grant.id } }, true)
     },
   }

@@ -17,6 +17,9 @@ export interface PlatformCallbackDependencies {
 
 const DAY_MS = 86_400_000
 
+/** As many as one person keeps from giving way; each connection of an assistant is one. */
+export const CALLBACKS_PER_PERSON_MAX = 50
+
 /**
  * The addresses that a pattern of a platform admitted at a registration (design 6). Anybody can make
  * one, so that one that nobody used is forgotten soon, and gives way when a platform has as many as it
@@ -42,7 +45,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       const registeredAt = now()
       const expiresAt = registeredAt + unusedCallbackSeconds * 1000
       const rows = uris.map((uri) => ({
-        ...{ client_id: clientId, uri, used_at: null },
+        ...{ client_id: clientId, uri, used_at: null, used_by: null },
         ...{ registered_at: registeredAt, expires_at: expiresAt },
       }))
       const added = await kysely
@@ -79,17 +82,50 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
     },
 
     /** A person allowed something that returns there: it lives on. Written once a day at most. */
-    async use(clientId: string, uri: string): Promise<void> {
+    async use(clientId: string, uri: string, personId: string): Promise<void> {
       const usedAt = now()
-      await kysely
+      const { numUpdatedRows } = await kysely
         .updateTable('platform_callback')
-        .set({ used_at: usedAt, expires_at: usedAt + idleCallbackSeconds * 1000 })
+        .set((e) => ({
+          used_at: usedAt,
+          used_by: e.fn.coalesce('used_by', e.val(personId)),
+          expires_at: usedAt + idleCallbackSeconds * 1000,
+        }))
         .where('client_id', '=', clientId)
         .where('uri', '=', uri)
         .where((e) => e.or([e('used_at', 'is', null), e('used_at', '<=', usedAt - DAY_MS)]))
-        .execute()
+        .executeTakeFirstOrThrow()
+      if (numUpdatedRows > 0n) await letGiveWay(database, clientId, personId)
     },
   }
+}
+
+/**
+ * What a person used beyond as many as one may keep counts as unused again, the oldest first: whoever has an
+ * account could otherwise use so many that nobody else connects the platform any more.
+ */
+async function letGiveWay({ kysely }: Database, clientId: string, personId: string): Promise<void> {
+  const tooMany = await kysely
+    .selectFrom('platform_callback')
+    .select('uri')
+    .where('client_id', '=', clientId)
+    .where('used_by', '=', personId)
+    .orderBy('used_at', 'desc')
+    .orderBy('uri')
+    .offset(CALLBACKS_PER_PERSON_MAX)
+    .limit(CALLBACKS_PER_PERSON_MAX)
+    .execute()
+  if (tooMany.length === 0) return
+  await kysely
+    .updateTable('platform_callback')
+    .set({ used_at: null, used_by: null })
+    .where('client_id', '=', clientId)
+    .where(
+      'uri',
+      'in',
+      tooMany.map(({ uri }) => uri),
+    )
+    .execute()
 }
 
 /** Removes what nobody used, the oldest first, until there are no more than there may be. */

@@ -75,6 +75,8 @@ export interface OauthTables {
     uri: string
     registered_at: number
     used_at: number | null
+    /** The first person who allowed something that returned there. */
+    used_by: string | null
     expires_at: number
   }
   /** Counted by triggers. */
