@@ -614,6 +614,50 @@ describe('DPoP: which key a refresh binds to', () => {
     expect((await refreshWith(url, key, refreshToken)).status).to.equal(200)
   })
 
+  for (const afterMs of [1000, 60_000]) {
+    // [RFC 9700 §4.14.2]
+    it(`a thief who binds a stolen refresh token to a key of their own has nothing when its holder comes ${afterMs / 1000} s later [159]`, async () => {
+      const clock = { ms: Date.now() }
+      await using service = await startService({ ...on, now: () => clock.ms })
+      const { url } = service
+      const { refreshToken } = await obtainTokens(url)
+      const thief = await makeClientKey()
+      const stolen = await refreshWith(url, thief, refreshToken)
+      expect(stolen.status).to.equal(200)
+      clock.ms += afterMs
+      expect((await refreshWith(url, undefined, refreshToken)).body.error).to.equal('invalid_grant')
+      expect((await introspect(url, stolen.body.access_token)).body.active).to.equal(false)
+      const next = await refreshWith(url, thief, stolen.body.refresh_token)
+      expect(next.body.error).to.equal('invalid_grant')
+    })
+  }
+
+  it('of several keys at the same time none takes the place of another: the grant ends [159]', async () => {
+    const { url } = running()
+    const { refreshToken } = await obtainTokens(url)
+    const keys = await Promise.all([makeClientKey(), makeClientKey('ES256', 'another')])
+    const answers = await Promise.all(
+      [...keys, ...keys].map(async (key) => await refreshWith(url, key, refreshToken)),
+    )
+    const granted = answers.filter(({ status }) => status === 200)
+    for (const { body } of granted) {
+      expect((await introspect(url, body.access_token)).body.active).to.equal(false)
+    }
+    expect(answers.map(({ body }) => body.error)).to.include('invalid_grant')
+  })
+
+  it('the same key may bind it several times at the same time', async () => {
+    const { url } = running()
+    const { refreshToken } = await obtainTokens(url)
+    const key = await makeClientKey()
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, async () => await refreshWith(url, key, refreshToken)),
+    )
+    expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200, 200])
+    const [first] = answers
+    expect((await refreshWith(url, key, first?.body.refresh_token)).status).to.equal(200)
+  })
+
   it('a confidential client may change its key, and the tokens are bound to the new one', async () => {
     const { url } = running()
     const { refreshToken } = await boundToken(url, portal)

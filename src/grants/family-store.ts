@@ -141,13 +141,19 @@ function boundFamilies(kysely: Database['kysely']) {
       return numUpdatedRows === 1n
     },
 
-    /** Binds what it issues from now on, and what lives of it, to another key. */
-    async bind({ id, token }: Pick<Family, 'id' | 'token'>, jkt: string): Promise<void> {
-      await kysely
+    /**
+     * Binds what it issues from now on, and what lives of it, to another key.
+     *
+     * @returns false when somebody else did meanwhile
+     */
+    async bind({ id, token }: Pick<Family, 'id' | 'token'>, jkt: string): Promise<boolean> {
+      const { numUpdatedRows } = await kysely
         .updateTable('refresh_token_family')
         .set({ token: JSON.stringify({ ...token, jkt }) })
         .where('id', '=', id)
-        .execute()
+        .where('token', '=', JSON.stringify(token))
+        .executeTakeFirstOrThrow()
+      return numUpdatedRows === 1n
     },
   }
 }

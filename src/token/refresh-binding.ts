@@ -1,8 +1,17 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
+import type { AccessFacts } from '../grants/access.ts'
+import type { Family, FamilyStore, FamilyToken } from '../grants/family-store.ts'
+import type { GrantStore } from '../grants/grant-store.ts'
 import { dpopNonceWanted, invalidDpopProof, invalidGrant } from '../http/errors.ts'
 import { paths } from '../http/paths.ts'
 import type { CheckDpop } from '../proofs/dpop-proof.ts'
+import { reuse } from './refresh-reuse.ts'
+import {
+  type FindRefreshToken,
+  judgeGeneration,
+  type RefreshTokenLifetimes,
+} from './refresh-token-use.ts'
 
 export interface BindingPorts {
   /** Left out where no token is bound to a key. */
@@ -66,16 +75,66 @@ export async function provenKey(
   return proof.thumbprint
 }
 
-/** @returns the key to bind to, where that changes */
-export function newBinding(
-  { oidc: { client } }: KoaContextWithOIDC,
-  keys: Pick<RefreshBinding, 'bound' | 'proven'>,
-): string | undefined {
+/** One use of a refresh token, as far as keys are concerned. */
+interface BoundUse {
+  readonly value: string
+  readonly generation: number
+  readonly facts: AccessFacts
+  readonly token: FamilyToken
+}
+
+export interface BindingDependencies {
+  readonly findRefreshToken: FindRefreshToken
+  readonly families: Pick<FamilyStore, 'bind'>
+  readonly grants: Pick<GrantStore, 'end'>
+  readonly lifetimes: RefreshTokenLifetimes
+  readonly now: () => number
+}
+
+/**
+ * The key to bind to, where that changes. A replaced token without the key of the one after it is in the hands
+ * of somebody else: of two holders one is a thief, whichever of them has the key (RFC 9700 §4.14.2).
+ *
+ * @throws invalidGrant
+ */
+export async function newBinding(
+  ctx: KoaContextWithOIDC,
+  { facts: { family, grant }, generation, token, proven }: BoundUse & Proven,
+  { grants, lifetimes, now }: BindingDependencies,
+): Promise<string | undefined> {
+  const { client } = ctx.oidc
   const choice = chooseBinding({
-    ...keys,
+    bound: token.jkt,
+    proven,
     isPublic: client?.clientAuthMethod === 'none',
     demanded: client?.['dpopBoundAccessTokens'] === true,
   })
-  if (choice.kind === 'refuse') throw invalidGrant(choice.reason)
-  return choice.kind === 'bind' ? choice.jkt : undefined
+  if (choice.kind === 'bind') return choice.jkt
+  if (choice.kind === 'keep') return undefined
+  const use = family && judgeGeneration(family, generation, { lifetimes, nowMs: now() })
+  const comesBack = use?.kind === 'reused' || (use?.kind === 'retry' && token.jkt !== undefined)
+  throw comesBack ? await reuse(ctx, grant.id, grants) : invalidGrant(choice.reason)
+}
+
+interface Proven {
+  readonly proven: string | undefined
+}
+
+interface Binding {
+  readonly family: Pick<Family, 'id'>
+  readonly bindTo: string
+}
+
+/** Binds the family, unless somebody with another key was quicker: then of these two one is a thief, too. */
+export async function bindFamily(
+  ctx: KoaContextWithOIDC,
+  { family, bindTo, value, facts, token }: BoundUse & Binding,
+  { families, findRefreshToken, grants }: BindingDependencies,
+): Promise<void> {
+  // As it was when the choice was made, and not as it may have become since.
+  if (await families.bind({ id: family.id, token }, bindTo)) return
+  const jkt = (await findRefreshToken(value))?.facts?.family?.token.jkt
+  if (jkt === bindTo) return
+  if (ctx.oidc.client?.clientAuthMethod === 'none') throw await reuse(ctx, facts.grant.id, grants)
+  throw invalidGrant('its tokens were bound to another key meanwhile')
 }

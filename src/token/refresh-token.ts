@@ -17,10 +17,11 @@ import {
   resourceNotGranted,
   scopeNotGranted,
 } from '../http/errors.ts'
-import { callerOf, logFields } from '../http/request-log.ts'
+import { logFields } from '../http/request-log.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import { type FormerToken, familyOfFormer } from './former-refresh-token.ts'
-import { type BindingPorts, newBinding, provenKey } from './refresh-binding.ts'
+import { type BindingPorts, bindFamily, newBinding, provenKey } from './refresh-binding.ts'
+import { reuse } from './refresh-reuse.ts'
 import {
   type FindRefreshToken,
   judgeGeneration,
@@ -79,13 +80,13 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: RefreshDepen
   const proven = await provenKey(ctx, checkDpop)
   const use = await findUse(ctx, dependencies)
   dependencies.callerLimits.refuseBeyond(ctx, 'refreshes', use.facts.grant)
-  const bindTo = newBinding(ctx, { bound: use.token.jkt, proven })
+  const bindTo = await newBinding(ctx, { ...use, proven }, dependencies)
   const isKept = use.token.jkt !== undefined && use.generation === use.facts.family?.generation
   const renewed = isKept
     ? await keep(ctx, use, dependencies)
     : await replace(ctx, use, dependencies)
   const { family, replacedAt, repeated } = renewed
-  if (bindTo !== undefined) await dependencies.families.bind(family, bindTo)
+  if (bindTo !== undefined) await bindFamily(ctx, { ...use, family, bindTo }, dependencies)
   const isBound = (bindTo ?? family.token.jkt) !== undefined
   const scopes = await scopesOf(use, dependencies)
   const { scopes: all } = family.token
@@ -220,18 +221,6 @@ async function judgeUse(
   if (use.kind === 'good') return { family }
   Object.assign(logFields(ctx), { outcome: 'repeated', detail: 'the refresh was repeated' })
   return { family, replacedAt: use.replacedAt }
-}
-
-/** RFC 9700 §4.14.2: a replaced token that comes back means that one of two holders is a thief. */
-async function reuse(
-  ctx: KoaContextWithOIDC,
-  grantId: string,
-  grants: RefreshDependencies['grants'],
-): Promise<Error> {
-  logFields(ctx).outcome = 'reused'
-  await grants.end({ id: grantId }, 'a used refresh token came back', callerOf(ctx))
-  ctx.oidc.provider.emit('grant.revoked', ctx, grantId)
-  return invalidGrant('the refresh token was used before: the grant has been ended')
 }
 
 /**

@@ -205,7 +205,6 @@ export const mutants: readonly Mutant[] = [
         "if (use.kind === 'lost') throw invalidGrant(use.reason)",
         "if (use.kind === 'lost') return { family }",
       ],
-      ["await grants.end({ id: grantId }, 'a used refresh token came back', callerOf(ctx))", ''],
       [
         'if (known.replacedAt !== undefined) return { ...known, replacedAt: known.replacedAt }',
         '',
@@ -223,9 +222,20 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
+    'token/refresh-reuse.ts',
+    ['hostile/grant', 'token'],
+    [["await grants.end({ id: grantId }, 'a used refresh token came back', callerOf(ctx))", '']],
+  ),
+  ...inFile(
     'token/refresh-binding.ts',
     ['dpop'],
     [
+      [
+        'throw comesBack ? await reuse(ctx, grant.id, grants) : invalidGrant(choice.reason)',
+        'throw invalidGrant(choice.reason)',
+      ],
+      ["(use?.kind === 'retry' && token.jkt !== undefined)", 'false'],
+      ['if (jkt === bindTo) return', ''],
       ["if (bound === undefined && !demanded) return { kind: 'keep' }", "return { kind: 'keep' }"],
       [
         "if (bound === undefined && !demanded) return { kind: 'keep' }",
