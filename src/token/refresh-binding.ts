@@ -2,11 +2,10 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 
 import type { AccessFacts } from '../grants/access.ts'
 import type { Family, FamilyStore, FamilyToken } from '../grants/family-store.ts'
-import type { GrantStore } from '../grants/grant-store.ts'
 import { dpopNonceWanted, invalidDpopProof, invalidGrant } from '../http/errors.ts'
 import { paths } from '../http/paths.ts'
 import type { CheckDpop } from '../proofs/dpop-proof.ts'
-import { reuse } from './refresh-reuse.ts'
+import { type ReusePorts, reuse } from './refresh-reuse.ts'
 import {
   type FindRefreshToken,
   judgeGeneration,
@@ -83,10 +82,9 @@ interface BoundUse {
   readonly token: FamilyToken
 }
 
-export interface BindingDependencies {
+export interface BindingDependencies extends ReusePorts {
   readonly findRefreshToken: FindRefreshToken
   readonly families: Pick<FamilyStore, 'bind'>
-  readonly grants: Pick<GrantStore, 'end'>
   readonly lifetimes: RefreshTokenLifetimes
   readonly now: () => number
 }

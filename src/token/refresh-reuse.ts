@@ -4,11 +4,15 @@ import type { GrantStore } from '../grants/grant-store.ts'
 import { invalidGrant } from '../http/errors.ts'
 import { callerOf, logFields } from '../http/request-log.ts'
 
+export interface ReusePorts {
+  readonly grants: Pick<GrantStore, 'end'>
+}
+
 /** RFC 9700 §4.14.2: a replaced token that comes back means that one of two holders is a thief. */
 export async function reuse(
   ctx: KoaContextWithOIDC,
   grantId: string,
-  grants: Pick<GrantStore, 'end'>,
+  grants: ReusePorts['grants'],
 ): Promise<Error> {
   logFields(ctx).outcome = 'reused'
   await grants.end({ id: grantId }, 'a used refresh token came back', callerOf(ctx))

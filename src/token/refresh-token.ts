@@ -9,7 +9,6 @@ import { type AccessFacts, judgeAccess, stillApproved } from '../grants/access.t
 import { allowedScopes } from '../grants/allowed.ts'
 import type { Family, FamilyStore, FamilyToken } from '../grants/family-store.ts'
 import type { FindAllowed } from '../grants/find-allowed.ts'
-import type { GrantStore } from '../grants/grant-store.ts'
 import {
   invalidGrant,
   missingParameter,
@@ -21,7 +20,7 @@ import { logFields } from '../http/request-log.ts'
 import { findScope } from '../scopes/catalogue.ts'
 import { type FormerToken, familyOfFormer } from './former-refresh-token.ts'
 import { type BindingPorts, bindFamily, newBinding, provenKey } from './refresh-binding.ts'
-import { reuse } from './refresh-reuse.ts'
+import { type ReusePorts, reuse } from './refresh-reuse.ts'
 import {
   type FindRefreshToken,
   judgeGeneration,
@@ -43,13 +42,12 @@ import { newSeed, type TokenValues } from './token-values.ts'
  * uses of one generation arrive at the same values. That step is the only write. As long as it has not
  * been made there was no answer, and a client that was told 503 repeats the request however late.
  */
-export interface RefreshDependencies extends BindingPorts {
+export interface RefreshDependencies extends BindingPorts, ReusePorts {
   readonly readTokenRequest: ReadTokenRequest
   readonly findRefreshToken: FindRefreshToken
   readonly values: TokenValues
   readonly families: Pick<FamilyStore, 'begin' | 'step' | 'touch' | 'bind'>
   readonly findAllowed: FindAllowed
-  readonly grants: Pick<GrantStore, 'end'>
   readonly resources: Resources
   readonly lifetimes: RefreshTokenLifetimes & { readonly accessTokenSeconds: number }
   /** How long the row of a family is kept from its start. */
