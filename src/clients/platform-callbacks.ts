@@ -18,7 +18,7 @@ export interface PlatformCallbackDependencies {
 const DAY_MS = 86_400_000
 
 /** As many as one person keeps from giving way; each connection of an assistant is one. */
-export const CALLBACKS_PER_PERSON_MAX = 50
+const CALLBACKS_PER_PERSON_MAX = 50
 
 /**
  * The addresses that a pattern of a platform admitted at a registration (design 6). Anybody can make
