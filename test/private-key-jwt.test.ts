@@ -352,6 +352,35 @@ describe('private_key_jwt: keys at an address of the client', () => {
   })
 })
 
+describe('private_key_jwt: hosts of keys that fail', () => {
+  it('keep no other client from its keys, however often strangers ask with their names [161]', async () => {
+    const key = await makeClientKey()
+    const asked = new Map<string, number>()
+    await using service = await startService({
+      ...on,
+      fetch: async (input) => {
+        const { host } = new URL(String(input))
+        asked.set(host, (asked.get(host) ?? 0) + 1)
+        if (host === 'good.example') return Response.json({ keys: [key.publicJwk] })
+        throw new Error('nobody is there')
+      },
+    })
+    const authenticate = async (host: string) => {
+      const jwks_uri = `https://${host}/keys`
+      await choose(service, { jwks: null, jwks_uri, auth_method: 'private_key_jwt' })
+      const fields = byAssertion(await signAssertion(key, service.url))
+      return (await introspect(service.url, 'x', fields)).status
+    }
+    for (const host of ['a', 'b', 'c', 'd', 'e']) {
+      for (let turn = 0; turn < 31; turn += 1) {
+        expect(await authenticate(`${host}.example`)).to.equal(401)
+      }
+    }
+    expect([...asked.values()]).to.deep.equal([30, 30, 30, 30, 30])
+    expect(await authenticate('good.example')).to.equal(200)
+  })
+})
+
 describe('private_key_jwt: a host of the deployment’s own network', () => {
   it('is asked without the guard when the configuration names it, and with it otherwise', async () => {
     const key = await makeClientKey()
