@@ -11,6 +11,7 @@ import { NOTICE_ATTEMPTS_MAX } from '../src/sign-outs/sign-outs.ts'
 import { asPortal, type ObtainedCode, obtainCode, redeem } from './support/client.ts'
 import { type DocumentHost, startDocumentHost } from './support/document-host.ts'
 import {
+  claude,
   notes,
   olivia,
   portal,
@@ -247,6 +248,29 @@ describe('back-channel logout', () => {
     }))
     await kyselyOf(service).insertInto('sign_out_notice').values(rows).execute()
   }
+
+  it('sessions at a client that has no row, and never had one, keep no other end from being found', async () => {
+    await running(async ({ service, party, clock }) => {
+      const kysely = kyselyOf(service)
+      const grant = { id: 'grant', person_id: 'per_olivia', client_id: claude.clientId }
+      const times = { granted_at: clock.ms, expires_at: clock.ms + 3_600_000 }
+      const described = { client_name: 'Claude', client_origin: 'integration', allowed: '{}' }
+      await kysely
+        .insertInto('oauth_grant')
+        .values({ ...grant, ...described, ...times })
+        .execute()
+      const sessions = Array.from({ length: 250 }, (_, number) => ({
+        ...{ family_id: `0-${number}`, grant_id: 'grant', sid: null },
+        ...{ client_id: claude.clientId, person_id: 'per_olivia' },
+        ...{ started_at: clock.ms, expires_at: clock.ms + 3_600_000 },
+      }))
+      await kysely.insertInto('relying_party_session').values(sessions).execute()
+      await signInAtPortal(service)
+      await ends['the person has no role at the site']?.(service)
+      await eventually(() => party.tokens, 1)
+      expect(await pending(service)).to.deep.equal({ sessions: 250, notices: 0 })
+    })
+  })
 
   it('however many are signed out at once, each of them is told', async () => {
     await running(async ({ service, party, clock }) => {
