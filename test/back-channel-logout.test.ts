@@ -97,6 +97,8 @@ describe('back-channel logout', () => {
         expect(payload.jti).to.be.a('string')
         expect(payload).to.not.have.property('nonce')
         expect((payload.exp ?? 0) - (payload.iat ?? 0)).to.be.within(1, 120)
+        // It goes when its answer has come.
+        await until(async () => (await pending(service)).notices === 0)
         expect(await pending(service)).to.deep.equal({ sessions: 0, notices: 0 })
       }, start)
     })
@@ -268,6 +270,7 @@ describe('back-channel logout', () => {
       await signInAtPortal(service)
       await ends['the person has no role at the site']?.(service)
       await eventually(() => party.tokens, 1)
+      await until(async () => (await pending(service)).notices === 0)
       expect(await pending(service)).to.deep.equal({ sessions: 250, notices: 0 })
     })
   })
