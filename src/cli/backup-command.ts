@@ -7,7 +7,7 @@ import type { Manifest } from '../backup/manifest.ts'
 import { verifyBackup } from '../backup/verify.ts'
 import type { Config } from '../config/config.ts'
 import { locationOf } from '../store/open-stores.ts'
-import { CommandRefused } from './command.ts'
+import { CommandRefused } from './command-refused.ts'
 
 /** Where the generated root secret is, which only the embedded default has. */
 export function secretFileOf({ secrets, dataDir }: Config): string | undefined {

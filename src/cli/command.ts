@@ -7,20 +7,6 @@ import { openServiceDatabase } from '../store/open-stores.ts'
 
 /** What every command needs: the configured database. */
 
-/** A command that has a report to print although it ends with an error. */
-export class CommandRefused extends Error {
-  override readonly name = 'CommandRefused'
-  readonly report: string
-  /** What the process ends with. */
-  readonly exitCode: number
-
-  constructor(report: string, message: string, exitCode = 1) {
-    super(message)
-    this.report = report
-    this.exitCode = exitCode
-  }
-}
-
 /**
  * A text that somebody else wrote, as a terminal may be given it: without what moves its cursor, changes its
  * colours or its title, or turns the direction of what stands beside it.

@@ -2,18 +2,10 @@
 
 import { join } from 'node:path'
 
-import { type Config, readConfig } from '../config/config.ts'
-import { renderExampleEnv } from '../config/environment.ts'
-import { printAudit } from './audit-command.ts'
-import { backUp, checkBackup } from './backup-command.ts'
-import { CommandRefused } from './command.ts'
-import { diagnose } from './doctor-command.ts'
-import { exportCampus } from './export-command.ts'
-import { importCampus } from './import-command.ts'
-import { listSigningKeys, rotateSigningKeys } from './keys-command.ts'
-import { describeMigrations, migrateDatabase } from './migrate-command.ts'
-import { restore } from './restore-command.ts'
-import { changeReviewers, listReviewers } from './reviewers-command.ts'
+import type { Config } from '../config/config.ts'
+import { CommandRefused } from './command-refused.ts'
+
+// What a command is made of is loaded when it runs: one that there is not, and help, wait for none of it.
 
 const help = `npm run gatehouse -- <command>
 
@@ -93,46 +85,78 @@ const commands: Readonly<Record<string, CommandForm>> = {
   help: { run: async () => help.trimEnd() },
   doctor: {
     flags: ['--outside', '--json'],
-    run: async ({ has }) =>
-      await diagnose(read(), { outside: has('--outside'), asJson: has('--json') }),
+    async run({ has }) {
+      const { diagnose } = await import('./doctor-command.ts')
+      return await diagnose(await read(), { outside: has('--outside'), asJson: has('--json') })
+    },
   },
-  'example-env': { run: async () => renderExampleEnv().trimEnd() },
-  'keys list': { run: async () => await listSigningKeys(read()) },
+  'example-env': {
+    run: async () => (await import('../config/environment.ts')).renderExampleEnv().trimEnd(),
+  },
+  'keys list': {
+    run: async () => await (await import('./keys-command.ts')).listSigningKeys(await read()),
+  },
   'keys rotate': {
     flags: ['--upstream', '--force'],
-    run: async ({ has }) =>
-      await rotateSigningKeys(read(), {
-        use: has('--upstream') ? 'upstreams' : 'tokens',
-        force: has('--force'),
-      }),
+    async run({ has }) {
+      const { rotateSigningKeys } = await import('./keys-command.ts')
+      const use = has('--upstream') ? 'upstreams' : 'tokens'
+      return await rotateSigningKeys(await read(), { use, force: has('--force') })
+    },
   },
-  import: { takesPath: true, run: async ({ path }) => await importCampus(read(), path) },
-  export: { takesPath: true, run: async ({ path }) => await exportCampus(read(), path) },
+  import: {
+    takesPath: true,
+    run: async ({ path }) =>
+      await (await import('./import-command.ts')).importCampus(await read(), path),
+  },
+  export: {
+    takesPath: true,
+    run: async ({ path }) =>
+      await (await import('./export-command.ts')).exportCampus(await read(), path),
+  },
   backup: {
     takesPath: true,
     flags: ['--with-secret'],
-    run: async ({ path, has }) => await backUp(read(), path, { withSecret: has('--with-secret') }),
+    async run({ path, has }) {
+      const { backUp } = await import('./backup-command.ts')
+      return await backUp(await read(), path, { withSecret: has('--with-secret') })
+    },
   },
-  'backup verify': { takesPath: true, run: async ({ path }) => await checkBackup(path) },
+  'backup verify': {
+    takesPath: true,
+    run: async ({ path }) => await (await import('./backup-command.ts')).checkBackup(path),
+  },
   restore: {
     takesPath: true,
     flags: ['--keep-grants'],
-    run: async ({ path, has }) => await restore(read(), path, { keepGrants: has('--keep-grants') }),
+    async run({ path, has }) {
+      const { restore } = await import('./restore-command.ts')
+      return await restore(await read(), path, { keepGrants: has('--keep-grants') })
+    },
   },
   migrate: {
     flags: ['--dry-run'],
-    run: async ({ has }) => await (has('--dry-run') ? describeMigrations : migrateDatabase)(read()),
+    async run({ has }) {
+      const { describeMigrations, migrateDatabase } = await import('./migrate-command.ts')
+      return await (has('--dry-run') ? describeMigrations : migrateDatabase)(await read())
+    },
   },
-  'migrate status': { run: async () => await describeMigrations(read()) },
-  reviewers: { run: async () => await listReviewers(read()) },
-  'reviewers add': {
-    takesPath: true,
-    run: async ({ path: email }) => await changeReviewers(read(), { email, holds: true }),
+  'migrate status': {
+    run: async () => await (await import('./migrate-command.ts')).describeMigrations(await read()),
   },
+  reviewers: {
+    run: async () => await (await import('./reviewers-command.ts')).listReviewers(await read()),
+  },
+  'reviewers add': { takesPath: true, run: async ({ path }) => await changeReviewer(path, true) },
   'reviewers remove': {
     takesPath: true,
-    run: async ({ path: email }) => await changeReviewers(read(), { email, holds: false }),
+    run: async ({ path }) => await changeReviewer(path, false),
   },
+}
+
+async function changeReviewer(email: string, holds: boolean): Promise<string> {
+  const { changeReviewers } = await import('./reviewers-command.ts')
+  return await changeReviewers(await read(), { email, holds })
 }
 
 /** Words are matched whole, each once, flags in any order and place. */
@@ -168,10 +192,12 @@ async function audit(words: readonly string[]): Promise<undefined> {
   // Whoever reads may leave in the middle, as `head` does.
   process.stdout.on('error', () => process.exit())
   const print = (line: string) => process.stdout.write(`${line}\n`)
-  await printAudit(read(), words, { print, signal: stopping.signal })
+  const { printAudit } = await import('./audit-command.ts')
+  await printAudit(await read(), words, { print, signal: stopping.signal })
 }
 
-function read(): Config {
+async function read(): Promise<Config> {
+  const { readConfig } = await import('../config/config.ts')
   return readConfig(process.env, join(import.meta.dirname, '../../config'))
 }
 

@@ -3,7 +3,8 @@ import { type ImportReport, importLines } from '../bulk/import.ts'
 import { openSources } from '../bulk/sources.ts'
 import type { Config } from '../config/config.ts'
 import { makePasswords } from '../people/password.ts'
-import { asOneLine, CommandRefused, withDatabase } from './command.ts'
+import { asOneLine, withDatabase } from './command.ts'
+import { CommandRefused } from './command-refused.ts'
 import { showProgress } from './progress.ts'
 
 /**

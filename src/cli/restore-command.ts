@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import { readManifest } from '../backup/manifest.ts'
 import { obstaclesTo, placeParts } from '../backup/restore.ts'
@@ -10,7 +12,7 @@ import { unknownMigrations } from '../store/migrate.ts'
 import { openDatabase } from '../store/open-database.ts'
 import { locationOf } from '../store/open-stores.ts'
 import { inShort, secretFileOf } from './backup-command.ts'
-import { CommandRefused } from './command.ts'
+import { CommandRefused } from './command-refused.ts'
 
 /** How long a statement may take on a database that nobody uses yet, and one of a migration. */
 const STATEMENT_TIMEOUT_MS = 30_000
@@ -86,6 +88,8 @@ async function settle(
       after: keepGrants ? { grantsKept: true } : { grantsEnded },
     },
   )
+  // Sign-ins are dated by the second: one of the second that ended everything would be taken for one before it.
+  if (!keepGrants) await delay(1000 - (nowMs % 1000))
   return grantsEnded
 }
 
