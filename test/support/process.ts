@@ -67,7 +67,9 @@ export async function startProcess(
   command: readonly string[] = [process.execPath, 'src/main.ts'],
 ): Promise<ServiceProcess> {
   const folder = temporaryFolder()
-  const isAsDelivered = !['DATA_DIR', 'DATABASE_URL', 'DEMO_DATA'].some((name) => name in variables)
+  const isAsDelivered = !['DATA_DIR', 'DATABASE_URL', 'DEMO_DATA', 'CONFIG_DIR'].some(
+    (name) => name in variables,
+  )
   if (isAsDelivered) await placeDemoDatabase(folder)
   const port = variables['PORT'] ?? String(await freePort())
   const child = run(command, { LOG_LEVEL: 'warn', DATA_DIR: folder, ...variables, PORT: port })
