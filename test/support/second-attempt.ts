@@ -1,0 +1,51 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+
+import { isContinuousIntegration } from './programs.ts'
+
+/**
+ * In continuous integration a test that fails is run once more, and the end of the run names those that
+ * passed then. What a busy machine made late does so; so does a race, which is why somebody has to look.
+ */
+
+// biome-ignore lint/style/noProcessEnv: what the first process of a run tells those that run its files
+const variables = process.env
+const NOTED_IN = 'SECOND_ATTEMPTS_FILE'
+
+export const mochaHooks: Mocha.RootHookObject = isContinuousIntegration
+  ? {
+      beforeEach(this: Mocha.Context) {
+        const test = this.currentTest
+        if (test && test.retries() < 1) test.retries(1)
+      },
+      afterEach(this: Mocha.Context) {
+        const test = this.currentTest
+        const file = variables[NOTED_IN]
+        if (!test || !file || !attemptsOf(test) || test.state !== 'passed') return
+        appendFileSync(file, `${test.fullTitle()}\n`)
+      },
+    }
+  : {}
+
+/** How many attempts were before this one, which the types of mocha do not name. */
+function attemptsOf(test: Mocha.Test): number {
+  return (test as unknown as { currentRetry(): number }).currentRetry()
+}
+
+/** Before the first file of a run, in the process that hands the files out. */
+export function mochaGlobalSetup(): void {
+  const file = join(mkdtempSync(join(tmpdir(), 'gatehouse-attempts-')), 'tests')
+  appendFileSync(file, '')
+  variables[NOTED_IN] = file
+}
+
+/** After the last file of a run. */
+export function mochaGlobalTeardown(): void {
+  const file = variables[NOTED_IN] ?? ''
+  const titles = readFileSync(file, 'utf8').split('\n').filter(Boolean)
+  rmSync(dirname(file), { recursive: true })
+  if (titles.length === 0) return
+  process.stdout.write('\n  Passed at a later attempt, because of a busy machine or of a race:\n')
+  for (const title of titles) process.stdout.write(`    - ${title}\n`)
+}
