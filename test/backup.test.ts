@@ -262,7 +262,7 @@ function suite(places: () => Promise<Places>): void {
     common = { PORT, BASE_URL: `http://127.0.0.1:${PORT}`, SECRET }
     const service = opened.use(await startProcess({ ...common, ...place.from }, patientService))
     before_ = await tokensOf(service)
-    const traffic = startTraffic(service.url)
+    const traffic = await startTraffic(service.url)
     const made = await runGatehouse(['backup', folder], { ...common, ...place.from })
     const answered = await traffic.stop()
     expect([made.code, made.stderr]).to.deep.equal([0, ''])
@@ -323,12 +323,13 @@ async function tokensOf(service: ServiceProcess): Promise<Tokens> {
   return await obtainTokens(service.url)
 }
 
-/** Families that are refreshed one time after another until they are told to stop. */
-function startTraffic(url: string) {
+/** Families that are refreshed one time after another until they are told to stop; each has signed in already. */
+async function startTraffic(url: string) {
   let running = true
   const statuses: number[] = []
-  const families = Array.from({ length: 3 }, async () => {
-    let token = (await obtainTokens(url)).refreshToken
+  const signedIn = await Promise.all(Array.from({ length: 3 }, async () => await obtainTokens(url)))
+  const families = signedIn.map(async ({ refreshToken }) => {
+    let token = refreshToken
     while (running) {
       const answer = await refresh(url, token)
       statuses.push(answer.status)
