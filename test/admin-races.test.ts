@@ -5,6 +5,10 @@ import { amir, type RunningService } from './support/gatehouse.ts'
 import { forEachDatabase } from './support/storages.ts'
 
 forEachDatabase('changes of one site that come at once', (start) => {
+  beforeEach(function () {
+    this.currentTest?.retries(0)
+  })
+
   let running: RunningService
   let operator: Operator
   before(async () => {

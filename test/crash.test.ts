@@ -31,7 +31,8 @@ interface Ledger {
   readonly held: string[]
 }
 
-describe('a crash of the process on the embedded database', () => {
+describe('a crash of the process on the embedded database', function () {
+  this.retries(0)
   it(`loses nothing that was answered, in ${ROUNDS} rounds of kill -9 under load`, async () => {
     const variables = { DATA_DIR: temporaryFolder(), PORT: String(await freePort()) }
     await using processes = new AsyncDisposableStack()

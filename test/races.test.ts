@@ -108,15 +108,18 @@ function races(storageOf: (test: Mocha.Context) => Promise<Variables>): void {
   })
 }
 
-describe('races between two processes on one SQLite file', () => {
+describe('races between two processes on one SQLite file', function () {
+  this.retries(0)
   races(async () => ({ DATA_DIR: temporaryFolder() }))
 })
 
-describe('races between two processes on PostgreSQL', () => {
+describe('races between two processes on PostgreSQL', function () {
+  this.retries(0)
   races(async (test) => await postgresWithDemo(requireProgram(test, 'postgres')))
 })
 
-describe('races between two processes on PostgreSQL and Redis', () => {
+describe('races between two processes on PostgreSQL and Redis', function () {
+  this.retries(0)
   const redis = new AsyncDisposableStack()
   after(() => redis.disposeAsync())
   races(async (test) => {

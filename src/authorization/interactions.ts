@@ -76,8 +76,8 @@ async function findWaiting(ctx: Context, provider: Provider) {
 }
 
 /**
- * Whether what was asked for could be asked for now. The engine looks at it once, when the request comes, and a
- * page may wait for an hour: meanwhile an operator takes a scope or an address from the application.
+ * Whether the client may still ask for these scopes at this address. The engine looks at it once, when the
+ * request comes, and a page may wait for an hour: an operator may take either from the application meanwhile.
  */
 function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boolean {
   const allowed = client.scope?.split(' ')

@@ -9,40 +9,26 @@ import { decodeJwt } from 'jose'
 import { makeHeadlessPerson } from '../../src/cli/headless-person.ts'
 import { paths } from '../../src/http/paths.ts'
 import { authorizeUrl, makePkce, obtainCode, obtainTokens } from '../support/client.ts'
-import {
-  amir,
-  notes,
-  portal,
-  type RunningService,
-  sam,
-  startService,
-} from '../support/gatehouse.ts'
+import { amir, notes, portal, sam } from '../support/gatehouse.ts'
+import { sharedService } from '../support/shared-service.ts'
 import { type Answer, encode, type Fields, postForm, send } from '../support/wire.ts'
 
 /** Hostile requests at GET /oauth/authorize. The numbers are those of docs/hostile-cases.md. */
-let service: RunningService
-
-before(async () => {
-  service = await startService()
-})
-
-after(async () => {
-  await service[Symbol.asyncDispose]()
-})
+const service = sharedService()
 
 const STATE = 'the-state'
 
 async function authorize(fields: Fields = {}): Promise<Answer> {
-  const { pathname, search } = authorizeUrl(service.url, fields)
-  return await send(service.url, { path: pathname + search, headers: ['Accept', 'text/html'] })
+  const { pathname, search } = authorizeUrl(service().url, fields)
+  return await send(service().url, { path: pathname + search, headers: ['Accept', 'text/html'] })
 }
 
 /** The error that a redirect carries; every one has the state, and the issuer exactly once [31]. */
 function redirectedError(answer: Answer): string {
   expect(answer.status, answer.text).to.equal(303)
-  const target = new URL(answer.headers.get('location') ?? '', service.url)
+  const target = new URL(answer.headers.get('location') ?? '', service().url)
   expect(target.origin + target.pathname).to.equal(notes.redirectUri)
-  expect(target.searchParams.getAll('iss')).to.deep.equal([service.url])
+  expect(target.searchParams.getAll('iss')).to.deep.equal([service().url])
   expect(target.searchParams.getAll('state')).to.deep.equal([STATE])
   expect(target.searchParams.has('code')).to.equal(false)
   return target.searchParams.get('error') ?? ''
@@ -173,7 +159,7 @@ describe('authorize: PKCE with S256 is required of every client [RFC 7636 §4.4.
     const { clientId: client_id, redirectUri: redirect_uri } = portal
     const none = { code_challenge: undefined, code_challenge_method: undefined }
     const answer = await authorize({ client_id, redirect_uri, ...none })
-    const target = new URL(answer.headers.get('location') ?? '', service.url)
+    const target = new URL(answer.headers.get('location') ?? '', service().url)
     expect(target.searchParams.get('error')).to.equal('invalid_request')
   })
 })
@@ -213,7 +199,7 @@ describe('authorize: no parameter counts twice [RFC 6749 §3.1] [15, 53]', () =>
   })
 
   it('a second resource is judged as the first is [RFC 8707 §2] [15]', async () => {
-    const { url } = service
+    const { url } = service()
     for (const resource of [
       [url, 'https://evil.example'],
       ['https://evil.example', url],
@@ -265,10 +251,10 @@ describe('authorize: what the service does not support (OpenID Connect Core §6)
     // [RFC 6749 §3.1.1; RFC 9700 §2.1.2]
     it(`refuses response_type ${responseType}`, async () => {
       const answer = await authorize({ response_type: responseType, nonce: 'n' })
-      const target = new URL(answer.headers.get('location') ?? '', service.url)
+      const target = new URL(answer.headers.get('location') ?? '', service().url)
       const said = new URLSearchParams(target.search || target.hash.slice(1))
       expect(said.get('error')).to.equal('unsupported_response_type')
-      expect(said.getAll('iss')).to.deep.equal([service.url])
+      expect(said.getAll('iss')).to.deep.equal([service().url])
     })
   }
 
@@ -309,9 +295,9 @@ describe('authorize: what a caller sends comes back as text only (CVE-2019-8400,
 
   it('in the sign-in page, which suggests login_hint', async () => {
     const person = makeHeadlessPerson(sam)
-    const start = authorizeUrl(service.url, { login_hint: script })
+    const start = authorizeUrl(service().url, { login_hint: script })
     const location = (await person.open(start)).headers.get('location') ?? ''
-    const answer = await person.open(new URL(location, service.url))
+    const answer = await person.open(new URL(location, service().url))
     const page = await answer.text()
     expect(page).to.include('&#60;script&#62;')
     expect(page).to.not.match(/<script|<img/)
@@ -321,7 +307,7 @@ describe('authorize: what a caller sends comes back as text only (CVE-2019-8400,
   it('in the page that posts an answer (response_mode=form_post), which still posts the very state', async () => {
     const person = makeHeadlessPerson(sam)
     const request = { response_mode: 'form_post', state: script, prompt: 'none' }
-    const answer = await person.open(authorizeUrl(service.url, request))
+    const answer = await person.open(authorizeUrl(service().url, request))
     const page = await answer.text()
     expect(page).to.include('login_required')
     expect(page).to.not.match(/<script>alert|<img/)
@@ -336,10 +322,10 @@ describe('authorize: what a caller sends comes back as text only (CVE-2019-8400,
 
   // [RFC 9207 §2]
   it('form_post brings code, state and iss to the client', async () => {
-    const { person, form } = await obtainTokens(service.url)
+    const { person, form } = await obtainTokens(service().url)
     const { verifier, challenge } = makePkce()
     const request = { response_mode: 'form_post', code_challenge: challenge }
-    const page = await (await person.open(authorizeUrl(service.url, request))).text()
+    const page = await (await person.open(authorizeUrl(service().url, request))).text()
     expect(page).to.include(`action="${notes.redirectUri}"`)
     const fields = new Map(
       [...page.matchAll(/name="([a-z_]+)" value="([^"]*)"/g)].map(([, name, value = '']) => [
@@ -347,9 +333,9 @@ describe('authorize: what a caller sends comes back as text only (CVE-2019-8400,
         decodeEntities(value),
       ]),
     )
-    expect([fields.get('state'), fields.get('iss')]).to.deep.equal([STATE, service.url])
+    expect([fields.get('state'), fields.get('iss')]).to.deep.equal([STATE, service().url])
     const code = fields.get('code')
-    const answer = await postForm(service.url + paths.token, {
+    const answer = await postForm(service().url + paths.token, {
       ...form,
       ...{ code, code_verifier: verifier },
     })
@@ -368,9 +354,9 @@ describe('authorize: what a caller sends comes back as text only (CVE-2019-8400,
 
 describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27, 35]', () => {
   const silent = async (person: ReturnType<typeof makeHeadlessPerson>, fields: Fields = {}) => {
-    const start = authorizeUrl(service.url, { prompt: 'none', ...fields })
+    const start = authorizeUrl(service().url, { prompt: 'none', ...fields })
     const answer = await person.open(start)
-    const target = new URL(answer.headers.get('location') ?? '', service.url)
+    const target = new URL(answer.headers.get('location') ?? '', service().url)
     return target.searchParams.get('error') ?? (target.searchParams.has('code') ? 'a code' : '')
   }
   const asPortal = { client_id: portal.clientId, redirect_uri: portal.redirectUri }
@@ -382,12 +368,12 @@ describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27, 35]
 
   // [OpenID Connect Core §3.1.2.6]
   it('none with a session and without consent is consent_required [27]', async () => {
-    const { person } = await obtainCode(service.url)
+    const { person } = await obtainCode(service().url)
     expect(await silent(person, asPortal)).to.equal('consent_required')
   })
 
   it('none with session and consent gives a code, and asks again for a scope that is new', async () => {
-    const { person } = await obtainCode(service.url, { scope: 'openid account:read' })
+    const { person } = await obtainCode(service().url, { scope: 'openid account:read' })
     expect(await silent(person, { scope: 'openid account:read' })).to.equal('a code')
     expect(await silent(person, { scope: 'openid email account:read' })).to.equal(
       'consent_required',
@@ -398,7 +384,7 @@ describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27, 35]
   })
 
   it('none never chooses a site for a person who operates several', async () => {
-    const { person } = await obtainCode(service.url, {}, amir)
+    const { person } = await obtainCode(service().url, {}, amir)
     const operator = {
       client_id: 'integration-claude',
       redirect_uri: 'https://claude.ai/api/mcp/auth_callback',
@@ -418,7 +404,7 @@ describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27, 35]
 
   // [OpenID Connect Core §3.1.2.2; OpenID Connect Core §3.1.2.3]
   it('none with max_age=0, or of another person, is login_required', async () => {
-    const { person } = await obtainCode(service.url)
+    const { person } = await obtainCode(service().url)
     expect(await silent(person, { max_age: '0' })).to.equal('login_required')
   })
 
@@ -430,17 +416,17 @@ describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27, 35]
 
   // [OpenID Connect Core §2; OpenID Connect Core §15.1]
   it('an old session has to sign in again for max_age, and auth_time says when [35]', async () => {
-    const { person, form } = await obtainCode(service.url)
+    const { person, form } = await obtainCode(service().url)
     const clock = Date.now
     Date.now = () => clock() + 120_000
     try {
       expect(await silent(person, { max_age: '60' })).to.equal('login_required')
       const { verifier, challenge } = makePkce()
-      const start = authorizeUrl(service.url, { max_age: '60', code_challenge: challenge })
+      const start = authorizeUrl(service().url, { max_age: '60', code_challenge: challenge })
       const { searchParams } = await person.authorize(start, notes.redirectUri)
       const code = searchParams.get('code') ?? ''
       const repeated = { ...form, code, code_verifier: verifier }
-      const answer = (await postForm(service.url + paths.token, repeated)).body
+      const answer = (await postForm(service().url + paths.token, repeated)).body
       const { auth_time, iat } = decodeJwt(String(answer['id_token']))
       expect(Number(iat) - Number(auth_time)).to.be.within(0, 30)
     } finally {
@@ -456,7 +442,7 @@ describe('authorize: a claims request shows its person what it asks for [OpenID 
   it('names the e-mail address on the consent page when only a claim asks for it', async () => {
     const person = makeHeadlessPerson(sam)
     const pages: string[] = []
-    let url = authorizeUrl(service.url, { scope: 'openid', resource: undefined, claims })
+    let url = authorizeUrl(service().url, { scope: 'openid', resource: undefined, claims })
     for (let step = 0; step < 6 && !pages.at(-1)?.includes('consent-page'); step += 1) {
       const answer = await person.open(url)
       const location = answer.headers.get('location')
@@ -487,7 +473,7 @@ describe('authorize: a claims request shows its person what it asks for [OpenID 
   it('a claim that nobody defined is not released', async () => {
     const all = ['password_hash', '__proto__', 'constructor', 'disabled_at']
     const request = Object.fromEntries(all.map((name) => [name, { essential: true }]))
-    const { answer } = await obtainTokens(service.url, {
+    const { answer } = await obtainTokens(service().url, {
       claims: JSON.stringify({ id_token: request, userinfo: request }),
     })
     const claimed = Object.keys(decodeJwt(String(answer['id_token'])))
@@ -501,17 +487,17 @@ describe('authorize: nothing that is sent makes it fail', () => {
     for (const headers of [[], ['X-Long', long], ['Cookie', long]]) {
       const path =
         headers.length === 0 ? `${paths.authorization}?state=${long}` : paths.authorization
-      const answer = await send(service.url, { path, headers })
+      const answer = await send(service().url, { path, headers })
       expect(answer.status).to.equal(431)
     }
-    expect((await send(service.url, { path: paths.health })).status).to.equal(200)
+    expect((await send(service().url, { path: paths.health })).status).to.equal(200)
   })
 
   // [RFC 6749 §4.1.2; OpenID Connect Core §3.1.2.5]
   it('takes a state of 2000 characters and gives it back unchanged', async () => {
     const state = 'ä&=%"<>+ '.repeat(200)
-    const { pathname, search } = authorizeUrl(service.url, { state, prompt: 'none' })
-    const answer = await send(service.url, { path: pathname + search })
+    const { pathname, search } = authorizeUrl(service().url, { state, prompt: 'none' })
+    const answer = await send(service().url, { path: pathname + search })
     const target = new URL(answer.headers.get('location') ?? '')
     expect(target.searchParams.get('state')).to.equal(state)
   })
@@ -528,7 +514,7 @@ describe('authorize: nothing that is sent makes it fail', () => {
     '?toString=1&hasOwnProperty=2&__proto__=3',
   ]) {
     it(`answers ${query.slice(0, 40)} with a page`, async () => {
-      const answer = await send(service.url, {
+      const answer = await send(service().url, {
         path: paths.authorization + query,
         headers: ['Accept', 'text/html'],
       })
@@ -538,9 +524,9 @@ describe('authorize: nothing that is sent makes it fail', () => {
 
   // [RFC 6749 §3.1]
   it('refuses other methods, and header or parameter overrides of the method change nothing', async () => {
-    const { pathname, search } = authorizeUrl(service.url)
+    const { pathname, search } = authorizeUrl(service().url)
     for (const method of ['PUT', 'DELETE', 'PATCH', 'TRACE', 'PROPFIND']) {
-      const answer = await send(service.url, { method, path: pathname + search })
+      const answer = await send(service().url, { method, path: pathname + search })
       expect(answer.status, method).to.be.oneOf([404, 405, 501])
     }
     for (const headers of [
@@ -549,7 +535,10 @@ describe('authorize: nothing that is sent makes it fail', () => {
       ['X-Original-URL', '/admin'],
       ['X-Rewrite-URL', '/admin'],
     ]) {
-      const answer = await send(service.url, { path: `${pathname}${search}&_method=POST`, headers })
+      const answer = await send(service().url, {
+        path: `${pathname}${search}&_method=POST`,
+        headers,
+      })
       expect(answer.headers.get('location'), headers[0]).to.match(/^\/interaction\//)
     }
   })
@@ -562,7 +551,7 @@ describe('authorize: nothing that is sent makes it fail', () => {
     )
     const value = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 60 }),
-      fc.constantFrom('', 'none', '{}', '0', 'https://evil.example/', service.url, 'openid'),
+      fc.constantFrom('', 'none', '{}', '0', 'https://evil.example/', service().url, 'openid'),
     )
     const change = fc.tuple(name, fc.oneof(value, fc.array(value, { maxLength: 3 })))
     await fc.assert(
@@ -571,8 +560,8 @@ describe('authorize: nothing that is sent makes it fail', () => {
         expect(answer.status).to.be.below(500)
         const location = answer.headers.get('location')
         if (location === null) return
-        const target = new URL(location, service.url)
-        const own = target.origin === service.url && target.pathname.startsWith('/interaction/')
+        const target = new URL(location, service().url)
+        const own = target.origin === service().url && target.pathname.startsWith('/interaction/')
         if (!own) expect(target.href).to.match(/^https:\/\/notes\.example\/callback[?#]/)
       }),
       { numRuns: 200 },

@@ -14,18 +14,11 @@ import {
   sam,
   startService,
 } from '../support/gatehouse.ts'
+import { sharedService } from '../support/shared-service.ts'
 import { encode, type Fields, FORM, send } from '../support/wire.ts'
 
 /** Hostile requests at the pages between an authorization request and its answer. */
-let service: RunningService
-
-before(async () => {
-  service = await startService()
-})
-
-after(async () => {
-  await service[Symbol.asyncDispose]()
-})
+const service = sharedService()
 
 interface Page {
   readonly url: URL
@@ -64,7 +57,7 @@ async function submit(
 
 async function openSignIn(fields: Fields = {}) {
   const person = makeHeadlessPerson(sam)
-  return { person, page: await openPage(person, authorizeUrl(service.url, fields)) }
+  return { person, page: await openPage(person, authorizeUrl(service().url, fields)) }
 }
 
 /** Signs in and stops where the person is asked for consent. */
@@ -85,7 +78,7 @@ describe('interaction: a page belongs to the browser that it was opened in (CVE-
     const { page } = await openConsent()
     const { pathname } = page.url
     for (const path of [pathname, pathname.replace('consent', 'login'), `${pathname}/`]) {
-      const answer = await send(service.url, { path, headers: ['Accept', 'text/html'] })
+      const answer = await send(service().url, { path, headers: ['Accept', 'text/html'] })
       expect(answer.status, path).to.be.oneOf([400, 404])
       expectErrorPage(answer.text)
     }
@@ -95,7 +88,7 @@ describe('interaction: a page belongs to the browser that it was opened in (CVE-
     const victim = await openConsent()
     const attacker = await openConsent({}, olivia)
     const cookies = attacker.person.cookiesFor(attacker.page.url)
-    const answer = await send(service.url, {
+    const answer = await send(service().url, {
       path: victim.page.url.pathname,
       headers: ['Cookie', cookies, 'Accept', 'text/html'],
     })
@@ -117,7 +110,7 @@ describe('interaction: a page belongs to the browser that it was opened in (CVE-
   it('does not continue an interaction of another browser at the engine either', async () => {
     const { page } = await openConsent()
     const [, uid = ''] = /\/interaction\/([^/]+)/.exec(page.url.pathname) ?? []
-    const answer = await send(service.url, {
+    const answer = await send(service().url, {
       path: `${paths.authorization}/${uid}`,
       headers: ['Accept', 'text/html'],
     })
@@ -128,7 +121,7 @@ describe('interaction: a page belongs to the browser that it was opened in (CVE-
   it('answers made-up interactions as if they had expired', async () => {
     for (const uid of ['x', '__proto__', '..%2f..%2fadmin', 'x'.repeat(2000), '%00', "'--"]) {
       const path = `/interaction/${uid}/login`
-      const answer = await send(service.url, { path, headers: ['Accept', 'text/html'] })
+      const answer = await send(service().url, { path, headers: ['Accept', 'text/html'] })
       expect(answer.status, uid).to.be.oneOf([400, 404])
       expectErrorPage(answer.text)
     }
@@ -143,7 +136,7 @@ describe('interaction: a page belongs to the browser that it was opened in (CVE-
       cookies.replace(/gatehouse_interaction\.sig=[^;]+;? ?/, ''),
     ]) {
       expect(changed).to.not.equal(cookies)
-      const answer = await send(service.url, {
+      const answer = await send(service().url, {
         path: page.url.pathname,
         headers: ['Cookie', changed, 'Accept', 'text/html'],
       })
@@ -242,7 +235,7 @@ describe('interaction: what is agreed to is what was asked for (design 2) [41]',
     const next = new URL(answer.headers.get('location') ?? '', page.url)
     const callback = await person.authorize(next, notes.redirectUri)
     const code = callback.searchParams.get('code') ?? ''
-    const { kysely } = service.service.stores.database
+    const { kysely } = service().service.stores.database
     const { payload } = await kysely
       .selectFrom('oauth_state')
       .select('payload')
@@ -254,7 +247,7 @@ describe('interaction: what is agreed to is what was asked for (design 2) [41]',
       clientId: notes.clientId,
       scope: 'openid account:read',
       redirectUri: notes.redirectUri,
-      resource: service.url,
+      resource: service().url,
     })
     const grant = await kysely
       .selectFrom('oauth_grant')
@@ -275,7 +268,7 @@ describe('interaction: what is agreed to is what was asked for (design 2) [41]',
       expect(shown.status, prompt).to.equal(400)
     }
     const [, uid = ''] = /\/interaction\/([^/]+)/.exec(page.url.pathname) ?? []
-    const resumed = await openPage(person, new URL(`${paths.authorization}/${uid}`, service.url))
+    const resumed = await openPage(person, new URL(`${paths.authorization}/${uid}`, service().url))
     expect(resumed.text).to.include('id="login-page"')
   })
 
@@ -318,7 +311,7 @@ describe('interaction: what is agreed to is what was asked for (design 2) [41]',
     const target = new URL(resumed.headers.get('location') ?? '')
     expect(target.origin + target.pathname).to.equal(notes.redirectUri)
     const { error, state, iss, code } = Object.fromEntries(target.searchParams)
-    expect([error, state, iss]).to.deep.equal(['access_denied', 'the-state', service.url])
+    expect([error, state, iss]).to.deep.equal(['access_denied', 'the-state', service().url])
     expect(code).to.equal(undefined)
   })
 
@@ -364,8 +357,8 @@ describe('interaction: pages and cookies are guarded [RFC 9700 §4.16] [45]', ()
   })
 
   it('cookies are HttpOnly and SameSite=Lax, and those of an interaction are of its path only', async () => {
-    const { pathname, search } = authorizeUrl(service.url)
-    const answer = await send(service.url, { path: pathname + search })
+    const { pathname, search } = authorizeUrl(service().url)
+    const answer = await send(service().url, { path: pathname + search })
     const cookies = answer.headers.getSetCookie()
     expect(cookies.length).to.be.greaterThan(0)
     for (const cookie of cookies) {
@@ -403,11 +396,11 @@ describe('interaction: pages and cookies are guarded [RFC 9700 §4.16] [45]', ()
   })
 
   it('signing in changes the id of the session (session fixation)', async () => {
-    const first = await obtainCode(service.url)
-    const before = await sessionsIn(service)
-    const start = authorizeUrl(service.url, { prompt: 'login' })
+    const first = await obtainCode(service().url)
+    const before = await sessionsIn(service())
+    const start = authorizeUrl(service().url, { prompt: 'login' })
     await first.person.authorize(start, notes.redirectUri)
-    const after = await sessionsIn(service)
+    const after = await sessionsIn(service())
     expect(after.filter((id) => !before.includes(id))).to.have.lengthOf(1)
     expect(before.filter((id) => !after.includes(id))).to.have.lengthOf(1)
   })
