@@ -7,8 +7,6 @@ import { isLoopbackUrl } from '../../src/http/loopback.ts'
 
 const LOOK_EVERY_MS = 50
 const ARRIVE_TIMEOUT_MS = 25_000
-/** How long an application may take to show somebody whom it should have refused. */
-const SETTLE_MS = 1_500
 
 export interface Sitting {
   readonly browser: Browser
@@ -23,6 +21,22 @@ export interface Sitting {
 
 /** What a person does with an application; below its address, or a button of that id, it begins. */
 export type Step = 'login' | 'refresh' | 'logout'
+
+/** What somebody goes on for. */
+export interface Arrival {
+  /** What the application shows then. */
+  readonly text: string
+  /** The pages of the service on the way. */
+  readonly pages: readonly string[]
+  /** Whether what is shown can be of now: an application of one page shows for a moment what it showed. */
+  readonly isNew: () => boolean
+}
+
+export interface Reading {
+  readonly text: string
+  readonly waitMs: number
+  readonly isAnswered: () => boolean
+}
 
 /** A person in a new browser who uses an application, and answers the service's pages on the way. */
 export async function makeApplicationUser(sitting: Sitting) {
@@ -46,36 +60,52 @@ export async function makeApplicationUser(sitting: Sitting) {
   }
   return {
     /**
-     * Begins something at the application and goes on until it shows this text.
+     * Begins something at the application and goes on until it has come to an end.
      *
-     * @returns the names of the service's pages on the way
-     * @throws with what the page shows instead
+     * @throws with what the page shows instead, or with the pages that were others
      */
-    async arrive(step: Step, text: string): Promise<string[]> {
+    async arrive(step: Step, { text, pages, isNew }: Arrival): Promise<void> {
       answered.length = 0
       await begin(page, appUrl, step)
       const deadlineMs = performance.now() + ARRIVE_TIMEOUT_MS
-      while (atService() || !(await textOf(page)).includes(text)) {
+      const isThere = async () =>
+        !atService() &&
+        isNew() &&
+        answered.length >= pages.length &&
+        (await textOf(page)).includes(text)
+      while (!(await isThere())) {
         if (performance.now() > deadlineMs || signal.aborted) {
-          throw new Error(`“${text}” is not at ${shortened(page.url())}: ${await textOf(page)}`)
+          throw new Error(
+            `“${text}” is not new at ${shortened(page.url())} after ${answered.join(', ') || 'no page'}: ${await textOf(page)}`,
+          )
         }
         await goOn()
         await delay(LOOK_EVERY_MS)
       }
-      return [...answered]
+      if (answered.join() !== pages.join()) {
+        throw new Error(
+          `pages of the ${step}: ${answered.join(', ')} instead of ${pages.join(', ')}`,
+        )
+      }
     },
     /**
-     * Begins something, goes on until the service has given its answer and the application had time
-     * to say something of it, and reads.
+     * Begins something, goes on until the service has given its answer, and looks whether the
+     * application says a text then.
+     *
+     * @param waitMs how long it may take to say it
+     * @returns what it says
      */
-    async read(step: Step, isAnswered: () => boolean): Promise<string> {
+    async read(step: Step, { text, waitMs, isAnswered }: Reading): Promise<string> {
       const deadlineMs = performance.now() + ARRIVE_TIMEOUT_MS
       await begin(page, appUrl, step)
       while (!isAnswered() && performance.now() < deadlineMs && !signal.aborted) {
         await goOn()
         await delay(LOOK_EVERY_MS)
       }
-      await delay(SETTLE_MS)
+      const readUntilMs = performance.now() + waitMs
+      while (!(await textOf(page)).includes(text) && performance.now() < readUntilMs) {
+        await delay(LOOK_EVERY_MS)
+      }
       return await textOf(page)
     },
     [Symbol.asyncDispose]: async () => await context.close(),

@@ -37,6 +37,8 @@ export interface Recorder extends AsyncDisposable {
   of(clientId: string): Wire
   /** From now on this client's id_tokens are forged. */
   forge(clientId: string): void
+  /** As if this client had sent nothing yet. */
+  forget(clientId: string): void
 }
 
 interface Exchange {
@@ -70,6 +72,7 @@ export async function startRecorder(): Promise<Recorder> {
     },
     of: (clientId) => notes.of(clientId),
     forge: (clientId) => void notes.forging.add(clientId),
+    forget: (clientId) => notes.forget(clientId),
     async [Symbol.asyncDispose]() {
       server.close()
       server.closeAllConnections()
@@ -119,6 +122,11 @@ class Notes {
     }
     this.#wires.set(clientId, wire)
     return wire
+  }
+
+  forget(clientId: string): void {
+    this.#wires.delete(clientId)
+    this.forging.delete(clientId)
   }
 
   /** Notes one exchange, and returns the body that the caller shall see. */

@@ -2,6 +2,7 @@ import type { Browser } from 'playwright-core'
 
 import { sam } from '../support/gatehouse.ts'
 import { type Installed, install } from '../support/install.ts'
+import { isContinuousIntegration } from '../support/programs.ts'
 import type { Client } from './campus.ts'
 import { installModules } from './install-modules.ts'
 import type { Library } from './library-table.ts'
@@ -13,6 +14,12 @@ const LIBRARY_TIMEOUT_MS = 120_000
 
 /** What the Member API calls Sam. */
 const NAME = 'Sam Student'
+/** As it stands in the answer, which every example shows. */
+const NAME_SHOWN = `"${NAME}"`
+/** How long an application may take to show somebody whom it should have refused. */
+const SETTLE_MS = 1_500
+/** And one that refuses nobody. */
+const FOOLED_TIMEOUT_MS = 20_000
 /** What an application shows to somebody who is not signed in. */
 const SIGNED_OUT = 'Sign in'
 
@@ -33,7 +40,10 @@ export interface Outcome {
   readonly transcript: string
 }
 
-/** Installs a library, and takes its example through a sign-in, a refresh and a sign-out. */
+/**
+ * Installs a library, and takes its example through a sign-in, a refresh and a sign-out. In continuous
+ * integration one that fails has a second attempt, which is named: the machine may have been the reason.
+ */
 export async function runLibrary(client: Client, run: Run): Promise<Outcome> {
   const { library } = client
   const notRun = (detail: string): Outcome => ({ library, kind: 'not run', detail, transcript: '' })
@@ -41,12 +51,20 @@ export async function runLibrary(client: Client, run: Run): Promise<Outcome> {
   const installed = await fetchLibrary(library, run.over)
   if (installed.kind === 'missing') return notRun(run.over.aborted ? RUN_OVER : installed.why)
   const startedMs = performance.now()
-  const { problem, transcript } = await tryOut(client, installed.folder, run)
+  let tried = await tryOut(client, installed.folder, run)
+  const { problem: first } = tried
+  if (first !== undefined && isContinuousIntegration && !run.over.aborted) {
+    run.recorder.forget(client.settings.CLIENT_ID)
+    tried = await tryOut(client, installed.folder, run)
+  }
+  const { problem, transcript } = tried
   const seconds = `${((performance.now() - startedMs) / 1000).toFixed(1)} s`
   if (run.over.aborted) return notRun(RUN_OVER)
-  return problem === undefined
-    ? { library, kind: 'passed', detail: seconds, transcript }
-    : { library, kind: 'failed', detail: `${problem} (${seconds})`, transcript }
+  if (problem !== undefined) {
+    return { library, kind: 'failed', detail: `${problem} (${seconds})`, transcript }
+  }
+  const remark = first === undefined ? '' : `, at a second attempt; the first: ${first}`
+  return { library, kind: 'passed', detail: seconds + remark, transcript }
 }
 
 async function fetchLibrary(library: Library, signal: AbortSignal): Promise<Installed> {
@@ -90,27 +108,36 @@ async function walk(client: Client, run: Run, complaints: string[]): Promise<voi
     complaints,
   })
 
-  expect(await user.arrive('login', NAME), ['login', 'consent'], 'pages of the sign-in')
+  await user.arrive('login', {
+    ...{ text: NAME, pages: ['login', 'consent'] },
+    isNew: () => wire.memberAnswers.length > 0,
+  })
   checkAuthorization(wire, library, settings.ISSUER)
   checkExchange(wire, library, settings.ISSUER)
   expect(wire.memberAnswers, ['authorization_code'], 'tokens that fetched member data')
 
-  await user.arrive('refresh', NAME)
-  expect(wire.memberAnswers.at(-1), 'refresh_token', 'the grant that fetched member data last')
+  await user.arrive('refresh', {
+    ...{ text: NAME, pages: [] },
+    isNew: () => wire.memberAnswers.at(-1) === 'refresh_token',
+  })
 
-  expect(await user.arrive('logout', SIGNED_OUT), ['logout'], 'pages of the sign-out')
+  await user.arrive('logout', {
+    ...{ text: SIGNED_OUT, pages: ['logout'] },
+    isNew: () => wire.signOuts.length > 0,
+  })
   const [signOut] = wire.signOuts
   expect(signOut?.get('post_logout_redirect_uri'), settings.SIGNED_OUT_URI, 'the way back')
   expect(wire.refusals, [], 'what the service refused')
 
   recorder.forge(settings.CLIENT_ID)
-  const shown = await user.read('login', () => wire.forged > 0)
+  const isFooled = library.idToken === 'nobody'
+  const shown = await user.read('login', {
+    text: NAME_SHOWN,
+    waitMs: isFooled ? FOOLED_TIMEOUT_MS : SETTLE_MS,
+    isAnswered: () => wire.forged > 0,
+  })
   if (wire.forged === 0) throw new Error(`no forged id_token was sent, and the page says: ${shown}`)
-  expect(
-    shown.includes(`"${NAME}"`),
-    library.idToken === 'nobody',
-    'a forged id_token signs somebody in',
-  )
+  expect(shown.includes(NAME_SHOWN), isFooled, 'a forged id_token signs somebody in')
 }
 
 function checkAuthorization({ authorizations }: Wire, library: Library, issuer: string): void {
