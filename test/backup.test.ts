@@ -19,6 +19,7 @@ import { expect } from 'chai'
 import { authorizeUrl, obtainTokens, refresh, userinfo } from './support/client.ts'
 import { sharedPostgres } from './support/postgres.ts'
 import {
+  dataFolderWithDemo,
   patientService,
   runGatehouse,
   type ServiceProcess,
@@ -40,12 +41,12 @@ interface Places {
 
 describe('a backup of the embedded database', () => {
   suite(async () => ({
-    from: { DATA_DIR: temporaryFolder() },
+    from: { DATA_DIR: await dataFolderWithDemo() },
     to: async () => ({ DATA_DIR: join(temporaryFolder(), 'data') }),
   }))
 
   it('has the generated secret when that is asked for, and a service starts on nothing else', async () => {
-    const [DATA_DIR, folder] = [temporaryFolder(), join(temporaryFolder(), 'copy')]
+    const [DATA_DIR, folder] = [await dataFolderWithDemo(), join(temporaryFolder(), 'copy')]
     const PORT = String(await freePort())
     await using service = await startProcess({ DATA_DIR, PORT }, patientService)
     const made = await runGatehouse(['backup', '--with-secret', folder], { DATA_DIR, PORT })
@@ -66,7 +67,7 @@ describe('a backup of the embedded database', () => {
   })
 
   it('without the secret says so, and doctor finds that another one does not open the keys', async () => {
-    const [DATA_DIR, folder] = [temporaryFolder(), join(temporaryFolder(), 'copy')]
+    const [DATA_DIR, folder] = [await dataFolderWithDemo(), join(temporaryFolder(), 'copy')]
     await (await startProcess({ DATA_DIR }, patientService)).stop()
     const made = await runGatehouse(['backup', folder], { DATA_DIR })
     expect(made.stdout).to.include('The root secret is not in it')
@@ -82,7 +83,7 @@ describe('a backup of the embedded database', () => {
     let folder: string
     const target = () => ({ DATA_DIR: join(temporaryFolder(), 'data'), SECRET })
     before(async () => {
-      const DATA_DIR = temporaryFolder()
+      const DATA_DIR = await dataFolderWithDemo()
       await (await startProcess({ DATA_DIR, SECRET }, patientService)).stop()
       folder = join(temporaryFolder(), 'copy')
       const { code, stderr } = await runGatehouse(['backup', folder], { DATA_DIR, SECRET })

@@ -109,7 +109,8 @@ describe('Password hashes that a platform brings along', () => {
     ['is of another algorithm', argon2id('m=19456,t=2,p=1').replace('argon2id', 'argon2i')],
     ['is of another version', argon2id('m=19456,t=2,p=1').replace('v=19', 'v=16')],
     ['has no version', argon2id('m=19456,t=2,p=1').replace('v=19$', '')],
-    ['is cut', argon2id('m=19456,t=2,p=1').slice(0, -1)],
+    // Where one character less is missing, it may be a whole hash that is a byte shorter.
+    ['is cut', argon2id('m=19456,t=2,p=1').slice(0, -2)],
     ['takes 4 GiB of memory', argon2id('m=4194304,t=1,p=1')],
     ['takes a thousand passes', argon2id('m=65536,t=1000,p=1')],
     ['takes less memory than its lanes have', argon2id('m=8,t=1,p=16')],

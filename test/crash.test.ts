@@ -9,10 +9,10 @@ import {
   userinfo,
 } from './support/client.ts'
 import {
+  dataFolderWithDemo,
   patientService,
   type ServiceProcess,
   startProcess,
-  temporaryFolder,
 } from './support/process.ts'
 import { freePort } from './support/programs.ts'
 import { getTokens } from './support/relying-party.ts'
@@ -34,7 +34,7 @@ interface Ledger {
 describe('a crash of the process on the embedded database', function () {
   this.retries(0)
   it(`loses nothing that was answered, in ${ROUNDS} rounds of kill -9 under load`, async () => {
-    const variables = { DATA_DIR: temporaryFolder(), PORT: String(await freePort()) }
+    const variables = { DATA_DIR: await dataFolderWithDemo(), PORT: String(await freePort()) }
     await using processes = new AsyncDisposableStack()
     let service = processes.use(await startProcess(variables, patientService))
     const { url } = service

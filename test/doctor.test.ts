@@ -15,6 +15,7 @@ import { judgeRoom } from '../src/doctor/look-at-files.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 import { readChecksPage, renderChecksPage } from './support/checks-document.ts'
 import {
+  dataFolderWithDemo,
   type Ended,
   patientService,
   runGatehouse,
@@ -177,7 +178,7 @@ describe('doctor', () => {
     checksOf(findingsOf(ended).filter(({ severity }) => /weak|wrong/.test(severity)))
 
   it('reads clients where they are, and ends with 3 for what is weak and 1 for what is wrong', async () => {
-    const DATA_DIR = temporaryFolder()
+    const DATA_DIR = await dataFolderWithDemo()
     const variables = { DATA_DIR, PORT: String(await freePort()) }
     await (await startProcess(variables, patientService)).stop()
     const file = join(DATA_DIR, 'gatehouse.db')

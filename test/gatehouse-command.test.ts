@@ -6,7 +6,13 @@ import { expect } from 'chai'
 import { holdsDemoCampus } from '../src/campus/load.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 import { configFolder } from './support/gatehouse.ts'
-import { type Ended, runGatehouse, startProcess, temporaryFolder } from './support/process.ts'
+import {
+  dataFolderWithDemo,
+  type Ended,
+  runGatehouse,
+  startProcess,
+  temporaryFolder,
+} from './support/process.ts'
 import { freePort } from './support/programs.ts'
 import { startRedis } from './support/redis.ts'
 import { getTokens } from './support/relying-party.ts'
@@ -202,7 +208,7 @@ describe('the gatehouse command', () => {
     })
 
     it('finds a readable secret, a wrong secret, and a demo campus that others could reach', async () => {
-      const DATA_DIR = temporaryFolder()
+      const DATA_DIR = await dataFolderWithDemo()
       await using _service = await startProcess({ DATA_DIR })
       chmodSync(join(DATA_DIR, 'secret'), 0o644)
       const readable = await runGatehouse(['doctor'], { DATA_DIR })
@@ -220,7 +226,7 @@ describe('the gatehouse command', () => {
     })
 
     it('names a site whose address belongs to something else, and where its pages are', async () => {
-      const DATA_DIR = temporaryFolder()
+      const DATA_DIR = await dataFolderWithDemo()
       await using _service = await startProcess({ DATA_DIR })
       await using database = await openDatabase({
         kind: 'sqlite',

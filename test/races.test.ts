@@ -3,10 +3,10 @@ import { expect } from 'chai'
 import { introspect, obtainCode, redeem, refresh } from './support/client.ts'
 import {
   configWith,
+  dataFolderWithDemo,
   type Pair,
   patientService,
   startPair,
-  temporaryFolder,
   type Variables,
 } from './support/process.ts'
 import { eventually } from './support/programs.ts'
@@ -110,7 +110,7 @@ function races(storageOf: (test: Mocha.Context) => Promise<Variables>): void {
 
 describe('races between two processes on one SQLite file', function () {
   this.retries(0)
-  races(async () => ({ DATA_DIR: temporaryFolder() }))
+  races(async () => ({ DATA_DIR: await dataFolderWithDemo() }))
 })
 
 describe('races between two processes on PostgreSQL', function () {

@@ -9,6 +9,7 @@ import { openDatabase } from '../src/store/open-database.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
 import { patiently } from './support/database.ts'
 import {
+  dataFolderWithDemo,
   patientService,
   startBalancer,
   startProcess,
@@ -49,7 +50,7 @@ const patientWorker = patientService.at(-1) as string
 
 describe('an upgrade beside a running service', () => {
   it('costs no request on SQLite, and there is a way back', async () => {
-    await upgrade({ DATA_DIR: temporaryFolder() }, async (work) => await work())
+    await upgrade({ DATA_DIR: await dataFolderWithDemo() }, async (work) => await work())
   })
 
   it('costs no request on PostgreSQL, with a backup in the way of its migration, and there is a way back', async function () {

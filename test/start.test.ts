@@ -9,6 +9,7 @@ import { expect } from 'chai'
 import { environmentVariables, renderExampleEnv } from '../src/config/environment.ts'
 import {
   configWith,
+  dataFolderWithDemo,
   runService,
   startProcess,
   temporaryFolder,
@@ -156,7 +157,7 @@ describe('starting', () => {
     )
     await using _asked = await startProcess({ ...variables, DEMO_DATA })
 
-    const DATA_DIR = temporaryFolder()
+    const DATA_DIR = await dataFolderWithDemo()
     await (await startProcess({ DATA_DIR })).stop()
     const reachable = await runService({ DATA_DIR, SECRET, BASE_URL: 'https://id.example' })
     expect(reachable.code).to.equal(1)

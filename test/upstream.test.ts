@@ -21,10 +21,10 @@ import { operatorToken } from './support/mcp.ts'
 import { makePagePerson } from './support/page-person.ts'
 import {
   configWith,
+  dataFolderWithDemo,
   patientService,
   runGatehouse,
   startProcess,
-  temporaryFolder,
 } from './support/process.ts'
 import { eventually, freePort } from './support/programs.ts'
 import { sharedService } from './support/shared-service.ts'
@@ -607,7 +607,7 @@ describe('keys for what is forwarded', () => {
   it('rotate as those of id_tokens do, each by itself', async function () {
     this.timeout(90_000)
     const port = await freePort()
-    const DATA_DIR = temporaryFolder()
+    const DATA_DIR = await dataFolderWithDemo()
     const CONFIG_DIR = configWith((policy) => ({
       ...policy,
       keys: { ...policy.keys, publishLeadSeconds: 1, reloadSeconds: 1 },

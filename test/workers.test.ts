@@ -15,7 +15,7 @@ import { openDatabase } from '../src/store/open-database.ts'
 import { authorizeUrl, userinfo } from './support/client.ts'
 import { patiently } from './support/database.ts'
 import { sam } from './support/gatehouse.ts'
-import { configWith, runService, temporaryFolder } from './support/process.ts'
+import { configWith, dataFolderWithDemo, runService, temporaryFolder } from './support/process.ts'
 import { eventually } from './support/programs.ts'
 import { getTokens } from './support/relying-party.ts'
 import { requireProgram } from './support/skipped.ts'
@@ -33,6 +33,8 @@ import {
 
 const WAIT_MS = 45_000
 const FAILURES_MAX = 4
+/** Some 200 bytes each: more than pipes and their readers hold. */
+const LINES = 4_000
 
 const fewFailures = (folder = configWith((policy) => policy)) => {
   const file = join(folder, 'service.json')
@@ -42,6 +44,10 @@ const fewFailures = (folder = configWith((policy) => policy)) => {
   return folder
 }
 
+const tokenAt = async (service: Workers) => ({
+  url: service.url,
+  accessToken: await accessTokenOf(service),
+})
 const accessTokenOf = async ({ url }: Workers) => (await getTokens(url)).tokens.access_token
 
 describe('workers', function () {
@@ -77,7 +83,7 @@ describe('workers', function () {
       storage: { ...policy.storage, databaseConnectionsMax: 5 },
     }))
     await using service = await startWorkers(2, { ...storage, DATABASE_URL, CONFIG_DIR })
-    const load = startLoad(service.url, await accessTokenOf(service), 16)
+    const load = startLoad(await tokenAt(service), { connections: 16 })
     await load.progress(200)
     const location = { kind: 'postgres', url: DATABASE_URL, connectionsMax: 1 } as const
     await using database = await openDatabase(location, patiently)
@@ -137,7 +143,7 @@ describe('workers', function () {
       ...policy,
       storage: { ...policy.storage, sweepSeconds: 1 },
     }))
-    const DATA_DIR = temporaryFolder()
+    const DATA_DIR = await dataFolderWithDemo()
     await using service = await startWorkers(2, { CONFIG_DIR, DATA_DIR })
     const first = (await service.says('a worker sweeps for all')).worker ?? 0
     await expectSwept(DATA_DIR)
@@ -170,15 +176,15 @@ describe('workers', function () {
     const pipe = join(temporaryFolder(), 'pipe')
     const script = `mkfifo "${pipe}"; cat "${pipe}" & exec node src/main.ts > "${pipe}"`
     await using service = await startWorkers(2, {}, ['sh', '-c', script])
-    const token = await accessTokenOf(service)
+    const at = await tokenAt(service)
     service.output.pause()
-    const load = startLoad(service.url, token, 8)
-    await load.progress(6_000)
+    const load = startLoad(at, { connections: 8, pauseMs: 0 })
+    await load.progress(LINES)
     service.output.resume()
     await load.end()
     const { stdout } = await service.stop()
     const ids = readLines(stdout).flatMap(({ id }) => id ?? [])
-    expect(ids.length).to.be.at.least(6_000)
+    expect(ids.length).to.be.at.least(LINES)
     expect(new Set(ids)).to.have.property('size', ids.length)
   })
 })
@@ -188,7 +194,7 @@ describe('workers that are reloaded', function () {
 
   it('lose no request of those who keep their connections', async () => {
     await using service = await startWorkers(2)
-    const load = startLoad(service.url, await accessTokenOf(service), 12)
+    const load = startLoad(await tokenAt(service), { connections: 12 })
     await load.progress(100)
     const before = service.served()
     for (const round of [1, 2]) {
@@ -257,7 +263,7 @@ describe('workers that end', function () {
 
   it('stop under load: what is answered is answered whole, and nobody is left', async () => {
     await using service = await startWorkers(2)
-    const load = startLoad(service.url, await accessTokenOf(service), 8)
+    const load = startLoad(await tokenAt(service), { connections: 8 })
     await load.progress(100)
     const { code, signal } = await service.stop()
     await load.end()

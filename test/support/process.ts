@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -59,18 +59,18 @@ export type Variables = Readonly<Record<string, string>>
 
 /**
  * Starts `node src/main.ts` on a free port, on an embedded database in a folder of its own unless
- * the variables say else, and waits until it serves. It never outlives the tests. Where it is the folder that is
- * its own, the database is there already, as after a first start: hashing the demo's passwords takes half a second.
+ * the variables say else, and waits until it serves. It never outlives the tests. Where the folder is its own and
+ * the campus that of the demo, the database is there already, as after a first start (see `dataFolderWithDemo`).
  */
 export async function startProcess(
   variables: Variables = {},
   command: readonly string[] = [process.execPath, 'src/main.ts'],
 ): Promise<ServiceProcess> {
   const folder = temporaryFolder()
-  const isAsDelivered = !['DATA_DIR', 'DATABASE_URL', 'DEMO_DATA', 'CONFIG_DIR'].some(
-    (name) => name in variables,
-  )
-  if (isAsDelivered) await placeDemoDatabase(folder)
+  const hasDemo =
+    !['DATA_DIR', 'DATABASE_URL', 'DEMO_DATA'].some((name) => name in variables) &&
+    isDemo(variables['CONFIG_DIR'] ?? configFolder)
+  if (hasDemo) await placeDemoDatabase(folder)
   const port = variables['PORT'] ?? String(await freePort())
   const child = run(command, { LOG_LEVEL: 'warn', DATA_DIR: folder, ...variables, PORT: port })
   const url = `http://127.0.0.1:${port}`
@@ -190,6 +190,25 @@ export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-process-'))
   removeAtExit(folder)
   return folder
+}
+
+/**
+ * A folder for DATA_DIR that a service with the demo campus has been started in: a first start hashes the passwords
+ * of all who are in the demo, which takes half a second.
+ */
+export async function dataFolderWithDemo(): Promise<string> {
+  const folder = temporaryFolder()
+  await placeDemoDatabase(folder)
+  return folder
+}
+
+/** Whether a configuration has the campus of the demo, word for word. */
+function isDemo(folder: string): boolean {
+  if (folder === configFolder) return true
+  const [own, delivered] = [join(folder, 'demo'), join(configFolder, 'demo')]
+  return readdirSync(delivered)
+    .filter((file) => file.endsWith('.json'))
+    .every((file) => readFileSync(join(own, file)).equals(readFileSync(join(delivered, file))))
 }
 
 /** A copy of the configuration with another policy, for CONFIG_DIR. */

@@ -11,6 +11,7 @@ export type ProgramName =
   | 'postgres'
   | 'initdb'
   | 'chromium'
+  | 'chromium-headless-shell'
   | 'openssl'
   | 'nginx'
   | 'caddy'
@@ -204,15 +205,19 @@ export async function freePort(): Promise<number> {
   }
 }
 
+/** Looks often at first, and seldom at what takes long, whose processor time it would take. */
+const PAUSE_MIN_MS = 5
+const PAUSE_MAX_MS = 40
+
 /** Asks again and again, for a bounded time, until the work succeeds; its last error otherwise. */
 export async function eventually<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
   const deadlineMs = performance.now() + timeoutMs
-  for (;;) {
+  for (let pauseMs = PAUSE_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS)) {
     try {
       return await work()
     } catch (error) {
       if (performance.now() > deadlineMs) throw error
-      await delay(5)
+      await delay(pauseMs)
     }
   }
 }

@@ -8,11 +8,16 @@ import { isContinuousIntegration } from './programs.ts'
  * In continuous integration a test that fails is run once more, and the end of the run names those that
  * passed then. What a busy machine made late does so; so does a race, which is why somebody has to look, and why
  * the suites that look for races and lost writes say `retries(0)` and have one attempt.
+ *
+ * Neither the set-up of a suite nor what a file prepares when it is loaded has a second attempt in the same
+ * process. `.ci/run` starts files in which one failed once more, by the list that is written here.
  */
 
 // biome-ignore lint/style/noProcessEnv: what the first process of a run tells those that run its files
 const variables = process.env
 const NOTED_IN = 'SECOND_ATTEMPTS_FILE'
+/** Names a file that gets the paths of files in which something failed. */
+const FAILED_IN = 'FAILED_FILES'
 
 export const mochaHooks: Mocha.RootHookObject = isContinuousIntegration
   ? {
@@ -34,8 +39,9 @@ function attemptsOf(test: Mocha.Test): number {
   return (test as unknown as { currentRetry(): number }).currentRetry()
 }
 
-/** Before the first file of a run, in the process that hands the files out. */
-export function mochaGlobalSetup(): void {
+/** Before the first file of a run, in the process that hands the files out; `this` is what runs them. */
+export function mochaGlobalSetup(this: Mocha.Runner): void {
+  noteFailedFiles(this)
   const file = join(mkdtempSync(join(tmpdir(), 'gatehouse-attempts-')), 'tests')
   appendFileSync(file, '')
   variables[NOTED_IN] = file
@@ -49,4 +55,14 @@ export function mochaGlobalTeardown(): void {
   if (titles.length === 0) return
   process.stdout.write('\n  Passed at a later attempt, because of a busy machine or of a race:\n')
   for (const title of titles) process.stdout.write(`    - ${title}\n`)
+}
+
+/** Unless something failed in it that has one attempt only: then nobody may ask again. */
+function noteFailedFiles(runner: Mocha.Runner): void {
+  const file = variables[FAILED_IN]
+  if (file === undefined) return
+  runner.on('fail', (failed: Mocha.Test) => {
+    const hasOneAttempt = failed.type === 'test' && attemptsOf(failed) === 0
+    appendFileSync(file, `${hasOneAttempt ? 'final' : (failed.file ?? 'final')}\n`)
+  })
 }

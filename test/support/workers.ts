@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
 
 import { paths } from '../../src/http/paths.ts'
 import { withoutLimits } from './limits.ts'
@@ -126,10 +127,15 @@ export interface Load {
 }
 
 /**
- * Asks for UserInfo and for the key set on every connection, again and again without a pause. After
- * an error a connection asks no more.
+ * Asks for UserInfo and for the key set on every connection, again and again. After an error a connection
+ * asks no more.
+ *
+ * @param pauseMs between two requests of a connection; what is measured here is no speed
  */
-export function startLoad(url: string, accessToken: string, connections: number): Load {
+export function startLoad(
+  { url, accessToken }: { readonly url: string; readonly accessToken: string },
+  { connections, pauseMs = 5 }: { readonly connections: number; readonly pauseMs?: number },
+): Load {
   const outcomes: (number | string)[] = []
   let going = true
   const one = async (turn: number) => {
@@ -138,6 +144,7 @@ export function startLoad(url: string, accessToken: string, connections: number)
       while (going) {
         const answer = await connection.get(turn % 2 ? paths.userinfo : paths.jwks)
         outcomes.push(answer.statusCode ?? 0)
+        if (pauseMs > 0) await delay(pauseMs)
       }
     } catch (error) {
       outcomes.push(String(error))
