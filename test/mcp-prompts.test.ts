@@ -105,6 +105,24 @@ describe('prompts at the tool endpoint', () => {
     expect(await said('find_courses', {})).to.include('find_a_course')
   })
 
+  for (const era of eras) {
+    for (const [method, params, name] of [
+      ['prompts/get', { name: 'find_a_course', arguments: { about: 5 } }, 'params.arguments.about'],
+      ['prompts/get', { name: 'find_a_course', arguments: [] }, 'params.arguments'],
+      ['prompts/list', { cursor: 5 }, 'params.cursor'],
+      ['resources/read', { uri: {} }, 'params.uri'],
+      ['completion/complete', { ref: 5 }, 'params.argument'],
+      ['tools/call', { name: 'list_sites', arguments: 'x' }, 'params.arguments'],
+    ] as const) {
+      it(`and whatever else is asked for are refused by the name of a wrong parameter: ${method} with ${name} [${era}]`, async () => {
+        const { status, body } = await send(running().url, method, { params, era })
+        expect([status, body.error.code]).to.deep.equal([200, -32_602])
+        expect(body.error.message).to.match(new RegExp(`^The parameters of ${method} are wrong\\.`))
+        expect(body.error.message).to.include(`${name}: expected `)
+      })
+    }
+  }
+
   it('of the other audience are unknown at an address that asks', async () => {
     const { url } = running()
     const { status, body } = await send(url, 'prompts/get', {

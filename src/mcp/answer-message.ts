@@ -3,7 +3,14 @@ import type { Context } from 'koa'
 import { callerOf, logFields } from '../http/request-log.ts'
 import type { BearerToken } from '../resource-server/verdict.ts'
 import type { Exchange } from './exchange.ts'
-import { fetchRequest, type Message, sendFailure, sendResponse, sendText } from './message.ts'
+import {
+  fetchRequest,
+  type Message,
+  sendFailure,
+  sendResponse,
+  sendText,
+  sendWrongParams,
+} from './message.ts'
 import { once, type ToolAddress, type ToolParts } from './tool.ts'
 
 /**
@@ -13,8 +20,10 @@ import { once, type ToolAddress, type ToolParts } from './tool.ts'
 export function makeAnswerMessage(parts: ToolParts) {
   const load = once(async () => {
     const { makePlainAnswers, readPlainRequest } = await import('./plain-requests.ts')
+    const { problemOfParams } = await import('./request-shapes.ts')
     const { makeToolServer } = await import('./server.ts')
     return {
+      problemOfParams,
       readPlainRequest,
       answerPlain: makePlainAnswers(parts),
       tools: makeToolServer(parts),
@@ -25,7 +34,7 @@ export function makeAnswerMessage(parts: ToolParts) {
       logFields(ctx).outcome = 'problem'
     }
     const sender = { caller, address, request: callerOf(ctx), hearProblem }
-    const { readPlainRequest, answerPlain, tools } = await load()
+    const { readPlainRequest, answerPlain, problemOfParams, tools } = await load()
     const plain = readPlainRequest(ctx.req.headers, message.value, address)
     if (plain) {
       try {
@@ -34,6 +43,8 @@ export function makeAnswerMessage(parts: ToolParts) {
         return sendFailure(ctx, message, failure)
       }
     }
+    const problem = problemOfParams(message.value)
+    if (problem !== undefined) return sendWrongParams(ctx, message, problem)
     const exchange: Exchange = { sender }
     const request = fetchRequest(ctx, parts.service.baseUrl + address.path, message.text)
     const response = await settle(tools.answer(request, message.value, exchange), request)

@@ -10,6 +10,7 @@ import { logFields } from '../http/request-log.ts'
 
 /** JSON-RPC 2.0 §5.1. */
 export const INVALID_REQUEST = -32_600
+const INVALID_PARAMS = -32_602
 const INTERNAL_ERROR = -32_603
 const PARSE_ERROR = -32_700
 
@@ -90,14 +91,24 @@ export function sendFailure(ctx: Context, { value }: Message, failure: unknown):
   if (isRefusal(failure)) throw failure
   logFields(ctx).cause = failure
   ctx.app.emit('error', failure, ctx)
+  sendError(ctx, value, { code: INTERNAL_ERROR, message: faultBody(ctx).error_description })
+}
+
+/** Answers a request whose parameters are not those of its method. */
+export function sendWrongParams(ctx: Context, { value }: Message, message: string): void {
+  logFields(ctx).error = 'the parameters of a message are wrong'
+  sendError(ctx, value, { code: INVALID_PARAMS, message })
+}
+
+function sendError(
+  ctx: Context,
+  value: unknown,
+  error: { code: number; message: string | undefined },
+): void {
   const { id = null } = value as { id?: unknown }
   ctx.status = 200
   ctx.set('Cache-Control', 'no-store')
-  ctx.body = {
-    jsonrpc: '2.0',
-    error: { code: INTERNAL_ERROR, message: faultBody(ctx).error_description },
-    id,
-  }
+  ctx.body = { jsonrpc: '2.0', error, id }
 }
 
 /** Hop-by-hop headers and those of a body that was read already. */
