@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
+import { isContinuousIntegration } from '../support/programs.ts'
 import { type Mutant, mutants } from './table.ts'
 
 /**
@@ -40,6 +41,9 @@ const copied = [
 ]
 
 type Outcome = 'killed' | 'lives' | 'not run'
+
+/** Test files that fail without any mutant, and cannot judge one. */
+const unsound = new Set<string>()
 
 async function main(): Promise<void> {
   const endsAt = Date.now() + Number(options.minutes) * 60_000
@@ -87,7 +91,10 @@ async function judge(tree: string, mutant: Mutant, sound: Map<string, boolean>):
   }
   for (const test of mutant.tests) {
     if (!sound.has(test)) sound.set(test, await passesInTwo(tree, test))
-    if (!sound.get(test)) throw new Error(`${test} fails without any mutant`)
+    if (!sound.get(test)) {
+      unsound.add(test)
+      return 'not run'
+    }
   }
   writeFileSync(
     file,
@@ -155,7 +162,9 @@ function report(chosen: readonly Mutant[], outcomes: readonly Outcome[]): void {
     const why = lives === undefined ? 'no test noticed' : 'it is explained, and was killed'
     process.stdout.write(`- ${why}: ${file}: ${text.split('\n')[0]}\n`)
   }
-  if (wrong.length > 0) process.exitCode = 1
+  for (const test of unsound) process.stdout.write(`- ${test} fails without any mutant\n`)
+  // `npm test` says so of a file that fails; here, a machine that is too busy for it fails nothing.
+  if (wrong.length > 0 || (unsound.size > 0 && !isContinuousIntegration)) process.exitCode = 1
 }
 
 // Whoever stops it stops the tests that run.
