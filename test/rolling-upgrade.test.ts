@@ -99,6 +99,9 @@ describe('a migration on PostgreSQL whose table others hold', () => {
 /** Behind a migration that waited for its turn, a reader would wait as long. */
 const HELD_MS = 4_000
 
+/** By itself, when all that was asked of it was answered. */
+const ended = { code: 0, signal: null }
+
 type During = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 async function upgrade(storage: Variables, during: During): Promise<void> {
@@ -130,14 +133,14 @@ async function upgrade(storage: Variables, during: During): Promise<void> {
 
   // The former one has nothing to do any more, and goes.
   await traffic.progress()
-  await former.stop()
+  expect(await former.stop()).to.deep.include(ended)
   await traffic.progress()
 
   // The way back: the former version starts on what the newer one made of the database.
   await using again = await startProcess(variables, patientService)
   balancer.serve([again.url])
   await traffic.progress()
-  await next.stop()
+  expect(await next.stop()).to.deep.include(ended)
   await traffic.progress()
   expect((await userinfo(balancer.url, ofNext.accessToken)).status).to.equal(200)
 

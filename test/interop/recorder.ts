@@ -48,6 +48,9 @@ interface Exchange {
   readonly body: Buffer
 }
 
+/** As the service keeps connections: a shorter time would close some under a request that is on its way. */
+const KEPT_MS = 65_000
+
 export async function startRecorder(): Promise<Recorder> {
   let service = ''
   const notes = new Notes()
@@ -64,6 +67,7 @@ export async function startRecorder(): Promise<Recorder> {
       outgoing.destroy()
     }
   }).listen(0, '127.0.0.1')
+  server.keepAliveTimeout = KEPT_MS
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -229,6 +229,12 @@ export interface Balancer extends AsyncDisposable {
   readonly sent: ReadonlyMap<string, number>
 }
 
+/**
+ * As the service keeps connections. Whoever closes an idle one sooner closes it now and then under a request that
+ * is on its way.
+ */
+const KEPT_MS = 65_000
+
 /** What stands in front of several processes: it gives no two requests in a row to the same one. */
 export async function startBalancer(): Promise<Balancer> {
   let addresses: readonly string[] = []
@@ -246,6 +252,7 @@ export async function startBalancer(): Promise<Balancer> {
     forwarded.on('error', () => outgoing.destroy())
     incoming.pipe(forwarded)
   }).listen(0, '127.0.0.1')
+  server.keepAliveTimeout = KEPT_MS
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -79,6 +79,7 @@ export async function startProgram(start: ProgramStart): Promise<RunningProgram>
     ...(start.environment && { env: { ...inherited, ...start.environment } }),
     ...start.owner,
   })
+  cleanAtEnd()
   alive.add(child)
   child.once('exit', () => alive.delete(child))
   try {
@@ -133,6 +134,7 @@ const folders = new Set<string>()
 
 /** Has a temporary folder removed when the test process ends, whatever happens before. */
 export function removeAtExit(folder: string): void {
+  cleanAtEnd()
   folders.add(folder)
 }
 
@@ -169,16 +171,26 @@ function clean(): void {
   folders.clear()
 }
 
-process.once('exit', clean)
-for (const [signal, number] of [
-  ['SIGINT', 2],
-  ['SIGTERM', 15],
-  ['SIGHUP', 1],
-] as const) {
-  process.once(signal, () => {
-    clean()
-    process.exit(128 + number)
-  })
+let cleans = false
+
+/**
+ * With the first thing that there is to clean, because a service that tests start imports this module, too, and
+ * answers to a signal itself: it has requests to finish.
+ */
+function cleanAtEnd(): void {
+  if (cleans) return
+  cleans = true
+  process.once('exit', clean)
+  for (const [signal, number] of [
+    ['SIGINT', 2],
+    ['SIGTERM', 15],
+    ['SIGHUP', 1],
+  ] as const) {
+    process.once(signal, () => {
+      clean()
+      process.exit(128 + number)
+    })
+  }
 }
 
 /**
@@ -234,6 +246,7 @@ export function companion(file: string, name: string): string {
 export async function race<Result>(script: string, tasks: readonly object[]): Promise<Result[]> {
   const children = tasks.map((task) => {
     const child = fork(script)
+    cleanAtEnd()
     alive.add(child)
     child.once('exit', () => alive.delete(child))
     child.send(task)
