@@ -1,8 +1,10 @@
 import { type SpecTypeName, specTypeSchemas } from '@modelcontextprotocol/server'
 
-/** Every request that has an answer here. Whatever else is asked for has no method. */
+/**
+ * Every request of both generations of the protocol that has an answer here. `initialize` is a request in one of them
+ * and no method in the other, which the SDK tells apart.
+ */
 const typeOf: Readonly<Record<string, SpecTypeName>> = {
-  initialize: 'InitializeRequest',
   'completion/complete': 'CompleteRequest',
   'prompts/get': 'GetPromptRequest',
   'prompts/list': 'ListPromptsRequest',
