@@ -243,6 +243,27 @@ describe('private_key_jwt: what is refused', () => {
     }
   })
 
+  it('one that was made for later, which a store that forgot would take again [162]', async () => {
+    await using service = await startService(
+      withPlans({ privateKeyJwt: true, pushedAuthorizationRequests: true }),
+    )
+    await giveKeys(service, [key])
+    const statuses = async (aheadSeconds: number) => {
+      const iat = Math.floor(Date.now() / 1000) + aheadSeconds
+      const sign = async () => await signAssertion(key, service.url, { iat, exp: iat + 60 })
+      const fields = { token: 'x', ...byAssertion(await sign()) }
+      const revoked = await postForm(service.url + paths.revocation, fields)
+      const introspected = await introspect(service.url, 'x', byAssertion(await sign()))
+      return [revoked.status, introspected.status]
+    }
+    expect(await statuses(3600), 'an hour').to.deep.equal([401, 401])
+    expect(await statuses(280), 'a clock that is off').to.deep.equal([200, 200])
+    // FAPI 2.0 Security Profile §5.3.2.1: ten seconds ahead are taken, more than sixty are not.
+    await choose(service, { pushed_requests_required_at: 1 })
+    expect(await statuses(90), 'FAPI').to.deep.equal([401, 401])
+    expect(await statuses(10), 'FAPI').to.deep.equal([200, 200])
+  })
+
   it('one whose subject is no text, as one of nobody [155]', async () => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
     for (const sub of [7, {}, [portal.clientId], null, true]) {

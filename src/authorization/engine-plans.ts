@@ -3,6 +3,7 @@ import { type Configuration, errors, type KoaContextWithOIDC, type Provider } fr
 import { choseFapi, type EngineClient } from '../clients/client-metadata.ts'
 import type { FurtherPlans } from '../clients/further-plans.ts'
 import { problemOfAudience } from '../proofs/assertion-audience.ts'
+import { problemOfTime } from '../proofs/assertion-time.ts'
 import { proofAlgorithms } from '../proofs/proof-algorithms.ts'
 import type { UseOnce } from '../proofs/used-proofs.ts'
 import { type DocumentResolution, documentFeature } from './engine-documents.ts'
@@ -59,13 +60,17 @@ export function planMetadata({ privateKeyJwt }: FurtherPlans): Readonly<Record<s
   }
 }
 
-/** What the engine leaves open of whom an assertion is for (proofs/assertion-audience.ts). */
+/** What the engine leaves open of whom an assertion is for, and of when it was made (proofs/). */
 export function assertAssertion(
   { oidc }: KoaContextWithOIDC,
-  claims: { readonly aud?: unknown },
+  claims: { readonly aud?: unknown; readonly iat?: number },
   ...[, client]: readonly [header: unknown, client: EngineClient]
 ): void {
-  const accepted = choseFapi(client) ? [] : [...oidc.clientJwtAuthExpectedAudience()]
-  const problem = problemOfAudience(claims.aud, { issuer: oidc.issuer, accepted })
+  const isOfFapi = choseFapi(client)
+  const accepted = isOfFapi ? [] : [...oidc.clientJwtAuthExpectedAudience()]
+  const problem =
+    problemOfAudience(claims.aud, { issuer: oidc.issuer, accepted }) ??
+    // The engine compares the other times with this clock.
+    problemOfTime(claims.iat, { choseFapi: isOfFapi, nowMs: Date.now() })
   if (problem !== undefined) throw new errors.InvalidClientAuth(problem)
 }

@@ -1,6 +1,7 @@
 import { createLocalJWKSet, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose'
 
 import { type AcceptedAudience, problemOfAudience } from './assertion-audience.ts'
+import { problemOfTime } from './assertion-time.ts'
 import { CLOCK_TOLERANCE_SECONDS, proofAlgorithms } from './proof-algorithms.ts'
 import type { UseOnce } from './used-proofs.ts'
 
@@ -41,7 +42,9 @@ export function makeVerifyAssertion(dependencies: AssertionDependencies): Verify
         currentDate: new Date(now()),
         requiredClaims: ['exp', 'jti'],
       })
-      const problem = problemOf(payload, choseFapi ? { issuer, accepted: [] } : audience)
+      const problem =
+        problemOf(payload, choseFapi ? { issuer, accepted: [] } : audience) ??
+        problemOfTime(payload.iat, { choseFapi, nowMs: now() })
       if (problem !== undefined) return problem
       const { jti = '', exp = 0, iat } = payload
       const endsAtSeconds = exp + CLOCK_TOLERANCE_SECONDS
