@@ -14,7 +14,7 @@ import type { BearerToken } from '../src/resource-server/verdict.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
 import { makeCursors } from '../src/store/cursor.ts'
 import { revoke } from './support/client.ts'
-import { configFolder, notes, sam, startService } from './support/gatehouse.ts'
+import { configFolder, noor, notes, sam, startService } from './support/gatehouse.ts'
 import { inTime } from './support/in-time.ts'
 import {
   callTool,
@@ -285,15 +285,64 @@ describe('the route of the tool endpoint', () => {
       '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":{"name":"get_viewer"}}',
       '{"jsonrpc":"2.0","id":1,"method":"tools\\u002fcall","params":{"name":"get\\u005fviewer"}}',
       '{"jsonrpc":"2.0","method":"tools/call","params":{"name":"get_viewer"}}',
+      // A parser that ends a name at a NUL reads another one (GHSA-q382-vc8q-7jhj).
+      '{"jsonrpc":"2.0","id":1,"method\\u0000":"ping","method":"tools/call","params":{"name":"get_viewer"}}',
     ]
     for (const spelling of spellings) {
       expect((await postRaw(url, spelling)).status, spelling).to.equal(401)
     }
-    for (const name of [['get_viewer'], { toString: 'get_viewer' }, 'GET_VIEWER', 'get_viewer ']) {
+    const names = [['get_viewer'], { toString: 'get_viewer' }, 'GET_VIEWER', 'get_viewer ']
+    for (const name of [...names, 'get_viewer\0']) {
       const { body } = await send(url, 'tools/call', { params: { name } })
       expect(body.error, JSON.stringify(name)).to.have.property('code')
       expect(body).to.not.have.property('result')
     }
+  })
+
+  it('tells the sender of parameters that are not as the protocol has them, and no fault of its own [163]', async () => {
+    const { url, log } = running()
+    const wrong: readonly [method: string, params: Record<string, unknown>][] = [
+      ['completion/complete', {}],
+      ['completion/complete', { ref: { type: 'ref/prompt', name: 'find_a_course' } }],
+      ['prompts/get', {}],
+      ['prompts/get', { name: 'find_a_course', arguments: { about: 5 } }],
+      ['prompts/list', { cursor: [] }],
+      ['resources/read', {}],
+      ['resources/list', { cursor: 5 }],
+      ['resources/templates/list', { cursor: {} }],
+      ['tools/list', { cursor: 5 }],
+      ['tools/call', { name: 'get_service_info', arguments: [] }],
+    ]
+    const linesBefore = log.length
+    for (const era of eras) {
+      for (const [method, params] of wrong) {
+        const { status, body } = await send(url, method, { era, params })
+        const said = `${era} ${method} ${JSON.stringify(body)}`
+        expect(status, said).to.equal(200)
+        expect(body.error.code, said).to.equal(-32602)
+        expect(body.error.message, said).to.include(method)
+      }
+    }
+    expect(log.slice(linesBefore).filter((line) => line.includes('"level":50'))).to.deep.equal([])
+  })
+
+  it('answers each of several people whose messages have the same id (CVE-2026-25536) [164]', async () => {
+    const { url } = running()
+    const people = [sam, noor] as const
+    const tokens = await Promise.all(
+      people.map(async (person) => await memberToken(url, readOnly, { person })),
+    )
+    const answers = await Promise.all(
+      Array.from({ length: 48 }, async (_, turn) => {
+        const [era, token] = [eras[turn % 2], tokens[(turn >> 1) % 2]]
+        const usual = { name: 'get_viewer', arguments: {} }
+        // What is not in the usual form is answered by the SDK.
+        const params = turn % 3 === 0 ? { ...usual, more: true } : usual
+        const { body } = await send(url, 'tools/call', { ...(era && { era }), token, params })
+        return [people[(turn >> 1) % 2]?.login, body.result.content[0].text] as const
+      }),
+    )
+    for (const [login, text] of answers) expect(JSON.parse(text).email).to.equal(login)
   })
 
   it('refuses a header that names another tool than the body [2026-07-28]', async () => {

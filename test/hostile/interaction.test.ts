@@ -7,6 +7,7 @@ import { authorizeUrl, obtainCode } from '../support/client.ts'
 import {
   amir,
   june,
+  noor,
   notes,
   olivia,
   portal,
@@ -105,6 +106,29 @@ describe('interaction: a page belongs to the browser that it was opened in (CVE-
     expectErrorPage(await crossed.text())
     const answer = await submit(victim.person, victim.page, form)
     expect(answer.status, 'the person can still agree').to.equal(303)
+  })
+
+  it('a page that waited while somebody else signed in there gives nothing, and allows nothing [166]', async () => {
+    const { person, page } = await openConsent()
+    const again = await openPage(person, authorizeUrl(service().url, { prompt: 'login' }))
+    const posted = await submit(person, again, { csrf: again.csrf, ...noor })
+    const change = await openPage(person, new URL(posted.headers.get('location') ?? '', again.url))
+    const xsrf = /name="xsrf" value="([^"]+)"/.exec(change.text)?.[1] ?? ''
+    const changed = await submit(person, change, { xsrf, logout: 'yes' })
+    const next = await openPage(person, new URL(changed.headers.get('location') ?? '', page.url))
+    expect(next.url.pathname, 'the other person is asked').to.match(/\/consent$/)
+
+    const grants = async () => {
+      const { kysely } = service().service.stores.database
+      const rows = kysely.selectFrom('oauth_grant').select('id').where('person_id', '=', 'per_sam')
+      return (await rows.execute()).length
+    }
+    const before = await grants()
+    const late = await submit(person, page, { csrf: page.csrf })
+    expect(late.status).to.equal(400)
+    expectErrorPage(await late.text())
+    expect(await grants(), 'nothing is allowed in the name of the first').to.equal(before)
+    expect((await submit(person, next, { csrf: next.csrf })).status).to.equal(303)
   })
 
   it('does not continue an interaction of another browser at the engine either', async () => {

@@ -407,6 +407,25 @@ describe('UserInfo (RFC 6750) [77-81]', () => {
     expectRefusal(inForm, '400 invalid_request')
   })
 
+  it('takes no token that comes as something else than a bearer token (CVE-2026-28699) [165]', async () => {
+    const { accessToken } = await obtainTokens(service.url)
+    const query = encodeURIComponent('{ viewer { id } }')
+    for (const headers of [
+      ['Authorization', `Basic ${btoa(`${accessToken}:x-oauth-basic`)}`],
+      ['Authorization', `Basic ${btoa(`x:${accessToken}`)}`],
+      ['Authorization', `OAuth ${accessToken}`],
+      ['Authorization', `DPoP ${accessToken}`],
+      ['Cookie', `access_token=${accessToken}`],
+      ['X-Forwarded-Access-Token', accessToken],
+      ['X-Access-Token', accessToken],
+    ]) {
+      const said = headers.join(' ').slice(0, 40)
+      expect((await userinfo(headers)).status, said).to.be.oneOf([400, 401])
+      const path = `${paths.graphql}?query=${query}`
+      expect((await send(service.url, { path, headers })).status, said).to.equal(401)
+    }
+  })
+
   it('refuses malformed headers without failing', async () => {
     const { accessToken } = await obtainTokens(service.url)
     for (const value of [
