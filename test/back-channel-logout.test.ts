@@ -159,6 +159,7 @@ describe('back-channel logout', () => {
           .execute(),
       'the grant has ended: the person removed it': ending('the person removed it'),
       'the grant has ended: an operator ended it': ending('an operator ended it'),
+      'the grant has ended: the platform ended it': ending('the platform ended it'),
       'the grant has ended: the application was deleted': ending('the application was deleted'),
       'the grant has ended: a scope of it was taken from the application': ending(
         'a scope of it was taken from the application',

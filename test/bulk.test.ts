@@ -12,9 +12,9 @@ import { openSources } from '../src/bulk/sources.ts'
 import type { Database } from '../src/store/database.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 import { startOperator } from './support/admin-api.ts'
-import { authorizeUrl } from './support/client.ts'
+import { authorizeUrl, introspect, obtainTokens, userinfo } from './support/client.ts'
 import { patiently, withDatabases } from './support/database.ts'
-import { configFolder, olivia, sam, startService } from './support/gatehouse.ts'
+import { configFolder, noor, olivia, sam, startService } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { temporaryFolder } from './support/process.ts'
 
@@ -358,6 +358,50 @@ describe('another password', () => {
     const asked = await member?.open(authorizeUrl(running.url).href)
     expect(asked?.headers.get('location'), 'the browser').to.match(/\/login$/)
     expect((await operator?.open('/account'))?.status, 'somebody else').to.equal(200)
+  })
+
+  it('leaves programs what they were allowed, and accessEndedAt takes it, until then and once [167]', async () => {
+    await using running = await startService()
+    const { url } = running
+    const { database } = running.service.stores
+    const member = makePagePerson(url, sam)
+    await member.visit('/account')
+    const [before, others] = [await obtainTokens(url), await obtainTokens(url, {}, noor)]
+    const people = (await exported(database)).filter(({ type }) => type === 'person')
+    const theirs = people.find(({ id }) => id === 'per_sam') ?? {}
+    const hash = people.find(({ id }) => id === 'per_olivia')?.['passwordHash']
+    const bringPerson = async (changed: object) => {
+      const sources = await openSources(linesFile([{ ...theirs, ...changed }]))
+      const settings = { database, sources, hashPassword: async () => '', onProgress: () => {} }
+      const { refused } = await importLines({ ...settings, now: running.service.now })
+      expect(refused).to.deep.equal([])
+    }
+    const statuses = async ({ accessToken, refreshToken }: typeof before) => [
+      (await userinfo(url, accessToken)).status,
+      (await introspect(url, refreshToken)).body.active,
+    ]
+
+    await bringPerson({ passwordHash: hash })
+    expect(await statuses(before), 'another password').to.deep.equal([200, true])
+    const ended = { ...theirs, accessEndedAt: new Date(running.service.now()).toISOString() }
+    await bringPerson(ended)
+    expect(await statuses(before), 'accessEndedAt').to.deep.equal([401, false])
+    expect(await statuses(others), 'somebody else').to.deep.equal([200, true])
+    expect((await member.open('/account')).status, 'the pages').to.equal(303)
+    const events = database.kysely
+      .selectFrom('audit_event')
+      .select(['subject_id', 'after'])
+      .where('action', '=', 'grants.end_person')
+    const written = [{ subject_id: 'per_sam', after: '{"grants":2}' }]
+    expect(await events.execute()).to.deep.equal(written)
+
+    await delay(1100)
+    const after = await obtainTokens(url)
+    await bringPerson(ended)
+    await bringPerson({ accessEndedAt: '2020-01-01T00:00:00Z' })
+    expect(await statuses(after), 'the same line again').to.deep.equal([200, true])
+    expect((await member.open('/account')).status, 'an earlier time opens nothing').to.equal(303)
+    expect(await events.execute()).to.deep.equal(written)
   })
 
   it('or being disabled for a while does so, and what was open does not come back', async () => {

@@ -46,7 +46,7 @@ const mayImport: Record<string, readonly string[]> = {
   'sign-outs': ['grants', 'scopes', 'sites', 'store'],
   registration: ['audit', 'clients', 'http', 'limits', 'scopes'],
   campus: ['clients', 'http', 'people', 'scopes', 'store'],
-  bulk: ['campus', 'store'],
+  bulk: ['audit', 'campus', 'grants', 'store'],
   backup: ['store'],
   doctor: ['clients', 'files', 'http', 'store'],
   member: ['sites', 'store'],

@@ -25,6 +25,7 @@ export const changeActions = {
   'grant.remove': 'removed the own access of the application',
   'grant.end': 'ended the access of a person by the application',
   'grants.end_all': 'ended the access of everybody by the application',
+  'grants.end_person': 'ended all access to the account of the person',
   'grants.end_everything': 'ended all access and all sessions, because a backup was restored',
   'document_client.approved': 'approved the self-declared client',
   'document_client.blocked': 'blocked the self-declared client',

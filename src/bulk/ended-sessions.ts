@@ -43,16 +43,21 @@ export async function findEndedSessions(
   })
 }
 
-/** Ends every session of these people that began until now, in every browser. */
+/** Ends every session of these people that began until this time, in every browser. */
 export async function signOut(
   trx: Transaction<Schema>,
   personIds: readonly string[],
-  nowMs: number,
+  untilMs: number,
 ): Promise<void> {
   if (personIds.length === 0) return
   await trx
     .insertInto('signed_out_everywhere')
-    .values(personIds.map((person_id) => ({ person_id, signed_out_at: nowMs })))
-    .onConflict((conflict) => conflict.column('person_id').doUpdateSet({ signed_out_at: nowMs }))
+    .values(personIds.map((person_id) => ({ person_id, signed_out_at: untilMs })))
+    .onConflict((conflict) =>
+      conflict
+        .column('person_id')
+        .doUpdateSet({ signed_out_at: untilMs })
+        .where('signed_out_everywhere.signed_out_at', '<', untilMs),
+    )
     .execute()
 }

@@ -5,6 +5,7 @@ import type { Campus } from '../campus/shape.ts'
 import { lists } from '../campus/shape.ts'
 import type { Schema } from '../store/schema.ts'
 import { findContradiction } from './contradictions.ts'
+import { endAccess } from './ended-access.ts'
 import { findEndedSessions, signOut } from './ended-sessions.ts'
 import { type InnerList, type KindName, kindNames, kindOf } from './kinds.ts'
 import type { DataRecord } from './read-record.ts'
@@ -69,6 +70,7 @@ async function writeRows(
   const signedOut = await findEndedSessions(trx, people, changed)
   await upsert(trx, { table, key, rows: rows[table] ?? [], changed })
   await signOut(trx, signedOut, writing.nowMs)
+  if (table === 'person') await endAccess(trx, records, writing.nowMs)
   const parents = records.map(({ id }) => id)
   for (const list of inner) {
     const isGiven = given.has(list.field) || (list.field === 'secrets' && given.has('secret'))

@@ -32,5 +32,7 @@ export const person = z.strictObject({
   ),
   createdAt: time,
   disabledAt: optional(time),
+  /** All access to the account that began until then ends; an export has none. */
+  accessEndedAt: optional(time),
   roles: list(role, 1000),
 })

@@ -26,7 +26,7 @@ export function campusRows(campus: Campus, { nowMs, passwordHashes }: Loading) {
     site_feature: campus.sites.flatMap(({ id, features }) =>
       features.map((feature) => columns({ site: id, ...feature })),
     ),
-    person: campus.people.map(({ password, passwordHash, ...person }) => ({
+    person: campus.people.map(({ password, passwordHash, accessEndedAt, ...person }) => ({
       ...columns(person),
       email_canonical: canonicalEmail(person.email),
       password_hash: passwordHashes.get(person.id) ?? passwordHash,

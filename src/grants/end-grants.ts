@@ -9,6 +9,8 @@ export type Ending =
   | { readonly id: string }
   /** All of a person with one client at one site, or without a site. */
   | { readonly personId: string; readonly clientId: string; readonly siteId: string | undefined }
+  /** All that a person granted until a time, in epoch milliseconds, wherever. */
+  | { readonly personId: string; readonly grantedUntil: number }
   /** All of a person at one site, with whatever client. */
   | { readonly personId: string; readonly siteId: string }
   /** All that a client has, of one person or of everybody. */
@@ -20,6 +22,7 @@ export type Ending =
 export type EndReason =
   | 'the person removed it'
   | 'an operator ended it'
+  | 'the platform ended it'
   | 'the application was deleted'
   | 'a scope of it was taken from the application'
   | 'the client revoked it'
@@ -88,6 +91,7 @@ async function endingNext(
   if (ending === 'everything') return (await query.execute()).map(({ id }) => id)
   if ('clientId' in ending) query = query.where('g.client_id', '=', ending.clientId)
   if ('personId' in ending) query = query.where('g.person_id', '=', ending.personId)
+  if ('grantedUntil' in ending) query = query.where('g.granted_at', '<=', ending.grantedUntil)
   if ('siteId' in ending) {
     const { siteId } = ending
     query = query.where('g.site_id', siteId === undefined ? 'is' : '=', siteId ?? null)

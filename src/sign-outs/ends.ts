@@ -12,6 +12,7 @@ export const tellsOf: Readonly<Record<SessionEnd, boolean>> = {
   'the person signed out everywhere': true,
   'the grant has ended: the person removed it': true,
   'the grant has ended: an operator ended it': true,
+  'the grant has ended: the platform ended it': true,
   'the grant has ended: the application was deleted': true,
   'the grant has ended: a scope of it was taken from the application': true,
   // Somebody else may have what the application holds.
