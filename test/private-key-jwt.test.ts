@@ -1,3 +1,8 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
 import { expect } from 'chai'
 import { SignJWT, UnsecuredJWT } from 'jose'
 import * as oidc from 'openid-client'
@@ -262,6 +267,39 @@ describe('private_key_jwt: what is refused', () => {
     await choose(service, { pushed_requests_required_at: 1 })
     expect(await statuses(90), 'FAPI').to.deep.equal([401, 401])
     expect(await statuses(10), 'FAPI').to.deep.equal([200, 200])
+  })
+
+  it('one that brings the key of its own signature, or demands what nobody knows (CVE-2025-59420) [168]', async () => {
+    const { url } = running()
+    const stranger = await makeClientKey('ES256', key.kid)
+    const asked: string[] = []
+    const host = createServer((request, response) => {
+      asked.push(String(request.url))
+      response.end(JSON.stringify({ keys: [stranger.publicJwk] }))
+    }).listen(0, '127.0.0.1')
+    await once(host, 'listening')
+    const address = `http://127.0.0.1:${(host.address() as AddressInfo).port}/keys`
+    const sign = async (by: ClientKey, header: Record<string, unknown>) => {
+      const claims = { iss: portal.clientId, sub: portal.clientId, aud: url, jti: randomUUID() }
+      return await new SignJWT(claims)
+        .setIssuedAt()
+        .setExpirationTime('1m')
+        .setProtectedHeader({ alg: by.alg, kid: by.kid, ...header })
+        .sign(by.privateKey, { crit: { unheard: true } })
+    }
+    const wrong = [
+      [stranger, { jwk: stranger.publicJwk }],
+      [stranger, { jku: address }],
+      [stranger, { x5u: address, x5c: ['AAAA'] }],
+      [key, { crit: ['unheard'], unheard: true }],
+    ] as const
+    for (const [by, header] of wrong) {
+      const said = JSON.stringify(header)
+      expect(await statusesFor(await sign(by, header)), said).to.deep.equal([401, 401])
+    }
+    host.close()
+    expect(asked, 'nobody is asked for keys').to.deep.equal([])
+    expect((await statusesFor(await sign(key, {})))[0]).to.equal(200)
   })
 
   it('one whose subject is no text, as one of nobody [155]', async () => {
