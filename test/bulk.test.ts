@@ -17,6 +17,7 @@ import { patiently, withDatabases } from './support/database.ts'
 import { configFolder, noor, olivia, sam, startService } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { temporaryFolder } from './support/process.ts'
+import { forEachDatabase } from './support/storages.ts'
 
 const NOW_MS = Date.UTC(2026, 2, 10, 12, 30)
 const demoFolder = join(configFolder, 'demo')
@@ -360,8 +361,34 @@ describe('another password', () => {
     expect((await operator?.open('/account'))?.status, 'somebody else').to.equal(200)
   })
 
-  it('leaves programs what they were allowed, and accessEndedAt takes it, until then and once [167]', async () => {
+  it('or being disabled for a while does so, and what was open does not come back', async () => {
     await using running = await startService()
+    const { database } = running.service.stores
+    const member = makePagePerson(running.url, sam)
+    await member.visit('/account')
+    const people = (await exported(database)).filter(({ type }) => type === 'person')
+    const theirs = people.find(({ id }) => id === 'per_sam') ?? {}
+    for (const [disabledAt, status] of [
+      ['now', 303],
+      [null, 303],
+    ] as const) {
+      const sources = await openSources(linesFile([{ ...theirs, disabledAt }]))
+      const settings = { database, sources, hashPassword: async () => '', onProgress: () => {} }
+      const { refused } = await importLines({ ...settings, now: running.service.now })
+      expect(refused).to.deep.equal([])
+      expect((await member.open('/account')).status, `${disabledAt}`).to.equal(status)
+    }
+    const asked = await member.open(authorizeUrl(running.url).href)
+    expect(asked.headers.get('location')).to.match(/\/login$/)
+    // A session knows whole seconds, and one of the very second of the sign-out is over, too.
+    await delay(1100)
+    expect((await member.visit('/account')).status, 'signed in anew').to.equal(200)
+  })
+})
+
+forEachDatabase('another password', (start) => {
+  it('leaves programs what they were allowed, and accessEndedAt takes it, until then and once [167]', async () => {
+    await using running = await start()
     const { url } = running
     const { database } = running.service.stores
     const member = makePagePerson(url, sam)
@@ -402,30 +429,6 @@ describe('another password', () => {
     expect(await statuses(after), 'the same line again').to.deep.equal([200, true])
     expect((await member.open('/account')).status, 'an earlier time opens nothing').to.equal(303)
     expect(await events.execute()).to.deep.equal(written)
-  })
-
-  it('or being disabled for a while does so, and what was open does not come back', async () => {
-    await using running = await startService()
-    const { database } = running.service.stores
-    const member = makePagePerson(running.url, sam)
-    await member.visit('/account')
-    const people = (await exported(database)).filter(({ type }) => type === 'person')
-    const theirs = people.find(({ id }) => id === 'per_sam') ?? {}
-    for (const [disabledAt, status] of [
-      ['now', 303],
-      [null, 303],
-    ] as const) {
-      const sources = await openSources(linesFile([{ ...theirs, disabledAt }]))
-      const settings = { database, sources, hashPassword: async () => '', onProgress: () => {} }
-      const { refused } = await importLines({ ...settings, now: running.service.now })
-      expect(refused).to.deep.equal([])
-      expect((await member.open('/account')).status, `${disabledAt}`).to.equal(status)
-    }
-    const asked = await member.open(authorizeUrl(running.url).href)
-    expect(asked.headers.get('location')).to.match(/\/login$/)
-    // A session knows whole seconds, and one of the very second of the sign-out is over, too.
-    await delay(1100)
-    expect((await member.visit('/account')).status, 'signed in anew').to.equal(200)
   })
 })
 
