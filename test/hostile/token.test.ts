@@ -2,14 +2,25 @@ import { gzipSync } from 'node:zlib'
 
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { decodeJwt } from 'jose'
 
 import { paths } from '../../src/http/paths.ts'
-import { asResourceServer, obtainCode, obtainTokens, refresh } from '../support/client.ts'
 import {
+  asResourceServer,
+  exchange,
+  getCode,
+  obtainCode,
+  obtainTokens,
+  refresh,
+} from '../support/client.ts'
+import {
+  noor,
   notes,
+  olivia,
   portal,
   type RunningService,
   resourceServer,
+  sam,
   startService,
 } from '../support/gatehouse.ts'
 import {
@@ -405,6 +416,23 @@ describe('UserInfo (RFC 6750) [77-81]', () => {
       bearer(accessToken),
     )
     expectRefusal(inForm, '400 invalid_request')
+  })
+
+  it('says of each of several people who come at the same moment who they are, and of no other (CVE-2026-82843) [169]', async () => {
+    const people = [sam, noor, olivia]
+    const turns = [0, 1, 2, 0, 1, 2, 0, 1, 2]
+    const codes = await Promise.all(
+      turns.map(async (who) => await getCode(service.url, {}, people[who])),
+    )
+    const answers = await Promise.all(codes.map(async (code) => await exchange(service.url, code)))
+    const said = await Promise.all(
+      answers.map(async ({ body }) => [
+        String(decodeJwt(body.id_token).sub),
+        (await userinfo(bearer(body.access_token))).body.sub,
+      ]),
+    )
+    const ids = ['per_sam', 'per_noor', 'per_olivia']
+    expect(said).to.deep.equal(turns.map((who) => [ids[who], ids[who]]))
   })
 
   it('takes no token that comes as something else than a bearer token (CVE-2026-28699) [165]', async () => {
