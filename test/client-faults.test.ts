@@ -86,6 +86,47 @@ describe('a client that does not authenticate as it must', () => {
     }
   })
 
+  it('is told what to leave out when it says its secret twice, or which form the header has', async () => {
+    const { clientId: client_id, clientSecret: client_secret } = portal
+    for (const path of [paths.token, paths.revocation]) {
+      const fields = { token: 'x', grant_type: 'refresh_token', refresh_token: 'x' }
+      const twice = await post(path, { ...fields, client_secret }, basic(client_id, client_secret))
+      expect(sentenceOf(twice, 400)).to.include('in the form or by HTTP Basic, and not both')
+      // The client_id without a colon and a secret, as @okta/okta-auth-js sends it; and a token.
+      for (const header of [`Basic ${Buffer.from(client_id).toString('base64')}`, 'Bearer x']) {
+        const answer = await post(path, fields, ['Authorization', header])
+        expect(sentenceOf(answer, 400)).to.include('the base64 of client_id:client_secret')
+      }
+    }
+  })
+
+  it('is told that it sent no code_verifier, and nothing of the code', async () => {
+    const { url } = service()
+    const code_verifier = undefined
+    const sentences = [
+      await exchange(url, await getCode(url), { code_verifier }),
+      await exchange(url, 'nobody-has-it', { code_verifier }),
+    ].map((answer) => {
+      expect(answer.body.error).to.equal('invalid_grant')
+      return sentenceOf(answer, 400)
+    })
+    expect(new Set(sentences).size).to.equal(1)
+    expect(sentences[0]).to.include('it has no code_verifier')
+  })
+
+  it('with an issuer that has a slash at its end is told where the metadata is', async () => {
+    for (const before of ['/', paths.token]) {
+      for (const name of ['openid-configuration', 'oauth-authorization-server']) {
+        const path = `${before}/.well-known/${name}`
+        const { status, body } = await send(service().url, { method: 'GET', path })
+        expect([status, body.error]).to.deep.equal([404, 'not_found'])
+        expect(body.error_description)
+          .to.include('no slash at its end')
+          .and.include('/.well-known/openid-configuration')
+      }
+    }
+  })
+
   it('is told the causes and the cure of invalid_grant, and which it was is for the operator', async () => {
     const { url } = service()
     const told = [
@@ -131,6 +172,15 @@ describe('a client that does not authenticate as it must', () => {
     ],
     ['no method of PKCE', { code_challenge_method: undefined }, 'code_challenge_method=S256'],
     ['an implicit response', { response_type: 'id_token' }, 'response_type=code'],
+    ['commas and a nonce', { scope: 'openid,profile', nonce: 'n' }, 'by spaces and not by commas'],
+    [
+      'a comma and a nonce',
+      { scope: 'openid, profile', nonce: 'n' },
+      'by spaces and not by commas',
+    ],
+    ['unknown scopes and a nonce', { scope: 'api', nonce: 'n' }, 'it may ask for openid'],
+    ['a nonce without openid', { scope: 'profile', nonce: 'n' }, 'add openid to scope'],
+    ['max_age without openid', { scope: 'profile', max_age: '9' }, 'leave max_age out'],
     ['no resource', { resource: undefined }, 'send resource=http'],
     ['another resource', { resource: 'http://localhost:1/' }, 'send resource=http'],
   ] as const) {

@@ -3,7 +3,7 @@ import { decodeJwt } from 'jose'
 import type Router from 'koa-router'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
-import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
+import { factsOf } from '../clients/client-metadata.ts'
 import {
   clientSwitchedOff,
   noKnownScope,
@@ -13,11 +13,10 @@ import {
 import { seeOther } from '../http/page.ts'
 import { paths } from '../http/paths.ts'
 import { makeRouter } from '../http/router.ts'
-import { findScope } from '../scopes/catalogue.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
 import { type RequestLengths, whatIsTooLong } from './request-lengths.ts'
-import { explainMissingScope } from './scope-refusal.ts'
+import { problemOfScopes } from './scope-refusal.ts'
 
 // As long as the engine's own limit for request bodies.
 const FORM_BYTES_MAX = '56kb'
@@ -117,25 +116,7 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
     if (client && factsOf(client).state !== 'active') throw clientSwitchedOff()
     const tooLong = whatIsTooLong(params ?? {}, limits)
     if (tooLong) throw parameterTooLong(tooLong)
-    const problem = client && scopeProblem(String(scope ?? ''), client, provider.issuer)
+    const problem = client && problemOfScopes(String(scope ?? ''), client, provider.issuer)
     if (problem !== undefined) throw noKnownScope(problem)
   }
 }
-
-function scopeProblem(scope: string, client: EngineClient, issuer: string): string | undefined {
-  const asked = scope.split(' ')
-  if (asked.some(findScope)) {
-    return asked.some(joinsWithCommas) ? `${COMMAS}; ${COMMA_AT_A_NAME}` : undefined
-  }
-  const sentence = explainMissingScope(client, issuer)
-  return scope.includes(',') ? `${COMMAS}; ${sentence}` : sentence
-}
-
-/** A name of no scope that holds one: ignored like any other, it would be missing without a word. */
-function joinsWithCommas(name: string): boolean {
-  return name.includes(',') && name.split(',').some(findScope)
-}
-
-/** RFC 6749 §3.3; some libraries join them otherwise unless told. */
-const COMMAS = 'scopes are separated by spaces and not by commas'
-const COMMA_AT_A_NAME = 'with a comma at it, a name is that of no scope here'

@@ -6,7 +6,7 @@ import { logFields } from '../http/request-log.ts'
 import { formTarget } from '../http/security-headers.ts'
 import type { Exchange } from '../token/authorization-code.ts'
 import { curedSentence } from './engine-cures.ts'
-import { explainRefusedScopes } from './scope-refusal.ts'
+import { explainRefusedScopes, problemOfScopes } from './scope-refusal.ts'
 
 /**
  * What changes in the engine's answers on their way out: where the specification or a design decision
@@ -50,12 +50,16 @@ const inForm = /(name="error_description" value=")([^"]*)(?=")/
  * and needs to know what to do (specification, Errors 3; RFC 6749 §4.1.2.1).
  */
 function sayTheCure(ctx: Context, { route, client, params, provider }: Oidc): void {
-  const explainScopes =
-    client && /^(pushed_)?authorization/.test(route)
-      ? () => explainRefusedScopes(client, String(params?.['scope']), provider.issuer)
-      : undefined
+  const asker = /^(pushed_)?authorization/.test(route) ? client : undefined
+  const scope = String(params?.['scope'] ?? '')
+  const facts = {
+    grantType: params?.['grant_type'],
+    hasVerifier: params?.['code_verifier'] !== undefined,
+    explainScopes: asker && (() => explainRefusedScopes(asker, scope, provider.issuer)),
+    problemOfScopes: asker && (() => problemOfScopes(scope, asker, provider.issuer)),
+  }
   const cure = (sentence: string) => {
-    const cured = curedSentence(sentence, { grantType: params?.['grant_type'], explainScopes })
+    const cured = curedSentence(sentence, facts)
     // The operator of the application reads at least what the application was told.
     if (cured !== undefined && logFields(ctx).detail === sentence) logFields(ctx).detail = cured
     return cured

@@ -1,11 +1,19 @@
 import { CLIENT_NOT_AUTHENTICATED } from '../clients/authenticate-client.ts'
-import { BASIC_WITHOUT_SECRET } from '../clients/client-credentials.ts'
+import {
+  BASIC_WITHOUT_SECRET,
+  MALFORMED_HEADER,
+  SEVERAL_MECHANISMS,
+} from '../clients/client-credentials.ts'
 
 /** What of a request chooses a sentence. */
 export interface CureFacts {
   readonly grantType: unknown
+  /** Whether the request has a `code_verifier`, whatever it is. */
+  readonly hasVerifier: boolean
   /** Says which scopes the client may not have, and what to do. */
   readonly explainScopes: (() => string) | undefined
+  /** Says why none of the scopes is known, where that is so. */
+  readonly problemOfScopes: (() => string | undefined) | undefined
 }
 
 const UNDER_REFUSALS =
@@ -16,6 +24,11 @@ const CODE_REFUSED =
   'grant request is invalid: the code was used, has expired or is of another client, or redirect_uri or ' +
   `code_verifier is not that of its authorization request; ${UNDER_REFUSALS}. Start the authorization ` +
   'again, keep the code_verifier of each request with its state, and send it with the same redirect_uri'
+
+/** What a request lacks may be said, since it says nothing of the code. */
+const VERIFIER_MISSING =
+  'grant request is invalid: it has no code_verifier. Send the one whose challenge went into the ' +
+  'authorization request, which has to be started again'
 
 const REFRESH_REFUSED =
   'grant request is invalid: the refresh token was used or revoked, has expired or is of another client; ' +
@@ -34,8 +47,20 @@ const cures = new Map<string, string | ((facts: CureFacts) => string | undefined
   ['client_secret must be provided in the Authorization header', BASIC_WITHOUT_SECRET],
   [
     'grant request is invalid',
-    ({ grantType }) => (grantType === 'refresh_token' ? REFRESH_REFUSED : CODE_REFUSED),
+    ({ grantType, hasVerifier }) => {
+      if (grantType === 'refresh_token') return REFRESH_REFUSED
+      return hasVerifier ? CODE_REFUSED : VERIFIER_MISSING
+    },
   ],
+  ['client authentication must only be provided using one mechanism', SEVERAL_MECHANISMS],
+  ['invalid authorization header value format', MALFORMED_HEADER],
+  ...['acr_values', 'claims', 'id_token_hint', 'max_age', 'nonce'].map(
+    (parameter) =>
+      [
+        `openid scope must be requested when using the ${parameter} parameter`,
+        (facts: CureFacts) => openidMissing(parameter, facts),
+      ] as const,
+  ),
   ['requested scope is not allowed', ({ explainScopes }) => explainScopes?.()],
   [
     'not supported value of code_challenge_method',
@@ -51,6 +76,12 @@ const cures = new Map<string, string | ((facts: CureFacts) => string | undefined
     'unsupported response_type requested: send response_type=code',
   ],
 ])
+
+/** The engine looks for `openid` before anybody asks whether it stands there, joined with others. */
+function openidMissing(parameter: string, { problemOfScopes }: CureFacts): string {
+  const cure = problemOfScopes?.() ?? `add openid to scope, or leave ${parameter} out`
+  return `openid scope must be requested when using the ${parameter} parameter: ${cure}`
+}
 
 /** The sentence that goes out in place of one of the engine's; nothing where that says enough. */
 export function curedSentence(sentence: string, facts: CureFacts): string | undefined {

@@ -28,8 +28,34 @@ export function explainRefusedScopes(client: EngineClient, scope: string, baseUr
 
 const NAMED_MAX = 3
 
+/**
+ * What is wrong with the scopes of a request, whoever may have them: none of them is known, or they are
+ * joined with commas. Nothing where one is known.
+ */
+export function problemOfScopes(
+  scope: string,
+  client: EngineClient,
+  baseUrl: string,
+): string | undefined {
+  const asked = scope.split(' ')
+  if (asked.some(findScope)) {
+    return asked.some(joinsWithCommas) ? `${COMMAS}; ${COMMA_AT_A_NAME}` : undefined
+  }
+  const sentence = explainMissingScope(client, baseUrl)
+  return scope.includes(',') ? `${COMMAS}; ${sentence}` : sentence
+}
+
+/** A name of no scope that holds one: ignored like any other, it would be missing without a word. */
+function joinsWithCommas(name: string): boolean {
+  return name.includes(',') && name.split(',').some(findScope)
+}
+
+/** RFC 6749 §3.3; some libraries join them otherwise unless told. */
+const COMMAS = 'scopes are separated by spaces and not by commas'
+const COMMA_AT_A_NAME = 'with a comma at it, a name is that of no scope here'
+
 /** What a client that names no scope, or none that is known, is told. */
-export function explainMissingScope(client: EngineClient, baseUrl: string): string {
+function explainMissingScope(client: EngineClient, baseUrl: string): string {
   return `scope must name at least one scope that is known: ${whatIsOpen(client, baseUrl)}`
 }
 

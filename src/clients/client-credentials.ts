@@ -14,7 +14,10 @@ export type ClientCredentials =
   /** In words that may be logged: none of them is a value that was sent. */
   | { readonly problem: string }
 
-const SEVERAL_MECHANISMS = 'client authentication must only be provided using one mechanism'
+/** Some libraries send the secret both ways, and some do at a refresh only. */
+export const SEVERAL_MECHANISMS =
+  'client authentication must only be provided using one mechanism: send the client_secret in the form ' +
+  'or by HTTP Basic, and not both'
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 /** RFC 7523 §2.2: the assertion names the client, and `client_id` beside it may only say the same. */
@@ -46,7 +49,10 @@ function subjectOf(assertion: string): string | undefined {
   }
 }
 
-const MALFORMED = 'invalid authorization header value format'
+/** Some libraries send the client_id alone, and some a token. */
+export const MALFORMED_HEADER =
+  'invalid authorization header value format: here it is Basic and the base64 of client_id:client_secret; ' +
+  'a public client sends client_id in the form and no such header'
 
 /**
  * Reads who calls: `client_id` and `client_secret` of the form, or HTTP Basic. Both at once is one
@@ -85,7 +91,7 @@ const nobody = { problem: 'no client authentication mechanism provided' }
 function readBasic(header: string): ClientCredentials {
   const [, encoded = ''] = /^basic ([A-Za-z0-9+/]+={0,2})$/i.exec(header) ?? []
   const [, id, secret] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
-  if (id === undefined || secret === undefined) return { problem: MALFORMED }
+  if (id === undefined || secret === undefined) return { problem: MALFORMED_HEADER }
   const [clientId, decoded] = [formDecoded(id), formDecoded(secret)]
   if (clientId === undefined || decoded === undefined) {
     return {

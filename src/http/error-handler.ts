@@ -25,7 +25,7 @@ export function errorHandler(): Middleware {
       if (ctx.status === 404 && ctx.body == null && !ctx.headerSent) {
         sendError(ctx, 404, {
           error: 'not_found',
-          error_description: 'there is nothing at this address',
+          error_description: whatIsMissing(ctx.path),
         })
       }
     } catch (error) {
@@ -33,6 +33,17 @@ export function errorHandler(): Middleware {
       sendError(ctx, status, body)
     }
   }
+}
+
+/** A library whose issuer has a path, or a slash at its end, looks for the metadata elsewhere. */
+function whatIsMissing(path: string): string {
+  const isDiscovery = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\/*$/.test(
+    path,
+  )
+  return isDiscovery
+    ? 'there is nothing at this address: the issuer has no path and no slash at its end, and its ' +
+        'metadata is at /.well-known/openid-configuration'
+    : 'there is nothing at this address'
 }
 
 /** Answers with an error as JSON, or as a page when a person is reading. */
