@@ -60,6 +60,30 @@ export const untested: readonly UntestedLibrary[] = [
     ...{ known: 'seen', resource: 'a setting' },
   },
   {
+    ...{ name: 'oidc-react', version: '4.0.1', page: 'browser' },
+    ...{ known: 'seen', resource: 'code of yours' },
+  },
+  {
+    ...{ name: 'vue3-oidc', version: '1.0.2', page: 'browser' },
+    ...{ known: 'seen', resource: 'a setting' },
+  },
+  {
+    ...{ name: 'react-oauth2-code-pkce', version: '1.24.0', page: 'browser' },
+    ...{ known: 'seen', resource: 'a setting' },
+  },
+  {
+    ...{ name: '@azure/msal-browser', version: '5.29.0', page: 'browser' },
+    ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
+    ...{ name: '@okta/okta-auth-js', version: '8.0.1', page: 'browser' },
+    ...{ known: 'seen', resource: 'code of yours' },
+  },
+  {
+    ...{ name: 'oidc-client, the predecessor', version: '1.11.5', page: 'browser' },
+    ...{ known: 'seen', resource: 'a setting' },
+  },
+  {
     ...{ name: 'httpx-oauth', version: '0.17', page: 'python' },
     ...{ known: 'seen', resource: 'not at all' },
   },
@@ -84,11 +108,31 @@ export const untested: readonly UntestedLibrary[] = [
     ...{ known: 'seen', resource: 'not tried' },
   },
   {
+    ...{ name: 'requests_oauth2client', version: '1.8.0', page: 'python' },
+    ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
+    ...{ name: 'Flask-Dance', version: '7.1.0', page: 'python' },
+    ...{ known: 'seen', resource: 'a setting' },
+  },
+  {
+    ...{ name: 'fastapi-sso', version: '0.23.0', page: 'python' },
+    ...{ known: 'seen', resource: 'not at all' },
+  },
+  {
+    ...{ name: 'JupyterHub, GenericOAuthenticator', version: '17.4.0', page: 'python' },
+    ...{ known: 'seen', resource: 'a setting' },
+  },
+  {
     ...{ name: 'zitadel/oidc', version: '3.49', page: 'go' },
     ...{ known: 'seen', resource: 'an argument of the call' },
   },
   {
     ...{ name: 'oauth2-proxy', version: '7.15', page: 'go' },
+    ...{ known: 'seen', resource: 'not at all' },
+  },
+  {
+    ...{ name: 'hashicorp/cap', version: '0.15', page: 'go' },
     ...{ known: 'seen', resource: 'not at all' },
   },
   {
@@ -100,6 +144,10 @@ export const untested: readonly UntestedLibrary[] = [
     ...{ known: 'seen', resource: 'not at all' },
   },
   {
+    ...{ name: 'ScribeJava', version: '8.3.3', page: 'java' },
+    ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
     ...{ name: 'omniauth_openid_connect', version: '0.8', page: 'others' },
     ...{ known: 'seen', resource: 'not at all' },
   },
@@ -108,8 +156,16 @@ export const untested: readonly UntestedLibrary[] = [
     ...{ known: 'seen', resource: 'an argument of the call' },
   },
   {
+    ...{ name: 'oauth2, the gem', version: '1.4.4', page: 'others' },
+    ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
     ...{ name: 'league/oauth2-client', version: '2.9', page: 'others' },
     ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
+    ...{ name: 'oidc-agent', version: '4.2.6', page: 'others' },
+    ...{ known: 'seen', resource: 'not tried' },
   },
   {
     ...{ name: 'ASP.NET Core OpenIdConnect', version: '9', page: 'others' },
@@ -143,5 +199,31 @@ export const unfit: readonly UnfitLibrary[] = [
     ...{ name: 'jumbojett/openid-connect-php', version: '1' },
     because: 'it knows no ES256, and verifies every id_token',
     instead: '[league/oauth2-client](libraries/others.md#leagueoauth2-client)',
+  },
+  {
+    ...{ name: 'keycloak-js', version: '26.2.4' },
+    because:
+      "its token request has `credentials: 'include'`, and no answer here admits cookies of another origin",
+    instead: '[oidc-client-ts](libraries/browser.md#oidc-client-ts)',
+  },
+  {
+    ...{ name: 'Flask-pyoidc', version: '3.14.3' },
+    because: 'it has no PKCE',
+    instead: '[Flask-OIDC](libraries/python.md#flask-oidc), or Authlib',
+  },
+  {
+    ...{ name: 'simple-openid-connect', version: '2.5.0' },
+    because: 'it knows no ES256, and verifies every id_token',
+    instead: '[Authlib](libraries/python.md#authlib), or requests_oauth2client',
+  },
+  {
+    ...{ name: 'msal, for Python', version: '1.39.0' },
+    because: '`oidc_authority` wants an issuer with a path',
+    instead: '[Authlib](libraries/python.md#authlib)',
+  },
+  {
+    ...{ name: 'Mojolicious::Plugin::OAuth2', version: '2.02' },
+    because: 'its token request takes no `code_verifier`',
+    instead: '[mod_auth_openidc](libraries/others.md#mod_auth_openidc) in front of the application',
   },
 ]
