@@ -127,6 +127,18 @@ describe('a client that does not authenticate as it must', () => {
     }
   })
 
+  it('is told which methods and grant types there are, when it tries others', async () => {
+    for (const path of [paths.token, paths.revocation, paths.introspection]) {
+      const answer = await send(service().url, { method: 'GET', path })
+      expect(answer.headers.get('allow')).to.equal('POST, OPTIONS')
+      expect(sentenceOf(answer, 405)).to.include('only POST is answered here')
+    }
+    const fields = { ...asPortal, grant_type: 'client_credentials', redirect_uri: undefined }
+    expect(sentenceOf(await ask(fields), 400)).to.include(
+      'send authorization_code or refresh_token',
+    )
+  })
+
   it('is told the causes and the cure of invalid_grant, and which it was is for the operator', async () => {
     const { url } = service()
     const told = [

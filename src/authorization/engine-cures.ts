@@ -72,6 +72,11 @@ const cures = new Map<string, string | ((facts: CureFacts) => string | undefined
     `PKCE is required of every client: ${SEND_S256}`,
   ],
   [
+    'unsupported grant_type requested',
+    'unsupported grant_type requested: send authorization_code or refresh_token; there is no token ' +
+      'without a person who signs in',
+  ],
+  [
     'unsupported response_type requested',
     'unsupported response_type requested: send response_type=code',
   ],

@@ -3,7 +3,7 @@ import type { Context, Middleware } from 'koa'
 import { errorPage } from '../../views/error.ts'
 import { isRefusal } from './errors.ts'
 import { sendPublicPage } from './page.ts'
-import { pages } from './paths.ts'
+import { pages, paths } from './paths.ts'
 import { logFields, requestIdOf } from './request-log.ts'
 
 export interface ErrorBody {
@@ -22,12 +22,7 @@ export function errorHandler(): Middleware {
     try {
       await next()
       // What a route has streamed itself is no body of Koa's.
-      if (ctx.status === 404 && ctx.body == null && !ctx.headerSent) {
-        sendError(ctx, 404, {
-          error: 'not_found',
-          error_description: whatIsMissing(ctx.path),
-        })
-      }
+      if (ctx.status === 404 && ctx.body == null && !ctx.headerSent) refuseUnserved(ctx)
     } catch (error) {
       const { status, body } = answerFor(error, ctx)
       sendError(ctx, status, body)
@@ -35,16 +30,24 @@ export function errorHandler(): Middleware {
   }
 }
 
-/** A library whose issuer has a path, or a slash at its end, looks for the metadata elsewhere. */
-function whatIsMissing(path: string): string {
-  const isDiscovery = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\/*$/.test(
-    path,
-  )
-  return isDiscovery
-    ? 'there is nothing at this address: the issuer has no path and no slash at its end, and its ' +
-        'metadata is at /.well-known/openid-configuration'
-    : 'there is nothing at this address'
+/** Which the engine, and our own routes in its place, answer by POST alone. */
+const postOnly: ReadonlySet<string> = new Set([paths.token, paths.revocation, paths.introspection])
+
+function refuseUnserved(ctx: Context): void {
+  if (postOnly.has(ctx.path) && (ctx.method === 'GET' || ctx.method === 'HEAD')) {
+    ctx.set('Allow', 'POST, OPTIONS')
+    const error_description = 'only POST is answered here, with a form as its body'
+    sendError(ctx, 405, { error: 'invalid_request', error_description })
+    return
+  }
+  const error_description = seeksMetadata.test(ctx.path) ? METADATA_ELSEWHERE : NOTHING_HERE
+  sendError(ctx, 404, { error: 'not_found', error_description })
 }
+
+const NOTHING_HERE = 'there is nothing at this address'
+/** Where a library looks whose issuer has a path, or a slash at its end. */
+const seeksMetadata = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\/?$/
+const METADATA_ELSEWHERE = `${NOTHING_HERE}: the issuer has no path and no slash at its end, and its metadata is at ${paths.openidConfiguration}`
 
 /** Answers with an error as JSON, or as a page when a person is reading. */
 export function sendError(ctx: Context, status: number, body: ErrorBody): void {
