@@ -44,6 +44,10 @@ export const untested: readonly UntestedLibrary[] = [
     ...{ known: 'seen', resource: 'not at all' },
   },
   {
+    ...{ name: 'client-oauth2', version: '4.3.3', page: 'node' },
+    ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
     ...{ name: 'angular-auth-oidc-client', version: '22', page: 'browser' },
     ...{ known: 'seen', resource: 'a setting' },
   },
@@ -145,6 +149,10 @@ export const untested: readonly UntestedLibrary[] = [
   },
   {
     ...{ name: 'ScribeJava', version: '8.3.3', page: 'java' },
+    ...{ known: 'seen', resource: 'an argument of the call' },
+  },
+  {
+    ...{ name: 'google-oauth-client', version: '1.39.0', page: 'java' },
     ...{ known: 'seen', resource: 'an argument of the call' },
   },
   {
