@@ -21,7 +21,13 @@ const reasons = new Map<string, (asked: Asked) => string | undefined>([
     ({ client }) =>
       client && `the client did not authenticate by ${client.clientAuthMethod}, which it must`,
   ],
+  // The stores know of no record that has expired.
+  ['authorization code not found', () => NO_SUCH_CODE],
 ])
+
+const NO_SUCH_CODE =
+  'there is no such code now: it was not exchanged within its short life, or not sent in full, or is of ' +
+  'another service'
 
 /** @param said the reason that the engine gives */
 export function exactReason(said: string, asked: Asked): string {
