@@ -336,9 +336,14 @@ describe('the answers of introspection', () => {
     expect(answer.headers.get('access-control-allow-origin')).to.equal(page)
   })
 
-  for (const method of ['OPTIONS', 'GET', 'HEAD', 'PUT']) {
-    it(`to ${method} are 404`, async () => {
-      expect((await send(service().url, { method, path })).status).to.equal(404)
+  for (const [method, status] of [
+    ['OPTIONS', 404],
+    ['GET', 405],
+    ['HEAD', 405],
+    ['PUT', 404],
+  ] as const) {
+    it(`to ${method} are ${status}`, async () => {
+      expect((await send(service().url, { method, path })).status).to.equal(status)
     })
   }
 

@@ -284,9 +284,9 @@ describe('POST /api/oauth/token', () => {
     }
   })
 
-  it('answers GET with 404, and one spelling of its address only', async () => {
+  it('answers GET with 405, and one spelling of its address only', async () => {
     const { url } = service()
-    expect((await fetch(url + paths.token)).status).to.equal(404)
+    expect((await fetch(url + paths.token)).status).to.equal(405)
     for (const path of ['/API/OAuth/Token', `${paths.token}/`]) {
       expect((await postForm(url + path, {})).status).to.equal(404)
     }
