@@ -16,12 +16,15 @@ import { dirname, join } from 'node:path'
 
 import { expect } from 'chai'
 
+import { readManifest } from '../src/backup/manifest.ts'
+import { placeParts } from '../src/backup/restore.ts'
 import { authorizeUrl, obtainTokens, refresh, userinfo } from './support/client.ts'
 import { sharedPostgres } from './support/postgres.ts'
 import {
   dataFolderWithDemo,
   patientService,
   runGatehouse,
+  runService,
   type ServiceProcess,
   startProcess,
   temporaryFolder,
@@ -187,11 +190,47 @@ describe('a backup of the embedded database', () => {
       expect(statSync(join(to.DATA_DIR, 'gatehouse.db')).size).to.equal(0)
     })
 
+    for (const rest of ['-wal', '-journal', '-shm', '.restoring']) {
+      it(`beside a gatehouse.db${rest}, which would be written into what is restored, or is another's`, async () => {
+        const to = target()
+        mkdirSync(to.DATA_DIR, { recursive: true })
+        writeFileSync(join(to.DATA_DIR, `gatehouse.db${rest}`), 'of another database')
+        const restored = await runGatehouse(['restore', folder], to)
+        expect(restored.code).to.equal(1)
+        expect(restored.stdout).to.include(`gatehouse.db${rest} is `)
+        expect(readdirSync(to.DATA_DIR)).to.deep.equal([`gatehouse.db${rest}`])
+      })
+    }
+
+    it('when a service made a database in its place meanwhile, which is not taken from it', async () => {
+      const dataDir = join(temporaryFolder(), 'data')
+      const file = join(dataDir, 'gatehouse.db')
+      const placed = await placeParts(folder, await readManifest(folder), {
+        ...{ dataDir, location: { kind: 'sqlite', file }, environment: {} },
+        ...{ filesOnDisk: true, secretFile: undefined },
+      })
+      writeFileSync(file, 'of a service')
+      const failure = await placed.finish().catch((error: Error) => error.message)
+      expect(failure).to.match(/gatehouse\.db was made meanwhile, by a service/)
+      expect(readFileSync(file, 'utf8')).to.equal('of a service')
+    })
+
     it('when the configuration names the other kind of database', async () => {
       const DATABASE_URL = 'postgres://127.0.0.1:1/none'
       const restored = await runGatehouse(['restore', folder], { ...target(), DATABASE_URL })
       expect(restored.code).to.equal(1)
       expect(restored.stdout).to.include('Data move from one to the other by export and import')
+    })
+
+    it('when something in the folder of files cannot be looked at, and not made without it', async () => {
+      const DATA_DIR = temporaryFolder()
+      await (await startProcess({ DATA_DIR, SECRET }, patientService)).stop()
+      rmSync(join(DATA_DIR, 'files'), { recursive: true, force: true })
+      // A link to itself, which not even root can follow.
+      symlinkSync('files', join(DATA_DIR, 'files'))
+      const made = await runGatehouse(['backup', join(temporaryFolder(), 'copy')], { DATA_DIR })
+      expect(made.code, made.stdout).to.equal(1)
+      expect(made.stderr).to.include('ELOOP')
     })
 
     it('into a folder that has something in it, or of a database that is not there', async () => {
@@ -220,6 +259,35 @@ describe('a backup of PostgreSQL', () => {
       from,
       to: async () => ({ ...from, DATA_DIR: temporaryFolder(), DATABASE_URL: await empty() }),
     }
+  })
+
+  it('that is broken off in the middle is used by nobody, with what was revoked since alive in it', async () => {
+    const from = await postgresWithDemo(postgres)
+    const common = { SECRET, DATA_DIR: temporaryFolder() }
+    await (await startProcess({ ...from, ...common }, patientService)).stop()
+    const folder = join(temporaryFolder(), 'copy')
+    expect((await runGatehouse(['backup', folder], { ...from, ...common })).code).to.equal(0)
+
+    const tools = temporaryFolder()
+    const real = execFileSync('sh', ['-c', 'command -v pg_restore']).toString().trim()
+    const script = `#!/bin/sh\n'${real}' "$@" || exit\ncase "$1" in --list) ;; *) kill -9 $PPID ;; esac\n`
+    writeFileSync(join(tools, 'pg_restore'), script, { mode: 0o755 })
+    const DATABASE_URL = await (await sharedPostgres(postgres)).createDatabase('nothing')
+    const to = { ...from, ...common, DATA_DIR: temporaryFolder(), DATABASE_URL }
+    const PATH = `${tools}:${dirname(real)}:/usr/bin:/bin`
+    expect((await runGatehouse(['restore', folder], { ...to, PATH })).signal).to.equal('SIGKILL')
+
+    const words = 'is under way, or was broken off'
+    const started = await runService(to)
+    expect([started.code, started.stderr]).to.satisfy(
+      ([code, said]: [number, string]) => code === 1 && said.includes(words),
+    )
+    for (const command of [['doctor'], ['migrate'], ['keys', 'list'], ['backup', `${folder}-2`]]) {
+      const { code, stdout, stderr } = await runGatehouse(command, to)
+      expect([command, code, (stdout + stderr).includes(words)]).to.deep.equal([command, 1, true])
+    }
+    const again = await runGatehouse(['restore', folder], to)
+    expect([again.code, again.stdout.includes('is not empty')]).to.deep.equal([1, true])
   })
 
   it('says the password on no command line, wherever its address has it', async () => {

@@ -3,6 +3,7 @@
  * back into an empty place.
  */
 
+import { existsSync } from 'node:fs'
 import { constants, copyFile, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
@@ -96,7 +97,7 @@ async function copyFiles(dataDir: string, folder: string): Promise<Part[]> {
       await copyFile(join(dataDir, part), target)
     } catch (error) {
       // An operator removed it since it was listed.
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') continue
+      if (isAbsent(error)) continue
       throw error
     }
     parts.push(await partOf(folder, part))
@@ -104,14 +105,29 @@ async function copyFiles(dataDir: string, folder: string): Promise<Part[]> {
   return parts
 }
 
-/** The files below a folder by their paths; uploads that are under way are none. */
+/**
+ * The files below a folder by their paths; uploads that are under way are none.
+ *
+ * @throws when something cannot be looked at: what is left out without a word is found out at a restore
+ */
 export async function listFiles(folder: string): Promise<string[]> {
-  const names = await readdir(folder, { recursive: true }).catch(() => [])
+  const names = await readdir(folder, { recursive: true }).catch((error: unknown) => {
+    // Nobody has uploaded anything yet.
+    if (isAbsent(error) && !existsSync(folder)) return []
+    throw error
+  })
   const paths: string[] = []
   for (const path of names.sort()) {
     if (path.startsWith('drafts')) continue
-    const found = await stat(join(folder, path)).catch(() => undefined)
+    const found = await stat(join(folder, path)).catch((error: unknown) => {
+      if (isAbsent(error)) return undefined
+      throw error
+    })
     if (found?.isFile()) paths.push(path)
   }
   return paths
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

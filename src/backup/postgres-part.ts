@@ -4,6 +4,12 @@ import { promisify } from 'node:util'
 import type { Client } from 'pg'
 
 import { withClient } from '../store/postgres.ts'
+import {
+  markFinished,
+  markUnfinished,
+  refuseUnfinished,
+  UNFINISHED_RESTORE,
+} from '../store/unfinished-restore.ts'
 import type { Contents } from './sqlite-part.ts'
 
 /** A server, and the environment of the programs that speak to it. */
@@ -27,6 +33,7 @@ export async function dumpPostgres(
   target: string,
 ): Promise<Contents> {
   return await withClient(url, { timeoutMs: STATEMENT_TIMEOUT_MS }, async (client) => {
+    await refuseUnfinished(client)
     await client.query('begin isolation level repeatable read read only')
     const { rows } = await client.query('select pg_export_snapshot() as snapshot')
     const contents = await contentsOf(client)
@@ -38,11 +45,25 @@ export async function dumpPostgres(
   })
 }
 
-/** Brings a dump into an empty database: all of it or nothing. */
+/**
+ * Brings a dump into an empty database: all of it or nothing. Nobody can use it before `finishPostgres`.
+ */
 export async function restorePostgres(access: ServerAccess, dump: string): Promise<Contents> {
+  await withClient(access.url, { timeoutMs: STATEMENT_TIMEOUT_MS }, markUnfinished)
   const form = ['--no-owner', '--no-privileges', '--single-transaction', '--exit-on-error']
-  await runTool('pg_restore', [...form, dump], access)
+  try {
+    await runTool('pg_restore', [...form, dump], access)
+  } catch (error) {
+    // Then nothing was brought, and the next one may begin here.
+    await finishPostgres(access.url)
+    throw error
+  }
   return await withClient(access.url, { timeoutMs: STATEMENT_TIMEOUT_MS }, contentsOf)
+}
+
+/** Gives a database to whoever wants to use it. */
+export async function finishPostgres(url: string): Promise<void> {
+  await withClient(url, { timeoutMs: STATEMENT_TIMEOUT_MS }, markFinished)
 }
 
 /** How many tables, views and sequences a database has where ours would be. */
@@ -65,7 +86,9 @@ export async function listDumpedTables(dump: string): Promise<string[]> {
 async function contentsOf(client: Client): Promise<Contents> {
   const tables = await client.query<{ name: string }>(
     `select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname = current_schema() and c.relkind in ('r', 'p') order by c.relname collate "C"`,
+     where n.nspname = current_schema() and c.relkind in ('r', 'p') and c.relname <> $1
+     order by c.relname collate "C"`,
+    [UNFINISHED_RESTORE],
   )
   const rows: Record<string, number> = {}
   for (const { name } of tables.rows) {

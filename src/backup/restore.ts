@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs'
-import { chmod, copyFile, mkdir, rename, rm } from 'node:fs/promises'
+import { constants, existsSync } from 'node:fs'
+import { chmod, copyFile, link, mkdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 import type { DatabaseLocation } from '../store/database.ts'
@@ -28,11 +28,7 @@ export async function obstaclesTo(manifest: Manifest, target: RestoreTarget): Pr
         `${names[location.kind]}. Data move from one to the other by export and import.`,
     ]
   }
-  const found: string[] = []
-  if (await isInUse(location)) {
-    const place = location.kind === 'sqlite' ? location.file : 'The database of DATABASE_URL'
-    found.push(`${place} is there and is not empty: restore into a new one.`)
-  }
+  const found = await databasesAt(location)
   const files = join(dataDir, FILES_FOLDER)
   if (filesOnDisk && (await listFiles(files)).length > 0) found.push(`${files} is not empty.`)
   if (manifest.secret === 'included' && secretFile !== undefined && existsSync(secretFile)) {
@@ -41,15 +37,40 @@ export async function obstaclesTo(manifest: Manifest, target: RestoreTarget): Pr
   return found
 }
 
-async function isInUse(location: DatabaseLocation): Promise<boolean> {
-  if (location.kind === 'sqlite') return existsSync(location.file)
-  const { countRelations } = await import('./postgres-part.ts')
-  return (await countRelations(location.url)) > 0
+/** Beside a database: SQLite takes what these hold for writes of the database that has the name. */
+const LOGS = ['-wal', '-journal', '-shm']
+
+/** What there is of a database where one is to be, a sentence each. */
+async function databasesAt(location: DatabaseLocation): Promise<string[]> {
+  if (location.kind === 'postgres') {
+    const { countRelations } = await import('./postgres-part.ts')
+    if ((await countRelations(location.url)) === 0) return []
+    return ['The database of DATABASE_URL is there and is not empty: restore into a new one.']
+  }
+  const { file } = location
+  if (existsSync(file)) return [`${file} is there and is not empty: restore into a new one.`]
+  const logs = LOGS.map((end) => file + end).filter((path) => existsSync(path))
+  const found = logs.map((path) => `${path} is of the database before: move it away, too.`)
+  if (existsSync(draftOf(file))) found.push(brokenOff(file))
+  return found
+}
+
+/** The name of a database until everything is done that belongs to its restore. */
+function draftOf(file: string): string {
+  return `${file}.restoring`
+}
+
+function brokenOff(file: string): string {
+  return (
+    `${draftOf(file)} is there: another restore is under way. If it was broken off, remove that file and ` +
+    'what it brought, and begin anew.'
+  )
 }
 
 /**
- * Brings the parts back. The embedded database is not under its own name yet, so that whatever fails
- * leaves nothing that a service would start on; `finish` gives it its name.
+ * Brings the parts back. The embedded database is not under its own name yet, and one on PostgreSQL says
+ * that it is not finished, so that whatever fails leaves nothing that a service would start on; `finish`
+ * makes it one.
  *
  * @returns where the database is for what is left to do
  */
@@ -59,28 +80,52 @@ export async function placeParts(
   target: RestoreTarget,
 ): Promise<{ readonly location: DatabaseLocation; finish(): Promise<void> }> {
   const part = join(folder, databaseParts[manifest.engine])
-  await placeFiles(folder, manifest, target)
   const { location, environment } = target
-  if (location.kind === 'sqlite') return await placeSqlite(part, location.file)
-  const { restorePostgres } = await import('./postgres-part.ts')
+  if (location.kind === 'sqlite') {
+    const placed = await placeSqlite(part, location.file)
+    await placeFiles(folder, manifest, target)
+    return placed
+  }
+  await placeFiles(folder, manifest, target)
+  const { finishPostgres, restorePostgres } = await import('./postgres-part.ts')
   const differences = differencesOf(
     manifest,
     await restorePostgres({ url: location.url, environment }, part),
   )
   if (differences.length > 0) throw new Error(differences.join('\n'))
-  return { location, finish: async () => {} }
+  return { location, finish: async () => await finishPostgres(location.url) }
 }
 
+/** Comes before everything else, because only one restore can make the draft. */
 async function placeSqlite(part: string, file: string) {
-  const draft = `${file}.restoring`
+  const draft = draftOf(file)
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  for (const rest of ['', '-wal', '-shm']) await rm(draft + rest, { force: true })
-  await copyFile(part, draft)
-  await chmod(draft, 0o600)
-  return {
-    location: { kind: 'sqlite', file: draft } as const,
-    finish: async () => await rename(draft, file),
+  try {
+    await copyFile(part, draft, constants.COPYFILE_EXCL)
+  } catch (error) {
+    throw isThere(error) ? new Error(brokenOff(file), { cause: error }) : error
   }
+  await chmod(draft, 0o600)
+  return { location: { kind: 'sqlite', file: draft } as const, finish: () => giveName(draft, file) }
+}
+
+/** A name that somebody took meanwhile is not taken away, since the old and the new would share a log. */
+async function giveName(draft: string, file: string): Promise<void> {
+  try {
+    await link(draft, file)
+  } catch (error) {
+    if (!isThere(error)) throw error
+    throw new Error(
+      `${file} was made meanwhile, by a service that was started: stop it, remove what it made and ` +
+        `what was restored, and begin anew.`,
+      { cause: error },
+    )
+  }
+  await rm(draft)
+}
+
+function isThere(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EEXIST'
 }
 
 async function placeFiles(

@@ -74,6 +74,7 @@ async function settle(
   const patience = {
     queryTimeoutMs: STATEMENT_TIMEOUT_MS,
     migrationTimeoutMs: MIGRATION_TIMEOUT_MS,
+    finishesRestore: true,
   }
   await using database = await openDatabase(location, patience)
   const nowMs = (await openStoreClock(database)).now()

@@ -33,6 +33,8 @@ export interface DatabaseOptions {
   readonly migrations?: 'apply' | 'refuse'
   /** How long one statement of a migration may take on PostgreSQL; a minute without it. */
   readonly migrationTimeoutMs?: number
+  /** Opens one on PostgreSQL that a backup was brought into, to finish that; nobody else is given it. */
+  readonly finishesRestore?: boolean
 }
 
 /** The options of an engine, with every default in place. */

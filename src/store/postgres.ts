@@ -21,6 +21,7 @@ import { makePatience, type Patience } from './patience.ts'
 import { Pipelines } from './postgres-pipelines.ts'
 import { answerTo, type Query, sendQuery } from './postgres-query.ts'
 import type { RunStatement } from './statement-executor.ts'
+import { refuseUnfinished } from './unfinished-restore.ts'
 
 type PostgresLocation = Extract<DatabaseLocation, { kind: 'postgres' }>
 
@@ -202,6 +203,7 @@ function guarded(client: pg.PoolClient, patience: Patience, until: number): Post
 async function migrateServer(url: string, options: EngineOptions): Promise<void> {
   const { onIdleError, migrationTimeoutMs = MIGRATION_QUERY_TIMEOUT_MS } = options
   await withClient(url, { onIdleError, timeoutMs: migrationTimeoutMs }, async (client) => {
+    if (!options.finishesRestore) await refuseUnfinished(client)
     await migrate(migrationSession(client), options)
   })
 }
@@ -211,11 +213,10 @@ export async function readPostgresStatus(
   url: string,
   options: Pick<MigrateOptions, 'migrationsFolder'>,
 ): Promise<MigrationStatus> {
-  return await withClient(
-    url,
-    { timeoutMs: MIGRATION_QUERY_TIMEOUT_MS },
-    async (client) => await readMigrationStatus(migrationSession(client), options),
-  )
+  return await withClient(url, { timeoutMs: MIGRATION_QUERY_TIMEOUT_MS }, async (client) => {
+    await refuseUnfinished(client)
+    return await readMigrationStatus(migrationSession(client), options)
+  })
 }
 
 /**
