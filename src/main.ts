@@ -73,7 +73,9 @@ async function serve(side?: WorkerSide): Promise<void> {
   // there, its codes, sessions and id_tokens have the times of every other process.
   Date.now = service.now
   const server = await openServer(service.handler, config)
-  const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')])
+  // A worker leaves SIGHUP to the primary; of one alone it is the terminal that was closed.
+  const signals = side ? ['SIGTERM', 'SIGINT'] : ['SIGTERM', 'SIGINT', 'SIGHUP']
+  const stop = Promise.race(signals.map((signal) => once(process, signal)))
   if (side) {
     side.ready(service.demoPeople)
     const end = Promise.race([stop, side.orphaned])

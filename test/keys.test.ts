@@ -9,6 +9,7 @@ import {
   type JWTVerifyGetKey,
   jwtVerify,
 } from 'jose'
+import { sql } from 'kysely'
 
 import { paths } from '../src/http/paths.ts'
 import { openDatabase } from '../src/store/open-database.ts'
@@ -119,6 +120,18 @@ describe('signing keys of two processes on one database', () => {
       .execute()
     expect(rows.map(({ action }) => action)).to.deep.equal(Array(2).fill('signing_key.rotated'))
     expect(rows.map(({ subject_id }) => subject_id)).to.include(kid)
+  })
+
+  it('rotates nothing that the audit trail cannot have', async () => {
+    await using database = await openDatabase({ kind: 'sqlite', file: databaseFile })
+    await sql`create trigger no_trail before insert on audit_event
+      begin select raise(abort, 'the trail is closed'); end`.execute(database.kysely)
+    const before = (await gatehouse('keys', 'list')).stdout
+    const forced = await gatehouse('keys', 'rotate', '--force')
+    const after = (await gatehouse('keys', 'list')).stdout
+    await sql`drop trigger no_trail`.execute(database.kysely)
+    expect([forced.code, forced.stderr]).to.deep.equal([1, 'the trail is closed\n'])
+    expect(after).to.equal(before)
   })
 
   it('refuses to let a key sign that relying parties cannot know yet, and says how long to wait', async () => {

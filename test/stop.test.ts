@@ -91,15 +91,17 @@ describe('stopping', function () {
     agent.destroy()
   })
 
-  it('ends with 0 on SIGINT too, and has written every line of its log', async () => {
-    await using service = await startProcess({ LOG_LEVEL: 'info' })
-    for (let i = 0; i < 50; i += 1) await (await fetch(service.url + paths.jwks)).text()
-    const { code, stdout } = await service.stop('SIGINT')
-    expect(code).to.equal(0)
-    const lines = stdout.trim().split('\n')
-    const routes = lines.map((line): string => JSON.parse(line).route)
-    expect(routes.filter((route) => route === 'jwks')).to.have.length(50)
-  })
+  for (const signal of ['SIGINT', 'SIGHUP'] as const) {
+    it(`ends with 0 on ${signal} too, and has written every line of its log`, async () => {
+      await using service = await startProcess({ LOG_LEVEL: 'info' })
+      for (let i = 0; i < 50; i += 1) await (await fetch(service.url + paths.jwks)).text()
+      const { code, stdout } = await service.stop(signal)
+      expect(code).to.equal(0)
+      const lines = stdout.trim().split('\n')
+      const routes = lines.map((line): string => JSON.parse(line).route)
+      expect(routes.filter((route) => route === 'jwks')).to.have.length(50)
+    })
+  }
 
   it('is asked through npm start too', async () => {
     await using service = await startProcess({ LOG_LEVEL: 'info' }, ['npm', 'start'])

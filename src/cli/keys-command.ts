@@ -32,14 +32,20 @@ export async function rotateSigningKeys(config: Config, { use, force }: Rotation
     const dependencies = keysOf(config, { database, now })[use]
     // It also shows that the secret is the right one before anything is changed.
     await loadKeyRing(dependencies)
-    const kid = await rotateKeys(dependencies, { force })
-    const change = {
-      action: 'signing_key.rotated',
-      subject: { kind: 'signing_key', id: kid },
-      siteId: undefined,
-      after: { for: use, forced: force },
-    } as const
-    await recordAuditEvent(database.kysely, { now: now() }, change)
+    const kid = await rotateKeys(dependencies, {
+      force,
+      record: async (transaction, signing) =>
+        await recordAuditEvent(
+          transaction,
+          { now: now() },
+          {
+            action: 'signing_key.rotated',
+            subject: { kind: 'signing_key', id: signing },
+            siteId: undefined,
+            after: { for: use, forced: force },
+          },
+        ),
+    })
     const { reloadSeconds, retiredKeepSeconds } = config.service.keys
     return (
       `${kid} signs from now on; running processes follow within ${reloadSeconds} s. ` +

@@ -1,9 +1,11 @@
 /** The signing keys and what is derived from the secret. Who signs what is the business of those who use them. */
 
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
+import type { Transaction } from 'kysely'
 import type { JWK } from 'oidc-provider'
 
 import type { Database } from '../store/database.ts'
+import type { Schema } from '../store/schema.ts'
 import type { SecretRoot } from './secret-root.ts'
 
 /**
@@ -52,6 +54,12 @@ export async function listKeys(dependencies: KeyDependencies) {
   return rows.map(({ kid, state, created_at }) => ({ kid, state, createdAt: created_at }))
 }
 
+export interface Rotating {
+  readonly force?: boolean
+  /** Writes down, in the same transaction, which key signs from now on. */
+  readonly record: (transaction: Transaction<Schema>, kid: string) => Promise<void>
+}
+
 /**
  * Lets the next key sign, retires the current one and publishes a new next one, in one transaction.
  *
@@ -61,7 +69,7 @@ export async function listKeys(dependencies: KeyDependencies) {
  */
 export async function rotateKeys(
   dependencies: KeyDependencies,
-  { force = false }: { readonly force?: boolean } = {},
+  { force = false, record }: Rotating,
 ): Promise<string> {
   const { use, database, policy, now } = dependencies
   const { table } = places[use]
@@ -91,6 +99,7 @@ export async function rotateKeys(
       .execute()
     await transaction.insertInto(table).values(successor).execute()
     await transaction.deleteFrom(table).where('retired_at', '<', keptSince(dependencies)).execute()
+    await record(transaction, next.kid)
     return next.kid
   })
 }
