@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers'
 
 import { expect } from 'chai'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
+import { sql } from 'kysely'
 
 import { paths } from '../src/http/paths.ts'
 import { makeGuardedFetch } from '../src/outgoing/guarded-fetch.ts'
@@ -112,6 +113,19 @@ describe('back-channel logout', () => {
         const [token = ''] = await eventually(() => party.tokens, 1)
         expect((await verified(service, token)).payload.sub).to.equal('per_sam')
       }, start)
+    })
+  })
+
+  it('an exchange that the database broke off in the middle succeeds when it is repeated, and has its session', async () => {
+    await running(async ({ service }) => {
+      const kysely = kyselyOf(service)
+      const obtained = await obtainCode(service.url, asPortalWithoutSecret)
+      await sql`create trigger no_session before insert on relying_party_session
+        begin select raise(abort, 'away'); end`.execute(kysely)
+      expect((await redeem(service.url, withSecret(obtained))).status).to.be.at.least(500)
+      await sql`drop trigger no_session`.execute(kysely)
+      expect((await redeem(service.url, withSecret(obtained))).status).to.equal(200)
+      expect((await pending(service)).sessions).to.equal(1)
     })
   })
 

@@ -81,10 +81,11 @@ export function makeExchange(dependencies: ExchangeDependencies) {
     const family = { id: familyOfCode(String(ctx.oidc.params?.['code'])), seed: newSeed() }
     const keptUntil = startedAt + keptSeconds(refreshes, dependencies) * 1000
     const begun = { ...family, grantId, token, startedAt, issuedAt: startedAt, keptUntil }
+    // Before the code is used up: a client that is told 503 here repeats its request.
+    await beginSession(ctx, { ...begun, personId: code.accountId }, dependencies)
     if (!(await families.begin(begun))) {
       throw invalidGrant('another exchange of the same code was quicker')
     }
-    await beginSession(ctx, { ...begun, personId: code.accountId }, dependencies)
     const first = {
       generation: 0,
       issuedAtSeconds: Math.floor(startedAt / 1000),
