@@ -14,6 +14,7 @@ import { type ClientFacts, judgeClients } from '../src/doctor/judge-clients.ts'
 import { judgeRoom } from '../src/doctor/look-at-files.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 import { readChecksPage, renderChecksPage } from './support/checks-document.ts'
+import { startPostgres } from './support/postgres.ts'
 import {
   dataFolderWithDemo,
   type Ended,
@@ -204,6 +205,24 @@ describe('doctor', () => {
     expect([wrong.code, bad(wrong)]).to.deep.equal([
       ...[1, ['client.address-in-clear', 'client.named-loopback']],
     ])
+  })
+
+  it('says what PostgreSQL can lose, and that it takes no writes', async function () {
+    const file = askForProgram(this, 'postgres')
+    const common = { DATA_DIR: temporaryFolder(), SECRET, DEMO_DATA: 'on' }
+    const durable = ['fsync=on', 'full_page_writes=on', 'synchronous_commit=on']
+    await using server = await startPostgres(file, durable)
+    const database = await server.createDatabase('tables')
+    for (const [setting, expected] of [
+      ['application_name=doctor', []],
+      ['synchronous_commit=off', ['database.loses']],
+      ['default_transaction_read_only=on', ['database.read-only']],
+    ] as const) {
+      const DATABASE_URL = `${database}?options=${encodeURIComponent(`-c ${setting}`)}`
+      const looked = await runGatehouse(['doctor', '--json'], { ...common, DATABASE_URL })
+      const found = checksOf(findingsOf(looked)).filter((name) => name.startsWith('database'))
+      expect(found, looked.stderr).to.deep.equal(expected)
+    }
   })
 
   it('says how much room the disk has', () => {

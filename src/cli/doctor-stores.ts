@@ -36,6 +36,7 @@ async function lookIntoDatabase(config: Config): Promise<Finding[]> {
   const look = async (database: Database, now: () => number) => [
     ok(`The database (${database.engine}) answers, and its schema is up to date.`),
     ...(await lookAtDatabaseClock(database)),
+    ...(await lookAtWrites(database)),
     ...(await orFound('keys.unusable', 'The signing keys cannot be used', () =>
       lookAtKeys(config, { database, now }),
     )),
@@ -53,6 +54,27 @@ async function lookAtDatabaseClock({ engine, kysely }: Database): Promise<Findin
   const { rows } = await sql<{ ms: number }>`
     select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms`.execute(kysely)
   return [compareClocks('the database', rows[0]?.ms ?? 0, before)]
+}
+
+/** What PostgreSQL does with a write: whether it takes any, and whether it has it on the disk when it says so. */
+async function lookAtWrites({ engine, kysely }: Database): Promise<Finding[]> {
+  // The embedded database is opened for writing, with settings of ours.
+  if (engine === 'sqlite') return []
+  const findings: Finding[] = []
+  const { rows } = await sql<{ name: string; setting: string }>`
+    select name, setting from pg_settings
+    where name in ('transaction_read_only', 'fsync', 'full_page_writes', 'synchronous_commit')
+    order by name`.execute(kysely)
+  const off = rows.filter(({ setting }) => setting === 'off').map(({ name }) => name)
+  if (!off.includes('transaction_read_only')) {
+    findings.push(found('database.read-only', 'The database takes no writes'))
+  }
+  const lost = off.filter((name) => name !== 'transaction_read_only')
+  if (lost.length > 0) {
+    const sentence = `PostgreSQL acknowledges what it does not have on the disk: ${lost.join(', ')} off`
+    findings.push(found('database.loses', sentence))
+  }
+  return findings
 }
 
 async function lookAtKeys(

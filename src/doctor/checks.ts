@@ -15,6 +15,14 @@ interface Check {
 export const checks = {
   'database.absent': { severity: 'note', cure: 'the first start makes it' },
   'database.silent': { severity: 'wrong', cure: 'see that it runs and that its address is right' },
+  'database.read-only': {
+    severity: 'wrong',
+    cure: 'name the server that takes writes, or set default_transaction_read_only off',
+  },
+  'database.loses': {
+    severity: 'note',
+    cure: 'set them on, or what was used and revoked in the last moments is undone by a failure of its machine',
+  },
   'schema.behind': {
     severity: 'wrong',
     cure: 'run `npm run gatehouse -- migrate` before the next start',
