@@ -58,7 +58,7 @@ export class Counts {
     return points === 0 ? undefined : { points, unsent: 0, endsAtMs: this.#turnsAtMs }
   }
 
-  /** Adds to the count of a key, and gives it where it is counted one by one. */
+  /** Adds to the count of a key, or takes from it, and gives it where it is counted one by one. */
   add(key: string, points: number): Count | undefined {
     const nowMs = this.#now()
     if (nowMs >= this.#turnsAtMs) this.#turn(nowMs)
@@ -68,7 +68,10 @@ export class Counts {
       known.unsent += points
       return known
     }
-    if (points <= 0) return undefined
+    if (points <= 0) {
+      this.#overflow?.giveBack(key, -points)
+      return undefined
+    }
     if (this.#young.size >= this.#keysMax || this.#overflow?.find(key)) {
       this.#overflow ??= new OverflowCounts()
       this.#overflow.add(key, points)

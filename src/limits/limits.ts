@@ -119,7 +119,10 @@ export function makeLimits({ policy, shared, now }: LimitsPorts): Limits {
       return { limit: of.limit, waitSeconds: Math.max(1, Math.ceil(sum.msLeft / 1000)) }
     },
     async giveBack(name, key) {
-      await addTogether(counted[name], bounded(key), -1)
+      const of = counted[name]
+      const known = bounded(key)
+      // What was taken in a window that has ended is gone with it, and the next one begins at nothing.
+      if (of.counts.find(known)) await addTogether(of, known, -1)
     },
     async exchange() {
       if (shared) await exchange(Object.values(counted), shared, now)

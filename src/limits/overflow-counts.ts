@@ -20,6 +20,13 @@ export class OverflowCounts {
     for (const cell of this.#cellsOf(key)) this.#young[cell] = (this.#young[cell] ?? 0) + points
   }
 
+  /** Takes back what was added, of the generation that can have it: no cell has less than nothing. */
+  giveBack(key: string, points: number): void {
+    const cells = this.#cellsOf(key)
+    const from = [this.#young, this.#old].find((all) => all && smallest(all, cells) >= points)
+    for (const cell of cells) if (from) from[cell] = (from[cell] ?? 0) - points
+  }
+
   find(key: string): number {
     const cells = this.#cellsOf(key)
     return smallest(this.#young, cells) + (this.#old ? smallest(this.#old, cells) : 0)
