@@ -45,7 +45,7 @@ function repeatedly(
   { logger, hear }: Heard,
   signal: AbortSignal,
 ) {
-  let running = Promise.resolve()
+  let running: Promise<void> | undefined
   const attempt = async () => {
     if (signal.aborted) return
     try {
@@ -58,8 +58,11 @@ function repeatedly(
     }
   }
   const timer = setInterval(() => {
-    if (onlyWhen?.() === false) return
-    running = running.then(attempt)
+    // A turn that comes while the last one goes on is left out, so that none gather behind one that takes long.
+    if (running || onlyWhen?.() === false) return
+    running = attempt().finally(() => {
+      running = undefined
+    })
   }, everySeconds * 1000)
   timer.unref()
   return async () => {

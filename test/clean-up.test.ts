@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { setImmediate as otherWork } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as otherWork } from 'node:timers/promises'
 
 import { expect } from 'chai'
 import { type KyselyPlugin, sql } from 'kysely'
@@ -130,6 +130,28 @@ withDatabases('clean-up', (open, newPlace) => {
     })
     await tasks[Symbol.asyncDispose]()
     expect(cleanUp.counts.get('oauth_state')?.statements).to.equal(1)
+  })
+})
+
+describe('a background task', () => {
+  it('has no turns gather behind one that takes long, as when nobody reads a stream', async () => {
+    const held = Promise.withResolvers<void>()
+    let runs = 0
+    const run = async () => {
+      runs += 1
+      await held.promise
+    }
+    const tasks = startBackgroundTasks([{ name: 'slow', everySeconds: 0.001, run }], {
+      logger: pino({ level: 'silent' }),
+    })
+    await delay(100)
+    expect(runs).to.equal(1)
+    held.resolve()
+    await delay(0)
+    // Those of a tenth of a second would run at once.
+    expect(runs).to.be.below(10)
+    await eventually(10_000, async () => expect(runs).to.be.above(3))
+    await tasks[Symbol.asyncDispose]()
   })
 })
 
