@@ -30,7 +30,7 @@ import {
   temporaryFolder,
   type Variables,
 } from './support/process.ts'
-import { freePort } from './support/programs.ts'
+import { eventually, freePort } from './support/programs.ts'
 import { requireProgram } from './support/skipped.ts'
 import { postgresWithDemo } from './support/storages.ts'
 
@@ -288,6 +288,22 @@ describe('a backup of PostgreSQL', () => {
     }
     const again = await runGatehouse(['restore', folder], to)
     expect([again.code, again.stdout.includes('is not empty')]).to.deep.equal([1, true])
+  })
+
+  it('ends when a change of a table came between the counts and the dump, instead of waiting for it in a circle', async () => {
+    const from = { ...(await postgresWithDemo(postgres)), SECRET, DATA_DIR: temporaryFolder() }
+    const tools = temporaryFolder()
+    const real = execFileSync('sh', ['-c', 'command -v pg_dump']).toString().trim()
+    const change = `psql '${from.DATABASE_URL}' -c 'alter table person add column more text'`
+    const script = `#!/bin/sh\n${change} >'${tools}/said' 2>&1 &\nsleep 1\nexec '${real}' "$@"\n`
+    writeFileSync(join(tools, 'pg_dump'), script, { mode: 0o755 })
+    const PATH = `${tools}:${dirname(real)}:/usr/bin:/bin`
+    const made = await runGatehouse(['backup', join(temporaryFolder(), 'copy')], { ...from, PATH })
+    expect(made.code).to.equal(1)
+    expect(made.stderr).to.match(/^pg_dump failed: .*timeout.*LOCK TABLE/s)
+    await eventually(10_000, async () =>
+      expect(readFileSync(join(tools, 'said'), 'utf8')).to.include('ALTER TABLE'),
+    )
   })
 
   it('says the password on no command line, wherever its address has it', async () => {

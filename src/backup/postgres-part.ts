@@ -21,6 +21,12 @@ export interface ServerAccess {
 /** How long one statement of a backup may take. */
 const STATEMENT_TIMEOUT_MS = 60 * 60_000
 
+/**
+ * How long the dump waits for a table. Whoever wants to change one waits for the transaction of the counts, which
+ * waits for the dump, which would wait for them: a circle that no server sees, and everybody behind it.
+ */
+const LOCK_WAIT_MS = 10_000
+
 /** What the programs say that we pass on, at most. */
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
@@ -39,7 +45,8 @@ export async function dumpPostgres(
     const contents = await contentsOf(client)
     const snapshot = `--snapshot=${rows[0]?.snapshot}`
     const form = ['--format=custom', '--no-owner', '--no-privileges', snapshot]
-    await runTool('pg_dump', [...form, `--file=${target}`], { url, environment })
+    const patience = `--lock-wait-timeout=${LOCK_WAIT_MS}`
+    await runTool('pg_dump', [...form, patience, `--file=${target}`], { url, environment })
     await client.query('commit')
     return contents
   })
