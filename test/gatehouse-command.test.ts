@@ -216,6 +216,15 @@ describe('the gatehouse command', () => {
       expect(readable.stderr).to.equal('One thing is wrong.\n')
       expect(problems(readable)[0]).to.include('Other users of this machine can read')
 
+      chmodSync(join(DATA_DIR, 'secret'), 0o600)
+      chmodSync(join(DATA_DIR, 'gatehouse.db'), 0o644)
+      expect(problems(await runGatehouse(['doctor'], { DATA_DIR })), 'behind its folder').to.be
+        .empty
+      chmodSync(DATA_DIR, 0o755)
+      const copied = await runGatehouse(['doctor'], { DATA_DIR })
+      expect(problems(copied).join()).to.match(/can read \S+gatehouse\.db;/)
+      chmodSync(DATA_DIR, 0o700)
+
       const reachable = await runGatehouse(['doctor'], {
         ...{ DATA_DIR, SECRET, BASE_URL: 'https://id.example' },
       })

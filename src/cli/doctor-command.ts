@@ -33,6 +33,7 @@ export async function diagnose(config: Config, { outside, asJson }: Diagnosis): 
     ...(await lookAtDatabase(config)),
     ...(await lookAtRedis(config)),
     ...lookAtSecretFile(config),
+    ...lookAtDatabaseFiles(config),
     ...(await lookAtFiles(config)),
     ...lookAtPolicy(config),
     ...(await lookAtMonitoring(config)),
@@ -72,8 +73,20 @@ function lookAtPolicy({ service }: Config): Finding[] {
 function lookAtSecretFile({ secrets, dataDir }: Config): Finding[] {
   const file = join(dataDir, 'secret')
   if (secrets || !existsSync(file)) return []
-  const readableByOthers = (statSync(file).mode & 0o077) !== 0
-  return readableByOthers
+  return isReadableByOthers(file)
     ? [found('secret.readable', `Other users of this machine can read ${file}`)]
     : [ok(`${file} is readable by its owner only.`)]
+}
+
+/** A file that was copied here has the rights of the copy; its people and their password hashes are in it. */
+function lookAtDatabaseFiles({ databaseUrl, dataDir }: Config): Finding[] {
+  if (databaseUrl !== undefined || !existsSync(dataDir) || !isReadableByOthers(dataDir)) return []
+  return ['gatehouse.db', 'gatehouse.db-wal']
+    .map((name) => join(dataDir, name))
+    .filter((file) => existsSync(file) && isReadableByOthers(file))
+    .map((file) => found('database.readable', `Other users of this machine can read ${file}`))
+}
+
+function isReadableByOthers(path: string): boolean {
+  return (statSync(path).mode & 0o077) !== 0
 }

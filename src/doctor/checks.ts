@@ -47,6 +47,7 @@ export const checks = {
     cure: 'appendonly yes with appendfsync always loses nothing, with everysec little',
   },
   'secret.readable': { severity: 'wrong', cure: 'make it readable for its owner alone' },
+  'database.readable': { severity: 'wrong', cure: 'make it readable for its owner alone' },
 
   'files.unwritable': { severity: 'wrong', cure: 'give the user of the service that folder' },
   'files.little-room': { severity: 'weak', cure: 'make room, or move DATA_DIR to a larger disk' },
