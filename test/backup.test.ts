@@ -191,7 +191,7 @@ describe('a backup of the embedded database', () => {
     })
 
     for (const rest of ['-wal', '-journal', '-shm', '.restoring']) {
-      it(`beside a gatehouse.db${rest}, which would be written into what is restored, or is another's`, async () => {
+      it(`beside a gatehouse.db${rest}, which would be written into what is restored, or is another's [187]`, async () => {
         const to = target()
         mkdirSync(to.DATA_DIR, { recursive: true })
         writeFileSync(join(to.DATA_DIR, `gatehouse.db${rest}`), 'of another database')
@@ -261,7 +261,7 @@ describe('a backup of PostgreSQL', () => {
     }
   })
 
-  it('that is broken off in the middle is used by nobody, with what was revoked since alive in it', async () => {
+  it('that is broken off in the middle is used by nobody, with what was revoked since alive in it [188]', async () => {
     const from = await postgresWithDemo(postgres)
     const common = { SECRET, DATA_DIR: temporaryFolder() }
     await (await startProcess({ ...from, ...common }, patientService)).stop()

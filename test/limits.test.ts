@@ -89,7 +89,7 @@ describe('limits: counts in one process', () => {
     expect(counts.find('never seen')?.points ?? 0, 'cells are shared').to.be.below(20)
   })
 
-  it('forget what was given back, where very many keys share their counts too', async () => {
+  it('forget what was given back, where very many keys share their counts too [186]', async () => {
     const limits = makeLimits({ policy: configured, shared: undefined, now: () => 1 })
     // Whoever has many networks has very many attempts begin of which no password is checked (busy).
     for (let attempt = 0; attempt < 300_000; attempt += 1) {

@@ -506,6 +506,28 @@ describe('sign-in: outcomes', () => {
     })
   })
 
+  for (const [what, meanwhile, why] of [
+    ['got another password', { passwordHash: 'another', disabled: false }, 'wrong password'],
+    ['was disabled', { passwordHash: 'right', disabled: true }, 'disabled account'],
+  ] as const) {
+    it(`whoever ${what} while the password was checked is not signed in [189]`, async () => {
+      let account = { personId: 'per_sam', passwordHash: 'right', disabled: false }
+      const signIn = makeSignIn({
+        store: { findCredentials: async () => ({ account, standIn: undefined }) },
+        passwords: {
+          verify: async (hash, password) => {
+            account = { ...account, ...meanwhile }
+            return hash === password
+          },
+        },
+        limits: limitsWith({ failuresPerAddressMax: 100 }),
+        browsers,
+      })
+      const outcome = await signIn({ ...at, login: sam.login, password: 'right' })
+      expect(outcome).to.deep.equal({ kind: 'refused', why, personId: 'per_sam' })
+    })
+  }
+
   it('an account without a password, and an unknown one, match no password', async () => {
     const real = makePasswords({ parallelHashesMax: 1, waitingHashesMax: 1 })
     for (const password of ['', 'undefined', 'null', 'right']) {

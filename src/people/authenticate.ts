@@ -2,7 +2,7 @@ import type { Attempt, AttemptLimits } from './attempt-limits.ts'
 import { canonicalEmail } from './email-address.ts'
 import type { KnownBrowser, KnownBrowsers } from './known-browsers.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
-import type { Credentials, PersonStore } from './person-store.ts'
+import type { PersonStore } from './person-store.ts'
 
 /** What came of an attempt to sign in. Why it was refused is for the audit trail, and not for who tried. */
 export type SignIn =
@@ -59,8 +59,7 @@ export function makeSignIn(dependencies: SignInDependencies): SignInService {
     const begun = await limits.begin({ login, address, browserId })
     if ('waitSeconds' in begun) return { kind: 'limited', waitSeconds: begun.waitSeconds }
 
-    const credentials = await store.findCredentials(login)
-    const outcome = await check(credentials, password, passwords)
+    const outcome = await check({ login, password }, { store, passwords })
     if (outcome.kind !== 'refused') await limits.giveBack(begun.taken)
     if (outcome.kind !== 'signed-in') return outcome
     limits.signedIn(login)
@@ -83,16 +82,23 @@ type Checked =
   | Extract<NotSignedIn, { readonly kind: 'refused' | 'busy' }>
 
 async function check(
-  { account, standIn }: Credentials,
-  password: string,
-  passwords: SignInDependencies['passwords'],
+  { login, password }: Pick<SignInAttempt, 'login' | 'password'>,
+  { store, passwords }: Pick<SignInDependencies, 'store' | 'passwords'>,
 ): Promise<Checked> {
+  const { account, standIn } = await store.findCredentials(login)
   try {
     const matches = await passwords.verify(account?.passwordHash, password, standIn)
     if (!account) return { kind: 'refused', why: 'no such account' }
     const { personId, disabled } = account
     if (!matches) return { kind: 'refused', why: 'wrong password', personId }
     if (disabled) return { kind: 'refused', why: 'disabled account', personId }
+    // A check waits its turn for seconds. Whoever got another password or was disabled meanwhile was signed out
+    // before this session begins, which would live on.
+    const { account: now } = await store.findCredentials(login)
+    if (now?.passwordHash !== account.passwordHash) {
+      return { kind: 'refused', why: 'wrong password', personId }
+    }
+    if (now?.disabled) return { kind: 'refused', why: 'disabled account', personId }
     return { kind: 'signed-in', personId }
   } catch (error) {
     if (error instanceof TooManyHashes) return { kind: 'busy' }
