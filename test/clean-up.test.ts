@@ -11,14 +11,17 @@ import { startBackgroundTasks } from '../src/background-tasks.ts'
 import { makeBatchSize } from '../src/clean-up/batch-size.ts'
 import { type CleanUpPorts, makeCleanUp } from '../src/clean-up/clean-up.ts'
 import { whatExpires } from '../src/clean-up/what-expires.ts'
+import { paths } from '../src/http/paths.ts'
 import type { Database } from '../src/store/database.ts'
 import { openDatabase } from '../src/store/open-database.ts'
-import { keeping } from './support/clean-up.ts'
+import { cleanUpAt, keeping } from './support/clean-up.ts'
+import { obtainCode, redeem } from './support/client.ts'
 import { patiently, postgresPlace, withDatabases } from './support/database.ts'
 import { fillExpiring, livingRows, manyRows } from './support/expired-rows.ts'
 import { startService } from './support/gatehouse.ts'
 import { eventually } from './support/programs.ts'
 import { requireProgram } from './support/skipped.ts'
+import { refusalOf, send } from './support/wire.ts'
 
 const nowMs = 1_800_000_000_000
 const never = new AbortController().signal
@@ -130,6 +133,33 @@ withDatabases('clean-up', (open, newPlace) => {
     })
     await tasks[Symbol.asyncDispose]()
     expect(cleanUp.counts.get('oauth_state')?.statements).to.equal(1)
+  })
+})
+
+describe('clean-up and codes', () => {
+  it('a code is good once, although its client may not refresh and its access token ended long before it [190]', async () => {
+    await using service = await startService({
+      policy: (policy) => ({
+        ...policy,
+        lifetimes: { ...policy.lifetimes, authorizationCodeSeconds: 600, accessTokenSeconds: 60 },
+      }),
+    })
+    const { url, service: gatehouse } = service
+    const redirect_uri = 'http://127.0.0.1:49152/callback'
+    const grant_types = ['authorization_code']
+    const registered = await send(url, {
+      method: 'POST',
+      path: paths.registration,
+      headers: ['Content-Type', 'application/json'],
+      body: JSON.stringify({ client_name: 'Once', redirect_uris: [redirect_uri], grant_types }),
+    })
+    const client_id = String(registered.body.client_id)
+    const fields = { client_id, redirect_uri, scope: 'openid profile', resource: undefined }
+    const obtained = await obtainCode(url, fields)
+    const first = await redeem(url, obtained)
+    expect([first.status, first.body.refresh_token]).to.deep.equal([200, undefined])
+    await cleanUpAt(gatehouse.stores.database, Date.now() + 300_000)
+    expect(refusalOf(await redeem(url, obtained))).to.equal('400 invalid_grant')
   })
 })
 

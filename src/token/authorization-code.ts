@@ -17,7 +17,10 @@ export interface ExchangeDependencies {
   readonly families: Pick<FamilyStore, 'begin'>
   readonly values: TokenValues
   readonly resources: Resources
-  readonly lifetimes: { readonly accessTokenSeconds: number }
+  readonly lifetimes: {
+    readonly accessTokenSeconds: number
+    readonly authorizationCodeSeconds: number
+  }
   /** How long the row of a family with refresh tokens is kept from its start. */
   readonly grantSeconds: number
   /** Hears of who signs in at an application that wants to be told of sign-outs. */
@@ -155,9 +158,17 @@ function codeForExchange(
   return code
 }
 
-/** Without refresh tokens the row outlives the access token, and is not needed any longer. */
+/** Codes end by the clock of the store that they are in. */
+const CLOCKS_DIFFER_SECONDS = 60
+
+/**
+ * Without refresh tokens the row outlives the access token, and is not needed any longer; but never sooner
+ * than its code ends, which it says to be used.
+ */
 function keptSeconds(mayRefresh: boolean, { grantSeconds, lifetimes }: ExchangeDependencies) {
-  return mayRefresh ? grantSeconds : 2 * lifetimes.accessTokenSeconds
+  if (mayRefresh) return grantSeconds
+  const { accessTokenSeconds, authorizationCodeSeconds } = lifetimes
+  return Math.max(2 * accessTokenSeconds, authorizationCodeSeconds + CLOCKS_DIFFER_SECONDS)
 }
 
 /**
