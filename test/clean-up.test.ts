@@ -221,11 +221,12 @@ describe('clean-up on a PostgreSQL server that is slow', () => {
   })
 
   /** A hundred rows of each kind; to delete one of the OAuth state takes so long. */
-  const openSlowly = async (seconds: number) => {
+  const openSlowly = async (seconds: number, whenCancelled = 'raise') => {
     const { location } = await postgresPlace(postgres)
     const database = await openDatabase(location, { queryTimeoutMs: 250 })
     await fillExpiring(database, { rows: 100, nowMs })
-    const wait = `begin perform pg_sleep(${seconds}); return old; end`
+    const wait = `begin perform pg_sleep(${seconds}); return old;
+      exception when query_canceled then ${whenCancelled}; return old; end`
     await run(database, `create function wait() returns trigger language plpgsql as '${wait}'`)
     await run(
       database,
@@ -240,6 +241,16 @@ describe('clean-up on a PostgreSQL server that is slow', () => {
     await cleanUp.run(never)
     expect(await rowsOf(database)).to.deep.equal(livingRows(100))
     expect(cleanUp.counts.get('oauth_state')?.cancelled).to.be.at.least(1)
+  })
+
+  it('goes on with the rest when the server does not even cancel in time', async () => {
+    await using database = await openSlowly(0.5, 'perform pg_sleep(15)')
+    const { cleanUp } = setUp({ database, pause: async () => await otherWork() })
+    await cleanUp.run(never)
+    const { oauth_state, ...others } = await rowsOf(database)
+    const { oauth_state: _living, ...expected } = livingRows(100)
+    expect([oauth_state, others]).to.deep.equal([110, expected])
+    expect(cleanUp.counts.get('oauth_state')?.cancelled).to.be.at.least(2)
   })
 
   it('leaves for the next run what is cancelled for a single row, and removes the rest', async () => {

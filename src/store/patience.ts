@@ -62,3 +62,8 @@ export function makePatience(limitMs: number): Patience {
     stop: (wait) => void waits.delete(wait),
   }
 }
+
+/** A store that was given up; what it was asked for may have been done, or be done yet. */
+export class AnsweredTooLate extends Error {
+  override readonly name = 'AnsweredTooLate'
+}

@@ -1,6 +1,6 @@
 import pg from 'pg'
 
-import type { Patience } from './patience.ts'
+import { AnsweredTooLate, type Patience } from './patience.ts'
 
 const PREPARED_MAX = 500
 const preparedNames = new Map<string, string>()
@@ -61,7 +61,8 @@ export function answerTo(
   { patience, until }: Pick<SendOptions, 'patience' | 'until'>,
 ): Promise<pg.QueryResult> {
   return new Promise((resolve, reject) => {
-    const wait = patience.wait(() => reject(new Error('PostgreSQL did not answer in time.')), until)
+    const giveUp = () => reject(new AnsweredTooLate('PostgreSQL did not answer in time.'))
+    const wait = patience.wait(giveUp, until)
     // The form with a callback: the other one makes two more promises and an error's stack.
     void client.query(query, (error: Error | null, result) => {
       patience.stop(wait)

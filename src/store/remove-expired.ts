@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import pg from 'pg'
 
 import type { Database } from './database.ts'
+import { AnsweredTooLate } from './patience.ts'
 import type { Schema } from './schema.ts'
 
 /** The rows of a table that a time of their own ends. */
@@ -57,8 +58,8 @@ export async function removeExpired(
 
 const QUERY_CANCELED = '57014'
 
-/** Whether the server gave the statement up, or the driver did, which is a little later. */
+/** Whether the server gave the statement up, or this process did, which is a little later. */
 function wasCancelled(error: unknown): boolean {
   if (error instanceof pg.DatabaseError) return error.code === QUERY_CANCELED
-  return error instanceof Error && error.message === 'Query read timeout'
+  return error instanceof AnsweredTooLate
 }
