@@ -190,7 +190,7 @@ describe('a backup of the embedded database', () => {
       expect(statSync(join(to.DATA_DIR, 'gatehouse.db')).size).to.equal(0)
     })
 
-    for (const rest of ['-wal', '-journal', '-shm', '.restoring']) {
+    for (const rest of ['-wal', '-journal', '-shm', '.restoring', '.restoring-wal']) {
       it(`beside a gatehouse.db${rest}, which would be written into what is restored, or is another's [187]`, async () => {
         const to = target()
         mkdirSync(to.DATA_DIR, { recursive: true })

@@ -1,5 +1,5 @@
 import { constants, existsSync } from 'node:fs'
-import { chmod, copyFile, link, mkdir, rm } from 'node:fs/promises'
+import { chmod, copyFile, link, mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 import type { DatabaseLocation } from '../store/database.ts'
@@ -49,7 +49,9 @@ async function databasesAt(location: DatabaseLocation): Promise<string[]> {
   }
   const { file } = location
   if (existsSync(file)) return [`${file} is there and is not empty: restore into a new one.`]
-  const logs = LOGS.map((end) => file + end).filter((path) => existsSync(path))
+  const logs = [file, draftOf(file)]
+    .flatMap((database) => LOGS.map((end) => database + end))
+    .filter((path) => existsSync(path))
   const found = logs.map((path) => `${path} is of the database before: move it away, too.`)
   if (existsSync(draftOf(file))) found.push(brokenOff(file))
   return found
@@ -114,6 +116,7 @@ async function giveName(draft: string, file: string): Promise<void> {
   try {
     await link(draft, file)
   } catch (error) {
+    if (hasNoLinks(error)) return await rename(draft, file)
     if (!isThere(error)) throw error
     throw new Error(
       `${file} was made meanwhile, by a service that was started: stop it, remove what it made and ` +
@@ -125,7 +128,16 @@ async function giveName(draft: string, file: string): Promise<void> {
 }
 
 function isThere(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EEXIST'
+  return codeOf(error) === 'EEXIST'
+}
+
+/** Some disks of networks and of other systems know one name for a file. */
+function hasNoLinks(error: unknown): boolean {
+  return ['EPERM', 'ENOTSUP', 'ENOSYS'].includes(codeOf(error))
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
 async function placeFiles(
