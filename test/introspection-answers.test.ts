@@ -340,7 +340,7 @@ describe('the answers of introspection', () => {
     ['OPTIONS', 404],
     ['GET', 405],
     ['HEAD', 405],
-    ['PUT', 404],
+    ['PUT', 405],
   ] as const) {
     it(`to ${method} are ${status}`, async () => {
       expect((await send(service().url, { method, path })).status).to.equal(status)

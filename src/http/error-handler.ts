@@ -34,7 +34,7 @@ export function errorHandler(): Middleware {
 const postOnly: ReadonlySet<string> = new Set([paths.token, paths.revocation, paths.introspection])
 
 function refuseUnserved(ctx: Context): void {
-  if (postOnly.has(ctx.path) && (ctx.method === 'GET' || ctx.method === 'HEAD')) {
+  if (postOnly.has(ctx.path) && !['POST', 'OPTIONS'].includes(ctx.method)) {
     ctx.set('Allow', 'POST, OPTIONS')
     const error_description = 'only POST is answered here, with a form as its body'
     sendError(ctx, 405, { error: 'invalid_request', error_description })

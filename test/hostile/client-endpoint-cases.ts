@@ -289,12 +289,12 @@ function refusalOfCarrier(path: string, what: string): string {
   return isForm ? '401 invalid_client' : '415 invalid_request'
 }
 
-/** Methods that an endpoint does not have: it does not exist for them. */
+/** Methods that an endpoint does not have. */
 const methodRows = open.map(
   ([, at, path, request, unharmed], position): Row => [
     1840 + position,
     `${at} by GET, PUT, PATCH, DELETE, HEAD and TRACE`,
-    `404 not_found; ${unharmed}`,
+    `405 invalid_request; ${unharmed}`,
     async (world) => {
       const form = await request(world)
       const answers: Answer[] = []

@@ -102,7 +102,7 @@ describe('token: the method is POST and the parameters are in the form [RFC 6749
     for (const header of ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override']) {
       const path = `${paths.token}?${encode({ ...form, _method: 'POST' })}`
       const answer = await send(service.url, { path, headers: [header, 'POST'] })
-      expect(answer.status, header).to.equal(404)
+      expect(answer.status, header).to.equal(405)
     }
   })
 
@@ -594,7 +594,7 @@ describe('introspection (RFC 7662) [87, 89]', () => {
   it('is not possible with GET', async () => {
     const { accessToken } = await obtainTokens(service.url)
     const path = `${paths.introspection}?${encode({ ...asResourceServer, token: accessToken })}`
-    expect((await send(service.url, { path })).status).to.equal(404)
+    expect((await send(service.url, { path })).status).to.equal(405)
   })
 })
 
