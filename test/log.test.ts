@@ -226,7 +226,7 @@ describe('log: each request has one line', () => {
     ['GET', '/interaction/some-uid/login', '/interaction/:uid/login', 400],
     ['GET', '/no-such-place', 'none', 404],
     ['GET', '/API/oauth/token', 'none', 404],
-    ['PUT', paths.token, 'none', 404],
+    ['PUT', paths.token, 'none', 405],
   ]
   for (const [method, path, route, status] of requests) {
     it(`${method} ${path}: with the id of X-Request-Id, the pattern of the address, and ${status}`, async () => {
