@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa'
 
 import { errorPage } from '../../views/error.ts'
-import { isRefusal } from './errors.ts'
+import { isRefusal, methodNotAllowed } from './errors.ts'
 import { sendPublicPage } from './page.ts'
 import { pages, paths } from './paths.ts'
 import { logFields, requestIdOf } from './request-log.ts'
@@ -33,12 +33,11 @@ export function errorHandler(): Middleware {
 /** Which the engine, and our own routes in its place, answer by POST alone. */
 const postOnly: ReadonlySet<string> = new Set([paths.token, paths.revocation, paths.introspection])
 
+/** @throws methodNotAllowed where the address has another method */
 function refuseUnserved(ctx: Context): void {
   if (postOnly.has(ctx.path) && !['POST', 'OPTIONS'].includes(ctx.method)) {
     ctx.set('Allow', 'POST, OPTIONS')
-    const error_description = 'only POST is answered here, with a form as its body'
-    sendError(ctx, 405, { error: 'invalid_request', error_description })
-    return
+    throw methodNotAllowed('POST')
   }
   const error_description = seeksMetadata.test(ctx.path) ? METADATA_ELSEWHERE : NOTHING_HERE
   sendError(ctx, 404, { error: 'not_found', error_description })

@@ -558,4 +558,27 @@ export const mutants: readonly Mutant[] = [
       ["if (decision.kind === 'refused') throw", 'if (false) throw'],
     ],
   ),
+  ...inFile(
+    'proofs/assertion-time.ts',
+    ['private-key-jwt'],
+    [['return iat !== undefined && iat > nowMs / 1000 + aheadMax', 'return false']],
+  ),
+  ...inFile(
+    'people/authenticate.ts',
+    ['sign-in'],
+    [
+      ['if (now?.passwordHash !== account.passwordHash) {', 'if (false) {'],
+      ["if (now?.disabled) return { kind: 'refused', why: 'disabled account', personId }", ''],
+    ],
+  ),
+  ...inFile(
+    'token/authorization-code.ts',
+    ['clean-up'],
+    [
+      [
+        'return Math.max(2 * accessTokenSeconds, authorizationCodeSeconds + CLOCKS_DIFFER_SECONDS)',
+        'return 2 * accessTokenSeconds',
+      ],
+    ],
+  ),
 ]
