@@ -6,7 +6,7 @@ import { Redis } from 'ioredis'
 import type { Middleware } from 'koa'
 import { type ClientMetadata, type Configuration, Provider } from 'oidc-provider'
 
-import { paths } from '../src/http/paths.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { notes, resourceServer } from '../test/support/gatehouse.ts'
 import { bareAdapter } from './bare-adapter.ts'
 

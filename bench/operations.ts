@@ -1,4 +1,4 @@
-import { paths } from '../src/http/paths.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { notes, resourceServer } from '../test/support/gatehouse.ts'
 import { messageOf } from '../test/support/mcp.ts'
 import { encode, type Fields } from '../test/support/wire.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 
-import { makeSecretRoot } from '../src/keys/secret-root.ts'
-import { makeTokenValues, type TokenValues } from '../src/token/token-values.ts'
+import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
+import { makeTokenValues, type TokenValues } from '../src/oauth/token/token-values.ts'
 
 /** What one person who signs in has in the database for longer than a minute; Redis has nothing. */
 export const kinds = ['person', 'grant', 'family'] as const

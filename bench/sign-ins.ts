@@ -1,6 +1,6 @@
-import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { authorizeUrl } from '../test/support/client.ts'
 import { notes, sam } from '../test/support/gatehouse.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { operations } from './operations.ts'
 import type { Options } from './options.ts'
 import { type Measured, median, percentile } from './rounds.ts'

@@ -1,8 +1,8 @@
-import { type HeadlessPerson, makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { authorizeUrl, codeVerifier, exchange } from '../test/support/client.ts'
 import { notes, sam } from '../test/support/gatehouse.ts'
 import { eventually } from '../test/support/programs.ts'
 import type { Fields } from '../test/support/wire.ts'
+import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
 
 export const CONNECTIONS = 32
 

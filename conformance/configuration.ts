@@ -1,5 +1,5 @@
-import type { ConformanceSettings } from '../src/authorization/conformance-profile.ts'
-import { pages, paths } from '../src/http/paths.ts'
+import type { ConformanceSettings } from '../src/oauth/authorization/conformance-profile.ts'
+import { pages, paths } from '../src/platform/http/paths.ts'
 import type { FapiClient } from './fapi-clients.ts'
 import { expectedOf, type PlanName } from './plans.ts'
 

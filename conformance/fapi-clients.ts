@@ -4,9 +4,9 @@ import { join } from 'node:path'
 
 import { exportJWK, generateKeyPair, type JWK } from 'jose'
 
-import { readCampusFolder } from '../src/campus/load.ts'
-import { importCampus } from '../src/cli/import-command.ts'
 import type { Config } from '../src/config/config.ts'
+import { importCampus } from '../src/ops/cli/import-command.ts'
+import { readCampusFolder } from '../src/ops/import/load.ts'
 import { SUITE_LOGIN } from './person.ts'
 
 /**

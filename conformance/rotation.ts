@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { z } from 'zod'
 
-import { rotateSigningKeys } from '../src/cli/keys-command.ts'
-import { paths } from '../src/http/paths.ts'
+import { rotateSigningKeys } from '../src/ops/cli/keys-command.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { readCertificate, readServedConfig, type ServeOptions } from './serve.ts'
 
 interface Rotation extends Pick<ServeOptions, 'baseUrl' | 'suiteBaseUrl'> {

@@ -9,7 +9,7 @@ import { pino } from 'pino'
 
 import { type Config, readConfig } from '../src/config/config.ts'
 import { openGatehouse } from '../src/gatehouse.ts'
-import { isLoopbackUrl } from '../src/http/loopback.ts'
+import { isLoopbackUrl } from '../src/platform/http/loopback.ts'
 import { makeCertificate } from './certificate.ts'
 import { enterFapiClients } from './fapi-clients.ts'
 import { type Wants, wantsOf } from './plans.ts'

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { type Logger, pino } from 'pino'
 
 import { readConfig } from './config/config.ts'
-import type { ScrapeAddress } from './monitoring/scrape-server.ts'
-import { type DemoPerson, welcomeText } from './process/welcome.ts'
-import type { WorkerSide } from './process/worker.ts'
+import type { ScrapeAddress } from './platform/monitoring/scrape-server.ts'
+import { type DemoPerson, welcomeText } from './platform/process/welcome.ts'
+import type { WorkerSide } from './platform/process/worker.ts'
 
 /** As much as a pipe takes in one piece, so that lines of several processes are not mixed in it. */
 const LOG_WRITE_BYTES = 4096
@@ -35,7 +35,7 @@ async function runAlone(): Promise<void> {
 
 /** One of the processes that a primary has started. */
 async function runWorker(): Promise<void> {
-  const side = (await import('./process/worker.ts')).workerSide()
+  const side = (await import('./platform/process/worker.ts')).workerSide()
   try {
     await serve(side)
   } catch (error) {
@@ -47,7 +47,7 @@ async function runWorker(): Promise<void> {
 
 /** The process that the operator sees: it starts, replaces and stops the workers. */
 async function runPrimary(): Promise<void> {
-  const { Workers } = await import('./process/primary.ts')
+  const { Workers } = await import('./platform/process/primary.ts')
   const counting = config.redis === undefined
   // Before any worker starts, so that a taken port is said and nothing has to be stopped.
   const metrics = await hostMetrics()
@@ -62,7 +62,7 @@ async function runPrimary(): Promise<void> {
 
 async function serve(side?: WorkerSide): Promise<void> {
   const { openGatehouse } = await import('./gatehouse.ts')
-  const { openServer } = await import('./process/server.ts')
+  const { openServer } = await import('./platform/process/server.ts')
   const worker = side && { processes: config.workers, sweeps: side.sweeps }
   await using watching = new AsyncDisposableStack()
   // What is closed may have something to say.
@@ -91,20 +91,21 @@ async function serve(side?: WorkerSide): Promise<void> {
 async function openWatchers(watching: AsyncDisposableStack, side?: WorkerSide) {
   const { metricsAddress, traces: settings } = config
   const metrics = metricsAddress && (await openMetrics(metricsAddress, side))
-  const traces = settings && (await import('./monitoring/traces.ts')).openTraces(settings, log)
+  const traces =
+    settings && (await import('./platform/monitoring/traces.ts')).openTraces(settings, log)
   if (metrics) watching.use(metrics)
   if (traces) watching.use(traces)
   return { metrics: metrics?.metrics, traces }
 }
 
 async function openMetrics(address: ScrapeAddress, side?: WorkerSide) {
-  const { serveMetrics, tellMetrics } = await import('./monitoring/serve-metrics.ts')
+  const { serveMetrics, tellMetrics } = await import('./platform/monitoring/serve-metrics.ts')
   return side ? tellMetrics() : await serveMetrics(address)
 }
 
 async function hostMetrics() {
   if (!config.metricsAddress) return undefined
-  const { serveHostMetrics } = await import('./monitoring/serve-metrics.ts')
+  const { serveHostMetrics } = await import('./platform/monitoring/serve-metrics.ts')
   return await serveHostMetrics(config.metricsAddress)
 }
 

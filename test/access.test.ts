@@ -1,11 +1,16 @@
 import { expect } from 'chai'
 
-import { type AccessFacts, judgeAccess, judgeToken, makeFindAccess } from '../src/grants/access.ts'
-import type { Family } from '../src/grants/family-store.ts'
-import { makeFindGrant } from '../src/grants/find-grant.ts'
-import { paths } from '../src/http/paths.ts'
-import { MCP_CONNECTIONS } from '../src/sites/feature.ts'
-import type { Database } from '../src/store/database.ts'
+import { MCP_CONNECTIONS } from '../src/directory/sites/feature.ts'
+import {
+  type AccessFacts,
+  judgeAccess,
+  judgeToken,
+  makeFindAccess,
+} from '../src/oauth/grants/access.ts'
+import type { Family } from '../src/oauth/grants/family-store.ts'
+import { makeFindGrant } from '../src/oauth/grants/find-grant.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import type { Database } from '../src/platform/store/database.ts'
 import { obtainTokens, refresh } from './support/client.ts'
 import {
   marco,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { makeQueryTool } from '../src/graphql/query-tool.ts'
+import { makeQueryTool } from '../src/api/graphql/query-tool.ts'
 import { june, sam } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/shared-service.ts'

@@ -86,7 +86,7 @@ describe('/account', () => {
     })
 
     async function ownCallback(start: string) {
-      const { makeHeadlessPerson } = await import('../src/cli/headless-person.ts')
+      const { makeHeadlessPerson } = await import('../tools/token/headless-person.ts')
       const address = new URL(start, service.url)
       const browser = makeHeadlessPerson(sam)
       return { callback: await browser.authorize(address, `${service.url}/signed-in`) }

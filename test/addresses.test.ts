@@ -1,6 +1,13 @@
 import { expect } from 'chai'
 
-import { addressOf, enginePages, nameOfSite, pages, paths, takenSlugs } from '../src/http/paths.ts'
+import {
+  addressOf,
+  enginePages,
+  nameOfSite,
+  pages,
+  paths,
+  takenSlugs,
+} from '../src/platform/http/paths.ts'
 import { stylesheet } from '../views/stylesheet.ts'
 import { sharedService } from './support/shared-service.ts'
 import { mapping } from './support/upstream.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { sql } from 'kysely'
 
-import type { Database } from '../src/store/database.ts'
+import type { Database } from '../src/platform/store/database.ts'
 import { type Operator, startOperator } from './support/admin-api.ts'
 import type { RunningService } from './support/gatehouse.ts'
 import { forEachDatabase } from './support/storages.ts'

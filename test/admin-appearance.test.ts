@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
-import { contrastOf, darker } from '../src/appearance/contrast.ts'
-import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
+import { contrastOf, darker } from '../src/directory/sites/colors.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { type Operator, startOperator } from './support/admin-api.ts'
 import { authorizeUrl } from './support/client.ts'
 import { pdf, png, sendFile } from './support/files.ts'

@@ -2,8 +2,8 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { makePostDelivery } from '../src/posts/delivery.ts'
-import type { DatabaseLocation } from '../src/store/database.ts'
+import type { DatabaseLocation } from '../src/platform/store/database.ts'
+import { makePostDelivery } from '../src/school/posts/delivery.ts'
 import type { WorkerResult, WorkerTask } from './store-worker.ts'
 import { type Operator, startOperator } from './support/admin-api.ts'
 import { type RunningService, sam } from './support/gatehouse.ts'

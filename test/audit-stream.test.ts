@@ -9,12 +9,12 @@ import addFormats from 'ajv-formats'
 import { expect } from 'chai'
 import { pino } from 'pino'
 
-import { auditActions } from '../src/audit/audit-actions.ts'
-import { recordAuditEvent } from '../src/audit/audit-log.ts'
-import { makeAuditStream } from '../src/audit/audit-stream.ts'
-import { makeAuditTrail } from '../src/audit/audit-trail.ts'
-import { openEventSink } from '../src/audit/event-sink.ts'
-import type { Database } from '../src/store/database.ts'
+import { auditActions } from '../src/platform/audit/audit-actions.ts'
+import { recordAuditEvent } from '../src/platform/audit/audit-log.ts'
+import { makeAuditStream } from '../src/platform/audit/audit-stream.ts'
+import { makeAuditTrail } from '../src/platform/audit/audit-trail.ts'
+import { openEventSink } from '../src/platform/audit/event-sink.ts'
+import type { Database } from '../src/platform/store/database.ts'
 import { readAuditDocument, renderAuditDocument } from './support/audit-document.ts'
 import { obtainTokens } from './support/client.ts'
 import { withDatabases } from './support/database.ts'
@@ -205,7 +205,7 @@ withDatabases('the stream of audit events', (open) => {
 })
 
 const commandOf = (...words: readonly string[]) => [
-  join(root, 'src/cli/gatehouse.ts'),
+  join(root, 'src/ops/cli/gatehouse.ts'),
   'audit',
   ...words,
 ]

@@ -4,12 +4,12 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 
-import { findEvents, findPersonId, listEvents } from '../src/audit/audit-list.ts'
-import { makeAuditTrail, WAITING_EVENTS_MAX } from '../src/audit/audit-trail.ts'
-import { KINDS_PER_MINUTE } from '../src/audit/counted-events.ts'
-import { makeShownAddress } from '../src/audit/shown-address.ts'
-import { paths } from '../src/http/paths.ts'
-import type { Database } from '../src/store/database.ts'
+import { findEvents, findPersonId, listEvents } from '../src/platform/audit/audit-list.ts'
+import { makeAuditTrail, WAITING_EVENTS_MAX } from '../src/platform/audit/audit-trail.ts'
+import { KINDS_PER_MINUTE } from '../src/platform/audit/counted-events.ts'
+import { makeShownAddress } from '../src/platform/audit/shown-address.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import type { Database } from '../src/platform/store/database.ts'
 import { cleanUpAt } from './support/clean-up.ts'
 import {
   askToAuthorize,

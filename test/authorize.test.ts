@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 
-import { type Answers, makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { paths } from '../src/http/paths.ts'
-import { findScope } from '../src/scopes/catalogue.ts'
+import { findScope } from '../src/directory/scopes/catalogue.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import { type Answers, makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import {
   asClaude,
   askToAuthorize,

@@ -16,8 +16,8 @@ import { dirname, join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { readManifest } from '../src/backup/manifest.ts'
-import { placeParts } from '../src/backup/restore.ts'
+import { readManifest } from '../src/ops/backup/manifest.ts'
+import { placeParts } from '../src/ops/backup/restore.ts'
 import { authorizeUrl, obtainTokens, refresh, userinfo } from './support/client.ts'
 import { sharedPostgres } from './support/postgres.ts'
 import {

@@ -13,12 +13,12 @@ import {
   loadCampus,
   RowsExist,
   readCampusFolder,
-} from '../src/campus/load.ts'
-import { parseCampus } from '../src/campus/parse.ts'
-import type { Campus } from '../src/campus/shape.ts'
-import { isTime, resolveTime } from '../src/campus/time.ts'
-import type { Database } from '../src/store/database.ts'
-import { openDatabase } from '../src/store/open-database.ts'
+} from '../src/ops/import/load.ts'
+import { parseCampus } from '../src/ops/import/parse.ts'
+import type { Campus } from '../src/ops/import/shape.ts'
+import { isTime, resolveTime } from '../src/ops/import/time.ts'
+import type { Database } from '../src/platform/store/database.ts'
+import { openDatabase } from '../src/platform/store/open-database.ts'
 
 const NOW_MS = Date.UTC(2026, 2, 10, 12, 30)
 const DAY_MS = 86_400_000

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { paths } from '../src/http/paths.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { askToAuthorize } from './support/client.ts'
 import { type DocumentHost, documentAnswer, startDocumentHost } from './support/document-host.ts'
 import { olivia, type RunningService, startService } from './support/gatehouse.ts'

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 
 import { expect } from 'chai'
 
-import { paths } from '../src/http/paths.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import {
   askToAuthorize,
   asPortal,

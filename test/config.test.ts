@@ -7,7 +7,7 @@ import fc from 'fast-check'
 
 import { readConfig } from '../src/config/config.ts'
 import { environmentVariables, readEnvironment } from '../src/config/environment.ts'
-import { isLoopbackUrl } from '../src/http/loopback.ts'
+import { isLoopbackUrl } from '../src/platform/http/loopback.ts'
 import { configFolder } from './support/gatehouse.ts'
 
 type Variables = Record<string, string>

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
-import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
 import { readConfig } from '../src/config/config.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { configFolder, sam, startService } from './support/gatehouse.ts'
 import { getTokens } from './support/relying-party.ts'
 

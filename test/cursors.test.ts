@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { makeCursors } from '../src/store/cursor.ts'
+import { makeCursors } from '../src/platform/store/cursor.ts'
 import { olivia, type RunningService, startService } from './support/gatehouse.ts'
 import { operatorToken, problemOf, readTool } from './support/mcp.ts'
 import { linkOf, makePagePerson } from './support/page-person.ts'

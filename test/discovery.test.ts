@@ -2,9 +2,12 @@ import { request } from 'node:http'
 
 import { expect } from 'chai'
 
-import { protectedResourcePath, protectedResources } from '../src/discovery/protected-resource.ts'
-import { paths } from '../src/http/paths.ts'
-import { scopeNames } from '../src/scopes/catalogue.ts'
+import {
+  protectedResourcePath,
+  protectedResources,
+} from '../src/api/discovery/protected-resource.ts'
+import { scopeNames } from '../src/directory/scopes/catalogue.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { authorizeUrl } from './support/client.ts'
 import { notes, type RunningService, sam, startService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'

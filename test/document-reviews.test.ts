@@ -1,6 +1,10 @@
 import { expect } from 'chai'
 
-import { type Decision, decideReview, type ReviewState } from '../src/sites/review-policy.ts'
+import {
+  type Decision,
+  decideReview,
+  type ReviewState,
+} from '../src/directory/sites/review-policy.ts'
 
 const now = 'as it is'
 const approved: Decision = { review: 'approved', fingerprint: now }

@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { exportJWK, SignJWT, UnsecuredJWT } from 'jose'
 import * as oidc from 'openid-client'
 
-import { paths } from '../src/http/paths.ts'
-import { makeDpopNonces } from '../src/proofs/dpop-nonces.ts'
-import { readScope } from '../src/scopes/catalogue.ts'
-import { chooseBinding } from '../src/token/refresh-binding.ts'
+import { readScope } from '../src/directory/scopes/catalogue.ts'
+import { makeDpopNonces } from '../src/oauth/proofs/dpop-nonces.ts'
+import { chooseBinding } from '../src/oauth/token/refresh-binding.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { introspect, obtainCode, obtainTokens } from './support/client.ts'
 import {
   claude,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import type { errors } from 'oidc-provider'
 
-import * as refusals from '../src/http/errors.ts'
+import * as refusals from '../src/platform/http/errors.ts'
 
 type Refusal = errors.OIDCProviderError
 const { isRefusal, ...makers } = refusals

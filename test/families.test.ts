@@ -2,14 +2,14 @@ import { createHmac } from 'node:crypto'
 
 import { expect } from 'chai'
 
-import type { Family } from '../src/grants/family-store.ts'
+import type { Family } from '../src/oauth/grants/family-store.ts'
 import {
   endOf,
   judgeGeneration,
   type RefreshTokenLifetimes,
   stepsAfter,
-} from '../src/token/refresh-token-use.ts'
-import { familyOfCode, makeTokenValues, newSeed } from '../src/token/token-values.ts'
+} from '../src/oauth/token/refresh-token-use.ts'
+import { familyOfCode, makeTokenValues, newSeed } from '../src/oauth/token/token-values.ts'
 import {
   exchange,
   getCode,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { addressOf, pages, paths } from '../src/http/paths.ts'
+import { addressOf, pages, paths } from '../src/platform/http/paths.ts'
 import { sam } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/shared-service.ts'

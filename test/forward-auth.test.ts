@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 
-import { identityHeaders, identityOf } from '../src/forward-auth/identity-headers.ts'
-import { tokenFor } from '../src/forward-auth/proxied-token.ts'
-import { forwardAuthFor, paths } from '../src/http/paths.ts'
-import type { GoodToken } from '../src/resource-server/judge-token.ts'
+import { forwardAuthFor, paths } from '../src/platform/http/paths.ts'
+import { identityHeaders, identityOf } from '../src/resource/forward-auth/identity-headers.ts'
+import { tokenFor } from '../src/resource/forward-auth/proxied-token.ts'
+import type { GoodToken } from '../src/resource/resource-server/judge-token.ts'
 import { asClaude, asResourceServer, introspect, obtain } from './support/client.ts'
 import { notes, olivia, portal, resourceServer, sam, startService } from './support/gatehouse.ts'
 import { registerResourceServer } from './support/resource-servers.ts'

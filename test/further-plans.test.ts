@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 
-import { lacksPlan } from '../src/clients/further-plans.ts'
 import { furtherPlans } from '../src/config/further-plans.ts'
-import { paths, planPaths } from '../src/http/paths.ts'
+import { lacksPlan } from '../src/oauth/clients/further-plans.ts'
+import { paths, planPaths } from '../src/platform/http/paths.ts'
 import { authorizeUrl } from './support/client.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
 import { responseValidator } from './support/openapi.ts'

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { holdsDemoCampus } from '../src/campus/load.ts'
-import { openDatabase } from '../src/store/open-database.ts'
+import { holdsDemoCampus } from '../src/ops/import/load.ts'
+import { openDatabase } from '../src/platform/store/open-database.ts'
 import { configFolder } from './support/gatehouse.ts'
 import {
   dataFolderWithDemo,

@@ -1,30 +1,37 @@
 import { expect } from 'chai'
 
-import { checkEntry } from '../src/applications/application-form.ts'
+import {
+  findAdminSite,
+  listOperatedSites,
+  switchMcpConnections,
+} from '../src/directory/sites/site-admin.ts'
+import { makeFamilyStore } from '../src/oauth/grants/family-store.ts'
+import { makeFindGrant } from '../src/oauth/grants/find-grant.ts'
+import { makeGrantLists } from '../src/oauth/grants/grant-lists.ts'
+import { makeGrantStore, type NewGrant } from '../src/oauth/grants/grant-store.ts'
+import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
+import { removeApp } from '../src/oauth/grants/remove-app.ts'
+import { checkEntry } from '../src/pages/applications/application-form.ts'
 import {
   findApplication,
   listApplications,
   listAssistantApplications,
-} from '../src/applications/application-lists.ts'
+} from '../src/pages/applications/application-lists.ts'
 import {
   makeClientRefusals,
   REFUSALS_PER_CLIENT,
-} from '../src/applications/application-refusals.ts'
-import { makeApplicationSecrets } from '../src/applications/application-secrets.ts'
+} from '../src/pages/applications/application-refusals.ts'
+import { makeApplicationSecrets } from '../src/pages/applications/application-secrets.ts'
 import {
   type ApplicationStore,
   makeApplicationStore,
-} from '../src/applications/application-store.ts'
-import { findConnectableSite, listConnectableSites } from '../src/assistants/site-assistants.ts'
-import { listEvents } from '../src/audit/audit-list.ts'
-import { makeFamilyStore } from '../src/grants/family-store.ts'
-import { makeFindGrant } from '../src/grants/find-grant.ts'
-import { makeGrantLists } from '../src/grants/grant-lists.ts'
-import { makeGrantStore, type NewGrant } from '../src/grants/grant-store.ts'
-import { makeGrantUsage } from '../src/grants/grant-usage.ts'
-import { removeApp } from '../src/grants/remove-app.ts'
-import { findAdminSite, listOperatedSites, switchMcpConnections } from '../src/sites/site-admin.ts'
-import type { Database } from '../src/store/database.ts'
+} from '../src/pages/applications/application-store.ts'
+import {
+  findConnectableSite,
+  listConnectableSites,
+} from '../src/pages/assistants/site-assistants.ts'
+import { listEvents } from '../src/platform/audit/audit-list.ts'
+import type { Database } from '../src/platform/store/database.ts'
 import { cleanUpAt } from './support/clean-up.ts'
 import { withDatabases } from './support/database.ts'
 

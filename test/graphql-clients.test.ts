@@ -5,7 +5,7 @@ import { PersistedQueryLink } from '@apollo/client/link/persisted-queries'
 import { Client, cacheExchange, fetchExchange } from '@urql/core'
 import { expect } from 'chai'
 
-import { paths } from '../src/http/paths.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { memberToken, readWrite } from './support/member-api.ts'
 import { sharedService } from './support/shared-service.ts'
 

@@ -3,9 +3,9 @@ import { getIntrospectionQuery } from 'graphql'
 import { auditServer } from 'graphql-http'
 import { sql } from 'kysely'
 
-import { makePrepareDocument } from '../src/graphql/documents.ts'
-import { paths } from '../src/http/paths.ts'
-import { makeMemberSchema } from '../src/member-api/schema.ts'
+import { makePrepareDocument } from '../src/api/graphql/documents.ts'
+import { makeMemberSchema } from '../src/api/member-api/schema.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
 import {
   askMember,

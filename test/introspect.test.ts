@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { paths } from '../src/http/paths.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { asPortal, introspect, obtain, refresh, type Tokens, userinfo } from './support/client.ts'
 import { notes, portal, resourceServer, startService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'

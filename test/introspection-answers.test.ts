@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
-import { CLIENT_NOT_AUTHENTICATED } from '../src/clients/authenticate-client.ts'
-import { paths } from '../src/http/paths.ts'
+import { CLIENT_NOT_AUTHENTICATED } from '../src/oauth/clients/authenticate-client.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { asClaude, asPortal, asResourceServer, obtain, type Tokens } from './support/client.ts'
 import { notes, olivia, portal, startService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 
-import type { Client } from '../src/clients/client.ts'
-import { makeKeptClients } from '../src/clients/kept-clients.ts'
-import type { Database } from '../src/store/database.ts'
+import type { Client } from '../src/oauth/clients/client.ts'
+import { makeKeptClients } from '../src/oauth/clients/kept-clients.ts'
+import type { Database } from '../src/platform/store/database.ts'
 import { withDatabases } from './support/database.ts'
 
 const NOW_MS = 1_800_000_000_000

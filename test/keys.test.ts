@@ -11,8 +11,8 @@ import {
 } from 'jose'
 import { sql } from 'kysely'
 
-import { paths } from '../src/http/paths.ts'
-import { openDatabase } from '../src/store/open-database.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import { openDatabase } from '../src/platform/store/open-database.ts'
 import { obtainCode, redeem } from './support/client.ts'
 import { notes } from './support/gatehouse.ts'
 import {

@@ -6,10 +6,10 @@ import { expect } from 'chai'
 import Koa from 'koa'
 import { pino } from 'pino'
 
-import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { errorHandler } from '../src/http/error-handler.ts'
-import { paths } from '../src/http/paths.ts'
-import { requestLog } from '../src/http/request-log.ts'
+import { errorHandler } from '../src/platform/http/error-handler.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import { requestLog } from '../src/platform/http/request-log.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import {
   authorizeUrl,
   codeVerifier,

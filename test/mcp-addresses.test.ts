@@ -6,11 +6,16 @@ import {
 } from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 
-import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { paths } from '../src/http/paths.ts'
-import { toolAddresses } from '../src/mcp/tool-address.ts'
-import { toolCatalogue } from '../src/mcp/tool-catalogue.ts'
-import { findScope, MEMBER_READ, MEMBER_WRITE, scopeNames } from '../src/scopes/catalogue.ts'
+import { toolAddresses } from '../src/api/mcp/tool-address.ts'
+import { toolCatalogue } from '../src/api/mcp/tool-catalogue.ts'
+import {
+  findScope,
+  MEMBER_READ,
+  MEMBER_WRITE,
+  scopeNames,
+} from '../src/directory/scopes/catalogue.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { notes, olivia, sam } from './support/gatehouse.ts'
 import { callTool, operatorToken, problemOf, readTool, send, toolNames } from './support/mcp.ts'
 import { memberToken, readOnly } from './support/member-api.ts'

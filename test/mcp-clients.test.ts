@@ -13,9 +13,9 @@ import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotoc
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { expect } from 'chai'
 
-import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { paths } from '../src/http/paths.ts'
-import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
+import { MEMBER_READ, MEMBER_WRITE } from '../src/directory/scopes/catalogue.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { notes, sam } from './support/gatehouse.ts'
 import { answerIn } from './support/mcp.ts'
 import { readMember } from './support/member-api.ts'

@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 
 import { expect } from 'chai'
 
-import { paths } from '../src/http/paths.ts'
-import { readScope } from '../src/scopes/catalogue.ts'
+import { readScope } from '../src/directory/scopes/catalogue.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { sharedService } from './support/shared-service.ts'

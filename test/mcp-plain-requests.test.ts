@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 
-import { paths } from '../src/http/paths.ts'
-import { readPlainRequest } from '../src/mcp/plain-requests.ts'
-import { toolAddresses } from '../src/mcp/tool-address.ts'
+import { readPlainRequest } from '../src/api/mcp/plain-requests.ts'
+import { toolAddresses } from '../src/api/mcp/tool-address.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
 import { type Era, eras, messageOf, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 
-import { paths } from '../src/http/paths.ts'
-import { type Prompt, promptCatalogue, promptText } from '../src/mcp/prompts.ts'
-import { toolCatalogue } from '../src/mcp/tool-catalogue.ts'
-import { MEMBER_READ, readScope, writeScope } from '../src/scopes/catalogue.ts'
+import { type Prompt, promptCatalogue, promptText } from '../src/api/mcp/prompts.ts'
+import { toolCatalogue } from '../src/api/mcp/tool-catalogue.ts'
+import { MEMBER_READ, readScope, writeScope } from '../src/directory/scopes/catalogue.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { type Era, eras, operatorToken, send } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { sharedService } from './support/shared-service.ts'

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 
-import { paths } from '../src/http/paths.ts'
-import { resourceKinds } from '../src/mcp/resources.ts'
-import { toolCatalogue } from '../src/mcp/tool-catalogue.ts'
-import { MEMBER_READ, readScope } from '../src/scopes/catalogue.ts'
+import { resourceKinds } from '../src/api/mcp/resources.ts'
+import { toolCatalogue } from '../src/api/mcp/tool-catalogue.ts'
+import { MEMBER_READ, readScope } from '../src/directory/scopes/catalogue.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { marco } from './support/gatehouse.ts'
 import { type Era, eras, operatorToken, readTool, send } from './support/mcp.ts'
 import { memberToken, readOnly } from './support/member-api.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
-import { paths } from '../src/http/paths.ts'
-import { readScope, scopeNames } from '../src/scopes/catalogue.ts'
+import { readScope, scopeNames } from '../src/directory/scopes/catalogue.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { startService } from './support/gatehouse.ts'
 import { callTool, operatorToken, problemOf, readTool, send } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'

@@ -5,12 +5,17 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { expect } from 'chai'
 
-import type { JsonSchema } from '../src/mcp/json-schema.ts'
-import type { Tool, ToolAccess } from '../src/mcp/tool.ts'
-import { scopesNeeded } from '../src/mcp/tool-access.ts'
-import { toolAddresses } from '../src/mcp/tool-address.ts'
-import { findTool, toolCatalogue } from '../src/mcp/tool-catalogue.ts'
-import { MEMBER_READ, MEMBER_WRITE, readScope, scopeNames } from '../src/scopes/catalogue.ts'
+import type { JsonSchema } from '../src/api/mcp/json-schema.ts'
+import type { Tool, ToolAccess } from '../src/api/mcp/tool.ts'
+import { scopesNeeded } from '../src/api/mcp/tool-access.ts'
+import { toolAddresses } from '../src/api/mcp/tool-address.ts'
+import { findTool, toolCatalogue } from '../src/api/mcp/tool-catalogue.ts'
+import {
+  MEMBER_READ,
+  MEMBER_WRITE,
+  readScope,
+  scopeNames,
+} from '../src/directory/scopes/catalogue.ts'
 import { amir, configFolder, marco, olivia, sam, startService } from './support/gatehouse.ts'
 import {
   answerIn,

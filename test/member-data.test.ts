@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Kysely, KyselyPlugin } from 'kysely'
 
-import type { Schema } from '../src/store/schema.ts'
+import type { Schema } from '../src/platform/store/schema.ts'
 import { withDatabases } from './support/database.ts'
 import { memberApiOver, samAtNorthlight, withCampus } from './support/member-api.ts'
 

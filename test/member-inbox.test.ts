@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
+import { MEMBER_READ, MEMBER_WRITE } from '../src/directory/scopes/catalogue.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
 import { askMember, memberToken, readMember, readOnly, readWrite } from './support/member-api.ts'
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { type GraphQLSchema, isObjectType } from 'graphql'
 
-import { makeMemberSchema } from '../src/member-api/schema.ts'
-import { makeCursors } from '../src/store/cursor.ts'
+import { makeMemberSchema } from '../src/api/member-api/schema.ts'
+import { makeCursors } from '../src/platform/store/cursor.ts'
 import { june, marco, noor, type RunningService, sam, startService } from './support/gatehouse.ts'
 import {
   addKitchenClient,

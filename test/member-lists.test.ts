@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import type { Database } from '../src/store/database.ts'
+import type { Database } from '../src/platform/store/database.ts'
 import { withDatabases } from './support/database.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
 import {

@@ -1,14 +1,14 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 
-import { makeFetchGovernor } from '../src/metadata-documents/fetch-governor.ts'
+import { makeFetchGovernor } from '../src/oauth/clients/fetch-governor.ts'
 import {
   admitsDocument,
   fingerprintOf,
   freshSeconds,
   judgeDocument,
   readDocumentAddress,
-} from '../src/metadata-documents/metadata-document.ts'
+} from '../src/oauth/clients/metadata-document.ts'
 
 const id = 'https://client.example/app/client.json'
 const hosts = ['127.0.0.1', '[::1]', 'localhost']

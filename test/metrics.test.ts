@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
-import { paths } from '../src/http/paths.ts'
-import { metricTable } from '../src/monitoring/metric-table.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import { metricTable } from '../src/platform/monitoring/metric-table.ts'
 import { exchange, introspect, obtainTokens, refresh, revoke, userinfo } from './support/client.ts'
 import { notes, sam } from './support/gatehouse.ts'
 import { send as sendMessage } from './support/mcp.ts'

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { effectOf, statementsOf } from '../src/store/migration-effect.ts'
-import { openDatabase } from '../src/store/open-database.ts'
+import { effectOf, statementsOf } from '../src/platform/store/migration-effect.ts'
+import { openDatabase } from '../src/platform/store/open-database.ts'
 import { runGatehouse, runService, startProcess, temporaryFolder } from './support/process.ts'
 import { removeAtExit } from './support/programs.ts'
 
-const folder = join(import.meta.dirname, '../src/store/migrations')
+const folder = join(import.meta.dirname, '../src/platform/store/migrations')
 
 /** The last before upgrades without a pause were promised, by what 0023 remembers. */
 const LAST_WITHOUT_PROMISE = '0022'

@@ -4,9 +4,13 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { type Metric, metricTable } from '../src/monitoring/metric-table.ts'
-import { errorCodes, nameOfReason, reasonSentences } from '../src/monitoring/refusal-reasons.ts'
-import { openMetrics, render } from '../src/monitoring/registry.ts'
+import { type Metric, metricTable } from '../src/platform/monitoring/metric-table.ts'
+import {
+  errorCodes,
+  nameOfReason,
+  reasonSentences,
+} from '../src/platform/monitoring/refusal-reasons.ts'
+import { openMetrics, render } from '../src/platform/monitoring/registry.ts'
 import { parseScrape, scrape } from './support/metrics.ts'
 import { GENERATED_FROM, metricsDocument, renderMetrics } from './support/metrics-document.ts'
 import { startProcess, temporaryFolder } from './support/process.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import * as oauth from 'oauth4webapi'
 
-import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { notes, portal, resourceServer, sam } from './support/gatehouse.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'

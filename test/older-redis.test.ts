@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 
 import { expect } from 'chai'
 
-import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { pages, paths } from '../src/http/paths.ts'
+import { pages, paths } from '../src/platform/http/paths.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import {
   authorizeUrl,
   exchange,

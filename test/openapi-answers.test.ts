@@ -1,13 +1,16 @@
 import { expect } from 'chai'
 
-import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
+import {
+  protectedResourcePath,
+  protectedResources,
+} from '../src/api/discovery/protected-resource.ts'
 import type { ServicePolicy } from '../src/config/config.ts'
-import { protectedResourcePath, protectedResources } from '../src/discovery/protected-resource.ts'
-import { addressOf, paths } from '../src/http/paths.ts'
-import { orUnavailable } from '../src/http/storage-guard.ts'
-import { MEMBER_READ, readScope, writeScope } from '../src/scopes/catalogue.ts'
-import { StatementExecutor } from '../src/store/statement-executor.ts'
-import { isStoreFailure } from '../src/store/store-failure.ts'
+import { MEMBER_READ, readScope, writeScope } from '../src/directory/scopes/catalogue.ts'
+import { addressOf, paths } from '../src/platform/http/paths.ts'
+import { orUnavailable } from '../src/platform/http/storage-guard.ts'
+import { StatementExecutor } from '../src/platform/store/statement-executor.ts'
+import { isStoreFailure } from '../src/platform/store/store-failure.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import {
   askToAuthorize,
   asPortal,

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import * as oidc from 'openid-client'
 
-import { paths } from '../src/http/paths.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { notes, portal, resourceServer } from './support/gatehouse.ts'
 import { type Asking, discover, getTokens, MEMBER_SCOPE } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'

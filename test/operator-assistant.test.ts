@@ -1,8 +1,8 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 
-import { paths } from '../src/http/paths.ts'
-import { readScope, writeScope } from '../src/scopes/catalogue.ts'
+import { readScope, writeScope } from '../src/directory/scopes/catalogue.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { type RunningService, sam } from './support/gatehouse.ts'
 import { answerIn, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'

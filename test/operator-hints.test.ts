@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 
-import { readKeySet } from '../src/clients/client-keys.ts'
-import { readWantedScopes } from '../src/forward-auth/wanted-scopes.ts'
-import { welcomeText } from '../src/process/welcome.ts'
+import { readKeySet } from '../src/oauth/clients/client-keys.ts'
+import { welcomeText } from '../src/platform/process/welcome.ts'
+import { readWantedScopes } from '../src/resource/forward-auth/wanted-scopes.ts'
 
 /** What stumbled those who set the service up, or an application or a proxy of theirs. */
 describe('who sets something up', () => {

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { sql } from 'kysely'
 
-import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { pages, paths } from '../src/http/paths.ts'
+import { pages, paths } from '../src/platform/http/paths.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import {
   authorizeUrl,
   introspect,

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 
-import { countOverview, OVERVIEW_DAYS } from '../src/analytics/overview.ts'
-import { makeClientRefusals } from '../src/applications/application-refusals.ts'
-import { makeGrantStore } from '../src/grants/grant-store.ts'
-import { makeGrantUsage } from '../src/grants/grant-usage.ts'
+import { makeGrantStore } from '../src/oauth/grants/grant-store.ts'
+import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
+import { makeClientRefusals } from '../src/pages/applications/application-refusals.ts'
+import { countOverview, OVERVIEW_DAYS } from '../src/school/analytics/overview.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
 import { withDatabases } from './support/database.ts'
 import { marco, olivia, type RunningService, sam, startService } from './support/gatehouse.ts'

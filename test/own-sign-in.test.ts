@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 
-import { paths } from '../src/http/paths.ts'
-import { beginSignIn, completeSignIn } from '../src/relying-party/sign-in.ts'
+import { beginSignIn, completeSignIn } from '../src/pages/relying-party/sign-in.ts'
+import { paths } from '../src/platform/http/paths.ts'
 
 const baseUrl = 'https://gatehouse.example'
 const now = 1_800_000_000_000

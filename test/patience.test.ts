@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 
-import { compiled, type Valued } from '../src/store/compiled.ts'
-import { openDatabase } from '../src/store/open-database.ts'
-import { openRedis } from '../src/store/redis.ts'
+import { compiled, type Valued } from '../src/platform/store/compiled.ts'
+import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openRedis } from '../src/platform/store/redis.ts'
 import { postgresPlace } from './support/database.ts'
 import { startRedis, startRedisCluster } from './support/redis.ts'
 import { requireProgram } from './support/skipped.ts'

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { CompiledQuery, type KyselyPlugin, type RootOperationNode, sql } from 'kysely'
 
-import { listPeople } from '../src/membership/people-list.ts'
-import { listOrders } from '../src/orders/order-list.ts'
-import type { Database } from '../src/store/database.ts'
-import type { Page, PageRequest } from '../src/store/keyset.ts'
-import { listStudents } from '../src/students/student-list.ts'
+import type { Database } from '../src/platform/store/database.ts'
+import type { Page, PageRequest } from '../src/platform/store/keyset.ts'
+import { listOrders } from '../src/school/commerce/order-list.ts'
+import { listPeople } from '../src/school/members/people-list.ts'
+import { listStudents } from '../src/school/members/student-list.ts'
 import { withDatabases } from './support/database.ts'
 
 const PEOPLE = 100_000

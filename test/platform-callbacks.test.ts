@@ -1,9 +1,13 @@
 import { expect } from 'chai'
 
-import { makePlatformCallbacks } from '../src/clients/platform-callbacks.ts'
-import { FREE_SEGMENT, isRedirectPattern, matchesPattern } from '../src/clients/redirect-pattern.ts'
-import { paths } from '../src/http/paths.ts'
-import type { Database } from '../src/store/database.ts'
+import { makePlatformCallbacks } from '../src/oauth/clients/platform-callbacks.ts'
+import {
+  FREE_SEGMENT,
+  isRedirectPattern,
+  matchesPattern,
+} from '../src/oauth/clients/redirect-pattern.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import type { Database } from '../src/platform/store/database.ts'
 import { cleanUpAt } from './support/clean-up.ts'
 import { askToAuthorize, authorizeUrl } from './support/client.ts'
 import { withDatabases } from './support/database.ts'

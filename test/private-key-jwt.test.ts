@@ -7,8 +7,8 @@ import { expect } from 'chai'
 import { SignJWT, UnsecuredJWT } from 'jose'
 import * as oidc from 'openid-client'
 
-import { paths } from '../src/http/paths.ts'
-import { makeGuardedFetch } from '../src/outgoing/guarded-fetch.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
 import { asPortal, exchange, getCode, introspect } from './support/client.ts'
 import { documentAnswer, startDocumentHost } from './support/document-host.ts'
 import {

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import * as oidc from 'openid-client'
 
-import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { paths, planPaths } from '../src/http/paths.ts'
+import { paths, planPaths } from '../src/platform/http/paths.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import {
   asPortal,
   authorizeUrl,

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 
-import { paths } from '../src/http/paths.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { openBrowser, overflows, violations } from './support/browser.ts'
 import { marco, olivia, type RunningService, sam, startService } from './support/gatehouse.ts'
 import { memberToken, readOnly } from './support/member-api.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { explainRedirect, shownUri } from '../src/clients/redirect-difference.ts'
+import { explainRedirect, shownUri } from '../src/oauth/clients/redirect-difference.ts'
 
 const registered = [
   'https://portal.example/callback',

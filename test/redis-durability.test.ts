@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 
-import { openRedis } from '../src/store/redis.ts'
+import { openRedis } from '../src/platform/store/redis.ts'
 import {
   type Durability,
   judgeDurability,
   lookAtDurability,
   warnOfLoss,
-} from '../src/store/redis-durability.ts'
+} from '../src/platform/store/redis-durability.ts'
 import { type RedisServer, startRedis, startRedisCluster } from './support/redis.ts'
 import { requireProgram } from './support/skipped.ts'
 

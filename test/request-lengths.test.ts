@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 
-import { type RequestLengths, whatIsTooLong } from '../src/authorization/request-lengths.ts'
-import { paths } from '../src/http/paths.ts'
-import { scopeNames } from '../src/scopes/catalogue.ts'
+import { scopeNames } from '../src/directory/scopes/catalogue.ts'
+import { type RequestLengths, whatIsTooLong } from '../src/oauth/authorization/request-lengths.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { askToAuthorize, locationOf } from './support/client.ts'
 import { notes, type RunningService } from './support/gatehouse.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'

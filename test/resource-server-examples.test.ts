@@ -8,8 +8,8 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { identityHeaders } from '../src/forward-auth/identity-headers.ts'
-import { paths } from '../src/http/paths.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import { identityHeaders } from '../src/resource/forward-auth/identity-headers.ts'
 import { obtain } from './support/client.ts'
 import { notes, type RunningService, startService } from './support/gatehouse.ts'
 import {

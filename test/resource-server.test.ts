@@ -5,16 +5,19 @@ import { sql } from 'kysely'
 import { tokenRevocation } from 'openid-client'
 
 import type { ServicePolicy } from '../src/config/config.ts'
-import type { AccessFacts } from '../src/grants/access.ts'
-import { paths } from '../src/http/paths.ts'
-import { challengeHeader } from '../src/resource-server/challenge.ts'
-import { type JudgeDependencies, makeJudgeToken } from '../src/resource-server/judge-token.ts'
+import type { AccessFacts } from '../src/oauth/grants/access.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import { challengeHeader } from '../src/resource/resource-server/challenge.ts'
+import {
+  type JudgeDependencies,
+  makeJudgeToken,
+} from '../src/resource/resource-server/judge-token.ts'
 import {
   demandScopes,
   makeVerifyBearer,
   TOKEN_REFUSED,
   type VerdictDependencies,
-} from '../src/resource-server/verdict.ts'
+} from '../src/resource/resource-server/verdict.ts'
 import { bindTo } from './support/families.ts'
 import { notes, type RunningService, startService } from './support/gatehouse.ts'
 import { askMember, memberToken, readOnly, readWrite } from './support/member-api.ts'

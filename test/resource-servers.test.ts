@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { RESOURCE_SERVERS_PER_SITE_MAX } from '../src/applications/register-resource-server.ts'
+import { RESOURCE_SERVERS_PER_SITE_MAX } from '../src/pages/applications/register-resource-server.ts'
 import { introspect, obtain, refresh } from './support/client.ts'
 import { amir, marco, olivia, type RunningService, sam, startService } from './support/gatehouse.ts'
 import {

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 
-import { paths } from '../src/http/paths.ts'
-import { makeResources } from '../src/token/resource-indicators.ts'
+import { makeResources } from '../src/oauth/token/resource-indicators.ts'
+import { paths } from '../src/platform/http/paths.ts'
 
 const protectedPaths = [paths.mcp, paths.graphql]
 

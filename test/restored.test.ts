@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { sql } from 'kysely'
 
-import { endEverything } from '../src/grants/end-everything.ts'
-import { pages } from '../src/http/paths.ts'
-import { openDatabase } from '../src/store/open-database.ts'
+import { endEverything } from '../src/oauth/grants/end-everything.ts'
+import { pages } from '../src/platform/http/paths.ts'
+import { openDatabase } from '../src/platform/store/open-database.ts'
 import {
   authorizeUrl,
   exchange,

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import pg from 'pg'
 
-import { openDatabase } from '../src/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-database.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
 import { patiently } from './support/database.ts'
 import {
@@ -42,7 +42,7 @@ function nextVersion(): readonly string[] {
     cpSync(join(root, part), join(folder, part), { recursive: true })
   }
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  writeFileSync(join(folder, 'src/store/migrations', NEXT_FILE), NEXT_MIGRATION)
+  writeFileSync(join(folder, 'src/platform/store/migrations', NEXT_FILE), NEXT_MIGRATION)
   return [process.execPath, join(folder, patientWorker)]
 }
 
@@ -70,7 +70,7 @@ describe('a migration on PostgreSQL whose table others hold', () => {
   it('lets those who read the table go first, again and again, until nobody holds it', async function () {
     const { DATABASE_URL: url } = await postgresWithDemo(requireProgram(this, 'postgres'))
     const migrationsFolder = join(temporaryFolder(), 'migrations')
-    cpSync(join(root, 'src/store/migrations'), migrationsFolder, { recursive: true })
+    cpSync(join(root, 'src/platform/store/migrations'), migrationsFolder, { recursive: true })
     writeFileSync(join(migrationsFolder, NEXT_FILE), 'alter table person add column note text;')
     const location = { kind: 'postgres', url, connectionsMax: 2 } as const
     await using reader = await openDatabase(location, patiently)

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 
-import type { Client } from '../src/clients/client.ts'
-import { adviseScopes } from '../src/clients/scope-advice.ts'
-import { MEMBER_READ, MEMBER_WRITE } from '../src/scopes/catalogue.ts'
+import { MEMBER_READ, MEMBER_WRITE } from '../src/directory/scopes/catalogue.ts'
+import type { Client } from '../src/oauth/clients/client.ts'
+import { adviseScopes } from '../src/oauth/clients/scope-advice.ts'
 
 const baseUrl = 'https://id.campus.example'
 

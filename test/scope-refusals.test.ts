@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
-import { paths } from '../src/http/paths.ts'
-import { scopeNames } from '../src/scopes/catalogue.ts'
+import { scopeNames } from '../src/directory/scopes/catalogue.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { asClaude, askToAuthorize, asPortal, locationOf } from './support/client.ts'
 import { sharedService } from './support/shared-service.ts'
 import type { Fields } from './support/wire.ts'

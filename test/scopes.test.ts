@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 
-import { catalogue, findScope, readScope, scopeNames } from '../src/scopes/catalogue.ts'
+import { catalogue, findScope, readScope, scopeNames } from '../src/directory/scopes/catalogue.ts'
 import {
   type ClientOrigin,
   decideScopes,
   needsOperator,
   needsResource,
-} from '../src/scopes/policy.ts'
+} from '../src/directory/scopes/policy.ts'
 
 /** The table of the specification (Scopes), word for word. */
 const specified = `openid profile email courses:read courses:write students:read students:write

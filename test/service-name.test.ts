@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
-import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { pages, paths } from '../src/http/paths.ts'
+import { pages, paths } from '../src/platform/http/paths.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { authorizeUrl } from './support/client.ts'
 import { amir, startService } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import * as oidc from 'openid-client'
 
-import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { paths } from '../src/http/paths.ts'
-import { judgeDocument } from '../src/metadata-documents/metadata-document.ts'
+import { judgeDocument } from '../src/oauth/clients/metadata-document.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { olivia, sam } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { getTokens } from './support/relying-party.ts'

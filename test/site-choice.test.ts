@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 
-import { decideSite, type HeldSite, type SiteQuestion } from '../src/sites/site-choice.ts'
-import type { SiteRole } from '../src/store/schema.ts'
+import { decideSite, type HeldSite, type SiteQuestion } from '../src/directory/sites/site-choice.ts'
+import type { SiteRole } from '../src/platform/store/schema.ts'
 
 const site = (id: string, ...roles: SiteRole[]): HeldSite => ({
   id,

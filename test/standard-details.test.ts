@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 
-import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { mayReturnTo } from '../src/clients/redirect-uri.ts'
-import { paths } from '../src/http/paths.ts'
+import { mayReturnTo } from '../src/oauth/clients/redirect-uri.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import {
   asPortal,
   authorizeUrl,

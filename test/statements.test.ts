@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { sql } from 'kysely'
 
-import { compiled, type Valued } from '../src/store/compiled.ts'
-import type { Database } from '../src/store/database.ts'
-import { openDatabase } from '../src/store/open-database.ts'
+import { compiled, type Valued } from '../src/platform/store/compiled.ts'
+import type { Database } from '../src/platform/store/database.ts'
+import { openDatabase } from '../src/platform/store/open-database.ts'
 import { patiently, postgresPlace, withDatabases } from './support/database.ts'
 import { inTime } from './support/in-time.ts'
 import { type PostgresServer, startPostgres } from './support/postgres.ts'

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto'
 
 import { expect } from 'chai'
 
-import { makeSecretRoot } from '../src/keys/secret-root.ts'
-import { makeTokenValues } from '../src/token/token-values.ts'
+import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
+import { makeTokenValues } from '../src/oauth/token/token-values.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
 

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 
 import { expect } from 'chai'
 
-import { paths } from '../src/http/paths.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { type ServiceProcess, startProcess } from './support/process.ts'
 import { eventually } from './support/programs.ts'
 

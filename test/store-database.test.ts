@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { sql } from 'kysely'
 
-import type { Database, DatabaseLocation } from '../src/store/database.ts'
-import { openDatabase } from '../src/store/open-database.ts'
+import type { Database, DatabaseLocation } from '../src/platform/store/database.ts'
+import { openDatabase } from '../src/platform/store/open-database.ts'
 import type { WorkerResult, WorkerTask } from './store-worker.ts'
 import { patiently, sqlitePlace, withDatabases } from './support/database.ts'
 import { inTime } from './support/in-time.ts'
@@ -14,7 +14,7 @@ import { type PostgresServer, startPostgres } from './support/postgres.ts'
 import { eventually, freePort, race, removeAtExit } from './support/programs.ts'
 import { requireProgram } from './support/skipped.ts'
 
-const ownMigrations = join(import.meta.dirname, '../src/store/migrations')
+const ownMigrations = join(import.meta.dirname, '../src/platform/store/migrations')
 const worker = join(import.meta.dirname, 'store-worker.ts')
 
 withDatabases('The database', (open, newPlace) => {
@@ -368,7 +368,7 @@ function migrationsWith(name: string, text: string): string {
 
 /** `table.column`, with a question mark when it may be null, as the files of types say. */
 function columnsOfTypes(): string[] {
-  const files = globSync('../src/store/{schema,*-tables}.ts', { cwd: import.meta.dirname })
+  const files = globSync('../src/platform/store/{schema,*-tables}.ts', { cwd: import.meta.dirname })
   const text = files.map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('\n')
   const columnsIn = (body: string): string[] =>
     [...body.matchAll(/(\w+): ([^\n{}]+?) *[\n}]/g)].map(

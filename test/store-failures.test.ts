@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { sql } from 'kysely'
 
-import { ChangeRefused } from '../src/changes/refused.ts'
-import { compiled, type Valued } from '../src/store/compiled.ts'
-import type { Database } from '../src/store/database.ts'
-import { isStoreFailure } from '../src/store/store-failure.ts'
+import { compiled, type Valued } from '../src/platform/store/compiled.ts'
+import type { Database } from '../src/platform/store/database.ts'
+import { isStoreFailure } from '../src/platform/store/store-failure.ts'
+import { ChangeRefused } from '../src/school/changes/refused.ts'
 import { withDatabases } from './support/database.ts'
 
 /** What a guard was told of the errors that passed it. */

@@ -1,10 +1,10 @@
-import { makePostDelivery } from '../src/posts/delivery.ts'
-import type { DatabaseLocation } from '../src/store/database.ts'
-import type { Consumption, StateStore } from '../src/store/oauth-state.ts'
-import { redisState } from '../src/store/oauth-state-redis.ts'
-import { sqlState } from '../src/store/oauth-state-sql.ts'
-import { openDatabase } from '../src/store/open-database.ts'
-import { openRedis, type RedisLocation } from '../src/store/redis.ts'
+import type { DatabaseLocation } from '../src/platform/store/database.ts'
+import type { Consumption, StateStore } from '../src/platform/store/oauth-state.ts'
+import { redisState } from '../src/platform/store/oauth-state-redis.ts'
+import { sqlState } from '../src/platform/store/oauth-state-sql.ts'
+import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openRedis, type RedisLocation } from '../src/platform/store/redis.ts'
+import { makePostDelivery } from '../src/school/posts/delivery.ts'
 
 /** Where a child process finds the store that it is to race for. */
 export type WorkerPlace = DatabaseLocation | { kind: 'redis'; redis: RedisLocation }

@@ -11,12 +11,12 @@ import {
   pages,
   paths,
   planPaths,
-} from '../src/http/paths.ts'
-import { keptForStrangers } from '../src/strangers/kept.ts'
-import { rememberedInMemory } from '../src/strangers/remembered.ts'
+} from '../src/platform/http/paths.ts'
 import { authorizeUrl, obtainTokens } from './support/client.ts'
 import { notes, type RunningService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
+import { keptForStrangers } from './support/strangers/kept.ts'
+import { rememberedInMemory } from './support/strangers/remembered.ts'
 import {
   defaultsInForce,
   renderStrangers,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { fillTemplate } from '../src/discovery/template.ts'
+import { fillTemplate } from '../src/api/discovery/template.ts'
 
 describe('a template', () => {
   it('puts values where their names stand, and reads nothing in a value', () => {

@@ -3,183 +3,68 @@ import { dirname, join, relative } from 'node:path'
 
 import { expect } from 'chai'
 
-import { auditActions } from '../src/audit/audit-actions.ts'
-
-/**
- * Which part may import which; a part that is not listed for another is a stranger to it. Domain
- * folders know tables and rules, surfaces know HTTP and the domain and nothing of one another, and
- * only the composition root knows everybody.
- */
-const mayImport: Record<string, readonly string[]> = {
-  strangers: ['applications', 'audit', 'config', 'http', 'limits', 'metadata-documents'],
-  store: [],
-  views: [],
-  scopes: [],
-  http: ['views'],
-  config: ['assistants', 'clients', 'http', 'metadata-documents', 'scopes'],
-  keys: ['store'],
-  limits: ['http', 'store'],
-  monitoring: ['http', 'package.json', 'store'],
-  audit: ['store'],
-  people: ['limits', 'store'],
-  changes: ['audit', 'sites', 'store'],
-  sites: ['changes', 'store'],
-  courses: ['changes', 'store'],
-  membership: ['changes', 'grants', 'people', 'store'],
-  students: ['changes', 'membership', 'store'],
-  orders: ['store'],
-  products: ['changes', 'store'],
-  events: ['changes', 'store'],
-  posts: ['changes', 'store'],
-  analytics: ['store'],
-  files: ['changes', 'http', 'store'],
-  appearance: ['changes', 'files', 'http', 'store', 'views'],
-  assistants: ['http', 'sites', 'store'],
-  connect: ['appearance', 'assistants', 'http', 'relying-party', 'store', 'views'],
-  clients: ['http', 'limits', 'scopes', 'sites', 'store'],
-  grants: ['audit', 'scopes', 'sites', 'store'],
-  applications: ['audit', 'clients', 'grants', 'http', 'scopes', 'store'],
-  'metadata-documents': ['audit', 'clients', 'http', 'sites', 'store'],
-  'clean-up': ['grants', 'metadata-documents', 'store'],
-  outgoing: [],
-  proofs: ['http', 'store'],
-  'sign-outs': ['grants', 'scopes', 'sites', 'store'],
-  registration: ['audit', 'clients', 'http', 'limits', 'scopes'],
-  campus: ['clients', 'http', 'people', 'scopes', 'store'],
-  bulk: ['audit', 'campus', 'grants', 'store'],
-  backup: ['store'],
-  doctor: ['clients', 'files', 'http', 'store'],
-  member: ['sites', 'store'],
-  'resource-server': ['clients', 'grants', 'http', 'proofs', 'token'],
-  token: ['clients', 'grants', 'http', 'proofs', 'scopes', 'store'],
-  authorization: [
-    'audit',
-    'clients',
-    'grants',
-    'http',
-    'metadata-documents',
-    'outgoing',
-    'proofs',
-    'scopes',
-    'sign-outs',
-    'sites',
-    'store',
-    'token',
-    'views',
-  ],
-  userinfo: ['clients', 'grants', 'http', 'proofs', 'resource-server', 'scopes', 'token'],
-  introspection: ['clients', 'http', 'limits', 'resource-server'],
-  'forward-auth': ['clients', 'grants', 'http', 'limits', 'resource-server', 'scopes', 'token'],
-  interaction: ['appearance', 'audit', 'http', 'people', 'scopes', 'sites', 'store', 'views'],
-  discovery: ['http', 'package.json', 'proofs', 'scopes'],
-  graphql: ['http', 'limits', 'resource-server', 'store', 'views'],
-  'member-api': [
-    'graphql',
-    'http',
-    'limits',
-    'member',
-    'resource-server',
-    'scopes',
-    'store',
-    'views',
-  ],
-  downloads: ['appearance', 'files', 'http', 'store'],
-  'admin-api': [
-    'analytics',
-    'appearance',
-    'changes',
-    'courses',
-    'events',
-    'files',
-    'graphql',
-    'http',
-    'limits',
-    'membership',
-    'orders',
-    'posts',
-    'products',
-    'resource-server',
-    'scopes',
-    'sites',
-    'store',
-    'students',
-    'views',
-  ],
-  upstream: ['http', 'limits', 'resource-server'],
-  mcp: [
-    'admin-api',
-    'graphql',
-    'http',
-    'limits',
-    'member-api',
-    'package.json',
-    'resource-server',
-    'scopes',
-    'sites',
-    'store',
-  ],
-  'relying-party': ['audit', 'clients', 'http', 'limits', 'people', 'scopes', 'store', 'views'],
-  admin: [
-    'analytics',
-    'applications',
-    'assistants',
-    'audit',
-    'clients',
-    'grants',
-    'graphql',
-    'http',
-    'metadata-documents',
-    'relying-party',
-    'scopes',
-    'sites',
-    'store',
-    'views',
-  ],
-  account: [
-    'appearance',
-    'grants',
-    'graphql',
-    'http',
-    'relying-party',
-    'scopes',
-    'sites',
-    'store',
-    'views',
-  ],
-  gatehouse: ['*'],
-  parts: ['*'],
-  surfaces: ['*'],
-  'background-tasks': [],
-  process: ['store'],
-  main: ['config', 'gatehouse', 'monitoring', 'process'],
-  cli: ['*'],
-}
-
-/** As many imports as one file may have; the composition root knows more. */
-const IMPORTS_MAX = 15
-const IMPORTS_OF_THE_ROOT_MAX = 25
+import { auditActions } from '../src/platform/audit/audit-actions.ts'
+import { FOLDER_PAIRS_MAX, rooms, SRC_LINES_MAX } from './rooms.ts'
 
 const root = join(import.meta.dirname, '..')
-const files = globSync('{src,views}/**/*.ts', { cwd: root })
+const files = globSync('{src,views}/**/*.ts', { cwd: root }).toSorted()
+const imports = files.flatMap((file) =>
+  importsOf(file)
+    .filter((imported) => /^(src|views)\//.test(imported))
+    .map((imported) => ({ file, imported })),
+)
+const acrossRooms = imports.filter(({ file, imported }) => roomOf(file) !== roomOf(imported))
+
+/** As many imports as one file may have; compose.ts and the files of rooms that compose know more. */
+const IMPORTS_MAX = 15
 
 describe('tidy', () => {
-  for (const file of files) {
-    it(`${file} imports only what its part may`, () => {
-      const strangers = importsOf(file)
-        .map(partOf)
-        .filter((part) => part !== partOf(file) && !allows(partOf(file), part))
-      expect(strangers).to.deep.equal([])
-    })
-  }
+  it('imports from room to room as test/rooms.ts says, and lists no direction that is unused', () => {
+    const allowed = Object.entries(rooms).flatMap(([room, { mayImport }]) =>
+      mayImport.map((other) => `${room} -> ${other}`),
+    )
+    expect([...pairsOf(acrossRooms, roomOf)].toSorted()).to.deep.equal(allowed.toSorted())
+  })
 
-  it('allows no direction that nothing uses', () => {
-    const used = new Set(
-      files.flatMap((file) => importsOf(file).map((path) => `${partOf(file)} -> ${partOf(path)}`)),
+  it('has no cycle between rooms', () => {
+    const below = new Set(['views'])
+    for (const [room, { mayImport }] of Object.entries(rooms)) {
+      const above = mayImport.filter((other) => !below.has(other))
+      expect(above, `${room} imports a room that stands above it`).to.deep.equal([])
+      below.add(room)
+    }
+  })
+
+  it('imports from another room only the public files that test/rooms.ts lists, and lists no other', () => {
+    const used = acrossRooms
+      .map(({ imported }) => imported)
+      .filter((imported) => roomOf(imported) !== 'views')
+    const listed = Object.entries(rooms).flatMap(([room, { folders }]) =>
+      Object.entries(folders).flatMap(([folder, names]) =>
+        names.map((name) =>
+          folder === '.' ? placeOf(room, name) : `src/${room}/${folder}/${name}`,
+        ),
+      ),
     )
-    const allowed = Object.entries(mayImport).flatMap(([importer, parts]) =>
-      parts.filter((part) => part !== '*').map((part) => `${importer} -> ${part}`),
+    expect([...new Set(used)].toSorted()).to.deep.equal(listed.toSorted())
+  })
+
+  it('has the folders that test/rooms.ts lists, two levels deep', () => {
+    const listed = Object.entries(rooms).flatMap(([room, { folders }]) =>
+      Object.keys(folders).map((folder) => `${room}/${folder}`),
     )
-    expect(allowed.filter((direction) => !used.has(direction))).to.deep.equal([])
+    const found = files
+      .filter((file) => file.startsWith('src/'))
+      .map((file) => `${roomOf(file)}/${dirname(file).split('/').slice(2).join('/') || '.'}`)
+    expect([...new Set(found)].toSorted()).to.deep.equal(listed.toSorted())
+  })
+
+  it('keeps the pairs of folders that import each other, and the lines of src, below the bounds of test/rooms.ts', () => {
+    expect(pairsOf(imports, folderOf).size).to.be.at.most(FOLDER_PAIRS_MAX)
+    const lines = globSync('src/**/*.*', { cwd: root }).map(
+      (file) => read(file).split('\n').length - 1,
+    )
+    expect(lines.reduce((sum, count) => sum + count, 0)).to.be.at.most(SRC_LINES_MAX)
   })
 
   it('has no circle of imports, types included', () => {
@@ -199,22 +84,23 @@ describe('tidy', () => {
   it('has no file with more imports than a reader can keep in mind', () => {
     const heavy = files.filter((file) => {
       const count = [...read(file).matchAll(/^import\b[^']*'[^']+'/gm)].length
-      return (
-        count >
-        (/^src\/(gatehouse|parts|surfaces)\.ts$/.test(file) ? IMPORTS_OF_THE_ROOT_MAX : IMPORTS_MAX)
-      )
+      return count > IMPORTS_MAX && !/^src\/(gatehouse|parts|surfaces|compose)\.ts$/.test(file)
     })
     expect(heavy).to.deep.equal([])
   })
 
-  it('gives each folder one row in docs/architecture.md, and a main file that says what it owns', () => {
+  it('gives each folder a row in docs/architecture.md, and a main file that says what it owns', () => {
     const rows = [
-      ...read('docs/architecture.md').matchAll(/^\| `((?:src\/|views)[\w-]*)` \| `([\w.-]+)` \|/gm),
+      ...read('docs/architecture.md').matchAll(
+        /^\| `((?:src\/|views)[\w/-]*)` \| `([\w.-]+)` \|/gm,
+      ),
     ]
     const folders = new Set(
       files.filter((file) => /^(src\/.*|views)\//.test(file)).map((file) => dirname(file)),
     )
-    expect(rows.map(([, folder]) => folder).toSorted()).to.deep.equal([...folders].toSorted())
+    expect([...new Set(rows.map(([, folder]) => folder))].toSorted()).to.deep.equal(
+      [...folders].toSorted(),
+    )
     for (const [, folder = '', main = ''] of rows) {
       const [comment = ''] = /^\/\*\*[\s\S]*?\*\/\n\n/.exec(read(join(folder, main))) ?? []
       const sentences = comment.match(/[.!?](?=\s)/g) ?? []
@@ -222,42 +108,41 @@ describe('tidy', () => {
     }
   })
 
-  it('writes every address in src/http/paths.ts and nowhere else', () => {
-    // The command waits for its own code at an address of its own.
-    const others = ['src/http/paths.ts', 'src/cli/authorize.ts']
+  it('writes every address in src/platform/http/paths.ts and nowhere else', () => {
+    const others = ['src/platform/http/paths.ts']
     const literal = /['"`]\/[a-z.][\w.:${}/-]*(?=['"`?])/
     const elsewhere = files.filter((file) => !others.includes(file) && literal.test(read(file)))
     expect(elsewhere).to.deep.equal([])
   })
 
-  it('makes every router in src/http/router.ts', () => {
+  it('makes every router in src/platform/http/router.ts', () => {
     const makers = files.filter((file) => read(file).includes('new Router('))
-    expect(makers).to.deep.equal(['src/http/router.ts'])
+    expect(makers).to.deep.equal(['src/platform/http/router.ts'])
   })
 
   it('writes every scope name in the catalogue and nowhere else', () => {
     const literal = /'[a-z_]+:(read|write)'/
     const elsewhere = files.filter((file) => literal.test(read(file)))
-    expect(elsewhere).to.deep.equal(['src/scopes/catalogue.ts'])
+    expect(elsewhere).to.deep.equal(['src/directory/scopes/catalogue.ts'])
   })
 
   it('says in one file which hosts are this machine', () => {
     // Asking whether a configured list admits `localhost` names it, and lists nothing.
     const listing = /'127\.0\.0\.1'|127\\\.0|'\[::1\]'|\\\[::1|(?<!includes\()'localhost'/
     const elsewhere = files.filter((file) => listing.test(read(file)))
-    expect(elsewhere).to.deep.equal(['src/http/loopback.ts'])
+    expect(elsewhere).to.deep.equal(['src/platform/http/loopback.ts'])
   })
 
   it('reads the environment of the process where it starts and nowhere else', () => {
     const readers = files.filter((file) => read(file).includes('process.env'))
     expect(
-      readers.filter((file) => file !== 'src/main.ts' && partOf(file) !== 'cli'),
+      readers.filter((file) => file !== 'src/main.ts' && !file.startsWith('src/ops/cli/')),
     ).to.deep.equal([])
   })
 
   it('writes each action of the audit trail, and no other, through one function', () => {
     const writers = files.filter((file) => read(file).includes("insertInto('audit_event')"))
-    expect(writers).to.deep.equal(['src/audit/audit-log.ts'])
+    expect(writers).to.deep.equal(['src/platform/audit/audit-log.ts'])
     const written = files
       .filter((file) =>
         /recordAuditEvent\(|recordCommand\(|changeSite\(|createAtSite\(|releasedItems<|[nN]oteEvent\(|waitingEvent\(/.test(
@@ -273,11 +158,6 @@ describe('tidy', () => {
   it('never touches the private files of the engine', () => {
     const reaching = files.filter((file) => /oidc-provider\/(lib|helpers)/.test(read(file)))
     expect(reaching).to.deep.equal([])
-  })
-
-  it('has folders one level deep', () => {
-    const deeper = files.filter((file) => file.split('/').length > 3)
-    expect(deeper).to.deep.equal([])
   })
 
   it('has no drawer for things without a subject', () => {
@@ -308,11 +188,6 @@ describe('tidy', () => {
   })
 })
 
-function allows(importer: string, imported: string): boolean {
-  const parts = mayImport[importer] ?? []
-  return parts.includes('*') || parts.includes(imported)
-}
-
 function read(file: string): string {
   return readFileSync(join(root, file), 'utf8')
 }
@@ -323,7 +198,30 @@ function importsOf(file: string): string[] {
   )
 }
 
-/** src/registration/routes.ts belongs to the part "registration"; src/gatehouse.ts is a part by itself. */
-function partOf(file: string): string {
-  return file.replace(/^src\//, '').replace(/(\/.*|\.ts)$/, '')
+function pairsOf(
+  from: readonly { readonly file: string; readonly imported: string }[],
+  partOf: (file: string) => string,
+): Set<string> {
+  return new Set(
+    from
+      .filter(({ file, imported }) => partOf(file) !== partOf(imported))
+      .map(({ file, imported }) => `${partOf(file)} -> ${partOf(imported)}`),
+  )
+}
+
+/** `src/oauth/token/claims.ts` is in the room `oauth`; `src/main.ts` is a room by itself. */
+function roomOf(file: string): string {
+  return file.startsWith('views/') ? 'views' : (/^src\/([\w-]+)/.exec(file)?.[1] ?? '')
+}
+
+/** A folder of `src`, `views`, or a file that stands in `src` itself. */
+function folderOf(file: string): string {
+  return dirname(file) === 'src' ? file : dirname(file)
+}
+
+/** A file of a room that is no folder's: `src/main.ts` itself, or a file beside the room's folders. */
+function placeOf(room: string, name: string): string {
+  return name === `${room}.ts` && existsSync(join(root, 'src', name))
+    ? `src/${name}`
+    : `src/${room}/${name}`
 }

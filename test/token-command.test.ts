@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 
 import { expect } from 'chai'
 
-import { scopeNames } from '../src/scopes/catalogue.ts'
+import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { startService } from './support/gatehouse.ts'
 
 interface Data {
@@ -12,7 +12,7 @@ interface Data {
 }
 
 const run = promisify(execFile)
-const command = join(import.meta.dirname, '../src/cli/token.ts')
+const command = join(import.meta.dirname, '../tools/token/token.ts')
 
 /** Runs the command as a person does; a refusal has its text in `stderr`. */
 async function token(...options: string[]) {

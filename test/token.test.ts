@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 
-import { makeHeadlessPerson } from '../src/cli/headless-person.ts'
-import { paths } from '../src/http/paths.ts'
-import { sha256 } from '../src/store/digest.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import { sha256 } from '../src/platform/store/digest.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import {
   asClaude,
   asPortal,

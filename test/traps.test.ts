@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { Redis } from 'ioredis'
 import type { Adapter } from 'oidc-provider'
 
-import { paths } from '../src/http/paths.ts'
-import { scopeNames } from '../src/scopes/catalogue.ts'
+import { scopeNames } from '../src/directory/scopes/catalogue.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { type BareEngine, startBareEngine } from './support/bare-engine.ts'
 import {
   authorizeUrl,

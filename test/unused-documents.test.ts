@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
-import { makeDocumentClients } from '../src/metadata-documents/document-clients.ts'
-import type { Database } from '../src/store/database.ts'
+import { makeDocumentClients } from '../src/oauth/clients/document-clients.ts'
+import type { Database } from '../src/platform/store/database.ts'
 import { withDatabases } from './support/database.ts'
 
 const MAX = 3

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { listEvents } from '../src/audit/audit-list.ts'
-import { paths } from '../src/http/paths.ts'
-import type { DatabaseLocation } from '../src/store/database.ts'
-import { openDatabase } from '../src/store/open-database.ts'
+import { listEvents } from '../src/platform/audit/audit-list.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import type { DatabaseLocation } from '../src/platform/store/database.ts'
+import { openDatabase } from '../src/platform/store/open-database.ts'
 import { auditPage } from '../views/admin-audit.ts'
 import { postgresPlace } from './support/database.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
@@ -56,7 +56,7 @@ interface RedisKey {
 
 const VERSION_BEFORE = ['0001-foundation.sql', '0002-document-clients.sql', '0003-connections.sql']
 const data = join(import.meta.dirname, 'data')
-const migrations = join(import.meta.dirname, '../src/store/migrations')
+const migrations = join(import.meta.dirname, '../src/platform/store/migrations')
 
 describe('a data set of version 0.1.0', () => {
   describe('on SQLite', () =>

@@ -5,9 +5,9 @@ import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 
-import { pages, paths } from '../src/http/paths.ts'
-import { catalogue, readScope, scopeNames } from '../src/scopes/catalogue.ts'
-import { hasOneSpelling } from '../src/upstream/spelling.ts'
+import { catalogue, readScope, scopeNames } from '../src/directory/scopes/catalogue.ts'
+import { pages, paths } from '../src/platform/http/paths.ts'
+import { hasOneSpelling } from '../src/resource/upstream/spelling.ts'
 import { authorizeUrl, introspect, obtain, userinfo } from './support/client.ts'
 import {
   amir,

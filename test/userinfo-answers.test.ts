@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { paths } from '../src/http/paths.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { asClaude, asPortal, obtain } from './support/client.ts'
 import { olivia } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { paths } from '../src/http/paths.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { asClaude, obtain, userinfo } from './support/client.ts'
 import { bindTo } from './support/families.ts'
 import { noor, notes, olivia, startService } from './support/gatehouse.ts'

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 
 import { z } from 'zod'
 
-import { isLoopbackInterface, isLoopbackUrl, loopbackAddress } from '../http/loopback.ts'
+import { isLoopbackInterface, isLoopbackUrl, loopbackAddress } from '../platform/http/loopback.ts'
 import { monitoringOf, monitoringVariables, problemsOfMonitoring } from './monitoring.ts'
 
 const SECRET_LENGTH_MIN = 32

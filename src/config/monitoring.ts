@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { loopbackAddress } from '../http/loopback.ts'
+import { loopbackAddress } from '../platform/http/loopback.ts'
 
 const samplers = [
   'parentbased_always_on',

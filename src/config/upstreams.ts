@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
-import { isLoopbackUrl } from '../http/loopback.ts'
-import { readDocumentAddress } from '../metadata-documents/metadata-document.ts'
-import { findScope, type ScopeAccess } from '../scopes/catalogue.ts'
+import { findScope, type ScopeAccess } from '../directory/scopes/catalogue.ts'
+import { readDocumentAddress } from '../oauth/clients/metadata-document.ts'
+import { isLoopbackUrl } from '../platform/http/loopback.ts'
 
 const SEGMENTS = /^[A-Za-z0-9_-]+(\/[A-Za-z0-9_-]+)*$/
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
 import { install, type Package } from '../support/install.ts'
 import { memberToken, readMember, readOnly } from '../support/member-api.ts'
 import type { Outcome, Run } from './run-agent.ts'

@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 
-import type { Answers } from '../../src/cli/headless-person.ts'
-import { isLoopbackUrl } from '../../src/http/loopback.ts'
+import { isLoopbackUrl } from '../../src/platform/http/loopback.ts'
+import type { Answers } from '../../tools/token/headless-person.ts'
 
 const STEP_TIMEOUT_MS = 20_000
 const STEPS_MAX = 8

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import type { Browser } from 'playwright-core'
 
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
 import { type Installed, install, type Package } from '../support/install.ts'
 import { isContinuousIntegration } from '../support/programs.ts'
 import type { Agent, Known } from './client-table.ts'

@@ -1,4 +1,4 @@
-import type { Answers } from '../../src/cli/headless-person.ts'
+import type { Answers } from '../../tools/token/headless-person.ts'
 import { olivia, sam } from '../support/gatehouse.ts'
 
 /** The two ways into the tools: as a member of a site, and as an operator of one. */

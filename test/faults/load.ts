@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
 import { asResourceServer, redeem, refresh, revoke } from '../support/client.ts'
 import { encode, type Fields } from '../support/wire.ts'
 import { type KeptConnection, keepConnection } from '../support/workers.ts'

@@ -5,7 +5,7 @@ import { pino } from 'pino'
 
 import { readConfig } from '../../src/config/config.ts'
 import { openGatehouse } from '../../src/gatehouse.ts'
-import { openServer } from '../../src/process/server.ts'
+import { openServer } from '../../src/platform/process/server.ts'
 import { configFolder, patient } from '../support/gatehouse.ts'
 import { withoutAnyLimit } from '../support/limits.ts'
 import { everyPlan } from '../support/proofs.ts'

@@ -14,7 +14,7 @@ import {
   isObjectType,
 } from 'graphql'
 
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
 import type { Chance } from './chance.ts'
 import { mostlyBearer } from './oauth-requests.ts'
 import { bytesOf, type FuzzRequest, place } from './request.ts'

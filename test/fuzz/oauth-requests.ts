@@ -1,4 +1,4 @@
-import { paths, planPaths } from '../../src/http/paths.ts'
+import { paths, planPaths } from '../../src/platform/http/paths.ts'
 import {
   asClaude,
   asPortal,

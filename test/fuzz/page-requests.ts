@@ -1,4 +1,4 @@
-import { addressOf, enginePages, pages, paths } from '../../src/http/paths.ts'
+import { addressOf, enginePages, pages, paths } from '../../src/platform/http/paths.ts'
 import { asPortal } from '../support/client.ts'
 import type { Chance } from './chance.ts'
 import { bytesOf, type FuzzRequest, type Given, place } from './request.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
 import { install } from '../support/install.ts'
 import { makeChance } from './chance.ts'
 import { startTarget } from './target.ts'

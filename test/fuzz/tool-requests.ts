@@ -1,4 +1,4 @@
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
 import { eras, messageOf } from '../support/mcp.ts'
 import type { Chance } from './chance.ts'
 import { mostlyBearer } from './oauth-requests.ts'

@@ -1,7 +1,7 @@
 import { buildSchema } from 'graphql'
 
-import { type HeadlessPerson, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
+import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl, codeVerifier, redeem, userinfo } from '../support/client.ts'
 import { marco, notes, portal, resourceServer, sam } from '../support/gatehouse.ts'
 import { operatorToken, send as sendTool } from '../support/mcp.ts'

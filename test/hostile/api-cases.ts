@@ -1,4 +1,4 @@
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
 import { type Answer, bearer, send } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 import type { World } from './world.ts'

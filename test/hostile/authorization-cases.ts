@@ -1,4 +1,4 @@
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
 import { asClaude, authorizeUrl } from '../support/client.ts'
 import { notes, resourceServer } from '../support/gatehouse.ts'
 import { type Answer, encode, type Fields, FORM, get, send } from '../support/wire.ts'

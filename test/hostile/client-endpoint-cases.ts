@@ -1,4 +1,4 @@
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
 import { asResourceServer } from '../support/client.ts'
 import { notes, portal, resourceServer } from '../support/gatehouse.ts'
 import { type Answer, basic, encode, type Fields, FORM, postForm, send } from '../support/wire.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
 import { type Answer, bearer, get, send, sendBytes } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 

@@ -1,4 +1,4 @@
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
 import { asClaude, asPortal, codeChallenge, codeVerifier, refresh } from '../support/client.ts'
 import { claude, notes } from '../support/gatehouse.ts'
 import { type Answer, bearer, type Fields, get, postForm } from '../support/wire.ts'

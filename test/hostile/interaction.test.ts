@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 
-import { type HeadlessPerson, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
-import { paths } from '../../src/http/paths.ts'
-import { storedId } from '../../src/store/oauth-state.ts'
+import { paths } from '../../src/platform/http/paths.ts'
+import { storedId } from '../../src/platform/store/oauth-state.ts'
+import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl, obtainCode } from '../support/client.ts'
 import {
   amir,

@@ -2,13 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { expect } from 'chai'
 
-import { findApplication } from '../../src/applications/application-lists.ts'
+import { findApplication } from '../../src/pages/applications/application-lists.ts'
 import {
   makeApplicationStore,
   type NewApplication,
-} from '../../src/applications/application-store.ts'
-import { type HeadlessPerson, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
-import { paths } from '../../src/http/paths.ts'
+} from '../../src/pages/applications/application-store.ts'
+import { paths } from '../../src/platform/http/paths.ts'
+import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { asClaude, authorizeUrl } from '../support/client.ts'
 import { june, noor, notes } from '../support/gatehouse.ts'
 import { makePagePerson } from '../support/page-person.ts'

@@ -11,7 +11,7 @@ import {
   pages,
   paths,
   planPaths,
-} from '../../src/http/paths.ts'
+} from '../../src/platform/http/paths.ts'
 import { authorizeUrl } from '../support/client.ts'
 import { olivia, type RunningService } from '../support/gatehouse.ts'
 import { makePagePerson } from '../support/page-person.ts'

@@ -1,4 +1,4 @@
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
 import { asResourceServer, introspect } from '../support/client.ts'
 import { portal } from '../support/gatehouse.ts'
 import { type Answer, basic, bearer, postForm, send } from '../support/wire.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
-import { type HeadlessPerson, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
+import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import {
   asClaude,
   asPortal,

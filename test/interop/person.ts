@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import type { Browser, Page } from 'playwright-core'
 
-import type { Answers } from '../../src/cli/headless-person.ts'
-import { isLoopbackUrl } from '../../src/http/loopback.ts'
+import { isLoopbackUrl } from '../../src/platform/http/loopback.ts'
+import type { Answers } from '../../tools/token/headless-person.ts'
 
 const LOOK_EVERY_MS = 50
 const ARRIVE_TIMEOUT_MS = 25_000

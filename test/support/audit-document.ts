@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { changeActions, eventActions } from '../../src/audit/audit-actions.ts'
+import { changeActions, eventActions } from '../../src/platform/audit/audit-actions.ts'
 
 /** The table of actions of docs/audit.md is made of the table in the code. */
 

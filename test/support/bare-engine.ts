@@ -14,8 +14,8 @@ import {
   Provider,
 } from 'oidc-provider'
 
-import { paths } from '../../src/http/paths.ts'
-import { scopeNames } from '../../src/scopes/catalogue.ts'
+import { scopeNames } from '../../src/directory/scopes/catalogue.ts'
+import { paths } from '../../src/platform/http/paths.ts'
 import { claude, notes, portal, resourceServer } from './gatehouse.ts'
 
 /**

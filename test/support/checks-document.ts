@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { type CheckName, checks, found } from '../../src/doctor/checks.ts'
+import { type CheckName, checks, found } from '../../src/ops/doctor/checks.ts'
 
 /**
  * The table of docs/operations.md with everything that doctor can find.

@@ -1,8 +1,8 @@
 import { pino } from 'pino'
 
-import { makeCleanUp } from '../../src/clean-up/clean-up.ts'
-import type { Keeping } from '../../src/clean-up/what-expires.ts'
-import type { Database } from '../../src/store/database.ts'
+import { makeCleanUp } from '../../src/ops/clean-up/clean-up.ts'
+import type { Keeping } from '../../src/ops/clean-up/what-expires.ts'
+import type { Database } from '../../src/platform/store/database.ts'
 
 /** As with the lifetimes of config/service.json. */
 export const keeping: Keeping = { tokensLiveSeconds: 90 * 86_400 + 3600, auditDays: 400 }

@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 
+import { paths } from '../../src/platform/http/paths.ts'
 import {
   type Answers,
   type HeadlessPerson,
   makeHeadlessPerson,
-} from '../../src/cli/headless-person.ts'
-import { paths } from '../../src/http/paths.ts'
+} from '../../tools/token/headless-person.ts'
 import { claude, notes, portal, resourceServer, sam } from './gatehouse.ts'
 import { MEMBER_SCOPE } from './relying-party.ts'
 import { type Answer, bearer, encode, type Fields, get, postForm } from './wire.ts'

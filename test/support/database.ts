@@ -2,8 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import type { Database, DatabaseLocation, DatabaseOptions } from '../../src/store/database.ts'
-import { openDatabase } from '../../src/store/open-database.ts'
+import type {
+  Database,
+  DatabaseLocation,
+  DatabaseOptions,
+} from '../../src/platform/store/database.ts'
+import { openDatabase } from '../../src/platform/store/open-database.ts'
 import { type Content, sharedPostgres } from './postgres.ts'
 import { removeAtExit } from './programs.ts'
 import { requireProgram } from './skipped.ts'

@@ -2,10 +2,10 @@ import { copyFileSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { loadCampus, readCampusFolder } from '../../src/campus/load.ts'
-import { makePasswords } from '../../src/people/password.ts'
-import type { Database } from '../../src/store/database.ts'
-import { openDatabase } from '../../src/store/open-database.ts'
+import { makePasswords } from '../../src/directory/people/password.ts'
+import { loadCampus, readCampusFolder } from '../../src/ops/import/load.ts'
+import type { Database } from '../../src/platform/store/database.ts'
+import { openDatabase } from '../../src/platform/store/open-database.ts'
 import { removeAtExit } from './programs.ts'
 
 const demoFolder = join(import.meta.dirname, '../../config/demo')

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 
-import { CALL_DAYS, dayOf } from '../../src/grants/grant-store.ts'
-import type { Database } from '../../src/store/database.ts'
+import { CALL_DAYS, dayOf } from '../../src/oauth/grants/grant-store.ts'
+import type { Database } from '../../src/platform/store/database.ts'
 import { keeping } from './clean-up.ts'
 
 export interface Filling {

@@ -1,5 +1,5 @@
-import type { ServiceFacts } from '../../src/discovery/facts.ts'
-import { readScope } from '../../src/scopes/catalogue.ts'
+import type { ServiceFacts } from '../../src/api/discovery/facts.ts'
+import { readScope } from '../../src/directory/scopes/catalogue.ts'
 
 /** What a service says of itself that serves a campus. */
 export const facts: ServiceFacts = {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 
-import type { Database } from '../../src/store/database.ts'
+import type { Database } from '../../src/platform/store/database.ts'
 
 /** Makes the tokens of a family those of another origin, as if its database had been that one's. */
 export async function bindTo(

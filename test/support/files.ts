@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
 import type { RunningService } from './gatehouse.ts'
 import { type Answer, answerOf } from './wire.ts'
 

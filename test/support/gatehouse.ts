@@ -9,9 +9,9 @@ import { pino } from 'pino'
 
 import { type Config, readConfig, type ServicePolicy } from '../../src/config/config.ts'
 import { type Gatehouse, openGatehouse } from '../../src/gatehouse.ts'
-import { isLoopbackUrl } from '../../src/http/loopback.ts'
-import type { Watchers } from '../../src/monitoring/watch.ts'
-import type { SendOutgoing } from '../../src/outgoing/guarded-fetch.ts'
+import { isLoopbackUrl } from '../../src/platform/http/loopback.ts'
+import type { Watchers } from '../../src/platform/monitoring/watch.ts'
+import type { SendOutgoing } from '../../src/platform/outgoing/guarded-fetch.ts'
 import { placeDemoDatabase } from './demo-database.ts'
 
 export const configFolder = join(import.meta.dirname, '../../config')

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { limitsInForce, limitTable } from '../../src/limits/limit-table.ts'
+import { limitsInForce, limitTable } from '../../src/platform/limits/limit-table.ts'
 
 /** Where the tables of limits are written: what stands between these lines of a page. */
 const BEGIN = '<!-- limits: test/support/limits-document.ts writes this table -->'

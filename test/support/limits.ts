@@ -1,5 +1,5 @@
 import type { ServicePolicy } from '../../src/config/config.ts'
-import { limitTable } from '../../src/limits/limit-table.ts'
+import { limitTable } from '../../src/platform/limits/limit-table.ts'
 
 /** By section of the configuration or by setting, the most that it takes. */
 const WIDE: Readonly<Record<string, number>> = {

@@ -1,5 +1,5 @@
-import type { Answers } from '../../src/cli/headless-person.ts'
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
+import type { Answers } from '../../tools/token/headless-person.ts'
 import { olivia } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
 import { type Answer, answerOf, send as sendOnWire } from './wire.ts'

@@ -1,7 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { type LabelValues, type Metric, metricTable } from '../../src/monitoring/metric-table.ts'
+import {
+  type LabelValues,
+  type Metric,
+  metricTable,
+} from '../../src/platform/monitoring/metric-table.ts'
 
 /**
  * The generated part of docs/monitoring.md begins here; what stands above it is written by hand.

@@ -1,4 +1,4 @@
-import { type Answers, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
+import { type Answers, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 
 /** What a person sees after every redirect was followed. */
 export interface Seen {

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 
 import pg from 'pg'
 
-import { openDatabase } from '../../src/store/open-database.ts'
+import { openDatabase } from '../../src/platform/store/open-database.ts'
 import { loadDemo } from './demo-database.ts'
 import {
   companion,

@@ -117,7 +117,11 @@ export async function runGatehouse(
   variables: Variables,
   timeoutMs?: number,
 ): Promise<Ended> {
-  return await runToEnd([process.execPath, 'src/cli/gatehouse.ts', ...words], variables, timeoutMs)
+  return await runToEnd(
+    [process.execPath, 'src/ops/cli/gatehouse.ts', ...words],
+    variables,
+    timeoutMs,
+  )
 }
 
 /** Runs `npm run conformance -- …` without npm. */

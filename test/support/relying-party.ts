@@ -1,6 +1,6 @@
 import * as oidc from 'openid-client'
 
-import { type Answers, makeHeadlessPerson } from '../../src/cli/headless-person.ts'
+import { type Answers, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { notes, sam } from './gatehouse.ts'
 
 /** What a relying party asks for; by default the demo's public member application for Sam. */

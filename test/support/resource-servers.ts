@@ -1,4 +1,4 @@
-import { registerResourceServer as register } from '../../src/applications/register-resource-server.ts'
+import { registerResourceServer as register } from '../../src/pages/applications/register-resource-server.ts'
 import type { RunningService } from './gatehouse.ts'
 
 export interface Registered {

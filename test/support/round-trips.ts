@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis'
 import pg from 'pg'
 
-import { makeHeadlessPerson } from '../../src/cli/headless-person.ts'
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
+import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl, exchange, introspect, refresh, userinfo } from './client.ts'
 import { notes, type RunningService, resourceServer, sam, startService } from './gatehouse.ts'
 import { withoutAnyLimit } from './limits.ts'

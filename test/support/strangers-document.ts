@@ -8,12 +8,12 @@ import {
   keptForStrangers,
   keptInAnHour,
   keptOfNetwork,
-} from '../../src/strangers/kept.ts'
-import { rememberedInMemory } from '../../src/strangers/remembered.ts'
+} from './strangers/kept.ts'
+import { rememberedInMemory } from './strangers/remembered.ts'
 
 /**
  * The section of docs/security.md about what strangers can make the service keep, from the table in
- * src/strangers/kept.ts and the limits of the default configuration.
+ * test/support/strangers/kept.ts and the limits of the default configuration.
  * `node test/support/strangers-document.ts` writes it again.
  */
 export const securityDocument: string = join(import.meta.dirname, '../../docs/security.md')
@@ -35,7 +35,7 @@ export function sectionIn(document: string): string {
 const introduction = `
 Whatever somebody who is not signed in leaves in the stores, each with what bounds it at the default configuration. Nothing else
 is kept for strangers: \`test/strangers.test.ts\` sends every method to every address of the service and looks at every table.
-\`node test/support/strangers-document.ts\` writes this section from \`src/strangers/kept.ts\`. Sizes are those of the
+\`node test/support/strangers-document.ts\` writes this section from \`test/support/strangers/kept.ts\`. Sizes are those of the
 largest; an ordinary authorization request is 700 bytes, an ordinary registration 300.`
 
 /** The whole section. */

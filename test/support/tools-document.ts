@@ -1,14 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/api/graphql/page-arguments.ts'
+import { ANSWER_LENGTH_MAX } from '../../src/api/mcp/call-tool.ts'
+import type { JsonSchema } from '../../src/api/mcp/json-schema.ts'
+import { type Prompt, promptCatalogue } from '../../src/api/mcp/prompts.ts'
+import { resourceKinds } from '../../src/api/mcp/resources.ts'
+import type { Tool, ToolAccess } from '../../src/api/mcp/tool.ts'
+import { toolCatalogue } from '../../src/api/mcp/tool-catalogue.ts'
 import type { ServicePolicy } from '../../src/config/config.ts'
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/graphql/page-arguments.ts'
-import { ANSWER_LENGTH_MAX } from '../../src/mcp/call-tool.ts'
-import type { JsonSchema } from '../../src/mcp/json-schema.ts'
-import { type Prompt, promptCatalogue } from '../../src/mcp/prompts.ts'
-import { resourceKinds } from '../../src/mcp/resources.ts'
-import type { Tool, ToolAccess } from '../../src/mcp/tool.ts'
-import { toolCatalogue } from '../../src/mcp/tool-catalogue.ts'
 
 /**
  * The generated part of docs/tools.md begins here; what stands above it is written by hand.

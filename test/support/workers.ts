@@ -4,7 +4,7 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { paths } from '../../src/http/paths.ts'
+import { paths } from '../../src/platform/http/paths.ts'
 import { withoutLimits } from './limits.ts'
 import { configWith, type ServiceProcess, startProcess, type Variables } from './process.ts'
 import { eventually } from './programs.ts'

@@ -1,0 +1,82 @@
+import type { NamedRequest } from '../../platform/http/request-log.ts'
+import type { Cursors } from '../../platform/store/cursor.ts'
+import type { Database } from '../../platform/store/database.ts'
+import type { BearerToken } from '../../resource/resource-server/verdict.ts'
+import type { SiteActor } from '../../school/changes/change.ts'
+import type { FileStorage } from '../../school/files/file-storage.ts'
+import { makeBatch } from '../graphql/batch.ts'
+
+/** Who asks: an operator, the site of the grant, and the client that acts for them. */
+export interface AdminCaller extends NamedRequest {
+  readonly personId: string
+  readonly siteId: string
+  readonly clientId: string
+}
+
+/** What the areas of the Admin API work with. */
+export interface AdminParts {
+  readonly database: Database
+  readonly cursors: Cursors
+  /** Where the bytes of files are. */
+  readonly storage: FileStorage
+  readonly now: () => number
+}
+
+/** What the resolvers of one request share. A type, because graphql-http takes records only. */
+export type AdminContext = {
+  readonly caller: AdminCaller
+  readonly parts: AdminParts
+  /**
+   * Finds something for one of many nodes: all that are asked for in one turn under one name cost one
+   * question. It is never asked for no key at all.
+   */
+  readonly oneOfMany: <Value>(
+    name: string,
+    findAll: (keys: readonly string[]) => Promise<Map<string, Value>>,
+    key: string,
+  ) => Promise<Value | undefined>
+}
+
+/** Who asks by a token, in a request. */
+export function adminCaller(
+  { siteId, personId, clientId }: BearerToken,
+  request: NamedRequest,
+): AdminCaller {
+  if (siteId === undefined) throw new Error('a token without a site came through')
+  return { personId, siteId, clientId, ...request }
+}
+
+export type AdminResolver<Source, Arguments = object> = (
+  source: Source,
+  args: Arguments,
+  context: AdminContext,
+) => unknown
+
+export function makeContext(caller: AdminCaller, parts: AdminParts): AdminContext {
+  const batches = new Map<string, (key: string) => Promise<unknown>>()
+  return {
+    caller,
+    parts,
+    oneOfMany: <Value>(
+      name: string,
+      findAll: (keys: readonly string[]) => Promise<Map<string, Value>>,
+      key: string,
+    ) => {
+      const batch = batches.get(name) ?? makeBatch(findAll)
+      batches.set(name, batch)
+      // Every name has one kind of value, which its own area gave it.
+      return batch(key) as Promise<Value | undefined>
+    },
+  }
+}
+
+/** Who a change is made by. */
+export function actorOf({ caller, parts }: AdminContext): SiteActor {
+  return {
+    ...caller,
+    // Asked when it is needed: a change may wait for its turn, and is not older than what it finds then.
+    get now() {
+      return parts.now()
+    },
+  }
+}

@@ -1,0 +1,59 @@
+import { GraphQLError, type GraphQLFieldResolver, type GraphQLSchema } from 'graphql'
+
+import { badInput, ChangeRefused } from '../../school/changes/refused.ts'
+import { makeSchema } from '../graphql/schema.ts'
+import { areas } from './areas.ts'
+import { schemaText } from './schema-text.ts'
+
+/** The published schema with our resolvers in it. Throws when the two do not fit each other. */
+export function makeAdminSchema(): GraphQLSchema {
+  const types = Object.values(areas).flatMap((resolvers) => Object.entries<object>(resolvers))
+  const merged = Object.groupBy(types, ([type]) => type)
+  const resolvers = Object.entries(merged).map(([type, parts = []]) => [
+    type,
+    Object.assign({}, ...parts.map(([, fields]) => fields)),
+  ])
+  return makeSchema(schemaText, Object.fromEntries(resolvers), checkingAndTelling)
+}
+
+type Resolve = GraphQLFieldResolver<unknown, unknown>
+
+/**
+ * A change that was refused is an error for the caller; everything else that is thrown is a fault. A
+ * NUL in any text is refused before a store sees it: PostgreSQL keeps none, and fails where it should
+ * find nothing.
+ */
+function checkingAndTelling(resolve: Resolve): Resolve {
+  return async (...given) => {
+    try {
+      const argument = findNul(given[1])
+      if (argument !== undefined) throw badInput(argument, 'must not hold a NUL')
+      const { search } = given[1] as { readonly search?: unknown }
+      if (String(search ?? '').length > SEARCH_LENGTH_MAX) {
+        throw badInput('search', `must have at most ${SEARCH_LENGTH_MAX} characters`)
+      }
+      return await resolve(...given)
+    } catch (error) {
+      if (!(error instanceof ChangeRefused)) throw error
+      const { code, field } = error
+      const extensions = { code, ...(field !== undefined && { argument: field }) }
+      // The refusal is not its origin: graphql-js would keep it, and take the error for a fault.
+      // biome-ignore lint/style/useErrorCause: GraphQL has no causes, and the message is the same
+      throw new GraphQLError(error.message, { extensions })
+    }
+  }
+}
+
+/** Longer than any name, title or address. */
+const SEARCH_LENGTH_MAX = 300
+
+/** The name of the first argument, or field of one, that holds a NUL. */
+function findNul(value: unknown, name = ''): string | undefined {
+  if (typeof value === 'string') return value.includes('\0') ? name : undefined
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, inner] of Object.entries(value)) {
+    const found = findNul(inner, Array.isArray(value) ? name : key)
+    if (found !== undefined) return found
+  }
+  return undefined
+}

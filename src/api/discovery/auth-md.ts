@@ -1,0 +1,144 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { type Audience, catalogue, type Scope } from '../../directory/scopes/catalogue.ts'
+import { proofAlgorithms } from '../../oauth/proofs/proof-algorithms.ts'
+import { pages } from '../../platform/http/paths.ts'
+import type { ServiceFacts } from './facts.ts'
+import { fillTemplate } from './template.ts'
+
+const views = join(import.meta.dirname, '../../../views')
+
+/**
+ * The authentication walkthrough at /auth.md, for an agent or its developer: views/auth.md, filled
+ * with what this configuration says. Readers look for a first heading that contains "auth.md", and
+ * for a page that needs no other page to be followed.
+ */
+export function authMd({ baseUrl, service, opened, integrations }: ServiceFacts): string {
+  const { name, lifetimes, loopbackHosts, metadataDocuments } = service
+  return fillTemplate(read('auth.md'), {
+    service_name: name,
+    base_url: baseUrl,
+    base_url_encoded: encodeURIComponent(baseUrl),
+    example_registration: inShell(exampleRegistration(name)),
+    loopback_hosts: listed(loopbackHosts, 'or'),
+    localhost: loopbackHosts.includes('localhost'),
+    known_platforms: listed(
+      integrations.map(({ client_name }) => client_name),
+      'or',
+    ),
+    other_names: listed(
+      integrations.flatMap(({ other_names }) => other_names),
+      'and',
+    ),
+    connect: pages.connectHome,
+    metadata_documents: metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0,
+    metadata_document_hosts:
+      !metadataDocuments.openRegistration && listed(metadataDocuments.hosts, 'and'),
+    code_lives: inWords(lifetimes.authorizationCodeSeconds),
+    access_token_lives: inWords(lifetimes.accessTokenSeconds),
+    id_token_lives: inWords(lifetimes.idTokenSeconds),
+    refresh_token_lives: inWords(lifetimes.refreshTokenSeconds),
+    refresh_token_lives_in_all: inWords(lifetimes.refreshTokenAbsoluteSeconds),
+    refresh_retry: lifetimes.refreshRetrySeconds > 0 && inWords(lifetimes.refreshRetrySeconds),
+    pushed_requests: service.furtherPlans.pushedAuthorizationRequests,
+    bound_tokens: service.furtherPlans.dpop,
+    key_clients: service.furtherPlans.privateKeyJwt,
+    sign_out_notices: service.furtherPlans.backChannelLogout,
+    further_plans: Object.values(service.furtherPlans).includes(true),
+    proof_algorithms: listed(proofAlgorithms, 'or'),
+    documents_live: inWords(service.documents.cacheSeconds),
+    identity_scopes: scopeTable('identity'),
+    member_scopes: scopeTable('member'),
+    operator_scopes: operatorScopeTable(opened),
+  })
+}
+
+/** The same in short, for an agent that reads it as the answer of a tool: at most 4096 bytes. */
+export function authGuide({ baseUrl, service, integrations }: ServiceFacts): string {
+  const { name, lifetimes, loopbackHosts, metadataDocuments } = service
+  return fillTemplate(read('auth-guide.md'), {
+    service_name: name,
+    base_url: baseUrl,
+    loopback_hosts: listed(loopbackHosts, 'or'),
+    known_platforms: listed(
+      integrations.map(({ client_name }) => client_name),
+      'or',
+    ),
+    metadata_documents: metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0,
+    code_lives: inWords(lifetimes.authorizationCodeSeconds),
+    access_token_lives: inWords(lifetimes.accessTokenSeconds),
+  })
+}
+
+/** What a program finds first at this origin (llmstxt.org): views/llms.txt. */
+export function llmsTxt({ baseUrl, service }: Pick<ServiceFacts, 'baseUrl' | 'service'>): string {
+  return fillTemplate(read('llms.txt'), { service_name: service.name, base_url: baseUrl })
+}
+
+function read(file: string): string {
+  return readFileSync(join(views, file), 'utf8')
+}
+
+function exampleRegistration(serviceName: string): string {
+  return JSON.stringify({
+    client_name: `${serviceName} example`,
+    application_type: 'native',
+    redirect_uris: ['http://127.0.0.1:8976/callback'],
+    token_endpoint_auth_method: 'none',
+  })
+}
+
+/** What stands between single quotes of a shell. */
+function inShell(text: string): string {
+  return text.replaceAll("'", "'\\''")
+}
+
+/** A duration in the largest unit that says it exactly: `600` is "10 minutes". */
+function inWords(seconds: number): string {
+  const [name, size] = units.find(([, size]) => seconds >= size && seconds % size === 0) ?? second
+  const count = seconds / size
+  return `${count} ${name}${count === 1 ? '' : 's'}`
+}
+
+const second = ['second', 1] as const
+const units = [['day', 86_400], ['hour', 3600], ['minute', 60], second] as const
+
+/** Words in code marks, as an enumeration: "`a`, `b` and `c`". */
+function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
+  const marked = words.map((word) => `\`${word}\``)
+  const last = marked.pop() ?? ''
+  return marked.length === 0 ? last : `${marked.join(', ')} ${conjunction} ${last}`
+}
+
+function scopeTable(audience: Audience): string {
+  return scopeRows(['Scope', 'Access', 'Grants'], audience, ({ access, grants }) => [
+    access,
+    grants,
+  ])
+}
+
+/** What of the catalogue is served depends on the deployment, and a client should not ask for the rest. */
+function operatorScopeTable({ addressesOf }: ServiceFacts['opened']): string {
+  return scopeRows(
+    ['Scope', 'Access', 'Grants', 'Opens'],
+    'operator',
+    ({ name, access, grants }) => [
+      access,
+      grants,
+      listed(addressesOf(name), 'and') || 'nothing here yet',
+    ],
+  )
+}
+
+function scopeRows(
+  head: readonly string[],
+  audience: Audience,
+  cells: (scope: Scope) => readonly string[],
+): string {
+  const rows = catalogue
+    .filter((scope) => scope.audience === audience)
+    .map((scope) => [`\`${scope.name}\``, ...cells(scope)])
+  const lines = [head, head.map(() => '---'), ...rows]
+  return lines.map((line) => `| ${line.join(' | ')} |`).join('\n')
+}

@@ -1,0 +1,120 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+
+import type Router from 'koa-router'
+
+import type { QueryTool } from '../../../views/query-page.ts'
+import { methodNotAllowed, nothingHere } from '../../platform/http/errors.ts'
+import { addressOf, pages } from '../../platform/http/paths.ts'
+
+/**
+ * GraphiQL from its own package, and React from its: files that are read when the first page needs
+ * them, and kept in memory. They are optional: a service without these packages has the plain form.
+ */
+export interface QueryToolFiles {
+  /** What a page needs to show it; nothing where it is not installed. */
+  forPage(address: string): Promise<QueryTool | undefined>
+  /** Serves the files to any page. */
+  addRoutes(router: Router): void
+}
+
+/** Whose file something is, by the name of the package; nothing when it is not installed. */
+export type FindPackage = (name: string) => string | undefined
+
+/** The parts in the sequence in which they are loaded. `views` stands for the folder of our own. */
+const sources = [
+  { name: 'graphiql', type: 'css', from: 'graphiql', file: 'graphiql.min.css' },
+  { name: 'react', type: 'js', from: 'react', file: 'umd/react.production.min.js' },
+  { name: 'react-dom', type: 'js', from: 'react-dom', file: 'umd/react-dom.production.min.js' },
+  { name: 'graphiql', type: 'js', from: 'graphiql', file: 'graphiql.min.js' },
+  { name: 'start', type: 'js', from: 'views', file: 'query-page.js' },
+] as const
+
+interface LoadedFile {
+  /** Its name says its content, so that it may be kept for ever. */
+  readonly file: string
+  readonly type: 'css' | 'js'
+  readonly content: Buffer
+}
+
+const FOR_EVER = 'public, max-age=31536000, immutable'
+const NONCE_BYTES = 16
+
+export function makeQueryTool(findPackage: FindPackage = installedAt): QueryToolFiles {
+  let loading: Promise<readonly LoadedFile[]> | undefined
+  const load = () => {
+    loading ??= readAll(findPackage)
+    return loading
+  }
+  return {
+    addRoutes(router) {
+      router.get(pages.queryAssets, async (ctx) => {
+        const found = (await load()).find(({ file }) => file === ctx['params']['file'])
+        if (!found) throw nothingHere()
+        ctx.set('Cache-Control', FOR_EVER)
+        ctx.type = found.type
+        ctx.body = found.content
+      })
+      router.post(pages.queryAssets, (ctx) => {
+        ctx.set('Allow', 'GET, HEAD')
+        throw methodNotAllowed('GET')
+      })
+    },
+    async forPage(address) {
+      const files = await load()
+      if (files.length === 0) return undefined
+      const hrefs = (type: LoadedFile['type']) =>
+        files
+          .filter((loaded) => loaded.type === type)
+          .map(({ file }) => addressOf(pages.queryAssets, { file }))
+      const [stylesheet = ''] = hrefs('css')
+      const nonce = randomBytes(NONCE_BYTES).toString('base64')
+      return { address, nonce, stylesheet, scripts: hrefs('js') }
+    },
+  }
+}
+
+/** All of the files, or none. */
+async function readAll(findPackage: FindPackage): Promise<readonly LoadedFile[]> {
+  const places = sources.map(({ from }) =>
+    from === 'views' ? join(import.meta.dirname, '../../../views') : findPackage(from),
+  )
+  if (places.includes(undefined)) return []
+  return await Promise.all(
+    sources.map(async ({ name, type, file }, at) => {
+      const content = await readFile(join(places[at] ?? '', file))
+      const digest = createHash('sha256').update(content).digest('hex').slice(0, 10)
+      return { file: `${name}-${digest}.${type}`, type, content }
+    }),
+  )
+}
+
+const require = createRequire(import.meta.url)
+
+function installedAt(name: string): string | undefined {
+  try {
+    return dirname(require.resolve(`${name}/package.json`))
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The policy of a page with GraphiQL: its scripts run by the nonce of the page, and nothing else does.
+ * Its stylesheet has fonts in itself, and dialogs write styles with the nonce.
+ */
+export function queryToolPolicy({ nonce }: Pick<QueryTool, 'nonce'>): string {
+  return [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data:",
+    'font-src data:',
+    "connect-src 'self'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; ')
+}

@@ -1,0 +1,173 @@
+/** The tool endpoint: who is let in, which tools there are, and what they do. */
+
+import type { Context, Middleware } from 'koa'
+import type Router from 'koa-router'
+
+import { methodNotAllowed } from '../../platform/http/errors.ts'
+import { logFields } from '../../platform/http/request-log.ts'
+import { makeRouter } from '../../platform/http/router.ts'
+import type { CallerLimits } from '../../platform/limits/caller-limits.ts'
+import {
+  type AdviseOnScopes,
+  type Protection,
+  type Refused,
+  refuse,
+  verdictOf,
+} from '../../resource/resource-server/protect.ts'
+import type { BearerToken, Verdict, VerifyBearer } from '../../resource/resource-server/verdict.ts'
+import { makeAnswerMessage } from './answer-message.ts'
+import { fromBrowsers } from './browsers.ts'
+import { type AdmissionPolicy, admitOnly, makeAdmission } from './host-and-origin.ts'
+import { type Message, readMessage } from './message.ts'
+import { describeService, once, type ToolAddress, type ToolParts } from './tool.ts'
+import { judgeAccess, type ScopesFor, scopesNeeded, verdictOn } from './tool-access.ts'
+import { addressFor, toolAddresses } from './tool-address.ts'
+
+/** What the service says of its protected resources. */
+interface ResourceMetadata {
+  readonly metadataUrl: (resource: ToolAddress['resource']) => string
+  readonly scopesOf: (resource: ToolAddress['resource']) => readonly string[]
+}
+
+export interface ToolEndpointPorts extends Omit<ToolParts, 'service'> {
+  readonly baseUrl: string
+  readonly serviceName: string
+  readonly policy: Pick<AdmissionPolicy, 'allowedOrigins'> & { readonly bodyBytesMax: number }
+  readonly resources: ResourceMetadata
+  readonly adviseOnScopes: AdviseOnScopes
+  readonly callerLimits: CallerLimits
+  readonly verifyBearer: VerifyBearer
+}
+
+/** The tool endpoint with all that it keeps. */
+export function toolEndpoint(ports: ToolEndpointPorts): Router {
+  const { baseUrl, policy } = ports
+  const service = describeService(ports.serviceName, baseUrl)
+  const parts = { ...ports, service, authGuide: once(ports.authGuide) }
+  return toolRoutes({
+    ...ports,
+    admit: admitOnly(makeAdmission({ baseUrl, allowedOrigins: policy.allowedOrigins })),
+    answerMessage: makeAnswerMessage(parts),
+    scopesFor: (audience) => ports.resources.scopesOf(addressFor(audience).resource),
+    bodyBytesMax: policy.bodyBytesMax,
+  })
+}
+
+interface Endpoint
+  extends Pick<
+    ToolEndpointPorts,
+    'resources' | 'adviseOnScopes' | 'verifyBearer' | 'callerLimits'
+  > {
+  /** Refuses a foreign host or origin. */
+  readonly admit: Middleware
+  readonly answerMessage: ReturnType<typeof makeAnswerMessage>
+  readonly scopesFor: ScopesFor
+  readonly bodyBytesMax: number
+}
+
+/**
+ * The tool endpoint (specification, Tool endpoint). Everything is decided here, in this order, before
+ * the SDK sees a message: host and origin, preflight, token, method, body, scope. The token comes
+ * before the method, so that a client which only probes with GET or HEAD is challenged too.
+ */
+function toolRoutes(endpoint: Endpoint): Router {
+  const router = makeRouter()
+  for (const address of toolAddresses) {
+    router.all(address.path, endpoint.admit, ...fromBrowsers, async (ctx) => {
+      if (ctx.method === 'OPTIONS') return answerOptions(ctx)
+      await serve(ctx, address, endpoint)
+    })
+  }
+  return router
+}
+
+async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Promise<void> {
+  const caller = await letIn(ctx, address, endpoint)
+  if (caller === 'refused') return
+  if (ctx.method !== 'POST') {
+    ctx.set('Allow', METHODS)
+    throw methodNotAllowed('POST')
+  }
+  const message = await readMessage(ctx, endpoint.bodyBytesMax)
+  if (message) await answer(ctx, { message, caller, address }, endpoint)
+}
+
+/**
+ * Who calls, if anybody; or refuses the request. A caller is a person at a site by one client and not
+ * one token, so that a refresh buys no second allowance (MCP, tools: servers MUST rate limit
+ * invocations). The address was counted before (limits/request-gate.ts).
+ */
+async function letIn(
+  ctx: Context,
+  address: ToolAddress,
+  endpoint: Endpoint,
+): Promise<BearerToken | undefined | 'refused'> {
+  ctx.vary('Authorization')
+  const verdict = await verdictOf(ctx, endpoint.verifyBearer)
+  if (verdict.kind === 'granted' && endpoint.callerLimits.turnsCallAway(ctx, verdict.token)) {
+    return 'refused'
+  }
+  const refused = refusedAt(address, verdict, endpoint)
+  if (!refused) return verdict.kind === 'granted' ? verdict.token : undefined
+  const scopes = endpoint.resources.scopesOf(address.resource)
+  await refuse(ctx, refused, protection(endpoint, address, scopes))
+  return 'refused'
+}
+
+/**
+ * Why a caller is not let in at an address, if so. A token that opens none of its tools is told at once:
+ * a client that has connected with it would show the public tools and never ask again.
+ */
+function refusedAt(
+  { audience }: ToolAddress,
+  verdict: Verdict,
+  { scopesFor }: Endpoint,
+): Refused | undefined {
+  if (verdict.kind === 'anonymous' && !audience) return undefined
+  const judged = audience
+    ? judgeAccess({ kind: 'audience', audience }, verdict, scopesFor)
+    : verdict
+  return judged.kind === 'granted' ? undefined : judged
+}
+
+const METHODS = 'POST, OPTIONS'
+
+/** OPTIONS that is no preflight of a browser. */
+function answerOptions(ctx: Context): void {
+  ctx.status = 204
+  ctx.set('Allow', METHODS)
+}
+
+interface Asked {
+  readonly message: Message
+  readonly caller: BearerToken | undefined
+  readonly address: ToolAddress
+}
+
+async function answer(ctx: Context, asked: Asked, endpoint: Endpoint): Promise<void> {
+  const { message, caller, address } = asked
+  const { accessOf } = await judgement()
+  const used = accessOf(message.value, address)
+  if (used) {
+    logFields(ctx).tool = used.name
+    const { access } = used
+    const verdict = judgeAccess(access, verdictOn(caller), endpoint.scopesFor)
+    if (verdict.kind !== 'granted' && access.kind !== 'public') {
+      const scopes = scopesNeeded(access, endpoint.scopesFor)
+      return await refuse(ctx, verdict, protection(endpoint, address, scopes))
+    }
+    if (used.changesSite && caller && endpoint.callerLimits.turnsChangeAway(ctx, caller)) return
+  }
+  await endpoint.answerMessage(ctx, message, { caller, address })
+}
+
+/** With the catalogue, which is loaded with the first message and not at the start, as the SDK is. */
+const judgement = once(async () => await import('./access-of.ts'))
+
+function protection(
+  { resources, adviseOnScopes }: Endpoint,
+  { resource }: ToolAddress,
+  scopes: readonly string[],
+): Protection {
+  return { resourceMetadataUrl: resources.metadataUrl(resource), adviseOnScopes, scopes }
+}

@@ -1,0 +1,165 @@
+import { Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
+
+import type { Context } from 'koa'
+
+import { faultBody } from '../../platform/http/error-handler.ts'
+import { isRefusal, unsupportedBody } from '../../platform/http/errors.ts'
+import { decodeUtf8, readRequestBody } from '../../platform/http/request-body.ts'
+import { logFields } from '../../platform/http/request-log.ts'
+
+/** JSON-RPC 2.0 §5.1. */
+export const INVALID_REQUEST = -32_600
+const INVALID_PARAMS = -32_602
+const INTERNAL_ERROR = -32_603
+const PARSE_ERROR = -32_700
+
+/** The one JSON-RPC message of a request: as it came, and what it says. */
+export interface Message {
+  readonly text: string
+  readonly value: unknown
+}
+
+/**
+ * Reads a message, or answers the request when its body is none.
+ *
+ * @throws unsupportedBody and bodyTooLarge before anything was parsed
+ */
+export async function readMessage(
+  ctx: Context,
+  bodyBytesMax: number,
+): Promise<Message | undefined> {
+  if (!ctx.is('application/json')) throw unsupportedBody('application/json')
+  const text = decodeUtf8(await readRequestBody(ctx, bodyBytesMax))
+  const message = text === undefined ? undefined : parseMessage(text)
+  if (!message) {
+    return sendFault(ctx, {
+      status: 400,
+      code: PARSE_ERROR,
+      message: 'the body is not JSON in UTF-8',
+    })
+  }
+  const problem = problemOf(message.value)
+  if (problem === undefined) return message
+  return sendFault(ctx, { status: 400, code: INVALID_REQUEST, message: problem })
+}
+
+/** Far deeper than any argument or capability; what writes JSON runs out of stack at some thousands. */
+const NESTING_MAX = 64
+
+function problemOf(value: unknown): string | undefined {
+  // A batch of 2025-03-26 would carry calls past every check of the one message (design 23).
+  if (Array.isArray(value)) return 'batches are not supported: send one message a request'
+  return nestsDeeperThan(value, NESTING_MAX)
+    ? `the message is nested deeper than ${NESTING_MAX} levels`
+    : undefined
+}
+
+function nestsDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((inner) => nestsDeeperThan(inner, levels - 1))
+}
+
+function parseMessage(text: string): Message | undefined {
+  try {
+    return { text, value: JSON.parse(text) }
+  } catch {
+    return undefined
+  }
+}
+
+interface Fault {
+  readonly status: number
+  readonly code: number
+  readonly message: string
+}
+
+/** Answers with a JSON-RPC error; the id of the message is not known where one is refused. */
+export function sendFault(ctx: Context, { status, code, message }: Fault): undefined {
+  logFields(ctx).error = message
+  ctx.status = status
+  ctx.set('Cache-Control', 'no-store')
+  ctx.body = { jsonrpc: '2.0', error: { code, message }, id: null }
+}
+
+/**
+ * Answers for a tool that could not do its work. Storage out of reach leaves by the error handler as 503,
+ * which says nothing about the token (specification, Errors 7); a fault is told with its id and
+ * nothing else.
+ */
+export function sendFailure(ctx: Context, { value }: Message, failure: unknown): void {
+  if (isRefusal(failure)) throw failure
+  logFields(ctx).cause = failure
+  ctx.app.emit('error', failure, ctx)
+  sendError(ctx, value, { code: INTERNAL_ERROR, message: faultBody(ctx).error_description })
+}
+
+/** Answers a request whose parameters are not those of its method. */
+export function sendWrongParams(ctx: Context, { value }: Message, message: string): void {
+  logFields(ctx).error = 'the parameters of a message are wrong'
+  sendError(ctx, value, { code: INVALID_PARAMS, message })
+}
+
+function sendError(
+  ctx: Context,
+  value: unknown,
+  error: { code: number; message: string | undefined },
+): void {
+  const { id = null } = value as { id?: unknown }
+  ctx.status = 200
+  ctx.set('Cache-Control', 'no-store')
+  ctx.body = { jsonrpc: '2.0', error, id }
+}
+
+/** Hop-by-hop headers and those of a body that was read already. */
+const left = new Set(['connection', 'content-length', 'host', 'keep-alive', 'transfer-encoding'])
+
+/**
+ * A Koa request as the fetch API has it, without the Authorization header: nothing behind the front
+ * door needs the token, and what never had it cannot pass it on (MCP, token passthrough).
+ *
+ * Its signal is aborted when the caller hangs up, which is how a call is cancelled since 2026-07-28.
+ */
+export function fetchRequest(ctx: Context, url: string, body: string): Request {
+  const headers = new Headers()
+  for (const [name, values = []] of Object.entries(ctx.req.headersDistinct)) {
+    if (left.has(name) || name === 'authorization' || name === 'cookie') continue
+    for (const value of values) headers.append(name, value)
+  }
+  // The answer is JSON whatever the caller prefers; a narrow Accept is no reason to refuse it.
+  headers.set('accept', 'application/json, text/event-stream')
+  return new Request(url, { method: ctx.method, headers, body, signal: hangUpSignal(ctx) })
+}
+
+/** Sends an answer of the fetch API. */
+export async function sendResponse(ctx: Context, response: Response): Promise<void> {
+  ctx.set('Cache-Control', 'no-store')
+  ctx.status = response.status
+  for (const [name, value] of response.headers) ctx.set(name, value)
+  if (!response.body) {
+    const { status } = response
+    ctx.body = null
+    ctx.status = status
+  } else if (response.headers.get('content-type')?.startsWith('text/event-stream')) {
+    ctx.body = Readable.fromWeb(response.body as ReadableStream)
+  } else {
+    ctx.body = await response.text()
+  }
+}
+
+/** Sends an answer that is JSON text already. */
+export function sendText(ctx: Context, text: string): void {
+  ctx.set('Cache-Control', 'no-store')
+  ctx.status = 200
+  // As the SDK says it: JSON has no charset (RFC 8259 §11).
+  ctx.set('Content-Type', 'application/json')
+  ctx.body = text
+}
+
+function hangUpSignal({ res }: Context): AbortSignal {
+  const hangUp = new AbortController()
+  res.once('close', () => {
+    if (!res.writableFinished) hangUp.abort()
+  })
+  return hangUp.signal
+}

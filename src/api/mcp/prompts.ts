@@ -1,0 +1,146 @@
+import { MEMBER_READ, readScope, writeScope } from '../../directory/scopes/catalogue.ts'
+import { type ToolAccess, ToolProblem } from './tool.ts'
+
+/** A question that people ask often, as a host offers it to them. */
+export interface Prompt {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly access: ToolAccess
+  readonly arguments: readonly PromptArgument[]
+  /** What the host says to its model for the person. It names tools, and repeats nothing of theirs. */
+  readonly text: (values: Readonly<Record<string, string>>) => string
+}
+
+interface PromptArgument {
+  readonly name: string
+  readonly description: string
+  readonly required: boolean
+}
+
+const needs = (...needed: string[]): ToolAccess => ({ kind: 'scopes', needed })
+const asks = (name: string, description: string, required = false): PromptArgument => ({
+  name,
+  description,
+  required,
+})
+
+/** Every prompt of the service, in the order in which a list shows them. */
+export const promptCatalogue: readonly Prompt[] = [
+  {
+    name: 'find_a_course',
+    title: 'Find a course',
+    description: 'Finds published courses about a subject.',
+    access: { kind: 'public' },
+    arguments: [
+      asks('about', 'What the course should be about.', true),
+      asks('site', 'Slug of a site; all of them without it.'),
+    ],
+    text: ({ about, site }) =>
+      `Find courses about ${quoted(about)}. ` +
+      (site
+        ? `Call list_public_courses with site ${quoted(site)} and a search word. `
+        : 'Call list_sites, then list_public_courses of each site with a search word. ') +
+      'Try other words when nothing is found. Compare what fits by title, summary and number of lectures, ' +
+      'and name the site of each.',
+  },
+  {
+    name: 'courses_ending_soon',
+    title: 'Which of my courses end soon?',
+    description: 'Lists the courses whose access ends within some days, the first to end first.',
+    access: needs(MEMBER_READ),
+    arguments: [asks('days', 'Within how many days; 30 without it.')],
+    text: ({ days = '30' }) =>
+      `Which of my courses end within the next ${quoted(days)} days? Call list_enrolled_courses with ` +
+      'access: ACTIVE and sort: EXPIRE_DATE, as far as expireDate lies within them; null never ends. List those ' +
+      'that end, with the date and progressPercent. Say so when there is none.',
+  },
+  {
+    name: 'whats_new',
+    title: 'What is new for me?',
+    description: 'Sums up the unread notifications.',
+    access: needs(MEMBER_READ),
+    arguments: [],
+    text: () =>
+      'What is new for me? Call list_notifications with unreadOnly: true and sum them up by topic, the ' +
+      'latest first, with their links. Mark nothing as read unless I say so.',
+  },
+  {
+    name: 'continue_learning',
+    title: 'Where did I stop?',
+    description: 'Finds the lecture to go on with.',
+    access: needs(MEMBER_READ),
+    arguments: [],
+    text: () =>
+      'Where did I stop learning? Call list_enrolled_courses with access: ACTIVE and look at ' +
+      'lastWatchedLecture. Name the course that I watched last, the lecture and the minute, and then ' +
+      'the others that I have begun.',
+  },
+  {
+    name: 'week_in_review',
+    title: 'How did the week go?',
+    description: 'Compares the figures of the last seven days with the seven before.',
+    access: needs(readScope('analytics')),
+    arguments: [],
+    text: () =>
+      'How did the last week go? Call get_site_analytics for the last fourteen days and compare the last ' +
+      'seven with the seven before: enrolments, active members, completed courses, sign-ins. Say what rose, what ' +
+      'fell, and which day stands out, in five sentences.',
+  },
+  {
+    name: 'who_has_not_started',
+    title: 'Who has not started?',
+    description: 'Lists the students of a course who have watched nothing of it.',
+    access: needs(readScope('courses'), readScope('students')),
+    arguments: [asks('course', 'Title or slug of the course.', true)],
+    text: ({ course }) =>
+      `Who is enrolled in the course ${quoted(course)} and has not started? Find it with list_site_courses, its ` +
+      'students with list_site_students by courseId, and how far each is with get_site_student. List those whose ' +
+      'progress of this course has no lastWatchedAt, with the date on which they enrolled.',
+  },
+  {
+    name: 'draft_announcement',
+    title: 'Draft an announcement',
+    description: 'Writes an announcement as a draft that nobody is told yet.',
+    access: needs(writeScope('posts')),
+    arguments: [asks('about', 'What is to be announced.', true)],
+    text: ({ about }) =>
+      `Write an announcement to the members of my site about ${quoted(about)}: a title and at most 120 words, ` +
+      'plain and friendly. Show it to me first. When I agree, keep it as a draft with create_post. Do not publish it.',
+  },
+]
+
+const byName = new Map(promptCatalogue.map((prompt) => [prompt.name, prompt]))
+
+/** The prompt of that name, or nothing. */
+export function findPrompt(name: unknown): Prompt | undefined {
+  return typeof name === 'string' ? byName.get(name) : undefined
+}
+
+const VALUE_LENGTH_MAX = 500
+
+/**
+ * The text of a prompt with a person's values in it.
+ *
+ * @throws ToolProblem when they do not fit
+ */
+export function promptText(prompt: Prompt, values: Readonly<Record<string, string>>): string {
+  const known = prompt.arguments.map(({ name }) => name)
+  const fits = known.length > 0 ? `It takes ${known.join(', ')}.` : 'It takes no arguments.'
+  for (const [name, value] of Object.entries(values)) {
+    if (!known.includes(name)) throw new ToolProblem(`There is no ${quoted(name)}. ${fits}`)
+    if (value.length > VALUE_LENGTH_MAX) {
+      throw new ToolProblem(`${name} must not have more than ${VALUE_LENGTH_MAX} characters.`)
+    }
+  }
+  // A host sends an empty field for what the person left out.
+  const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''))
+  const missing = prompt.arguments.find(({ name, required }) => required && !(name in given))
+  if (missing) throw new ToolProblem(`${missing.name} is required: ${missing.description}`)
+  return prompt.text(given)
+}
+
+/** What a person typed stays one word of the sentence, whatever it is. */
+function quoted(value = ''): string {
+  return JSON.stringify(value.slice(0, VALUE_LENGTH_MAX))
+}

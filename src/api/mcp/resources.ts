@@ -1,0 +1,156 @@
+import { MEMBER_READ, readScope } from '../../directory/scopes/catalogue.ts'
+import { type Tool, type ToolAccess, type ToolCall, ToolProblem } from './tool.ts'
+import { toolCatalogue } from './tool-catalogue.ts'
+
+/** What a person attaches to a conversation. Each is read by the tool that reads the same. */
+export interface ResourceKind {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly access: ToolAccess
+  readonly mimeType: 'application/json' | 'text/markdown'
+  /** Its address, or that of any of its kind: each `{name}` is one segment. */
+  readonly uriTemplate: string
+  /**
+   * Reads one.
+   *
+   * @throws ToolProblem when there is none
+   */
+  readonly read: (values: Values, call: ToolCall) => Promise<object | string>
+  /** The tool that lists those that there are, for kinds of which a list is of use. */
+  readonly listedBy?: string
+}
+
+type Values = Readonly<Record<string, string>>
+
+const json = { mimeType: 'application/json' } as const
+const mine = { ...json, access: { kind: 'scopes', needed: [MEMBER_READ] } } as const
+
+export const resourceKinds: readonly ResourceKind[] = [
+  {
+    name: 'auth_guide',
+    title: 'Authorization guide',
+    description: 'How an assistant, a program or a person gets a token here.',
+    access: { kind: 'public' },
+    mimeType: 'text/markdown',
+    uriTemplate: 'gatehouse://guide',
+    read: async (_none, call) => await run('get_auth_guide', {}, call),
+  },
+  {
+    ...json,
+    name: 'public_course',
+    title: 'A published course',
+    description: 'A published course of a site with its lectures, by the slugs of both.',
+    access: { kind: 'public' },
+    uriTemplate: 'gatehouse://sites/{site}/courses/{course}',
+    read: async ({ site, course: slug }, call) =>
+      await run('get_public_course', { site, slug }, call),
+  },
+  purchased('course', 'My course', 'list_enrolled_courses'),
+  purchased('digital_product', 'My digital product', 'list_digital_products'),
+  purchased('consultation', 'My consultation', 'list_consulting_services'),
+  purchased('event', 'My event', 'list_event_registrations'),
+  {
+    ...json,
+    name: 'site_course',
+    title: 'A course of the site',
+    description: "A course of the token's site with its sections and lectures, drafts included.",
+    access: { kind: 'scopes', needed: [readScope('courses'), readScope('curriculum')] },
+    uriTemplate: 'gatehouse://site/courses/{course}',
+    read: async ({ course: slug }, call) => await run('get_site_curriculum', { slug }, call),
+    listedBy: 'list_site_courses',
+  },
+]
+
+function purchased(noun: string, title: string, listedBy: string): ResourceKind {
+  return {
+    ...mine,
+    name: `my_${noun}`,
+    title,
+    description: `One ${noun.replace('_', ' ')} of the signed-in member, by the id of the purchase.`,
+    uriTemplate: `gatehouse://me/${noun}s/{id}`,
+    read: async ({ id = '' }, call) => await findListed(id, listedBy, call),
+    listedBy,
+  }
+}
+
+const patterns = resourceKinds.map((kind) => ({
+  kind,
+  pattern: new RegExp(`^${kind.uriTemplate.replace(/\{(\w+)\}/g, '(?<$1>[\\w.-]{1,200})')}$`),
+}))
+
+/** What a URI names: its kind, and the segments that say which. Nothing for what is none of ours. */
+export function findResource(
+  uri: unknown,
+): { readonly kind: ResourceKind; readonly values: Values } | undefined {
+  if (typeof uri !== 'string') return undefined
+  for (const { kind, pattern } of patterns) {
+    const found = pattern.exec(uri)
+    if (found) return { kind, values: found.groups ?? {} }
+  }
+  return undefined
+}
+
+/** The kind that has this template, or nothing. */
+export function findTemplate(uriTemplate: unknown): ResourceKind | undefined {
+  return resourceKinds.find((kind) => isTemplate(kind) && kind.uriTemplate === uriTemplate)
+}
+
+/** Whether a kind has many, and its address a place for which. */
+export function isTemplate({ uriTemplate }: ResourceKind): boolean {
+  return uriTemplate.includes('{')
+}
+
+/** The URI of one of a kind. */
+export function uriOf({ uriTemplate }: ResourceKind, node: ListedNode): string {
+  return uriTemplate.replace(/\{(\w+)\}/, (_, name) => (name === 'id' ? node.id : node.slug))
+}
+
+/** What every list tells of its nodes. */
+export interface ListedNode {
+  readonly id: string
+  readonly slug: string
+  readonly title: string
+  readonly summary: string
+}
+
+export interface ListedPage {
+  readonly nodes: readonly ListedNode[]
+  readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null }
+}
+
+/** A page of what there is of a kind, by the tool that lists it. */
+export async function listedPage(
+  tool: string,
+  page: { readonly first: number; readonly after?: string },
+  call: ToolCall,
+): Promise<ListedPage> {
+  return (await run(tool, page, call)) as ListedPage
+}
+
+const PURCHASES_PAGE_SIZE = 100
+const PURCHASE_PAGES_MAX = 10
+
+/** One node of a list by its id, looked for among the latest thousand. */
+async function findListed(id: string, tool: string, call: ToolCall): Promise<object> {
+  let after: string | undefined
+  for (let pages = 0; pages < PURCHASE_PAGES_MAX; pages += 1) {
+    const wanted = { first: PURCHASES_PAGE_SIZE, ...(after !== undefined && { after }) }
+    const { nodes, pageInfo } = await listedPage(tool, wanted, call)
+    const node = nodes.find((each) => each.id === id)
+    if (node) return node
+    if (!pageInfo.hasNextPage) break
+    after = pageInfo.endCursor ?? undefined
+  }
+  throw new ToolProblem(`There is no such purchase. Take an id that ${tool} returned.`)
+}
+
+async function run(name: string, values: object, call: ToolCall): Promise<object | string> {
+  return await toolNamed(name).run(values, call)
+}
+
+function toolNamed(name: string): Tool {
+  const tool = toolCatalogue.find((each) => each.name === name)
+  if (!tool) throw new Error(`no tool is called ${name}`)
+  return tool
+}

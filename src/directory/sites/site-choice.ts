@@ -1,0 +1,111 @@
+import { compiled, type Valued } from '../../platform/store/compiled.ts'
+import type { Database } from '../../platform/store/database.ts'
+import type { SiteRole } from '../../platform/store/schema.ts'
+import type { Decision } from './review-policy.ts'
+import { operates } from './roles.ts'
+
+/** A site at which a person holds roles. */
+export interface HeldSite {
+  readonly id: string
+  readonly slug: string
+  readonly name: string
+  readonly roles: readonly SiteRole[]
+  /** What its operators decided about the client of a metadata document that asks. */
+  readonly documentReview?: Decision | undefined
+}
+
+/** To which site a new authorization is bound (design 15 and 16). */
+export type SiteDecision =
+  /** A plain sign-in: no site is involved. */
+  | { readonly kind: 'none' }
+  | { readonly kind: 'bound'; readonly site: HeldSite }
+  | { readonly kind: 'choose'; readonly sites: readonly HeldSite[] }
+  | { readonly kind: 'refused'; readonly why: string }
+
+export interface SiteQuestion {
+  /** The site of a site's own client; undefined for every other client. */
+  readonly clientSiteId: string | undefined
+  /** Whether operator scopes are requested. */
+  readonly operator: boolean
+  /** Every site where the person holds a role. */
+  readonly held: readonly HeldSite[]
+  /** Whether what operators decided about the client lets it have what it asks for at a site. */
+  readonly admits: (site: HeldSite) => boolean
+  /** What the person chose on the page just now. */
+  readonly chosenSiteId: string | undefined
+  /** The site of the grant that the session remembers. */
+  readonly rememberedSiteId: string | undefined
+}
+
+/** Decides the site. Pure; `listHeldSites` brings the facts. */
+export function decideSite(question: SiteQuestion): SiteDecision {
+  const { clientSiteId, operator, held, chosenSiteId, rememberedSiteId } = question
+  if (clientSiteId !== undefined) {
+    const site = held.find(({ id }) => id === clientSiteId)
+    return site
+      ? { kind: 'bound', site }
+      : { kind: 'refused', why: 'you have no role at the site of this application' }
+  }
+  if (!operator) return { kind: 'none' }
+
+  const operated = held.filter(({ roles }) => operates(roles))
+  if (operated.length === 0) {
+    return { kind: 'refused', why: 'you are neither owner nor admin of a site' }
+  }
+  const sites = operated.filter(question.admits)
+  const [only, second] = sites
+  if (!only) {
+    return {
+      kind: 'refused',
+      why: 'no site of yours has approved this application for what it asks',
+    }
+  }
+  if (!second) return { kind: 'bound', site: only }
+  const site =
+    sites.find(({ id }) => id === chosenSiteId) ?? sites.find(({ id }) => id === rememberedSiteId)
+  return site ? { kind: 'bound', site } : { kind: 'choose', sites }
+}
+
+/**
+ * Finds every site where a person holds a role, by name, with the roles, and with what its operators decided
+ * about a client. One query.
+ */
+export type FindHeldSites = (personId: string, clientId?: string) => Promise<HeldSite[]>
+
+/** Made once, because the Member API asks for them at nearly every request. */
+export function makeFindHeldSites({ kysely }: Database): FindHeldSites {
+  const query = compiled(kysely, (value: Valued<{ personId: string; clientId: string }>) =>
+    kysely
+      .selectFrom('site_role')
+      .innerJoin('site', 'site.id', 'site_role.site_id')
+      .leftJoin('document_site_review as d', (join) =>
+        join.onRef('d.site_id', '=', 'site.id').on('d.client_id', '=', value('clientId')),
+      )
+      .select(['site.id', 'site.slug', 'site.name', 'site_role.role'])
+      .select(['d.review', 'd.fingerprint'])
+      .where('site_role.person_id', '=', value('personId'))
+      .orderBy('site.name')
+      .orderBy('site.id')
+      .orderBy('site_role.role'),
+  )
+  return async (personId, clientId = '') => {
+    const { rows } = await query({ personId, clientId })
+    const sites = new Map<string, HeldSite & { roles: SiteRole[] }>()
+    for (const { role, review, fingerprint, ...row } of rows) {
+      const decided = review !== null && { documentReview: { review, fingerprint } }
+      const site = sites.get(row.id) ?? { ...row, ...decided, roles: [] }
+      site.roles.push(role)
+      sites.set(row.id, site)
+    }
+    return [...sites.values()]
+  }
+}
+
+/** The same, for pages, which people open seldom. */
+export async function listHeldSites(
+  database: Database,
+  personId: string,
+  clientId?: string,
+): Promise<HeldSite[]> {
+  return await makeFindHeldSites(database)(personId, clientId)
+}

@@ -1,0 +1,95 @@
+import { listHeldSites } from '../../directory/sites/site-choice.ts'
+import { paths } from '../../platform/http/paths.ts'
+import type { Database } from '../../platform/store/database.ts'
+import { makeKeptClients } from '../clients/kept-clients.ts'
+import { makeFindAccess } from '../grants/access.ts'
+import { makeResources } from '../token/resource-indicators.ts'
+import { makeTokenEndpoint, type TokenEndpointPorts } from '../token/token-endpoint.ts'
+import { authorizationRequests } from './authorize-requests.ts'
+import { type ConformanceSettings, makeConformanceProfile } from './conformance-profile.ts'
+import { type CurrentEnginePorts, makeCurrentEngine } from './current-engine.ts'
+import { type EngineAdapterDependencies, engineAdapter } from './engine-adapter.ts'
+import { engineAnswers } from './engine-answers.ts'
+import { type InteractionPorts, makeInteractions } from './interactions.ts'
+import { grantOncePerRequest, oncePerRequest } from './once-per-request.ts'
+import { createProvider, type ProviderDependencies } from './provider.ts'
+
+/** What is made here, and is no port. */
+type Made =
+  | ('adapter' | 'completeExchange' | 'exchange' | 'findAccess' | 'findKeptClient')
+  | ('readTokenRequest' | 'keys' | 'listHeldSites' | 'resources')
+
+type Needed = ProviderDependencies & EngineAdapterDependencies & TokenEndpointPorts
+
+export type AuthorizationServerPorts = Omit<Needed, Made | 'conformance'> &
+  InteractionPorts &
+  CurrentEnginePorts & {
+    readonly database: Database
+    /** Present while the conformance profile is on. */
+    readonly conformance: ConformanceSettings | undefined
+  }
+
+/** What clients may name as `resource`, besides the origin itself (design 3). */
+const protectedPaths = [
+  ...[paths.mcp, paths.mcpMember, paths.mcpAdmin],
+  ...[paths.graphql, paths.adminGraphql],
+]
+
+/** The authorization server: the engine, and what stands before it and after it. */
+export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
+  const { baseUrl, database, logger, now } = ports
+  const conformance =
+    ports.conformance && (await makeConformanceProfile(ports.conformance, ports.furtherPlans))
+  if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
+  const resources = makeResources(baseUrl, protectedPaths)
+  // One look at a client, at a grant and at the person's sites serves all steps of a request.
+  const findGrant = grantOncePerRequest(ports.findGrant)
+  const findAccess = makeFindAccess(findGrant, now)
+  const clients = { find: oncePerRequest(ports.clients.find) }
+  const findKeptClient = makeKeptClients(clients, database, now)
+  const tokenEndpoint = makeTokenEndpoint({ ...ports, findGrant, resources })
+  const { exchange } = tokenEndpoint
+  const needed = {
+    ...{
+      ...ports,
+      ...tokenEndpoint,
+      conformance,
+      resources,
+      findGrant,
+      findAccess,
+      clients,
+      exchange,
+    },
+    findKeptClient,
+    completeExchange: exchange.complete,
+    listHeldSites: oncePerRequest((personId: string, clientId?: string) =>
+      listHeldSites(database, personId, clientId),
+    ),
+  }
+  const adapter = engineAdapter(needed)
+  const current = makeCurrentEngine(ports)
+  return {
+    /** What happens to the answers of the engine on their way out. */
+    answers: engineAnswers(exchange.firstTokens),
+    /** Finds a client that authenticates, one of the conformance suite included. */
+    findClient: async (clientId: string, version?: number) =>
+      conformance?.findClient(clientId) ?? (await findKeptClient(clientId, version))?.client,
+    sendSignOut: current.sendSignOut,
+    findClientKeys: current.findClientKeys,
+    /** What the suite's clients are told of people, while the conformance profile is on. */
+    conformance,
+    /** What happens to the requests of a browser before the engine reads them. */
+    requests: authorizationRequests(resources, conformance, ports.requestLengths),
+    /**
+     * The certified engine with our policy in it, the Koa application that every surface is put in
+     * front of. It is made again for each ring of signing keys, because it takes its keys at
+     * construction only; that costs about a millisecond.
+     */
+    withKeys(keys: ProviderDependencies['keys']) {
+      const engine = createProvider({ ...needed, adapter, keys })
+      current.follow(engine)
+      tokenEndpoint.serveRefreshes(engine)
+      return { engine, interactions: makeInteractions(engine, ports) }
+    },
+  }
+}

@@ -1,0 +1,114 @@
+import { exportJWK, generateKeyPair } from 'jose'
+import type { ClientMetadata, Configuration, JWK } from 'oidc-provider'
+
+import { scopeNames } from '../../directory/scopes/catalogue.ts'
+import type { AuthenticatingClient } from '../clients/authenticate-client.ts'
+import type { FurtherPlans } from '../clients/further-plans.ts'
+import { digestSecret } from '../clients/secret.ts'
+import type { SuiteClaims } from '../token/claims.ts'
+
+export type ConformanceProfile = Awaited<ReturnType<typeof makeConformanceProfile>>
+
+export interface ConformanceSettings extends Pick<SuiteClaims, 'claims'> {
+  /** Address of the suite. */
+  readonly suiteBaseUrl: string
+  /** The suite's alias of this service, a part of the addresses it is redirected to. */
+  readonly alias: string
+  readonly clients: readonly {
+    readonly client_id: string
+    readonly client_secret: string
+    readonly token_endpoint_auth_method: 'client_secret_basic' | 'client_secret_post'
+  }[]
+}
+
+/** Scopes that only the suite knows; for every other client they are unknown and are ignored. */
+export const conformanceScopes = ['address', 'phone', 'offline_access']
+
+const suiteClaims = {
+  openid: ['sub'],
+  profile: [
+    ...['name', 'given_name', 'family_name', 'middle_name', 'nickname', 'preferred_username'],
+    ...['profile', 'picture', 'website', 'gender', 'birthdate', 'zoneinfo', 'locale', 'updated_at'],
+    ...['org_id', 'roles'],
+  ],
+  email: ['email', 'email_verified'],
+  address: ['address'],
+  phone: ['phone_number', 'phone_number_verified'],
+}
+
+/**
+ * The conformance profile (design 26): what the OpenID Foundation's suite demands against the
+ * specification's rules, for the suite's own static confidential clients and for nobody else. The
+ * suite sends no PKCE, authenticates with HTTP Basic, wants RS256 to be listed, and warns of any
+ * profile claim in an id_token. Off by default; `environment.ts` refuses it beside production
+ * settings.
+ */
+export async function makeConformanceProfile(
+  settings: ConformanceSettings,
+  { backChannelLogout }: Pick<FurtherPlans, 'backChannelLogout'>,
+) {
+  const { suiteBaseUrl, alias, clients, claims } = settings
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true })
+  const suite = `${suiteBaseUrl}/test/a/${alias}`
+  const covered = new Map(clients.map((client) => [client.client_id, client]))
+  return {
+    claims,
+    clients: clients.map(
+      (client): ClientMetadata => ({
+        ...client,
+        client_name: 'OpenID conformance suite',
+        redirect_uris: [`${suite}/callback`],
+        post_logout_redirect_uris: [`${suite}/post_logout_redirect`],
+        ...(backChannelLogout && { backchannel_logout_uri: `${suite}/backchannel_logout` }),
+        scope: [...scopeNames('identity'), ...conformanceScopes].join(' '),
+        x_origin: 'integration',
+        x_state: 'active',
+        x_secret_digests: digestSecret(client.client_secret),
+      }),
+    ),
+    /** An RS256 key that is published and signs for nobody, since no client asks for it. */
+    publishedKey: {
+      ...(await exportJWK(privateKey)),
+      kid: 'conformance',
+      alg: 'RS256',
+      use: 'sig',
+    } as JWK,
+    claimsByScope: suiteClaims,
+    covers: (clientId: string | undefined) => covered.has(clientId ?? ''),
+    /** A client of the suite, as far as who it is is concerned. */
+    findClient(clientId: string): AuthenticatingClient | undefined {
+      const client = covered.get(clientId)
+      return (
+        client && {
+          clientId,
+          origin: 'integration',
+          authMethod: 'client_secret_post',
+          state: 'active',
+          secretDigests: [digestSecret(client.client_secret)],
+        }
+      )
+    },
+  }
+}
+
+/** The engine's settings while the profile is on, laid over those of every day. */
+export function overlay(configuration: Configuration, profile: ConformanceProfile): Configuration {
+  return {
+    ...configuration,
+    clients: profile.clients,
+    jwks: { keys: [...(configuration.jwks?.keys ?? []), profile.publishedKey] },
+    scopes: [...scopeNames(), ...conformanceScopes],
+    claims: { ...configuration.claims, ...profile.claimsByScope },
+    clientAuthMethods: [
+      ...new Set([
+        ...(['client_secret_post', 'client_secret_basic', 'none'] as const),
+        ...(configuration.clientAuthMethods ?? []),
+      ]),
+    ],
+    enabledJWA: { ...configuration.enabledJWA, idTokenSigningAlgValues: ['ES256', 'RS256'] },
+    pkce: {
+      required: (_ctx, client) =>
+        !(profile.covers(client.clientId) && client.clientAuthMethod !== 'none'),
+    },
+  }
+}

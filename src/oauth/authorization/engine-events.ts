@@ -1,0 +1,97 @@
+import type { EventEmitter } from 'node:events'
+
+import type { Context } from 'koa'
+import { type KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { Logger } from 'pino'
+
+import type { NoteEvent } from '../../platform/audit/event-rows.ts'
+import { callerOf, grantTypes, logFields, requestIdOf } from '../../platform/http/request-log.ts'
+import { exactReason } from './engine-reasons.ts'
+
+const errorEvents = [
+  'authorization.error',
+  'grant.error',
+  'pushed_authorization_request.error',
+  'revocation.error',
+  'end_session.error',
+  'end_session_confirm.error',
+  'server_error',
+] as const
+
+export interface EventDependencies {
+  readonly logger: Logger
+  readonly noteEvent: NoteEvent
+}
+
+/**
+ * Brings what the engine knows into the line of the request: which client, which person, and the
+ * reason of a refusal that the caller is not told. Never a token, a code, a secret or a parameter, but for
+ * a return address at a host of the client, without its query (clients/redirect-difference.ts).
+ */
+export function logEngineEvents(
+  provider: Provider,
+  { logger, noteEvent }: EventDependencies,
+): void {
+  // The types list each event as an overload of its own, which a loop over events cannot satisfy.
+  const emitter: EventEmitter = provider
+  emitter.on('error', (error: unknown, ctx?: Context) => {
+    // The line of the request says it; only what happens outside of one needs a line of its own.
+    if (ctx && !ctx.res.closed) logFields(ctx).cause ??= error
+    else logger.error({ err: error, id: ctx && requestIdOf(ctx) }, 'fault')
+  })
+  for (const event of errorEvents) {
+    emitter.on(event, (ctx: KoaContextWithOIDC, error: EngineError) => {
+      const fields = fieldsOf(ctx)
+      const said = error.error_detail ?? error.error_description ?? error.message
+      const { client, params = ctx.query } = ctx.oidc
+      Object.assign(fields, {
+        error: error.error ?? 'server_error',
+        // Policy of ours has said it before, where it knows more than the engine.
+        detail: fields.detail ?? exactReason(said, { client, params }),
+        ...(error.cause ? { cause: String(error.cause) } : {}),
+        ...(event === 'server_error' && { stack: error.stack }),
+      })
+    })
+  }
+  provider.on('grant.success', fieldsOf)
+  provider.on('authorization.success', (ctx) => {
+    const { client: clientId, person: personId } = fieldsOf(ctx)
+    const grantId = ctx.oidc.entities.Grant?.jti
+    const by = callerOf(ctx as unknown as Context)
+    noteEvent({ action: 'authorization.given', clientId, personId, grantId, ...by })
+  })
+  provider.on('end_session.success', (ctx) => {
+    const personId = ctx.oidc.session?.accountId
+    // Nobody was signed in, or somebody answered that they want to stay so.
+    if (personId === undefined || ctx.oidc.params?.['logout'] === undefined) return
+    const by = callerOf(ctx as unknown as Context)
+    const clientId = ctx.oidc.client?.clientId
+    noteEvent({ action: 'sign_out.browser', personId, clientId, ...by })
+  })
+  provider.on('access_token.destroyed', ({ clientId, accountId, grantId }) => {
+    const { ctx } = Provider
+    if (ctx === undefined) return
+    const by = callerOf(ctx as unknown as Context)
+    noteEvent({
+      ...{ action: 'access_token.revoked', clientId, aboutPersonId: accountId, grantId, ...by },
+      reason: 'the client revoked it',
+    })
+  })
+  provider.on('grant.revoked', (ctx) => {
+    Object.assign(fieldsOf(ctx), { revoked: true })
+  })
+}
+
+type EngineError = Error & {
+  readonly error?: string
+  readonly error_description?: string
+  readonly error_detail?: string
+}
+
+function fieldsOf(ctx: KoaContextWithOIDC) {
+  const fields = logFields(ctx as unknown as Context)
+  fields.client = ctx.oidc?.client?.clientId
+  fields.person = ctx.oidc?.account?.accountId
+  fields.grantType = grantTypes.find((type) => type === ctx.oidc?.params?.['grant_type'])
+  return fields
+}

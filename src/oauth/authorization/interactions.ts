@@ -1,0 +1,196 @@
+import type { Context } from 'koa'
+import { errors, type InteractionResults, type Provider } from 'oidc-provider'
+
+import { findScope } from '../../directory/scopes/catalogue.ts'
+import type { HeldSite } from '../../directory/sites/site-choice.ts'
+import { interactionGone } from '../../platform/http/errors.ts'
+import { paths } from '../../platform/http/paths.ts'
+import { callerOf } from '../../platform/http/request-log.ts'
+import { type ClientFacts, type EngineClient, factsOf } from '../clients/client-metadata.ts'
+import type { LoopbackClients } from '../clients/loopback-clients.ts'
+import type { PlatformCallbacks } from '../clients/platform-callbacks.ts'
+import { newGrantId } from '../consent/engine-grant.ts'
+import { allowedIn } from '../grants/find-allowed.ts'
+import type { GrantStore, NewGrant } from '../grants/grant-store.ts'
+import { claimsByScope } from '../token/claims.ts'
+import { PASSWORD_ACR } from './provider.ts'
+
+export interface InteractionPorts {
+  readonly grants: Pick<GrantStore, 'save'>
+  readonly clients: {
+    readonly callbacks: Pick<PlatformCallbacks, 'use'>
+    readonly loopback: Pick<LoopbackClients, 'use'>
+  }
+}
+
+/** The engine's interactions in the words of the pages (`interaction/pending-interaction.ts`). */
+export function makeInteractions(provider: Provider, { grants, clients }: InteractionPorts) {
+  const finish = async (ctx: Context, result: InteractionResults, merge: boolean) =>
+    await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })
+
+  return {
+    find: async (ctx: Context) => describe(await findWaiting(ctx, provider)),
+    async signedIn(ctx: Context, personId: string) {
+      // Later pages of the request hand it on, and without a time the engine takes theirs: whoever waited
+      // on one would outlive a sign-out everywhere. It is the engine's clock that it is compared with.
+      const ts = Math.floor(Date.now() / 1000)
+      const login = { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'], ts }
+      return await finish(ctx, { login }, false)
+    },
+    siteChosen: async (ctx: Context, siteId: string | undefined) =>
+      await finish(ctx, { select_account: { site: siteId } }, true),
+    refused: async (ctx: Context, why: string) =>
+      await finish(ctx, { error: 'access_denied', error_description: why }, false),
+    async consented(ctx: Context) {
+      const waiting = await findWaiting(ctx, provider)
+      const grant = await agreedGrant(waiting, provider)
+      await grants.save(grant, callerOf(ctx))
+      if (grant.clientOrigin === 'loopback') await clients.loopback.use(grant.clientId)
+      if (waiting.byPattern) {
+        await clients.callbacks.use(grant.clientId, waiting.redirectUri, grant.personId)
+      }
+      return await finish(ctx, { consent: { grantId: grant.id } }, true)
+    },
+  }
+}
+
+type Waiting = Awaited<ReturnType<typeof findWaiting>>
+
+/** The interaction that waits for this browser, and the client that asks. */
+async function findWaiting(ctx: Context, provider: Provider) {
+  try {
+    const details = await provider.interactionDetails(ctx.req, ctx.res)
+    const client = await provider.Client.find(String(details.params['client_id']))
+    if (!client) throw interactionGone()
+    const redirectUri = String(details.params['redirect_uri'])
+    // What a pattern admitted is found for an authorization request only, and this is none.
+    const byPattern =
+      redirectUri.startsWith('https:') && !client.redirectUris?.includes(redirectUri)
+    if (!mayStillAsk(client, details.params)) throw interactionGone()
+    const mustPush = client['requirePushedAuthorizationRequests'] === true
+    return { details, client: factsOf(client), redirectUri, byPattern, mustPush }
+  } catch (error) {
+    // The engine's error says too little to a person, and is thrown outside its own error handler.
+    throw error instanceof errors.SessionNotFound ? interactionGone() : error
+  }
+}
+
+/**
+ * Whether the client may still ask for these scopes at this address. The engine looks at it once, when the
+ * request comes, and a page may wait for an hour: an operator may take either from the application meanwhile.
+ */
+function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boolean {
+  const allowed = client.scope?.split(' ')
+  const asked = String(params['scope'] ?? '').split(' ')
+  if (allowed && asked.some((scope) => findScope(scope) && !allowed.includes(scope))) return false
+  // What a pattern of a platform admits is found for an authorization request only.
+  const hasPatterns = factsOf(client).origin === 'integration'
+  return hasPatterns || client.redirectUriAllowed(String(params['redirect_uri']))
+}
+
+function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting) {
+  const { uid, prompt, params, session } = details
+  return {
+    uid,
+    prompt: prompt.name as 'login' | 'select_account' | 'consent',
+    client: { ...askingClient(client), ...reviewedAt(prompt.details), byPattern },
+    redirectUri,
+    personId: session?.accountId,
+    loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
+    scopes: scopesToShow(params),
+    sites: sitesOf(prompt.details),
+    // A request that must be pushed cannot be repeated as a link.
+    otherAccountHref: mustPush ? paths.endSession : `${paths.authorization}?${sameRequest(params)}`,
+  }
+}
+
+/**
+ * The scopes that the request names, and those whose claims it asks for one by one with the `claims`
+ * parameter (OpenID Connect Core §5.5): the person is told of both in the same words.
+ */
+function scopesToShow(params: Record<string, unknown>): string[] {
+  const named = String(params['scope'] ?? '').split(' ')
+  const claims = typeof params['claims'] === 'string' ? claimsIn(params['claims']) : []
+  const implied = Object.entries(claimsByScope)
+    .filter(([, released]) => released.some((claim) => claims.includes(claim)))
+    .map(([scope]) => scope)
+  return [...new Set([...named, ...implied])].filter(findScope)
+}
+
+/** The engine has parsed the parameter already, and refused one that is not as it must be. */
+function claimsIn(parameter: string): string[] {
+  return Object.values(JSON.parse(parameter) as object).flatMap((claims) =>
+    Object.keys(claims ?? {}),
+  )
+}
+
+/** Of a document: whether it is approved at the site that the consent is about (prompts.ts). */
+function reviewedAt({ reviewed }: Record<string, unknown>) {
+  return typeof reviewed === 'boolean' ? { reviewed } : {}
+}
+
+function askingClient({ clientId, name, origin, siteId, siteName, document }: ClientFacts) {
+  // A resource server has no redirect addresses and never gets this far.
+  if (origin === 'resource_server') throw interactionGone()
+  return {
+    clientId,
+    name,
+    origin,
+    siteId,
+    siteName,
+    ...(document && { describedAt: new URL(clientId).host, reviewed: document.reviewed }),
+  }
+}
+
+/** The policy (prompts.ts) put the sites here when it asked; they come from our own store. */
+function sitesOf(details: Record<string, unknown>): HeldSite[] {
+  const { sites, site } = details as { sites?: HeldSite[]; site?: HeldSite }
+  return sites ?? (site ? [site] : [])
+}
+
+function sameRequest(params: Record<string, unknown>): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(params)) {
+    for (const single of [value ?? []].flat()) query.append(name, String(single))
+  }
+  query.set('prompt', 'login')
+  query.delete('login_hint')
+  return query.toString()
+}
+
+interface ConsentDetails {
+  readonly missingOIDCScope?: string[]
+  readonly missingOIDCClaims?: string[]
+  readonly missingResourceScopes?: Record<string, string[]>
+  /** Of the metadata document that the person was asked about (prompts.ts). */
+  readonly fingerprint?: string
+}
+
+/**
+ * What the person agreed to: exactly what was missing, in the grant that the request continues or in
+ * a new one. What a form says of scopes is never read, so nobody can add one.
+ */
+async function agreedGrant({ details, client }: Waiting, provider: Provider): Promise<NewGrant> {
+  const missing = details.prompt.details as ConsentDetails
+  const { clientId, name, origin } = client
+  const accountId = details.session?.accountId
+  if (accountId === undefined) throw interactionGone()
+  const fresh = { accountId, clientId, jti: newGrantId() }
+  const continued = details.grantId ? await provider.Grant.find(details.grantId) : undefined
+  const grant = continued ?? new provider.Grant(fresh)
+  if (missing.missingOIDCScope) grant.addOIDCScope(missing.missingOIDCScope.join(' '))
+  if (missing.missingOIDCClaims) grant.addOIDCClaims(missing.missingOIDCClaims)
+  for (const [resource, scopes] of Object.entries(missing.missingResourceScopes ?? {})) {
+    grant.addResourceScope(resource, scopes.join(' '))
+  }
+  return {
+    id: grant.jti,
+    personId: accountId,
+    clientId,
+    clientName: name,
+    clientOrigin: origin,
+    siteId: sitesOf(details.prompt.details)[0]?.id,
+    documentFingerprint: missing.fingerprint,
+    allowed: allowedIn(grant),
+  }
+}

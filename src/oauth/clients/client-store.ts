@@ -1,0 +1,206 @@
+import type { Selectable } from 'kysely'
+
+import { MCP_CONNECTIONS } from '../../directory/sites/feature.ts'
+import { compiled, type Valued } from '../../platform/store/compiled.ts'
+import type { Database } from '../../platform/store/database.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import { type Client, type ClientState, canBeClientId } from './client.ts'
+import type { ClientKeys } from './client-keys.ts'
+import { type FurtherPlans, lacksPlan } from './further-plans.ts'
+
+/** A vendor platform of `config/integrations.json`. */
+export interface IntegrationRow {
+  readonly client_id: string
+  readonly client_name: string
+  /** Editions and forks that register under the name of their product. */
+  readonly other_names: readonly string[]
+  readonly redirect_uris: readonly string[]
+  /** Addresses with one free segment (redirect-pattern.ts). */
+  readonly redirect_patterns: readonly string[]
+  readonly token_endpoint_auth_method: 'none' | 'client_secret_post'
+}
+
+export interface ClientStoreDependencies {
+  readonly database: Database
+  readonly integrations: readonly IntegrationRow[]
+  readonly furtherPlans: FurtherPlans
+  readonly now: () => number
+}
+
+/** Finds clients that are known beforehand: sites' applications, resource servers, integrations. */
+export function makeClientStore({
+  database,
+  integrations,
+  furtherPlans,
+  now,
+}: ClientStoreDependencies) {
+  const vendors = new Map(integrations.map((row) => [row.client_id, row]))
+  const readApplication = applicationReader(database, furtherPlans)
+  const readLists = listsReader(database)
+  return {
+    /** Two queries at once; a deleted application is still found, as `deleted`. */
+    async find(clientId: string): Promise<Client | undefined> {
+      if (!canBeClientId(clientId)) return undefined
+      const vendor = vendors.get(clientId)
+      const [found, lists] = await Promise.all([
+        vendor ? readIntegration(database, vendor) : readApplication(clientId),
+        readLists(clientId, now()),
+      ])
+      return found && { ...lists, ...found }
+    },
+  }
+}
+
+function applicationReader({ kysely }: Database, plans: FurtherPlans) {
+  const query = compiled(kysely, (value: Valued<{ clientId: string }>) =>
+    kysely
+      .selectFrom('oauth_application as app')
+      .leftJoin('site', 'site.id', 'app.site_id')
+      .leftJoin('site_feature', (join) =>
+        join
+          .onRef('site_feature.site_id', '=', 'app.site_id')
+          .on('site_feature.feature', '=', MCP_CONNECTIONS),
+      )
+      .selectAll('app')
+      .select(['site.name as site_name', 'site_feature.enabled_at as feature_enabled_at'])
+      .where('app.client_id', '=', value('clientId')),
+  )
+  return async (clientId: string) => {
+    const { rows } = await query({ clientId })
+    const [row] = rows
+    if (!row) return undefined
+    const chosen = choiceOf(row)
+    const featureOff = row.kind === 'site' && row.feature_enabled_at === null
+    return {
+      clientId: row.client_id,
+      origin: row.kind,
+      name: row.name,
+      siteId: row.site_id ?? undefined,
+      siteName: row.site_name ?? undefined,
+      applicationType: row.application_type,
+      ...chosen,
+      state: stateOf(
+        row.deleted_at !== null,
+        row.disabled_at !== null || featureOff || lacksPlan(chosen, plans),
+      ),
+    }
+  }
+}
+
+/** What an application chose of the further plans. */
+function choiceOf(row: Selectable<Schema['oauth_application']>) {
+  return {
+    authMethod: row.auth_method,
+    keys: keysOf(row),
+    pushesRequests: row.pushed_requests_required_at !== null,
+    bindsTokens: row.bound_tokens_required_at !== null,
+    logout:
+      row.backchannel_logout_uri === null
+        ? undefined
+        : {
+            uri: row.backchannel_logout_uri,
+            sessionRequired: row.backchannel_logout_session_required_at !== null,
+          },
+  }
+}
+
+function keysOf({
+  jwks,
+  jwks_uri: jwksUri,
+}: Pick<Selectable<Schema['oauth_application']>, 'jwks' | 'jwks_uri'>): ClientKeys | undefined {
+  if (jwks !== null) return { jwks: JSON.parse(jwks) }
+  return jwksUri === null ? undefined : { jwksUri }
+}
+
+function stateOf(deleted: boolean, off: boolean): ClientState {
+  if (deleted) return 'deleted'
+  return off ? 'off' : 'active'
+}
+
+/** The four lists of an application in one round trip. */
+function listsReader({ kysely }: Database) {
+  const query = compiled(kysely, (value: Valued<{ clientId: string; nowMs: number }>) =>
+    kysely
+      .selectFrom('client_secret')
+      .select((e) => [
+        e.val('secret').as('list'),
+        'digest as value',
+        e.lit<number>(0).as('position'),
+        'expires_at as ends_at',
+      ])
+      .where('client_id', '=', value('clientId'))
+      .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', value('nowMs'))]))
+      .unionAll((q) =>
+        q
+          .selectFrom('oauth_application_redirect_uri')
+          .select((e) => [
+            e.val('redirect').as('list'),
+            'uri as value',
+            'position',
+            e.lit<number | null>(null).as('ends_at'),
+          ])
+          .where('client_id', '=', value('clientId')),
+      )
+      .unionAll((q) =>
+        q
+          .selectFrom('oauth_application_post_logout_uri')
+          .select((e) => [
+            e.val('logout').as('list'),
+            'uri as value',
+            e.lit<number>(0).as('position'),
+            e.lit<number | null>(null).as('ends_at'),
+          ])
+          .where('client_id', '=', value('clientId')),
+      )
+      .unionAll((q) =>
+        q
+          .selectFrom('oauth_application_scope')
+          .select((e) => [
+            e.val('scope').as('list'),
+            'scope as value',
+            e.lit<number>(0).as('position'),
+            e.lit<number | null>(null).as('ends_at'),
+          ])
+          .where('client_id', '=', value('clientId')),
+      ),
+  )
+  return async (clientId: string, nowMs: number) => {
+    const { rows } = await query({ clientId, nowMs })
+    const valuesOf = (list: string) =>
+      rows
+        .filter((row) => row.list === list)
+        .sort((a, b) => a.position - b.position)
+        .map(({ value }) => value)
+    const ends = rows.flatMap(({ ends_at }) => ends_at ?? [])
+    return {
+      redirectUris: valuesOf('redirect'),
+      postLogoutRedirectUris: valuesOf('logout'),
+      chosenScopes: valuesOf('scope'),
+      secretDigests: valuesOf('secret'),
+      changesAt: ends.length > 0 ? Math.min(...ends) : undefined,
+    }
+  }
+}
+
+/** A platform has no lists in the database besides its secrets. */
+async function readIntegration({ kysely }: Database, vendor: IntegrationRow): Promise<Client> {
+  const override = await kysely
+    .selectFrom('integration_override')
+    .select('disabled_at')
+    .where('client_id', '=', vendor.client_id)
+    .executeTakeFirst()
+  return {
+    clientId: vendor.client_id,
+    origin: 'integration',
+    name: vendor.client_name,
+    redirectUris: vendor.redirect_uris,
+    authMethod: vendor.token_endpoint_auth_method,
+    // Only a native client may vary the port of a loopback address, or have a scheme of its own
+    // (RFC 8252 §7.1 and §7.3).
+    applicationType: vendor.redirect_uris.every((uri) => uri.startsWith('https:'))
+      ? 'web'
+      : 'native',
+    chosenScopes: undefined,
+    state: override?.disabled_at != null ? 'off' : 'active',
+  }
+}

@@ -1,0 +1,164 @@
+import { z } from 'zod'
+
+import { parseStrictObject } from '../../platform/http/strict-json.ts'
+import { sha256 } from '../../platform/store/digest.ts'
+import { grantTypesServed } from './client.ts'
+import { readClientName } from './client-name.ts'
+import { isLoopbackRedirect, isUnderHost } from './redirect-uri.ts'
+import { isPublicName } from './server-address.ts'
+
+/**
+ * Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-02): which address may
+ * be a client_id, and what of a document counts. It owns rules and fetches nothing.
+ */
+export interface DocumentPolicy {
+  readonly hosts: readonly string[]
+  /** Admits documents of any host. */
+  readonly openRegistration: boolean
+}
+
+/** What is kept of a document. Everything else in it, our own property names included, is dropped. */
+export const clientDocument = z.object({
+  name: z.string(),
+  redirectUris: z.array(z.string()),
+  postLogoutRedirectUris: z.array(z.string()).optional(),
+  grantTypes: z.array(z.enum(grantTypesServed)),
+  applicationType: z.enum(['web', 'native']),
+})
+
+export type ClientDocument = z.infer<typeof clientDocument>
+
+export type DocumentJudgement =
+  | { readonly kind: 'accepted'; readonly document: ClientDocument }
+  | { readonly kind: 'refused'; readonly why: string }
+
+const ID_LENGTH_MAX = 512
+const REDIRECT_URIS_MAX = 20
+
+/**
+ * A client_id as the address of a document, or nothing when it cannot be one: https with the default
+ * port, a host name with a dot, a path, the canonical spelling, and no userinfo, query or fragment
+ * (draft §3; the query, which it only advises against, would give one host any number of clients).
+ */
+export function readDocumentAddress(clientId: string): URL | undefined {
+  if (!clientId.startsWith('https://') || clientId.length > ID_LENGTH_MAX) return undefined
+  const url = URL.parse(clientId)
+  if (!url || url.href !== clientId || url.origin + url.pathname !== clientId) return undefined
+  if (url.port !== '' || url.pathname === '/' || !isPublicName(url.hostname)) return undefined
+  return url
+}
+
+/** Whether documents of this address are admitted (specification, Client registration 5). */
+export function admitsDocument(clientId: string, policy: DocumentPolicy): boolean {
+  const url = readDocumentAddress(clientId)
+  return url !== undefined && (policy.openRegistration || policy.hosts.includes(url.hostname))
+}
+
+const texts = z.array(z.string())
+
+const documentShape = z.object({
+  client_id: z.string(),
+  client_name: z.string(),
+  redirect_uris: texts.max(REDIRECT_URIS_MAX),
+  post_logout_redirect_uris: texts.max(REDIRECT_URIS_MAX).optional(),
+  grant_types: texts.optional(),
+  response_types: texts.optional(),
+  token_endpoint_auth_method: z.string().optional(),
+  token_endpoint_auth_methods_supported: texts.optional(),
+  client_secret: z.undefined('a document must not have a secret').optional(),
+  client_secret_expires_at: z.undefined('a document must not have a secret').optional(),
+})
+
+/**
+ * Judges the text of a document. Redirect addresses that lie elsewhere and grants that are not
+ * served are dropped, so that one that also serves other servers (VS Code lists a second host of its
+ * own) can be used here; without an address that counts it is refused.
+ */
+export function judgeDocument(
+  address: URL,
+  text: string,
+  loopbackHosts: readonly string[],
+): DocumentJudgement {
+  const read = parseStrictObject(text)
+  if ('problem' in read) return refused(read.problem)
+  const parsed = documentShape.safeParse(read.value)
+  if (!parsed.success) return refused(firstProblem(parsed.error))
+  const body = parsed.data
+  const name = readClientName(body.client_name)
+  if ('problem' in name) return refused(name.problem)
+
+  const isLoopback = (uri: string) => isLoopbackRedirect(uri, loopbackHosts)
+  const counts = (uri: string) => isLoopback(uri) || isUnderHost(uri, address)
+  const redirectUris = body.redirect_uris.filter(counts)
+  const postLogoutRedirectUris = (body.post_logout_redirect_uris ?? []).filter(counts)
+  const grantTypes = grantTypesServed.filter((type) => body.grant_types?.includes(type) ?? true)
+  const problem = problemOf({ ...body, name: name.name, redirectUris, grantTypes }, address)
+  if (problem !== undefined) return refused(problem)
+  return {
+    kind: 'accepted',
+    document: {
+      name: name.name ?? address.host,
+      redirectUris: [...new Set(redirectUris)],
+      ...(postLogoutRedirectUris.length > 0 && {
+        postLogoutRedirectUris: [...new Set(postLogoutRedirectUris)],
+      }),
+      grantTypes,
+      // Documents seldom say so, and the port of a loopback address varies for a native client only
+      // (RFC 8252 §7.3).
+      applicationType: redirectUris.some(isLoopback) ? 'native' : 'web',
+    },
+  }
+}
+
+interface ReadDocument extends z.infer<typeof documentShape> {
+  readonly name: string | undefined
+  readonly redirectUris: readonly string[]
+  readonly grantTypes: readonly string[]
+}
+
+function problemOf(read: ReadDocument, address: URL): string | undefined {
+  if (read.client_id !== address.href) return 'its client_id is not its address'
+  if (read.name === undefined) return 'its client_name is empty'
+  if (!mayBePublic(read)) return 'its client cannot authenticate with the method none'
+  if (!read.grantTypes.includes('authorization_code')) return 'it has no authorization_code grant'
+  if (read.response_types?.includes('code') === false) return 'it has no response type code'
+  if (read.redirectUris.length === 0) return 'no redirect address lies on its host or is loopback'
+  return undefined
+}
+
+/** A client may prefer its own key and offer `none` beside it; a shared secret it cannot have. */
+function mayBePublic(read: ReadDocument): boolean {
+  const preferred = read.token_endpoint_auth_method ?? 'none'
+  if (preferred.startsWith('client_secret')) return false
+  return (
+    preferred === 'none' || read.token_endpoint_auth_methods_supported?.includes('none') === true
+  )
+}
+
+/** Names what a person agrees to when they agree to a client: its name and where it leads. */
+export function fingerprintOf({ name, redirectUris }: ClientDocument): string {
+  const facts = JSON.stringify([name, redirectUris.toSorted()])
+  return sha256(facts).slice(0, 22)
+}
+
+const FRESH_SECONDS_MIN = 60
+const FRESH_SECONDS_MAX = 86_400
+
+/** How long a document counts as fresh (RFC 9111 §4.2.1), within bounds of ours. */
+export function freshSeconds(cacheControl: string | null): number {
+  const directives = (cacheControl ?? '').toLowerCase()
+  const [, seconds] =
+    /(?:^|[\s,])s-maxage=(\d+)/.exec(directives) ??
+    /(?:^|[\s,])max-age=(\d+)/.exec(directives) ??
+    []
+  const asked = /no-store|no-cache|private/.test(directives) ? 0 : Number(seconds ?? 0)
+  return Math.min(FRESH_SECONDS_MAX, Math.max(FRESH_SECONDS_MIN, asked))
+}
+
+function firstProblem({ issues: [issue] }: z.ZodError): string {
+  return issue ? `${issue.path.join('.')}: ${issue.message}` : 'it is malformed'
+}
+
+function refused(why: string): DocumentJudgement {
+  return { kind: 'refused', why }
+}

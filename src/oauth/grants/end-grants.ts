@@ -1,0 +1,112 @@
+import type { Kysely, Transaction } from 'kysely'
+
+import type { Schema } from '../../platform/store/schema.ts'
+
+/** Which grants to end. */
+export type Ending =
+  /** All that there are, after a backup was restored. */
+  | 'everything'
+  | { readonly id: string }
+  /** All of a person with one client at one site, or without a site. */
+  | { readonly personId: string; readonly clientId: string; readonly siteId: string | undefined }
+  /** All that a person granted until a time, in epoch milliseconds, wherever. */
+  | { readonly personId: string; readonly grantedUntil: number }
+  /** All of a person at one site, with whatever client. */
+  | { readonly personId: string; readonly siteId: string }
+  /** All that a client has, of one person or of everybody. */
+  | { readonly clientId: string; readonly personId?: string }
+  /** All of a client that hold a scope which it may not have any more. */
+  | { readonly clientId: string; readonly withScopes: readonly string[] }
+
+/** Why a grant ended, for the log. */
+export type EndReason =
+  | 'the person removed it'
+  | 'an operator ended it'
+  | 'the platform ended it'
+  | 'the application was deleted'
+  | 'a scope of it was taken from the application'
+  | 'the client revoked it'
+  | 'a code was used twice'
+  | 'a used refresh token came back'
+  | 'the database was restored from a backup'
+
+/** As many rows as one statement changes, within its time limit. */
+const BATCH_ROWS_MAX = 1000
+
+/**
+ * Ends grants, in the transaction of whoever changes something else with them: a batch a statement,
+ * because an application may have very many.
+ *
+ * @returns the ids of the grants that ended
+ */
+export async function endGrants(
+  kysely: Kysely<Schema> | Transaction<Schema>,
+  ending: Ending,
+  { reason, nowMs }: { readonly reason: EndReason; readonly nowMs: number },
+): Promise<string[]> {
+  return (await endGrantRows(kysely, ending, { reason, nowMs })).map(({ id }) => id)
+}
+
+/** The same, with whose each grant was. */
+export async function endGrantRows(
+  kysely: Kysely<Schema> | Transaction<Schema>,
+  ending: Ending,
+  { reason, nowMs }: { readonly reason: EndReason; readonly nowMs: number },
+): Promise<EndedGrant[]> {
+  const ended: EndedGrant[] = []
+  for (;;) {
+    const next = isOne(ending) ? [ending.id] : await endingNext(kysely, ending, nowMs)
+    if (next.length === 0) return ended
+    // Somebody else may have ended some of them meanwhile; their reason stays.
+    const rows = await kysely
+      .updateTable('oauth_grant')
+      .set({ ended_at: nowMs, end_reason: reason })
+      .where('id', 'in', next)
+      .where('ended_at', 'is', null)
+      .where('expires_at', '>', nowMs)
+      .returning(['id', 'person_id', 'client_id', 'site_id'])
+      .execute()
+    ended.push(...rows)
+    if (next.length < BATCH_ROWS_MAX) return ended
+  }
+}
+
+function isOne(ending: Ending): ending is { readonly id: string } {
+  return ending !== 'everything' && 'id' in ending
+}
+
+export type EndedGrant = Pick<Schema['oauth_grant'], 'id' | 'person_id' | 'client_id' | 'site_id'>
+
+async function endingNext(
+  kysely: Kysely<Schema> | Transaction<Schema>,
+  ending: Exclude<Ending, { readonly id: string }>,
+  nowMs: number,
+): Promise<string[]> {
+  let query = kysely
+    .selectFrom('oauth_grant as g')
+    .select('g.id')
+    .where('g.ended_at', 'is', null)
+    .where('g.expires_at', '>', nowMs)
+    .limit(BATCH_ROWS_MAX)
+  if (ending === 'everything') return (await query.execute()).map(({ id }) => id)
+  if ('clientId' in ending) query = query.where('g.client_id', '=', ending.clientId)
+  if ('personId' in ending) query = query.where('g.person_id', '=', ending.personId)
+  if ('grantedUntil' in ending) query = query.where('g.granted_at', '<=', ending.grantedUntil)
+  if ('siteId' in ending) {
+    const { siteId } = ending
+    query = query.where('g.site_id', siteId === undefined ? 'is' : '=', siteId ?? null)
+  }
+  if ('withScopes' in ending) {
+    const { withScopes } = ending
+    query = query.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('oauth_grant_scope as s')
+          .select('s.scope')
+          .whereRef('s.grant_id', '=', 'g.id')
+          .where('s.scope', 'in', withScopes),
+      ),
+    )
+  }
+  const rows = await query.execute()
+  return rows.map(({ id }) => id)
+}

@@ -1,0 +1,186 @@
+import type { ClaimsParameter } from 'oidc-provider'
+
+import { compiled, type Valued } from '../../platform/store/compiled.ts'
+import type { Database } from '../../platform/store/database.ts'
+import type { GrantTables } from '../../platform/store/grant-tables.ts'
+
+/**
+ * A family: everything that came of one exchange of a code, below its grant. It is one row of the
+ * same size for its whole life, since its tokens derive from it (token/token-values.ts),
+ * and that it exists is also the mark that its code was used.
+ */
+export interface Family {
+  readonly id: string
+  /** 128 random bits in base64url, without which nobody derives a token of the family. */
+  readonly seed: string
+  /** What its tokens say. */
+  readonly token: FamilyToken
+  /** How often it was refreshed: only the refresh token of this generation is good. */
+  readonly generation: number
+  /** When it came to its last generations, the present one last, in epoch milliseconds. */
+  readonly steps: readonly number[]
+  readonly startedAt: number
+  readonly ended: boolean
+}
+
+/** What every token of a family says; an access token may have fewer scopes. */
+export interface FamilyToken {
+  readonly scopes: readonly string[]
+  /** Whether there are refresh tokens, too. */
+  readonly refreshes: boolean
+  /** The origin that its access tokens are bound to (RFC 8707); a plain sign-in has none. */
+  readonly audience?: string | undefined
+  /** The `claims` parameter of the authorization request (OpenID Connect Core §5.5). */
+  readonly claims?: ClaimsParameter | undefined
+  readonly sid?: string | undefined
+  readonly sessionUid?: string | undefined
+  /** The thumbprint of the key that its access tokens are bound to (RFC 9449 §6). */
+  readonly jkt?: string | undefined
+}
+
+export type FamilyStore = ReturnType<typeof makeFamilyStore>
+
+export interface NewFamily {
+  readonly id: string
+  readonly grantId: string
+  readonly seed: string
+  readonly token: FamilyToken
+  readonly startedAt: number
+  /** When its present refresh token was issued. */
+  readonly issuedAt: number
+  /** When nothing of it can be alive any more; the row goes then. */
+  readonly keptUntil: number
+}
+
+export function makeFamilyStore({ kysely }: Database) {
+  const insert = compiled(kysely, (value: Valued<FamilyRow>) =>
+    kysely
+      .insertInto('refresh_token_family')
+      .values({
+        id: value('id'),
+        grant_id: value('grant_id'),
+        seed: value('seed'),
+        token: value('token'),
+        generation: 0,
+        steps: value('steps'),
+        started_at: value('started_at'),
+        kept_until: value('kept_until'),
+      })
+      .onConflict((conflict) => conflict.doNothing()),
+  )
+  const advance = compiled(
+    kysely,
+    (value: Valued<{ id: string; from: number; to: number; steps: string }>) =>
+      kysely
+        .updateTable('refresh_token_family')
+        .set({ generation: value('to'), steps: value('steps') })
+        .where('id', '=', value('id'))
+        .where('generation', '=', value('from'))
+        .where('ended_at', 'is', null),
+  )
+  return {
+    /** Begins a family. @returns false when there is one: whoever came first has used the code up */
+    async begin({
+      id,
+      grantId,
+      seed,
+      token,
+      startedAt,
+      issuedAt,
+      keptUntil,
+    }: NewFamily): Promise<boolean> {
+      const { numAffectedRows } = await insert({
+        id,
+        grant_id: grantId,
+        seed,
+        token: JSON.stringify(token),
+        steps: String(issuedAt),
+        started_at: startedAt,
+        kept_until: keptUntil,
+      })
+      return numAffectedRows === 1n
+    },
+
+    /** Comes to the next generation. @returns false when somebody else did, or the family has ended */
+    async step({ id, generation }: Family, steps: readonly number[]): Promise<boolean> {
+      const { numAffectedRows } = await advance({
+        id,
+        from: generation,
+        to: generation + 1,
+        steps: steps.join(' '),
+      })
+      return numAffectedRows === 1n
+    },
+
+    ...boundFamilies(kysely),
+
+    /** Ends every token of the family; what the person allowed stays. */
+    async end(id: string, nowMs: number): Promise<void> {
+      await kysely
+        .updateTable('refresh_token_family')
+        .set({ ended_at: nowMs })
+        .where('id', '=', id)
+        .where('ended_at', 'is', null)
+        .execute()
+    },
+  }
+}
+
+/** What only families do whose tokens are bound to a key. */
+function boundFamilies(kysely: Database['kysely']) {
+  return {
+    /** Goes on with the generation that it has. @returns false when somebody ended it, or stepped on */
+    async touch({ id, generation }: Family, nowMs: number): Promise<boolean> {
+      const { numUpdatedRows } = await kysely
+        .updateTable('refresh_token_family')
+        .set({ steps: String(nowMs) })
+        .where('id', '=', id)
+        .where('generation', '=', generation)
+        .where('ended_at', 'is', null)
+        .executeTakeFirstOrThrow()
+      return numUpdatedRows === 1n
+    },
+
+    /**
+     * Binds what it issues from now on, and what lives of it, to another key.
+     *
+     * @returns false when somebody else did meanwhile
+     */
+    async bind({ id, token }: Pick<Family, 'id' | 'token'>, jkt: string): Promise<boolean> {
+      const { numUpdatedRows } = await kysely
+        .updateTable('refresh_token_family')
+        .set({ token: JSON.stringify({ ...token, jkt }) })
+        .where('id', '=', id)
+        .where('token', '=', JSON.stringify(token))
+        .executeTakeFirstOrThrow()
+      return numUpdatedRows === 1n
+    },
+  }
+}
+
+type FamilyRow = Omit<GrantTables['refresh_token_family'], 'generation' | 'ended_at'>
+
+/** The columns of a family where they are read beside others, and what they say. */
+export interface FamilyColumns {
+  readonly family_id: string | null
+  readonly family_seed: string | null
+  readonly family_token: string | null
+  readonly family_generation: number | null
+  readonly family_steps: string | null
+  readonly family_started_at: number | null
+  readonly family_ended_at: number | null
+}
+
+export function familyOf(row: FamilyColumns): Family | undefined {
+  if (row.family_id === null) return undefined
+  const { family_token: token, family_steps: steps } = row
+  return {
+    id: row.family_id,
+    seed: row.family_seed ?? '',
+    token: JSON.parse(token ?? '{}') as FamilyToken,
+    generation: row.family_generation ?? 0,
+    steps: (steps ?? '').split(' ').map(Number),
+    startedAt: row.family_started_at ?? 0,
+    ended: row.family_ended_at !== null,
+  }
+}

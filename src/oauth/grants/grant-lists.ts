@@ -1,0 +1,224 @@
+import type { Kysely } from 'kysely'
+
+import { scopeNames } from '../../directory/scopes/catalogue.ts'
+import type { Database } from '../../platform/store/database.ts'
+import { type ListOrder, type PageRequest, readPage } from '../../platform/store/keyset.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import { CALL_DAYS, dayOf } from './grant-store.ts'
+
+export type GrantLists = ReturnType<typeof makeGrantLists>
+
+/** One line of a person's list. */
+export interface AppLine {
+  readonly personId: string
+  readonly clientId: string
+  readonly siteId: string | undefined
+}
+
+/** The client of this service's own pages is no app that somebody connected. */
+const OWN_CLIENT_ORIGIN = 'first_party'
+
+// The site of a plain sign-in, where a value and not its absence is needed.
+const NO_SITE = ''
+
+/**
+ * Connections as people see them: everything that one person allowed one client at one site is one
+ * line, from however many browsers it was allowed.
+ */
+export function makeGrantLists({ kysely }: Database, now: () => number) {
+  return {
+    /** What a person allowed, the newest first. */
+    async listApps(personId: string, request: PageRequest) {
+      const page = await readPage(appsOf(kysely, personId, now()), newestFirst, request)
+      const grants = liveGrants(kysely, now()).where('g.person_id', '=', personId)
+      const lineOf = (grant: GrantKey) => `${grant.client_id} ${grant.site_id ?? NO_SITE}`
+      const uses = await usesOf(grants, now(), lineOf)
+      const rows = page.rows.map(({ id, site_id, ...row }) => ({
+        clientId: row.client_id,
+        clientName: row.client_name,
+        clientOrigin: row.client_origin,
+        site:
+          site_id === NO_SITE || row.site_name === null
+            ? undefined
+            : { id: site_id, name: row.site_name },
+        ...useOf(row, uses.get(id)),
+      }))
+      return { ...page, rows }
+    },
+
+    /** The names of one line of that list, while it is there. */
+    async findApp({ personId, clientId, siteId }: AppLine) {
+      const row = await liveGrants(kysely, now())
+        .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')
+        .leftJoin('site', 'site.id', 'g.site_id')
+        .select((eb) => [
+          eb.fn.coalesce('app.name', 'g.client_name').as('client_name'),
+          'site.name as site_name',
+        ])
+        .where('g.person_id', '=', personId)
+        .where('g.client_id', '=', clientId)
+        .where('g.site_id', siteId === undefined ? 'is' : '=', siteId ?? null)
+        .where('g.client_origin', '!=', OWN_CLIENT_ORIGIN)
+        .executeTakeFirst()
+      return row && { clientName: row.client_name, siteName: row.site_name ?? undefined }
+    },
+
+    /** Who allowed a client, the newest first. */
+    async listPeople(clientId: string, request: PageRequest) {
+      const page = await readPage(peopleOf(kysely, clientId, now()), newestFirst, request)
+      // Of the people of this page only, because a client may have very many.
+      const people = page.rows.map(({ id }) => id)
+      // PostgreSQL has no empty list.
+      if (people.length === 0) return { ...page, rows: [] }
+      const grants = liveGrants(kysely, now())
+        .where('g.client_id', '=', clientId)
+        .where('g.person_id', 'in', people)
+      const uses = await usesOf(grants, now(), ({ person_id }) => person_id)
+      const rows = page.rows.map((row) => ({
+        personId: row.id,
+        name: row.name,
+        email: row.email,
+        ...useOf(row, uses.get(row.id)),
+      }))
+      return { ...page, rows }
+    },
+
+    /** One person of that list. */
+    async findPerson(clientId: string, personId: string) {
+      return await liveGrants(kysely, now())
+        .innerJoin('person', 'person.id', 'g.person_id')
+        .select('person.name')
+        .where('g.client_id', '=', clientId)
+        .where('g.person_id', '=', personId)
+        .executeTakeFirst()
+    },
+
+    async countPeople(clientId: string) {
+      const { people } = await liveGrants(kysely, now())
+        .select((eb) => eb.fn.count<number>('g.person_id').distinct().as('people'))
+        .where('g.client_id', '=', clientId)
+        .executeTakeFirstOrThrow()
+      return Number(people)
+    },
+  }
+}
+
+/** The grants that have neither ended nor expired. */
+function liveGrants(kysely: Kysely<Schema>, nowMs: number) {
+  return kysely
+    .selectFrom('oauth_grant as g')
+    .where('g.ended_at', 'is', null)
+    .where('g.expires_at', '>', nowMs)
+}
+
+/** The applications of a person; a deleted one is of no use to anybody. */
+function appsOf(kysely: Kysely<Schema>, personId: string, nowMs: number) {
+  return kysely
+    .selectFrom(
+      liveGrants(kysely, nowMs)
+        .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')
+        .leftJoin('site', 'site.id', 'g.site_id')
+        .select((eb) => [
+          'g.client_id',
+          eb.fn.coalesce('g.site_id', eb.val(NO_SITE)).as('site_id'),
+          eb.fn<string>('max', [eb.fn.coalesce('app.name', 'g.client_name')]).as('client_name'),
+          eb.fn.max('g.client_origin').as('client_origin'),
+          eb.fn.max('site.name').as('site_name'),
+          eb.fn.min('g.granted_at').as('granted_at'),
+          eb.fn.max('g.last_used_at').as('last_used_at'),
+          eb(eb('g.client_id', '||', ' '), '||', eb.fn.coalesce('g.site_id', eb.val(NO_SITE))).as(
+            'id',
+          ),
+        ])
+        .where('g.person_id', '=', personId)
+        .where('g.client_origin', '!=', OWN_CLIENT_ORIGIN)
+        .where('app.deleted_at', 'is', null)
+        .groupBy(['g.client_id', 'g.site_id'])
+        .as('list'),
+    )
+    .selectAll()
+}
+
+function peopleOf(kysely: Kysely<Schema>, clientId: string, nowMs: number) {
+  return kysely
+    .selectFrom(
+      liveGrants(kysely, nowMs)
+        .innerJoin('person', 'person.id', 'g.person_id')
+        .select((eb) => [
+          'person.id as id',
+          'person.name as name',
+          'person.email as email',
+          eb.fn.min('g.granted_at').as('granted_at'),
+          eb.fn.max('g.last_used_at').as('last_used_at'),
+        ])
+        .where('g.client_id', '=', clientId)
+        .groupBy(['person.id', 'person.name', 'person.email'])
+        .as('list'),
+    )
+    .selectAll()
+}
+
+const newestFirst: ListOrder<{ readonly granted_at: number; readonly id: string }> = {
+  by: 'list.granted_at',
+  id: 'list.id',
+  direction: 'desc',
+  placeOf: (row) => [Number(row.granted_at), row.id],
+}
+
+interface Uses {
+  readonly scopes: Set<string>
+  calls: number
+}
+
+interface GrantKey {
+  readonly client_id: string
+  readonly person_id: string
+  readonly site_id: string | null
+}
+
+/** Scopes and calls of each line of these grants, by its id. */
+async function usesOf(
+  grants: ReturnType<typeof liveGrants>,
+  nowMs: number,
+  lineOf: (grant: GrantKey) => string,
+): Promise<Map<string, Uses>> {
+  const lines = grants.select(['g.client_id', 'g.person_id', 'g.site_id'])
+  const [scopes, calls] = await Promise.all([
+    lines
+      .innerJoin('oauth_grant_scope as s', 's.grant_id', 'g.id')
+      .select('s.scope')
+      .distinct()
+      .execute(),
+    lines
+      .innerJoin('oauth_grant_day as d', 'd.grant_id', 'g.id')
+      .where('d.day', '>', dayOf(nowMs) - CALL_DAYS)
+      .select((eb) => eb.fn.sum<number>('d.calls').as('calls'))
+      .groupBy(['g.client_id', 'g.person_id', 'g.site_id'])
+      .execute(),
+  ])
+  const uses = new Map<string, Uses>()
+  const at = (grant: GrantKey) => {
+    const id = lineOf(grant)
+    const known = uses.get(id) ?? { scopes: new Set(), calls: 0 }
+    uses.set(id, known)
+    return known
+  }
+  for (const row of scopes) at(row).scopes.add(row.scope)
+  for (const row of calls) at(row).calls += Number(row.calls)
+  return uses
+}
+
+function useOf(
+  row: { readonly granted_at: number; readonly last_used_at: number | null },
+  uses: Uses | undefined,
+) {
+  return {
+    /** In the order of the catalogue. */
+    scopes: scopeNames().filter((name) => uses?.scopes.has(name)),
+    /** When the person first allowed it. */
+    grantedAt: Number(row.granted_at),
+    lastUsedAt: row.last_used_at === null ? undefined : Number(row.last_used_at),
+    /** Calls in the last `CALL_DAYS` days. */
+    calls: uses?.calls ?? 0,
+  }
+}

@@ -1,0 +1,84 @@
+import { sql, type Transaction } from 'kysely'
+
+import type { Database } from '../../platform/store/database.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import { dayOf } from './grant-store.ts'
+
+export type GrantUsage = ReturnType<typeof makeGrantUsage>
+
+// What is counted for more grants than this between two flushes is not counted at all.
+const GRANTS_MAX = 50_000
+// SQLite stands still while it writes, so it is given little at a time.
+const GRANTS_PER_WRITE = 100
+// `last_used_at` is written at most once a minute.
+const LAST_USED_STEP_MS = 60_000
+
+interface Uses {
+  calls: number
+  lastAtMs: number
+}
+
+/**
+ * Counts the uses of grants without a write at the use: counts gather in memory and are added
+ * to the database every few seconds and when the process stops. A process that is killed loses what
+ * it counted in between, which is worth less than a disk write at every call of an API.
+ */
+export function makeGrantUsage(database: Database, now: () => number) {
+  let counted = new Map<string, Uses>()
+
+  const count = (grantId: string, { calls, lastAtMs }: Uses) => {
+    const known = counted.get(grantId)
+    if (known) {
+      known.calls += calls
+      known.lastAtMs = Math.max(known.lastAtMs, lastAtMs)
+    } else if (counted.size < GRANTS_MAX) counted.set(grantId, { calls, lastAtMs })
+  }
+
+  return {
+    /** A token of this grant was used. Never waits, never fails. */
+    count: (grantId: string) => count(grantId, { calls: 1, lastAtMs: now() }),
+
+    /** Adds what was counted to the database. On failure it is kept for the next time. */
+    async flush() {
+      // In one order everywhere, so that two processes never wait for each other's rows in a circle.
+      const taken = [...counted].sort(([one], [other]) => (one < other ? -1 : 1))
+      counted = new Map()
+      while (taken.length > 0) {
+        const batch = taken.slice(0, GRANTS_PER_WRITE)
+        try {
+          await database.kysely.transaction().execute(async (trx) => await write(trx, batch))
+        } catch (error) {
+          for (const [grantId, uses] of taken) count(grantId, uses)
+          throw error
+        }
+        taken.splice(0, batch.length)
+      }
+    },
+  }
+}
+
+/** Two statements for a whole batch; a grant that ended meanwhile is nothing to be counted for. */
+async function write(trx: Transaction<Schema>, batch: readonly [string, Uses][]): Promise<void> {
+  // PostgreSQL takes a bare parameter for a text.
+  const rows = batch.map(
+    ([grantId, { calls, lastAtMs }]) =>
+      sql`(${grantId}, cast(${dayOf(lastAtMs)} as integer), cast(${calls} as integer), cast(${lastAtMs} as bigint))`,
+  )
+  const counted = sql`counted (grant_id, day, calls, last_at) as (values ${sql.join(rows)})`
+  // The rows are locked in the order of their ids, as in every process.
+  await sql`
+    with ${counted}
+    insert into oauth_grant_day (grant_id, day, calls)
+    select counted.grant_id, counted.day, counted.calls
+    from counted join oauth_grant on oauth_grant.id = counted.grant_id
+    where oauth_grant.ended_at is null
+    order by counted.grant_id
+    on conflict (grant_id, day) do update set calls = oauth_grant_day.calls + excluded.calls
+  `.execute(trx)
+  await sql`
+    with ${counted}
+    update oauth_grant set last_used_at = counted.last_at from counted
+    where oauth_grant.id = counted.grant_id and oauth_grant.ended_at is null
+      and coalesce(oauth_grant.last_used_at, 0) <= counted.last_at - cast(${LAST_USED_STEP_MS} as bigint)
+  `.execute(trx)
+}

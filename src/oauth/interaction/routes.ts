@@ -1,0 +1,181 @@
+/** The pages between an authorization request and its answer. The engine is behind an interface. */
+
+import { bodyParser } from '@koa/bodyparser'
+import type { Context } from 'koa'
+import type Router from 'koa-router'
+
+import type { NotSignedIn, SignInService } from '../../directory/people/authenticate.ts'
+import type { NoteEvent } from '../../platform/audit/event-rows.ts'
+import { interactionGone } from '../../platform/http/errors.ts'
+import { checkFormToken, formField } from '../../platform/http/form.ts'
+import { seeOther } from '../../platform/http/page.ts'
+import { pages } from '../../platform/http/paths.ts'
+import { callerOf, logFields } from '../../platform/http/request-log.ts'
+import { makeRouter } from '../../platform/http/router.ts'
+import { formToken } from './form-token.ts'
+import type { Interactions, PendingInteraction, PromptName } from './pending-interaction.ts'
+import { cancelAddresses, makePromptPages, type PromptPagesDependencies } from './prompt-pages.ts'
+
+export interface InteractionDependencies extends PromptPagesDependencies {
+  readonly interactions: Interactions
+  readonly signIn: SignInService
+  /** How long a browser keeps that somebody signed in there. */
+  readonly knownBrowserSeconds: number
+  readonly noteEvent: NoteEvent
+}
+
+const FORM_BYTES_MAX = '16kb'
+
+/**
+ * /interaction/:uid/login, /select_account and /consent: the pages between an authorization request
+ * and its answer. Each prompt has its own address, and `POST …/cancel` refuses at any of them.
+ */
+export function interactionRoutes(dependencies: InteractionDependencies): Router {
+  const router = makeRouter()
+  const { interactions, noteEvent } = dependencies
+  const form = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
+  const steps = stepsOf(dependencies)
+
+  for (const prompt of ['login', 'select_account', 'consent'] as const) {
+    const { show, answer } = steps[prompt]
+    router.get(pages[prompt], async (ctx) => {
+      await show(ctx, await findPending(ctx, prompt, interactions))
+    })
+    router.post(pages[prompt], form, async (ctx) => {
+      await answer(ctx, await findSubmitted(ctx, prompt, dependencies))
+    })
+    router.post(cancelAddresses[prompt], form, async (ctx) => {
+      const pending = await findSubmitted(ctx, prompt, dependencies)
+      noteEvent({ ...eventOf(ctx, pending), action: 'consent.refused', reason: refusedAt[prompt] })
+      seeOther(ctx, await interactions.refused(ctx, 'the person refused the request'))
+    })
+  }
+  return router
+}
+
+/** Which page the person turned down, in the words of the audit trail. */
+const refusedAt = {
+  login: 'did not sign in',
+  select_account: 'chose no site',
+  consent: 'did not consent',
+} as const satisfies Record<PromptName, string>
+
+/** What an event has of the request in which it happened. */
+function eventOf(ctx: Context, { personId, client, sites }: PendingInteraction) {
+  const siteId = client.siteId ?? (sites.length === 1 ? sites[0]?.id : undefined)
+  return { personId, clientId: client.clientId, siteId, ...callerOf(ctx) }
+}
+
+/** The interaction of this browser, if it is the one in the address and waits for this prompt. */
+async function findPending(
+  ctx: Context,
+  prompt: PromptName,
+  interactions: Interactions,
+): Promise<PendingInteraction> {
+  const pending = await interactions.find(ctx)
+  if (pending.uid !== ctx['params'].uid || pending.prompt !== prompt) throw interactionGone()
+  return pending
+}
+
+/** As `findPending`, for a form that was sent: it must be the form of our own page. */
+async function findSubmitted(
+  ctx: Context,
+  prompt: PromptName,
+  { interactions, formKey }: InteractionDependencies,
+): Promise<PendingInteraction> {
+  checkFormToken(ctx, formToken(String(ctx['params'].uid), formKey))
+  return await findPending(ctx, prompt, interactions)
+}
+
+type Step = (ctx: Context, pending: PendingInteraction) => Promise<void>
+
+/** How each prompt shows its page, and what it makes of the form. */
+function stepsOf(
+  dependencies: InteractionDependencies,
+): Readonly<Record<PromptName, { show: Step; answer: Step }>> {
+  const { interactions, signIn, noteEvent } = dependencies
+  const promptPages = makePromptPages(dependencies)
+  return {
+    login: {
+      async show(ctx, pending) {
+        await promptPages.signIn(ctx, pending, { login: pending.loginHint })
+      },
+      async answer(ctx, pending) {
+        const login = formField(ctx, 'login')
+        const password = formField(ctx, 'password')
+        const browser = ctx.cookies.get(BROWSER_COOKIE)
+        const outcome = await signIn({ login, password, address: ctx.ip, browser })
+        if (outcome.kind === 'signed-in') {
+          const { personId } = outcome
+          keepBrowser(ctx, outcome.browser, dependencies)
+          logFields(ctx).person = personId
+          noteEvent({ ...eventOf(ctx, pending), action: 'sign_in.success', personId })
+          return seeOther(ctx, await interactions.signedIn(ctx, personId))
+        }
+        const [status, problem] = explain(outcome)
+        ctx.status = status
+        if (outcome.kind === 'limited') ctx.set('Retry-After', String(outcome.waitSeconds))
+        logFields(ctx).detail = `sign-in ${outcome.kind}`
+        noteEvent({ ...eventOf(ctx, pending), ...failureOf(outcome), action: 'sign_in.failure' })
+        await promptPages.signIn(ctx, pending, { login, problem })
+      },
+    },
+    select_account: {
+      async show(ctx, pending) {
+        if (pending.sites.length >= 2) return await promptPages.siteChoice(ctx, pending)
+        seeOther(ctx, await interactions.siteChosen(ctx, pending.sites[0]?.id))
+      },
+      async answer(ctx, pending) {
+        const site = pending.sites.find(({ id }) => id === formField(ctx, 'site'))
+        if (site) return seeOther(ctx, await interactions.siteChosen(ctx, site.id))
+        ctx.status = 422
+        await promptPages.siteChoice(ctx, pending, 'Please choose one of your sites.')
+      },
+    },
+    consent: {
+      show: promptPages.consent,
+      async answer(ctx) {
+        seeOther(ctx, await interactions.consented(ctx))
+      },
+    },
+  }
+}
+
+/** No page but those of an interaction is sent it, and it tells nothing of whom it is about. */
+const BROWSER_COOKIE = 'gatehouse_browser'
+
+function keepBrowser(
+  ctx: Context,
+  browser: string,
+  { knownBrowserSeconds }: Pick<InteractionDependencies, 'knownBrowserSeconds'>,
+): void {
+  const [, interaction = ''] = pages.login.split('/')
+  ctx.cookies.set(BROWSER_COOKIE, browser, {
+    ...{ httpOnly: true, sameSite: 'lax', secure: ctx.secure, signed: false, overwrite: true },
+    path: `/${interaction}`,
+    maxAge: knownBrowserSeconds * 1000,
+  })
+}
+
+/** Why somebody is not signed in, for the audit trail alone. */
+function failureOf(outcome: NotSignedIn) {
+  const aboutPersonId = outcome.kind === 'refused' ? outcome.personId : undefined
+  const reason = { limited: 'too many attempts', busy: 'too many sign-ins at once' }
+  const why = outcome.kind === 'refused' ? outcome.why : reason[outcome.kind]
+  // Whoever was signed in before is not who failed now.
+  return { personId: undefined, aboutPersonId, reason: why }
+}
+
+function explain(outcome: NotSignedIn): [number, string] {
+  switch (outcome.kind) {
+    case 'refused':
+      return [401, 'The e-mail address or the password is not right. Please try again.']
+    case 'limited':
+      return [
+        429,
+        `Too many attempts. Please wait ${Math.ceil(outcome.waitSeconds / 60)} minutes and try again.`,
+      ]
+    case 'busy':
+      return [503, 'Many people are signing in at the moment. Please try again in a few seconds.']
+  }
+}

@@ -1,0 +1,194 @@
+import { type Adapter, type AdapterPayload, type KoaContextWithOIDC, Provider } from 'oidc-provider'
+
+import { OPENID } from '../../directory/scopes/catalogue.ts'
+import { needsResource } from '../../directory/scopes/policy.ts'
+import {
+  invalidGrant,
+  resourceNotGranted,
+  resourceNotRepeated,
+} from '../../platform/http/errors.ts'
+import { logFields } from '../../platform/http/request-log.ts'
+import type { StateAdapter } from '../../platform/store/oauth-state.ts'
+import { choseFapi } from '../clients/client-metadata.ts'
+import type { FamilyStore, NewFamily } from '../grants/family-store.ts'
+import { familyTokenOf } from './former-refresh-token.ts'
+import { namedResources, type Resources } from './resource-indicators.ts'
+import type { ReadTokenRequest, TokenRequest } from './token-request.ts'
+import { familyOfCode, newSeed, type TokenValues } from './token-values.ts'
+
+export interface ExchangeDependencies {
+  readonly readTokenRequest: ReadTokenRequest
+  readonly families: Pick<FamilyStore, 'begin'>
+  readonly values: TokenValues
+  readonly resources: Resources
+  readonly lifetimes: {
+    readonly accessTokenSeconds: number
+    readonly authorizationCodeSeconds: number
+  }
+  /** How long the row of a family with refresh tokens is kept from its start. */
+  readonly grantSeconds: number
+  /** Hears of who signs in at an application that wants to be told of sign-outs. */
+  readonly signOuts?: { readonly begin: (session: BegunSession) => Promise<void> } | undefined
+  readonly now: () => number
+}
+
+/** A sign-in, in the words of sign-outs/sessions.ts. */
+export interface BegunSession {
+  readonly familyId: string
+  readonly grantId: string
+  readonly clientId: string
+  readonly personId: string
+  readonly sid: string | undefined
+  readonly startedAt: number
+  readonly expiresAt: number
+}
+
+/**
+ * So long a second use of a code is a page that ran its callback twice, and no replay (design 11). A client
+ * that chose the FAPI 2.0 Security Profile is a server, and is no such page.
+ */
+const REPEAT_SECONDS = 5
+
+/**
+ * What stands around the engine's exchange of a code. That a code was used is the row of the family
+ * that came of it, the only write: until then nothing is used up, and only one of any number of
+ * parallel exchanges makes it.
+ */
+export function makeExchange(dependencies: ExchangeDependencies) {
+  const { readTokenRequest, families, values, now } = dependencies
+  const firstTokens = new WeakMap<object, FirstTokens>()
+
+  /** Codes as the engine is shown them. */
+  const codeAdapter = (records: StateAdapter): Pick<Adapter, 'find' | 'consume'> => ({
+    async find(code) {
+      const { ctx } = Provider
+      if (ctx?.oidc?.route !== 'token') return await records.find(code)
+      return codeForExchange(ctx, await readTokenRequest(ctx), dependencies)
+    },
+    // By now the engine has found everything else right. What uses the code up is `complete`.
+    async consume() {
+      const { ctx } = Provider
+      if (ctx && (await readTokenRequest(ctx)).facts?.family) {
+        throw invalidGrant('the code was used a moment ago, which ended nothing')
+      }
+    },
+  })
+
+  /** Begins the family. Whoever does so first has used the code up, and gets its first tokens. */
+  const complete = async (issued: AdapterPayload): Promise<void> => {
+    const { grantId = '', scope = '', jkt } = issued
+    const { ctx } = Provider
+    const { code } = ctx ? await readTokenRequest(ctx) : {}
+    if (!ctx || !code) throw new Error('an access token is issued for a code only')
+    const refreshes = ctx.oidc.client?.grantTypeAllowed('refresh_token') === true
+    // The engine has checked the proof of the key by now.
+    const bound = typeof jkt === 'string' && { jkt }
+    const token = { ...familyTokenOf(code), refreshes, ...bound }
+    const startedAt = now()
+    const family = { id: familyOfCode(String(ctx.oidc.params?.['code'])), seed: newSeed() }
+    const keptUntil = startedAt + keptSeconds(refreshes, dependencies) * 1000
+    const begun = { ...family, grantId, token, startedAt, issuedAt: startedAt, keptUntil }
+    // Before the code is used up: a client that is told 503 here repeats its request.
+    await beginSession(ctx, { ...begun, personId: code.accountId }, dependencies)
+    if (!(await families.begin(begun))) {
+      throw invalidGrant('another exchange of the same code was quicker')
+    }
+    const first = {
+      generation: 0,
+      issuedAtSeconds: Math.floor(startedAt / 1000),
+      has: scope.split(' '),
+    }
+    firstTokens.set(ctx, {
+      access_token: values.writeAccessToken({ ...family, scopes: token.scopes }, first),
+      ...(refreshes && { refresh_token: values.writeRefreshToken(family, 0) }),
+    })
+  }
+
+  return {
+    codeAdapter,
+    complete,
+    /**
+     * The tokens of an exchange that was just answered. The engine chose values by itself before any
+     * adapter was asked, which nothing knows.
+     */
+    firstTokens: (ctx: object) => firstTokens.get(ctx),
+  }
+}
+
+/** An application that is told of sign-outs has a session from here on. */
+async function beginSession(
+  { oidc: { client } }: KoaContextWithOIDC,
+  { id, grantId, token, startedAt, keptUntil, personId = '' }: Begun,
+  { signOuts }: Pick<ExchangeDependencies, 'signOuts'>,
+): Promise<void> {
+  if (!signOuts || !client?.backchannelLogoutUri || !token.scopes.includes(OPENID)) return
+  const { clientId } = client
+  const times = { startedAt, expiresAt: keptUntil }
+  await signOuts.begin({ familyId: id, grantId, clientId, personId, sid: token.sid, ...times })
+}
+
+interface Begun extends NewFamily {
+  readonly personId: string | undefined
+}
+
+/** What takes the place of the engine's own values in its answer. */
+interface FirstTokens {
+  readonly access_token: string
+  readonly refresh_token?: string
+}
+
+export type Exchange = ReturnType<typeof makeExchange>
+
+/** The code as it is shown to the engine: as used, once that is no accident any more. */
+function codeForExchange(
+  ctx: KoaContextWithOIDC,
+  { code, facts }: TokenRequest,
+  { resources, now }: ExchangeDependencies,
+): AdapterPayload | undefined {
+  const { client } = ctx.oidc
+  // The engine refuses the code of another client.
+  if (!code || !client || code.clientId !== client.clientId) return code
+  const { grant, family } = facts ?? {}
+  if (!grant || grant.endedBecause !== undefined) {
+    logFields(ctx).detail = `the grant has ended: ${grant?.endedBecause ?? 'it is gone'}`
+    return undefined
+  }
+  const mayRepeat = !choseFapi(client)
+  if (family && !(mayRepeat && now() - family.startedAt <= REPEAT_SECONDS * 1000)) {
+    logFields(ctx).outcome = 'reused'
+    return { ...code, consumed: Math.floor(family.startedAt / 1000) }
+  }
+  settleResource(ctx.oidc, code, resources)
+  return code
+}
+
+/** Codes end by the clock of the store that they are in. */
+const CLOCKS_DIFFER_SECONDS = 60
+
+/**
+ * Without refresh tokens the row outlives the access token, and is not needed any longer; but never sooner
+ * than its code ends, which it says to be used.
+ */
+function keptSeconds(mayRefresh: boolean, { grantSeconds, lifetimes }: ExchangeDependencies) {
+  if (mayRefresh) return grantSeconds
+  const { accessTokenSeconds, authorizationCodeSeconds } = lifetimes
+  return Math.max(2 * accessTokenSeconds, authorizationCodeSeconds + CLOCKS_DIFFER_SECONDS)
+}
+
+/**
+ * Replaces what the client asked for by the one audience that it denotes, or refuses (design 3), while
+ * nothing is used up yet.
+ */
+function settleResource(
+  oidc: KoaContextWithOIDC['oidc'],
+  stored: AdapterPayload,
+  resources: Resources,
+): void {
+  const granted = stored['resource']
+  if (namedResources(oidc, resources).length > 0) {
+    if (!granted) throw resourceNotGranted()
+    Object.assign(oidc.params ?? {}, { resource: resources.audience })
+  } else if (granted && needsResource(String(stored.scope ?? '').split(' '))) {
+    throw resourceNotRepeated(resources.audience)
+  }
+}

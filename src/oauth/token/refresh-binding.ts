@@ -1,0 +1,138 @@
+import type { KoaContextWithOIDC } from 'oidc-provider'
+
+import { dpopNonceWanted, invalidDpopProof, invalidGrant } from '../../platform/http/errors.ts'
+import { paths } from '../../platform/http/paths.ts'
+import type { AccessFacts } from '../grants/access.ts'
+import type { Family, FamilyStore, FamilyToken } from '../grants/family-store.ts'
+import type { CheckDpop } from '../proofs/dpop-proof.ts'
+import { type ReusePorts, reuse } from './refresh-reuse.ts'
+import {
+  type FindRefreshToken,
+  judgeGeneration,
+  type RefreshTokenLifetimes,
+} from './refresh-token-use.ts'
+
+export interface BindingPorts {
+  /** Left out where no token is bound to a key. */
+  readonly checkDpop?: CheckDpop | undefined
+}
+
+/** What decides to which key the tokens of a refresh are bound. */
+export interface RefreshBinding {
+  /** The key that the family is bound to. */
+  readonly bound: string | undefined
+  /** The key that the request proves to have. */
+  readonly proven: string | undefined
+  /** A public client has nothing else that shows who holds its refresh token (RFC 9449 §5). */
+  readonly isPublic: boolean
+  /** Whether the client said that its tokens are always bound (RFC 9449 §5.2). */
+  readonly demanded: boolean
+}
+
+export type BindingChoice =
+  /** As it was: bound to no key, or to the one that was proven. */
+  | { readonly kind: 'keep' }
+  | { readonly kind: 'bind'; readonly jkt: string }
+  | { readonly kind: 'refuse'; readonly reason: string }
+
+/** Chooses. Pure, so that every case stands in one table of its test. */
+export function chooseBinding({
+  bound,
+  proven,
+  isPublic,
+  demanded,
+}: RefreshBinding): BindingChoice {
+  if (proven === undefined) {
+    if (bound === undefined && !demanded) return { kind: 'keep' }
+    return { kind: 'refuse', reason: 'its tokens are bound to a key, and no proof of one came' }
+  }
+  if (bound === proven) return { kind: 'keep' }
+  if (bound === undefined || !isPublic) return { kind: 'bind', jkt: proven }
+  return { kind: 'refuse', reason: 'the refresh token is bound to another key' }
+}
+
+/**
+ * The key that a refresh proves to have (RFC 9449 §5).
+ *
+ * @throws invalidDpopProof or dpopNonceWanted
+ */
+export async function provenKey(
+  ctx: KoaContextWithOIDC,
+  checkDpop: CheckDpop | undefined,
+): Promise<string | undefined> {
+  if (!checkDpop) return undefined
+  const { method, req, oidc } = ctx
+  const proof = await checkDpop({
+    proofs: req.headersDistinct['dpop'] ?? [],
+    method,
+    address: oidc.issuer + paths.token,
+  })
+  if (proof.kind === 'none') return undefined
+  if (proof.kind === 'bad') throw invalidDpopProof(proof.reason)
+  if (proof.nextNonce !== undefined) ctx.set('DPoP-Nonce', proof.nextNonce)
+  if (proof.kind === 'stale') throw dpopNonceWanted()
+  return proof.thumbprint
+}
+
+/** One use of a refresh token, as far as keys are concerned. */
+interface BoundUse {
+  readonly value: string
+  readonly generation: number
+  readonly facts: AccessFacts
+  readonly token: FamilyToken
+}
+
+export interface BindingDependencies extends ReusePorts {
+  readonly findRefreshToken: FindRefreshToken
+  readonly families: Pick<FamilyStore, 'bind'>
+  readonly lifetimes: RefreshTokenLifetimes
+  readonly now: () => number
+}
+
+/**
+ * The key to bind to, where that changes. A replaced token without the key of the one after it is in the hands
+ * of somebody else: of two holders one is a thief, whichever of them has the key (RFC 9700 §4.14.2).
+ *
+ * @throws invalidGrant
+ */
+export async function newBinding(
+  ctx: KoaContextWithOIDC,
+  { facts: { family, grant }, generation, token, proven }: BoundUse & Proven,
+  { grants, lifetimes, now }: BindingDependencies,
+): Promise<string | undefined> {
+  const { client } = ctx.oidc
+  const choice = chooseBinding({
+    bound: token.jkt,
+    proven,
+    isPublic: client?.clientAuthMethod === 'none',
+    demanded: client?.['dpopBoundAccessTokens'] === true,
+  })
+  if (choice.kind === 'bind') return choice.jkt
+  if (choice.kind === 'keep') return undefined
+  const use = family && judgeGeneration(family, generation, { lifetimes, nowMs: now() })
+  const comesBack = use?.kind === 'reused' || (use?.kind === 'retry' && token.jkt !== undefined)
+  throw comesBack ? await reuse(ctx, grant.id, grants) : invalidGrant(choice.reason)
+}
+
+interface Proven {
+  readonly proven: string | undefined
+}
+
+interface Binding {
+  readonly family: Pick<Family, 'id'>
+  readonly bindTo: string
+}
+
+/** Binds the family, unless somebody with another key was quicker: then of these two one is a thief, too. */
+export async function bindFamily(
+  ctx: KoaContextWithOIDC,
+  { family, bindTo, value, facts, token }: BoundUse & Binding,
+  { families, findRefreshToken, grants }: BindingDependencies,
+): Promise<void> {
+  // As it was when the choice was made, and not as it may have become since.
+  if (await families.bind({ id: family.id, token }, bindTo)) return
+  const jkt = (await findRefreshToken(value))?.facts?.family?.token.jkt
+  if (jkt === bindTo) return
+  if (ctx.oidc.client?.clientAuthMethod === 'none') throw await reuse(ctx, facts.grant.id, grants)
+  throw invalidGrant('its tokens were bound to another key meanwhile')
+}

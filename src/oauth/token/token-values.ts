@@ -1,0 +1,134 @@
+import {
+  createHmac,
+  createSecretKey,
+  type KeyObject,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
+
+import { sha256 } from '../../platform/store/digest.ts'
+import type { Family } from '../grants/family-store.ts'
+
+/**
+ * Tokens as text. A refresh token is `<family>.<generation>.<MAC>`, an access token
+ * `<family>.<generation>.<issued at>.<scopes>.<MAC>`. The MAC is over what stands before it and over the seed in the
+ * row of the family, under a key that derives from the root secret: who has a copy of the store, or the
+ * secret, or an older token, makes none of them. So every token that was ever given out is recognised,
+ * nothing of any is kept, and to its holder it says nothing. A token is good as long as the row is.
+ */
+export type TokenValues = ReturnType<typeof makeTokenValues>
+
+/** What a value claims to be. */
+interface Claim {
+  readonly familyId: string
+  /** Whether it was made here, which the row of the family decides. */
+  isGenuine(family: Pick<Family, 'seed'>): boolean
+}
+
+export interface RefreshTokenClaim extends Claim {
+  readonly generation: number
+}
+
+export interface AccessTokenClaim extends Claim {
+  /** Of the refresh token that it came with. */
+  readonly generation: number
+  readonly issuedAtSeconds: number
+  /** Which of the scopes of its family it has. */
+  scopesOf(scopes: readonly string[]): string[]
+}
+
+// The id and the MAC are SHA-256 in base64url; numbers are in base 36, without leading zeros.
+const refreshTokenForm = /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5}))\.([\w-]{43})$/
+const accessTokenForm =
+  /^(([\w-]{43})\.(0|[1-9a-z][\da-z]{0,5})\.([1-9a-z][\da-z]{0,9})\.(|[1-9a-z][\da-z]{0,19}))\.([\w-]{43})$/
+const BASE = 36
+
+/** @param secrets the current one first; a token of any of them is taken */
+export function makeTokenValues(secrets: readonly Buffer[]) {
+  // Made of bytes anew at each use, a key costs several times as much as the MAC.
+  const keys = secrets.map((secret) => createSecretKey(secret))
+  const [current] = keys
+  if (!current) throw new Error('tokens need a key')
+  const genuine = (text: string, mac: string) => {
+    const said = Buffer.from(mac)
+    return ({ seed }: Pick<Family, 'seed'>) =>
+      keys.some((key) => timingSafeEqual(said, Buffer.from(macOf(key, text, seed))))
+  }
+  return {
+    /** Reads a refresh token, whoever made it; nothing for what has another form. */
+    readRefreshToken(value: string): RefreshTokenClaim | undefined {
+      const [, text, familyId, generation = '', mac = ''] = refreshTokenForm.exec(value) ?? []
+      if (text === undefined || familyId === undefined) return undefined
+      const isGenuine = genuine(text, mac)
+      return { familyId, generation: Number.parseInt(generation, BASE), isGenuine }
+    },
+
+    /** The refresh token of a generation: the same text whenever and wherever it is asked for. */
+    writeRefreshToken({ id, seed }: Pick<Family, 'id' | 'seed'>, generation: number): string {
+      const text = `${id}.${generation.toString(BASE)}`
+      return `${text}.${macOf(current, text, seed)}`
+    },
+
+    /** Reads an access token, whoever made it; nothing for what has another form. */
+    readAccessToken(value: string): AccessTokenClaim | undefined {
+      const [, text, familyId, generation = '', issuedAt = '', some = '', mac = ''] =
+        accessTokenForm.exec(value) ?? []
+      if (text === undefined || familyId === undefined) return undefined
+      return {
+        familyId,
+        generation: Number.parseInt(generation, BASE),
+        issuedAtSeconds: Number.parseInt(issuedAt, BASE),
+        isGenuine: genuine(text, mac),
+        scopesOf: (scopes) => (some === '' ? [...scopes] : chosen(scopes, some)),
+      }
+    },
+
+    /** The access token that comes with a generation, for some of the scopes of its family. */
+    writeAccessToken(
+      { id, seed, scopes }: Pick<Family, 'id' | 'seed'> & { readonly scopes: readonly string[] },
+      { generation, issuedAtSeconds, has }: IssuedAccessToken,
+    ): string {
+      const issuedAt = issuedAtSeconds.toString(BASE)
+      const text = `${id}.${generation.toString(BASE)}.${issuedAt}.${choice(scopes, has)}`
+      return `${text}.${macOf(current, text, seed)}`
+    },
+  }
+}
+
+/** What differs from one access token of a family to the next. */
+export interface IssuedAccessToken
+  extends Pick<AccessTokenClaim, 'generation' | 'issuedAtSeconds'> {
+  /** Its scopes. */
+  readonly has: readonly string[]
+}
+
+/** The seed of a new family: 128 random bits in base64url. */
+export function newSeed(): string {
+  return randomBytes(16).toString('base64url')
+}
+
+/** The id of the family that begins with the exchange of this code. */
+export function familyOfCode(code: string): string {
+  return sha256(code)
+}
+
+function macOf(key: KeyObject, text: string, seed: string): string {
+  return createHmac('sha256', key).update(`${seed} ${text}`).digest('base64url')
+}
+
+/** One bit for each scope of the family, the first one lowest; nothing when all are meant. */
+function choice(scopes: readonly string[], has: readonly string[]): string {
+  if (scopes.every((scope) => has.includes(scope))) return ''
+  let bits = 0n
+  for (const [position, scope] of scopes.entries()) {
+    if (has.includes(scope)) bits |= 1n << BigInt(position)
+  }
+  // A bit above them all, so that a token without any scope is told from one with all.
+  return (bits | (1n << BigInt(scopes.length))).toString(BASE)
+}
+
+function chosen(scopes: readonly string[], some: string): string[] {
+  let bits = 0n
+  for (const digit of some) bits = bits * BigInt(BASE) + BigInt(Number.parseInt(digit, BASE))
+  return scopes.filter((_, position) => bits & (1n << BigInt(position)))
+}

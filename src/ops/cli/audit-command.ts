@@ -1,0 +1,166 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+
+import type { Config } from '../../config/config.ts'
+import { auditActions, auditWords } from '../../platform/audit/audit-actions.ts'
+import {
+  type AuditFilter,
+  type FoundEvent,
+  findEvents,
+  findPersonId,
+} from '../../platform/audit/audit-list.ts'
+import { eventLine } from '../../platform/audit/event-line.ts'
+import type { Database } from '../../platform/store/database.ts'
+import { asOneLine, withDatabase } from './command.ts'
+
+const EVENTS_PER_READ = 500
+const FOLLOW_SECONDS = 1
+/** Rows appear so much later than what they tell of, at most: what is counted waits for its minute. */
+const LATE_MS = 120_000
+const DAY_MS = 86_400_000
+
+const options = {
+  since: { type: 'string' },
+  until: { type: 'string' },
+  action: { type: 'string' },
+  site: { type: 'string' },
+  client: { type: 'string' },
+  person: { type: 'string' },
+  json: { type: 'boolean' },
+  follow: { type: 'boolean' },
+} as const
+
+/** Whoever reads the lines may go away: then there is nothing more to do. */
+export type PrintLine = (line: string) => void
+
+/**
+ * `audit`: the events that the options ask for, the oldest first, each as a line of words or of JSON. With
+ * `--follow` it goes on until the signal comes.
+ *
+ * @throws in a sentence when an option is not what it must be
+ */
+export async function printAudit(
+  config: Config,
+  words: readonly string[],
+  { print, signal }: { readonly print: PrintLine; readonly signal: AbortSignal },
+): Promise<void> {
+  const { values } = parseArgs({ args: [...words], options })
+  await withDatabase(config, async (database) => {
+    const filter = await filterOf(database, values)
+    const lineOf = values.json === true ? eventLine : wordsOf
+    const wanted =
+      values.follow === true ? following(database, filter, signal) : inOrder(database, filter)
+    for await (const event of wanted) print(lineOf(event))
+  })
+}
+
+/** What is there, and then what comes, each once, until the signal. */
+async function* following(
+  database: Database,
+  filter: AuditFilter,
+  signal: AbortSignal,
+): AsyncGenerator<FoundEvent> {
+  const seen = new Map<string, number>()
+  let { fromMs = 0 } = filter
+  while (!signal.aborted) {
+    for await (const event of inOrder(database, { ...filter, fromMs })) {
+      if (!seen.has(event.id)) yield event
+      seen.set(event.id, event.occurred_at)
+    }
+    fromMs = Math.max(fromMs, Date.now() - LATE_MS)
+    for (const [id, at] of seen) if (at < fromMs) seen.delete(id)
+    await delay(FOLLOW_SECONDS * 1000, undefined, { signal }).catch(() => {})
+  }
+}
+
+async function* inOrder(database: Database, filter: AuditFilter): AsyncGenerator<FoundEvent> {
+  let after: FoundEvent | undefined
+  for (;;) {
+    const query = findEvents(database, filter)
+    const last = after
+    const rest =
+      last === undefined
+        ? query
+        : query.where((eb) =>
+            eb.or([
+              eb('e.occurred_at', '>', last.occurred_at),
+              eb.and([eb('e.occurred_at', '=', last.occurred_at), eb('e.id', '>', last.id)]),
+            ]),
+          )
+    const rows = await rest
+      .orderBy('e.occurred_at')
+      .orderBy('e.id')
+      .limit(EVENTS_PER_READ)
+      .execute()
+    yield* rows
+    after = rows.at(-1)
+    if (rows.length < EVENTS_PER_READ) return
+  }
+}
+
+type Values = { readonly [Name in keyof typeof options]?: string | boolean | undefined }
+
+async function filterOf(database: Database, values: Values): Promise<AuditFilter> {
+  const text = (name: keyof Values) => {
+    const value = values[name]
+    return typeof value === 'string' ? value : undefined
+  }
+  const action = text('action')
+  if (action !== undefined && !Object.hasOwn(auditActions, action)) {
+    throw new Error(`there is no action ${action}: ${Object.keys(auditActions).join(', ')}`)
+  }
+  const [site, person] = [text('site'), text('person')]
+  return {
+    action,
+    clientId: text('client'),
+    siteId: site === undefined ? undefined : await siteId(database, site),
+    // What was written may be the id of somebody who is not there any more.
+    personId: person === undefined ? undefined : ((await findPersonId(database, person)) ?? person),
+    fromMs: momentOf('since', text('since')) ?? Date.now() - DAY_MS,
+    untilMs: momentOf('until', text('until')),
+  }
+}
+
+async function siteId({ kysely }: Database, written: string): Promise<string> {
+  const site = await kysely
+    .selectFrom('site')
+    .select('id')
+    .where((eb) => eb.or([eb('id', '=', written), eb('slug', '=', written)]))
+    .executeTakeFirst()
+  if (!site) throw new Error(`there is no site ${written}; give its id or its slug`)
+  return site.id
+}
+
+const units = { m: 60_000, h: 3_600_000, d: DAY_MS } as const
+
+function momentOf(name: string, written: string | undefined): number | undefined {
+  if (written === undefined) return undefined
+  const [, count, unit] = /^(\d{1,6})([mhd])$/.exec(written) ?? []
+  if (unit !== undefined) return Date.now() - Number(count) * units[unit as keyof typeof units]
+  const ms = /^\d{4}-/.test(written) ? Date.parse(written) : Number.NaN
+  if (Number.isNaN(ms)) {
+    throw new Error(`--${name} is a time like 2026-03-01T12:00:00Z, or how long ago: 30m, 12h, 7d`)
+  }
+  return ms
+}
+
+function wordsOf(event: FoundEvent): string {
+  const { actor_person_id, person_id } = event
+  const who = actor_person_id === null ? 'somebody' : `${event.actor_name ?? ''} ${actor_person_id}`
+  const facts = [
+    ['about', person_id],
+    ['client', event.client_id],
+    ['site', event.site_id],
+    ['from', event.address],
+    ['because', event.reason],
+    ['times', event.times],
+    ['request', event.request_id],
+  ]
+  const known = facts
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${name}: ${value}`)
+  const subject = event.subject_id === '' ? '' : ` ${event.subject_id}`
+  const said = `${who.trim()} ${auditWords(event.action)}${subject}`
+  const moment = new Date(event.occurred_at).toISOString()
+  return asOneLine(`${moment}  ${said}  (${known.join('; ')})`)
+}

@@ -1,0 +1,45 @@
+import type { Config } from '../../config/config.ts'
+import type { MigrationStatus, PendingMigration } from '../../platform/store/migrate.ts'
+import { readSchemaStatus } from '../../platform/store/open-database.ts'
+import { locationOf, openServiceDatabase } from '../../platform/store/open-stores.ts'
+
+/** Nobody waits for this command as for a start: an index over a large table takes its time. */
+const STATEMENT_TIMEOUT_MS = 60 * 60_000
+
+/** `migrate`: brings the schema up to date, also where starts are not to. */
+export async function migrateDatabase(config: Config): Promise<string> {
+  const before = await readStatus(config)
+  const settings = { ...config, ...config.service.storage, migrateAtStart: true }
+  const database = await openServiceDatabase(settings, { migrationTimeoutMs: STATEMENT_TIMEOUT_MS })
+  await database[Symbol.asyncDispose]()
+  if (before.pending.length === 0) return 'The schema was up to date; nothing was changed.'
+  return `Applied ${before.pending.map(({ name }) => name).join(', ')}.`
+}
+
+/** `migrate status`: what `migrate` would do, and what others would wait for. It changes nothing. */
+export async function describeMigrations(config: Config): Promise<string> {
+  const { appliedCount, pending } = await readStatus(config)
+  if (pending.length === 0) {
+    return `The schema is up to date: ${appliedCount} migrations are applied, none is pending.`
+  }
+  const lines = pending.flatMap((migration) => [lineOf(migration), ...waitsOf(migration)])
+  return [`${appliedCount} migrations are applied, ${pending.length} pending:`, ...lines].join('\n')
+}
+
+async function readStatus(config: Config): Promise<MigrationStatus> {
+  return await readSchemaStatus(locationOf({ ...config, ...config.service.storage }))
+}
+
+const meanings = {
+  expand: 'only adds: processes of the version before may run meanwhile',
+  contract: 'takes away or narrows: stop the processes of the version before',
+} as const satisfies Record<PendingMigration['effect'], string>
+
+function lineOf({ name, effect }: PendingMigration): string {
+  return `  ${name}  ${meanings[effect]}`
+}
+
+function waitsOf({ statements }: PendingMigration): string[] {
+  const waits = new Set(statements.flatMap((statement) => statement.waits ?? []))
+  return [...waits].map((what) => `    waits: ${what}`)
+}

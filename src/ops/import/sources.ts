@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+
+import { kindNames, kindOf } from './kinds.ts'
+import { readCampusFolder } from './load.ts'
+
+/** Where lines come from: a file of NDJSON, standard input, or the .json files of a campus. */
+export interface Source {
+  readonly name: string
+  /** In bytes, or in lines where there are none; 0 when nobody knows. */
+  readonly size: number
+  /** Recognizes the same content in a later run; none when it can be read only once. */
+  readonly digest?: () => Promise<string>
+  readonly lines: () => AsyncIterable<Line>
+}
+
+export interface Line {
+  /** From 1. */
+  readonly number: number
+  /** What JSON it is, or nothing when it is none. */
+  readonly value: unknown
+  /** How much of the source it is, in the unit of its size. */
+  readonly size: number
+}
+
+/** A line is a record and not a whole data set. */
+const LINE_BYTES_MAX = 1024 * 1024
+
+/**
+ * The sources of an import, in their order: one file, `-` for standard input, or a folder, whose
+ * .ndjson files are read by name, or, when it has none, its .json files as one campus.
+ *
+ * @throws Error when there is nothing to read
+ */
+export async function openSources(path: string): Promise<readonly Source[]> {
+  if (path === '-') return [lineSource('standard input', process.stdin)]
+  if (!(await stat(path)).isDirectory()) return [await fileSource(path)]
+  const files = (await readdir(path)).filter((name) => name.endsWith('.ndjson')).sort()
+  if (files.length === 0) return [await campusSource(path)]
+  return await Promise.all(files.map(async (name) => await fileSource(join(path, name))))
+}
+
+async function fileSource(path: string): Promise<Source> {
+  const { size } = await stat(path)
+  return {
+    ...lineSource(basename(path), () => createReadStream(path)),
+    size,
+    async digest() {
+      const hash = createHash('sha256')
+      for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
+      return hash.digest('base64url')
+    },
+  }
+}
+
+function lineSource(
+  name: string,
+  input: NodeJS.ReadableStream | (() => NodeJS.ReadableStream),
+): Source {
+  return {
+    name,
+    size: 0,
+    async *lines() {
+      const stream = typeof input === 'function' ? input() : input
+      let number = 0
+      for await (const { text, size } of textLines(stream)) {
+        number += 1
+        if (text?.trim() !== '') yield { number, size, value: text && parse(text) }
+      }
+    },
+  }
+}
+
+/** A line as text, or nothing where it is longer than a record may be: of that, no more is gathered. */
+async function* textLines(
+  stream: NodeJS.ReadableStream,
+): AsyncGenerator<{ readonly text: string | undefined; readonly size: number }> {
+  let parts: Buffer[] = []
+  let size = 0
+  const take = (piece: Buffer) => {
+    size += piece.length
+    if (size <= LINE_BYTES_MAX) parts.push(piece)
+  }
+  const finish = () => {
+    const whole = size <= LINE_BYTES_MAX ? Buffer.concat(parts).toString('utf8') : undefined
+    const line = { text: whole, size: size + 1 }
+    parts = []
+    size = 0
+    return line
+  }
+  for await (const chunk of stream) {
+    let rest = Buffer.from(chunk as Buffer)
+    for (let end = rest.indexOf(NEWLINE); end >= 0; end = rest.indexOf(NEWLINE)) {
+      take(rest.subarray(0, end))
+      yield finish()
+      rest = rest.subarray(end + 1)
+    }
+    take(rest)
+  }
+  if (size > 0) yield finish()
+}
+
+const NEWLINE = 10
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** A campus is small, is read whole, and names every problem of its files before anything is written. */
+async function campusSource(folder: string): Promise<Source> {
+  const campus = await readCampusFolder(folder)
+  const values = kindNames.flatMap((type) =>
+    campus[kindOf(type).list].map((row) => ({ ...row, type, ...applicationKind(row) })),
+  )
+  return {
+    name: basename(folder),
+    size: values.length,
+    async *lines() {
+      for (const [index, value] of values.entries()) yield { number: index + 1, value, size: 1 }
+    },
+  }
+}
+
+function applicationKind(row: object) {
+  return 'kind' in row ? { kind: row.kind } : {}
+}

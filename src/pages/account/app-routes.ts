@@ -1,0 +1,81 @@
+import type Router from 'koa-router'
+
+import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts'
+import { describeScopes } from '../../directory/scopes/scope-sentences.ts'
+import { type AppLine, makeGrantLists } from '../../oauth/grants/grant-lists.ts'
+import { removeApp } from '../../oauth/grants/remove-app.ts'
+import { nothingHere } from '../../platform/http/errors.ts'
+import { formField } from '../../platform/http/form.ts'
+import { noticeOf } from '../../platform/http/notice.ts'
+import { seeOther } from '../../platform/http/page.ts'
+import { pages } from '../../platform/http/paths.ts'
+import { actorOf, type PageSession } from '../relying-party/page-session.ts'
+import { kindOfOrigin } from './app-kind.ts'
+import { type AccountPorts, areaOf, sendOwnPage } from './area.ts'
+
+/** Connected apps, and the removal of one. */
+export function appRoutes(router: Router, ports: AccountPorts): void {
+  const { database, signedInPages, listPages, opened, now } = ports
+  const lists = makeGrantLists(database, now)
+  router.get(
+    pages.apps,
+    signedInPages.page(async (ctx, session) => {
+      const found = await lists.listApps(session.person.id, listPages.requestOf(ctx))
+      const apps = found.rows.map(
+        ({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
+          name: clientName,
+          kind: kindOfOrigin(clientOrigin),
+          siteName: site?.name,
+          removeHref: `${pages.removeApp}?${lineQuery(clientId, site?.id)}`,
+          ...describeScopes(scopes, opened),
+          ...use,
+        }),
+      )
+      const done = noticeOf(ctx, {
+        removed: 'The application was removed. It has no access any more.',
+      })
+      const area = areaOf(session, pages.apps)
+      const page = connectedAppsPage({ area, apps, pager: listPages.pagerOf(ctx, found), done })
+      await sendOwnPage(ctx, { page, session, database })
+    }),
+  )
+  router.get(
+    pages.removeApp,
+    signedInPages.page(async (ctx, session) => {
+      const query = new URLSearchParams(ctx.querystring)
+      const [client, site] = [query.get('client') ?? '', query.get('site') ?? '']
+      const app = await lists.findApp(lineOf(session, client, site))
+      if (!app) throw nothingHere()
+      const page = removeAppPage({
+        area: areaOf(session, pages.apps),
+        name: app.clientName,
+        siteName: app.siteName,
+        action: pages.removeApp,
+        hidden: [
+          { name: 'client', value: client },
+          { name: 'site', value: site },
+        ],
+        cancelHref: pages.apps,
+      })
+      await sendOwnPage(ctx, { page, session, database })
+    }),
+  )
+  router.post(
+    pages.removeApp,
+    signedInPages.form(async (ctx, session) => {
+      const line = lineOf(session, formField(ctx, 'client'), formField(ctx, 'site'))
+      // What is somebody else's, or gone, or was never there, is answered alike.
+      const ended = await removeApp(database, line, actorOf(ctx, session, now))
+      if (ended.length === 0) throw nothingHere()
+      seeOther(ctx, `${pages.apps}?done=removed`)
+    }),
+  )
+}
+
+function lineOf({ person }: PageSession, clientId: string, site: string): AppLine {
+  return { personId: person.id, clientId, siteId: site === '' ? undefined : site }
+}
+
+function lineQuery(clientId: string, siteId: string | undefined): string {
+  return new URLSearchParams({ client: clientId, site: siteId ?? '' }).toString()
+}

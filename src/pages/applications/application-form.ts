@@ -1,0 +1,194 @@
+import { catalogue } from '../../directory/scopes/catalogue.ts'
+import { describeScope } from '../../directory/scopes/scope-sentences.ts'
+import { hidesSomething } from '../../oauth/clients/client-name.ts'
+import { leadsToThisMachine } from '../../platform/http/loopback.ts'
+import type { ApplicationType, ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
+
+/**
+ * What an operator may enter for an OAuth application (design 2), as rules without a page or a
+ * table. The engine validates clients too, and refuses one that it dislikes at every request;
+ * whatever passes here passes there.
+ */
+export interface CheckedApplication {
+  readonly name: string
+  readonly redirectUris: readonly string[]
+  /** Where a sign-out may lead (RP-Initiated Logout §3); an application need not have any. */
+  readonly postLogoutRedirectUris: readonly string[]
+  readonly authMethod: ClientAuthMethod
+  readonly applicationType: ApplicationType
+  readonly scopes: readonly string[]
+}
+
+/** What is wrong with an entry, in sentences that stand beside the field. */
+export interface EntryProblems {
+  readonly name?: string
+  readonly redirectUris?: readonly string[]
+  readonly postLogoutRedirectUris?: readonly string[]
+  readonly authMethod?: string
+  readonly scopes?: string
+}
+
+export type CheckedEntry =
+  | { readonly kind: 'good'; readonly application: CheckedApplication }
+  | { readonly kind: 'bad'; readonly problems: EntryProblems }
+
+export interface TypedEntry {
+  readonly name: string
+  /** One address a line. */
+  readonly redirectUris: string
+  /** As those. */
+  readonly postLogoutRedirectUris: string
+  readonly authMethod: string
+  readonly scopes: readonly string[]
+}
+
+/** What somebody would type for an application as it is. */
+export function entryOf(application: CheckedApplication): TypedEntry {
+  const { name, redirectUris, postLogoutRedirectUris, authMethod, scopes } = application
+  return {
+    ...{ name, authMethod, scopes },
+    redirectUris: redirectUris.join('\n'),
+    postLogoutRedirectUris: postLogoutRedirectUris.join('\n'),
+  }
+}
+
+/** What a deployment admits among redirect addresses. */
+export interface RedirectRules {
+  readonly loopbackHosts: readonly string[]
+  /** Schemes of known assistants that are no domain name turned around, as a URL has them: `cursor:`. */
+  readonly appSchemes: readonly string[]
+}
+
+const NAME_LENGTH_MAX = 80
+const URI_LENGTH_MAX = 2000
+const URIS_MAX = 20
+
+/**
+ * The scopes that an operator may choose, each with what it lets an application do in the words that
+ * the member reads. The identity scopes every application may request.
+ */
+export const choosableScopes = catalogue
+  .filter(({ audience }) => audience === 'member')
+  .map((scope) => ({ name: scope.name, words: describeScope(scope) }))
+
+export function checkEntry(
+  typed: TypedEntry,
+  { loopbackHosts, appSchemes }: RedirectRules,
+): CheckedEntry {
+  const name = typed.name.normalize('NFC').trim()
+  const redirectUris = linesOf(typed.redirectUris)
+  const postLogoutRedirectUris = linesOf(typed.postLogoutRedirectUris)
+  const authMethod = typed.authMethod === 'client_secret_post' ? 'client_secret_post' : 'none'
+  const scopes = choosableScopes
+    .filter((scope) => typed.scopes.includes(scope.name))
+    .map((scope) => scope.name)
+
+  const rules: UriRules = { authMethod, loopbackHosts, appSchemes }
+  const problems: EntryProblems = {
+    ...optional('name', problemOfName(name)),
+    ...optional(
+      'redirectUris',
+      redirectUris.length === 0
+        ? ['Enter at least one redirect address.']
+        : problemsOfUris(redirectUris, rules),
+    ),
+    ...optional('postLogoutRedirectUris', problemsOfUris(postLogoutRedirectUris, rules)),
+    ...(authMethod !== typed.authMethod && {
+      authMethod: 'Choose whether the application can keep a secret.',
+    }),
+    ...(!typed.scopes.every((name) => choosableScopes.some((scope) => scope.name === name)) && {
+      scopes: 'Choose from the listed scopes only.',
+    }),
+  }
+  if (Object.keys(problems).length > 0) return { kind: 'bad', problems }
+  const applicationType = typeOf(redirectUris, authMethod)
+  const addresses = { redirectUris, postLogoutRedirectUris }
+  return { kind: 'good', application: { name, ...addresses, authMethod, scopes, applicationType } }
+}
+
+function linesOf(text: string): string[] {
+  return text
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+}
+
+function optional<Key extends keyof EntryProblems>(key: Key, problem: EntryProblems[Key]) {
+  return problem === undefined ? {} : { [key]: problem }
+}
+
+/** What is wrong with a name that an operator gives; nothing where it is good. */
+export function problemOfName(
+  name: string,
+  empty = 'Give the application a name. Members read it when they are asked.',
+): string | undefined {
+  if (name === '') return empty
+  if (name.length > NAME_LENGTH_MAX)
+    return `The name may have ${NAME_LENGTH_MAX} characters at most.`
+  if (hidesSomething(name)) return 'The name holds characters that cannot be seen. Type it again.'
+  return undefined
+}
+
+interface UriRules extends RedirectRules {
+  readonly authMethod: ClientAuthMethod
+}
+
+function problemsOfUris(uris: readonly string[], rules: UriRules): string[] | undefined {
+  if (uris.length > URIS_MAX) return [`Enter ${URIS_MAX} addresses at most.`]
+  const problems = uris.flatMap((uri, position) => {
+    if (uris.indexOf(uri) < position) return `${shown(uri)} is there twice.`
+    return problemOfUri(uri, rules) ?? []
+  })
+  return problems.length > 0 ? problems : undefined
+}
+
+/** One redirect address (RFC 6749 §3.1.2, RFC 8252 §7, RFC 9700 §2.1). */
+function problemOfUri(uri: string, rules: UriRules): string | undefined {
+  if (uri.length > URI_LENGTH_MAX) return `${shown(uri)} is too long.`
+  const url = URL.parse(uri)
+  if (!url) return `${shown(uri)} is not an address, as https://app.example/callback is one.`
+  if (uri.includes('#')) return `${shown(uri)} has a part after #, which is not allowed.`
+  if (url.username || url.password) return `${shown(uri)} holds a user name or password.`
+  if (uri.includes('*')) return `${shown(uri)} has a wildcard. Enter every address in full.`
+  // Another spelling of the same address would never be matched, or hides which host it means.
+  if (url.href !== uri && url.href !== `${uri}/`)
+    return `Write ${shown(uri)} as ${shown(url.href)}.`
+  return problemOfScheme(url, uri, rules)
+}
+
+function problemOfScheme(
+  { protocol, hostname }: URL,
+  uri: string,
+  { authMethod, loopbackHosts, appSchemes }: UriRules,
+): string | undefined {
+  const onThisMachine = leadsToThisMachine(hostname)
+  if (protocol === 'https:') {
+    return onThisMachine ? `${shown(uri)} must begin with http:// on this machine.` : undefined
+  }
+  if (protocol === 'http:') {
+    if (!onThisMachine) return `${shown(uri)} must begin with https://.`
+    return loopbackHosts.includes(hostname)
+      ? undefined
+      : `${shown(uri)} must name one of ${loopbackHosts.join(', ')}.`
+  }
+  // RFC 8252 §7.1: the scheme of an app's own is a domain name turned around.
+  const isReverseDomain = /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(protocol)
+  if (!isReverseDomain && !appSchemes.includes(protocol)) {
+    return `${shown(uri)} must begin with https://, or with a scheme like com.example.app:/.`
+  }
+  return authMethod === 'none'
+    ? undefined
+    : `${shown(uri)} leads to an app on a device, which cannot keep a secret.`
+}
+
+/** Only a native client may vary the port of a loopback address (RFC 8252 §7.3). */
+function typeOf(uris: readonly string[], authMethod: ClientAuthMethod): ApplicationType {
+  const onDevice = uris.some((uri) => !uri.startsWith('https:'))
+  return authMethod === 'none' && onDevice ? 'native' : 'web'
+}
+
+const SHOWN_LENGTH_MAX = 100
+
+function shown(uri: string): string {
+  return uri.length > SHOWN_LENGTH_MAX ? `${uri.slice(0, SHOWN_LENGTH_MAX)}…` : uri
+}

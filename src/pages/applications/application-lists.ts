@@ -1,0 +1,144 @@
+import type { Kysely } from 'kysely'
+
+import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
+import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import { choicesOf } from './further-choices.ts'
+
+/** An OAuth application as the operators of its site see it. */
+export type Application = NonNullable<Awaited<ReturnType<typeof findApplication>>>
+
+function applicationsOf(kysely: Kysely<Schema>, siteId: string, kind: ApplicationKind = 'site') {
+  return kysely
+    .selectFrom('oauth_application as app')
+    .where('app.site_id', '=', siteId)
+    .where('app.kind', '=', kind)
+    .where('app.deleted_at', 'is', null)
+}
+
+/** An application of this very site; that of another site is as good as none. */
+export async function findApplication(kysely: Kysely<Schema>, siteId: string, clientId: string) {
+  return await findOfKind(kysely, { siteId, clientId, kind: 'site' })
+}
+
+/** A resource server of this very site; one of the deployment is of none. */
+export async function findResourceServer(kysely: Kysely<Schema>, siteId: string, clientId: string) {
+  return await findOfKind(kysely, { siteId, clientId, kind: 'resource_server' })
+}
+
+interface Wanted {
+  readonly siteId: string
+  readonly clientId: string
+  readonly kind: ApplicationKind
+}
+
+async function findOfKind(kysely: Kysely<Schema>, { siteId, clientId, kind }: Wanted) {
+  const row = await applicationsOf(kysely, siteId, kind)
+    .leftJoin('person', 'person.id', 'app.created_by')
+    .selectAll('app')
+    .select('person.name as creator')
+    .where('app.client_id', '=', clientId)
+    .executeTakeFirst()
+  if (!row) return undefined
+  return {
+    clientId,
+    siteId,
+    kind,
+    name: row.name,
+    authMethod: row.auth_method,
+    applicationType: row.application_type,
+    /** The id of the assistant for which it was made. */
+    assistant: row.assistant ?? undefined,
+    further: choicesOf(row),
+    createdAt: row.created_at,
+    createdBy: row.creator ?? undefined,
+    disabledAt: row.disabled_at ?? undefined,
+    ...(await readLists(kysely, clientId)),
+  }
+}
+
+/** The applications of a site that were made for an assistant, disabled ones too; one for each. */
+export async function listAssistantApplications(kysely: Kysely<Schema>, siteId: string) {
+  const rows = await applicationsOf(kysely, siteId)
+    .select(['app.client_id', 'app.assistant', 'app.name', 'app.disabled_at'])
+    .where('app.assistant', 'is not', null)
+    .execute()
+  return rows.map((row) => ({
+    clientId: row.client_id,
+    name: row.name,
+    assistant: row.assistant ?? '',
+    disabled: row.disabled_at !== null,
+  }))
+}
+
+async function readLists(kysely: Kysely<Schema>, clientId: string) {
+  const uris = await kysely
+    .selectFrom('oauth_application_redirect_uri')
+    .select('uri')
+    .where('client_id', '=', clientId)
+    .orderBy('position')
+    .execute()
+  const afterSignOut = await kysely
+    .selectFrom('oauth_application_post_logout_uri')
+    .select('uri')
+    .where('client_id', '=', clientId)
+    .orderBy('uri')
+    .execute()
+  const scopes = await kysely
+    .selectFrom('oauth_application_scope')
+    .select('scope')
+    .where('client_id', '=', clientId)
+    .orderBy('scope')
+    .execute()
+  // What is known of a secret after it was shown: by its last characters people tell two apart.
+  const secrets = await kysely
+    .selectFrom('client_secret')
+    .select(['id', 'hint', 'created_at as createdAt', 'expires_at as expiresAt'])
+    .where('client_id', '=', clientId)
+    .orderBy('created_at')
+    .execute()
+  return {
+    redirectUris: uris.map(({ uri }) => uri),
+    postLogoutRedirectUris: afterSignOut.map(({ uri }) => uri),
+    scopes: scopes.map(({ scope }) => scope),
+    secrets,
+  }
+}
+
+/** The applications of a site, the newest first. */
+export async function listApplications(
+  kysely: Kysely<Schema>,
+  siteId: string,
+  request: PageRequest,
+) {
+  return await listOfKind(applicationsOf(kysely, siteId), request)
+}
+
+/** The resource servers that operators of a site registered, the newest first. */
+export async function listResourceServers(
+  kysely: Kysely<Schema>,
+  siteId: string,
+  request: PageRequest,
+) {
+  return await listOfKind(applicationsOf(kysely, siteId, 'resource_server'), request)
+}
+
+async function listOfKind(found: ReturnType<typeof applicationsOf>, request: PageRequest) {
+  const page = await readPage(
+    found.selectAll(),
+    {
+      by: 'app.created_at',
+      id: 'app.client_id',
+      direction: 'desc',
+      placeOf: (row) => [row.created_at, row.client_id],
+    },
+    request,
+  )
+  const rows = page.rows.map((row) => ({
+    clientId: row.client_id,
+    name: row.name,
+    authMethod: row.auth_method,
+    disabled: row.disabled_at !== null,
+  }))
+  return { ...page, rows }
+}

@@ -1,0 +1,97 @@
+import { createHmac, randomBytes } from 'node:crypto'
+
+import type { Context } from 'koa'
+
+import type { Person, PersonStore } from '../../directory/people/person-store.ts'
+import type { Actor } from '../../platform/audit/audit-log.ts'
+import type { NoteEvent } from '../../platform/audit/event-rows.ts'
+import { callerOf } from '../../platform/http/request-log.ts'
+import { sha256 } from '../../platform/store/digest.ts'
+import type { StateStore } from '../../platform/store/oauth-state.ts'
+import type { CameBack } from './sign-in.ts'
+
+/**
+ * Who is signed in to this service's own pages. The session is a record in the state store, so that
+ * ending it ends it in every process; the cookie is only its random id, of which the store knows the
+ * digest. Each sign-in begins a new one.
+ */
+export interface PageSession {
+  readonly person: Person
+  /** The token that every form of this session carries. */
+  readonly csrf: string
+  readonly sessionId: string
+}
+
+export interface SessionPorts {
+  readonly baseUrl: string
+  readonly state: StateStore
+  readonly people: Pick<PersonStore, 'findPerson' | 'signOutSession' | 'signOutEverywhere'>
+  readonly formKey: Buffer
+  readonly sessionSeconds: number
+  readonly noteEvent: NoteEvent
+  readonly now: () => number
+}
+
+export interface Sessions {
+  /** Whose browser sent the request, unless signed out meanwhile, here or everywhere. */
+  find(ctx: Context): Promise<PageSession | undefined>
+  begin(ctx: Context, who: CameBack): Promise<void>
+  end(ctx: Context): Promise<void>
+  /** Ends every session of the person, of any browser, at the authorization server too. */
+  endEverywhere(ctx: Context, person: Person): Promise<void>
+}
+
+export function makeSessions(ports: SessionPorts): Sessions {
+  const { baseUrl, people, formKey, sessionSeconds, noteEvent, now } = ports
+  const state = ports.state.adapterFor('AreaSession')
+  const secure = baseUrl.startsWith('https:')
+  // RFC 6265bis §4.1.3.2: a browser accepts the prefix from this very host only.
+  const cookie = secure ? '__Host-gatehouse_pages' : 'gatehouse_pages'
+  const options = { httpOnly: true, sameSite: 'lax', signed: true, secure, path: '/' } as const
+
+  const end = async (ctx: Context) => {
+    const sessionId = ctx.cookies.get(cookie, { signed: true })
+    if (!sessionId) return
+    // First where it cannot be forgotten: Redis may come back with a session that ended.
+    const nowMs = now()
+    await people.signOutSession(sessionId, { nowMs, keptUntilMs: nowMs + sessionSeconds * 1000 })
+    await state.destroy(sha256(sessionId))
+    ctx.cookies.set(cookie, null, options)
+  }
+
+  return {
+    async find(ctx) {
+      const sessionId = ctx.cookies.get(cookie, { signed: true })
+      const record = sessionId ? await state.find(sha256(sessionId)) : undefined
+      if (!sessionId || !record?.accountId) return undefined
+      const person = await people.findPerson(record.accountId, sessionId)
+      const beganAt = Number(record['beganAt'])
+      if (!person || person.sessionEnded || beganAt <= (person.signedOutAt ?? 0)) return undefined
+      const csrf = createHmac('sha256', formKey).update(`pages ${sessionId}`).digest('base64url')
+      return { person, csrf, sessionId }
+    },
+
+    async begin(ctx, { personId, signedInAt }) {
+      await end(ctx)
+      const sessionId = randomBytes(32).toString('base64url')
+      // It is as old as the sign-in that it comes from, and over with a sign-out everywhere after that: whoever
+      // held back the way here would outlive it.
+      const record = { accountId: personId, beganAt: signedInAt }
+      await state.upsert(sha256(sessionId), record, sessionSeconds)
+      ctx.cookies.set(cookie, sessionId, { ...options, maxAge: sessionSeconds * 1000 })
+    },
+
+    end,
+
+    async endEverywhere(ctx, { id }) {
+      await people.signOutEverywhere(id, now())
+      noteEvent({ action: 'sign_out.everywhere', personId: id, ...callerOf(ctx) })
+      await end(ctx)
+    },
+  }
+}
+
+/** The person as the one who changes something, for the audit trail. */
+export function actorOf(ctx: Context, { person }: PageSession, now: () => number): Actor {
+  return { personId: person.id, ...callerOf(ctx), now: now() }
+}

@@ -1,0 +1,134 @@
+import type { Context, Middleware } from 'koa'
+
+import { errorPage } from '../../../views/error.ts'
+import { isRefusal, methodNotAllowed } from './errors.ts'
+import { sendPublicPage } from './page.ts'
+import { pages, paths } from './paths.ts'
+import { logFields, requestIdOf } from './request-log.ts'
+
+export interface ErrorBody {
+  readonly error: string
+  readonly error_description?: string | undefined
+  /** The scopes that are missing (RFC 6750 §3.1). */
+  readonly scope?: string | undefined
+}
+
+/**
+ * The one way by which errors of our own routes leave; the engine has its own, and calls
+ * `sendError` too. A refusal says what it is; a fault says only its id, and is logged with its cause.
+ */
+export function errorHandler(): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next()
+      // What a route has streamed itself is no body of Koa's.
+      if (ctx.status === 404 && ctx.body == null && !ctx.headerSent) refuseUnserved(ctx)
+    } catch (error) {
+      const { status, body } = answerFor(error, ctx)
+      sendError(ctx, status, body)
+    }
+  }
+}
+
+/** Which the engine, and our own routes in its place, answer by POST alone. */
+const postOnly: ReadonlySet<string> = new Set([paths.token, paths.revocation, paths.introspection])
+
+/** @throws methodNotAllowed where the address has another method */
+function refuseUnserved(ctx: Context): void {
+  if (postOnly.has(ctx.path) && !['POST', 'OPTIONS'].includes(ctx.method)) {
+    ctx.set('Allow', 'POST, OPTIONS')
+    throw methodNotAllowed('POST')
+  }
+  const error_description = seeksMetadata.test(ctx.path) ? METADATA_ELSEWHERE : NOTHING_HERE
+  sendError(ctx, 404, { error: 'not_found', error_description })
+}
+
+const NOTHING_HERE = 'there is nothing at this address'
+/** Where a library looks whose issuer has a path, or a slash at its end. */
+const seeksMetadata = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\/?$/
+const METADATA_ELSEWHERE = `${NOTHING_HERE}: the issuer has no path and no slash at its end, and its metadata is at ${paths.openidConfiguration}`
+
+/** Answers with an error as JSON, or as a page when a person is reading. */
+export function sendError(ctx: Context, status: number, body: ErrorBody): void {
+  setError(ctx, status, body)
+  // JSON comes first, so that a client which accepts anything gets the machine's answer.
+  if (ctx.accepts('json', 'html') === 'html') sendErrorPage(ctx, body)
+  else ctx.body = body
+}
+
+/** Answers a program with an error, whatever it accepts. Its line of the log says why, if nothing did. */
+export function sendJsonError(ctx: Context, status: number, body: ErrorBody): void {
+  setError(ctx, status, body)
+  logFields(ctx).detail ??= body.error_description
+  ctx.body = body
+}
+
+function setError(ctx: Context, status: number, { error }: ErrorBody): void {
+  ctx.status = status
+  ctx.set('Cache-Control', 'no-store')
+  logFields(ctx).error = error
+  const comesBack = status === 503 || (status === 429 && !ctx.response.get('Retry-After'))
+  if (comesBack) ctx.set('Retry-After', RETRY_AFTER_SECONDS)
+}
+
+/**
+ * Answers with the error page; the status stands already.
+ *
+ * @param sentAddress the address that was refused, as it may be shown
+ */
+export function sendErrorPage(ctx: Context, body: ErrorBody, sentAddress?: string): void {
+  const page = errorPage({
+    code: body.error,
+    description: body.error_description ?? 'The request could not be answered.',
+    errorId: requestIdOf(ctx),
+    connectHref: pages.connectHome,
+    sentAddress,
+  })
+  sendPublicPage(ctx, page)
+}
+
+/** What a fault says to the outside: an id that leads to the log, and nothing else. */
+export function faultBody(ctx: Context): ErrorBody {
+  return {
+    error: 'server_error',
+    error_description: `the service failed; its log has the reason under the error id ${requestIdOf(ctx)}`,
+  }
+}
+
+/** Seconds after which a caller may try again when storage was out of reach. */
+export const RETRY_AFTER_SECONDS = '1'
+
+/** What an error is answered with; the line of the request says what the caller is not told. */
+export function answerFor(error: unknown, ctx: Context): { status: number; body: ErrorBody } {
+  if (isRefusal(error)) {
+    const { statusCode, error: code, error_description, error_detail, cause } = error
+    Object.assign(logFields(ctx), {
+      detail: error_detail,
+      ...(cause ? { cause: String(cause) } : {}),
+    })
+    return {
+      status: statusCode,
+      body: { error: code, ...(error_description && { error_description }) },
+    }
+  }
+  if (isHttpError(error)) {
+    return {
+      status: error.status,
+      body: { error: 'invalid_request', error_description: error.message },
+    }
+  }
+  logFields(ctx).cause = error
+  ctx.app.emit('error', error, ctx)
+  return { status: 500, body: faultBody(ctx) }
+}
+
+/** An error that a body parser or the router raised for the caller to read. */
+function isHttpError(error: unknown): error is Error & { status: number } {
+  return (
+    error instanceof Error &&
+    'expose' in error &&
+    error.expose === true &&
+    'status' in error &&
+    typeof error.status === 'number'
+  )
+}

@@ -1,0 +1,89 @@
+import type Router from 'koa-router'
+
+import { iconPng, iconSvg } from '../../../views/icon.ts'
+import { areaStylesheet, stylesheet } from '../../../views/stylesheet.ts'
+import { type WelcomePage, welcomePage } from '../../../views/welcome.ts'
+import { isRefusal } from './errors.ts'
+import { sendPublicPage } from './page.ts'
+import { addressOf, pages, paths } from './paths.ts'
+import { logFields } from './request-log.ts'
+import { makeRouter } from './router.ts'
+
+const links = [
+  {
+    href: paths.openidConfiguration,
+    label: 'OpenID configuration',
+    what: 'OpenID Connect Discovery',
+  },
+  { href: paths.authMd, label: 'auth.md', what: 'how to get and use a token, step by step' },
+  { href: paths.llmsTxt, label: 'llms.txt', what: 'what is where, for an assistant' },
+  { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and answer' },
+]
+
+const icons = [
+  { path: pages.icon, type: 'image/svg+xml', content: iconSvg },
+  { path: pages.iconPng, type: 'image/png', content: iconPng },
+]
+
+export interface HttpDependencies {
+  /** Rejects when a store does not answer in time. */
+  readonly checkStores: () => Promise<void>
+  readonly welcome: Pick<WelcomePage, 'baseUrl' | 'demoPeople'>
+  /** Whether the conformance profile is on, which nobody should overlook (design 26). */
+  readonly conformance: boolean
+}
+
+/** GET /, the stylesheet, the icon, /healthz (the process is alive) and /readyz (its stores answer). */
+export function httpRoutes({ checkStores, welcome, conformance }: HttpDependencies): Router {
+  const router = makeRouter()
+
+  router.get(pages.welcome, (ctx) => {
+    sendPublicPage(
+      ctx,
+      welcomePage({
+        ...welcome,
+        accountHref: pages.account,
+        connectHref: pages.connectHome,
+        links,
+      }),
+    )
+  })
+
+  for (const { file, content } of [stylesheet, areaStylesheet]) {
+    router.get(addressOf(pages.stylesheet, { file }), (ctx) => {
+      // The address holds a digest of the content, so that it may be kept for ever.
+      ctx.set('Cache-Control', 'public, max-age=31536000, immutable')
+      ctx.type = 'css'
+      ctx.body = content
+    })
+  }
+
+  for (const { path, type, content } of icons) {
+    router.get(path, (ctx) => {
+      ctx.set('Cache-Control', 'public, max-age=86400')
+      // Hosts of assistants show it on pages of their own.
+      ctx.set('Access-Control-Allow-Origin', '*')
+      ctx.type = type
+      ctx.body = content
+    })
+  }
+
+  router.get(paths.health, (ctx) => {
+    ctx.set('Cache-Control', 'no-store')
+    ctx.body = { status: 'alive', ...(conformance && { conformance_profile: 'on' }) }
+  })
+
+  router.get(paths.ready, async (ctx) => {
+    ctx.set('Cache-Control', 'no-store')
+    try {
+      await checkStores()
+      ctx.body = { status: 'ready' }
+    } catch (error) {
+      logFields(ctx).cause = isRefusal(error) ? error.cause : error
+      ctx.status = 503
+      ctx.body = { status: 'unready' }
+    }
+  })
+
+  return router
+}

@@ -1,0 +1,64 @@
+import type { Allowed } from '../../oauth/grants/allowed.ts'
+import { type Claims, claimsByScope, claimsOf } from '../../oauth/token/claims.ts'
+import { releasedClaims } from '../../oauth/token/released-claims.ts'
+import type { GoodToken } from '../resource-server/judge-token.ts'
+
+/**
+ * What the application behind a proxy is told, by header and the claim that it tells. Every answer has
+ * all of them, an empty one where nothing is released: so a proxy that copies the list overwrites what
+ * its caller wrote there.
+ */
+export const identityHeaders = {
+  'X-Auth-Subject': 'sub',
+  'X-Auth-Client': 'client_id',
+  'X-Auth-Scope': 'scope',
+  'X-Auth-Org': 'org_id',
+  'X-Auth-Roles': 'roles',
+  'X-Auth-Name': 'name',
+  'X-Auth-Email': 'email',
+} as const
+
+/** Of all headers together nginx reads 4 KiB by default, and of these a person may choose the name. */
+const NAME_BYTES_MAX = 512
+
+/** What UserInfo would tell of the person for this token. */
+export function claimsReleased({ access, scopes }: GoodToken, allowed: Allowed): Claims {
+  return releasedClaims(claimsOf(access), { scopes, requested: [], allowed, claimsByScope })
+}
+
+/**
+ * The values of the headers. A list has one space between its items. Each item is visible ASCII: whatever
+ * else it has, and `%`, `"` and `,`, is percent-encoded as UTF-8, so that no value can end a header, begin
+ * another or be taken for two.
+ *
+ * @param claims those that the token releases
+ */
+export function identityOf(
+  { record, scopes }: Pick<GoodToken, 'record' | 'scopes'>,
+  claims: Claims,
+): Readonly<Record<string, string>> {
+  const said: Claims = { ...claims, client_id: record.clientId, scope: [...scopes] }
+  return Object.fromEntries(
+    Object.entries(identityHeaders).map(([header, claim]) => {
+      const items = [said[claim] ?? []].flat().map(String)
+      return [header, claim === 'name' ? shortened(items) : items.map(encoded).join(' ')]
+    }),
+  )
+}
+
+function encoded(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/[^\x21\x23\x24\x26-\x2b\x2d-\x7e]+/g, (others) => encodeURIComponent(others))
+}
+
+/** Ends between two characters. An id is never cut, because a part of one is somebody else's. */
+function shortened([name = '']: readonly string[]): string {
+  let value = ''
+  for (const character of name) {
+    const more = encoded(character)
+    if (value.length + more.length > NAME_BYTES_MAX) break
+    value += more
+  }
+  return value
+}

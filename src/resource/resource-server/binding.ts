@@ -1,0 +1,76 @@
+import type { AdapterPayload } from 'oidc-provider'
+
+import type { CheckDpop, ProvenRequest } from '../../oauth/proofs/dpop-proof.ts'
+import { proofAlgorithms } from '../../oauth/proofs/proof-algorithms.ts'
+
+/** How a token came with a request. */
+export type TokenScheme = 'Bearer' | 'DPoP'
+
+/** What the caller is told, in the words of RFC 9449 §7.1 and §8; the reason is for the log. */
+export interface BindingFault {
+  readonly error: 'invalid_token' | 'invalid_dpop_proof' | 'use_dpop_nonce'
+  readonly description: string
+  readonly reason: string
+}
+
+/** Whether whoever sends a token may use it, and the nonce that the next proof should carry. */
+export interface Binding {
+  readonly fault?: BindingFault
+  readonly nextNonce?: string | undefined
+}
+
+/** The algorithms of a proof, as a challenge names them. */
+export const dpopAlgorithms = proofAlgorithms.join(' ')
+
+export interface TokenOfCaller {
+  readonly scheme: TokenScheme
+  readonly value: string
+  readonly record: AdapterPayload
+}
+
+/**
+ * Whether a token is in the hands that it was issued to (RFC 9449 §7): one that is bound to a key comes
+ * with a proof of that key, and one that is bound to none comes as a bearer token. A bound one is of no
+ * use where nobody checks proofs.
+ */
+export async function judgeBinding(
+  { scheme, value, record }: TokenOfCaller,
+  request: Omit<ProvenRequest, 'accessToken'>,
+  checkDpop: CheckDpop | undefined,
+): Promise<Binding> {
+  const bound = record['jkt']
+  if (typeof bound !== 'string') {
+    return scheme === 'Bearer' ? {} : refused('the token is bound to no key')
+  }
+  if (scheme === 'Bearer') return refused('the token is bound to a key and came without a proof')
+  const proof = checkDpop ? await checkDpop({ ...request, accessToken: value }) : undefined
+  switch (proof?.kind) {
+    case 'good': {
+      const { nextNonce } = proof
+      if (proof.thumbprint === bound) return { nextNonce }
+      return { ...refused('the proof is of another key'), nextNonce }
+    }
+    case 'stale':
+      return {
+        nextNonce: proof.nextNonce,
+        fault: {
+          error: 'use_dpop_nonce',
+          description: 'the DPoP proof must carry the nonce of the header DPoP-Nonce',
+          reason: 'the proof is too old or has no good nonce',
+        },
+      }
+    default:
+      return {
+        fault: {
+          error: 'invalid_dpop_proof',
+          description: 'the DPoP proof is missing, or is not one for this request and this token',
+          reason: proof?.kind === 'bad' ? proof.reason : 'there is no proof',
+        },
+      }
+  }
+}
+
+function refused(reason: string): Binding {
+  const description = 'the access token is not bound to the key of this request'
+  return { fault: { error: 'invalid_token', description, reason } }
+}

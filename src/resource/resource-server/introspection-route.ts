@@ -1,0 +1,162 @@
+/** Introspection: what a token is good for, told to those whom it concerns (RFC 7662). */
+
+import type { Context, Middleware } from 'koa'
+
+import {
+  type AuthenticatingClient,
+  authenticateClient,
+  CLIENT_NOT_AUTHENTICATED,
+  type FindAuthenticatingClient,
+  reasonNotToAnswer,
+  type VerifyClientAssertion,
+} from '../../oauth/clients/authenticate-client.ts'
+import { canBeClientId } from '../../oauth/clients/client.ts'
+import {
+  type ClientCredentials,
+  readClientCredentials,
+} from '../../oauth/clients/client-credentials.ts'
+import { FOREIGN_TO_PAGES, isForeignToPages } from '../../platform/http/client-cors.ts'
+import { sendJsonError } from '../../platform/http/error-handler.ts'
+import { parameterOf, readForm, repetitionIn } from '../../platform/http/form-body.ts'
+import { paths } from '../../platform/http/paths.ts'
+import { programRoute } from '../../platform/http/program-route.ts'
+import { logFields } from '../../platform/http/request-log.ts'
+import type { CallerLimits } from '../../platform/limits/caller-limits.ts'
+import { activeToken } from './active-token.ts'
+import type { ExpectedToken, JudgeToken } from './judge-token.ts'
+import { isToldOf } from './told-of.ts'
+
+export interface IntrospectionPorts {
+  readonly baseUrl: string
+  readonly judgeToken: JudgeToken
+  readonly findClient: FindAuthenticatingClient
+  /** Left out where no client authenticates with a key of its own. */
+  readonly verifyAssertion: VerifyClientAssertion | undefined
+  readonly callerLimits: CallerLimits
+  /** Hears of each use of a token. */
+  readonly countUse: (grantId: string) => void
+}
+
+/**
+ * A resource server is told of every token that it may see, a client of its own, and everybody else
+ * that the token is not active (RFC 7662 §2.1; design 13).
+ */
+export function introspectionRoute(ports: IntrospectionPorts): Middleware {
+  const answer = async (ctx: Context) => {
+    const form = await readForm(ctx)
+    const authorization = ctx.req.headersDistinct['authorization'] ?? []
+    const credentials = readClientCredentials(form, authorization)
+    if ('problem' in credentials) demandAuthentication(ctx, credentials.problem, ports)
+    else if (!ports.callerLimits.turnsClientAway(ctx, ofCaller, credentials.clientId)) {
+      await answerCaller(ctx, { form, credentials }, ports)
+    }
+  }
+  return programRoute({
+    path: paths.introspection,
+    name: 'introspection',
+    methods: ['POST'],
+    answer,
+  })
+}
+
+/** What a caller may use up. */
+const ofCaller = ['unknownTokens', 'requestsOfClient'] as const
+
+interface Question {
+  readonly form: URLSearchParams
+  readonly credentials: Exclude<ClientCredentials, { readonly problem: string }>
+}
+
+/**
+ * The token is judged before the caller's secret is compared, because the one query of it says
+ * whether what is known of the caller is still true; nothing of it is told to somebody else.
+ */
+async function answerCaller(
+  ctx: Context,
+  { form, credentials }: Question,
+  ports: IntrospectionPorts,
+): Promise<void> {
+  const { judgeToken, countUse, baseUrl } = ports
+  const problem = repetitionIn(form, ['token', 'token_type_hint'])
+  const token = problem === undefined ? parameterOf(form, 'token') : undefined
+  const judged =
+    token === undefined ? undefined : await judgeToken(token, expectedOf(token, form, credentials))
+  const caller = await authenticate(ctx, { credentials, version: judged?.callerVersion }, ports)
+  if (!caller) return
+  ports.callerLimits.countClient('requestsOfClient', caller.clientId)
+  if (!judged) {
+    const error_description = problem ?? "missing required parameter 'token'"
+    sendJsonError(ctx, 400, { error: 'invalid_request', error_description })
+    return
+  }
+  ctx.body = { active: false }
+  const fields = logFields(ctx)
+  fields.outcome = 'inactive'
+  if (judged.kind === 'worthless') {
+    fields.detail = judged.reason
+    // What was ours once is asked about by honest callers; what never was, by somebody who guesses.
+    if (judged.clientId === undefined) {
+      ports.callerLimits.countClient('unknownTokens', caller.clientId)
+    }
+  } else if (isToldOf(caller, judged)) {
+    fields.outcome = 'active'
+    countUse(judged.access.grant.id)
+    ctx.body = activeToken(judged, baseUrl)
+  }
+}
+
+/** What the hint and the form of the token say is looked for first, and then the other (RFC 7662 §2.1). */
+function expectedOf(
+  token: string,
+  form: URLSearchParams,
+  { clientId }: Question['credentials'],
+): ExpectedToken {
+  const refreshes = parameterOf(form, 'token_type_hint') === 'refresh_token' || token.includes('.')
+  return {
+    kinds: refreshes ? ['refresh', 'access'] : ['access', 'refresh'],
+    unbound: true,
+    ...(canBeClientId(clientId) && { callerId: clientId }),
+  }
+}
+
+/** Who asks; nobody when the request was refused. */
+async function authenticate(
+  ctx: Context,
+  {
+    credentials,
+    version,
+  }: Pick<Question, 'credentials'> & { readonly version: number | undefined },
+  { baseUrl, findClient, verifyAssertion }: IntrospectionPorts,
+): Promise<AuthenticatingClient | undefined> {
+  const find = async (clientId: string) => await findClient(clientId, version)
+  const authentication = await authenticateClient(credentials, find, verifyAssertion)
+  const client = 'client' in authentication ? authentication.client : authentication.claimed
+  logFields(ctx).client = client?.clientId
+  if (isForeignToPages(ctx, client)) {
+    sendJsonError(ctx, 400, { error: 'invalid_request', error_description: FOREIGN_TO_PAGES })
+    return undefined
+  }
+  const refused = 'refused' in authentication ? authentication.refused : reasonNotToAnswer(client)
+  if (refused === undefined) return client
+  logFields(ctx).detail = refused
+  const description = CLIENT_NOT_AUTHENTICATED
+  // RFC 6749 §5.2: the challenge matches the scheme that the client used.
+  if (ctx.headers.authorization !== undefined) {
+    const said = `error="invalid_client", error_description="${description}"`
+    ctx.set('WWW-Authenticate', `Basic realm="${baseUrl}", ${said}`)
+  }
+  sendJsonError(ctx, 401, { error: 'invalid_client', error_description: description })
+  return undefined
+}
+
+/** RFC 7662 §2.3: whoever did not authenticate is told to, whatever they sent instead. */
+function demandAuthentication(
+  ctx: Context,
+  problem: string,
+  { baseUrl }: IntrospectionPorts,
+): void {
+  logFields(ctx).detail = problem
+  ctx.set('WWW-Authenticate', `Basic realm="${baseUrl}"`)
+  const error_description = 'introspection needs client authentication'
+  sendJsonError(ctx, 401, { error: 'invalid_client', error_description })
+}

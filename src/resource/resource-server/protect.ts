@@ -1,0 +1,157 @@
+import type { Context } from 'koa'
+
+import type { ProvenRequest } from '../../oauth/proofs/dpop-proof.ts'
+import { RETRY_AFTER_SECONDS } from '../../platform/http/error-handler.ts'
+import { logFields } from '../../platform/http/request-log.ts'
+import { type Challenge, challengeHeader } from './challenge.ts'
+import { TOKEN_REQUIRED, type Verdict, type VerifyBearer } from './verdict.ts'
+
+/** How a surface speaks of itself in its challenges. */
+export interface Protection {
+  readonly resourceMetadataUrl: string
+  /** What a caller without a good token should ask for. */
+  readonly scopes: readonly string[]
+  /** Which scopes a client can get at all, and what to do where it cannot. */
+  readonly adviseOnScopes: AdviseOnScopes
+}
+
+/** Advises a client that is known by a token of its own; asks the store. */
+export type AdviseOnScopes = (clientId: string, wanted: Wanted) => Promise<Advice>
+
+interface Wanted {
+  readonly needed: readonly string[]
+  readonly held: ReadonlySet<string>
+  /** Whether one of those needed is enough. */
+  readonly oneIsEnough: boolean
+}
+
+interface Advice {
+  /** What to ask for; nothing where it would be refused. */
+  readonly scopes: readonly string[]
+  /** What the person does then. */
+  readonly remedy?: string
+}
+
+/** A verdict that the request cannot go on with, at a surface without an anonymous mode. */
+export type Refused = Exclude<Verdict, { kind: 'granted' }>
+
+/**
+ * Judges the request's Authorization header and says so in its log line. A token in the query or in
+ * the body is no token (RFC 6750 §2; it would end in logs): nothing reads it from there.
+ */
+export async function verdictOf(ctx: Context, verifyBearer: VerifyBearer): Promise<Verdict> {
+  // `headers.authorization` would show the first of several, and hide that there are more.
+  const verdict = await verifyBearer({
+    authorization: ctx.req.headersDistinct['authorization'] ?? [],
+    ...provenRequest(ctx),
+  })
+  if ('nextNonce' in verdict) tellNonce(ctx, verdict.nextNonce)
+  if (verdict.kind === 'granted') {
+    Object.assign(logFields(ctx), {
+      client: verdict.token.clientId,
+      person: verdict.token.personId,
+    })
+  }
+  return verdict
+}
+
+/** What a proof of a key must be for. The address of the service is pinned (http/pinned-host.ts). */
+export function provenRequest(ctx: Context): Omit<ProvenRequest, 'accessToken'> {
+  const { method, protocol, host, originalUrl, req } = ctx
+  return {
+    proofs: req.headersDistinct['dpop'] ?? [],
+    method,
+    address: `${protocol}://${host}${originalUrl}`,
+  }
+}
+
+/** The next proof should carry it (RFC 9449 §8.2). */
+export function tellNonce(ctx: Context, nonce: string | undefined): void {
+  if (nonce !== undefined) ctx.set('DPoP-Nonce', nonce)
+}
+
+/**
+ * Answers a request that cannot go on: 401 or 403 with a challenge, or 503 without one, which a
+ * client must not take for a verdict on its token (specification, Errors 4 to 7). A surface with an
+ * anonymous mode passes `anonymous` here only for what needs a token.
+ *
+ * A challenge names scopes that this client can get, and where it can get none it says what to do
+ * (design 23).
+ *
+ * @throws storageUnavailable when nobody can tell which client it is
+ */
+export async function refuse(
+  ctx: Context,
+  verdict: Refused,
+  protection: Protection,
+): Promise<void> {
+  ctx.set('Cache-Control', 'no-store')
+  if (verdict.kind === 'unavailable') {
+    askForAnotherTry(ctx, verdict.cause)
+    return
+  }
+  const challenge = await challengeFor(verdict, protection)
+  Object.assign(logFields(ctx), {
+    error: challenge.error,
+    detail: verdict.kind === 'invalid' ? verdict.reason : challenge.description,
+    // The operator of the application sees its refusals with these reasons.
+    ...(verdict.kind === 'invalid' && verdict.clientId && { client: verdict.clientId }),
+  })
+  ctx.status = verdict.kind === 'insufficient' ? 403 : 401
+  ctx.set('WWW-Authenticate', challengeHeader(challenge))
+  ctx.body = { error: challenge.error, error_description: challenge.description }
+}
+
+type Demand = Challenge & Required<Pick<Challenge, 'error' | 'description'>>
+
+async function challengeFor(
+  verdict: Exclude<Refused, { kind: 'unavailable' }>,
+  protection: Protection,
+): Promise<Demand> {
+  const { resourceMetadataUrl, scopes } = protection
+  if (verdict.kind === 'insufficient') return await demandMore(verdict, protection)
+  const advice = verdict.kind === 'invalid' ? await adviceAfter(verdict, protection) : { scopes }
+  const said = verdict.kind === 'invalid' ? verdict.description : TOKEN_REQUIRED
+  const description = sentence(said, advice)
+  const { dpop } = verdict
+  const error = verdict.kind === 'invalid' ? (verdict.error ?? 'invalid_token') : 'invalid_token'
+  return { resourceMetadataUrl, scopes: advice.scopes, error, description, ...(dpop && { dpop }) }
+}
+
+async function demandMore(
+  { token, needed, oneIsEnough }: Extract<Verdict, { kind: 'insufficient' }>,
+  { resourceMetadataUrl, adviseOnScopes }: Protection,
+): Promise<Demand> {
+  const advice = await adviseOnScopes(token.clientId, { needed, held: token.scopes, oneIsEnough })
+  const which = oneIsEnough && needed.length > 1 ? 'one of the scopes' : 'the scope'
+  const description = sentence(`this needs ${which} ${needed.join(' ')}`, advice)
+  const { scopes } = advice
+  const dpop = token.bound && ({ dpop: 'demanded' } as const)
+  return { resourceMetadataUrl, scopes, error: 'insufficient_scope', description, ...dpop }
+}
+
+/** A token that was good once is replaced by one that opens the same. */
+async function adviceAfter(
+  { clientId, former = new Set() }: Extract<Verdict, { kind: 'invalid' }>,
+  { scopes, adviseOnScopes }: Pick<Protection, 'scopes' | 'adviseOnScopes'>,
+): Promise<Advice> {
+  if (clientId === undefined || scopes.length === 0) return { scopes }
+  return await adviseOnScopes(clientId, { needed: scopes, held: former, oneIsEnough: true })
+}
+
+function sentence(description: string, { remedy }: Advice): string {
+  return remedy === undefined ? description : `${description}; ${remedy}`
+}
+
+function askForAnotherTry(ctx: Context, cause: unknown): void {
+  const error = 'temporarily_unavailable'
+  Object.assign(logFields(ctx), { error, cause: String(rootOf(cause)) })
+  ctx.status = 503
+  ctx.set('Retry-After', RETRY_AFTER_SECONDS)
+  ctx.body = { error, error_description: 'the token cannot be checked at the moment, try again' }
+}
+
+/** A store's own error lies under the refusal that was made of it. */
+function rootOf(cause: unknown): unknown {
+  return cause instanceof Error && cause.cause !== undefined ? cause.cause : cause
+}

@@ -1,0 +1,97 @@
+import { type Kysely, sql } from 'kysely'
+
+import type { Schema } from '../../platform/store/schema.ts'
+import type { Question } from './period.ts'
+import { addTo, dayOf, inPieces, type Tally } from './pieces.ts'
+
+const GRANTS_PER_PIECE = 1000
+
+interface Counted {
+  readonly key: number
+  readonly total: number
+}
+
+/** How often somebody signed in to a client of the site, by day: each exchange of a code is one. */
+export async function countSignIns(
+  kysely: Kysely<Schema>,
+  question: Question,
+): Promise<Tally<number>> {
+  const { fromMs, untilMs } = question
+  return await countByGrants(kysely, question, async (grantIds) => {
+    const { rows } = await sql<Counted>`
+      select ${dayOf('started_at')} as key, count(*) as total from refresh_token_family
+      where grant_id in (${sql.join(grantIds)})
+        and started_at >= ${fromMs} and started_at < ${untilMs}
+      group by 1`.execute(kysely)
+    return rows
+  })
+}
+
+/** How often a token of the site was used, by day, as far back as calls are kept. */
+export async function countCalls(
+  kysely: Kysely<Schema>,
+  question: Question,
+): Promise<Tally<number>> {
+  const { firstDay, lastDay } = question.period
+  return await countByGrants(kysely, question, async (grantIds) => {
+    // Grants first, as in activity.ts: SQLite would look through all that was used in these days.
+    const { rows } = await sql<Counted>`
+      select used.day as key, sum(used.calls) as total
+      from oauth_grant cross join oauth_grant_day as used
+      where oauth_grant.id in (${sql.join(grantIds)}) and used.grant_id = oauth_grant.id
+        and used.day >= ${firstDay} and used.day <= ${lastDay}
+      group by used.day`.execute(kysely)
+    return rows
+  })
+}
+
+interface Lives {
+  readonly begins: number
+  readonly ends: number
+  readonly total: number
+}
+
+/** How many grants were live at some time of each day, as far as their rows are kept. */
+export async function countConnected(
+  kysely: Kysely<Schema>,
+  question: Question,
+): Promise<Tally<number>> {
+  const { firstDay, lastDay } = question.period
+  return await countByGrants(kysely, question, async (grantIds) => {
+    const { rows } = await sql<Lives>`
+      select begins, ends, count(*) as total from (
+        select ${dayOf('granted_at')} as begins,
+          case when ended_at < expires_at then ${dayOf('ended_at')}
+            else ${dayOf('expires_at')} end as ends
+        from oauth_grant where id in (${sql.join(grantIds)})
+      ) as life
+      where begins <= ${lastDay} and ends >= ${firstDay}
+      group by begins, ends`.execute(kysely)
+    return rows.flatMap(({ begins, ends, total }) => {
+      const from = Math.max(begins, firstDay)
+      const days = Math.min(ends, lastDay) - from + 1
+      return Array.from({ length: days }, (_, index) => ({ key: from + index, total }))
+    })
+  })
+}
+
+/** Adds up what is counted for all grants of the site, those that have ended included. */
+async function countByGrants(
+  kysely: Kysely<Schema>,
+  { siteId }: Question,
+  count: (grantIds: readonly string[]) => Promise<readonly Counted[]>,
+): Promise<Tally<number>> {
+  const tally: Tally<number> = new Map()
+  const grants = inPieces<{ id: string }>(GRANTS_PER_PIECE, async (after) =>
+    kysely
+      .selectFrom('oauth_grant')
+      .select('id')
+      .where('site_id', '=', siteId)
+      .where('id', '>', after?.id ?? '')
+      .orderBy('id')
+      .limit(GRANTS_PER_PIECE)
+      .execute(),
+  )
+  for await (const piece of grants) addTo(tally, await count(piece.map(({ id }) => id)))
+  return tally
+}

@@ -1,0 +1,138 @@
+import { setImmediate } from 'node:timers/promises'
+
+import { type Kysely, sql } from 'kysely'
+import { LRUCache } from 'lru-cache'
+
+import type { Database } from '../../platform/store/database.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import { siteFigures } from './analytics.ts'
+import { DAY_MS, daysOf, type Period, periodOf } from './period.ts'
+import { addTo, inPieces, type Tally } from './pieces.ts'
+
+/** As many days as calls and refusals are kept for. */
+export const OVERVIEW_DAYS = 30
+/** A page that is loaded again and again counts once in so long. */
+const KEPT_MS = 60_000
+const SITES_KEPT_MAX = 200
+const PEOPLE_PER_PIECE = 500
+
+/** What happened at a site on each of thirty days in UTC, of which the last is today. */
+export interface Overview {
+  /** When it was counted, in epoch milliseconds. */
+  readonly countedAt: number
+  readonly days: readonly OverviewDay[]
+  /** How many different people used an application at all. */
+  readonly people: number
+  /** Refusals by error code, the most frequent first. */
+  readonly reasons: readonly { readonly error: string; readonly refusals: number }[]
+}
+
+export interface OverviewDay {
+  /** As 2026-03-01. */
+  readonly date: string
+  readonly connected: number
+  readonly people: number
+  readonly calls: number
+  readonly signIns: number
+  readonly refusals: number
+}
+
+/** The overviews of sites; what was counted is good for a minute. */
+export function makeOverviews(database: Database, now: () => number) {
+  const kept = new LRUCache<string, Overview>({
+    max: SITES_KEPT_MAX,
+    ttl: KEPT_MS,
+    fetchMethod: async (siteId) => await countOverview(database, siteId, now()),
+  })
+  return async (siteId: string): Promise<Overview> => {
+    const overview = await kept.fetch(siteId)
+    if (overview === undefined) throw new Error('an overview came to nothing')
+    return overview
+  }
+}
+
+/** Counts, piece by piece, so that no statement is long and SQLite has time for others. */
+export async function countOverview(
+  database: Database,
+  siteId: string,
+  nowMs: number,
+): Promise<Overview> {
+  const { kysely } = database
+  const period = periodOf(nowMs - (OVERVIEW_DAYS - 1) * DAY_MS, nowMs)
+  const { byDay } = siteFigures(database, { siteId, period })
+  const connected = await byDay.connectedApplications()
+  const calls = await byDay.calls()
+  const signIns = await byDay.signIns()
+  const people = await countPeople(kysely, siteId, period)
+  const refused = await countRefusals(kysely, siteId, period)
+  return {
+    countedAt: nowMs,
+    people: people.inAll,
+    reasons: refused.reasons,
+    days: daysOf(period).map(({ day, date }) => ({
+      date,
+      connected: connected.get(day) ?? 0,
+      people: people.byDay.get(day) ?? 0,
+      calls: calls.get(day) ?? 0,
+      signIns: signIns.get(day) ?? 0,
+      refusals: refused.byDay.get(day) ?? 0,
+    })),
+  }
+}
+
+/** How many people used at least one application, by day and in all; nobody is in two pieces. */
+async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Period) {
+  const byDay: Tally<number> = new Map()
+  let inAll = 0
+  const pieces = inPieces<{ id: string }>(PEOPLE_PER_PIECE, async (after) =>
+    kysely
+      .selectFrom('oauth_grant')
+      .select('person_id as id')
+      .distinct()
+      .where('site_id', '=', siteId)
+      .where('person_id', '>', after?.id ?? '')
+      .orderBy('person_id')
+      .limit(PEOPLE_PER_PIECE)
+      .execute(),
+  )
+  for await (const piece of pieces) {
+    const [first, last] = [piece[0]?.id ?? '', piece.at(-1)?.id ?? '']
+    // Grants first, as in activity.ts: SQLite would look through all that was used in these days.
+    const { rows } = await sql<{ person: string; key: number }>`
+      select oauth_grant.person_id as person, used.day as key
+      from oauth_grant cross join oauth_grant_day as used
+      where oauth_grant.site_id = ${siteId}
+        and oauth_grant.person_id >= ${first} and oauth_grant.person_id <= ${last}
+        and used.grant_id = oauth_grant.id
+        and used.day >= ${period.firstDay} and used.day <= ${period.lastDay}
+      group by oauth_grant.person_id, used.day`.execute(kysely)
+    addTo(
+      byDay,
+      rows.map(({ key }) => ({ key, total: 1 })),
+    )
+    inAll += new Set(rows.map(({ person }) => person)).size
+    await setImmediate()
+  }
+  return { byDay, inAll }
+}
+
+async function countRefusals(kysely: Kysely<Schema>, siteId: string, period: Period) {
+  const rows = await kysely
+    .selectFrom('site_refusal_day')
+    .select(['day', 'error', 'refusals'])
+    .where('site_id', '=', siteId)
+    .where('day', '>=', period.firstDay)
+    .where('day', '<=', period.lastDay)
+    .execute()
+  const [byDay, byError]: [Tally<number>, Tally<string>] = [new Map(), new Map()]
+  addTo(
+    byDay,
+    rows.map(({ day, refusals }) => ({ key: day, total: refusals })),
+  )
+  addTo(
+    byError,
+    rows.map(({ error, refusals }) => ({ key: error, total: refusals })),
+  )
+  const reasons = [...byError].map(([error, refusals]) => ({ error, refusals }))
+  return { byDay, reasons: reasons.toSorted((one, other) => other.refusals - one.refusals) }
+}

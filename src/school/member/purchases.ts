@@ -1,0 +1,205 @@
+import { type Kysely, sql } from 'kysely'
+
+import type { Database } from '../../platform/store/database.ts'
+import type { ListOrder } from '../../platform/store/keyset.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import { findLastWatched, findProgressPercent } from './course-progress.ts'
+import { type Membership, pagedList, type RowOf } from './paged-list.ts'
+
+/**
+ * What a member bought at one site (specification, Viewer 1). No statement here selects a
+ * column of an order: number, coupon, refund and invoice cannot come out because they never come in.
+ */
+
+/** What a person bought or registered for, and how far they came in courses. */
+export function purchaseData({ kysely }: Database, now: () => number) {
+  return {
+    ...purchaseLists(kysely, now),
+    /** The lecture that a person watched last in each of several courses, in one statement. */
+    findLastWatched: async (personId: string, courseIds: readonly string[]) =>
+      await findLastWatched(kysely, personId, courseIds),
+    findProgressPercent: async (personId: string, courseIds: readonly string[]) =>
+      await findProgressPercent(kysely, personId, courseIds),
+  }
+}
+
+function purchaseLists(kysely: Kysely<Schema>, now: () => number) {
+  return {
+    enrolledCourses: enrolledCourses(kysely, now),
+    digitalProducts: digitalProducts(kysely),
+    consultingServices: consultingServices(kysely),
+    eventRegistrations: eventRegistrations(kysely, now),
+  }
+}
+
+export type PurchaseLists = ReturnType<typeof purchaseLists>
+export type EnrolledCourse = RowOf<PurchaseLists['enrolledCourses']>
+export type BoughtDigitalProduct = RowOf<PurchaseLists['digitalProducts']>
+export type EventRegistration = RowOf<PurchaseLists['eventRegistrations']>
+export type WatchedLecture = Awaited<ReturnType<typeof findLastWatched>>[number]
+
+const latestPurchaseFirst: ListOrder<{ readonly purchasedAt: number; readonly id: string }> = {
+  by: 'bought.purchased_at',
+  id: 'bought.id',
+  direction: 'desc',
+  placeOf: ({ purchasedAt, id }) => [purchasedAt, id],
+}
+
+const byTitle = (column: string): ListOrder<{ readonly title: string; readonly id: string }> => ({
+  by: column,
+  id: 'bought.id',
+  direction: 'asc',
+  placeOf: ({ title, id }) => [title, id],
+})
+
+/** After every moment that a date can be: where access without end stands among those that end. */
+const NEVER_MS = Number.MAX_SAFE_INTEGER
+
+const firstToEndFirst: ListOrder<{ readonly expiresAt: number | null; readonly id: string }> = {
+  by: sql`coalesce(bought.expires_at, ${sql.lit(NEVER_MS)})`,
+  id: 'bought.id',
+  direction: 'asc',
+  placeOf: ({ expiresAt, id }) => [expiresAt ?? NEVER_MS, id],
+}
+
+interface CourseFilter {
+  /** Whether access has ended. */
+  readonly access?: 'ACTIVE' | 'ENDED' | null
+}
+
+function enrolledCourses(kysely: Kysely<Schema>, now: () => number) {
+  return pagedList(
+    ({ personId, siteId }: Membership, { access }: CourseFilter) =>
+      kysely
+        .selectFrom('course_purchase as bought')
+        .innerJoin('course', 'course.id', 'bought.course_id')
+        .where('bought.person_id', '=', personId)
+        .where('course.site_id', '=', siteId)
+        .$if(access === 'ACTIVE', (query) =>
+          query.where(sql<boolean>`(bought.expires_at is null or bought.expires_at > ${now()})`),
+        )
+        .$if(access === 'ENDED', (query) => query.where('bought.expires_at', '<=', now()))
+        .select([
+          'bought.id',
+          'course.id as courseId',
+          'course.slug',
+          'course.title',
+          'course.summary',
+          'course.url',
+          'course.image_url as imageUrl',
+          'bought.purchased_at as purchasedAt',
+          // Null is access without end.
+          'bought.expires_at as expiresAt',
+        ]),
+    {
+      orders: {
+        PURCHASED: latestPurchaseFirst,
+        EXPIRE_DATE: firstToEndFirst,
+        TITLE: byTitle('course.title'),
+      },
+      sortedBy: 'PURCHASED',
+    },
+  )
+}
+
+function digitalProducts(kysely: Kysely<Schema>) {
+  return pagedList(
+    ({ personId, siteId }: Membership) =>
+      kysely
+        .selectFrom('digital_product_purchase as bought')
+        .innerJoin('digital_product', 'digital_product.id', 'bought.digital_product_id')
+        .leftJoin('stored_file as file', 'file.id', 'digital_product.file_id')
+        .where('bought.person_id', '=', personId)
+        .where('digital_product.site_id', '=', siteId)
+        .select([
+          'bought.id',
+          'digital_product.slug',
+          'digital_product.title',
+          'digital_product.summary',
+          'digital_product.file_name as fileName',
+          'digital_product.file_id as fileId',
+          'file.media_type as mediaType',
+          'file.size_bytes as sizeBytes',
+          'bought.purchased_at as purchasedAt',
+        ]),
+    {
+      orders: { PURCHASED: latestPurchaseFirst, TITLE: byTitle('digital_product.title') },
+      sortedBy: 'PURCHASED',
+    },
+  )
+}
+
+function consultingServices(kysely: Kysely<Schema>) {
+  return pagedList(
+    ({ personId, siteId }: Membership) =>
+      kysely
+        .selectFrom('consulting_service_purchase as bought')
+        .innerJoin('consulting_service', 'consulting_service.id', 'bought.consulting_service_id')
+        .where('bought.person_id', '=', personId)
+        .where('consulting_service.site_id', '=', siteId)
+        .select([
+          'bought.id',
+          'consulting_service.slug',
+          'consulting_service.title',
+          'consulting_service.summary',
+          'consulting_service.duration_minutes as durationMinutes',
+          'bought.purchased_at as purchasedAt',
+          'bought.scheduled_at as scheduledAt',
+        ]),
+    {
+      orders: { PURCHASED: latestPurchaseFirst, TITLE: byTitle('consulting_service.title') },
+      sortedBy: 'PURCHASED',
+    },
+  )
+}
+
+interface EventFilter {
+  /** Whether the event is over. */
+  readonly when?: 'UPCOMING' | 'PAST' | null
+  /** Whether the member gave the place back; both when it is left out. */
+  readonly cancelled?: boolean | null
+}
+
+function eventRegistrations(kysely: Kysely<Schema>, now: () => number) {
+  return pagedList(
+    ({ personId, siteId }: Membership, { when, cancelled }: EventFilter) =>
+      kysely
+        .selectFrom('event_registration as bought')
+        .innerJoin('event', 'event.id', 'bought.event_id')
+        .where('bought.person_id', '=', personId)
+        .where('event.site_id', '=', siteId)
+        .$if(when === 'UPCOMING', (query) => query.where('event.ends_at', '>', now()))
+        .$if(when === 'PAST', (query) => query.where('event.ends_at', '<=', now()))
+        .$if(cancelled === true, (query) => query.where('bought.cancelled_at', 'is not', null))
+        .$if(cancelled === false, (query) => query.where('bought.cancelled_at', 'is', null))
+        .select([
+          'bought.id',
+          'event.slug',
+          'event.title',
+          'event.summary',
+          'event.location',
+          'event.join_url as joinUrl',
+          'event.starts_at as startsAt',
+          'event.ends_at as endsAt',
+          'bought.registered_at as registeredAt',
+          'bought.cancelled_at as cancelledAt',
+        ]),
+    {
+      orders: {
+        REGISTERED: {
+          by: 'bought.registered_at',
+          id: 'bought.id',
+          direction: 'desc',
+          placeOf: ({ registeredAt, id }) => [registeredAt, id],
+        },
+        START: {
+          by: 'event.starts_at',
+          id: 'bought.id',
+          direction: 'asc',
+          placeOf: ({ startsAt, id }) => [startsAt, id],
+        },
+      },
+      sortedBy: 'REGISTERED',
+    },
+  )
+}

@@ -1,0 +1,183 @@
+/** Who belongs to a site, with which roles, and who teaches its courses. Name, address and password are the person's own. */
+
+import { type Kysely, sql } from 'kysely'
+
+import type { Database } from '../../platform/store/database.ts'
+import {
+  countRows,
+  countRowsUpTo,
+  inTimeOrder,
+  type ListOrder,
+  type PageRequest,
+  readPage,
+  type TimeOrder,
+} from '../../platform/store/keyset.ts'
+import type { Schema, SiteRole } from '../../platform/store/schema.ts'
+import { beginsWith, type FoldedColumn, folded } from '../../platform/store/search.ts'
+
+/** A person, as the operators of a site to which they belong see them. */
+export interface SitePerson {
+  readonly id: string
+  readonly name: string
+  readonly email: string
+  readonly picture: string | null
+}
+
+/** Somebody of a list, and since when they are in it: by the role of the list, or by their first one. */
+export interface ListedPerson extends SitePerson {
+  readonly since: number
+}
+
+export interface PeopleQuestion {
+  readonly siteId: string
+  /** Everybody with any role without it. */
+  readonly role?: SiteRole | null | undefined
+  /** The beginning of the name; with an @ in it, that of the address. */
+  readonly search?: string | null | undefined
+  readonly sort?: TimeOrder | null | undefined
+  /** Only these, when there is a search: a condition on `person.id`. */
+  readonly among?: ReturnType<typeof sql<boolean>> | undefined
+}
+
+/** A search counts no further, because what it finds may be spread among very many others. */
+const SEARCH_COUNT_MAX = 1000
+
+/**
+ * The people of a site by when they came, or by name or address when these are searched. One
+ * query a page, which reads an index in its order, however many people there are.
+ */
+export function listPeople(database: Database, question: PeopleQuestion) {
+  const words = question.search?.trim()
+  return words ? searchPeople(database, question, words) : peopleByTime(database, question)
+}
+
+const newestFirst: ListOrder<ListedPerson> = {
+  by: 'held.granted_at',
+  id: 'held.person_id',
+  direction: 'desc',
+  placeOf: ({ since, id }) => [since, id],
+}
+
+function peopleByTime({ kysely }: Database, { siteId, role, sort }: PeopleQuestion) {
+  const order = inTimeOrder(newestFirst, sort)
+  const found = holders(kysely, siteId)
+    .$if(role != null, (query) => query.where('held.role', '=', role ?? 'student'))
+    .$if(role == null, (query) => query.where(isFirstRole))
+  return {
+    page: async (request: PageRequest) => await readPage(found, order, request),
+    count: async () => await countHolders(kysely, siteId, role ?? undefined),
+  }
+}
+
+/** Written with `cross join`, so that SQLite begins with the roles: their index has the order. */
+function holders(kysely: Kysely<Schema>, siteId: string) {
+  return kysely
+    .selectFrom('site_role as held')
+    .crossJoin('person')
+    .whereRef('person.id', '=', 'held.person_id')
+    .where('held.site_id', '=', siteId)
+    .select([
+      'person.id',
+      'person.name',
+      'person.email',
+      'person.picture',
+      'held.granted_at as since',
+    ])
+}
+
+/**
+ * Of several roles of a person the oldest stands for all, so that everybody is listed once. The
+ * empty text keeps SQLite from an index of the whole site, where it is after one person; so it does below.
+ */
+const isFirstRole = sql<boolean>`not exists (
+  select 1 from site_role as earlier
+  where earlier.person_id = held.person_id and earlier.site_id || '' = held.site_id
+    and (earlier.granted_at, earlier.role) < (held.granted_at, held.role))`
+
+/**
+ * How many there are. Nearly everybody is a student and nothing else, so that these are counted within
+ * an index, and only the others are looked at one by one.
+ */
+async function countHolders(
+  kysely: Kysely<Schema>,
+  siteId: string,
+  role: SiteRole | undefined,
+): Promise<number> {
+  const roles = kysely.selectFrom('site_role').where('site_id', '=', siteId)
+  if (role !== undefined) return await countRows(roles.where('role', '=', role))
+  const others = roles
+    .where('role', 'in', ['owner', 'admin', 'lecturer'])
+    .where(
+      sql<boolean>`not exists (select 1 from site_role as learns
+        where learns.person_id = site_role.person_id and learns.site_id || '' = site_role.site_id
+          and learns.role = 'student')`,
+    )
+    .select((eb) => eb.fn.count<number>('person_id').distinct().as('total'))
+  const [students, { total }] = await Promise.all([
+    countRows(roles.where('role', '=', 'student')),
+    others.executeTakeFirstOrThrow(),
+  ])
+  return students + Number(total)
+}
+
+/** A site with at most so many roles is searched by its people, a larger one by the people's index. */
+const FEW_ROLES_MAX = 20_000
+
+function searchPeople(database: Database, question: PeopleQuestion, words: string) {
+  const column = words.includes('@') ? 'address' : 'name'
+  const query = async (after?: PageRequest['after']) => {
+    const roles = database.kysely.selectFrom('site_role').where('site_id', '=', question.siteId)
+    const count = await countRowsUpTo(database.kysely, roles, FEW_ROLES_MAX + 1)
+    const found =
+      count > FEW_ROLES_MAX ? amongMany(database, question) : amongFew(database, question)
+    const from = after === undefined ? undefined : String(after[0])
+    return found.where(beginsWith(database, column, { words, from }))
+  }
+  return {
+    page: async (request: PageRequest) =>
+      await readPage(await query(request.after), orderBy(database, column), request),
+    count: async () => await countRowsUpTo(database.kysely, await query(), SEARCH_COUNT_MAX),
+  }
+}
+
+function orderBy(
+  database: Database,
+  column: FoldedColumn,
+): ListOrder<ListedPerson & { readonly folded_name: string; readonly folded_address: string }> {
+  return {
+    by: folded(database, column),
+    id: 'person.id',
+    direction: 'asc',
+    placeOf: (row) => [column === 'name' ? row.folded_name : row.folded_address, row.id],
+  }
+}
+
+function amongFew(database: Database, { siteId, role, among }: PeopleQuestion) {
+  return holders(database.kysely, siteId)
+    .where(role == null ? isFirstRole : sql<boolean>`held.role = ${role}`)
+    .$if(among !== undefined, (query) => query.where(among ?? sql<boolean>`true`))
+    .select(foldedFields(database))
+}
+
+/**
+ * The role is looked up for one person after the other, in the order of their index: where one in
+ * fifty people is of the site, a page is found after a thousand of them.
+ */
+function amongMany(database: Database, { siteId, role, among }: PeopleQuestion) {
+  const since = sql<number>`(select min(held.granted_at) from site_role as held
+    where held.person_id = person.id and held.site_id || '' = ${siteId}
+      ${role == null ? sql`` : sql`and held.role = ${role}`})`
+  return database.kysely
+    .selectFrom('person')
+    .where(sql<boolean>`${since} is not null`)
+    .$if(among !== undefined, (query) => query.where(among ?? sql<boolean>`true`))
+    .select(['person.id', 'person.name', 'person.email', 'person.picture', since.as('since')])
+    .select(foldedFields(database))
+}
+
+function foldedFields(database: Database) {
+  return [
+    folded(database, 'name').as('folded_name'),
+    folded(database, 'address').as('folded_address'),
+  ] as const
+}

@@ -1,0 +1,88 @@
+import { z } from 'zod'
+
+import type { Database } from '../../platform/store/database.ts'
+import { changeSite, differenceOf, type SiteActor } from '../changes/change.ts'
+import {
+  given,
+  line,
+  NAME_LENGTH_MAX,
+  pageAddress,
+  readInput,
+  SUMMARY_LENGTH_MAX,
+  text,
+} from '../changes/fields.ts'
+
+const form = z.strictObject({
+  name: line(NAME_LENGTH_MAX).optional(),
+  description: text(SUMMARY_LENGTH_MAX).nullable().optional(),
+  contactEmail: z.email('must be an e-mail address').max(254).nullable().optional(),
+  address: pageAddress.nullable().optional(),
+  timeZone: z
+    .string()
+    .refine(isTimeZone, 'must be a time zone like Europe/Vienna')
+    .nullable()
+    .optional(),
+  language: z.string().refine(isLanguage, 'must be a language like de').nullable().optional(),
+})
+
+export type SiteChanges = z.input<typeof form>
+
+/** The record of a site, or nothing. One query. */
+export async function findSiteRecord({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
+  return await kysely
+    .selectFrom('site')
+    .select([
+      'id',
+      'slug',
+      'name',
+      'description',
+      'contact_email as contactEmail',
+      'address',
+      'time_zone as timeZone',
+      'language',
+      'created_at as createdAt',
+    ])
+    .where('id', '=', siteId)
+    .executeTakeFirst()
+}
+
+/**
+ * Changes what is given of the record of the actor's site. What is so already is no change.
+ *
+ * @throws ChangeRefused that names the field which has no such form
+ */
+export async function updateSiteRecord(
+  database: Database,
+  actor: SiteActor,
+  input: SiteChanges,
+): Promise<void> {
+  const wanted = given(readInput(form, input))
+  await changeSite(database, actor, async (trx, record) => {
+    const before = await findSiteRecord({ kysely: trx }, actor.siteId)
+    const change = before && differenceOf(before, wanted)
+    if (!change) return
+    const { contactEmail: contact_email, timeZone: time_zone, ...same } = change.after
+    await trx
+      .updateTable('site')
+      .set(given({ ...same, contact_email, time_zone }))
+      .where('id', '=', actor.siteId)
+      .execute()
+    await record({ action: 'site.update', subject: { kind: 'site', id: actor.siteId }, ...change })
+  })
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone.length > 0
+  } catch {
+    return false
+  }
+}
+
+function isLanguage(tag: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(tag)[0] === tag
+  } catch {
+    return false
+  }
+}

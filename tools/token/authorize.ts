@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+import { loopbackAddress } from '../../src/platform/http/loopback.ts'
+import { type Answers, makeHeadlessPerson } from './headless-person.ts'
+import type { RelyingParty, Tokens } from './relying-party.ts'
+
+const CALLBACK_PATH = '/callback'
+
+/** Where nobody listens: the answer is read from the redirect itself, or the port is another. */
+export const loopbackRedirect: string = `http://${loopbackAddress}:8400${CALLBACK_PATH}`
+
+const SIGN_IN_TIMEOUT_MS = 5 * 60_000
+
+/** Signs a person in through the real pages, without a browser. */
+export async function signInWithoutBrowser(party: RelyingParty, answers: Answers): Promise<Tokens> {
+  const authorization = await party.begin(loopbackRedirect)
+  const person = makeHeadlessPerson(answers)
+  return await authorization.finish(
+    await person.authorize(authorization.start, authorization.redirectUri),
+  )
+}
+
+/** Lets a person sign in with their browser, and waits on a loopback port (RFC 8252 §7.3). */
+export async function signInWithBrowser(party: RelyingParty): Promise<Tokens> {
+  const server = createServer().listen(0, loopbackAddress)
+  await once(server, 'listening')
+  try {
+    const { port } = server.address() as AddressInfo
+    const authorization = await party.begin(`http://${loopbackAddress}:${port}${CALLBACK_PATH}`)
+    openBrowser(authorization.start)
+    return await authorization.finish(await waitForCallback(server, port))
+  } finally {
+    server.close()
+    server.closeAllConnections()
+  }
+}
+
+function openBrowser(address: URL): void {
+  process.stderr.write(`Sign in here if no browser opens:\n${address.href}\n`)
+  const command = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open'
+  spawn(command, [address.href], { stdio: 'ignore', detached: true })
+    .on('error', () => {
+      // The address is on the screen, which is enough where no browser can be opened.
+    })
+    .unref()
+}
+
+async function waitForCallback(server: Server, port: number): Promise<URL> {
+  const { promise, resolve, reject } = Promise.withResolvers<URL>()
+  const timer = setTimeout(() => reject(new Error('nobody signed in')), SIGN_IN_TIMEOUT_MS)
+  server.on('request', (request, response) => {
+    const address = new URL(request.url ?? '/', `http://${loopbackAddress}:${port}`)
+    const ours = address.pathname === CALLBACK_PATH
+    response.writeHead(ours ? 200 : 404, { 'content-type': 'text/plain; charset=utf-8' })
+    response.end(ours ? 'You can close this page and go back to the terminal.\n' : 'Not here.\n')
+    if (ours) resolve(address)
+  })
+  try {
+    return await promise
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,83 @@
+import { parseArgs } from 'node:util'
+
+import { isLoopbackUrl } from '../../src/platform/http/loopback.ts'
+import { loopbackRedirect, signInWithBrowser, signInWithoutBrowser } from './authorize.ts'
+import { describeTokens } from './describe-tokens.ts'
+import { openRelyingParty } from './relying-party.ts'
+import { readTokenRole, tokenRoles } from './token-roles.ts'
+
+const help = `npm run token -- [options]
+
+Walks the whole flow against a running service (discovery, PKCE, sign-in, site, consent, exchange),
+verifies the id_token, and prints the tokens with a request that works.
+
+  --base-url URL    the service (http://127.0.0.1:3000, or BASE_URL)
+  --as ROLE         member, for /member/graphql (what it is without this option), or operator, for
+                    /admin/graphql: a client registers itself, and an owner of the demo signs in
+  --client ID       client_id (a member: northlight-notes, the demo's public application; an
+                    operator: one that is registered for it)
+  --account LOGIN   demo person who signs in (sam@northlight.example, olivia@northlight.example)
+  --password TEXT   its password, when it is none of the demo people
+  --scope NAMES     scopes, separated by spaces (who the person is, and all of a member's or of an
+                    operator's)
+  --browser         opens the pages for you to sign in, instead of signing in without a browser
+  --json            prints one JSON object and nothing else
+  --help            this text
+`
+
+const { values } = parseArgs({
+  options: {
+    'base-url': { type: 'string' },
+    as: { type: 'string', default: 'member' },
+    client: { type: 'string' },
+    account: { type: 'string' },
+    password: { type: 'string' },
+    scope: { type: 'string' },
+    browser: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+if (values.help) process.stdout.write(help)
+else await run()
+
+async function run(): Promise<void> {
+  try {
+    const role = tokenRoles[readTokenRole(values.as)]
+    const party = await openRelyingParty({
+      baseUrl: values['base-url'] ?? process.env['BASE_URL'] ?? 'http://127.0.0.1:3000',
+      clientId: values.client ?? role.clientId,
+      redirectUri: loopbackRedirect,
+      scope: values.scope ?? role.scopes.join(' '),
+    })
+    const tokens = values.browser
+      ? await signInWithBrowser(party)
+      : await signInWithoutBrowser(
+          party,
+          await accountOf(party.baseUrl, values.account ?? role.account),
+        )
+    process.stdout.write(
+      values.json ? `${JSON.stringify(tokens, null, 2)}\n` : describeTokens(tokens),
+    )
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    process.exitCode = 1
+  }
+}
+
+/** The person's password; the demo's are public and stand in its data. */
+async function accountOf(
+  baseUrl: string,
+  login: string,
+): Promise<{ login: string; password: string }> {
+  const { password } = values
+  if (password !== undefined) return { login, password }
+  if (!isLoopbackUrl(baseUrl))
+    throw new Error('--password is needed for a service that is not local')
+  const { readCampusFolder, demoPeople } = await import('../../src/ops/import/load.ts')
+  const folder = new URL('../../config/demo', import.meta.url).pathname
+  const known = demoPeople(await readCampusFolder(folder)).find((row) => row.login === login)
+  if (known) return { login, password: known.password }
+  throw new Error(`${login} is none of the demo people: give --password`)
+}
