@@ -247,22 +247,6 @@ export const rooms: Readonly<Record<string, Room>> = {
       import: ['demo.ts'],
     },
   },
-  compose: {
-    mayImport: [],
-    folders: {},
-  },
-  main: {
-    mayImport: ['gatehouse', 'platform', 'config'],
-    folders: {
-      '.': [],
-    },
-  },
-  gatehouse: {
-    mayImport: ['parts', 'surfaces', 'platform', 'directory', 'oauth', 'school', 'config', 'ops'],
-    folders: {
-      '.': ['gatehouse.ts'],
-    },
-  },
   parts: {
     mayImport: [
       'platform',
@@ -281,7 +265,6 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   surfaces: {
     mayImport: [
-      'parts',
       'platform',
       'directory',
       'oauth',
@@ -291,9 +274,26 @@ export const rooms: Readonly<Record<string, Room>> = {
       'pages',
       'config',
       'ops',
+      'parts',
     ],
     folders: {
       '.': ['surfaces.ts'],
+    },
+  },
+  gatehouse: {
+    mayImport: ['platform', 'directory', 'oauth', 'school', 'config', 'ops', 'parts', 'surfaces'],
+    folders: {
+      '.': ['gatehouse.ts'],
+    },
+  },
+  compose: {
+    mayImport: [],
+    folders: {},
+  },
+  main: {
+    mayImport: ['platform', 'config', 'gatehouse'],
+    folders: {
+      '.': [],
     },
   },
 }

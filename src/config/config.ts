@@ -120,7 +120,7 @@ const servicePolicy = z.strictObject({
     fileBytesMax: z.int().min(1000).max(2_147_483_647),
     siteFilesMax: z.int().min(1).max(100_000),
     siteBytesMax: z.int().min(1000),
-    // A connection is cut after thirty seconds without a whole request (process/server.ts).
+    // A connection is cut after thirty seconds without a whole request (platform/process/server.ts).
     uploadSeconds: seconds(28),
     downloadSeconds: seconds(DAY_SECONDS),
   }),

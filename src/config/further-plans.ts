@@ -5,7 +5,7 @@ const host = z
   .string()
   .refine((value) => URL.parse(`https://${value}/`)?.host === value, 'must be a host or host:port')
 
-/** What is on besides what everybody gets (clients/further-plans.ts); nothing, where it is left out. */
+/** What is on besides what everybody gets (oauth/clients/further-plans.ts); nothing, where it is left out. */
 export const furtherPlans = z
   .strictObject({
     backChannelLogout: z.boolean().default(false),

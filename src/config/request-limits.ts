@@ -3,7 +3,7 @@ import { z } from 'zod'
 /** As many of something as one window has. A folder of an older version has no such figure. */
 const perWindow = (usual: number) => z.int().min(1).max(1_000_000_000).default(usual)
 
-/** How often whom may ask (limits/limit-table.ts says what each counts); the defaults are those of config/. */
+/** How often whom may ask (platform/limits/limit-table.ts says what each counts); the defaults are those of config/. */
 export const requestLimits = z
   .strictObject({
     windowSeconds: z.int().min(1).max(3600).default(60),
@@ -28,7 +28,7 @@ export const requestLimits = z
 
 const DAY_SECONDS = 86_400
 
-/** How often somebody may try to sign in (people/attempt-limits.ts). */
+/** How often somebody may try to sign in (directory/people/attempt-limits.ts). */
 export const signInLimits = {
   failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
   failuresPerAccountMax: z.int().min(1).max(100_000),

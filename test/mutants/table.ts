@@ -25,7 +25,7 @@ function inFile(file: string, tests: readonly string[], changes: readonly Change
 
 export const mutants: readonly Mutant[] = [
   ...inFile(
-    'scopes/policy.ts',
+    'directory/scopes/policy.ts',
     ['scopes'],
     [
       [
@@ -59,7 +59,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'scopes/policy.ts',
+    'directory/scopes/policy.ts',
     ['scopes', 'access'],
     [
       ["return hasAudience(scopes, 'member')", "return hasAudience(scopes, 'operator')"],
@@ -67,7 +67,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'grants/access.ts',
+    'oauth/grants/access.ts',
     ['access'],
     [
       [
@@ -112,7 +112,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'sites/roles.ts',
+    'directory/sites/roles.ts',
     ['access'],
     [
       ["new Set(['owner', 'admin'])", "new Set(['owner', 'admin', 'student'])"],
@@ -124,7 +124,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'grants/allowed.ts',
+    'oauth/grants/allowed.ts',
     ['allowed'],
     [
       [
@@ -138,7 +138,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'token/refresh-token-use.ts',
+    'oauth/token/refresh-token-use.ts',
     ['families'],
     [
       ['if (family.ended) return', 'if (false) return'],
@@ -162,7 +162,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'token/refresh-token-use.ts',
+    'oauth/token/refresh-token-use.ts',
     ['hostile/grant', 'families'],
     [
       [
@@ -177,7 +177,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'token/refresh-token.ts',
+    'oauth/token/refresh-token.ts',
     ['hostile/grant', 'token'],
     [
       ['if (named && token.audience === undefined) throw resourceNotGranted()', ''],
@@ -222,12 +222,12 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'token/refresh-reuse.ts',
+    'oauth/token/refresh-reuse.ts',
     ['hostile/grant', 'token'],
     [["await grants.end({ id: grantId }, 'a used refresh token came back', callerOf(ctx))", '']],
   ),
   ...inFile(
-    'token/refresh-binding.ts',
+    'oauth/token/refresh-binding.ts',
     ['dpop'],
     [
       [
@@ -249,7 +249,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'token/resource-indicators.ts',
+    'oauth/token/resource-indicators.ts',
     ['resources', 'hostile/grant', 'hostile/authorization'],
     [
       [
@@ -274,12 +274,12 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'token/authorization-code.ts',
+    'oauth/token/authorization-code.ts',
     ['token', 'hostile/grant'],
     [['const REPEAT_SECONDS = 5', 'const REPEAT_SECONDS = 5_000']],
   ),
   ...inFile(
-    'token/access-token.ts',
+    'oauth/token/access-token.ts',
     ['hostile/token-kind', 'hostile/grant', 'resource-server'],
     [
       [
@@ -291,7 +291,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'resource-server/judge-token.ts',
+    'resource/resource-server/judge-token.ts',
     ['resource-server', 'hostile/token-kind', 'introspect'],
     [
       ["if (isPastEnd(record, nowMs)) return 'the token has expired'", ''],
@@ -307,7 +307,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'resource-server/verdict.ts',
+    'resource/resource-server/verdict.ts',
     ['resource-server', 'hostile/token-kind'],
     [
       ['if (authorization.length > 1) {', 'if (authorization.length > 9) {'],
@@ -321,7 +321,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'resource-server/binding.ts',
+    'resource/resource-server/binding.ts',
     ['dpop'],
     [
       ["return scheme === 'Bearer' ? {} : refused('the token is bound to no key')", 'return {}'],
@@ -333,7 +333,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'registration/registration.ts',
+    'oauth/registration/registration.ts',
     ['registration', 'hostile/registration'],
     [
       [
@@ -362,7 +362,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'clients/redirect-uri.ts',
+    'oauth/clients/redirect-uri.ts',
     ['redirect-uri', 'registration-loopback', 'metadata-document', 'hostile/registration'],
     [
       [
@@ -395,7 +395,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'clients/redirect-pattern.ts',
+    'oauth/clients/redirect-pattern.ts',
     ['platform-callbacks'],
     [
       ['const segment = /^[A-Za-z0-9_-]{1,128}$/', 'const segment = /^.{1,128}$/'],
@@ -408,7 +408,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'clients/authenticate-client.ts',
+    'oauth/clients/authenticate-client.ts',
     ['introspect', 'hostile/client-endpoint', 'private-key-jwt'],
     [
       ['if (claimed.authMethod !== methodOf({ secret, assertion })) {', 'if (false) {'],
@@ -417,7 +417,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'clients/secret.ts',
+    'oauth/clients/secret.ts',
     ['introspect', 'hostile/client-endpoint'],
     [
       [
@@ -427,7 +427,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'relying-party/sign-in.ts',
+    'pages/relying-party/sign-in.ts',
     ['own-sign-in'],
     [
       [
@@ -447,7 +447,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'relying-party/signed-in-pages.ts',
+    'pages/relying-party/signed-in-pages.ts',
     ['hostile/page'],
     [
       ["if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)", ''],
@@ -460,7 +460,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'relying-party/page-session.ts',
+    'pages/relying-party/page-session.ts',
     ['account', 'hostile/page'],
     [
       [
@@ -475,7 +475,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'http/form.ts',
+    'platform/http/form.ts',
     ['hostile/page', 'hostile/interaction'],
     [
       ["if (site !== '' && site !== 'same-origin' && site !== 'none') throw foreignForm()", ''],
@@ -486,7 +486,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'store/cursor.ts',
+    'platform/store/cursor.ts',
     ['cursors', 'hostile/api'],
     [
       [
@@ -508,7 +508,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'store/keyset.ts',
+    'platform/store/keyset.ts',
     ['cursors', 'member-lists'],
     [
       ["direction === 'asc' ? '>' : '<'", "direction === 'asc' ? '>=' : '<='"],
@@ -521,7 +521,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'metadata-documents/metadata-document.ts',
+    'oauth/clients/metadata-document.ts',
     ['metadata-document'],
     [
       ["if (read.client_id !== address.href) return 'its client_id is not its address'", ''],
@@ -545,7 +545,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'authorization/prompts.ts',
+    'oauth/consent/prompts.ts',
     ['remembered-consent', 'hostile/interaction', 'account', 'metadata-document-flow'],
     [
       ['if (others.length > 0 || !isReviewed(document, site)) return true', ''],
@@ -559,12 +559,12 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'proofs/assertion-time.ts',
+    'oauth/proofs/assertion-time.ts',
     ['private-key-jwt'],
     [['return iat !== undefined && iat > nowMs / 1000 + aheadMax', 'return false']],
   ),
   ...inFile(
-    'people/authenticate.ts',
+    'directory/people/authenticate.ts',
     ['sign-in'],
     [
       ['if (now?.passwordHash !== account.passwordHash) {', 'if (false) {'],
@@ -572,7 +572,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'token/authorization-code.ts',
+    'oauth/token/authorization-code.ts',
     ['clean-up'],
     [
       [

@@ -95,7 +95,7 @@ async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Pr
 /**
  * Who calls, if anybody; or refuses the request. A caller is a person at a site by one client and not
  * one token, so that a refresh buys no second allowance (MCP, tools: servers MUST rate limit
- * invocations). The address was counted before (limits/request-gate.ts).
+ * invocations). The address was counted before (platform/limits/request-gate.ts).
  */
 async function letIn(
   ctx: Context,

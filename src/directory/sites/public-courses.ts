@@ -88,7 +88,7 @@ export function makePublicCourses({ kysely }: Database) {
   }
 }
 
-/** One row more than wanted, which tells whether more follow (`store/keyset.ts`). */
+/** One row more than wanted, which tells whether more follow (`platform/store/keyset.ts`). */
 function coursePage(kysely: Kysely<Schema>) {
   const first = compiled(kysely, (value: Valued<Published & { limit: number }>) =>
     inOrder(publishedCourses(kysely, value)).limit(value('limit')),

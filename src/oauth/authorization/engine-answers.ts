@@ -18,7 +18,7 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
     const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
     if (!oidc) return
     if (oidc.route === 'revocation') settleRevocation(ctx)
-    // The engine's own values are known to nobody (token/authorization-code.ts).
+    // The engine's own values are known to nobody (oauth/token/authorization-code.ts).
     if (ctx.status === 200 && oidc.route === 'token') {
       Object.assign(ctx.body ?? {}, firstTokens(ctx))
     }

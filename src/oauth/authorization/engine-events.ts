@@ -26,7 +26,7 @@ export interface EventDependencies {
 /**
  * Brings what the engine knows into the line of the request: which client, which person, and the
  * reason of a refusal that the caller is not told. Never a token, a code, a secret or a parameter, but for
- * a return address at a host of the client, without its query (clients/redirect-difference.ts).
+ * a return address at a host of the client, without its query (oauth/clients/redirect-difference.ts).
  */
 export function logEngineEvents(
   provider: Provider,

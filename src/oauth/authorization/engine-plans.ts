@@ -11,7 +11,7 @@ import { rememberProofsOnce } from './engine-proofs.ts'
 
 export interface PlanDependencies {
   readonly furtherPlans: FurtherPlans
-  /** Of the nonces that proofs carry (proofs/dpop-nonces.ts): 32 bytes. */
+  /** Of the nonces that proofs carry (oauth/proofs/dpop-nonces.ts): 32 bytes. */
   readonly nonceKey: Buffer
   readonly documentResolution: DocumentResolution
   readonly useOnce: UseOnce

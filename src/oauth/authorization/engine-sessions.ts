@@ -3,7 +3,7 @@ import { type Adapter, Provider } from 'oidc-provider'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 
 export interface SessionDependencies {
-  /** Writes down that a session is over (people/person-store.ts). */
+  /** Writes down that a session is over (directory/people/person-store.ts). */
   readonly signOutSession: (
     sessionId: string,
     times: { readonly nowMs: number; readonly keptUntilMs: number },

@@ -23,7 +23,7 @@ export interface InteractionPorts {
   }
 }
 
-/** The engine's interactions in the words of the pages (`interaction/pending-interaction.ts`). */
+/** The engine's interactions in the words of the pages (`oauth/interaction/pending-interaction.ts`). */
 export function makeInteractions(provider: Provider, { grants, clients }: InteractionPorts) {
   const finish = async (ctx: Context, result: InteractionResults, merge: boolean) =>
     await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })

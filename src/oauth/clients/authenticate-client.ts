@@ -21,7 +21,7 @@ export type Authentication =
   /** For the log; the caller is told `invalid_client` whatever it was. */
   | { readonly refused: string; readonly claimed: AuthenticatingClient | undefined }
 
-/** @returns why an assertion proves nothing; nothing when it is good (proofs/client-assertion.ts) */
+/** @returns why an assertion proves nothing; nothing when it is good (oauth/proofs/client-assertion.ts) */
 export type VerifyClientAssertion = (presented: {
   readonly clientId: string
   readonly assertion: string

@@ -5,7 +5,7 @@ const LENGTH_MAX = 512
 /**
  * What is wrong with the address of a client's own server, which this service would send requests to:
  * the client's keys, or where it hears of sign-outs. It is https to a public name. Where a name leads is
- * looked up before a connection is made (outgoing/guarded-fetch.ts).
+ * looked up before a connection is made (platform/outgoing/guarded-fetch.ts).
  *
  * @param privateHosts hosts with their ports that the configuration admits all the same
  */

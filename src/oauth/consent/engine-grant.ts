@@ -14,7 +14,7 @@ import type { GrantStore } from '../grants/grant-store.ts'
 const [interactions = ''] = promptPages.login.split(':')
 
 /**
- * The engine's Grant model, served from the row of a grant (grants/grant-store.ts). The engine never
+ * The engine's Grant model, served from the row of a grant (oauth/grants/grant-store.ts). The engine never
  * writes one: a grant is saved where a person consented, with the site that the engine knows not of.
  */
 export type EngineGrant = InstanceType<Provider['Grant']>

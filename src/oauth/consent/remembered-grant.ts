@@ -1,3 +1,5 @@
+/** Whether the consent page is shown: what may be remembered for a client, and what the session remembers of it. */
+
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
@@ -37,7 +39,7 @@ export async function findRememberedGrant(
 }
 
 /**
- * The grant of this service's own pages (relying-party/own-client.ts). They only ask who the person
+ * The grant of this service's own pages (pages/relying-party/own-client.ts). They only ask who the person
  * is, so there is nothing to consent to; `openid` is all that it holds.
  */
 async function ownGrant(

@@ -6,7 +6,7 @@ import type { GrantTables } from '../../platform/store/grant-tables.ts'
 
 /**
  * A family: everything that came of one exchange of a code, below its grant. It is one row of the
- * same size for its whole life, since its tokens derive from it (token/token-values.ts),
+ * same size for its whole life, since its tokens derive from it (oauth/token/token-values.ts),
  * and that it exists is also the mark that its code was used.
  */
 export interface Family {

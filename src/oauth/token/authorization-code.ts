@@ -32,7 +32,7 @@ export interface ExchangeDependencies {
   readonly now: () => number
 }
 
-/** A sign-in, in the words of sign-outs/sessions.ts. */
+/** A sign-in, in the words of oauth/sign-outs/sessions.ts. */
 export interface BegunSession {
   readonly familyId: string
   readonly grantId: string

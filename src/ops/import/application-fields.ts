@@ -12,7 +12,7 @@ const keySet = z
 /** An address of the client's own server; where its name leads is seen when it is used. */
 const serverAddress = url.refine((address) => address.startsWith('https://'), 'must be https')
 
-/** What an application chose of the further plans (clients/further-plans.ts). */
+/** What an application chose of the further plans (oauth/clients/further-plans.ts). */
 export const furtherFields = {
   jwks: optional(keySet),
   jwksUri: optional(serverAddress),

@@ -15,7 +15,7 @@ export function rememberStorageFailure(): Middleware {
 /**
  * Turns every failure of a call to a store into 503 `temporarily_unavailable` (design 24). After the
  * first one the running request asks no store any more, so that its answer takes one time limit and
- * not several. The stores are opened with it (store/open-stores.ts).
+ * not several. The stores are opened with it (platform/store/open-stores.ts).
  *
  * @param isFailure whether an error of the call says that the store is out of reach. Only the store can
  * know: what is thrown within a transaction to undo it, and a statement that is wrong, passes as it is

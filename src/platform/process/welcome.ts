@@ -14,7 +14,7 @@ export interface DemoPerson {
   readonly what: string
 }
 
-/** What `npm run token` asks unless it is told otherwise (cli/token.ts). */
+/** What `npm run token` asks unless it is told otherwise (tools/token/token.ts). */
 const TOKEN_BASE_URL = 'http://127.0.0.1:3000'
 
 export function welcomeText({ baseUrl, startedInMs, workers, demoPeople }: Welcome): string {

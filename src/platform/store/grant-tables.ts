@@ -55,7 +55,7 @@ export interface GrantTables {
     attempts: number
     next_attempt_at: number
   }
-  /** The sessions of browsers that were signed out, by their digests (people/person-store.ts). */
+  /** The sessions of browsers that were signed out, by their digests (directory/people/person-store.ts). */
   signed_out_session: {
     digest: string
     signed_out_at: number

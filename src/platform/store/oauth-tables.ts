@@ -87,7 +87,7 @@ export interface OauthTables {
   signing_key: KeyTable
   /** Keys of what is forwarded to the platform's own API. */
   upstream_key: KeyTable
-  /** The Redis servers that were met, by the id of each start of one (store/redis-memory.ts). */
+  /** The Redis servers that were met, by the id of each start of one (platform/store/redis-memory.ts). */
   redis_server: {
     run_id: string
     seen_at: number

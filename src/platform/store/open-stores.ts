@@ -66,7 +66,7 @@ export async function openStores(settings: StoreSettings, hooks: StoreHooks): Pr
   }
 }
 
-/** When a backup was restored last: what was used before that is forgotten (grants/end-everything.ts). */
+/** When a backup was restored last: what was used before that is forgotten (oauth/grants/end-everything.ts). */
 async function whenEverythingEnded({ kysely }: Database): Promise<number> {
   const row = await kysely
     .selectFrom('setting')

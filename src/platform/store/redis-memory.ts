@@ -83,7 +83,7 @@ export async function openRedisMemory(
   }
 }
 
-/** State in the database itself, which ends everything when it is restored (grants/end-everything.ts). */
+/** State in the database itself, which ends everything when it is restored (oauth/grants/end-everything.ts). */
 export function databaseMemory(sinceMs: number): StateMemory {
   return { since: () => sinceMs, look: async () => {} }
 }

@@ -54,7 +54,7 @@ export function countForWorkers(): void {
   new RateLimiterClusterMaster()
 }
 
-/** The limits are elsewhere (limits/limit-table.ts); here is only counted. */
+/** The limits are elsewhere (platform/limits/limit-table.ts); here is only counted. */
 const ofLimiter = { keyPrefix: 'gatehouse:counts', points: Number.MAX_SAFE_INTEGER, duration: 1 }
 
 /** A worker counts by itself rather than wait longer for the primary. */

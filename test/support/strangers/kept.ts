@@ -22,7 +22,7 @@ export interface InForce {
 
 export interface Kept {
   readonly what: string
-  /** Addresses of `http/paths.ts` at which somebody who is not signed in leaves it. */
+  /** Addresses of `platform/http/paths.ts` at which somebody who is not signed in leaves it. */
   readonly at: readonly string[]
   readonly where: string
   /** How long; nothing where one takes the place of another. */
