@@ -41,4 +41,12 @@ describe('the container', () => {
     expect(scripts.start.endsWith(`exec ${JSON.parse(command).join(' ')}`)).to.equal(true)
     expect(dockerfile).to.match(/^USER [1-9]\d*:[1-9]\d*$/m)
   })
+
+  it('installs exactly the packages whose digests are locked, and runs none of their scripts', () => {
+    const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
+    const packages: [string, { readonly integrity?: string }][] = Object.entries(lock.packages)
+    const open = packages.filter(([path, { integrity }]) => path !== '' && !integrity)
+    expect(open.map(([path]) => path)).to.deep.equal([])
+    expect(dockerfile).to.match(/^RUN npm ci .*--ignore-scripts/m)
+  })
 })
