@@ -153,7 +153,9 @@ describe('what is counted of refusals', () => {
   })
 
   it('knows reasons as the code says them', () => {
-    const files = globSync('src/{oauth/grants,resource/resource-server,oauth/token}/*.ts', { cwd: root })
+    const files = globSync('src/{oauth/grants,resource/resource-server,oauth/token}/*.ts', {
+      cwd: root,
+    })
     const text = files.map(read).join('\n')
     for (const [name, sentence] of Object.entries(reasonSentences)) {
       expect(text.includes(sentence), sentence).to.equal(true)
