@@ -1,0 +1,109 @@
+/**
+ * The room of how programs reach the service: the Member API, the Admin API, the tool endpoint, and the documents by
+ * which they find all of it.
+ */
+
+import { makeOpenedScopes, type OpenedScopes } from '../directory/scopes/opened.ts'
+import { makePublicCourses } from '../directory/sites/public-courses.ts'
+import { makePublicSites } from '../directory/sites/public-sites.ts'
+import type { Oauth } from '../oauth/oauth.ts'
+import { paths } from '../platform/http/paths.ts'
+import type { Platform } from '../platform/platform.ts'
+import type { Cursors } from '../platform/store/cursor.ts'
+import type { Resource } from '../resource/resource.ts'
+import { openingOf, type Upstream } from '../resource/upstream/routes.ts'
+import type { School } from '../school/school.ts'
+import { scopesOfAdminApi } from './admin-api/needed-scopes.ts'
+import { adminApiSurface } from './admin-api/surface.ts'
+import type { ServiceFacts } from './discovery/facts.ts'
+import { makeDiscovery } from './discovery/routes.ts'
+import type { ApiLimits } from './graphql/api.ts'
+import { type ToolEndpointPorts, toolEndpoint } from './mcp/endpoint.ts'
+import { protocolVersions } from './mcp/protocol-versions.ts'
+import { memberSurface } from './member-api/surface.ts'
+
+export type Api = ReturnType<typeof makeApi>
+export type Discovery = ReturnType<typeof makeServiceDiscovery>
+
+/** What the scopes of operators open in this deployment; read with the first question. */
+export function openedScopes(upstreams: readonly Upstream[]): OpenedScopes {
+  const adminApi = () => ({ address: paths.adminGraphql, scopes: scopesOfAdminApi() })
+  return makeOpenedScopes(() => [[adminApi()], upstreams.map(openingOf)].flat())
+}
+
+/** The documents by which the service describes itself. */
+export function makeServiceDiscovery(facts: Omit<ServiceFacts, 'protocolVersions'>) {
+  const { baseUrl, service, integrations, opened } = facts
+  return makeDiscovery({ baseUrl, service, integrations, opened, protocolVersions })
+}
+
+export interface ApiSettings {
+  readonly baseUrl: string
+  readonly serviceName: string
+  readonly memberLimits: ApiLimits
+  readonly adminLimits: ApiLimits
+  readonly tools: ToolEndpointPorts['policy']
+  readonly schemaCacheSeconds: number
+  readonly cursors: Cursors
+}
+
+export interface ApiPorts {
+  readonly oauth: Pick<Oauth, 'adviseOnScopes'>
+  readonly resource: Pick<Resource, 'verifyBearer'>
+  readonly school: Pick<School, 'files' | 'uploadLimits' | 'downloadAddress'>
+  readonly discovery: Discovery
+}
+
+export function makeApi(platform: Platform, settings: ApiSettings, ports: ApiPorts) {
+  const { database, requestLimits, callerLimits, now } = platform
+  const { baseUrl, serviceName, schemaCacheSeconds, cursors } = settings
+  const { discovery, school } = ports
+  const { adviseOnScopes } = ports.oauth
+  const { verifyBearer } = ports.resource
+  const member = memberSurface({
+    database,
+    cursors,
+    downloadAddress: school.downloadAddress,
+    verifyBearer,
+    limits: settings.memberLimits,
+    requestLimits,
+    baseUrl,
+    resourceMetadataUrl: discovery.metadataUrl('origin'),
+    adviseOnScopes,
+    schemaCacheSeconds,
+    now,
+  })
+  const admin = adminApiSurface({
+    database,
+    cursors,
+    files: school.files,
+    uploadLimits: school.uploadLimits,
+    verifyBearer,
+    limits: settings.adminLimits,
+    requestLimits,
+    callerLimits,
+    baseUrl,
+    resourceMetadataUrl: discovery.metadataUrl('admin'),
+    askedScopes: () => discovery.scopesOf('mcpAdmin'),
+    adviseOnScopes,
+    schemaCacheSeconds,
+    now,
+  })
+  const tools = toolEndpoint({
+    baseUrl,
+    serviceName,
+    policy: settings.tools,
+    resources: discovery,
+    authGuide: discovery.authGuide,
+    adviseOnScopes,
+    callerLimits,
+    verifyBearer,
+    executeMember: member.executeMember,
+    executeAdmin: admin.executeAdmin,
+    publicCourses: makePublicCourses(database),
+    publicSites: makePublicSites(database),
+    cursors,
+    now,
+  })
+  return { member, admin, tools }
+}

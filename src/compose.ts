@@ -1,0 +1,260 @@
+/** The composition root: opens each room once, and says in which order the routes see a request. */
+
+import type { Logger } from 'pino'
+
+import { makeApi, makeServiceDiscovery, openedScopes } from './api/api.ts'
+import type { Config } from './config/config.ts'
+import { makeDirectory } from './directory/directory.ts'
+import { openKeys, type Rings } from './oauth/keys/keys.ts'
+import { makeOauth } from './oauth/oauth.ts'
+import { makeOps } from './ops/ops.ts'
+import { makePages } from './pages/pages.ts'
+import { makeShownAddress } from './platform/audit/shown-address.ts'
+import { everyRequest } from './platform/http/every-request.ts'
+import { inOrder } from './platform/http/in-order.ts'
+import type { LoggedRequest } from './platform/http/request-log.ts'
+import { httpRoutes } from './platform/http/routes.ts'
+import { limitRequests } from './platform/limits/request-gate.ts'
+import { readProcess } from './platform/monitoring/readings.ts'
+import type { Watchers } from './platform/monitoring/watch.ts'
+import { makeGuardedFetch, type SendOutgoing } from './platform/outgoing/guarded-fetch.ts'
+import { openPlatform } from './platform/platform.ts'
+import { type BackgroundTask, startBackgroundTasks } from './platform/process/background-tasks.ts'
+import { makeResource } from './resource/resource.ts'
+import { makeSchool } from './school/school.ts'
+
+/** A running service without its socket: stores are open, keys are loaded, timers run. */
+export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
+
+export interface GatehouseOptions {
+  readonly now?: () => number
+  /** Sends requests to servers of clients; tests reach their own hosts by it. */
+  readonly fetch?: SendOutgoing
+  /** Present in one of several processes behind one port. */
+  readonly worker?: Worker | undefined
+  readonly watchers?: Watchers
+}
+
+export interface Worker {
+  /** How many share the host's password checks and database connections. */
+  readonly processes: number
+  /** Whether this one does what one of them does for all. */
+  readonly sweeps: () => boolean
+}
+
+/** Disposes in reverse order, also when start-up fails half-way. */
+export async function openGatehouse(
+  config: Config,
+  logger: Logger,
+  options: GatehouseOptions = {},
+) {
+  const { baseUrl, service, integrations, conformance, assistants } = config
+  const { storage, lifetimes, loopbackHosts, furtherPlans, metadataDocuments } = service
+  const { now, fetch = makeGuardedFetch(), worker, watchers = {} } = options
+  const processes = worker?.processes ?? 1
+  const sweeps = worker?.sweeps
+  await using opening = new AsyncDisposableStack()
+
+  const platform = opening.use(
+    await openPlatform(
+      {
+        dataDir: config.dataDir,
+        databaseUrl: config.databaseUrl,
+        redis: config.redis,
+        migrateAtStart: config.migrateAtStart,
+        answerWithinMs: storage.answerWithinMs,
+        databaseConnectionsMax: Math.max(1, Math.floor(storage.databaseConnectionsMax / processes)),
+        limitFigures: service,
+        auditStream: config.auditStream,
+        usageFlushSeconds: storage.usageFlushSeconds,
+      },
+      { logger, now, fetch, isWorker: worker !== undefined, watchers },
+    ),
+  )
+  const { database } = platform
+  const keys = openKeys({
+    secrets: config.secrets,
+    dataDir: config.dataDir,
+    policy: service.keys,
+    database,
+    now: platform.now,
+  })
+  const { browserKeys, downloadKeys } = keys.secretRoot
+  const directory = makeDirectory(platform, { signIn: service.signIn, processes, browserKeys })
+  const ops = await makeOps(platform, directory, {
+    demoFolder: config.demoFolder,
+    mayServeDemo: config.mayServeDemo,
+    baseUrl,
+    host: config.host,
+    databaseUrl: config.databaseUrl,
+    sweepSeconds: storage.sweepSeconds,
+    tokensLiveSeconds: lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds,
+    auditKeepDays: service.audit.keepDays,
+    sweeps,
+  })
+  const loadRings = async () => await keys.loadRings(service.upstreams.length > 0)
+  let rings = await loadRings()
+
+  const opened = openedScopes(service.upstreams)
+  const discovery = makeServiceDiscovery({ baseUrl, service, integrations, opened })
+  const pages = makePages(
+    platform,
+    directory,
+    {
+      baseUrl,
+      serviceName: service.name,
+      sessionSeconds: lifetimes.pageSessionSeconds,
+      assistants,
+      loopbackHosts,
+      furtherPlans,
+    },
+    { keys, opened, handler: () => handler },
+  )
+  const oauth = await makeOauth(
+    platform,
+    directory,
+    {
+      baseUrl,
+      lifetimes,
+      furtherPlans,
+      loopbackHosts,
+      metadataDocuments,
+      documentCopies: config.documentCopies,
+      registration: service.registration,
+      signOutLookMs: storage.signOutLookMs,
+      sweeps,
+      integrations,
+      conformance,
+      requestLengths: service.authorizationRequests,
+      connectionPrefixes: assistants.flatMap(({ ownCallback }) => ownCallback?.prefix ?? []),
+    },
+    {
+      keys,
+      own: pages.client,
+      opened,
+      noteSignOutFailure(clientId, reason) {
+        pages.refusals.noteSignOut(clientId, reason)
+        platform.noteEvent({ action: 'sign_out_notice.failure', clientId, reason })
+      },
+    },
+  )
+  const resource = makeResource(platform, oauth, {
+    baseUrl,
+    lifetimes,
+    upstreams: service.upstreams,
+    resourceMetadataUrl: discovery.metadataUrl('origin'),
+  })
+  const school = await makeSchool(platform, {
+    baseUrl,
+    dataDir: config.dataDir,
+    filesS3: config.filesS3,
+    service: { files: service.files },
+    downloadKeys,
+    deliverySeconds: service.posts.deliverySeconds,
+    sweeps,
+  })
+  if (ops.demoPeople.length > 0) await school.keepDemoFiles(config.demoFolder)
+  const api = makeApi(
+    platform,
+    {
+      baseUrl,
+      serviceName: service.name,
+      memberLimits: service.memberApi,
+      adminLimits: service.adminApi,
+      tools: service.mcp,
+      schemaCacheSeconds: service.documents.cacheSeconds,
+      cursors: keys.cursors,
+    },
+    { oauth, resource, school, discovery },
+  )
+
+  const first = everyRequest({
+    baseUrl,
+    serviceName: service.name,
+    trustProxy: config.trustProxy,
+    logger,
+    trace: platform.watch.trace,
+    now: platform.now,
+    gate: limitRequests(platform.requestLimits),
+    shownAddress: makeShownAddress(service.audit.addresses),
+    hear(line: LoggedRequest) {
+      pages.refusals.hear(line)
+      platform.watch.hear(line)
+      platform.audit.hear(line)
+    },
+  })
+  const health = httpRoutes({
+    checkStores: platform.stores.ping,
+    conformance: conformance !== undefined,
+    welcome: { baseUrl, demoPeople: ops.demoPeople },
+  })
+  const pageRoutes = pages.routes({ api, discovery, acceptsDocuments: oauth.acceptsDocuments })
+
+  /** Only what holds keys is made again for each key ring. */
+  const makeHandler = (ring: Rings) => {
+    const { engine, pages: interactionPages } = oauth.withKeys(ring.tokens)
+    const upstream = resource.upstreamWithKeys(ring.upstreams)
+    for (const each of first) engine.use(each)
+    engine.use(discovery.keepEngineDocuments(upstream.published))
+    // `answers` wraps everything behind it, because the engine's answers pass it on their way out.
+    const routes = [
+      resource.userinfo,
+      resource.introspection,
+      resource.forwardAuth,
+      oauth.authorization.answers,
+      health,
+      discovery.routes,
+      oauth.registrationRoutes,
+      oauth.authorization.requests,
+      api.member.routes,
+      api.admin.routes,
+      api.tools,
+      upstream.route,
+      interactionPages,
+      school.downloadRoutes,
+    ]
+    engine.use(inOrder(routes.concat(pageRoutes.flat())))
+    return engine.callback()
+  }
+  let handler = makeHandler(rings)
+  const followKeys = async () => {
+    const found = await loadRings()
+    if (found.version === rings.version) return
+    rings = found
+    handler = makeHandler(rings)
+    logger.info({ keys: rings.version }, 'signing keys changed')
+  }
+
+  const { usage } = oauth.grants
+  opening.defer(pages.refusals.flush)
+  opening.defer(platform.audit.end)
+  opening.defer(usage.flush)
+  const flushSeconds = storage.usageFlushSeconds
+  const tasks: BackgroundTask[] = [
+    { name: 'usage', everySeconds: flushSeconds, run: usage.flush },
+    { name: 'refusals', everySeconds: flushSeconds, run: pages.refusals.flush },
+    { name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys },
+    ops.cleanUp,
+    school.delivery,
+  ]
+  const all = tasks.concat(platform.tasks, oauth.tasks)
+  opening.use(startBackgroundTasks(all, { logger, hear: platform.watch.hearTask }))
+  if (watchers.metrics) {
+    const waitingNotices = oauth.signOuts?.waitingNotices
+    const { waitingHashes } = directory.people
+    const keysMadeAt = () => rings.madeAt
+    opening.use(
+      readProcess(watchers.metrics, { database, waitingHashes, waitingNotices, keysMadeAt }),
+    )
+  }
+  const open = opening.move()
+  return {
+    stores: platform.stores,
+    demoPeople: ops.demoPeople,
+    /** The time by which the service decides, in epoch milliseconds. */
+    now: platform.now,
+    /** The application with the keys that sign now; it changes when keys rotate. */
+    handler: () => handler,
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  }
+}

@@ -1,0 +1,175 @@
+/**
+ * The room of who gets a token: clients and their registration, grants and consent, the authorization and token
+ * endpoints around the engine, keys, proofs and sign-outs. What a token opens is the room `resource`.
+ */
+
+import type { Directory } from '../directory/directory.ts'
+import type { OpenedScopes } from '../directory/scopes/opened.ts'
+import type { Platform } from '../platform/platform.ts'
+import type { BackgroundTask } from '../platform/process/background-tasks.ts'
+import {
+  type AuthorizationServerPorts,
+  makeAuthorizationServer,
+} from './authorization/authorization-server.ts'
+import type { Client } from './clients/client.ts'
+import { type DocumentClientDependencies, makeDocumentClients } from './clients/document-clients.ts'
+import { type ClientsDependencies, makeClients } from './clients/find-client.ts'
+import { makeScopeAdvice } from './clients/scope-advice.ts'
+import { makeGrants } from './grants/grants.ts'
+import { interactionRoutes } from './interaction/routes.ts'
+import type { Keys } from './keys/keys.ts'
+import { makeProofs } from './proofs/proofs.ts'
+import { registrationRoutes } from './registration/routes.ts'
+import { makeSignOuts } from './sign-outs/sign-outs.ts'
+import { makeTokens } from './token/tokens.ts'
+
+export interface OauthSettings
+  extends Pick<
+    AuthorizationServerPorts,
+    'baseUrl' | 'lifetimes' | 'furtherPlans' | 'conformance' | 'connectionPrefixes' | 'requestLengths'
+  > {
+  readonly loopbackHosts: readonly string[]
+  readonly metadataDocuments: DocumentClientDependencies['policy']
+  readonly documentCopies: DocumentClientDependencies['copies']
+  readonly registration: ClientsDependencies['registration']
+  readonly signOutLookMs: number
+  /** Whether this process does what one of the processes of a host does for all. */
+  readonly sweeps: (() => boolean) | undefined
+  readonly integrations: ClientsDependencies['integrations']
+}
+
+export interface OauthPorts {
+  readonly keys: Keys
+  /** The client of this service's own pages. */
+  readonly own: Client
+  /** What the scopes of operators open in this deployment, for the consent page. */
+  readonly opened: OpenedScopes
+  /** Records a sign-out notice that an application did not take. */
+  readonly noteSignOutFailure: (clientId: string, reason: string) => void
+}
+
+export type Oauth = Awaited<ReturnType<typeof makeOauth>>
+
+export async function makeOauth(
+  platform: Platform,
+  { people, signIn }: Directory,
+  settings: OauthSettings,
+  { keys, own, opened, noteSignOutFailure }: OauthPorts,
+) {
+  const { database, state, stateMemory, logger, noteEvent, now, fetch } = platform
+  const { requestLimits, callerLimits } = platform
+  const { baseUrl, lifetimes, furtherPlans, integrations, loopbackHosts } = settings
+  const { metadataDocuments, registration, conformance } = settings
+  const { secretRoot } = keys
+  const documents = makeDocumentClients({
+    database,
+    policy: metadataDocuments,
+    loopbackHosts,
+    copies: settings.documentCopies,
+    now,
+  })
+  const clients = makeClients({
+    database,
+    state,
+    requestLimits,
+    integrations,
+    furtherPlans,
+    loopbackHosts,
+    registration,
+    networkKey: secretRoot.networkKey,
+    documents,
+    own,
+    now,
+  })
+  const grants = makeGrants({
+    database,
+    state,
+    // To a grant the suite's clients are platforms that the configuration lists.
+    integrations: [integrations, conformance?.clients ?? []].flat(),
+    admitsOrigin: clients.admitsOrigin,
+    refreshTokenAbsoluteSeconds: lifetimes.refreshTokenAbsoluteSeconds,
+    now,
+  })
+  const { findGrant, findAllowed, grantSeconds } = grants
+  const proofs = makeProofs({ baseUrl, state, stateMemory, secretRoot, furtherPlans, now })
+  const tokens = makeTokens({
+    state,
+    findGrant,
+    keys: secretRoot.tokenKeys,
+    accessTokenSeconds: lifetimes.accessTokenSeconds,
+    refreshRetrySeconds: lifetimes.refreshRetrySeconds,
+  })
+  const signOuts = furtherPlans.backChannelLogout
+    ? makeSignOuts({ database, logger, findGrant, noteFailure: noteSignOutFailure, now })
+    : undefined
+  const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
+  const authorization = await makeAuthorizationServer({
+    baseUrl,
+    database,
+    state,
+    logger,
+    noteEvent,
+    callerLimits,
+    lifetimes,
+    furtherPlans,
+    requestLengths: settings.requestLengths,
+    conformance,
+    cookieKeys: secretRoot.cookieKeys,
+    nonceKey: proofs.nonceKey,
+    useOnce: proofs.useOnce,
+    checkDpop: proofs.checkDpop,
+    values: tokens.values,
+    accessTokens: tokens.accessTokens,
+    findRefreshToken: tokens.findRefreshToken,
+    clients,
+    grants: grants.store,
+    families: grants.families,
+    grantSeconds,
+    findGrant,
+    findAllowed,
+    signOuts,
+    findPerson: people.findPerson,
+    signOutSession: people.signOutSession,
+    connectionPrefixes: settings.connectionPrefixes,
+    documentResolution: { enabled: acceptsDocuments, documents, fetch },
+    now,
+  })
+  const registrationPolicy = { baseUrl, loopbackHosts, metadataDocuments, integrations }
+  const tasks: BackgroundTask[] = []
+  if (signOuts) {
+    tasks.push({
+      name: 'sign-outs',
+      everySeconds: settings.signOutLookMs / 1000,
+      run: async (signal) => await signOuts.run(authorization.sendSignOut, signal),
+      onlyWhen: settings.sweeps,
+    })
+  }
+  return {
+    tasks,
+    grants,
+    tokens,
+    authorization,
+    signOuts,
+    /** Whether metadata documents are accepted, which operators then review. */
+    acceptsDocuments,
+    checkDpop: proofs.checkDpop,
+    verifyAssertion: proofs.verifyAssertionWith(authorization.findClientKeys),
+    adviseOnScopes: makeScopeAdvice(clients, baseUrl),
+    /** Puts the engine of a key ring together with the pages between its requests and answers. */
+    withKeys(ring: Parameters<typeof authorization.withKeys>[0]) {
+      const { engine, interactions } = authorization.withKeys(ring)
+      const pages = interactionRoutes({
+        interactions,
+        database,
+        signIn,
+        findPerson: people.findPerson,
+        knownBrowserSeconds: people.knownBrowserSeconds,
+        formKey: secretRoot.formKey,
+        opened,
+        noteEvent,
+      })
+      return { engine, pages }
+    },
+    registrationRoutes: registrationRoutes({ policy: registrationPolicy, clients, noteEvent }),
+  }
+}

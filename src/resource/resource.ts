@@ -1,0 +1,83 @@
+/**
+ * The room of who may use a token: the verdict on an access token, UserInfo, introspection, forward auth for
+ * proxies, and the forwarding of calls to the platform's own API.
+ */
+
+import type { Oauth } from '../oauth/oauth.ts'
+import type { Platform } from '../platform/platform.ts'
+import { forwardAuthRoute } from './forward-auth/routes.ts'
+import { introspectionRoute } from './resource-server/introspection-route.ts'
+import { userinfoRoute } from './resource-server/userinfo-route.ts'
+import { makeVerdicts } from './resource-server/verdict.ts'
+import type { Upstream } from './upstream/routes.ts'
+import { upstreamSurface } from './upstream/surface.ts'
+
+export interface ResourceSettings {
+  readonly baseUrl: string
+  readonly lifetimes: Parameters<typeof makeVerdicts>[0]['lifetimes']
+  readonly upstreams: readonly Upstream[]
+  /** Metadata of the whole origin, to which challenges point (RFC 9728 §5.1). */
+  readonly resourceMetadataUrl: string
+}
+
+export type Resource = ReturnType<typeof makeResource>
+
+export function makeResource(platform: Platform, oauth: Oauth, settings: ResourceSettings) {
+  const { callerLimits, now, watch } = platform
+  const { grants, tokens, authorization, checkDpop, verifyAssertion, adviseOnScopes } = oauth
+  const { conformance, findClient } = authorization
+  const { baseUrl, lifetimes, upstreams, resourceMetadataUrl } = settings
+  const { findAllowed } = grants
+  const countUse = grants.usage.count
+  const { judgeToken, verifyBearer } = makeVerdicts({
+    accessTokens: tokens.accessTokens,
+    findRefreshToken: tokens.findRefreshToken,
+    lifetimes,
+    audience: baseUrl,
+    checkDpop,
+    countUse,
+    now,
+  })
+  return {
+    verifyBearer,
+    userinfo: userinfoRoute({
+      baseUrl,
+      resourceMetadataUrl,
+      judgeToken,
+      checkDpop,
+      findAllowed,
+      findClient,
+      conformance,
+      callerLimits,
+      countUse,
+    }),
+    introspection: introspectionRoute({
+      baseUrl,
+      judgeToken,
+      findClient,
+      verifyAssertion,
+      callerLimits,
+      countUse,
+    }),
+    forwardAuth: forwardAuthRoute({
+      resourceMetadataUrl,
+      judgeToken,
+      findAllowed,
+      findClient,
+      adviseOnScopes,
+      callerLimits,
+      countUse,
+    }),
+    /** Made again for each key ring: what is forwarded carries a token of ours. */
+    upstreamWithKeys: upstreamSurface({
+      upstreams,
+      verifyBearer,
+      callerLimits,
+      resourceMetadataUrl,
+      adviseOnScopes,
+      baseUrl,
+      outgoing: watch.outgoing,
+      now,
+    }),
+  }
+}
