@@ -21,7 +21,7 @@ COPY config ./config
 COPY views ./views
 COPY src ./src
 # Nothing is built. Loading the program once fills node's compile cache, which shortens each start.
-RUN node --input-type=module --eval "await import('/app/src/gatehouse.ts')" \
+RUN node --input-type=module --eval "await import('/app/src/compose.ts')" \
  && mkdir -m 0700 /data \
  && chown 1000:1000 /data
 

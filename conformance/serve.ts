@@ -7,8 +7,8 @@ import { join } from 'node:path'
 
 import { pino } from 'pino'
 
+import { openGatehouse } from '../src/compose.ts'
 import { type Config, readConfig } from '../src/config/config.ts'
-import { openGatehouse } from '../src/gatehouse.ts'
 import { isLoopbackUrl } from '../src/platform/http/loopback.ts'
 import { makeCertificate } from './certificate.ts'
 import { enterFapiClients } from './fapi-clients.ts'

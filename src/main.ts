@@ -61,7 +61,7 @@ async function runPrimary(): Promise<void> {
 }
 
 async function serve(side?: WorkerSide): Promise<void> {
-  const { openGatehouse } = await import('./gatehouse.ts')
+  const { openGatehouse } = await import('./compose.ts')
   const { openServer } = await import('./platform/process/server.ts')
   const worker = side && { processes: config.workers, sweeps: side.sweeps }
   await using watching = new AsyncDisposableStack()

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 
 import { pino } from 'pino'
 
+import { openGatehouse } from '../src/compose.ts'
 import { readConfig } from '../src/config/config.ts'
-import { openGatehouse } from '../src/gatehouse.ts'
 import { openServer } from '../src/platform/process/server.ts'
 import { configFolder, patient } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'

@@ -33,6 +33,10 @@ const exceptions: readonly { readonly name: RegExp; readonly because: string }[]
     name: /^(Account(Ports|HomePage|Site)|account(Routes|HomePage))$/,
     because: '/account is so called',
   },
+  {
+    name: /^(School(Settings)?|makeSchool)$/,
+    because: 'the room of what a site has is called school',
+  },
   { name: /^makeFindAccount$/, because: 'the engine calls its hook findAccount' },
   {
     name: /^(switchMcpConnections|MCP_CONNECTIONS)$/,

@@ -26,7 +26,12 @@ import { makeTokens } from './token/tokens.ts'
 export interface OauthSettings
   extends Pick<
     AuthorizationServerPorts,
-    'baseUrl' | 'lifetimes' | 'furtherPlans' | 'conformance' | 'connectionPrefixes' | 'requestLengths'
+    | 'baseUrl'
+    | 'lifetimes'
+    | 'furtherPlans'
+    | 'conformance'
+    | 'connectionPrefixes'
+    | 'requestLengths'
   > {
   readonly loopbackHosts: readonly string[]
   readonly metadataDocuments: DocumentClientDependencies['policy']

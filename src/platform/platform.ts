@@ -59,7 +59,8 @@ export async function openPlatform(settings: PlatformSettings, options: Platform
     { name: 'limits', everySeconds: EXCHANGE_SECONDS, run: requestLimits.exchange },
     { name: 'state memory', everySeconds: MEMORY_LOOK_SECONDS, run: stores.stateMemory.look },
   ]
-  if (!options.now) tasks.push({ name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: followClock })
+  if (!options.now)
+    tasks.push({ name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: followClock })
   const open = opening.move()
   return {
     stores,

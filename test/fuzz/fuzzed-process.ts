@@ -3,8 +3,8 @@ import { writeSync } from 'node:fs'
 
 import { pino } from 'pino'
 
+import { openGatehouse } from '../../src/compose.ts'
 import { readConfig } from '../../src/config/config.ts'
-import { openGatehouse } from '../../src/gatehouse.ts'
 import { openServer } from '../../src/platform/process/server.ts'
 import { configFolder, patient } from '../support/gatehouse.ts'
 import { withoutAnyLimit } from '../support/limits.ts'

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 
 import { pino } from 'pino'
 
+import { type Gatehouse, openGatehouse } from '../../src/compose.ts'
 import { type Config, readConfig, type ServicePolicy } from '../../src/config/config.ts'
-import { type Gatehouse, openGatehouse } from '../../src/gatehouse.ts'
 import { isLoopbackUrl } from '../../src/platform/http/loopback.ts'
 import type { Watchers } from '../../src/platform/monitoring/watch.ts'
 import type { SendOutgoing } from '../../src/platform/outgoing/guarded-fetch.ts'

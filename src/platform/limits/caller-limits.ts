@@ -11,12 +11,6 @@ export interface CallingPerson {
   readonly siteId?: string | undefined
 }
 
-/** The limits of a process, as the composition root hands them on. */
-export interface RequestLimits {
-  readonly requestLimits: Limits
-  readonly callerLimits: CallerLimits
-}
-
 export type CallerLimits = ReturnType<typeof makeCallerLimits>
 
 /** Counts callers whom a surface knows by now; those that it does not are counted by address before. */
