@@ -5,17 +5,17 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { parse as parseToml } from 'smol-toml'
 
-import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import {
   type Assistant,
   assistantTable,
   schemesOf,
   type Way,
-} from '../src/pages/assistants/assistant-table.ts'
+} from '../src/config/assistant-table.ts'
+import { placeholders, type Values } from '../src/config/placeholders.ts'
+import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { callbacksOf, canReturnTo, isOwnCallback } from '../src/pages/assistants/callbacks.ts'
 import { memberSteps, operatorSteps } from '../src/pages/assistants/connect-steps.ts'
 import { type Instruction, instructionOf } from '../src/pages/assistants/instructions.ts'
-import { placeholders, type Values } from '../src/pages/assistants/placeholders.ts'
 
 const rows: unknown[] = JSON.parse(
   readFileSync(join(import.meta.dirname, '../config/assistants.json'), 'utf8'),

@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 
 import { makePlatformCallbacks } from '../src/oauth/clients/platform-callbacks.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import {
   FREE_SEGMENT,
   isRedirectPattern,
   matchesPattern,
-} from '../src/oauth/clients/redirect-pattern.ts'
-import { paths } from '../src/platform/http/paths.ts'
+} from '../src/platform/http/redirect-pattern.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { cleanUpAt } from './support/clean-up.ts'
 import { askToAuthorize, authorizeUrl } from './support/client.ts'

@@ -8,7 +8,7 @@ import {
   isWebAddress,
   mayBeListed,
   mayReturnTo,
-} from '../src/oauth/clients/redirect-uri.ts'
+} from '../src/platform/http/redirect-uri.ts'
 
 const hosts = ['127.0.0.1', '[::1]', 'localhost']
 

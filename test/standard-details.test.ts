@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 
-import { mayReturnTo } from '../src/oauth/clients/redirect-uri.ts'
 import { paths } from '../src/platform/http/paths.ts'
+import { mayReturnTo } from '../src/platform/http/redirect-uri.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import {
   asPortal,

@@ -4,6 +4,7 @@
  */
 
 import type { Api, Discovery } from '../api/api.ts'
+import type { Assistant } from '../config/assistant-table.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { OpenedScopes } from '../directory/scopes/opened.ts'
 import type { FurtherPlans } from '../oauth/clients/further-plans.ts'
@@ -12,7 +13,6 @@ import type { Platform } from '../platform/platform.ts'
 import { accountRoutes } from './account/routes.ts'
 import { adminRoutes } from './admin/routes.ts'
 import { makeClientRefusals } from './applications/application-refusals.ts'
-import type { Assistant } from './assistants/assistant-table.ts'
 import { connectRoutes } from './assistants/connect-routes.ts'
 import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
 

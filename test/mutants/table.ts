@@ -362,7 +362,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'oauth/clients/redirect-uri.ts',
+    'platform/http/redirect-uri.ts',
     ['redirect-uri', 'registration-loopback', 'metadata-document', 'hostile/registration'],
     [
       [
@@ -395,7 +395,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'oauth/clients/redirect-pattern.ts',
+    'platform/http/redirect-pattern.ts',
     ['platform-callbacks'],
     [
       ['const segment = /^[A-Za-z0-9_-]{1,128}$/', 'const segment = /^.{1,128}$/'],
@@ -521,11 +521,9 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'oauth/clients/metadata-document.ts',
+    'platform/http/server-address.ts',
     ['metadata-document'],
     [
-      ["if (read.client_id !== address.href) return 'its client_id is not its address'", ''],
-      ['policy.openRegistration || policy.hosts.includes(url.hostname)', 'true'],
       ['url.href !== clientId || url.origin + url.pathname !== clientId', 'url.href !== clientId'],
       [
         "url.port !== '' || url.pathname === '/' || !isPublicName(url.hostname)",
@@ -535,6 +533,14 @@ export const mutants: readonly Mutant[] = [
         "url.port !== '' || url.pathname === '/' || !isPublicName(url.hostname)",
         "url.port !== '' || url.pathname === '/'",
       ],
+    ],
+  ),
+  ...inFile(
+    'oauth/clients/metadata-document.ts',
+    ['metadata-document'],
+    [
+      ["if (read.client_id !== address.href) return 'its client_id is not its address'", ''],
+      ['policy.openRegistration || policy.hosts.includes(url.hostname)', 'true'],
       ["if (preferred.startsWith('client_secret')) return false", ''],
       ['isLoopback(uri) || isUnderHost(uri, address)', 'true'],
       ['JSON.stringify([name, redirectUris.toSorted()])', 'JSON.stringify([name])'],

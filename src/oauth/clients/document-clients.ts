@@ -6,6 +6,7 @@
 import { LRUCache } from 'lru-cache'
 
 import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts'
+import { readDocumentAddress } from '../../platform/http/server-address.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Client } from './client.ts'
 import { fetchBounds, makeFetchGovernor } from './fetch-governor.ts'
@@ -16,7 +17,6 @@ import {
   fingerprintOf,
   freshSeconds,
   judgeDocument,
-  readDocumentAddress,
 } from './metadata-document.ts'
 import { type FetchFailure, type RequestDocument, readDocument } from './read-document.ts'
 import { isInUse, makeRoom, UNUSED_DOCUMENTS_MAX } from './unused-documents.ts'

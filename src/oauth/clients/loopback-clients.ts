@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 
 import { z } from 'zod'
 
+import { isLoopbackRedirect } from '../../platform/http/redirect-uri.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { type Client, grantTypesServed, type LoopbackRegistration } from './client.ts'
-import { isLoopbackRedirect } from './redirect-uri.ts'
 import type { UnusedClients } from './unused-clients.ts'
 
 export type LoopbackClients = ReturnType<typeof makeLoopbackClients>

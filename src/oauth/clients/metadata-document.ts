@@ -1,11 +1,11 @@
 import { z } from 'zod'
 
+import { isLoopbackRedirect, isUnderHost } from '../../platform/http/redirect-uri.ts'
+import { readDocumentAddress } from '../../platform/http/server-address.ts'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { grantTypesServed } from './client.ts'
 import { readClientName } from './client-name.ts'
-import { isLoopbackRedirect, isUnderHost } from './redirect-uri.ts'
-import { isPublicName } from './server-address.ts'
 
 /**
  * Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-02): which address may
@@ -32,21 +32,7 @@ export type DocumentJudgement =
   | { readonly kind: 'accepted'; readonly document: ClientDocument }
   | { readonly kind: 'refused'; readonly why: string }
 
-const ID_LENGTH_MAX = 512
 const REDIRECT_URIS_MAX = 20
-
-/**
- * A client_id as the address of a document, or nothing when it cannot be one: https with the default
- * port, a host name with a dot, a path, the canonical spelling, and no userinfo, query or fragment
- * (draft §3; the query, which it only advises against, would give one host any number of clients).
- */
-export function readDocumentAddress(clientId: string): URL | undefined {
-  if (!clientId.startsWith('https://') || clientId.length > ID_LENGTH_MAX) return undefined
-  const url = URL.parse(clientId)
-  if (!url || url.href !== clientId || url.origin + url.pathname !== clientId) return undefined
-  if (url.port !== '' || url.pathname === '/' || !isPublicName(url.hostname)) return undefined
-  return url
-}
 
 /** Whether documents of this address are admitted (specification, Client registration 5). */
 export function admitsDocument(clientId: string, policy: DocumentPolicy): boolean {

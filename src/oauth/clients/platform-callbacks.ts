@@ -1,6 +1,6 @@
+import { matchesPattern } from '../../platform/http/redirect-pattern.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { IntegrationRow } from './client-store.ts'
-import { matchesPattern } from './redirect-pattern.ts'
 
 export type PlatformCallbacks = ReturnType<typeof makePlatformCallbacks>
 

@@ -1,5 +1,5 @@
 import { pages, paths } from '../../platform/http/paths.ts'
-import { isLoopbackRedirect } from '../clients/redirect-uri.ts'
+import { isLoopbackRedirect } from '../../platform/http/redirect-uri.ts'
 
 /** What the sentences of a refusal are made of. */
 export interface RefusalFacts {

@@ -2,11 +2,15 @@ import { z } from 'zod'
 
 import { decideScopes } from '../../directory/scopes/policy.ts'
 import { invalidClientMetadata, unregisteredRedirectUri } from '../../platform/http/errors.ts'
+import { matchesPattern } from '../../platform/http/redirect-pattern.ts'
+import {
+  differInPortOnly,
+  isLoopbackRedirect,
+  isWebAddress,
+} from '../../platform/http/redirect-uri.ts'
 import { grantTypesServed, type LoopbackRegistration } from '../clients/client.ts'
 import { readClientName } from '../clients/client-name.ts'
 import type { IntegrationRow } from '../clients/client-store.ts'
-import { matchesPattern } from '../clients/redirect-pattern.ts'
-import { differInPortOnly, isLoopbackRedirect, isWebAddress } from '../clients/redirect-uri.ts'
 import { type RefusalFacts, whyForeign, whyUnknown } from './refusals.ts'
 
 /**

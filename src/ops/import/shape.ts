@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
-import { mayReturnTo } from '../../oauth/clients/redirect-uri.ts'
 import { takenSlugs } from '../../platform/http/paths.ts'
+import { mayReturnTo } from '../../platform/http/redirect-uri.ts'
 import { furtherFields, hasKeys } from './application-fields.ts'
 import { clientId, color, count, id, list, optional, slug, text, time, url, word } from './forms.ts'
 import { person } from './person-shape.ts'

@@ -1,3 +1,4 @@
+import type { Assistant } from '../../config/assistant-table.ts'
 import {
   type CheckedEntry,
   checkEntry,
@@ -7,7 +8,6 @@ import {
 } from '../applications/application-form.ts'
 import { findApplication, listAssistantApplications } from '../applications/application-lists.ts'
 import { APPLICATIONS_PER_SITE_MAX } from '../applications/application-store.ts'
-import type { Assistant } from '../assistants/assistant-table.ts'
 import { callbacksOf, isOwnCallback } from '../assistants/callbacks.ts'
 import type { Operator } from './operator-pages.ts'
 import type { AdminParts } from './parts.ts'

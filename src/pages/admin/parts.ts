@@ -1,4 +1,5 @@
 import type { QueryPorts } from '../../api/graphql/query-pages.ts'
+import { type Assistant, schemesOf } from '../../config/assistant-table.ts'
 import type { OpenedScopes } from '../../directory/scopes/opened.ts'
 import { type DocumentReviews, makeDocumentReviews } from '../../oauth/clients/document-review.ts'
 import { type FurtherPlans, hasFurtherPlan } from '../../oauth/clients/further-plans.ts'
@@ -11,7 +12,6 @@ import {
   makeApplicationSecrets,
 } from '../applications/application-secrets.ts'
 import { type ApplicationStore, makeApplicationStore } from '../applications/application-store.ts'
-import { type Assistant, schemesOf } from '../assistants/assistant-table.ts'
 import type { ListPages } from '../relying-party/list-pages.ts'
 import type { Seals } from '../relying-party/pending-sign-in.ts'
 import type { SignedInPages } from '../relying-party/signed-in-pages.ts'

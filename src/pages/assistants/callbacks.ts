@@ -1,5 +1,5 @@
+import type { Assistant, OwnCallback } from '../../config/assistant-table.ts'
 import { isLoopbackHost } from '../../platform/http/loopback.ts'
-import type { Assistant, OwnCallback } from './assistant-table.ts'
 
 /** The callbacks of an assistant, without those to a host of this machine that the service does not admit. */
 export function callbacksOf(

@@ -4,6 +4,7 @@ import type { Context } from 'koa'
 import type Router from 'koa-router'
 
 import { connectPage, connectSitePage } from '../../../views/connect.ts'
+import type { Assistant } from '../../config/assistant-table.ts'
 import { findLook } from '../../directory/sites/find-look.ts'
 import { siteLook } from '../../directory/sites/site-look.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
@@ -13,7 +14,6 @@ import { addressOf, nameOfSite, pages, paths } from '../../platform/http/paths.t
 import { makeRouter } from '../../platform/http/router.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { ListPages } from '../relying-party/list-pages.ts'
-import type { Assistant } from './assistant-table.ts'
 import { memberSteps } from './connect-steps.ts'
 import {
   assistantsReadyAt,

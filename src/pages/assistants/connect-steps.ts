@@ -1,7 +1,7 @@
-import type { Assistant } from './assistant-table.ts'
+import type { Assistant } from '../../config/assistant-table.ts'
+import type { Values } from '../../config/placeholders.ts'
 import { isOwnCallback } from './callbacks.ts'
 import { type Instruction, instructionOf } from './instructions.ts'
-import type { Values } from './placeholders.ts'
 
 /** How one assistant is connected, for a page. */
 export interface ConnectSteps {

@@ -1,5 +1,5 @@
-import type { Way } from './assistant-table.ts'
-import { type Content, fill, fillContent, type Values } from './placeholders.ts'
+import type { Way } from '../../config/assistant-table.ts'
+import { type Content, fill, fillContent, type Values } from '../../config/placeholders.ts'
 
 /**
  * One way to connect, as a page shows it. Every text is in the words of the place that it is pasted

@@ -1,7 +1,7 @@
+import type { Assistant } from '../../config/assistant-table.ts'
 import { MCP_CONNECTIONS } from '../../directory/sites/feature.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
-import type { Assistant } from './assistant-table.ts'
 import { canReturnTo } from './callbacks.ts'
 
 /** What everybody may know of a site who wants to connect an assistant to it. */

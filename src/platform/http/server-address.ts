@@ -25,7 +25,21 @@ export function problemOfServerAddress(
 }
 
 /** Whether a name can be one of the public network: it has a dot, and is neither a number nor local. */
-export function isPublicName(hostname: string): boolean {
+function isPublicName(hostname: string): boolean {
   if (isIP(hostname) !== 0 || hostname.startsWith('[')) return false
   return hostname.includes('.') && !/\.(localhost|local|internal|home\.arpa)?$/.test(hostname)
+}
+
+/**
+ * A client_id as the address of a document, or nothing when it cannot be one: https with the default
+ * port, a host name with a dot, a path, the canonical spelling, and no userinfo, query or fragment
+ * (draft-ietf-oauth-client-id-metadata-document-02 §3; the query, which it only advises against, would give one host any number of clients).
+ */
+export function readDocumentAddress(clientId: string): URL | undefined {
+  if (!clientId.startsWith('https://') || clientId.length > LENGTH_MAX)
+    return undefined
+  const url = URL.parse(clientId)
+  if (!url || url.href !== clientId || url.origin + url.pathname !== clientId) return undefined
+  if (url.port !== '' || url.pathname === '/' || !isPublicName(url.hostname)) return undefined
+  return url
 }

@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../../platform/http/loopback.ts'
+import { isLoopbackHost } from './loopback.ts'
 
 /**
  * Which redirect addresses a client may have that nobody typed into a form. It owns the forms; who
