@@ -48,11 +48,10 @@ export async function openGatehouse(
   logger: Logger,
   options: GatehouseOptions = {},
 ) {
-  const { baseUrl, service, integrations, conformance, assistants } = config
-  const { storage, lifetimes, loopbackHosts, furtherPlans, metadataDocuments } = service
+  const { baseUrl, service } = config
+  const { storage } = service
   const { now, fetch = makeGuardedFetch(), worker, watchers = {} } = options
   const processes = worker?.processes ?? 1
-  const sweeps = worker?.sweeps
   await using opening = new AsyncDisposableStack()
 
   const platform = opening.use(
@@ -68,7 +67,7 @@ export async function openGatehouse(
         auditStream: config.auditStream,
         usageFlushSeconds: storage.usageFlushSeconds,
       },
-      { logger, now, fetch, isWorker: worker !== undefined, watchers },
+      { logger, now, fetch, sweeps: worker?.sweeps, watchers },
     ),
   )
   const { database } = platform
@@ -81,92 +80,24 @@ export async function openGatehouse(
   })
   const { browserKeys, downloadKeys } = keys.secretRoot
   const directory = makeDirectory(platform, { signIn: service.signIn, processes, browserKeys })
-  const ops = await makeOps(platform, directory, {
-    demoFolder: config.demoFolder,
-    mayServeDemo: config.mayServeDemo,
-    baseUrl,
-    host: config.host,
-    databaseUrl: config.databaseUrl,
-    sweepSeconds: storage.sweepSeconds,
-    tokensLiveSeconds: lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds,
-    auditKeepDays: service.audit.keepDays,
-    sweeps,
-  })
+  const ops = await makeOps(config, platform, directory)
   const loadRings = async () => await keys.loadRings(service.upstreams.length > 0)
   let rings = await loadRings()
 
-  const opened = openedScopes(service.upstreams)
-  const discovery = makeServiceDiscovery({ baseUrl, service, integrations, opened })
-  const pages = makePages(
-    platform,
-    directory,
-    {
-      baseUrl,
-      serviceName: service.name,
-      sessionSeconds: lifetimes.pageSessionSeconds,
-      assistants,
-      loopbackHosts,
-      furtherPlans,
-    },
-    { keys, opened, handler: () => handler },
-  )
-  const oauth = await makeOauth(
-    platform,
-    directory,
-    {
-      baseUrl,
-      lifetimes,
-      furtherPlans,
-      loopbackHosts,
-      metadataDocuments,
-      documentCopies: config.documentCopies,
-      registration: service.registration,
-      signOutLookMs: storage.signOutLookMs,
-      sweeps,
-      integrations,
-      conformance,
-      requestLengths: service.authorizationRequests,
-      connectionPrefixes: assistants.flatMap(({ ownCallback }) => ownCallback?.prefix ?? []),
-    },
-    {
-      keys,
-      own: pages.client,
-      opened,
-      noteSignOutFailure(clientId, reason) {
-        pages.refusals.noteSignOut(clientId, reason)
-        platform.noteEvent({ action: 'sign_out_notice.failure', clientId, reason })
-      },
-    },
-  )
-  const resource = makeResource(platform, oauth, {
-    baseUrl,
-    lifetimes,
-    upstreams: service.upstreams,
-    resourceMetadataUrl: discovery.metadataUrl('origin'),
-  })
-  const school = await makeSchool(platform, {
-    baseUrl,
-    dataDir: config.dataDir,
-    filesS3: config.filesS3,
-    service: { files: service.files },
-    downloadKeys,
-    deliverySeconds: service.posts.deliverySeconds,
-    sweeps,
-  })
-  if (ops.demoPeople.length > 0) await school.keepDemoFiles(config.demoFolder)
-  const api = makeApi(
-    platform,
-    {
-      baseUrl,
-      serviceName: service.name,
-      memberLimits: service.memberApi,
-      adminLimits: service.adminApi,
-      tools: service.mcp,
-      schemaCacheSeconds: service.documents.cacheSeconds,
-      cursors: keys.cursors,
-    },
-    { oauth, resource, school, discovery },
-  )
+  const opened = openedScopes(config)
+  const discovery = makeServiceDiscovery(config, opened)
+  const pages = makePages(config, platform, directory, { keys, opened, handler: () => handler })
+  const noteSignOutFailure = (clientId: string, reason: string) => {
+    pages.refusals.noteSignOut(clientId, reason)
+    platform.noteEvent({ action: 'sign_out_notice.failure', clientId, reason })
+  }
+  const fromOthers = { keys, own: pages.client, opened, noteSignOutFailure }
+  const oauth = await makeOauth(config, platform, directory, fromOthers)
+  const resource = makeResource(config, platform, oauth, discovery.metadataUrl('origin'))
+  const school = await makeSchool(config, platform, downloadKeys)
+  if (ops.demoPeople.length > 0) await school.keepDemoFiles()
+  const { cursors } = keys
+  const api = makeApi(config, platform, { oauth, resource, school, discovery, cursors })
 
   const first = everyRequest({
     baseUrl,
@@ -185,7 +116,7 @@ export async function openGatehouse(
   })
   const health = httpRoutes({
     checkStores: platform.stores.ping,
-    conformance: conformance !== undefined,
+    conformance: config.conformance !== undefined,
     welcome: { baseUrl, demoPeople: ops.demoPeople },
   })
   const pageRoutes = pages.routes({ api, discovery, acceptsDocuments: oauth.acceptsDocuments })

@@ -216,7 +216,7 @@ function pairsOf(
 
 /** compose.ts, and the file of each room that creates its parts: `src/oauth/oauth.ts`. */
 function isComposition(file: string): boolean {
-  return file === 'src/compose.ts' || /^src\/(\w+)\/\1\.ts$/.test(file)
+  return file === 'src/compose.ts' || /^src\/(?!config)(\w+)\/\1\.ts$/.test(file)
 }
 
 /** `src/oauth/token/claims.ts` is in the room `oauth`; `src/main.ts` is a room by itself. */

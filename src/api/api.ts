@@ -3,6 +3,7 @@
  * which they find all of it.
  */
 
+import type { Config } from '../config/config.ts'
 import { makeOpenedScopes, type OpenedScopes } from '../directory/scopes/opened.ts'
 import { makePublicCourses } from '../directory/sites/public-courses.ts'
 import { makePublicSites } from '../directory/sites/public-sites.ts'
@@ -11,14 +12,12 @@ import { paths } from '../platform/http/paths.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { Cursors } from '../platform/store/cursor.ts'
 import type { Resource } from '../resource/resource.ts'
-import { openingOf, type Upstream } from '../resource/upstream/routes.ts'
+import { openingOf } from '../resource/upstream/routes.ts'
 import type { School } from '../school/school.ts'
 import { scopesOfAdminApi } from './admin-api/needed-scopes.ts'
 import { adminApiSurface } from './admin-api/surface.ts'
-import type { ServiceFacts } from './discovery/facts.ts'
 import { makeDiscovery } from './discovery/routes.ts'
-import type { ApiLimits } from './graphql/api.ts'
-import { type ToolEndpointPorts, toolEndpoint } from './mcp/endpoint.ts'
+import { toolEndpoint } from './mcp/endpoint.ts'
 import { protocolVersions } from './mcp/protocol-versions.ts'
 import { memberSurface } from './member-api/surface.ts'
 
@@ -26,25 +25,17 @@ export type Api = ReturnType<typeof makeApi>
 export type Discovery = ReturnType<typeof makeServiceDiscovery>
 
 /** What the scopes of operators open in this deployment; read with the first question. */
-export function openedScopes(upstreams: readonly Upstream[]): OpenedScopes {
+export function openedScopes({ service }: Config): OpenedScopes {
   const adminApi = () => ({ address: paths.adminGraphql, scopes: scopesOfAdminApi() })
-  return makeOpenedScopes(() => [[adminApi()], upstreams.map(openingOf)].flat())
+  return makeOpenedScopes(() => [[adminApi()], service.upstreams.map(openingOf)].flat())
 }
 
 /** The documents by which the service describes itself. */
-export function makeServiceDiscovery(facts: Omit<ServiceFacts, 'protocolVersions'>) {
-  const { baseUrl, service, integrations, opened } = facts
+export function makeServiceDiscovery(
+  { baseUrl, service, integrations }: Config,
+  opened: OpenedScopes,
+) {
   return makeDiscovery({ baseUrl, service, integrations, opened, protocolVersions })
-}
-
-export interface ApiSettings {
-  readonly baseUrl: string
-  readonly serviceName: string
-  readonly memberLimits: ApiLimits
-  readonly adminLimits: ApiLimits
-  readonly tools: ToolEndpointPorts['policy']
-  readonly schemaCacheSeconds: number
-  readonly cursors: Cursors
 }
 
 export interface ApiPorts {
@@ -52,12 +43,14 @@ export interface ApiPorts {
   readonly resource: Pick<Resource, 'verifyBearer'>
   readonly school: Pick<School, 'files' | 'uploadLimits' | 'downloadAddress'>
   readonly discovery: Discovery
+  /** Signs the cursors of lists. */
+  readonly cursors: Cursors
 }
 
-export function makeApi(platform: Platform, settings: ApiSettings, ports: ApiPorts) {
+export function makeApi({ baseUrl, service }: Config, platform: Platform, ports: ApiPorts) {
   const { database, requestLimits, callerLimits, now } = platform
-  const { baseUrl, serviceName, schemaCacheSeconds, cursors } = settings
-  const { discovery, school } = ports
+  const { discovery, school, cursors } = ports
+  const schemaCacheSeconds = service.documents.cacheSeconds
   const { adviseOnScopes } = ports.oauth
   const { verifyBearer } = ports.resource
   const member = memberSurface({
@@ -65,7 +58,7 @@ export function makeApi(platform: Platform, settings: ApiSettings, ports: ApiPor
     cursors,
     downloadAddress: school.downloadAddress,
     verifyBearer,
-    limits: settings.memberLimits,
+    limits: service.memberApi,
     requestLimits,
     baseUrl,
     resourceMetadataUrl: discovery.metadataUrl('origin'),
@@ -79,7 +72,7 @@ export function makeApi(platform: Platform, settings: ApiSettings, ports: ApiPor
     files: school.files,
     uploadLimits: school.uploadLimits,
     verifyBearer,
-    limits: settings.adminLimits,
+    limits: service.adminApi,
     requestLimits,
     callerLimits,
     baseUrl,
@@ -91,8 +84,8 @@ export function makeApi(platform: Platform, settings: ApiSettings, ports: ApiPor
   })
   const tools = toolEndpoint({
     baseUrl,
-    serviceName,
-    policy: settings.tools,
+    serviceName: service.name,
+    policy: service.mcp,
     resources: discovery,
     authGuide: discovery.authGuide,
     adviseOnScopes,

@@ -3,17 +3,15 @@
  * endpoints around the engine, keys, proofs and sign-outs. What a token opens is the room `resource`.
  */
 
+import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { OpenedScopes } from '../directory/scopes/opened.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { BackgroundTask } from '../platform/process/background-tasks.ts'
-import {
-  type AuthorizationServerPorts,
-  makeAuthorizationServer,
-} from './authorization/authorization-server.ts'
+import { makeAuthorizationServer } from './authorization/authorization-server.ts'
 import type { Client } from './clients/client.ts'
-import { type DocumentClientDependencies, makeDocumentClients } from './clients/document-clients.ts'
-import { type ClientsDependencies, makeClients } from './clients/find-client.ts'
+import { makeDocumentClients } from './clients/document-clients.ts'
+import { makeClients } from './clients/find-client.ts'
 import { makeScopeAdvice } from './clients/scope-advice.ts'
 import { makeGrants } from './grants/grants.ts'
 import { interactionRoutes } from './interaction/routes.ts'
@@ -22,26 +20,6 @@ import { makeProofs } from './proofs/proofs.ts'
 import { registrationRoutes } from './registration/routes.ts'
 import { makeSignOuts } from './sign-outs/sign-outs.ts'
 import { makeTokens } from './token/tokens.ts'
-
-export interface OauthSettings
-  extends Pick<
-    AuthorizationServerPorts,
-    | 'baseUrl'
-    | 'lifetimes'
-    | 'furtherPlans'
-    | 'conformance'
-    | 'connectionPrefixes'
-    | 'requestLengths'
-  > {
-  readonly loopbackHosts: readonly string[]
-  readonly metadataDocuments: DocumentClientDependencies['policy']
-  readonly documentCopies: DocumentClientDependencies['copies']
-  readonly registration: ClientsDependencies['registration']
-  readonly signOutLookMs: number
-  /** Whether this process does what one of the processes of a host does for all. */
-  readonly sweeps: (() => boolean) | undefined
-  readonly integrations: ClientsDependencies['integrations']
-}
 
 export interface OauthPorts {
   readonly keys: Keys
@@ -56,21 +34,20 @@ export interface OauthPorts {
 export type Oauth = Awaited<ReturnType<typeof makeOauth>>
 
 export async function makeOauth(
+  { baseUrl, service, integrations, conformance, documentCopies, assistants }: Config,
   platform: Platform,
   { people, signIn }: Directory,
-  settings: OauthSettings,
   { keys, own, opened, noteSignOutFailure }: OauthPorts,
 ) {
   const { database, state, stateMemory, logger, noteEvent, now, fetch } = platform
   const { requestLimits, callerLimits } = platform
-  const { baseUrl, lifetimes, furtherPlans, integrations, loopbackHosts } = settings
-  const { metadataDocuments, registration, conformance } = settings
+  const { lifetimes, furtherPlans, loopbackHosts, metadataDocuments, registration } = service
   const { secretRoot } = keys
   const documents = makeDocumentClients({
     database,
     policy: metadataDocuments,
     loopbackHosts,
-    copies: settings.documentCopies,
+    copies: documentCopies,
     now,
   })
   const clients = makeClients({
@@ -117,7 +94,7 @@ export async function makeOauth(
     callerLimits,
     lifetimes,
     furtherPlans,
-    requestLengths: settings.requestLengths,
+    requestLengths: service.authorizationRequests,
     conformance,
     cookieKeys: secretRoot.cookieKeys,
     nonceKey: proofs.nonceKey,
@@ -135,7 +112,7 @@ export async function makeOauth(
     signOuts,
     findPerson: people.findPerson,
     signOutSession: people.signOutSession,
-    connectionPrefixes: settings.connectionPrefixes,
+    connectionPrefixes: assistants.flatMap(({ ownCallback }) => ownCallback?.prefix ?? []),
     documentResolution: { enabled: acceptsDocuments, documents, fetch },
     now,
   })
@@ -144,9 +121,9 @@ export async function makeOauth(
   if (signOuts) {
     tasks.push({
       name: 'sign-outs',
-      everySeconds: settings.signOutLookMs / 1000,
+      everySeconds: service.storage.signOutLookMs / 1000,
       run: async (signal) => await signOuts.run(authorization.sendSignOut, signal),
-      onlyWhen: settings.sweeps,
+      onlyWhen: platform.sweeps,
     })
   }
   return {

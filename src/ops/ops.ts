@@ -3,20 +3,12 @@
  * commands.
  */
 
+import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { BackgroundTask } from '../platform/process/background-tasks.ts'
 import { makeCleanUp } from './clean-up/clean-up.ts'
-import { type DemoPeople, type DemoSettings, settleDemo } from './import/demo.ts'
-
-export interface OpsSettings extends Omit<DemoSettings, 'hashPassword' | 'now'> {
-  readonly sweepSeconds: number
-  /** How long a token of a family may live, from its first to its last. */
-  readonly tokensLiveSeconds: number
-  readonly auditKeepDays: number
-  /** Whether this process does what one of the processes of a host does for all. */
-  readonly sweeps: (() => boolean) | undefined
-}
+import { type DemoPeople, settleDemo } from './import/demo.ts'
 
 export interface Ops {
   /** Sample accounts to show at start-up; none where the demo campus is not served. */
@@ -25,31 +17,20 @@ export interface Ops {
 }
 
 export async function makeOps(
+  { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, service }: Config,
   platform: Platform,
   { people }: Directory,
-  settings: OpsSettings,
 ): Promise<Ops> {
   const { database, logger, now } = platform
-  const { sweepSeconds, tokensLiveSeconds, auditKeepDays, sweeps } = settings
-  const demoPeople = await settleDemo(database, {
-    demoFolder: settings.demoFolder,
-    mayServeDemo: settings.mayServeDemo,
-    baseUrl: settings.baseUrl,
-    host: settings.host,
-    databaseUrl: settings.databaseUrl,
-    hashPassword: people.hashPassword,
-    now,
-  })
-  const cleanUp = makeCleanUp({
-    database,
-    logger,
-    runSeconds: sweepSeconds,
-    keeping: { tokensLiveSeconds, auditDays: auditKeepDays },
-    now,
-  })
-  const run = cleanUp.run
-  return {
-    demoPeople,
-    cleanUp: { name: 'clean-up', everySeconds: sweepSeconds, run, onlyWhen: sweeps },
-  }
+  const { lifetimes, storage, audit } = service
+  const { hashPassword } = people
+  const demo = { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, hashPassword, now }
+  const demoPeople = await settleDemo(database, demo)
+  // From the first to the last token of a family.
+  const tokensLiveSeconds = lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds
+  const keeping = { tokensLiveSeconds, auditDays: audit.keepDays }
+  const everySeconds = storage.sweepSeconds
+  const { run } = makeCleanUp({ database, logger, runSeconds: everySeconds, keeping, now })
+  const onlyWhen = platform.sweeps
+  return { demoPeople, cleanUp: { name: 'clean-up', everySeconds, run, onlyWhen } }
 }

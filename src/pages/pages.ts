@@ -1,13 +1,12 @@
 /**
  * The room of how people reach the service: the account of a member, the administration of a site, the steps to
- * connect an assistant. These pages are a client of this service (decision 8). Sign-in and consent are the room `oauth`.
+ * connect an assistant. These pages are a client of this service (decision 8); sign-in and consent are in `oauth`.
  */
 
 import type { Api, Discovery } from '../api/api.ts'
-import type { Assistant } from '../config/assistant-table.ts'
+import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { OpenedScopes } from '../directory/scopes/opened.ts'
-import type { FurtherPlans } from '../oauth/clients/further-plans.ts'
 import type { Keys } from '../oauth/keys/keys.ts'
 import type { Platform } from '../platform/platform.ts'
 import { accountRoutes } from './account/routes.ts'
@@ -15,15 +14,6 @@ import { adminRoutes } from './admin/routes.ts'
 import { makeClientRefusals } from './applications/application-refusals.ts'
 import { connectRoutes } from './assistants/connect-routes.ts'
 import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
-
-export interface PagesSettings {
-  readonly baseUrl: string
-  readonly serviceName: string
-  readonly sessionSeconds: number
-  readonly assistants: readonly Assistant[]
-  readonly loopbackHosts: readonly string[]
-  readonly furtherPlans: FurtherPlans
-}
 
 export interface PagesPorts {
   readonly keys: Keys
@@ -40,23 +30,22 @@ export interface PageSources {
 }
 
 export function makePages(
+  { baseUrl, service, assistants }: Config,
   platform: Platform,
   { people }: Directory,
-  settings: PagesSettings,
   { keys, opened, handler }: PagesPorts,
 ) {
   const { database, state, noteEvent, callerLimits, now } = platform
-  const { baseUrl, serviceName, sessionSeconds, assistants, loopbackHosts, furtherPlans } = settings
   const { secretRoot, cursors } = keys
   const { client, signedInPages, listPages } = makeOwnPages({
     baseUrl,
-    serviceName,
+    serviceName: service.name,
     state,
     people,
     seals: secretRoot,
     formKey: secretRoot.formKey,
     cursors,
-    sessionSeconds,
+    sessionSeconds: service.lifetimes.pageSessionSeconds,
     callerLimits,
     noteEvent,
     handler,
@@ -89,10 +78,10 @@ export function makePages(
         listPages,
         refusals,
         acceptsDocuments,
-        loopbackHosts,
+        loopbackHosts: service.loopbackHosts,
         assistants,
         discovery,
-        furtherPlans,
+        furtherPlans: service.furtherPlans,
         baseUrl,
         opened,
         tryQuery: api.admin.tryQuery,

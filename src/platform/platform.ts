@@ -32,7 +32,8 @@ export interface PlatformOptions {
   /** Tests that inject a clock keep it; otherwise the clock of the database decides. */
   readonly now: (() => number) | undefined
   readonly fetch: SendOutgoing
-  readonly isWorker: boolean
+  /** Present in one of several processes of a host: whether this one does what one does for all. */
+  readonly sweeps: (() => boolean) | undefined
   readonly watchers: Watchers
 }
 
@@ -52,7 +53,7 @@ export async function openPlatform(settings: PlatformSettings, options: Platform
   const followClock = makeClockWatch(stores.storeClock, logger)
   await followClock()
   if (stores.redis) await warnOfLoss(stores.redis, logger)
-  const shared = openSharedCounts(stores, options.isWorker)
+  const shared = openSharedCounts(stores, options.sweeps !== undefined)
   const requestLimits = makeLimits({ policy: settings.limitFigures, shared, now })
   const audit = openAudit(settings, { database: stores.database, logger, now })
   const tasks: BackgroundTask[] = [
@@ -75,6 +76,7 @@ export async function openPlatform(settings: PlatformSettings, options: Platform
     callerLimits: makeCallerLimits(requestLimits),
     fetch: watch.fetch(options.fetch),
     watch,
+    sweeps: options.sweeps,
     tasks: tasks.concat(audit.tasks),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }

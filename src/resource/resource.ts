@@ -3,36 +3,33 @@
  * proxies, and the forwarding of calls to the platform's own API.
  */
 
+import type { Config } from '../config/config.ts'
 import type { Oauth } from '../oauth/oauth.ts'
 import type { Platform } from '../platform/platform.ts'
 import { forwardAuthRoute } from './forward-auth/routes.ts'
 import { introspectionRoute } from './resource-server/introspection-route.ts'
 import { userinfoRoute } from './resource-server/userinfo-route.ts'
 import { makeVerdicts } from './resource-server/verdict.ts'
-import type { Upstream } from './upstream/routes.ts'
 import { upstreamSurface } from './upstream/surface.ts'
-
-export interface ResourceSettings {
-  readonly baseUrl: string
-  readonly lifetimes: Parameters<typeof makeVerdicts>[0]['lifetimes']
-  readonly upstreams: readonly Upstream[]
-  /** Metadata of the whole origin, to which challenges point (RFC 9728 §5.1). */
-  readonly resourceMetadataUrl: string
-}
 
 export type Resource = ReturnType<typeof makeResource>
 
-export function makeResource(platform: Platform, oauth: Oauth, settings: ResourceSettings) {
+/** @param resourceMetadataUrl metadata of the whole origin, to which challenges point (RFC 9728 §5.1) */
+export function makeResource(
+  { baseUrl, service }: Config,
+  platform: Platform,
+  oauth: Oauth,
+  resourceMetadataUrl: string,
+) {
   const { callerLimits, now, watch } = platform
   const { grants, tokens, authorization, checkDpop, verifyAssertion, adviseOnScopes } = oauth
   const { conformance, findClient } = authorization
-  const { baseUrl, lifetimes, upstreams, resourceMetadataUrl } = settings
   const { findAllowed } = grants
   const countUse = grants.usage.count
   const { judgeToken, verifyBearer } = makeVerdicts({
     accessTokens: tokens.accessTokens,
     findRefreshToken: tokens.findRefreshToken,
-    lifetimes,
+    lifetimes: service.lifetimes,
     audience: baseUrl,
     checkDpop,
     countUse,
@@ -70,7 +67,7 @@ export function makeResource(platform: Platform, oauth: Oauth, settings: Resourc
     }),
     /** Made again for each key ring: what is forwarded carries a token of ours. */
     upstreamWithKeys: upstreamSurface({
-      upstreams,
+      upstreams: service.upstreams,
       verifyBearer,
       callerLimits,
       resourceMetadataUrl,

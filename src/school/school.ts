@@ -5,34 +5,32 @@
 
 import { join } from 'node:path'
 
+import type { Config } from '../config/config.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { BackgroundTask } from '../platform/process/background-tasks.ts'
 import { keepBundledFiles } from './files/bundled-files.ts'
 import { downloadRoutes } from './files/download-routes.ts'
-import { type FileConfiguration, makeFiles } from './files/files.ts'
+import { makeFiles } from './files/files.ts'
 import { makePostDelivery } from './posts/delivery.ts'
-
-export interface SchoolSettings extends FileConfiguration {
-  /** Keys that sign the addresses of downloads, the current one first. */
-  readonly downloadKeys: readonly Buffer[]
-  readonly deliverySeconds: number
-  /** Whether this process does what one of the processes of a host does for all. */
-  readonly sweeps: (() => boolean) | undefined
-}
 
 export type School = Awaited<ReturnType<typeof makeSchool>>
 
-export async function makeSchool(platform: Platform, settings: SchoolSettings) {
+/** @param downloadKeys keys that sign the addresses of downloads, the current one first */
+export async function makeSchool(
+  { baseUrl, dataDir, filesS3, service, demoFolder }: Config,
+  platform: Platform,
+  downloadKeys: readonly Buffer[],
+) {
   const { database, logger, now } = platform
-  const { files, uploadLimits, downloadLinks, downloadAddress } = await makeFiles(settings, {
-    downloadKeys: settings.downloadKeys,
-    now,
-  })
+  const { files, uploadLimits, downloadLinks, downloadAddress } = await makeFiles(
+    { baseUrl, dataDir, filesS3, service: { files: service.files } },
+    { downloadKeys, now },
+  )
   const delivery: BackgroundTask = {
     name: 'posts',
-    everySeconds: settings.deliverySeconds,
+    everySeconds: service.posts.deliverySeconds,
     run: makePostDelivery({ database, now }),
-    onlyWhen: settings.sweeps,
+    onlyWhen: platform.sweeps,
   }
   return {
     files,
@@ -41,7 +39,7 @@ export async function makeSchool(platform: Platform, settings: SchoolSettings) {
     downloadRoutes: downloadRoutes({ database, downloadLinks, files }),
     delivery,
     /** Keeps the files of the demo campus. Without them the demo still serves. */
-    async keepDemoFiles(demoFolder: string): Promise<void> {
+    async keepDemoFiles(): Promise<void> {
       await keepBundledFiles(files, join(demoFolder, 'files')).catch((cause) =>
         logger.warn({ cause: String(cause) }, 'the files of the demo campus could not be kept'),
       )

@@ -36,8 +36,7 @@ function isPublicName(hostname: string): boolean {
  * (draft-ietf-oauth-client-id-metadata-document-02 §3; the query, which it only advises against, would give one host any number of clients).
  */
 export function readDocumentAddress(clientId: string): URL | undefined {
-  if (!clientId.startsWith('https://') || clientId.length > LENGTH_MAX)
-    return undefined
+  if (!clientId.startsWith('https://') || clientId.length > LENGTH_MAX) return undefined
   const url = URL.parse(clientId)
   if (!url || url.href !== clientId || url.origin + url.pathname !== clientId) return undefined
   if (url.port !== '' || url.pathname === '/' || !isPublicName(url.hostname)) return undefined
