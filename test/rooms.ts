@@ -43,11 +43,14 @@ export const rooms: Readonly<Record<string, Room>> = {
         'paths.ts',
         'program-route.ts',
         'proven-client.ts',
+        'redirect-pattern.ts',
+        'redirect-uri.ts',
         'request-body.ts',
         'request-log.ts',
         'router.ts',
         'routes.ts',
         'security-headers.ts',
+        'server-address.ts',
         'strict-json.ts',
       ],
       limits: [
@@ -112,8 +115,14 @@ export const rooms: Readonly<Record<string, Room>> = {
       ],
     },
   },
+  config: {
+    mayImport: ['platform', 'directory'],
+    folders: {
+      '.': ['assistant-table.ts', 'config.ts', 'environment.ts', 'placeholders.ts'],
+    },
+  },
   oauth: {
-    mayImport: ['views', 'platform', 'directory'],
+    mayImport: ['views', 'platform', 'directory', 'config'],
     folders: {
       '.': ['oauth.ts'],
       authorization: [],
@@ -126,11 +135,7 @@ export const rooms: Readonly<Record<string, Room>> = {
         'document-clients.ts',
         'document-review.ts',
         'further-plans.ts',
-        'metadata-document.ts',
-        'redirect-pattern.ts',
-        'redirect-uri.ts',
         'secret.ts',
-        'server-address.ts',
       ],
       consent: [],
       grants: [
@@ -158,7 +163,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     },
   },
   resource: {
-    mayImport: ['platform', 'directory', 'oauth'],
+    mayImport: ['platform', 'directory', 'config', 'oauth'],
     folders: {
       '.': ['resource.ts'],
       'forward-auth': [],
@@ -167,7 +172,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     },
   },
   school: {
-    mayImport: ['platform', 'directory', 'oauth'],
+    mayImport: ['platform', 'directory', 'config', 'oauth'],
     folders: {
       '.': ['school.ts'],
       analytics: ['analytics.ts', 'overview.ts', 'period.ts'],
@@ -198,7 +203,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     },
   },
   api: {
-    mayImport: ['views', 'platform', 'directory', 'oauth', 'resource', 'school'],
+    mayImport: ['views', 'platform', 'directory', 'config', 'oauth', 'resource', 'school'],
     folders: {
       '.': ['api.ts'],
       'admin-api': [],
@@ -209,24 +214,18 @@ export const rooms: Readonly<Record<string, Room>> = {
     },
   },
   pages: {
-    mayImport: ['views', 'platform', 'directory', 'oauth', 'school', 'api'],
+    mayImport: ['views', 'platform', 'directory', 'config', 'oauth', 'school', 'api'],
     folders: {
       '.': ['pages.ts'],
       account: [],
       admin: [],
       applications: [],
-      assistants: ['assistant-table.ts'],
+      assistants: [],
       'relying-party': [],
     },
   },
-  config: {
-    mayImport: ['platform', 'directory', 'oauth', 'pages'],
-    folders: {
-      '.': ['config.ts', 'environment.ts'],
-    },
-  },
   ops: {
-    mayImport: ['platform', 'directory', 'oauth', 'school', 'config'],
+    mayImport: ['platform', 'directory', 'config', 'oauth', 'school'],
     folders: {
       '.': ['ops.ts'],
       backup: [],
@@ -240,12 +239,12 @@ export const rooms: Readonly<Record<string, Room>> = {
     mayImport: [
       'platform',
       'directory',
+      'config',
       'oauth',
       'resource',
       'school',
       'api',
       'pages',
-      'config',
       'ops',
     ],
     folders: {
