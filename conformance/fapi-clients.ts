@@ -6,7 +6,7 @@ import { exportJWK, generateKeyPair, type JWK } from 'jose'
 
 import type { Config } from '../src/config/config.ts'
 import { importCampus } from '../src/ops/cli/import-command.ts'
-import { readCampusFolder } from '../src/ops/import/load.ts'
+import { readCampusFolder } from '../src/ops/import/campus-folder.ts'
 import { SUITE_LOGIN } from './person.ts'
 
 /**

@@ -6,9 +6,9 @@ import { expect } from 'chai'
 
 import { makePasswords } from '../src/directory/people/password.ts'
 import { makePersonStore } from '../src/directory/people/person-store.ts'
-import { importLines } from '../src/ops/import/import.ts'
-import { person as personShape } from '../src/ops/import/person-shape.ts'
-import { openSources } from '../src/ops/import/sources.ts'
+import { importLines } from '../src/ops/import/import-records.ts'
+import { openSources } from '../src/ops/import/import-sources.ts'
+import { kinds } from '../src/ops/import/record-kinds.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { withDatabases } from './support/database.ts'
 import { temporaryFolder } from './support/process.ts'
@@ -116,7 +116,7 @@ describe('Password hashes that a platform brings along', () => {
     ['takes less memory than its lanes have', argon2id('m=8,t=1,p=16')],
   ] as const) {
     it(`are refused where one ${what}`, () => {
-      const { error } = personShape.safeParse(recordOf(text))
+      const { error } = kinds.person.form.safeParse(recordOf(text))
       expect(error?.issues.map(({ path, message }) => `${path}: ${message}`).join()).to.match(
         /^passwordHash: must be an Argon2id hash/,
       )
@@ -130,7 +130,7 @@ describe('Password hashes that a platform brings along', () => {
     'm=262144,t=3,p=4',
   ]) {
     it(`are taken of the cost ${cost}`, () => {
-      expect(personShape.safeParse(recordOf(argon2id(cost))).error).to.equal(undefined)
+      expect(kinds.person.form.safeParse(recordOf(argon2id(cost))).error).to.equal(undefined)
     })
   }
 })

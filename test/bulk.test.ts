@@ -5,10 +5,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { sql } from 'kysely'
 
-import { exportKind } from '../src/ops/import/export.ts'
-import { type ImportReport, importLines } from '../src/ops/import/import.ts'
-import { kindNames } from '../src/ops/import/kinds.ts'
-import { openSources } from '../src/ops/import/sources.ts'
+import { exportKind } from '../src/ops/import/export-records.ts'
+import { type ImportReport, importLines } from '../src/ops/import/import-records.ts'
+import { openSources } from '../src/ops/import/import-sources.ts'
+import { kindNames } from '../src/ops/import/record-kinds.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-database.ts'
 import { startOperator } from './support/admin-api.ts'
@@ -239,7 +239,7 @@ withDatabases('import and export', (open) => {
     const sources = await openSources(path)
     const broken = importLines({
       ...{ database, sources, hashPassword: async () => '', now: () => NOW_MS },
-      onProgress: (_source, lines) => {
+      onProgress: (lines) => {
         if (lines > 0) throw new Error('the power went')
       },
     })

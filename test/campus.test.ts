@@ -6,17 +6,9 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { sql } from 'kysely'
 
-import {
-  demoPeople,
-  holdsDemoCampus,
-  isEmpty,
-  loadCampus,
-  RowsExist,
-  readCampusFolder,
-} from '../src/ops/import/load.ts'
-import { parseCampus } from '../src/ops/import/parse.ts'
-import type { Campus } from '../src/ops/import/shape.ts'
-import { isTime, resolveTime } from '../src/ops/import/time.ts'
+import { type Campus, parseCampus, readCampusFolder } from '../src/ops/import/campus-folder.ts'
+import { isTime, resolveTime } from '../src/ops/import/campus-time.ts'
+import { demoPeople, holdsDemoCampus, loadDemo } from '../src/ops/import/demo-campus.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-database.ts'
 
@@ -232,28 +224,18 @@ describe('campus: a folder of files', () => {
   })
 })
 
-describe('campus: loading into SQLite', () => {
-  loadingSuite(() => openDatabase({ kind: 'sqlite', file: ':memory:' }, { queryTimeoutMs: 300 }))
-})
+describe('campus: loading the demo', () => {
+  const open = () => openDatabase({ kind: 'sqlite', file: ':memory:' }, { queryTimeoutMs: 300 })
 
-function loadingSuite(open: () => Promise<Database>): void {
   it('writes every row, and the mark of the demo', async () => {
     await using database = await open()
-    expect(await isEmpty(database)).to.equal(true)
     expect(await holdsDemoCampus(database)).to.equal(false)
 
-    const summary = await load(database, demo, true)
+    expect(await load(database, demo)).to.equal(true)
 
-    expect(summary).to.include({
-      site: 2,
-      person: 8,
-      course: 12,
-      lecture: 50,
-      oauth_application: 3,
+    expect(await countRows(database)).to.include({
+      ...{ site: 2, person: 8, course: 12, lecture: 50, oauth_application: 3, setting: 1 },
     })
-    const counts = (await dump(database)).map(([table, rows]) => [table, rows.length])
-    expect(Object.fromEntries(counts)).to.include({ ...summary, setting: 1 })
-    expect(await isEmpty(database)).to.equal(false)
     expect(await holdsDemoCampus(database)).to.equal(true)
   })
 
@@ -274,12 +256,11 @@ function loadingSuite(open: () => Promise<Database>): void {
         expires_at: NOW_MS - 35 * DAY_MS,
       },
     ])
-    expect(await holdsDemoCampus(database)).to.equal(false)
   })
 
   it('keeps no password and no client secret in clear in any table', async () => {
     await using database = await open()
-    await load(database, demo, true)
+    await load(database, demo)
     const everything = JSON.stringify(await dump(database))
     const passwords = demo.people.flatMap(({ password }) => password ?? [])
     const secrets = demo.applications.flatMap(({ secret }) => secret ?? [])
@@ -292,35 +273,31 @@ function loadingSuite(open: () => Promise<Database>): void {
     }
   })
 
-  it('refuses a second load and changes nothing', async () => {
+  it('changes nothing the second time, nor in a database that has people already', async () => {
     await using database = await open()
-    await load(database, demo, true)
-    const before = await dump(database)
-    const error = await load(database, demo, true).catch((reason: unknown) => reason)
-    expect(error).to.be.instanceOf(RowsExist)
-    expect(error).to.have.property('message').that.includes('the table site holds sit_northlight')
-    expect(await dump(database)).to.deep.equal(before)
+    await load(database, demo)
+    await using other = await open()
+    const person = { id: 'per_other', email: 'Sam@northlight.example', name: 'Sam', created_at: 1 }
+    const email_canonical = 'sam@northlight.example'
+    await other.kysely
+      .insertInto('person')
+      .values({ ...person, email_canonical })
+      .execute()
+    for (const full of [database, other]) {
+      const before = await dump(full)
+      expect(await load(full, demo)).to.equal(false)
+      expect(await dump(full)).to.deep.equal(before)
+    }
+    expect(await holdsDemoCampus(other)).to.equal(false)
   })
 
-  it('takes nothing back half-way: a single row in the way refuses the whole campus', async () => {
+  it('takes everything back when one record contradicts another', async () => {
     await using database = await open()
-    const inTheWay = {
-      id: 'per_other',
-      email: 'Sam@northlight.example',
-      name: 'Sam',
-      created_at: 1,
-    }
-    const email_canonical = 'sam@northlight.example'
-    await database.kysely
-      .insertInto('person')
-      .values({ ...inTheWay, email_canonical })
-      .execute()
+    const broken = changed((campus) => {
+      first(campus.notificationSubscriptions).person = 'per_nobody'
+    })
     const before = await dump(database)
-
-    const error = await load(database, demo).catch((reason: unknown) => reason)
-
-    expect(error).to.be.instanceOf(RowsExist)
-    expect(error).to.have.property('message').that.includes('the table person holds per_sam')
+    expect(await load(database, broken).then(String, () => 'refused')).to.equal('refused')
     expect(await dump(database)).to.deep.equal(before)
   })
 
@@ -332,14 +309,18 @@ function loadingSuite(open: () => Promise<Database>): void {
       email: `person-${index}@northlight.example`,
       password: null,
     }))
-    const summary = await load(database, parseCampus({ sites: demo.sites, people }))
-    expect(summary).to.include({ person: 1001, site_role: 1001, course: 0 })
+    await load(database, parseCampus({ sites: demo.sites, people }))
+    expect(await countRows(database)).to.include({ person: 1001, site_role: 1001, course: 0 })
   })
+})
+
+function load(database: Database, campus: Campus) {
+  const hashPassword = async (password: string) => hashed(password)
+  return loadDemo(database, campus, { hashPassword, now: () => NOW_MS })
 }
 
-function load(database: Database, campus: Campus, demo = false) {
-  const hashPassword = async (password: string) => hashed(password)
-  return loadCampus({ database, campus, hashPassword, now: () => NOW_MS, demo })
+async function countRows(database: Database): Promise<Record<string, number>> {
+  return Object.fromEntries((await dump(database)).map(([table, rows]) => [table, rows.length]))
 }
 
 function hashed(password: string): string {

@@ -8,7 +8,7 @@ import type { Directory } from '../directory/directory.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { BackgroundTask } from '../platform/process/background-tasks.ts'
 import { makeCleanUp } from './clean-up/clean-up.ts'
-import { type DemoPeople, settleDemo } from './import/demo.ts'
+import { type DemoPeople, settleDemo } from './import/demo-campus.ts'
 
 export interface Ops {
   /** Sample accounts to show at start-up; none where the demo campus is not served. */

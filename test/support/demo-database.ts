@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { makePasswords } from '../../src/directory/people/password.ts'
-import { loadCampus, readCampusFolder } from '../../src/ops/import/load.ts'
+import { readCampusFolder } from '../../src/ops/import/campus-folder.ts'
+import { loadDemo as loadDemoCampus } from '../../src/ops/import/demo-campus.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 import { openDatabase } from '../../src/platform/store/open-database.ts'
 import { removeAtExit } from './programs.ts'
@@ -16,7 +17,7 @@ const AGE_MAX_MS = 15 * 60_000
 /** Loads the demo campus as a first start does, its passwords hashed once in a run. */
 export async function loadDemo(database: Database, now: () => number = Date.now): Promise<void> {
   const campus = await readCampusFolder(demoFolder)
-  await loadCampus({ database, campus, hashPassword, now, demo: true })
+  await loadDemoCampus(database, campus, { hashPassword, now })
 }
 
 const hashes = new Map<string, Promise<string>>()

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { makeMemberApi } from '../../src/api/member-api/member-api.ts'
 import type { MemberCaller } from '../../src/api/member-api/resolvers.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../../src/directory/scopes/catalogue.ts'
-import { loadCampus, readCampusFolder } from '../../src/ops/import/load.ts'
+import { readCampusFolder } from '../../src/ops/import/campus-folder.ts'
+import { loadDemo } from '../../src/ops/import/demo-campus.ts'
 import { paths } from '../../src/platform/http/paths.ts'
 import { makeCursors } from '../../src/platform/store/cursor.ts'
 import type { Database } from '../../src/platform/store/database.ts'
@@ -112,7 +113,7 @@ export async function addKitchenClient({ service }: RunningService): Promise<str
 /** The demo campus in an empty database, with passwords that nobody can use. */
 export async function withCampus<D extends Database>(database: D): Promise<D> {
   const campus = await readCampusFolder(join(configFolder, 'demo'))
-  await loadCampus({ database, campus, hashPassword: async () => 'none', now: () => CAMPUS_NOW })
+  await loadDemo(database, campus, { hashPassword: async () => 'none', now: () => CAMPUS_NOW })
   return database
 }
 

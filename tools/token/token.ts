@@ -75,7 +75,8 @@ async function accountOf(
   if (password !== undefined) return { login, password }
   if (!isLoopbackUrl(baseUrl))
     throw new Error('--password is needed for a service that is not local')
-  const { readCampusFolder, demoPeople } = await import('../../src/ops/import/load.ts')
+  const { readCampusFolder } = await import('../../src/ops/import/campus-folder.ts')
+  const { demoPeople } = await import('../../src/ops/import/demo-campus.ts')
   const folder = new URL('../../config/demo', import.meta.url).pathname
   const known = demoPeople(await readCampusFolder(folder)).find((row) => row.login === login)
   if (known) return { login, password: known.password }

@@ -12,7 +12,7 @@ import { locationOf } from '../../platform/store/open-stores.ts'
 import { type Finding, found, ok } from '../doctor/checks.ts'
 import { platformFacts, readClientFacts } from '../doctor/client-facts.ts'
 import { judgeClients } from '../doctor/judge-clients.ts'
-import { holdsDemoCampus } from '../import/load.ts'
+import { holdsDemoCampus } from '../import/demo-campus.ts'
 import { keysOf, withDatabase } from './command.ts'
 import { compareClocks, orFound } from './doctor-looks.ts'
 

@@ -6,8 +6,8 @@ import { pipeline } from 'node:stream/promises'
 import type { Config } from '../../config/config.ts'
 import { recordAuditEvent } from '../../platform/audit/audit-log.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { exportKind } from '../import/export.ts'
-import { type KindName, kindNames } from '../import/kinds.ts'
+import { exportKind } from '../import/export-records.ts'
+import { type KindName, kindNames } from '../import/record-kinds.ts'
 import { withDatabase } from './command.ts'
 
 /**

@@ -1,8 +1,8 @@
 import type { Config } from '../../config/config.ts'
 import { makePasswords } from '../../directory/people/password.ts'
 import { recordAuditEvent } from '../../platform/audit/audit-log.ts'
-import { type ImportReport, importLines } from '../import/import.ts'
-import { openSources } from '../import/sources.ts'
+import { type ImportReport, importLines } from '../import/import-records.ts'
+import { openSources } from '../import/import-sources.ts'
 import { asOneLine, withDatabase } from './command.ts'
 import { CommandRefused } from './command-refused.ts'
 import { showProgress } from './progress.ts'
@@ -43,7 +43,7 @@ function showSpeed(size: number) {
   const startedMs = performance.now()
   let [lines, read] = [0, 0]
   return {
-    batch(_source: object, more: number, moreSize: number) {
+    batch(more: number, moreSize: number) {
       lines += more
       read += moreSize
       const seconds = (performance.now() - startedMs) / 1000

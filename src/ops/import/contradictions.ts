@@ -1,8 +1,8 @@
 import { sql, type Transaction } from 'kysely'
 
 import type { Schema } from '../../platform/store/schema.ts'
-import type { KindName } from './kinds.ts'
-import type { DataRecord } from './read-record.ts'
+import type { DataRecord } from './read-records.ts'
+import { type KindName, kindOf } from './record-kinds.ts'
 
 /** What no constraint of the database says: rows that exist and do not belong together. */
 interface Rule {
@@ -14,39 +14,37 @@ interface Rule {
   readonly by?: 'course_id'
 }
 
-const FOREIGN_ORDER = 'order: is another person’s, or of another site'
+const purchases = [
+  'coursePurchase',
+  'digitalProductPurchase',
+  'consultingServicePurchase',
+] as const satisfies KindName[]
 
-const orderRule = (type: KindName, table: string, item: string): Rule => ({
+// A purchase that named another person's order would show one member's record to the other.
+const orderRule = (type: KindName, item: string): Rule => ({
   type,
-  says: FOREIGN_ORDER,
-  from: `${table} r join customer_order o on o.id = r.order_id join ${item} i on i.id = r.${item}_id`,
+  says: 'order: is another person’s, or of another site',
+  from: `${kindOf(type).table} r join customer_order o on o.id = r.order_id join ${item} i on i.id = r.${item}_id`,
   where: 'o.person_id <> r.person_id or o.site_id <> i.site_id',
 })
 
-const purchases = {
-  coursePurchase: 'course_purchase',
-  digitalProductPurchase: 'digital_product_purchase',
-  consultingServicePurchase: 'consulting_service_purchase',
-} as const
-
-/** An id says what it is of, wherever a client asks for it alone: `node(id:)` of the Member API. */
-const idRules = Object.entries(purchases).map(([type, table]): Rule => {
-  const others = Object.values(purchases).filter((other) => other !== table)
+// An id says what it is of, wherever a client asks for it alone: `node(id:)` of the Member API.
+const idRules = purchases.map((type): Rule => {
+  const others = purchases.filter((other) => other !== type).map((other) => kindOf(other).table)
   return {
-    type: type as keyof typeof purchases,
+    type,
     says: 'id: a purchase of another kind has it',
-    from: `${table} r`,
+    from: `${kindOf(type).table} r`,
     where: others.map((other) => `r.id in (select id from ${other} where id = r.id)`).join(' or '),
   }
 })
 
 const rules: readonly Rule[] = [
   ...idRules,
-  // A purchase that named another person's order would show one member's record to the other.
-  orderRule('coursePurchase', 'course_purchase', 'course'),
-  orderRule('digitalProductPurchase', 'digital_product_purchase', 'digital_product'),
-  orderRule('consultingServicePurchase', 'consulting_service_purchase', 'consulting_service'),
-  orderRule('eventRegistration', 'event_registration', 'event'),
+  orderRule('coursePurchase', 'course'),
+  orderRule('digitalProductPurchase', 'digital_product'),
+  orderRule('consultingServicePurchase', 'consulting_service'),
+  orderRule('eventRegistration', 'event'),
   {
     type: 'digitalProduct',
     says: 'file: is of another site',

@@ -3,9 +3,9 @@ import type { Transaction } from 'kysely'
 import { endGrants } from '../../oauth/grants/end-grants.ts'
 import { recordAuditEvent } from '../../platform/audit/audit-log.ts'
 import type { Schema } from '../../platform/store/schema.ts'
+import { resolveTime } from './campus-time.ts'
 import { signOut } from './ended-sessions.ts'
-import type { DataRecord } from './read-record.ts'
-import { resolveTime } from './time.ts'
+import type { DataRecord } from './read-records.ts'
 
 /**
  * Ends all access to the accounts of some people that began until the time that their line names, or until

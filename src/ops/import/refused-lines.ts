@@ -2,17 +2,11 @@ import { sql, type Transaction } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { isKindName, kindOf } from './kinds.ts'
-import type { DataRecord } from './read-record.ts'
-import { references } from './references.ts'
-import { Contradiction, type Writing, writeBatch } from './write-batch.ts'
-
-interface Failure {
-  readonly lines: readonly { readonly number: number; readonly record: DataRecord }[]
-  readonly writing: Writing
-  /** What the whole batch failed with. */
-  readonly cause: unknown
-}
+import type { DataRecord, LineProblem } from './read-records.ts'
+import type { Writing } from './record-kind.ts'
+import { isKindName, kindOf } from './record-kinds.ts'
+import { referencesIn } from './record-rows.ts'
+import { Contradiction, writeRecords } from './write-records.ts'
 
 /** Ends the transaction in which the lines were tried, without a trace. */
 class Tried extends Error {}
@@ -22,8 +16,13 @@ class Tried extends Error {}
  *
  * @throws the cause when it is none of a line's: the database is away, or has no room
  */
-export async function explainFailure(database: Database, { lines, writing, cause }: Failure) {
-  const problems: { number: number; problem: string }[] = []
+export async function explainFailure(
+  database: Database,
+  lines: readonly { readonly number: number; readonly record: DataRecord }[],
+  writing: Writing,
+  cause: unknown,
+): Promise<LineProblem[]> {
+  const problems: LineProblem[] = []
   try {
     await database.kysely.transaction().execute(async (trx) => {
       for (const { number, record } of lines) {
@@ -42,7 +41,7 @@ export async function explainFailure(database: Database, { lines, writing, cause
 async function tryLine(trx: Transaction<Schema>, record: DataRecord, writing: Writing) {
   await sql`savepoint line`.execute(trx)
   try {
-    await writeBatch(trx, [record], writing)
+    await writeRecords(trx, [record], writing)
     return undefined
   } catch (error) {
     await sql`rollback to savepoint line`.execute(trx)
@@ -60,37 +59,15 @@ function isConstraint(error: unknown): error is Error & { readonly detail?: stri
   return code.startsWith('SQLITE_CONSTRAINT') || code.startsWith('23')
 }
 
-/** The first field that names something which is not there. */
+/** The first field that holds the id of a record which does not exist. */
 async function findUnknownName(trx: Transaction<Schema>, { values }: DataRecord) {
-  for (const { field, kind, id } of namesIn(values)) {
+  for (const { field, kind, id } of referencesIn(values)) {
+    if (!isKindName(kind)) continue
     const { rows } =
       await sql`select 1 from ${sql.table(kindOf(kind).table)} where id = ${id}`.execute(trx)
     if (rows.length === 0) return `${field}: no ${kind} has the id ${id}`
   }
   return undefined
-}
-
-function namesIn(values: Readonly<Record<string, unknown>>) {
-  const named = Object.entries(values).flatMap(([field, value]) => {
-    if (field === 'lecturers' && Array.isArray(value)) return value.map((id) => ({ field, id }))
-    if (field === 'roles' && Array.isArray(value)) {
-      return value.map((role) => ({
-        field: 'roles',
-        id: (role as { site: unknown }).site,
-        kind: 'site',
-      }))
-    }
-    return [{ field, id: value }]
-  })
-  const kinds: Readonly<Record<string, string>> = {
-    createdBy: 'person',
-    lecturers: 'person',
-    roles: 'site',
-  }
-  return named.flatMap(({ field, id }) => {
-    const kind = kinds[field] ?? (references.some((name) => name === field) ? field : undefined)
-    return isKindName(kind) && typeof id === 'string' ? [{ field, kind, id }] : []
-  })
 }
 
 /** What another row has: the columns, as the database names them. */

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 
-import { isTime } from './time.ts'
+import { KEY_SET_LENGTH_MAX, readKeySet } from '../../oauth/clients/client-keys.ts'
+import { isTime } from './campus-time.ts'
 
-/** The forms of single values in a campus, each with its limit. */
+/** The forms of single fields of a record, each with its limit. */
 
 export const id = (prefix: string) =>
   z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,60}$`), `must be an id like ${prefix}_…`)
@@ -17,6 +18,8 @@ export const word = z
   .regex(/^[a-z][a-z0-9_]*$/, 'must be a word like course_updates')
 export const clientId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{2,99}$/, 'must be a client id')
 export const url = z.url({ protocol: /^https?$/ }).max(2000)
+/** On the client's own server; where its name leads is checked when it is used. */
+export const serverUrl = url.refine((address) => address.startsWith('https://'), 'must be https')
 export const time = z
   .string()
   .max(40)
@@ -26,7 +29,7 @@ export const optional = <T extends z.ZodType>(type: T) => type.nullable().defaul
 export const list = <T extends z.ZodType>(type: T, lengthMax: number) =>
   z.array(type).max(lengthMax).default([])
 
-/** A colour as style sheets have it. */
+/** A color as style sheets have it. */
 export const color = z.string().regex(/^#[0-9a-f]{6}$/, 'must be a colour like #336699')
 
 /** The form of BCP 47; whether there is such a language is for its readers to know. */
@@ -40,3 +43,9 @@ export const timeZone = z
   .string()
   .max(60)
   .regex(/^[A-Za-z_]+(?:\/[A-Za-z0-9_+-]+)*$/, 'must be a time zone like Europe/Vienna')
+
+/** The public keys of a client, as text. */
+export const keySet = z
+  .string()
+  .max(KEY_SET_LENGTH_MAX)
+  .refine((keys) => 'jwks' in readKeySet(keys), 'must be a JWK set of public keys, as text')

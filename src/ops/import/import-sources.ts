@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 
-import { kindNames, kindOf } from './kinds.ts'
-import { readCampusFolder } from './load.ts'
+import { type Campus, readCampusFolder } from './campus-folder.ts'
+import { kindNames, kinds } from './record-kinds.ts'
 
 /** Where lines come from: a file of NDJSON, standard input, or the .json files of a campus. */
 export interface Source {
@@ -73,10 +73,8 @@ function lineSource(
   }
 }
 
-/** A line as text, or nothing where it is longer than a record may be: of that, no more is gathered. */
-async function* textLines(
-  stream: NodeJS.ReadableStream,
-): AsyncGenerator<{ readonly text: string | undefined; readonly size: number }> {
+/** Lines as text. Of a line that is longer than a record may be, no more is kept, and it has no text. */
+async function* textLines(stream: NodeJS.ReadableStream) {
   let parts: Buffer[] = []
   let size = 0
   const take = (piece: Buffer) => {
@@ -114,10 +112,7 @@ function parse(text: string): unknown {
 
 /** A campus is small, is read whole, and names every problem of its files before anything is written. */
 async function campusSource(folder: string): Promise<Source> {
-  const campus = await readCampusFolder(folder)
-  const values = kindNames.flatMap((type) =>
-    campus[kindOf(type).list].map((row) => ({ ...row, type, ...applicationKind(row) })),
-  )
+  const values = campusLines(await readCampusFolder(folder))
   return {
     name: basename(folder),
     size: values.length,
@@ -127,6 +122,9 @@ async function campusSource(folder: string): Promise<Source> {
   }
 }
 
-function applicationKind(row: object) {
-  return 'kind' in row ? { kind: row.kind } : {}
+/** Every record of a campus, as a line of an import has it. */
+export function campusLines(campus: Campus): object[] {
+  return kindNames.flatMap((type) =>
+    campus[kinds[type].list].map((record: object) => ({ ...record, type })),
+  )
 }

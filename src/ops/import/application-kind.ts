@@ -1,0 +1,119 @@
+import { z } from 'zod'
+
+import { scopeNames } from '../../directory/scopes/catalogue.ts'
+import { mayReturnTo } from '../../platform/http/redirect-uri.ts'
+import { digestSecret, hintOf } from '../../oauth/clients/secret.ts'
+import { clientId, id, keySet, list, optional, serverUrl, text, time } from './field-forms.ts'
+import { kind } from './record-kind.ts'
+
+const secretDigest = z.strictObject({
+  id: text(120),
+  digest: text(120),
+  hint: text(20),
+  createdAt: time,
+  expiresAt: optional(time),
+})
+
+/** Its fields, and which of them belong together. */
+const form = z
+  .strictObject({
+    clientId,
+    kind: z.enum(['site', 'resource_server']),
+    site: optional(id('sit')),
+    name: text(120),
+    authMethod: z.enum(['none', 'client_secret_post', 'private_key_jwt']),
+    applicationType: z.enum(['web', 'native']),
+    /** The id of the assistant for which an operator made it (config/assistants.json). */
+    assistant: optional(
+      z
+        .string()
+        .max(60)
+        .regex(/^[a-z][a-z0-9-]*$/),
+    ),
+    // The choices of oauth/clients/further-plans.ts.
+    jwks: optional(keySet),
+    jwksUri: optional(serverUrl),
+    pushedRequestsRequiredAt: optional(time),
+    boundTokensRequiredAt: optional(time),
+    backchannelLogoutUri: optional(serverUrl),
+    backchannelLogoutSessionRequiredAt: optional(time),
+    redirectUris: list(z.string().max(2000), 20),
+    postLogoutRedirectUris: list(z.string().max(2000), 20),
+    scopes: list(z.enum(scopeNames('member')), 10),
+    // 256 random bits are 43 characters; anything shorter would be guessable behind a plain digest.
+    secret: optional(
+      z.string().regex(/^[A-Za-z0-9_-]{43,128}$/, 'must be 43 to 128 of A-Za-z0-9_-'),
+    ),
+    /** As an export writes them. */
+    secrets: list(secretDigest, 2),
+    createdBy: optional(id('per')),
+    createdAt: time,
+  })
+  .superRefine((row, context) => {
+    const must = (holds: boolean, field: keyof typeof row, message: string) => {
+      if (!holds) context.addIssue({ code: 'custom', path: [field], message })
+    }
+    const { authMethod, jwks, jwksUri, redirectUris, scopes, secret, secrets } = row
+    const isSite = row.kind === 'site'
+    const hasSecret = secret !== null || secrets.length > 0
+    const keyPlaces = Number(jwks !== null) + Number(jwksUri !== null)
+    // A resource server belongs to one site, whose tokens it may introspect, or to the whole deployment.
+    must(!isSite || row.site !== null, 'site', 'belongs to kind "site"')
+    must(isSite === redirectUris.length > 0, 'redirectUris', 'belong to kind "site", only there')
+    must(isSite === scopes.length > 0, 'scopes', 'belong to kind "site", and only there')
+    must(isSite || authMethod !== 'none', 'authMethod', 'of a resource server is not none')
+    must(
+      keyPlaces === Number(authMethod === 'private_key_jwt'),
+      'jwks',
+      'or jwksUri belongs to private_key_jwt, one of them and only there',
+    )
+    must(
+      hasSecret === (authMethod === 'client_secret_post'),
+      'secret',
+      'belongs to client_secret_post, only there',
+    )
+    for (const field of ['redirectUris', 'postLogoutRedirectUris'] as const) {
+      for (const uri of row[field]) {
+        const said = `${JSON.stringify(uri)} must be https, http to a loopback address, or of a native application a scheme of its own, without a fragment`
+        must(mayReturnTo(uri, row.applicationType), field, said)
+      }
+    }
+  })
+
+/** An OAuth application, with its addresses, scopes and secrets. */
+export const application = kind({
+  list: 'applications',
+  listMax: 1000,
+  table: 'oauth_application',
+  form,
+  key: ['clientId'],
+  unkept: ['secret'],
+  inner: {
+    parent: 'client_id',
+    lists: [
+      {
+        field: 'redirectUris',
+        table: 'oauth_application_redirect_uri',
+        key: ['client_id', 'uri'],
+        position: 'shared',
+      },
+      {
+        field: 'postLogoutRedirectUris',
+        table: 'oauth_application_post_logout_uri',
+        key: ['client_id', 'uri'],
+      },
+      { field: 'scopes', table: 'oauth_application_scope', key: ['client_id', 'scope'] },
+      {
+        field: 'secrets',
+        also: 'secret',
+        table: 'client_secret',
+        key: ['id'],
+        entriesOf: ({ clientId, secret, secrets, createdAt }) => {
+          if (secret === null) return secrets
+          const made = { id: `sec_${clientId}`, createdAt, expiresAt: null }
+          return [...secrets, { ...made, digest: digestSecret(secret), hint: hintOf(secret) }]
+        },
+      },
+    ],
+  },
+})

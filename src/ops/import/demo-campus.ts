@@ -1,0 +1,115 @@
+import type { Database } from '../../platform/store/database.ts'
+import { type Campus, readCampusFolder } from './campus-folder.ts'
+import { campusLines } from './import-sources.ts'
+import { readRecord } from './read-records.ts'
+import { hashPasswords, writeRecords } from './write-records.ts'
+
+const DEMO_MARKER = 'demo_campus'
+/** Small enough for one statement of either database. */
+const RECORDS_PER_WRITE = 250
+
+/** What a start knows of the demo campus. */
+export interface DemoSettings {
+  readonly demoFolder: string
+  readonly mayServeDemo: boolean
+  readonly baseUrl: string
+  /** The interface that is listened on. */
+  readonly host: string
+  readonly databaseUrl: string | undefined
+  readonly hashPassword: (password: string) => Promise<string>
+  readonly now: () => number
+}
+
+export type DemoPeople = ReturnType<typeof demoPeople>
+
+/**
+ * Loads the demo campus into an empty embedded database, and refuses to serve it where others can reach
+ * the service: its passwords are public.
+ *
+ * @returns the people to name at the start; none where the demo campus is not served
+ */
+export async function settleDemo(database: Database, settings: DemoSettings): Promise<DemoPeople> {
+  const { demoFolder, mayServeDemo, databaseUrl } = settings
+  if (await holdsDemoCampus(database)) {
+    if (!mayServeDemo) throw new Error(demoRefusal(settings))
+    return demoPeople(await readCampusFolder(demoFolder))
+  }
+  // A start never fills a database of the operator's own; `import` does that when asked.
+  if (!mayServeDemo || databaseUrl !== undefined || !(await isEmpty(database))) return []
+  const campus = await readCampusFolder(demoFolder)
+  await loadDemo(database, campus, settings)
+  return demoPeople(campus)
+}
+
+function demoRefusal({ baseUrl, host, databaseUrl }: DemoSettings): string {
+  const where = databaseUrl ? 'the database of DATABASE_URL' : 'the embedded database'
+  return (
+    `Gatehouse cannot start: ${where} holds the demo campus, whose passwords are public, and ` +
+    `BASE_URL is ${baseUrl}, HOST ${host}. Set DEMO_DATA=on if that is what you want, or use an empty database.`
+  )
+}
+
+/**
+ * Writes the demo campus into an empty database, as an import writes records, and marks it: the passwords
+ * of these people are public. It is written whole or not at all.
+ *
+ * @returns whether it was written; a database that holds something stays as it is
+ */
+export async function loadDemo(
+  database: Database,
+  campus: Campus,
+  { hashPassword, now }: Pick<DemoSettings, 'hashPassword' | 'now'>,
+): Promise<boolean> {
+  const records = campusLines(campus)
+    .map(readRecord)
+    .filter((record) => typeof record !== 'string')
+  // Hashing is slow on purpose, so it is done before the transaction holds any lock.
+  const passwordHashes = await hashPasswords(records, hashPassword)
+  const nowMs = now()
+  return await database.kysely.transaction().execute(async (trx) => {
+    // Another process of this host may have been faster.
+    if (!(await isEmpty({ kysely: trx }))) return false
+    for (let at = 0; at < records.length; at += RECORDS_PER_WRITE) {
+      const some = records.slice(at, at + RECORDS_PER_WRITE)
+      await writeRecords(trx, some, { nowMs, passwordHashes })
+    }
+    const value = JSON.stringify({ loadedAt: new Date(nowMs).toISOString() })
+    await trx
+      .insertInto('setting')
+      .values({ name: DEMO_MARKER, value, updated_at: nowMs })
+      .execute()
+    return true
+  })
+}
+
+/** Whether there is neither a person nor a site yet. */
+async function isEmpty({ kysely }: Pick<Database, 'kysely'>): Promise<boolean> {
+  for (const table of ['person', 'site'] as const) {
+    if (await kysely.selectFrom(table).select('id').limit(1).executeTakeFirst()) return false
+  }
+  return true
+}
+
+/** Whether the database was filled with the demo campus, whose passwords are public. */
+export async function holdsDemoCampus({ kysely }: Database): Promise<boolean> {
+  const marker = await kysely
+    .selectFrom('setting')
+    .select('name')
+    .where('name', '=', DEMO_MARKER)
+    .executeTakeFirst()
+  return marker !== undefined
+}
+
+/** The people of a demo campus in words, for the start-up text and the welcome page. */
+export function demoPeople({ people, sites }: Campus) {
+  const siteNames = new Map(sites.map((site) => [site.id, site.name]))
+  return people.flatMap(({ email, password, roles, disabledAt }) => {
+    if (password === null) return []
+    const bySite = Map.groupBy(roles, ({ site }) => siteNames.get(site) ?? site)
+    const places = [...bySite].map(
+      ([name, held]) => `${held.map(({ role }) => role).join(' and ')} at ${name}`,
+    )
+    const what = places.join(', ') || 'no role at any site'
+    return [{ login: email, password, what: disabledAt === null ? what : `${what}; disabled` }]
+  })
+}

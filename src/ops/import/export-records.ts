@@ -1,0 +1,78 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+
+import type { Database } from '../../platform/store/database.ts'
+import type { InnerList, RecordKind } from './record-kind.ts'
+import { type KindName, kindOf } from './record-kinds.ts'
+import { columnOf, fieldsOf, type Row } from './record-rows.ts'
+
+/** How many records one query reads. */
+const PAGE = { sqlite: 250, postgres: 1000 } as const
+
+/**
+ * Every record of a kind, each as `import` takes it. It reads page by page in the order of the key, and not
+ * at one moment: a record that changes meanwhile is as it was or as it will be.
+ */
+export async function* exportKind(database: Database, type: KindName): AsyncGenerator<Row> {
+  const kind = kindOf(type)
+  const keys = (kind.key ?? ['id']).map(columnOf)
+  const { parent = '', lists = [] } = kind.inner ?? {}
+  for await (const rows of pagesOf(database, kind.table, keys)) {
+    const ids = rows.map((row) => row[keys[0] ?? ''])
+    const records = rows.map(
+      (row): Record<string, unknown> => ({
+        type,
+        ...fieldsOf(kind.form, row),
+      }),
+    )
+    for (const list of lists) {
+      const entries = Map.groupBy(
+        await entriesOf(database, list, parent, ids),
+        (row) => row[parent],
+      )
+      const readEntry = entryReader(kind, list)
+      for (const [index, record] of records.entries()) {
+        record[list.field] = (entries.get(ids[index]) ?? []).map(readEntry)
+      }
+    }
+    yield* records
+  }
+}
+
+async function* pagesOf(
+  { kysely, engine }: Database,
+  table: string,
+  keys: readonly string[],
+): AsyncGenerator<readonly Row[]> {
+  const order = sql.join(keys.map((column) => sql.ref(column)))
+  // A post that was removed waits for its notifications to go.
+  const exists = table === 'post' ? sql`removed_at is null` : sql`1 = 1`
+  let last: readonly unknown[] | undefined
+  while (true) {
+    const after = last ? sql`where (${order}) > (${sql.join(last)}) and` : sql`where`
+    const { rows } = await sql<Row>`select * from ${sql.table(table)} ${after} ${exists}
+      order by ${order} limit ${PAGE[engine]}`.execute(kysely)
+    if (rows.length === 0) return
+    yield rows
+    last = keys.map((column) => rows.at(-1)?.[column])
+  }
+}
+
+async function entriesOf(
+  { kysely }: Database,
+  { table, key, position }: InnerList,
+  parent: string,
+  ids: readonly unknown[],
+): Promise<Row[]> {
+  const order = [parent, ...(position ? ['position'] : key)].map((column) => sql.ref(column))
+  const { rows } = await sql<Row>`select * from ${sql.table(table)}
+    where ${sql.ref(parent)} in (${sql.join(ids)}) order by ${sql.join(order)}`.execute(kysely)
+  return rows
+}
+
+/** What an entry of a list is in a record: its fields, or the text that it is. */
+function entryReader({ form }: RecordKind, { field, key }: InnerList): (row: Row) => unknown {
+  const { element } = (form.shape[field] as z.ZodDefault<z.ZodArray>).unwrap()
+  if (element instanceof z.ZodObject) return (row) => fieldsOf(element, row)
+  return (row) => row[key.at(-1) ?? '']
+}

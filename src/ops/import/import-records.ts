@@ -1,0 +1,162 @@
+/** Import of a platform's data as lines: the database becomes as the lines say, however many there are. */
+
+import { setTimeout as pause } from 'node:timers/promises'
+
+import { sql, type Transaction } from 'kysely'
+
+import type { Database } from '../../platform/store/database.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import type { Source } from './import-sources.ts'
+import { type Batch, batchesOf, type LineProblem } from './read-records.ts'
+import { type KindName, kindOf } from './record-kinds.ts'
+import { explainFailure } from './refused-lines.ts'
+import { hashPasswords, writeRecords } from './write-records.ts'
+
+/** Of every kind of mistake the first ones say enough. */
+const REFUSED_SHOWN_MAX = 200
+
+/** From so many rows on, the statistics of a table are out of date. */
+const MANY_ROWS = 10_000
+
+export interface ImportSettings {
+  readonly database: Database
+  readonly sources: readonly Source[]
+  readonly hashPassword: (password: string) => Promise<string>
+  readonly now: () => number
+  /** Called with each batch: how many lines there were, and how much of its source they are. */
+  readonly onProgress: (lines: number, size: number) => void
+}
+
+export interface ImportReport {
+  /** Records that were brought in, by kind, those included that were so already. */
+  readonly written: Partial<Record<KindName, number>>
+  /** The first lines that were refused. */
+  readonly refused: { source: string; line: number; problem: string }[]
+  refusedCount: number
+  /** Lines of batches that were left out whole, because one line of each was refused. */
+  leftOut: number
+  /** Lines that an earlier run had written. */
+  skipped: number
+}
+
+/**
+ * Brings records into the database, batch by batch. A batch is one transaction: when one of its lines is
+ * refused nothing of it is written, and the import goes on with the next. A run that was broken off goes
+ * on, when it is started again with the same file, after the last batch before which all is written.
+ */
+export async function importLines(settings: ImportSettings): Promise<Readonly<ImportReport>> {
+  const { database, sources } = settings
+  const report: ImportReport = { written: {}, refused: [], refusedCount: 0, leftOut: 0, skipped: 0 }
+  for (const source of sources) {
+    const place = await openPlace(database, source)
+    report.skipped += place.line
+    for await (const batch of batchesOf(source, place.line, database.engine)) {
+      const problems = await writeBatch(settings, batch, place)
+      place.isComplete &&= problems.length === 0
+      count(report, source, batch, problems)
+      settings.onProgress(batch.lines.length, batch.size)
+    }
+    if (place.isComplete) await forgetPlace(database, place)
+  }
+  await refreshStatistics(database, report)
+  return report
+}
+
+function count(
+  report: ImportReport,
+  { name: source }: Source,
+  { lines }: Batch,
+  problems: readonly LineProblem[],
+): void {
+  const { written, refused } = report
+  if (problems.length === 0) {
+    for (const { record } of lines) written[record.type] = (written[record.type] ?? 0) + 1
+    return
+  }
+  const numbers = new Set(problems.map(({ number }) => number))
+  report.refusedCount += problems.length
+  report.leftOut += lines.filter(({ number }) => !numbers.has(number)).length
+  const shown = problems.slice(0, REFUSED_SHOWN_MAX - refused.length)
+  refused.push(...shown.map(({ number, problem }) => ({ source, line: number, problem })))
+}
+
+/** @returns what is wrong with lines of the batch; nothing of it was written then */
+async function writeBatch(
+  { database, hashPassword, now }: ImportSettings,
+  batch: Batch,
+  place: Place,
+): Promise<readonly LineProblem[]> {
+  if (batch.problems.length > 0) return batch.problems
+  const records = batch.lines.map(({ record }) => record)
+  const writing = { nowMs: now(), passwordHashes: await hashPasswords(records, hashPassword) }
+  const startedMs = performance.now()
+  try {
+    await database.kysely.transaction().execute(async (trx) => {
+      await writeRecords(trx, records, writing)
+      await keepPlace(trx, place, batch.last, writing.nowMs)
+    })
+  } catch (cause) {
+    return await explainFailure(database, batch.lines, writing, cause)
+  }
+  // Requests that wait for SQLite's one writer retry at intervals, and would never find it free.
+  if (database.engine === 'sqlite') await pause((performance.now() - startedMs) / 4)
+  return []
+}
+
+/**
+ * Tells PostgreSQL what its tables are like now. Its own autovacuum would, some minutes later, and until
+ * then it plans for tables that are nearly empty. SQLite's plans need no statistics here.
+ */
+async function refreshStatistics({ kysely, engine }: Database, { written }: ImportReport) {
+  if (engine === 'sqlite') return
+  const types = (Object.keys(written) as KindName[]).filter(
+    (type) => (written[type] ?? 0) >= MANY_ROWS,
+  )
+  for (const { table, inner } of types.map(kindOf)) {
+    const tables = [table, ...(inner?.lists ?? []).map((list) => list.table)]
+    for (const name of tables) await sql`analyze ${sql.table(name)}`.execute(kysely)
+  }
+}
+
+/** Where a run is in a source; the database keeps it with each batch. */
+interface Place {
+  /** None where the source can be read only once. */
+  readonly name: string | undefined
+  /** The last line of an earlier run. */
+  readonly line: number
+  /** Whether everything up to here is written. */
+  isComplete: boolean
+}
+
+/** Where an earlier run of the same content has ended, or its beginning. */
+async function openPlace({ kysely }: Database, { digest }: Source): Promise<Place> {
+  if (!digest) return { name: undefined, line: 0, isComplete: true }
+  const name = `import ${await digest()}`
+  const kept = await kysely
+    .selectFrom('setting')
+    .select('value')
+    .where('name', '=', name)
+    .executeTakeFirst()
+  return { name, line: kept ? Number(kept.value) : 0, isComplete: true }
+}
+
+/** Written with each batch, for as long as everything before it is written. */
+async function keepPlace(
+  trx: Transaction<Schema>,
+  { name, isComplete }: Place,
+  line: number,
+  nowMs: number,
+): Promise<void> {
+  if (name === undefined || !isComplete) return
+  const row = { value: String(line), updated_at: nowMs }
+  await trx
+    .insertInto('setting')
+    .values({ name, ...row })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
+    .execute()
+}
+
+/** Once all of a source is written, it may be imported again from its beginning. */
+async function forgetPlace({ kysely }: Database, { name }: Place): Promise<void> {
+  if (name !== undefined) await kysely.deleteFrom('setting').where('name', '=', name).execute()
+}

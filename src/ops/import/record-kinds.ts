@@ -1,0 +1,375 @@
+import { z } from 'zod'
+
+import { canonicalEmail } from '../../directory/people/email-address.ts'
+import { problemOfPasswordHash } from '../../directory/people/password-hash.ts'
+import { takenSlugs } from '../../platform/http/paths.ts'
+import { application } from './application-kind.ts'
+import { resolveTime } from './campus-time.ts'
+import * as forms from './field-forms.ts'
+import { kind, type RecordKind } from './record-kind.ts'
+
+const { count, id, list, optional, slug, text, time, url, word } = forms
+
+/** What everything that a site offers has in common. */
+const offerForm = {
+  site: id('sit'),
+  slug,
+  title: text(200),
+  summary: text(2000),
+  publishedAt: optional(time),
+  createdAt: time,
+}
+const offer = { listMax: 10_000, unique: ['site_id', 'slug'] } as const
+
+const purchaseForm = {
+  id: id('pur'),
+  person: id('per'),
+  order: optional(id('ord')),
+  purchasedAt: time,
+}
+const many = { listMax: 500_000, deletable: true } as const
+
+/**
+ * Every kind of record, parents before their children: what a platform keeps and Gatehouse serves.
+ * Grants, tokens, signing keys and the audit trail are no data of a platform; a backup has them.
+ */
+export const kinds = {
+  site: kind({
+    list: 'sites',
+    listMax: 1000,
+    table: 'site',
+    form: z.strictObject({
+      id: id('sit'),
+      slug: slug.refine((name) => !takenSlugs.has(name), 'is taken by an address of the service'),
+      name: text(120),
+      description: optional(text(2000)),
+      contactEmail: optional(z.email().max(254)),
+      address: optional(url),
+      timeZone: optional(text(60)),
+      language: optional(text(35)),
+      createdAt: time,
+      features: list(z.strictObject({ feature: word, enabledAt: time }), 20),
+    }),
+    unique: ['slug'],
+    inner: {
+      parent: 'site_id',
+      lists: [{ field: 'features', table: 'site_feature', key: ['site_id', 'feature'] }],
+    },
+  }),
+  person: kind({
+    list: 'people',
+    listMax: 100_000,
+    table: 'person',
+    form: z.strictObject({
+      id: id('per'),
+      email: z.email().max(254),
+      name: text(120),
+      picture: optional(url),
+      /** Since when the address is known to be the person's; an import does not verify it. */
+      emailVerifiedAt: optional(time),
+      preferredUsername: optional(text(120)),
+      locale: optional(forms.languageTag),
+      timeZone: optional(forms.timeZone),
+      /** When the platform last changed something of this. */
+      updatedAt: optional(time),
+      password: optional(z.string().min(8).max(128)),
+      /** As an export writes it, so that people keep their passwords after a move. */
+      passwordHash: optional(
+        z.string().superRefine((hash, context) => {
+          const problem = problemOfPasswordHash(hash)
+          if (problem !== undefined) context.addIssue(problem)
+        }),
+      ),
+      createdAt: time,
+      disabledAt: optional(time),
+      /** All access to the account that began until then ends; an export has none. */
+      accessEndedAt: optional(time),
+      roles: list(
+        z.strictObject({
+          site: id('sit'),
+          role: z.enum(['owner', 'admin', 'lecturer', 'student']),
+          grantedAt: time,
+        }),
+        1000,
+      ),
+    }),
+    unique: ['email_canonical'],
+    inner: {
+      parent: 'person_id',
+      lists: [{ field: 'roles', table: 'site_role', key: ['person_id', 'site_id', 'role'] }],
+    },
+    unkept: ['password', 'accessEndedAt'],
+    derived: {
+      // Two spellings of an e-mail address are one person.
+      email_canonical: { fields: ['email'], make: ({ email }) => canonicalEmail(email) },
+      password_hash: {
+        fields: ['password', 'passwordHash'],
+        make: (person, writing) => writing.passwordHashes.get(person.id) ?? person.passwordHash,
+      },
+    },
+  }),
+  course: kind({
+    ...offer,
+    list: 'courses',
+    table: 'course',
+    form: z.strictObject({
+      id: id('crs'),
+      ...offerForm,
+      archivedAt: optional(time),
+      url: optional(url),
+      imageUrl: optional(url),
+      lecturers: list(id('per'), 50),
+      sections: list(z.strictObject({ id: id('sec'), title: text(200) }), 200),
+      lectures: list(
+        z.strictObject({
+          id: id('lec'),
+          section: optional(id('sec')),
+          title: text(200),
+          durationSeconds: count(86_400),
+        }),
+        1000,
+      ),
+    }),
+    inner: {
+      parent: 'course_id',
+      lists: [
+        {
+          field: 'sections',
+          table: 'section',
+          key: ['id'],
+          position: 'unique',
+          entriesOf: ({ sections, createdAt }) =>
+            sections.map((entry) => ({ ...entry, createdAt })),
+        },
+        { field: 'lectures', table: 'lecture', key: ['id'], position: 'unique' },
+        { field: 'lecturers', table: 'course_lecturer', key: ['course_id', 'person_id'] },
+      ],
+    },
+  }),
+  file: kind({
+    list: 'files',
+    listMax: 100_000,
+    table: 'stored_file',
+    form: z.strictObject({
+      id: id('fil'),
+      site: id('sit'),
+      name: text(200),
+      mediaType: text(100),
+      sizeBytes: count(Number.MAX_SAFE_INTEGER),
+      sha256: z.string().regex(/^[\w-]{43,64}$/, 'must be a digest'),
+      createdBy: optional(id('per')),
+      createdAt: time,
+    }),
+  }),
+  appearance: kind({
+    list: 'appearances',
+    listMax: 1000,
+    table: 'site_appearance',
+    form: z.strictObject({
+      site: id('sit'),
+      displayName: optional(text(120)),
+      logoFileId: optional(id('fil')),
+      accentColor: optional(forms.color),
+      backgroundColor: optional(forms.color),
+      signInWords: optional(text(500)),
+      consentWords: optional(text(500)),
+      updatedAt: time,
+    }),
+    key: ['site'],
+  }),
+  digitalProduct: kind({
+    ...offer,
+    list: 'digitalProducts',
+    table: 'digital_product',
+    form: z.strictObject({
+      id: id('dig'),
+      ...offerForm,
+      archivedAt: optional(time),
+      fileName: text(200),
+      file: optional(id('fil')),
+    }),
+  }),
+  consultingService: kind({
+    ...offer,
+    list: 'consultingServices',
+    table: 'consulting_service',
+    form: z.strictObject({ id: id('con'), ...offerForm, durationMinutes: count(1440) }),
+  }),
+  event: kind({
+    ...offer,
+    list: 'events',
+    table: 'event',
+    form: z
+      .strictObject({
+        id: id('evt'),
+        ...offerForm,
+        archivedAt: optional(time),
+        location: optional(text(200)),
+        joinUrl: optional(url),
+        startsAt: time,
+        durationMinutes: optional(count(44_640)),
+        endsAt: optional(time),
+      })
+      .refine(({ durationMinutes, endsAt }) => (durationMinutes === null) !== (endsAt === null), {
+        path: ['endsAt'],
+        message: 'or durationMinutes is needed, and only one of them',
+      }),
+    unkept: ['durationMinutes'],
+    derived: {
+      ends_at: {
+        fields: ['startsAt', 'durationMinutes', 'endsAt'],
+        make: ({ startsAt, durationMinutes, endsAt }, { nowMs }) =>
+          endsAt === null
+            ? resolveTime(startsAt, nowMs) + (durationMinutes ?? 0) * 60_000
+            : resolveTime(endsAt, nowMs),
+      },
+    },
+  }),
+  order: kind({
+    ...many,
+    list: 'orders',
+    table: 'customer_order',
+    form: z.strictObject({
+      id: id('ord'),
+      site: id('sit'),
+      person: id('per'),
+      number: text(60),
+      couponCode: optional(text(60)),
+      invoiceNumber: optional(text(60)),
+      refundedAt: optional(time),
+      totalCents: count(2_000_000_000),
+      currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency like EUR'),
+      placedAt: time,
+    }),
+    unique: ['site_id', 'number'],
+    inOrder: ['placedAt', 'refundedAt'],
+  }),
+  coursePurchase: kind({
+    ...many,
+    list: 'coursePurchases',
+    table: 'course_purchase',
+    form: z.strictObject({
+      ...purchaseForm,
+      course: id('crs'),
+      // Access for a lifetime is said as null, never by leaving the field out.
+      expiresAt: time.nullable(),
+    }),
+    unique: ['person_id', 'course_id'],
+    inOrder: ['purchasedAt', 'expiresAt'],
+  }),
+  digitalProductPurchase: kind({
+    ...many,
+    list: 'digitalProductPurchases',
+    table: 'digital_product_purchase',
+    form: z.strictObject({ ...purchaseForm, digitalProduct: id('dig') }),
+    unique: ['person_id', 'digital_product_id'],
+  }),
+  consultingServicePurchase: kind({
+    ...many,
+    list: 'consultingServicePurchases',
+    table: 'consulting_service_purchase',
+    form: z.strictObject({
+      ...purchaseForm,
+      consultingService: id('con'),
+      scheduledAt: optional(time),
+    }),
+  }),
+  eventRegistration: kind({
+    ...many,
+    list: 'eventRegistrations',
+    table: 'event_registration',
+    form: z.strictObject({
+      id: id('reg'),
+      person: id('per'),
+      event: id('evt'),
+      order: optional(id('ord')),
+      registeredAt: time,
+      cancelledAt: optional(time),
+    }),
+    unique: ['person_id', 'event_id'],
+    inOrder: ['registeredAt', 'cancelledAt'],
+  }),
+  watchPosition: kind({
+    list: 'watchPositions',
+    listMax: 500_000,
+    table: 'watch_position',
+    form: z.strictObject({
+      person: id('per'),
+      lecture: id('lec'),
+      positionSeconds: count(86_400),
+      watchedAt: time,
+    }),
+    key: ['person', 'lecture'],
+  }),
+  post: kind({
+    ...many,
+    list: 'posts',
+    listMax: 100_000,
+    table: 'post',
+    form: z.strictObject({
+      id: id('pst'),
+      site: id('sit'),
+      topic: word,
+      title: text(200),
+      body: text(4000),
+      link: optional(url),
+      createdBy: optional(id('per')),
+      createdAt: time,
+      updatedAt: time,
+      publishedAt: optional(time),
+    }),
+    inOrder: ['createdAt', 'publishedAt'],
+    derived: {
+      // A published post is in the inboxes already, and those are imported too.
+      delivered_at: {
+        fields: ['publishedAt'],
+        make: ({ publishedAt }, { nowMs }) => publishedAt && resolveTime(publishedAt, nowMs),
+      },
+    },
+  }),
+  notification: kind({
+    ...many,
+    list: 'notifications',
+    table: 'notification',
+    form: z.strictObject({
+      id: id('not'),
+      person: id('per'),
+      site: id('sit'),
+      post: optional(id('pst')),
+      topic: word,
+      title: text(200),
+      body: text(4000),
+      link: optional(url),
+      createdAt: time,
+      readAt: optional(time),
+    }),
+    inOrder: ['createdAt', 'readAt'],
+  }),
+  notificationSubscription: kind({
+    ...many,
+    list: 'notificationSubscriptions',
+    table: 'notification_subscription',
+    form: z.strictObject({
+      id: id('sub'),
+      person: id('per'),
+      site: id('sit'),
+      topic: word,
+      channel: z.enum(['inbox', 'email']),
+      enabledAt: optional(time),
+    }),
+    unique: ['person_id', 'site_id', 'topic', 'channel'],
+  }),
+  application,
+}
+
+export type KindName = keyof typeof kinds
+
+export const kindNames = Object.keys(kinds) as KindName[]
+
+export function kindOf(name: KindName): RecordKind {
+  return kinds[name]
+}
+
+export function isKindName(name: unknown): name is KindName {
+  return typeof name === 'string' && Object.hasOwn(kinds, name)
+}
