@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { sql } from 'kysely'
 
-import { type Campus, parseCampus, readCampusFolder } from '../src/ops/import/campus-folder.ts'
+import { parseCampus, readCampusFolder } from '../src/ops/import/campus-folder.ts'
 import { isTime, resolveTime } from '../src/ops/import/campus-time.ts'
 import { demoPeople, holdsDemoCampus, loadDemo } from '../src/ops/import/demo-campus.ts'
+import type { Campus } from '../src/ops/import/record-kinds.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-database.ts'
 

@@ -5,19 +5,11 @@ import { z } from 'zod'
 
 import { campusProblems } from './campus-problems.ts'
 import { list } from './field-forms.ts'
-import { type KindName, kindNames, kindOf, type kinds } from './record-kinds.ts'
+import { type Campus, kindNames, kindOf } from './record-kinds.ts'
 
 const FILES_MAX = 100
 const FILE_BYTES_MAX = 64 * 1024 * 1024
 const PROBLEMS_SHOWN_MAX = 200
-
-/**
- * Sites, people and everything that they made and bought, as one document: what `config/demo` holds, and
- * what an operator may import. Every kind of record has a list.
- */
-export type Campus = {
-  [Name in KindName as (typeof kinds)[Name]['list']]: z.output<(typeof kinds)[Name]['form']>[]
-}
 
 const form = z.strictObject(
   Object.fromEntries(

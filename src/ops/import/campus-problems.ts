@@ -1,7 +1,6 @@
-import type { Campus } from './campus-folder.ts'
 import { isAfter } from './campus-time.ts'
 import type { Fields, RecordKind } from './record-kind.ts'
-import { kindNames, kindOf, kinds } from './record-kinds.ts'
+import { type Campus, kindNames, kindOf, kinds } from './record-kinds.ts'
 import { columnOf, innerRows, type Row, recordRow, referencesIn } from './record-rows.ts'
 
 /**

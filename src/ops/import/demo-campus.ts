@@ -1,8 +1,9 @@
 import type { Database } from '../../platform/store/database.ts'
-import { type Campus, readCampusFolder } from './campus-folder.ts'
+import { readCampusFolder } from './campus-folder.ts'
 import { campusLines } from './import-sources.ts'
 import { readRecord } from './read-records.ts'
-import { hashPasswords, writeRecords } from './write-records.ts'
+import type { Campus } from './record-kinds.ts'
+import { hashPasswords, writeBatch } from './write-batch.ts'
 
 const DEMO_MARKER = 'demo_campus'
 /** Small enough for one statement of either database. */
@@ -71,7 +72,7 @@ export async function loadDemo(
     if (!(await isEmpty({ kysely: trx }))) return false
     for (let at = 0; at < records.length; at += RECORDS_PER_WRITE) {
       const some = records.slice(at, at + RECORDS_PER_WRITE)
-      await writeRecords(trx, some, { nowMs, passwordHashes })
+      await writeBatch(trx, some, { nowMs, passwordHashes })
     }
     const value = JSON.stringify({ loadedAt: new Date(nowMs).toISOString() })
     await trx

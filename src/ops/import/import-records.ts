@@ -10,7 +10,7 @@ import type { Source } from './import-sources.ts'
 import { type Batch, batchesOf, type LineProblem } from './read-records.ts'
 import { type KindName, kindOf } from './record-kinds.ts'
 import { explainFailure } from './refused-lines.ts'
-import { hashPasswords, writeRecords } from './write-records.ts'
+import { hashPasswords, writeBatch } from './write-batch.ts'
 
 /** Of every kind of mistake the first ones say enough. */
 const REFUSED_SHOWN_MAX = 200
@@ -51,7 +51,7 @@ export async function importLines(settings: ImportSettings): Promise<Readonly<Im
     const place = await openPlace(database, source)
     report.skipped += place.line
     for await (const batch of batchesOf(source, place.line, database.engine)) {
-      const problems = await writeBatch(settings, batch, place)
+      const problems = await importBatch(settings, batch, place)
       place.isComplete &&= problems.length === 0
       count(report, source, batch, problems)
       settings.onProgress(batch.lines.length, batch.size)
@@ -81,7 +81,7 @@ function count(
 }
 
 /** @returns what is wrong with lines of the batch; nothing of it was written then */
-async function writeBatch(
+async function importBatch(
   { database, hashPassword, now }: ImportSettings,
   batch: Batch,
   place: Place,
@@ -92,7 +92,7 @@ async function writeBatch(
   const startedMs = performance.now()
   try {
     await database.kysely.transaction().execute(async (trx) => {
-      await writeRecords(trx, records, writing)
+      await writeBatch(trx, records, writing)
       await keepPlace(trx, place, batch.last, writing.nowMs)
     })
   } catch (cause) {

@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 
-import { type Campus, readCampusFolder } from './campus-folder.ts'
-import { kindNames, kinds } from './record-kinds.ts'
+import { readCampusFolder } from './campus-folder.ts'
+import { type Campus, kindNames, kinds } from './record-kinds.ts'
 
 /** Where lines come from: a file of NDJSON, standard input, or the .json files of a campus. */
 export interface Source {

@@ -373,3 +373,11 @@ export function kindOf(name: KindName): RecordKind {
 export function isKindName(name: unknown): name is KindName {
   return typeof name === 'string' && Object.hasOwn(kinds, name)
 }
+
+/**
+ * Sites, people and everything that they made and bought, as one document: what `config/demo` holds, and
+ * what an operator may import. Every kind of record has a list.
+ */
+export type Campus = {
+  [Name in KindName as (typeof kinds)[Name]['list']]: z.output<(typeof kinds)[Name]['form']>[]
+}

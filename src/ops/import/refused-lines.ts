@@ -6,7 +6,7 @@ import type { DataRecord, LineProblem } from './read-records.ts'
 import type { Writing } from './record-kind.ts'
 import { isKindName, kindOf } from './record-kinds.ts'
 import { referencesIn } from './record-rows.ts'
-import { Contradiction, writeRecords } from './write-records.ts'
+import { Contradiction, writeBatch } from './write-batch.ts'
 
 /** Ends the transaction in which the lines were tried, without a trace. */
 class Tried extends Error {}
@@ -41,7 +41,7 @@ export async function explainFailure(
 async function tryLine(trx: Transaction<Schema>, record: DataRecord, writing: Writing) {
   await sql`savepoint line`.execute(trx)
   try {
-    await writeRecords(trx, [record], writing)
+    await writeBatch(trx, [record], writing)
     return undefined
   } catch (error) {
     await sql`rollback to savepoint line`.execute(trx)

@@ -39,7 +39,7 @@ export async function hashPasswords(
  *
  * @throws Contradiction, or what the database says of a name that leads nowhere or is taken
  */
-export async function writeRecords(
+export async function writeBatch(
   trx: Transaction<Schema>,
   records: readonly DataRecord[],
   writing: Writing,
