@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
-import { mayReturnTo } from '../../platform/http/redirect-uri.ts'
 import { digestSecret, hintOf } from '../../oauth/clients/secret.ts'
+import { mayReturnTo } from '../../platform/http/redirect-uri.ts'
 import { clientId, id, keySet, list, optional, serverUrl, text, time } from './field-forms.ts'
 import { kind } from './record-kind.ts'
 
