@@ -155,12 +155,12 @@ describe('docs/requirements.md', () => {
   })
 })
 
-describe('CONTRIBUTING.md', () => {
+describe('docs/recipes.md', () => {
   it('quotes titles that a test has', () => {
-    const quoted = [...flowing(read('CONTRIBUTING.md')).matchAll(/"([^"]+)"/g)]
+    const quoted = [...flowing(read('docs/recipes.md')).matchAll(/"([^"]+)"/g)]
     const tests = code.filter((file) => file.endsWith('.test.ts'))
     const broken = quoted.filter(([, title = '']) => !tests.some((file) => hasTitle(file, title)))
-    expect(quoted).to.have.length.greaterThan(5)
+    expect(quoted).to.have.length.greaterThan(3)
     expect(broken.map(([, title]) => title)).to.deep.equal([])
   })
 })

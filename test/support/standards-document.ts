@@ -94,7 +94,7 @@ export function gaps(annotations: readonly Annotation[]): string[] {
 const introduction = `What the standards ask of an authorization server and a resource server like this one, section by section in our
 words, with the tests that show it or the reason why none does. \`node test/support/standards-document.ts\` writes this
 page from [test/data/standards.json](../test/data/standards.json) and from the tests, which name sections in
-brackets ([CONTRIBUTING](../CONTRIBUTING.md#to-show-a-section-of-a-standard)); \`test/standards.test.ts\` holds it.
+brackets ([recipes](recipes.md#show-a-section-of-a-standard)); \`test/standards.test.ts\` holds it.
 Sections that ask something of clients only, definitions, examples and registries are left out. Which suites were run
 as a whole is in [conformance](conformance.md).`
 
