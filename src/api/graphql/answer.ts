@@ -11,7 +11,7 @@ import { sendError } from '../../platform/http/error-handler.ts'
 import { unsupportedBody } from '../../platform/http/errors.ts'
 import { decodeUtf8, readRequestBody } from '../../platform/http/request-body.ts'
 import { logFields, requestIdOf } from '../../platform/http/request-log.ts'
-import { answerTooMany } from '../../platform/limits/too-many.ts'
+import { answerTooMany } from '../../platform/limits/limits.ts'
 import { type Protection, refuse } from '../../resource/resource-server/protect.ts'
 import type { BearerToken, Verdict } from '../../resource/resource-server/verdict.ts'
 import { type ContextRecord, faultsIn, type GraphqlApi, throwUnavailable } from './api.ts'
@@ -62,7 +62,7 @@ export function makeAnswer<Caller, ApiContext extends ContextRecord>(
       context: undefined,
     })
     if (exchange.insufficient) return await refuse(ctx, exchange.insufficient, protection)
-    if (exchange.exceeded) return answerTooMany(ctx, exchange.exceeded, 'graphql')
+    if (answerTooMany(ctx, exchange.exceeded, 'graphql')) return
     if (body === null) return sendRefusal(ctx, init.status)
     ctx.status = init.status
     ctx.set(init.headers ?? {})

@@ -8,8 +8,7 @@ import { addressTooLong, methodNotAllowed } from '../../platform/http/errors.ts'
 import { openCors } from '../../platform/http/open-cors.ts'
 import { sendPublicPage } from '../../platform/http/page.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import { personKey } from '../../platform/limits/limits.ts'
-import { answerTooMany } from '../../platform/limits/too-many.ts'
+import { answerTooMany, personKey } from '../../platform/limits/limits.ts'
 import { type Protection, refuse, verdictOf } from '../../resource/resource-server/protect.ts'
 import type { Verdict, VerifyBearer } from '../../resource/resource-server/verdict.ts'
 import { type CallerOf, makeAnswer } from './answer.ts'
@@ -70,7 +69,7 @@ export function graphqlEndpoint<Caller, ApiContext extends ContextRecord>(
     if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
     const { limits, name } = endpoint.costLimit
     const exceeded = limits.exceeded(name, personKey(verdict.token))
-    if (exceeded) return answerTooMany(ctx, exceeded, 'graphql')
+    if (answerTooMany(ctx, exceeded, 'graphql')) return
     const send = await answer()
     await send(ctx, verdict.token)
   })

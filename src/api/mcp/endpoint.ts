@@ -6,7 +6,7 @@ import type Router from 'koa-router'
 import { methodNotAllowed } from '../../platform/http/errors.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import type { CallerLimits } from '../../platform/limits/caller-limits.ts'
+import { answerTooMany, type Limits, personKey } from '../../platform/limits/limits.ts'
 import {
   type AdviseOnScopes,
   type Protection,
@@ -35,7 +35,7 @@ export interface ToolEndpointPorts extends Omit<ToolParts, 'service'> {
   readonly policy: Pick<AdmissionPolicy, 'allowedOrigins'> & { readonly bodyBytesMax: number }
   readonly resources: ResourceMetadata
   readonly adviseOnScopes: AdviseOnScopes
-  readonly callerLimits: CallerLimits
+  readonly requestLimits: Limits
   readonly verifyBearer: VerifyBearer
 }
 
@@ -56,7 +56,7 @@ export function toolEndpoint(ports: ToolEndpointPorts): Router {
 interface Endpoint
   extends Pick<
     ToolEndpointPorts,
-    'resources' | 'adviseOnScopes' | 'verifyBearer' | 'callerLimits'
+    'resources' | 'adviseOnScopes' | 'verifyBearer' | 'requestLimits'
   > {
   /** Refuses a foreign host or origin. */
   readonly admit: Middleware
@@ -95,7 +95,7 @@ async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Pr
 /**
  * Who calls, if anybody; or refuses the request. A caller is a person at a site by one client and not
  * one token, so that a refresh buys no second allowance (MCP, tools: servers MUST rate limit
- * invocations). The address was counted before (platform/limits/request-gate.ts).
+ * invocations). The address was counted before (platform/limits/address-limits.ts).
  */
 async function letIn(
   ctx: Context,
@@ -104,8 +104,9 @@ async function letIn(
 ): Promise<BearerToken | undefined | 'refused'> {
   ctx.vary('Authorization')
   const verdict = await verdictOf(ctx, endpoint.verifyBearer)
-  if (verdict.kind === 'granted' && endpoint.callerLimits.turnsCallAway(ctx, verdict.token)) {
-    return 'refused'
+  if (verdict.kind === 'granted') {
+    const exceeded = endpoint.requestLimits.take('toolsOfCaller', personKey(verdict.token))
+    if (answerTooMany(ctx, exceeded, 'message')) return 'refused'
   }
   const refused = refusedAt(address, verdict, endpoint)
   if (!refused) return verdict.kind === 'granted' ? verdict.token : undefined
@@ -156,7 +157,11 @@ async function answer(ctx: Context, asked: Asked, endpoint: Endpoint): Promise<v
       const scopes = scopesNeeded(access, endpoint.scopesFor)
       return await refuse(ctx, verdict, protection(endpoint, address, scopes))
     }
-    if (used.changesSite && caller && endpoint.callerLimits.turnsChangeAway(ctx, caller)) return
+    if (used.changesSite && caller) {
+      // Changes count for the person at the site, whichever client asks for them.
+      const key = personKey({ ...caller, clientId: '' })
+      if (answerTooMany(ctx, endpoint.requestLimits.take('changes', key), 'message')) return
+    }
   }
   await endpoint.answerMessage(ctx, message, { caller, address })
 }

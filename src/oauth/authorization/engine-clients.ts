@@ -1,5 +1,7 @@
 import { type Adapter, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 
+import { refuseBusyClient } from '../../platform/limits/client-requests.ts'
+import type { Limits } from '../../platform/limits/limits.ts'
 import type { StateStore } from '../../platform/store/oauth-state.ts'
 import { toClientMetadata } from '../clients/client-metadata.ts'
 import type { ClientFinder } from '../clients/find-client.ts'
@@ -13,10 +15,7 @@ export interface ClientDependencies {
   readonly clients: ClientFinder
   readonly findKeptClient: FindKeptClient
   readonly readTokenRequest: ReadTokenRequest
-  readonly callerLimits: {
-    /** @throws tooManyRequests when the client has used up what is its own */
-    refuseClient(ctx: KoaContextWithOIDC, name: 'requestsOfClient', clientId: string): void
-  }
+  readonly requestLimits: Limits
 }
 
 /** Clients as the engine is shown them. It reads the running request through `Provider.ctx` only. */
@@ -46,9 +45,9 @@ export function clientFinder(dependencies: ClientDependencies): Adapter['find'] 
 async function findCaller(
   ctx: KoaContextWithOIDC,
   clientId: string,
-  { findKeptClient, readTokenRequest, callerLimits }: ClientDependencies,
+  { findKeptClient, readTokenRequest, requestLimits }: ClientDependencies,
 ) {
-  callerLimits.refuseClient(ctx, 'requestsOfClient', clientId)
+  refuseBusyClient(ctx, requestLimits, clientId)
   const facts =
     ctx.oidc.route === 'token' ? (await readTokenRequest(ctx, clientId)).facts : undefined
   return (await findKeptClient(clientId, facts?.callerVersion))?.metadata

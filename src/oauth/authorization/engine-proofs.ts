@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { decodeJwt, type JSONWebKeySet, type JWTPayload } from 'jose'
 import { Provider } from 'oidc-provider'
 
-import { proveClient } from '../../platform/http/proven-client.ts'
+import { proveClient } from '../../platform/limits/client-requests.ts'
 import type { EngineClient } from '../clients/client-metadata.ts'
 import type { UseOnce } from '../proofs/used-proofs.ts'
 

@@ -1,6 +1,6 @@
 import { type ClientMetadata, Provider } from 'oidc-provider'
 
-import { proveClient } from '../../platform/http/proven-client.ts'
+import { proveClient } from '../../platform/limits/client-requests.ts'
 import { type Client, requestableScopes } from './client.ts'
 import { demandsFapi } from './further-plans.ts'
 import { matchesSecret } from './secret.ts'

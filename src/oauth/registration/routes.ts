@@ -16,7 +16,7 @@ import { decodeUtf8, readRequestBody } from '../../platform/http/request-body.ts
 import { callerOf, logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
-import { refusalOf } from '../../platform/limits/too-many.ts'
+import { refuseTooMany } from '../../platform/limits/limits.ts'
 import { grantTypesServed, type LoopbackRegistration } from '../clients/client.ts'
 import type { Clients } from '../clients/find-client.ts'
 import type { LoopbackClients } from '../clients/loopback-clients.ts'
@@ -56,8 +56,7 @@ async function answerRegistration(
   ctx: Context,
   { policy, clients, noteEvent }: RegistrationDependencies,
 ): Promise<void> {
-  const exceeded = await clients.countRegistration(ctx.ip)
-  if (exceeded) throw refusalOf(ctx, exceeded)
+  refuseTooMany(ctx, await clients.countRegistration(ctx.ip))
   const decision = decideRegistration(await readBody(ctx), policy)
   const record =
     decision.kind === 'integration'

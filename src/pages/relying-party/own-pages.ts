@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 
 import type { Client } from '../../oauth/clients/client.ts'
-import type { CallerLimits } from '../../platform/limits/caller-limits.ts'
+import type { Limits } from '../../platform/limits/limits.ts'
 import type { Cursors } from '../../platform/store/cursor.ts'
 import { type ListPages, makeListPages } from './list-pages.ts'
 import { ownClient } from './own-client.ts'
@@ -13,7 +13,7 @@ import { makeSignedInPages, type SignedInPages } from './signed-in-pages.ts'
 export interface OwnPagesPorts extends SessionPorts, PendingSignInPorts {
   readonly serviceName: string
   readonly cursors: Cursors
-  readonly callerLimits: CallerLimits
+  readonly requestLimits: Limits
   /** The application with the keys that sign now. */
   readonly handler: () => RequestListener
 }

@@ -14,7 +14,7 @@ import { seeOther, sendPage } from '../../platform/http/page.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import type { CallerLimits } from '../../platform/limits/caller-limits.ts'
+import { answerTooMany, type Limits } from '../../platform/limits/limits.ts'
 import type { OwnFetch } from './own-request.ts'
 import type { PageSession, Sessions } from './page-session.ts'
 import { keepPending, type PendingSignInPorts, takePending } from './pending-sign-in.ts'
@@ -45,16 +45,16 @@ export type PageHandler = (ctx: PageContext, session: PageSession) => Promise<vo
 
 export interface SignedInPagesParts extends PendingSignInPorts, SignInDependencies {
   readonly sessions: Sessions
-  readonly callerLimits: CallerLimits
+  readonly requestLimits: Limits
 }
 
 const FORM_BYTES_MAX = '32kb'
 
 export function makeSignedInPages(parts: SignedInPagesParts): SignedInPages {
-  const { sessions, callerLimits } = parts
+  const { sessions, requestLimits } = parts
   const isTooMany = (ctx: Context, { person }: PageSession, shape: 'page' | 'json') => {
     logFields(ctx).person = person.id
-    return callerLimits.turnsAway(ctx, person.id, shape)
+    return answerTooMany(ctx, requestLimits.take('pagesOfPerson', person.id), shape)
   }
   const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
   const signedInPages: SignedInPages = {

@@ -1,10 +1,10 @@
-import { OverflowCounts } from './overflow-counts.ts'
+import { hash, randomUUID } from 'node:crypto'
 
 /** What one key did within its window, as far as this process knows. */
 export interface Count {
-  /** Of all processes, as they were last heard of, and of this one since. */
+  /** Of all processes, as of the last exchange, and of this one since. */
   points: number
-  /** What the others were not told yet. */
+  /** Not yet reported to the other processes. */
   unsent: number
   /** On the clock of this process. */
   endsAtMs: number
@@ -13,28 +13,37 @@ export interface Count {
 export interface CountsOptions {
   readonly windowMs: number
   readonly now: () => number
-  /** How many keys are counted one by one; there are at most twice as many. */
+  /** How many keys of a generation have a count of their own. */
   readonly keysMax?: number
 }
 
-/** One is about 200 bytes. */
+/** Keys that are counted from one turn to the next. */
+interface Generation {
+  readonly counts: Map<string, Count>
+  /** Points of the keys beyond the maximum. Made when the first of them comes. */
+  cells?: Uint32Array
+}
+
+/** A count takes about 200 bytes. */
 const KEYS_MAX = 10_000
+/** Two bytes of a digest choose a cell; the cells of one generation take 256 KiB. */
+const CELLS = 65_536
 
 /**
  * The counts of one limit in this process. A window begins with the first count of its key.
  *
- * Nothing is ever pushed out, so that nobody can have their own count forgotten by making many others:
- * keys are in two generations, of which the older is dropped after a whole window, when all of its
- * windows have ended. When a generation is full, further keys share cells (overflow-counts.ts), which
- * count too much and never too little.
+ * Nothing is evicted, so that no caller can have a count forgotten by making many others. Keys are in two
+ * generations; the older is dropped after a whole window, when all of its windows have ended. Beyond the
+ * maximum of a generation, keys share cells: a count is then too high, but never too low.
  */
 export class Counts {
   readonly #windowMs: number
   readonly #now: () => number
   readonly #keysMax: number
-  #young = new Map<string, Count>()
-  #old = new Map<string, Count>()
-  #overflow: OverflowCounts | undefined
+  /** Random in each process, so that no caller can choose whose cell to share. */
+  readonly #seed = randomUUID()
+  #young: Generation = { counts: new Map() }
+  #old: Generation = { counts: new Map() }
   #turnsAtMs = 0
 
   constructor({ windowMs, now, keysMax = KEYS_MAX }: CountsOptions) {
@@ -43,52 +52,76 @@ export class Counts {
     this.#keysMax = keysMax
   }
 
-  /** How many keys are counted one by one. */
+  /** How many keys have a count of their own. */
   get size(): number {
-    return this.#young.size + this.#old.size
+    return this.#young.counts.size + this.#old.counts.size
   }
 
   /** The count of a key whose window has not ended. */
   find(key: string): Count | undefined {
-    const nowMs = this.#now()
-    if (nowMs >= this.#turnsAtMs) this.#turn(nowMs)
-    const count = this.#young.get(key) ?? this.#old.get(key)
-    if (count && count.endsAtMs > nowMs) return count
-    const points = this.#overflow?.find(key) ?? 0
+    const count = this.#ownCount(key, this.#now())
+    if (count) return count
+    const points = this.#sharedPoints(this.#cellOf(key))
     return points === 0 ? undefined : { points, unsent: 0, endsAtMs: this.#turnsAtMs }
   }
 
-  /** Adds to the count of a key, or takes from it, and gives it where it is counted one by one. */
+  /** Adds points to a key, or subtracts them. Returns its count, unless it shares a cell. */
   add(key: string, points: number): Count | undefined {
     const nowMs = this.#now()
-    if (nowMs >= this.#turnsAtMs) this.#turn(nowMs)
-    const known = this.#young.get(key) ?? this.#old.get(key)
-    if (known && known.endsAtMs > nowMs) {
+    const known = this.#ownCount(key, nowMs)
+    if (known) {
       known.points = Math.max(0, known.points + points)
       known.unsent += points
       return known
     }
+    const cell = this.#cellOf(key)
     if (points <= 0) {
-      this.#overflow?.giveBack(key, -points)
+      this.#giveBack(cell, -points)
       return undefined
     }
-    if (this.#young.size >= this.#keysMax || this.#overflow?.find(key)) {
-      this.#overflow ??= new OverflowCounts()
-      this.#overflow.add(key, points)
+    const { counts } = this.#young
+    if (counts.size >= this.#keysMax || this.#sharedPoints(cell) > 0) {
+      this.#young.cells ??= new Uint32Array(CELLS)
+      this.#young.cells[cell] = pointsIn(this.#young, cell) + points
       return undefined
     }
     const count = { points, unsent: points, endsAtMs: nowMs + this.#windowMs }
-    this.#old.delete(key)
-    this.#young.set(key, count)
+    this.#old.counts.delete(key)
+    counts.set(key, count)
     return count
   }
 
+  #ownCount(key: string, nowMs: number): Count | undefined {
+    if (nowMs >= this.#turnsAtMs) this.#turn(nowMs)
+    const count = this.#young.counts.get(key) ?? this.#old.counts.get(key)
+    return count && count.endsAtMs > nowMs ? count : undefined
+  }
+
   #turn(nowMs: number): void {
-    // After a long silence both are over.
-    const silent = nowMs >= this.#turnsAtMs + this.#windowMs
-    this.#old = silent ? new Map() : this.#young
-    this.#young = new Map()
-    this.#overflow = silent ? undefined : this.#overflow?.turn()
+    // After a whole window without any count, both are over.
+    const isSilent = nowMs >= this.#turnsAtMs + this.#windowMs
+    this.#old = isSilent ? { counts: new Map() } : this.#young
+    this.#young = { counts: new Map() }
     this.#turnsAtMs = nowMs + this.#windowMs
   }
+
+  /** Not computed while no key shares a cell. */
+  #cellOf(key: string): number {
+    const isFull = this.#young.cells ?? this.#old.cells ?? this.#young.counts.size >= this.#keysMax
+    return isFull ? hash('sha256', this.#seed + key, 'buffer').readUInt16LE() : 0
+  }
+
+  #sharedPoints(cell: number): number {
+    return pointsIn(this.#young, cell) + pointsIn(this.#old, cell)
+  }
+
+  /** Takes points back from a generation that can have them, so that no cell falls below zero. */
+  #giveBack(cell: number, points: number): void {
+    const { cells } = [this.#young, this.#old].find((each) => pointsIn(each, cell) >= points) ?? {}
+    if (cells) cells[cell] = (cells[cell] ?? 0) - points
+  }
+}
+
+function pointsIn({ cells }: Generation, cell: number): number {
+  return cells?.[cell] ?? 0
 }

@@ -1,18 +1,20 @@
-import { sha256 } from '../store/digest.ts'
-import type { SharedCounts } from '../store/shared-counts.ts'
-import { type Count, Counts } from './counts.ts'
-import { type LimitInForce, type LimitName, limitsInForce } from './limit-table.ts'
+import type { Context } from 'koa'
+
+import { sendErrorPage, sendJsonError } from '../http/error-handler.ts'
+import { tooManyRequests } from '../http/errors.ts'
+import { logFields } from '../http/request-log.ts'
+import type { LimitInForce, LimitName } from './limit-table.ts'
 
 /** A limit that is reached. */
 export interface Exceeded {
   readonly limit: LimitInForce
-  /** Until the window ends; 1 at least. */
+  /** Until the window ends; at least 1. */
   readonly waitSeconds: number
 }
 
 /**
- * Counts what callers do. Nothing here waits for a store, but for `takeTogether`; a store that is away
- * lifts no limit and holds nobody up, because what this process counted goes on counting.
+ * Counts what callers do. Only `takeTogether` and `giveBack` wait for a store. Limits still apply when the
+ * store is down, because each process keeps its own counts.
  */
 export interface Limits {
   /** Whether nothing is left; counts nothing. */
@@ -21,175 +23,113 @@ export interface Limits {
   count(name: LimitName, key: string, points?: number): void
   /** Counts points, unless nothing is left. */
   take(name: LimitName, key: string, points?: number): Exceeded | undefined
-  /** As `take` of one, with what all processes count: for what is expensive anyway. */
+  /** Takes one point by the counts of all processes: for what is expensive anyway. */
   takeTogether(name: LimitName, key: string): Promise<Exceeded | undefined>
-  /** Takes one back that was taken together. */
+  /** Gives a point of `takeTogether` back. */
   giveBack(name: LimitName, key: string): Promise<void>
-  /** Tells the other processes what was counted here, and hears what they counted. */
+  /** Reports what was counted here to the other processes, and reads what they counted. */
   exchange(): Promise<void>
-  /** How many keys are counted one by one. */
+  /** How many keys have a count of their own. */
   size(): number
 }
 
-export interface LimitsPorts {
-  /** The configuration, of which the table reads its figures. */
-  readonly policy: object
-  /** Nothing where a process is alone. */
-  readonly shared: SharedCounts | undefined
-  readonly now: () => number
-}
-
-/** How often processes exchange what they counted. */
-export const EXCHANGE_SECONDS = 1
-/**
- * What part of a limit one process keeps to itself: most callers never use as much, and cost no
- * exchange. Sixteen processes that all keep theirs let through twice the limit at most.
- */
-const KEPT_PART = 1 / 16
-/** In one exchange; the others take part in the next one. */
-const EXCHANGED_MAX = 1000
-/** A longer key is counted by its digest. */
-const KEY_CHARACTERS_MAX = 120
-
-interface Counted {
-  readonly limit: LimitInForce
-  readonly counts: Counts
-  readonly keptMax: number
-  /** What the next exchange tells. */
-  readonly told: Map<string, Count>
-}
-
-/** The limits of a process. */
-export function makeLimits({ policy, shared, now }: LimitsPorts): Limits {
-  const counted = Object.fromEntries(
-    Object.entries(limitsInForce(policy)).map(([name, limit]) => [
-      name,
-      {
-        limit,
-        counts: new Counts({ windowMs: limit.windowSeconds * 1000, now }),
-        keptMax: limit.max * KEPT_PART,
-        told: new Map<string, Count>(),
-      },
-    ]),
-  ) as Record<LimitName, Counted>
-
-  const exceededBy = ({ limit }: Counted, found: Count | undefined) => {
-    if (!found || found.points < limit.max) return undefined
-    return { limit, waitSeconds: Math.max(1, Math.ceil((found.endsAtMs - now()) / 1000)) }
-  }
-
-  const add = (of: Counted, key: string, points: number) => {
-    const count = of.counts.add(key, points)
-    if (shared && count && count.points >= of.keptMax) of.told.set(key, count)
-    return count
-  }
-
-  const addTogether = async (of: Counted, key: string, points: number) => {
-    const count = of.counts.add(key, points)
-    if (count) count.unsent -= points
-    const { windowSeconds } = of.limit
-    const added = { key: sharedKey(of.limit, key), points, windowSeconds }
-    const [sum] = (await shared?.add([added]).catch(() => undefined)) ?? []
-    if (count && sum) settle(count, sum, now())
-    return sum
-  }
-
-  return {
-    exceeded(name, key) {
-      const of = counted[name]
-      return exceededBy(of, of.counts.find(bounded(key)))
-    },
-    count(name, key, points = 1) {
-      add(counted[name], bounded(key), points)
-    },
-    take(name, key, points = 1) {
-      const of = counted[name]
-      const known = bounded(key)
-      const exceeded = exceededBy(of, of.counts.find(known))
-      if (!exceeded) add(of, known, points)
-      return exceeded
-    },
-    async takeTogether(name, key) {
-      const of = counted[name]
-      const known = bounded(key)
-      const exceeded = exceededBy(of, of.counts.find(known))
-      if (exceeded) return exceeded
-      const sum = await addTogether(of, known, 1)
-      if (!sum || sum.points <= of.limit.max) return undefined
-      return { limit: of.limit, waitSeconds: Math.max(1, Math.ceil(sum.msLeft / 1000)) }
-    },
-    async giveBack(name, key) {
-      const of = counted[name]
-      const known = bounded(key)
-      // What was taken in a window that has ended is gone with it, and the next one begins at nothing.
-      if (of.counts.find(known)) await addTogether(of, known, -1)
-    },
-    async exchange() {
-      if (shared) await exchange(Object.values(counted), shared, now)
-    },
-    size: () => Object.values(counted).reduce((sum, { counts }) => sum + counts.size, 0),
-  }
-}
-
-/** One trip for all limits. What could not be told is told the next time. */
-async function exchange(
-  counted: readonly Counted[],
-  shared: SharedCounts,
-  now: () => number,
-): Promise<void> {
-  const told = counted
-    .flatMap(({ limit, told }) => [...told].map(([key, count]) => ({ limit, key, count, told })))
-    .slice(0, EXCHANGED_MAX)
-    .map((one) => ({ ...one, points: one.count.unsent }))
-  if (told.length === 0) return
-  for (const { told: waiting, key, count } of told) {
-    waiting.delete(key)
-    count.unsent = 0
-  }
-  try {
-    const sums = await shared.add(
-      told.map(({ limit, key, points }) => ({
-        ...{ key: sharedKey(limit, key), points },
-        windowSeconds: limit.windowSeconds,
-      })),
-    )
-    for (const [at, { count }] of told.entries()) {
-      const sum = sums[at]
-      if (sum) settle(count, sum, now())
-    }
-  } catch {
-    // That the store is away is said by whatever else needs it.
-    for (const { told: waiting, key, count, points } of told) {
-      count.unsent += points
-      if (count.endsAtMs > now()) waiting.set(key, count)
-    }
-  }
-}
-
-/** What all processes counted, and what this one did since it told them. */
-function settle(
-  count: Count,
-  { points, msLeft }: { points: number; msLeft: number },
-  nowMs: number,
-) {
-  count.points = points + count.unsent
-  count.endsAtMs = Math.min(count.endsAtMs, nowMs + msLeft)
-}
-
-/** Neither addresses nor accounts stand in a store in clear. */
-function sharedKey({ name }: LimitInForce, key: string): string {
-  return `${name}:${sha256(key)}`
-}
-
-function bounded(key: string): string {
-  return key.length > KEY_CHARACTERS_MAX ? sha256(key) : key
-}
-
-/** Who is counted where a person is: one client, so that one program of theirs does not stop another. */
+/** The key of a person by one client, so that one of a person's programs does not stop another. */
 export function personKey(person: {
   readonly personId: string
   readonly clientId: string
   readonly siteId?: string | undefined
 }): string {
   return `${person.personId} ${person.clientId} ${person.siteId ?? ''}`
+}
+
+/** How a surface words its errors. */
+export type ErrorShape = 'page' | 'json' | 'graphql' | 'message'
+
+/** A server error of JSON-RPC 2.0 that the implementation defines (§5.1). */
+const TOO_MANY = -32_029
+const EXPOSED_HEADERS = 'Retry-After, RateLimit, RateLimit-Policy, X-Request-Id'
+
+const { error: code, error_description: description = '' } = tooManyRequests()
+const body = { error: code, error_description: description }
+
+/**
+ * Answers 429 if a limit is reached.
+ *
+ * @returns whether it did
+ */
+export function answerTooMany(
+  ctx: Context,
+  exceeded: Exceeded | undefined,
+  shape: ErrorShape,
+): boolean {
+  if (!exceeded) return false
+  tellLimit(ctx, exceeded)
+  // The CORS middleware of each endpoint comes later, and a page has to read when to come back.
+  if (shape !== 'page' && ctx.get('Origin')) {
+    ctx.set({
+      'Access-Control-Allow-Origin': '*',
+      'Access-Control-Expose-Headers': EXPOSED_HEADERS,
+    })
+  }
+  if (shape === 'page') sendPage(ctx, exceeded)
+  else sendJsonError(ctx, 429, body)
+  if (shape === 'message') {
+    const data = { error: code, retryAfterSeconds: exceeded.waitSeconds }
+    const error = { code: TOO_MANY, message: description, data }
+    ctx.body = { jsonrpc: '2.0', error, id: null }
+  }
+  if (shape === 'graphql') {
+    const extensions = { code: 'TOO_MANY_REQUESTS', retryAfterSeconds: exceeded.waitSeconds }
+    const isKnown = ctx.get('Accept').includes('graphql-response+json')
+    ctx.body = JSON.stringify({ errors: [{ message: description, extensions }] })
+    ctx.type = `application/${isKnown ? 'graphql-response+json' : 'json'}; charset=utf-8`
+  }
+  return true
+}
+
+/** @throws tooManyRequests if a limit is reached */
+export function refuseTooMany(
+  ctx: Pick<Context, 'set' | 'state'>,
+  exceeded: Exceeded | undefined,
+): void {
+  if (!exceeded) return
+  tellLimit(ctx, exceeded)
+  throw tooManyRequests()
+}
+
+/** Counts what a person does by one client, and refuses what is too much. */
+export function refusePersons(limits: Limits) {
+  return {
+    refuseBeyond(
+      ctx: Pick<Context, 'set' | 'state'>,
+      name: LimitName,
+      person: Parameters<typeof personKey>[0],
+    ): void {
+      refuseTooMany(ctx, limits.take(name, personKey(person)))
+    },
+  }
+}
+
+/**
+ * When to come back, and which limit was used up, for clients that pace themselves
+ * (draft-ietf-httpapi-ratelimit-headers-10; clients read the parameters `r` and `t`).
+ */
+function tellLimit(ctx: Pick<Context, 'set' | 'state'>, { limit, waitSeconds }: Exceeded): void {
+  const { policyName, max, windowSeconds } = limit
+  ctx.set({
+    'Retry-After': String(waitSeconds),
+    RateLimit: `"${policyName}";r=0;t=${waitSeconds}`,
+    'RateLimit-Policy': `"${policyName}";q=${max};w=${windowSeconds}`,
+  })
+  logFields(ctx).detail = `the limit ${limit.name} is reached`
+}
+
+function sendPage(ctx: Context, { waitSeconds }: Exceeded): void {
+  ctx.status = 429
+  ctx.set('Cache-Control', 'no-store')
+  logFields(ctx).error = code
+  const minutes = Math.ceil(waitSeconds / 60)
+  const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`
+  const error_description = `More was asked for than this service answers at once, by you or by others in your network. Please wait ${wait}, then load the page again.`
+  sendErrorPage(ctx, { error: code, error_description })
 }

@@ -8,7 +8,7 @@ import { sendJsonError } from '../../platform/http/error-handler.ts'
 import { forwardAuthFor, paths } from '../../platform/http/paths.ts'
 import { answerUnkept } from '../../platform/http/program-route.ts'
 import { logFields } from '../../platform/http/request-log.ts'
-import type { CallerLimits } from '../../platform/limits/caller-limits.ts'
+import { answerTooMany, type Limits } from '../../platform/limits/limits.ts'
 import type { GoodToken, JudgeToken } from '../resource-server/judge-token.ts'
 import { type AdviseOnScopes, type Refused, refuse } from '../resource-server/protect.ts'
 import { demandScopes, verdictOn } from '../resource-server/verdict.ts'
@@ -23,7 +23,7 @@ export interface ForwardAuthPorts {
   readonly findAllowed: FindAllowed
   readonly findClient: FindAuthenticatingClient
   readonly adviseOnScopes: AdviseOnScopes
-  readonly callerLimits: CallerLimits
+  readonly requestLimits: Limits
   /** Hears of each use of a token. */
   readonly countUse: (grantId: string) => void
 }
@@ -48,13 +48,15 @@ async function answerProxy(ctx: Context, ports: ForwardAuthPorts): Promise<void>
   const { headersDistinct } = ctx.req
   const credentials = readProxyCredentials(ctx)
   if ('problem' in credentials) return refuseProxy(ctx, credentials.problem)
-  const { callerLimits } = ports
-  if (callerLimits.turnsClientAway(ctx, ['guardedRequests'], credentials.clientId)) return
+  const { requestLimits } = ports
+  // The proxy need not have authenticated yet: only what it did after it had is counted.
+  const exceeded = requestLimits.exceeded('guardedRequests', credentials.clientId)
+  if (answerTooMany(ctx, exceeded, 'json')) return
   const judged = await judgeRequest(ctx, credentials, ports)
   const version = 'callerVersion' in judged ? judged.callerVersion : undefined
   const proxy = await authenticateProxy(ctx, { credentials, version }, ports)
   if (!proxy) return
-  callerLimits.countClient('guardedRequests', proxy.clientId)
+  requestLimits.count('guardedRequests', proxy.clientId)
   const wanted = readWantedScopes({
     path: ctx.path,
     query: ctx.querystring,

@@ -21,7 +21,7 @@ import { parameterOf, readForm, repetitionIn } from '../../platform/http/form-bo
 import { paths } from '../../platform/http/paths.ts'
 import { programRoute } from '../../platform/http/program-route.ts'
 import { logFields } from '../../platform/http/request-log.ts'
-import type { CallerLimits } from '../../platform/limits/caller-limits.ts'
+import { answerTooMany, type Limits } from '../../platform/limits/limits.ts'
 import { activeToken } from './active-token.ts'
 import type { ExpectedToken, JudgeToken } from './judge-token.ts'
 import { isToldOf } from './told-of.ts'
@@ -32,7 +32,7 @@ export interface IntrospectionPorts {
   readonly findClient: FindAuthenticatingClient
   /** Left out where no client authenticates with a key of its own. */
   readonly verifyAssertion: VerifyClientAssertion | undefined
-  readonly callerLimits: CallerLimits
+  readonly requestLimits: Limits
   /** Hears of each use of a token. */
   readonly countUse: (grantId: string) => void
 }
@@ -46,10 +46,14 @@ export function introspectionRoute(ports: IntrospectionPorts): Middleware {
     const form = await readForm(ctx)
     const authorization = ctx.req.headersDistinct['authorization'] ?? []
     const credentials = readClientCredentials(form, authorization)
-    if ('problem' in credentials) demandAuthentication(ctx, credentials.problem, ports)
-    else if (!ports.callerLimits.turnsClientAway(ctx, ofCaller, credentials.clientId)) {
-      await answerCaller(ctx, { form, credentials }, ports)
-    }
+    if ('problem' in credentials) return demandAuthentication(ctx, credentials.problem, ports)
+    // The client need not have authenticated yet: only what it did after it had is counted.
+    const { clientId } = credentials
+    const exceeded =
+      ports.requestLimits.exceeded('unknownTokens', clientId) ??
+      ports.requestLimits.exceeded('requestsOfClient', clientId)
+    if (answerTooMany(ctx, exceeded, 'json')) return
+    await answerCaller(ctx, { form, credentials }, ports)
   }
   return programRoute({
     path: paths.introspection,
@@ -58,9 +62,6 @@ export function introspectionRoute(ports: IntrospectionPorts): Middleware {
     answer,
   })
 }
-
-/** What a caller may use up. */
-const ofCaller = ['unknownTokens', 'requestsOfClient'] as const
 
 interface Question {
   readonly form: URLSearchParams
@@ -83,7 +84,7 @@ async function answerCaller(
     token === undefined ? undefined : await judgeToken(token, expectedOf(token, form, credentials))
   const caller = await authenticate(ctx, { credentials, version: judged?.callerVersion }, ports)
   if (!caller) return
-  ports.callerLimits.countClient('requestsOfClient', caller.clientId)
+  ports.requestLimits.count('requestsOfClient', caller.clientId)
   if (!judged) {
     const error_description = problem ?? "missing required parameter 'token'"
     sendJsonError(ctx, 400, { error: 'invalid_request', error_description })
@@ -96,7 +97,7 @@ async function answerCaller(
     fields.detail = judged.reason
     // What was ours once is asked about by honest callers; what never was, by somebody who guesses.
     if (judged.clientId === undefined) {
-      ports.callerLimits.countClient('unknownTokens', caller.clientId)
+      ports.requestLimits.count('unknownTokens', caller.clientId)
     }
   } else if (isToldOf(caller, judged)) {
     fields.outcome = 'active'

@@ -7,7 +7,7 @@ import { foreignSpelling, methodNotAllowed, nothingMapped } from '../../platform
 import { openCors } from '../../platform/http/open-cors.ts'
 import { addressOf, paths } from '../../platform/http/paths.ts'
 import { logFields, nameRoute } from '../../platform/http/request-log.ts'
-import type { CallerLimits } from '../../platform/limits/caller-limits.ts'
+import { type Limits, personKey, refuseTooMany } from '../../platform/limits/limits.ts'
 import {
   type AdviseOnScopes,
   type Protection,
@@ -51,7 +51,7 @@ export interface UpstreamDependencies {
   /** Signs the token that goes to an upstream in place of the caller's. */
   readonly sign: SignForwarded
   readonly verifyBearer: VerifyBearer
-  readonly callerLimits: CallerLimits
+  readonly requestLimits: Limits
   readonly resourceMetadataUrl: string
   readonly adviseOnScopes: AdviseOnScopes
   readonly baseUrl: string
@@ -97,7 +97,7 @@ async function answer(ctx: Context, dependencies: UpstreamDependencies): Promise
   const verdict = demandScopes(await verdictOf(ctx, dependencies.verifyBearer), [needed])
   if (verdict.kind !== 'granted')
     return await refuse(ctx, verdict, protectionOf(dependencies, needed))
-  dependencies.callerLimits.refuseBeyond(ctx, 'forwarded', verdict.token)
+  refuseTooMany(ctx, dependencies.requestLimits.take('forwarded', personKey(verdict.token)))
   const { address, answerWithinSeconds, bodyBytesMax } = upstream
   const wanted = {
     address: address + rest.slice(upstream.path.length),

@@ -15,11 +15,11 @@ export const rememberedInMemory: readonly Remembered[] = [
     what: 'what callers did, in each of the limits',
     file: 'src/platform/limits/counts.ts',
     bound:
-      '20 000 of each limit, until the window after theirs has ended; beyond, half a mebibyte for all others (`src/platform/limits/overflow-counts.ts`)',
+      '20 000 of each limit, until the window after theirs has ended; beyond, half a mebibyte for all others',
   },
   {
     what: 'what the other processes were not told of it yet',
-    file: 'src/platform/limits/limits.ts',
+    file: 'src/platform/limits/process-limits.ts',
     bound: 'counts of those above that are beyond a sixteenth of their limit',
   },
   {
