@@ -475,7 +475,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'platform/http/form.ts',
+    'platform/http/page-form.ts',
     ['hostile/page', 'hostile/interaction'],
     [
       ["if (site !== '' && site !== 'same-origin' && site !== 'none') throw foreignForm()", ''],

@@ -3,8 +3,7 @@ import { createHash } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 
 import type { ServicePolicy } from '../../src/config/config.ts'
-import type { RunningService, ServiceSetup } from './gatehouse.ts'
-import { portal } from './gatehouse.ts'
+import { portal, type RunningService, type ServiceSetup } from './gatehouse.ts'
 
 type Plans = ServicePolicy['furtherPlans']
 

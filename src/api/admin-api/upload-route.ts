@@ -2,6 +2,7 @@ import type { Context } from 'koa'
 import type Router from 'koa-router'
 
 import { writeScope } from '../../directory/scopes/catalogue.ts'
+import { openCors } from '../../platform/http/cors.ts'
 import {
   badUpload,
   bodyTooLarge,
@@ -10,7 +11,6 @@ import {
   notAnOperator,
   tooManyRequests,
 } from '../../platform/http/errors.ts'
-import { openCors } from '../../platform/http/open-cors.ts'
 import { paths } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { type Protection, refuse, verdictOf } from '../../resource/resource-server/protect.ts'

@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa'
 
-import { openCors } from '../../platform/http/open-cors.ts'
+import { openCors } from '../../platform/http/cors.ts'
 import { seeOther } from '../../platform/http/page.ts'
 import { pages } from '../../platform/http/paths.ts'
 

@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose'
 
-import { parameterOf, repetitionIn } from '../../platform/http/form-body.ts'
+import { parameterOf, repetitionIn } from '../../platform/http/request-body.ts'
 
 /** What a request says of its client, before anything is compared (RFC 6749 §2.3 and §3.2.1). */
 export type ClientCredentials =

@@ -4,13 +4,13 @@ import type { Context } from 'koa'
 import type Router from 'koa-router'
 
 import type { NoteEvent } from '../../platform/audit/event-rows.ts'
+import { openCors } from '../../platform/http/cors.ts'
 import {
   invalidClientMetadata,
   methodNotAllowed,
   tooManyRequests,
   unsupportedBody,
 } from '../../platform/http/errors.ts'
-import { openCors } from '../../platform/http/open-cors.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { decodeUtf8, readRequestBody } from '../../platform/http/request-body.ts'
 import { callerOf, logFields } from '../../platform/http/request-log.ts'

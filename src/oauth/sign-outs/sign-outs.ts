@@ -6,8 +6,7 @@
 import type { Logger } from 'pino'
 
 import type { Database } from '../../platform/store/database.ts'
-import type { SessionDependencies } from './sessions.ts'
-import { makeSessions } from './sessions.ts'
+import { makeSessions, type SessionDependencies } from './sessions.ts'
 
 /** What an application is told (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 export interface SignOutNotice {

@@ -2,9 +2,8 @@ import type Router from 'koa-router'
 
 import { applicationFormPage } from '../../../views/admin-application-form.ts'
 import { applicationsPage } from '../../../views/admin-applications.ts'
-import { formField, formFields } from '../../platform/http/form.ts'
-import { noticeOf } from '../../platform/http/notice.ts'
-import { seeOther, sendPage } from '../../platform/http/page.ts'
+import { noticeOf, seeOther, sendPage } from '../../platform/http/page.ts'
+import { formField, formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import {

@@ -1,8 +1,8 @@
 import type Router from 'koa-router'
 
 import { furtherPage } from '../../../views/admin-application-further.ts'
-import { formField, formFields } from '../../platform/http/form.ts'
 import { seeOther, sendPage } from '../../platform/http/page.ts'
+import { formField, formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import type { Application } from '../applications/application-lists.ts'

@@ -7,9 +7,8 @@ import {
   resourceServersPage,
 } from '../../../views/admin-resource-servers.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
-import { formField } from '../../platform/http/form.ts'
-import { noticeOf } from '../../platform/http/notice.ts'
-import { seeOther, sendPage } from '../../platform/http/page.ts'
+import { noticeOf, seeOther, sendPage } from '../../platform/http/page.ts'
+import { formField } from '../../platform/http/page-form.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { problemOfName } from '../applications/application-form.ts'

@@ -14,14 +14,14 @@ export interface ErrorBody {
 }
 
 /**
- * The one way by which errors of our own routes leave; the engine has its own, and calls
- * `sendError` too. A refusal says what it is; a fault says only its id, and is logged with its cause.
+ * Error handler of our own routes; the engine has its own, which calls `sendError` too. A refusal is sent as it
+ * is; a fault sends only its id, and is logged with its cause.
  */
 export function errorHandler(): Middleware {
   return async (ctx, next) => {
     try {
       await next()
-      // What a route has streamed itself is no body of Koa's.
+      // A route that streams its answer sets no body of Koa's.
       if (ctx.status === 404 && ctx.body == null && !ctx.headerSent) refuseUnserved(ctx)
     } catch (error) {
       const { status, body } = answerFor(error, ctx)
@@ -30,7 +30,7 @@ export function errorHandler(): Middleware {
   }
 }
 
-/** Which the engine, and our own routes in its place, answer by POST alone. */
+/** The engine, and our own routes in its place, answer only POST here. */
 const postOnly: ReadonlySet<string> = new Set([paths.token, paths.revocation, paths.introspection])
 
 /** @throws methodNotAllowed where the address has another method */
@@ -44,19 +44,19 @@ function refuseUnserved(ctx: Context): void {
 }
 
 const NOTHING_HERE = 'there is nothing at this address'
-/** Where a library looks whose issuer has a path, or a slash at its end. */
+/** Where a library looks if its issuer is set with a path, or with a slash at its end. */
 const seeksMetadata = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\/?$/
 const METADATA_ELSEWHERE = `${NOTHING_HERE}: the issuer has no path and no slash at its end, and its metadata is at ${paths.openidConfiguration}`
 
-/** Answers with an error as JSON, or as a page when a person is reading. */
+/** Answers with an error as JSON, or as a page for a browser. */
 export function sendError(ctx: Context, status: number, body: ErrorBody): void {
   setError(ctx, status, body)
-  // JSON comes first, so that a client which accepts anything gets the machine's answer.
+  // JSON comes first, so that a client which accepts anything gets JSON.
   if (ctx.accepts('json', 'html') === 'html') sendErrorPage(ctx, body)
   else ctx.body = body
 }
 
-/** Answers a program with an error, whatever it accepts. Its line of the log says why, if nothing did. */
+/** Answers a program with an error, whatever it accepts. The log gets the description unless it has a reason. */
 export function sendJsonError(ctx: Context, status: number, body: ErrorBody): void {
   setError(ctx, status, body)
   logFields(ctx).detail ??= body.error_description
@@ -72,9 +72,9 @@ function setError(ctx: Context, status: number, { error }: ErrorBody): void {
 }
 
 /**
- * Answers with the error page; the status stands already.
+ * Renders the error page; the status is already set.
  *
- * @param sentAddress the address that was refused, as it may be shown
+ * @param sentAddress the refused address, as it may be shown
  */
 export function sendErrorPage(ctx: Context, body: ErrorBody, sentAddress?: string): void {
   const page = errorPage({
@@ -87,48 +87,36 @@ export function sendErrorPage(ctx: Context, body: ErrorBody, sentAddress?: strin
   sendPublicPage(ctx, page)
 }
 
-/** What a fault says to the outside: an id that leads to the log, and nothing else. */
+/** A fault tells callers an id that leads to the log, and nothing else. */
 export function faultBody(ctx: Context): ErrorBody {
-  return {
-    error: 'server_error',
-    error_description: `the service failed; its log has the reason under the error id ${requestIdOf(ctx)}`,
-  }
+  const error_description = `the service failed; its log has the reason under the error id ${requestIdOf(ctx)}`
+  return { error: 'server_error', error_description }
 }
 
-/** Seconds after which a caller may try again when storage was out of reach. */
+/** When a caller may try again after storage was out of reach. */
 export const RETRY_AFTER_SECONDS = '1'
 
-/** What an error is answered with; the line of the request says what the caller is not told. */
+/** The answer to an error; the log line has what the caller is not told. */
 export function answerFor(error: unknown, ctx: Context): { status: number; body: ErrorBody } {
+  const fields = logFields(ctx)
   if (isRefusal(error)) {
-    const { statusCode, error: code, error_description, error_detail, cause } = error
-    Object.assign(logFields(ctx), {
-      detail: error_detail,
-      ...(cause ? { cause: String(cause) } : {}),
-    })
-    return {
-      status: statusCode,
-      body: { error: code, ...(error_description && { error_description }) },
-    }
+    const { statusCode: status, error: code, error_description, error_detail, cause } = error
+    fields.detail = error_detail
+    if (cause) fields.cause = String(cause)
+    return { status, body: { error: code, ...(error_description && { error_description }) } }
   }
   if (isHttpError(error)) {
-    return {
-      status: error.status,
-      body: { error: 'invalid_request', error_description: error.message },
-    }
+    const { status, message: error_description } = error
+    return { status, body: { error: 'invalid_request', error_description } }
   }
-  logFields(ctx).cause = error
+  fields.cause = error
   ctx.app.emit('error', error, ctx)
   return { status: 500, body: faultBody(ctx) }
 }
 
-/** An error that a body parser or the router raised for the caller to read. */
+/** An error of a body parser or the router that the caller may read. */
 function isHttpError(error: unknown): error is Error & { status: number } {
-  return (
-    error instanceof Error &&
-    'expose' in error &&
-    error.expose === true &&
-    'status' in error &&
-    typeof error.status === 'number'
-  )
+  if (!(error instanceof Error)) return false
+  const { expose, status } = error as { expose?: unknown; status?: unknown }
+  return expose === true && typeof status === 'number'
 }

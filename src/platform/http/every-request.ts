@@ -1,16 +1,13 @@
 import type { Middleware } from 'koa'
 import type { Logger } from 'pino'
 
-import { canonicalPath } from './canonical-path.ts'
 import { errorHandler } from './error-handler.ts'
 import { nameOfService } from './page.ts'
-import { enginePages, paths, planPaths } from './paths.ts'
-import { pinnedHost } from './pinned-host.ts'
-import { plainRequest } from './plain-request.ts'
+import { endUnreadBody } from './request-body.ts'
 import { type RequestListeners, requestLog } from './request-log.ts'
+import { canonicalPath, pinnedHost, plainRequest } from './request-target.ts'
 import { securityHeaders } from './security-headers.ts'
 import { rememberStorageFailure } from './storage-guard.ts'
-import { endUnreadBody } from './unread-body.ts'
 
 export interface EveryRequestPorts extends Required<RequestListeners> {
   readonly baseUrl: string
@@ -20,7 +17,7 @@ export interface EveryRequestPorts extends Required<RequestListeners> {
   /** Begins the trace of a request, where there are traces. */
   readonly trace: Middleware | undefined
   readonly now: () => number
-  /** Turns away who asks too often; it sees how the others were answered. */
+  /** Limits requests by client address; sees the answers to the others. */
   readonly gate: Middleware
 }
 
@@ -38,6 +35,6 @@ export function everyRequest(ports: EveryRequestPorts): Middleware[] {
     gate,
     errorHandler(),
     plainRequest(),
-    canonicalPath([paths, planPaths, enginePages].flatMap((table) => Object.values(table))),
+    canonicalPath(),
   ]
 }

@@ -1,39 +1,38 @@
 /**
- * Which host names mean the machine itself. Nothing else in the code lists them, so that the issuer,
- * the redirect addresses of clients, the pages and the tool endpoint cannot disagree.
+ * Which host names mean the machine itself. No other file lists them, so that the issuer, the redirect addresses
+ * of clients, the pages and the tool endpoint agree.
  */
 
-/** The names of this machine, as they stand in a URL. */
+/** The names of this machine in a URL. */
 export const loopbackHosts = ['127.0.0.1', '[::1]', 'localhost'] as const
 
-/** The address of this machine on which the service listens unless it is told otherwise. */
+/** The address on which the service listens by default. */
 export const [loopbackAddress] = loopbackHosts
 
-/** Whether a URL's host is one of the names above, in this one spelling. */
+/** Whether a URL's host is one of the names above, in this spelling. */
 export function isLoopbackHost(hostname: string): boolean {
   return loopbackHosts.some((host) => host === hostname)
 }
 
-/** Whether a host is this machine by a name, which a machine may resolve otherwise (RFC 8252 §8.3). */
+/** Whether a host is this machine by name, which a machine may resolve differently (RFC 8252 §8.3). */
 export function isNamedLoopback(hostname: string): boolean {
   return isLoopbackHost(hostname) && /^[a-z]/.test(hostname)
 }
 
-/** Whether an address can only be reached from the machine itself. */
+/** Whether only the machine itself can reach an address. */
 export function isLoopbackUrl(url: string): boolean {
   return isLoopbackHost(new URL(url).hostname)
 }
 
 /**
- * Whether a host leads to this machine under any name, the rest of 127.0.0.0/8 and the names below
- * localhost (RFC 6761 §6.3) included. It is for telling a person what is wrong with an address: what
- * is accepted is one of the names above.
+ * Whether a host leads to this machine under any name, also the rest of 127.0.0.0/8 and the names below
+ * localhost (RFC 6761 §6.3). For messages only: just the names above are accepted.
  */
 export function leadsToThisMachine(hostname: string): boolean {
   return isLoopbackHost(hostname) || /^127(\.\d+){3}$|.\.localhost$/.test(hostname)
 }
 
-/** Whether nobody but this machine reaches what listens on an interface, named as `HOST` is. */
+/** Whether only this machine reaches an interface, in the spelling of `HOST`. */
 export function isLoopbackInterface(host: string): boolean {
   return host === '::1' || leadsToThisMachine(host.toLowerCase())
 }

@@ -3,7 +3,7 @@ import { randomFillSync } from 'node:crypto'
 import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
 
-/** What parts of the service add to the line of the request they work on. Never a token or code. */
+/** What parts of the service add to the log line of their request. Never a token or code. */
 export interface LogFields {
   client?: string | undefined
   person?: string | undefined
@@ -11,12 +11,15 @@ export interface LogFields {
   tool?: string | undefined
   /** The part of the platform's own API that a request was for. */
   upstream?: string | undefined
-  /** What the token endpoint was asked for. */
+  /** The grant type of a token request. */
   grantType?: (typeof grantTypes)[number] | undefined
-  /** The trace of OpenTelemetry that has spans of it. */
+  /** The trace of OpenTelemetry that has its spans. */
   trace?: string | undefined
-  /** What became of it, where the status does not say so. */
-  outcome?: Outcome | undefined
+  /**
+   * How it ended, where the status does not say so: a refresh that repeats one, or reuses an old token; the
+   * answer of introspection; a tool call that answers a problem; a GraphQL answer with errors.
+   */
+  outcome?: 'repeated' | 'reused' | 'active' | 'inactive' | 'problem' | 'errors' | undefined
   error?: string | undefined
   /** Why, in words that the caller does not see. */
   detail?: string | undefined
@@ -26,19 +29,32 @@ export interface LogFields {
 /** The grants of the token endpoint. */
 export const grantTypes = ['authorization_code', 'refresh_token'] as const
 
-/**
- * What became of a request: a refresh that repeats one, or uses a token that was used long ago; what was
- * said of a token; a call of a tool whose answer says what was wrong; a GraphQL answer with errors.
- */
-export const outcomes = ['repeated', 'reused', 'active', 'inactive', 'problem', 'errors'] as const
-export type Outcome = (typeof outcomes)[number]
+/** The log line of a request, as listeners get it. */
+export interface LoggedRequest extends Omit<LogFields, 'person'> {
+  readonly id: string
+  readonly at: number
+  readonly method: string
+  readonly route: string
+  /** 499 when the caller left before the answer. */
+  readonly status: number
+  /** Until the last byte of the answer, in milliseconds and fractions. */
+  readonly tookMs: number
+  /** As it may be kept. */
+  readonly address: string | undefined
+}
+
+export interface RequestListeners {
+  readonly hear?: (line: LoggedRequest) => void
+  /** The caller's address as it may be kept for longer than the log. */
+  readonly shownAddress?: (address: string) => string | undefined
+}
 
 /**
- * One JSON line a request. The address is logged as the pattern that matched, because the real one
- * may carry a code, a token or the id of an interaction; the query never appears.
+ * Writes one JSON line for each request. The address is logged as the pattern that matched, because the real
+ * one may have a code, a token or the id of an interaction; the query is never logged.
  *
- * Each request has an id, which is in the `X-Request-Id` header and is the error id that a person or
- * a client is given, so that what they quote leads to the line.
+ * Each request has an id. It is in the `X-Request-Id` header and is the error id that people and clients are
+ * given, so that a quoted id leads to the line.
  */
 export function requestLog(
   logger: Logger,
@@ -49,15 +65,13 @@ export function requestLog(
   return (ctx, next) => {
     const startedAtMs = performance.now()
     const id = nextId()
-    ctx.state['requestId'] = id
-    ctx.state['log'] = {}
-    ctx.state['shownAddress'] = shownAddress
+    Object.assign(ctx.state, { requestId: id, log: {}, shownAddress })
     ctx.set('X-Request-Id', id)
     let finished = false
     ctx.res.on('finish', () => {
       finished = true
     })
-    // It comes once, after the last byte or after the caller has left.
+    // Emitted once, after the last byte or after the caller has left.
     ctx.res.on('close', () => {
       const tookMs = performance.now() - startedAtMs
       const line = {
@@ -76,17 +90,10 @@ export function requestLog(
   }
 }
 
-/** Who else wants to know of a request. */
-export interface RequestListeners {
-  readonly hear?: (line: LoggedRequest) => void
-  /** The caller's address as it may be kept for longer than the log is. */
-  readonly shownAddress?: (address: string) => string | undefined
-}
-
 const ID_BYTES = 9
 const IDS_AT_ONCE = 256
 
-/** Ids of requests; the random bytes of many are fetched at once, because each fetch has its price. */
+/** Makes ids of requests. Random bytes are drawn for many at once, because each draw is expensive. */
 function makeIds(): () => string {
   const pool = Buffer.alloc(ID_BYTES * IDS_AT_ONCE)
   let used = pool.length
@@ -100,21 +107,7 @@ function makeIds(): () => string {
   }
 }
 
-/** The line of a request, for whoever else wants to know how it ended. */
-export interface LoggedRequest extends Omit<LogFields, 'person'> {
-  readonly id: string
-  readonly at: number
-  readonly method: string
-  readonly route: string
-  /** 499 when the caller left before the answer. */
-  readonly status: number
-  /** To the last byte of the answer, in milliseconds and parts of them. */
-  readonly tookMs: number
-  /** As it may be kept. */
-  readonly address: string | undefined
-}
-
-/** An error has no property that JSON would print, and its stack is what the line is read for. */
+/** JSON prints no property of an error, so its stack stands for it. */
 function printable({ cause, ...fields }: LogFields): LogFields {
   if (cause === undefined) return fields
   return { ...fields, cause: cause instanceof Error ? cause.stack : cause }
@@ -131,7 +124,7 @@ export function requestIdOf(ctx: Context): string {
   return String(ctx.state['requestId'] ?? '')
 }
 
-/** A request as the audit trail names it: its id, and the caller's address as far as it may be kept. */
+/** A request in the audit trail: its id, and the caller's address as far as it may be kept. */
 export interface NamedRequest {
   readonly requestId: string
   readonly address?: string | undefined
@@ -147,15 +140,12 @@ export function callerOf(ctx: Context): NamedRequest {
 
 /** The name under which a request is logged: the engine's for its route, or a pattern of ours. */
 export function routeOf(ctx: Context): string {
-  const { oidc, _matchedRoute: matched } = ctx as {
-    oidc?: { route?: string }
-    _matchedRoute?: unknown
-  }
-  const named: unknown = ctx.state['route'] ?? oidc?.route ?? matched
-  return typeof named === 'string' ? named : 'none'
+  const { oidc, _matchedRoute } = ctx as { oidc?: { route?: string }; _matchedRoute?: unknown }
+  const name: unknown = ctx.state['route'] ?? oidc?.route ?? _matchedRoute
+  return typeof name === 'string' ? name : 'none'
 }
 
-/** Says which route a request has taken that comes to none. */
+/** Sets the route of a request that no router sees. */
 export function nameRoute(ctx: Context, route: string): void {
   ctx.state['route'] = route
 }

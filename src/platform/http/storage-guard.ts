@@ -4,21 +4,21 @@ import type { Middleware } from 'koa'
 
 import { nulInRequest, storageUnavailable } from './errors.ts'
 
-/** What the running request has learned of its stores; there is none outside of a request. */
+/** What the running request knows of its stores; undefined outside of a request. */
 const request = new AsyncLocalStorage<{ failure?: unknown }>()
 
-/** Everything that is asked of a store below this middleware is asked for one request. */
+/** Runs everything behind it as one request. */
 export function rememberStorageFailure(): Middleware {
   return (_ctx, next) => request.run({}, next)
 }
 
 /**
- * Turns every failure of a call to a store into 503 `temporarily_unavailable` (design 24). After the
- * first one the running request asks no store any more, so that its answer takes one time limit and
- * not several. The stores are opened with it (platform/store/open-stores.ts).
+ * Turns every failed call to a store into 503 `temporarily_unavailable` (design 24). After the first failure the
+ * request uses no store any more, so that its answer takes one time limit and not several. The stores are opened
+ * with it (platform/store/open-stores.ts).
  *
- * @param isFailure whether an error of the call says that the store is out of reach. Only the store can
- * know: what is thrown within a transaction to undo it, and a statement that is wrong, passes as it is
+ * @param isFailure whether an error means that the store is out of reach. Only the store can tell: an error that
+ *   rolls a transaction back, or one of a wrong statement, passes as it is
  */
 export async function orUnavailable<Result>(
   call: () => Promise<Result>,
@@ -37,8 +37,8 @@ export async function orUnavailable<Result>(
 }
 
 /**
- * What PostgreSQL says of a text that it cannot keep. Everything that reads a request refuses such a one
- * before (plain-request.ts, form.ts, the schemas); what was overlooked is the caller's mistake all the same.
+ * Whether PostgreSQL rejected a text with a NUL. Everything that reads requests refuses one before
+ * (request-target.ts, page-form.ts, the schemas); one that they missed is still the caller's mistake.
  */
 function holdsNul(error: unknown): boolean {
   const { code } = Object(error) as { code?: unknown }

@@ -1,6 +1,6 @@
 /**
- * JSON of strangers. `JSON.parse` takes the last of two members with one name and any depth, so that
- * two readers of the same text could come to two conclusions; here such a text is refused.
+ * JSON of strangers. `JSON.parse` takes the last of two members with one name, and any depth, so that two readers
+ * of the same text could understand it differently. Such a text is refused here.
  */
 export type StrictJson =
   | { readonly value: Readonly<Record<string, unknown>> }
@@ -8,7 +8,7 @@ export type StrictJson =
 
 const DEPTH_MAX = 8
 
-/** Reads a text as a JSON object, or says what is wrong with it. */
+/** Parses a text as a JSON object, or says what is wrong with it. */
 export function parseStrictObject(text: string): StrictJson {
   let value: unknown
   try {
@@ -19,43 +19,29 @@ export function parseStrictObject(text: string): StrictJson {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { problem: 'it is not a JSON object' }
   }
-  const problem = findProblem(text)
+  const problem = findAmbiguity(text)
   return problem === undefined ? { value: value as Record<string, unknown> } : { problem }
 }
 
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]/g
 
-/** Walks over the tokens of a text that is known to be JSON. */
-function findProblem(text: string): string | undefined {
+/** Walks over the tokens of a text that is JSON. A colon ends the name of a member of the innermost object. */
+function findAmbiguity(text: string): string | undefined {
   const open: Set<string>[] = []
   let lastString = '""'
   for (const [token] of text.matchAll(tokens)) {
-    if (token.startsWith('"')) {
-      lastString = token
-      continue
-    }
-    const problem = step(token, open, lastString)
+    if (token.startsWith('"')) lastString = token
+    else if (token === '{' || token === '[') open.push(new Set())
+    else if (token !== ':') open.pop()
+    if (open.length > DEPTH_MAX) return `it is nested deeper than ${DEPTH_MAX} levels`
+    const problem = token === ':' ? addMember(open.at(-1), lastString) : undefined
     if (problem !== undefined) return problem
   }
   return undefined
 }
 
-/** Follows one mark; a colon ends the name of a member of the object that is open. */
-function step(mark: string, open: Set<string>[], lastString: string): string | undefined {
-  switch (mark) {
-    case '{':
-    case '[':
-      open.push(new Set())
-      return open.length > DEPTH_MAX ? `it is nested deeper than ${DEPTH_MAX} levels` : undefined
-    case ':':
-      return addMember(open.at(-1), String(JSON.parse(lastString)))
-    default:
-      open.pop()
-      return undefined
-  }
-}
-
-function addMember(members: Set<string> | undefined, name: string): string | undefined {
+function addMember(members: Set<string> | undefined, quoted: string): string | undefined {
+  const name = String(JSON.parse(quoted))
   if (name === '__proto__') return 'it has a member __proto__'
   if (members?.has(name)) return 'it has two members of the same name'
   members?.add(name)

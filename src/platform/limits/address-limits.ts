@@ -4,8 +4,7 @@ import { addressOf, forwardAuthFor, pages, paths, planPaths } from '../http/path
 import { logFields } from '../http/request-log.ts'
 import { countClientRequest } from './client-requests.ts'
 import type { LimitName } from './limit-table.ts'
-import type { Limits } from './limits.ts'
-import { answerTooMany, type ErrorShape } from './limits.ts'
+import { answerTooMany, type ErrorShape, type Limits } from './limits.ts'
 import { networkOf } from './network.ts'
 
 /** The limit of a path, for each client network. */

@@ -1,7 +1,6 @@
 import type { Context } from 'koa'
 
-import type { Limits } from './limits.ts'
-import { refuseTooMany } from './limits.ts'
+import { type Limits, refuseTooMany } from './limits.ts'
 
 /** Requests and the clients that they authenticated. */
 const provenClients = new WeakMap<object, string>()

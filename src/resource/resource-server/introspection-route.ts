@@ -15,12 +15,12 @@ import {
   type ClientCredentials,
   readClientCredentials,
 } from '../../oauth/clients/client-credentials.ts'
-import { FOREIGN_TO_PAGES, isForeignToPages } from '../../platform/http/client-cors.ts'
+import { FOREIGN_TO_PAGES, isForeignToPages } from '../../platform/http/cors.ts'
 import { sendJsonError } from '../../platform/http/error-handler.ts'
-import { parameterOf, readForm, repetitionIn } from '../../platform/http/form-body.ts'
 import { paths } from '../../platform/http/paths.ts'
-import { programRoute } from '../../platform/http/program-route.ts'
+import { parameterOf, readForm, repetitionIn } from '../../platform/http/request-body.ts'
 import { logFields } from '../../platform/http/request-log.ts'
+import { programRoute } from '../../platform/http/router.ts'
 import { answerTooMany, type Limits } from '../../platform/limits/limits.ts'
 import { activeToken } from './active-token.ts'
 import type { ExpectedToken, JudgeToken } from './judge-token.ts'

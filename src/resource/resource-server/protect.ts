@@ -55,7 +55,7 @@ export async function verdictOf(ctx: Context, verifyBearer: VerifyBearer): Promi
   return verdict
 }
 
-/** What a proof of a key must be for. The address of the service is pinned (platform/http/pinned-host.ts). */
+/** What a proof of a key must be for. The address of the service is pinned (platform/http/request-target.ts). */
 export function provenRequest(ctx: Context): Omit<ProvenRequest, 'accessToken'> {
   const { method, protocol, host, originalUrl, req } = ctx
   return {

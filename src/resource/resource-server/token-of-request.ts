@@ -1,4 +1,4 @@
-import { parameterOf, repetitionIn } from '../../platform/http/form-body.ts'
+import { parameterOf, repetitionIn } from '../../platform/http/request-body.ts'
 import type { TokenScheme } from './binding.ts'
 
 /** The access token of a request, and the scopes that it wants to see no more than. */

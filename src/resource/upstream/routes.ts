@@ -2,9 +2,9 @@
 
 import type { Context, Middleware } from 'koa'
 
+import { openCors } from '../../platform/http/cors.ts'
 import { answerFor, sendJsonError } from '../../platform/http/error-handler.ts'
 import { foreignSpelling, methodNotAllowed, nothingMapped } from '../../platform/http/errors.ts'
-import { openCors } from '../../platform/http/open-cors.ts'
 import { addressOf, paths } from '../../platform/http/paths.ts'
 import { logFields, nameRoute } from '../../platform/http/request-log.ts'
 import { type Limits, personKey, refuseTooMany } from '../../platform/limits/limits.ts'

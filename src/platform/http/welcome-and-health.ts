@@ -20,49 +20,45 @@ const links = [
   { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and answer' },
 ]
 
-const icons = [
-  { path: pages.icon, type: 'image/svg+xml', content: iconSvg },
-  { path: pages.iconPng, type: 'image/png', content: iconPng },
+const DAY = 'public, max-age=86400'
+/** The address of a stylesheet has a digest of the content. */
+const FOR_EVER = 'public, max-age=31536000, immutable'
+
+const assets = [
+  ...[stylesheet, areaStylesheet].map(({ file, content }) => ({
+    path: addressOf(pages.stylesheet, { file }),
+    type: 'css',
+    content,
+    cached: FOR_EVER,
+  })),
+  { path: pages.icon, type: 'image/svg+xml', content: iconSvg, cached: DAY },
+  { path: pages.iconPng, type: 'image/png', content: iconPng, cached: DAY },
 ]
 
-export interface HttpDependencies {
+export interface WelcomePorts {
   /** Rejects when a store does not answer in time. */
   readonly checkStores: () => Promise<void>
   readonly welcome: Pick<WelcomePage, 'baseUrl' | 'demoPeople'>
-  /** Whether the conformance profile is on, which nobody should overlook (design 26). */
+  /** Whether the conformance profile is on, which must be easy to notice (design 26). */
   readonly conformance: boolean
 }
 
-/** GET /, the stylesheet, the icon, /healthz (the process is alive) and /readyz (its stores answer). */
-export function httpRoutes({ checkStores, welcome, conformance }: HttpDependencies): Router {
+/** GET /, the stylesheet, the icons, /healthz (the process is alive) and /readyz (its stores answer). */
+export function welcomeAndHealth({ checkStores, welcome, conformance }: WelcomePorts): Router {
   const router = makeRouter()
-
-  router.get(pages.welcome, (ctx) => {
-    sendPublicPage(
-      ctx,
-      welcomePage({
-        ...welcome,
-        accountHref: pages.account,
-        connectHref: pages.connectHome,
-        links,
-      }),
-    )
+  const page = welcomePage({
+    ...welcome,
+    accountHref: pages.account,
+    connectHref: pages.connectHome,
+    links,
   })
+  router.get(pages.welcome, (ctx) => sendPublicPage(ctx, page))
 
-  for (const { file, content } of [stylesheet, areaStylesheet]) {
-    router.get(addressOf(pages.stylesheet, { file }), (ctx) => {
-      // The address holds a digest of the content, so that it may be kept for ever.
-      ctx.set('Cache-Control', 'public, max-age=31536000, immutable')
-      ctx.type = 'css'
-      ctx.body = content
-    })
-  }
-
-  for (const { path, type, content } of icons) {
+  for (const { path, type, content, cached } of assets) {
     router.get(path, (ctx) => {
-      ctx.set('Cache-Control', 'public, max-age=86400')
-      // Hosts of assistants show it on pages of their own.
-      ctx.set('Access-Control-Allow-Origin', '*')
+      ctx.set('Cache-Control', cached)
+      // Hosts of assistants show the icons on pages of their own.
+      if (type !== 'css') ctx.set('Access-Control-Allow-Origin', '*')
       ctx.type = type
       ctx.body = content
     })

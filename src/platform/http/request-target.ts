@@ -1,0 +1,91 @@
+import type { Middleware } from 'koa'
+
+import { nothingHere, nulInRequest } from './errors.ts'
+import { addressOf, enginePages, paths, planPaths } from './paths.ts'
+import { refusePacked } from './request-body.ts'
+
+/**
+ * Makes {base_url} the only address that the service knows of itself (design 1).
+ *
+ * The engine derives every advertised URL and the cookies' `secure` flag from the request's Host and
+ * X-Forwarded-* headers, so that `Host: evil.example` would appear in discovery. These headers are replaced
+ * before anything reads them; `state.presentedHost` keeps the original for surfaces that refuse a foreign one.
+ *
+ * X-Forwarded-For stays only behind a trusted proxy, and then only its last entry: the one that this proxy
+ * wrote itself.
+ */
+export function pinnedHost(baseUrl: string, trustProxy: boolean): Middleware {
+  const { host, protocol } = new URL(baseUrl)
+  const scheme = protocol.slice(0, -1)
+  return (ctx, next) => {
+    const { headers } = ctx.req
+    ctx.state['presentedHost'] = headers.host
+    headers.host = host
+    ctx.url = ctx.originalUrl = ctx.request.originalUrl = pathOf(ctx.originalUrl)
+    delete headers['x-forwarded-host']
+    headers['x-forwarded-proto'] = scheme
+    const caller = trustProxy && ctx.get('x-forwarded-for').split(',').at(-1)?.trim()
+    if (caller) headers['x-forwarded-for'] = caller
+    else delete headers['x-forwarded-for']
+    return next()
+  }
+}
+
+function pathOf(target: string): string {
+  if (target.startsWith('/')) return target
+  const path = target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
+  return path.startsWith('/') ? path : `/${path}`
+}
+
+/**
+ * Admits one spelling of each path of the engine, as `router.ts` does for ours; another one is 404.
+ *
+ * The engine's router ignores letter case and one trailing slash, so that `/API/OAuth/Token/` would reach the
+ * token endpoint past everything in front that compares paths.
+ */
+export function canonicalPath(): Middleware {
+  const patterns = [paths, planPaths, enginePages].flatMap((table) => Object.values(table))
+  const escaped = patterns.map((path) => path.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+'))
+  const exact = new RegExp(`^(${escaped.join('|')})$`)
+  const folded = new RegExp(`^(${escaped.join('|')})/?$`, 'i')
+  const plain: ReadonlySet<string> = new Set(patterns)
+  return (ctx, next) => {
+    const { path } = ctx
+    const isOther = !plain.has(path) && folded.test(path) && !exact.test(path)
+    return isOther ? undefined : next()
+  }
+}
+
+const upstream = addressOf(paths.upstream, { path: '' })
+const protocolPaths: ReadonlySet<string> = new Set(Object.values(paths))
+/** These refuse a packed body themselves, when they read their form, with all headers of their answers. */
+const answeredInFull: ReadonlySet<string> = new Set([paths.userinfo, paths.introspection])
+const methodsWithBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
+
+/**
+ * Refuses what none of our routes can read: a packed body, and a NUL, broken UTF-8 or a fragment in the target.
+ * PostgreSQL fails on a NUL instead of finding nothing. The endpoints of the protocol judge their parameters
+ * themselves, and requests to the platform's own API are judged when they are forwarded.
+ *
+ * @throws unsupportedBody, nothingHere or nulInRequest
+ */
+export function plainRequest(): Middleware {
+  return (ctx, next) => {
+    const { path, url, querystring } = ctx
+    // A target has no fragment (RFC 9112 §3.2), and a proxy in front could read such a one differently.
+    if (url.includes('#')) throw nothingHere()
+    if (path.startsWith(upstream)) return next()
+    if (methodsWithBody.has(ctx.method) && !answeredInFull.has(path)) refusePacked(ctx)
+    if (path.includes('%') && !isText(path)) throw nothingHere()
+    if (querystring.includes('%00') && !protocolPaths.has(path)) throw nulInRequest()
+    return next()
+  }
+}
+
+function isText(path: string): boolean {
+  try {
+    return !decodeURIComponent(path).includes('\0')
+  } catch {
+    return false
+  }
+}
