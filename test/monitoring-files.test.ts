@@ -4,12 +4,13 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { type Metric, metricTable } from '../src/platform/monitoring/metric-table.ts'
 import {
   errorCodes,
+  type Metric,
+  metricTable,
   nameOfReason,
   reasonSentences,
-} from '../src/platform/monitoring/refusal-reasons.ts'
+} from '../src/platform/monitoring/metric-table.ts'
 import { openMetrics, render } from '../src/platform/monitoring/registry.ts'
 import { parseScrape, scrape } from './support/metrics.ts'
 import { GENERATED_FROM, metricsDocument, renderMetrics } from './support/metrics-document.ts'

@@ -1,11 +1,10 @@
 /** What is measured and traced of the running service, and where that can be read. It decides nothing. */
 
 import { storeOperations } from '../store/store-use.ts'
-import { errorCodes, reasonNames } from './refusal-reasons.ts'
 
 /**
- * Which values a label may have: those of a list, or as many different ones as the code has names for.
- * A value that a client chose is in no list, and becomes `other`.
+ * The values that a label may have: a list, or as many different ones as the code has names for. A value
+ * that a client chose is in no list, and becomes `other`.
  */
 export type LabelValues = readonly string[] | { readonly valuesMax: number }
 
@@ -15,8 +14,78 @@ export interface Metric {
   readonly labels: Readonly<Record<string, LabelValues>>
   /** Upper ends of the buckets of a histogram. */
   readonly buckets?: readonly number[]
-  /** How the values of several processes of a host become one; sums unless it says else. */
+  /** How the values of several processes of a host become one; `sum` by default. */
   readonly ofHost?: 'sum' | 'max' | 'min'
+}
+
+/** Error codes that are counted by name: those of docs/errors.md. An MCP error has no code, and is `other`. */
+export const errorCodes = [
+  'access_denied',
+  'account_selection_required',
+  'consent_required',
+  'forbidden',
+  'insufficient_scope',
+  'interaction_required',
+  'invalid_client',
+  'invalid_client_metadata',
+  'invalid_dpop_proof',
+  'invalid_grant',
+  'invalid_redirect_uri',
+  'invalid_request',
+  'invalid_scope',
+  'invalid_target',
+  'invalid_token',
+  'limit_reached',
+  'login_required',
+  'not_found',
+  'request_not_supported',
+  'request_uri_not_supported',
+  'server_error',
+  'signed_out',
+  'temporarily_unavailable',
+  'too_many_requests',
+  'unauthorized_client',
+  'unsupported_file',
+  'unsupported_grant_type',
+  'unsupported_response_type',
+  'upstream_failed',
+  'upstream_timeout',
+  'use_dpop_nonce',
+] as const
+
+/**
+ * The names under which refusals are counted, and how the reason begins in the log. Reasons may quote what a
+ * client sent, so no other part of them is a label.
+ */
+export const reasonSentences = {
+  account_disabled: 'the account is disabled',
+  client_deleted: 'the client was deleted',
+  client_disabled: 'the client is disabled',
+  feature_off: 'the site switched MCP connections off',
+  grant_ended: 'the grant has ended',
+  grant_expired: 'the grant has expired',
+  no_resource: 'the token was asked for without resource',
+  no_role: 'the person has no role at the site',
+  not_operator: 'the person does not operate the site any more',
+  other_origin: 'the token was issued for another origin',
+  token_expired: 'the token has expired',
+  token_malformed: 'the token has no form of ours',
+  token_revoked: 'the token was revoked with its family',
+  token_unknown: 'the token is unknown',
+  code_repeated: 'the code was used a moment ago',
+  code_raced: 'another exchange of the same code was quicker',
+  refresh_expired: 'the refresh token has expired',
+  refresh_reused: 'the refresh token was used before',
+  refresh_revoked: 'the refresh token was revoked',
+  refresh_unknown: 'the refresh token is unknown',
+  store_is_older: 'the database is older than the refresh token',
+  foreign_client: 'another client holds it',
+} as const
+
+/** The name of a reason, or `other` where it has none. */
+export function nameOfReason(detail: string | undefined): string {
+  const known = Object.entries(reasonSentences).find(([, begin]) => detail?.startsWith(begin))
+  return known?.[0] ?? 'other'
 }
 
 const stores = ['sqlite', 'postgres', 'redis'] as const
@@ -25,10 +94,7 @@ const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx', 'gone'] as const
 /** Engine routes and patterns of routers: there are some 170 of them. */
 const routes = { valuesMax: 250 }
 
-/**
- * Every metric, by its name: one word for the service, the thing, the unit, and `_total` where it counts.
- * docs/monitoring.md, the dashboard and the alert rules are held against this table.
- */
+/** Every metric, by its name. Tests hold docs/monitoring.md, the dashboard and the alert rules to it. */
 export const metricTable = {
   gatehouse_build_info: {
     type: 'gauge',
@@ -77,7 +143,7 @@ export const metricTable = {
   gatehouse_refusals_total: {
     type: 'counter',
     help: 'Answers with an error, by its code and by why, as the log says it.',
-    labels: { error: errorCodes, reason: reasonNames },
+    labels: { error: errorCodes, reason: Object.keys(reasonSentences) },
   },
   gatehouse_sign_ins_total: {
     type: 'counter',

@@ -2,27 +2,25 @@ import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from 'prom-cl
 
 import { type LabelValues, type Metric, type MetricName, metricTable } from './metric-table.ts'
 
-/** Labels of one value, by their names. */
-export type Labels = Readonly<Record<string, string>>
+type Labels = Readonly<Record<string, string>>
 
-/** What the process knows of itself, asked at each scrape. */
+/** One value that the process reads at a scrape. */
 export interface Reading {
   readonly labels?: Labels
   readonly value: number
 }
 
-/** The metrics of one process, as they go from a worker to the primary. */
+/** The metrics of one process, as a worker sends them to the primary. */
 export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 /** The metrics of this process. */
 export interface Metrics {
-  /** Counts one more, or so many. */
-  add(name: MetricName, labels: Labels, by?: number): void
+  add(name: MetricName, labels: Labels): void
   /** Adds a time, in seconds, to a histogram. */
   time(name: MetricName, labels: Labels, seconds: number): void
   /** Sets a gauge. */
   set(name: MetricName, labels: Labels, value: number): void
-  /** Asks for the values of a gauge or counter at each scrape; one that fails has none then. */
+  /** Reads the values of a gauge or counter at each scrape; a reading that fails has none then. */
   read(name: MetricName, reading: () => readonly Reading[] | Promise<readonly Reading[]>): void
   snapshot(): Promise<Snapshot>
 }
@@ -31,39 +29,32 @@ export interface Metrics {
 export function openMetrics(): Metrics {
   const registry = new Registry()
   const readings = new Map<string, () => Promise<void>>()
-  const made = new Map<string, { metric: Counter | Gauge | Histogram; bound: BoundLabels }>()
-  for (const [name, row] of Object.entries<Metric>(metricTable)) {
-    made.set(name, {
-      metric: makeMetric(name, row, { registry, readings }),
-      bound: boundLabels(row),
-    })
-  }
-  const of = (name: MetricName) => {
-    const one = made.get(name)
-    if (!one) throw new Error(`there is no metric ${name}`)
-    return one
-  }
-  const set = (name: MetricName, labels: Labels, value: number) => {
-    const { metric, bound } = of(name)
-    if (metric instanceof Gauge) metric.set(bound(labels), value)
-  }
+  const made = Object.fromEntries(
+    Object.entries<Metric>(metricTable).map(([name, row]) => {
+      const collect = async () => await readings.get(name)?.()
+      return [name, { metric: makeMetric(name, row, registry, collect), bound: boundLabels(row) }]
+    }),
+  ) as Record<MetricName, Made>
   return {
-    add(name, labels, by = 1) {
-      const { metric, bound } = of(name)
-      if (metric instanceof Counter) metric.inc(bound(labels), by)
+    add(name, labels) {
+      const { metric, bound } = made[name]
+      if (metric instanceof Counter) metric.inc(bound(labels))
     },
     time(name, labels, seconds) {
-      const { metric, bound } = of(name)
+      const { metric, bound } = made[name]
       if (metric instanceof Histogram) metric.observe(bound(labels), Math.max(0, seconds))
     },
-    set,
+    set(name, labels, value) {
+      const { metric, bound } = made[name]
+      if (metric instanceof Gauge) metric.set(bound(labels), value)
+    },
     read(name, reading) {
-      const { metric, bound } = of(name)
+      const { metric, bound } = made[name]
       readings.set(name, async () => {
-        // A store that is away must not take the rest of the page with it.
+        // A store that is down must not take the rest of the page with it.
         const found = await (async () => await reading())().catch(() => [])
         metric.reset()
-        if (metric instanceof Gauge) unknownYet(metric)
+        if (metric instanceof Gauge) metric.remove({})
         if (metric instanceof Histogram) return
         for (const { labels = {}, value } of found) metric.inc(bound(labels), value)
       })
@@ -72,10 +63,13 @@ export function openMetrics(): Metrics {
   }
 }
 
-type BoundLabels = (labels: Labels) => Labels
+interface Made {
+  readonly metric: Counter | Gauge | Histogram
+  readonly bound: (labels: Labels) => Labels
+}
 
-/** Whatever asks for more values than the table allows is counted as `other`. */
-function boundLabels({ labels: allowed }: Metric): BoundLabels {
+/** Counts values beyond those that the table allows as `other`. */
+function boundLabels({ labels: allowed }: Metric): Made['bound'] {
   const bounds = Object.entries(allowed).map(([label, values]) => [label, boundOf(values)] as const)
   return (labels) =>
     Object.fromEntries(bounds.map(([label, bound]) => [label, bound(labels[label] ?? OTHER)]))
@@ -84,49 +78,34 @@ function boundLabels({ labels: allowed }: Metric): BoundLabels {
 const OTHER = 'other'
 
 function boundOf(values: LabelValues): (value: string) => string {
-  if (!('valuesMax' in values)) {
-    const known: ReadonlySet<string> = new Set(values)
-    return (value) => (known.has(value) ? value : OTHER)
-  }
-  const seen = new Set<string>()
+  const [known, knownMax] =
+    'valuesMax' in values ? [new Set<string>(), values.valuesMax] : [new Set(values), values.length]
   return (value) => {
-    if (seen.has(value)) return value
-    if (seen.size >= values.valuesMax) return OTHER
-    seen.add(value)
-    return value
+    if (known.size < knownMax) known.add(value)
+    return known.has(value) ? value : OTHER
   }
 }
 
-interface Making {
-  readonly registry: Registry
-  readonly readings: ReadonlyMap<string, () => Promise<void>>
-}
-
-function makeMetric(name: string, row: Metric, { registry, readings }: Making) {
-  const { type, help, labels, buckets, ofHost } = row
-  const common = {
-    name,
-    help,
-    labelNames: Object.keys(labels),
-    registers: [registry],
-    aggregator: ofHost ?? ('sum' as const),
-    collect: async () => await readings.get(name)?.(),
-  }
-  if (type === 'counter') return beganAtZero(new Counter(common), labels)
-  if (type === 'gauge') return unknownYet(new Gauge(common))
-  return new Histogram({ ...common, buckets: [...(buckets ?? [])] })
-}
-
-/** Without labels it would be 0 before anybody has set it, which says something else. */
-function unknownYet(gauge: Gauge): Gauge {
+function makeMetric(
+  name: string,
+  { type, help, labels, buckets = [], ofHost = 'sum' }: Metric,
+  registry: Registry,
+  collect: () => Promise<void>,
+) {
+  const labelNames = Object.keys(labels)
+  const common = { name, help, labelNames, registers: [registry], aggregator: ofHost, collect }
+  if (type === 'counter') return beginAtZero(new Counter(common), labels)
+  if (type === 'histogram') return new Histogram({ ...common, buckets: [...buckets] })
+  const gauge = new Gauge(common)
+  // A gauge without labels would be 0 before it is set, which means something else.
   gauge.remove({})
   return gauge
 }
 
 const BEGUN_MAX = 20
 
-/** A count that is not there yet cannot be seen to rise: those that are few are there from the start. */
-function beganAtZero(counter: Counter, labels: Metric['labels']): Counter {
+/** A counter that does not exist yet cannot be seen to rise, so those with few labels start at zero. */
+function beginAtZero(counter: Counter, labels: Metric['labels']): Counter {
   const lists = Object.entries(labels).map(([label, values]) =>
     'valuesMax' in values ? [] : values.map((value) => ({ [label]: value })),
   )
@@ -138,7 +117,7 @@ function beganAtZero(counter: Counter, labels: Metric['labels']): Counter {
   return counter
 }
 
-/** What several processes have measured, as one. */
+/** The sum of what several processes measured. */
 export async function sumOf(snapshots: readonly Snapshot[]): Promise<Snapshot> {
   return await AggregatorRegistry.aggregate([...snapshots]).getMetricsAsJSON()
 }

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { isLoopbackInterface, leadsToThisMachine, loopbackAddress } from '../http/loopback.ts'
 import { metricsPath } from '../http/paths.ts'
 
-/** Where metrics are read: an address of their own, never the service's. */
+/** The address of metrics, never the service's own. */
 export interface ScrapeAddress {
   readonly host: string
   readonly port: number
@@ -15,11 +15,11 @@ const CONNECTIONS_MAX = 32
 const REQUEST_MS = 5_000
 
 /**
- * Answers `GET /metrics`, and nothing else. It is another port than the service's so that no proxy which
- * publishes the service publishes this, and nobody has a secret to keep for it.
+ * Answers only `GET /metrics`. It has a port of its own, so that no proxy which publishes the service publishes
+ * this, and no secret is needed.
  *
  * @param scrape the text of a scrape
- * @throws when it cannot listen there; a taken port is said in a sentence
+ * @throws when it cannot listen there; a taken port in a sentence
  */
 export async function openScrapeServer(
   { host, port }: ScrapeAddress,
@@ -32,7 +32,7 @@ export async function openScrapeServer(
       response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' })
       response.end(request.method === 'HEAD' ? '' : text)
     }
-    // A page of a stranger that rebinds its name to a loopback address sends that name.
+    // A foreign page that rebinds its name to a loopback address sends that name.
     if (ofThisMachine && !isOwnName(request.headers.host)) return answer(403, OTHER_NAME)
     if (request.url?.split('?')[0] !== metricsPath) return answer(404, `see ${metricsPath}\n`)
     if (request.method !== 'GET' && request.method !== 'HEAD') return answer(405, 'only GET\n')
@@ -60,7 +60,7 @@ export async function openScrapeServer(
   }
 }
 
-/** Whether a Host header is a name of this machine; none is that of no browser. */
+/** Whether a Host header is a name of this machine. Browsers always send one. */
 function isOwnName(host: string | undefined): boolean {
   const hostname = host === undefined ? loopbackAddress : URL.parse(`http://${host}`)?.hostname
   return hostname !== undefined && leadsToThisMachine(hostname)

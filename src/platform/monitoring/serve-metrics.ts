@@ -1,13 +1,22 @@
-import { hostMetrics, tellPrimary } from './host-metrics.ts'
-import { CONTENT_TYPE, type Metrics, openMetrics, render } from './registry.ts'
+import cluster, { type Worker } from 'node:cluster'
+import { setTimeout as delay } from 'node:timers/promises'
+
+import {
+  CONTENT_TYPE,
+  type Metrics,
+  openMetrics,
+  render,
+  type Snapshot,
+  sumOf,
+} from './registry.ts'
 import { openScrapeServer, type ScrapeAddress } from './scrape-server.ts'
 
-/** What a process has measured, until it ends. */
+/** The metrics of a process, until it ends. */
 export interface ServedMetrics extends AsyncDisposable {
   readonly metrics: Metrics
 }
 
-/** The metrics of the one process that serves, at their own address. */
+/** Serves the metrics of the only process, at their own address. */
 export async function serveMetrics(address: ScrapeAddress): Promise<ServedMetrics> {
   const metrics = openMetrics()
   const scrape = async () => await render([await metrics.snapshot()])
@@ -15,13 +24,79 @@ export async function serveMetrics(address: ScrapeAddress): Promise<ServedMetric
   return { metrics, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
 }
 
-/** The metrics of one of several processes, which its primary asks for. */
-export function tellMetrics(): ServedMetrics {
-  const metrics = openMetrics()
-  return { metrics, [Symbol.asyncDispose]: tellPrimary(metrics.snapshot) }
+/** What the primary asks a worker. */
+const QUESTION = 'metrics?'
+/** How long a scrape waits for a busy worker; its last answer stands in for it. */
+const ANSWER_WITHIN_MS = 1_000
+
+interface Answer {
+  readonly kind: 'metrics'
+  readonly snapshot: Snapshot
 }
 
-/** The metrics of all workers of a host, at their own address. */
+/** Sends the metrics of this worker to the primary, whenever it asks and once more at the end. */
+export function tellMetrics(): ServedMetrics {
+  const metrics = openMetrics()
+  const tell = async () => {
+    const answer: Answer = { kind: 'metrics', snapshot: await metrics.snapshot() }
+    await new Promise<void>((sent) => {
+      if (process.send === undefined || !process.connected) return sent()
+      process.send(answer, undefined, {}, () => sent())
+    })
+  }
+  process.on('message', (message: unknown) => {
+    if (message === QUESTION) void tell()
+  })
+  void tell()
+  return { metrics, [Symbol.asyncDispose]: tell }
+}
+
+/**
+ * Serves the metrics of all workers of a host, in its primary, at their own address. Includes what workers counted
+ * that have ended, so that no counter falls when a worker is replaced.
+ */
 export async function serveHostMetrics(address: ScrapeAddress): Promise<AsyncDisposable> {
-  return await openScrapeServer(address, CONTENT_TYPE, hostMetrics().scrape)
+  const latest = new Map<number, Snapshot>()
+  const awaited = new Map<number, PromiseWithResolvers<void>>()
+  let ended: Snapshot = []
+  cluster.on('message', (worker, message: unknown) => {
+    if (!isAnswer(message)) return
+    latest.set(worker.id, message.snapshot)
+    awaited.get(worker.id)?.resolve()
+  })
+  // One after another, so that no sum overwrites another.
+  let summing = Promise.resolve()
+  cluster.on('exit', ({ id }) => {
+    const last = latest.get(id)
+    if (!last) return
+    summing = summing.then(async () => {
+      const sum = await sumOf([ended, last])
+      ended = sum.filter(({ type }) => String(type) !== 'gauge')
+      latest.delete(id)
+      awaited.get(id)?.resolve()
+    })
+  })
+  const ask = async (worker: Worker) => {
+    const answered = Promise.withResolvers<void>()
+    awaited.set(worker.id, answered)
+    // The exit of a worker that has just died resolves it.
+    worker.send(QUESTION, () => {})
+    await answered.promise
+  }
+  return await openScrapeServer(address, CONTENT_TYPE, async () => {
+    // A worker without any answer yet does not serve.
+    const asked = Object.values(cluster.workers ?? {}).map(async (worker) => {
+      if (worker && latest.has(worker.id) && worker.isConnected()) await ask(worker)
+    })
+    const late = new AbortController()
+    const patience = delay(ANSWER_WITHIN_MS, undefined, { signal: late.signal }).catch(() => {})
+    await Promise.race([Promise.all(asked), patience])
+    late.abort()
+    await summing
+    return await render([ended, ...latest.values()])
+  })
+}
+
+function isAnswer(message: unknown): message is Answer {
+  return Object(message).kind === 'metrics'
 }

@@ -6,6 +6,7 @@ import {
   isSpanContextValid,
   ROOT_CONTEXT,
   type Span,
+  type SpanContext,
   SpanKind,
   SpanStatusCode,
   type Context as TraceContext,
@@ -20,7 +21,15 @@ import {
   envDetector,
   resourceFromAttributes,
 } from '@opentelemetry/resources'
-import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
 import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
 
@@ -28,20 +37,22 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import { logFields, requestIdOf, routeOf } from '../http/request-log.ts'
 import type { StoreGuard } from '../store/guarded-stores.ts'
 import { describeUse } from '../store/store-use.ts'
-import { type SamplerSettings, samplerOf } from './sampler.ts'
-import { readTraceparent, writeTraceparent } from './traceparent.ts'
 
 /** Sends a request to the server of a client. */
 export type Send = (address: string, init?: RequestInit) => Promise<Response>
 
-/** Where spans go, and of which requests there are any. */
-export interface TraceSettings extends SamplerSettings {
+/** Where spans go, and which requests have any. */
+export interface TraceSettings {
+  /** A sampler by the name that OpenTelemetry has for it. */
+  readonly sampler: `${'' | 'parentbased_'}${'always_on' | 'always_off' | 'traceidratio'}`
+  /** The share of requests that have spans, from 0 to 1, for the samplers with a ratio. */
+  readonly ratio: number
   /** The whole address, of OTLP over HTTP in protobuf. */
   readonly address: string
   readonly serviceName: string
-  /** How long one sending may take with its repetitions, also when the process ends. */
+  /** How long one export may take with its retries, also when the process ends. */
   readonly sendWithinMs: number
-  /** Whether the trace that a caller names is gone on with. */
+  /** Whether to continue the trace of a caller. */
   readonly trustParent: boolean
 }
 
@@ -60,9 +71,9 @@ export interface Traces extends AsyncDisposable {
 type Running = AsyncLocalStorage<TraceContext>
 
 /**
- * A span has the pattern of an address, a status, the kind and the table of a statement, and the host that
- * a request goes to. It never has an address, a query, a header, a value of a statement, or a name of
- * anybody.
+ * Opens the traces. A span has the pattern of an address, a status, the kind and the table of a statement, and the
+ * host of an outgoing request. It never has an address, a query, a header, a value of a statement, or a name of
+ * a person.
  */
 export function openTraces(settings: TraceSettings, logger: Logger): Traces {
   const { version } = packageJson
@@ -73,7 +84,7 @@ export function openTraces(settings: TraceSettings, logger: Logger): Traces {
   })
   const own = { 'service.name': settings.serviceName, 'service.version': version }
   const provider = new TracerProvider({
-    // What the standard variables say comes last, and wins.
+    // The standard environment variables come last, and win.
     resource: defaultResource()
       .merge(resourceFromAttributes(own))
       .merge(detectResources({ detectors: [envDetector] })),
@@ -96,7 +107,7 @@ export function openTraces(settings: TraceSettings, logger: Logger): Traces {
     },
     outgoing,
     async [Symbol.asyncDispose]() {
-      // It sends what is left, and tries again for as long as one sending may take.
+      // Exports the rest, with retries for as long as one export may take.
       await provider.shutdown().catch((error: unknown) => say(logger, String(error)))
     },
   }
@@ -115,7 +126,7 @@ function traceRequest(tracer: Tracer, running: Running, trustParent: boolean): M
   }
 }
 
-/** The route is known when the request has taken it. */
+/** The route is known only at the end. */
 function endWithAnswer(ctx: Context, span: Span): void {
   ctx.res.once('close', () => {
     const route = routeOf(ctx)
@@ -183,7 +194,7 @@ function isSampled(context: TraceContext): boolean {
 
 const REASON_LENGTH_MAX = 200
 
-/** That spans cannot be sent is for the log, and for nobody who waits. */
+/** A failed export is logged, and fails no request. */
 function reportTo(logger: Logger): void {
   const told = (reason: string) => say(logger, reason)
   const silent = () => {}
@@ -193,4 +204,29 @@ function reportTo(logger: Logger): void {
 
 function say(logger: Logger, reason: string): void {
   logger.warn({ cause: reason.slice(0, REASON_LENGTH_MAX) }, 'spans could not be sent')
+}
+
+function samplerOf({ sampler, ratio }: TraceSettings): Sampler {
+  const root = rootOf(sampler, ratio)
+  return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root
+}
+
+function rootOf(sampler: TraceSettings['sampler'], ratio: number): Sampler {
+  if (sampler.endsWith('traceidratio')) return new TraceIdRatioBasedSampler(ratio)
+  return sampler.endsWith('always_off') ? new AlwaysOffSampler() : new AlwaysOnSampler()
+}
+
+const traceparent = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-|$)/
+
+/** Reads the header `traceparent` (W3C Trace Context §3.2); undefined if it is malformed. */
+export function readTraceparent(header: string): SpanContext | undefined {
+  const [, version, traceId = '', spanId = '', flags = '', more] = traceparent.exec(header) ?? []
+  if (version === undefined || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined
+  if (version === '00' && more === '-') return undefined
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true }
+}
+
+/** The header for a span of ours. */
+export function writeTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
+  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
 }

@@ -1,35 +1,28 @@
 import type { Middleware } from 'koa'
 
+import { paths } from '../http/paths.ts'
 import type { LoggedRequest } from '../http/request-log.ts'
 import type { StoreGuard } from '../store/guarded-stores.ts'
 import { describeUse } from '../store/store-use.ts'
-import { countsOf } from './count-request.ts'
+import { type MetricName, nameOfReason } from './metric-table.ts'
 import type { Metrics } from './registry.ts'
 import type { Send, Traces } from './traces.ts'
 
-/** Whoever measures, where anybody does. */
+/** The metrics and traces of a process, if enabled. */
 export interface Watchers {
   readonly metrics?: Metrics | undefined
   readonly traces?: Traces | undefined
 }
 
-/** A request to another service, with the headers by which that may join the trace. */
-export type Outgoing = <Result>(
-  purpose: string,
-  send: (headers: Readonly<Record<string, string>>) => Promise<Result>,
-) => Promise<Result>
-
-/**
- * What stands around the parts of a service that somebody watches. Without a watcher each of these gives
- * back what it was given, so that nothing stands there.
- */
+/** Wraps the parts of a service that are measured. Without metrics and traces each part stays as it is. */
 export interface Watch {
   readonly guard: (guard: StoreGuard) => StoreGuard
   readonly fetch: (send: Send) => Send
   readonly signIn: <Attempt, Outcome extends { readonly kind: string }>(
     signIn: (attempt: Attempt) => Promise<Outcome>,
   ) => (attempt: Attempt) => Promise<Outcome>
-  readonly outgoing: Outgoing
+  /** Sends a request to another service, with the headers by which that joins the trace. */
+  readonly outgoing: Traces['outgoing']
   /** Begins the trace of a request. */
   readonly trace: Middleware | undefined
   readonly hear: (line: LoggedRequest) => void
@@ -83,7 +76,7 @@ function timed(guard: StoreGuard, metrics: Metrics): StoreGuard {
   }
 }
 
-/** Nothing is posted but notices of sign-outs. */
+/** Only notices of sign-outs are posted. */
 function countedFetch(send: Send, metrics: Metrics): Send {
   return async (input, init) => {
     const purpose = init?.method === 'POST' ? 'notice' : 'document'
@@ -115,4 +108,93 @@ function countedSignIn<Attempt, Outcome extends { readonly kind: string }>(
       throw error
     }
   }
+}
+
+/** An addition to a metric: one, or a time in seconds. */
+interface Count {
+  readonly metric: MetricName
+  readonly labels: Readonly<Record<string, string>>
+  readonly seconds?: number
+}
+
+/** What a request counts as. All of it comes from its log line, so that metrics and log agree. */
+function countsOf(line: LoggedRequest): Count[] {
+  const { route, method, status, tookMs, tool, upstream } = line
+  const counts: (Count | undefined)[] = [
+    {
+      metric: 'gatehouse_http_request_duration_seconds',
+      labels: { route, method, status: classOf(status) },
+      seconds: tookMs / 1000,
+    },
+    refusalOf(line),
+    tokenRequestOf(line),
+    route === INTROSPECTION
+      ? count('gatehouse_introspections_total', { result: line.outcome ?? failureOf(status) })
+      : undefined,
+    tool === undefined
+      ? undefined
+      : count('gatehouse_tool_calls_total', { tool, outcome: endOf(line) }),
+    graphqlOf(line),
+    upstream === undefined ? undefined : upstreamOf(line),
+  ]
+  return counts.filter((each) => each !== undefined)
+}
+
+/** The name of the route in the request log. */
+const INTROSPECTION = 'introspection'
+const GONE = 499
+
+function count(metric: MetricName, labels: Count['labels']): Count {
+  return { metric, labels }
+}
+
+function classOf(status: number): string {
+  return status === GONE ? 'gone' : `${Math.floor(status / 100)}xx`
+}
+
+function refusalOf({ error, detail }: LoggedRequest): Count | undefined {
+  if (error === undefined) return undefined
+  return count('gatehouse_refusals_total', { error, reason: nameOfReason(detail) })
+}
+
+function tokenRequestOf({ grantType, outcome, status }: LoggedRequest): Count | undefined {
+  if (grantType === undefined) return undefined
+  const [metric, succeeded] = {
+    authorization_code: ['gatehouse_code_exchanges_total', 'exchanged'],
+    refresh_token: ['gatehouse_refreshes_total', 'refreshed'],
+  }[grantType] as [MetricName, string]
+  return count(metric, { outcome: outcome ?? (status < 400 ? succeeded : failureOf(status)) })
+}
+
+const graphqlSurfaces: Readonly<Record<string, string>> = {
+  [paths.graphql]: 'member',
+  [paths.adminGraphql]: 'admin',
+}
+
+function graphqlOf(line: LoggedRequest): Count | undefined {
+  const surface = graphqlSurfaces[line.route]
+  if (surface === undefined || line.method === 'OPTIONS') return undefined
+  return count('gatehouse_graphql_operations_total', { surface, outcome: endOf(line) })
+}
+
+/** The platform refuses with a status of its own; its failures have a status of ours. */
+function upstreamOf({ error, status }: LoggedRequest): Count | undefined {
+  const isFailure = error?.startsWith('upstream_') === true
+  // Refused here, before anything was sent.
+  if (error !== undefined && !isFailure) return undefined
+  const outcome = isFailure ? 'failed' : endOf({ status })
+  return count('gatehouse_outgoing_requests_total', { purpose: 'upstream', outcome })
+}
+
+function endOf({
+  outcome,
+  status,
+  cause,
+}: Pick<LoggedRequest, 'status' | 'outcome' | 'cause'>): string {
+  if (status >= 500 || cause !== undefined) return 'failed'
+  return outcome ?? (status < 400 ? 'answered' : 'refused')
+}
+
+function failureOf(status: number): string {
+  return status >= 500 ? 'failed' : 'refused'
 }
