@@ -5,8 +5,11 @@ import { sql } from 'kysely'
 import { pino } from 'pino'
 
 import { findEvents, findPersonId, listEvents } from '../src/platform/audit/audit-list.ts'
-import { makeAuditTrail, WAITING_EVENTS_MAX } from '../src/platform/audit/audit-trail.ts'
-import { KINDS_PER_MINUTE } from '../src/platform/audit/counted-events.ts'
+import {
+  KINDS_PER_MINUTE,
+  makeAuditTrail,
+  WAITING_EVENTS_MAX,
+} from '../src/platform/audit/audit-trail.ts'
 import { makeShownAddress } from '../src/platform/audit/shown-address.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import type { Database } from '../src/platform/store/database.ts'

@@ -9,7 +9,7 @@ import {
   findEvents,
   findPersonId,
 } from '../../platform/audit/audit-list.ts'
-import { eventLine } from '../../platform/audit/event-line.ts'
+import { eventLine } from '../../platform/audit/audit-stream.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { asOneLine, withDatabase } from './command.ts'
 

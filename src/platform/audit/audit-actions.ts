@@ -1,7 +1,4 @@
-/**
- * Every change that the audit trail keeps, with the words that people read after somebody's name. Each
- * is written in the transaction of the change.
- */
+/** Every change in the audit trail, written in its transaction, with the words after the actor's name. */
 export const changeActions = {
   'consent.given': 'allowed access to the application',
   'grant.revoked': 'gave back the access of a person by the application',
@@ -81,11 +78,10 @@ export const changeActions = {
 } as const satisfies Record<string, string>
 
 /**
- * Every event that changes nothing by itself, or whose change stands in a row of its own. They are
- * written a few seconds later, so that no request waits for them, and those that are the same within a
- * minute are counted. `byAnybody` can be caused by whoever reaches the service, and fewer kinds of it are
- * told apart; the others need a session. `ofMembers` is of a site only where the person belongs to it: what
- * somebody does who does not, or with an address that nobody has, is none of its operators' business.
+ * Every event without a change, or whose change has a row of its own. They are written a few seconds later, so that
+ * no request waits for them, and equal ones of a minute are counted. `byAnybody` needs no session, so fewer kinds of
+ * it are told apart. `ofMembers` has a site only if the person belongs to it: what others do there, or with an
+ * unknown address, does not concern its operators.
  */
 export const eventActions = {
   'sign_in.success': { words: 'signed in for the application', byAnybody: false, ofMembers: true },
@@ -124,7 +120,7 @@ export const auditActions: Readonly<Record<AuditAction, string>> = {
   ...changeActions,
 }
 
-/** The words for an action; one that another version wrote is told as it is stored. */
+/** The words for an action; an unknown one, of another version, is shown as it is stored. */
 export function auditWords(action: string): string {
   return Object.hasOwn(auditActions, action) ? auditActions[action as AuditAction] : action
 }

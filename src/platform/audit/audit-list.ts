@@ -5,23 +5,23 @@ import { type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
 import { auditWords } from './audit-actions.ts'
 
-/** Which events are wanted; what is left out is no condition. */
+/** Which events to list; an absent field is no condition. */
 export interface AuditFilter {
-  /** Of this site; the reviews of metadata documents, which hold for every site, are among them. */
+  /** Of this site, with the reviews of metadata documents, which apply to every site. */
   readonly siteId?: string | undefined
   readonly action?: string | undefined
   readonly clientId?: string | undefined
-  /** Who did it, or whom it is about. */
+  /** The actor, or the person it is about. */
   readonly personId?: string | undefined
-  /** Epoch milliseconds, the first that counts. */
+  /** In epoch milliseconds, inclusive. */
   readonly fromMs?: number | undefined
-  /** Epoch milliseconds, the first that does not count any more. */
+  /** In epoch milliseconds, exclusive. */
   readonly untilMs?: number | undefined
 }
 
 type Tables = Schema & { readonly e: Schema['audit_event'] }
 
-/** The events that a filter wants, with the names of people as they are now. */
+/** Selects the events of a filter, with the current names of people. */
 export function findEvents({ kysely }: Pick<Database, 'kysely'>, filter: AuditFilter) {
   const { siteId, action, clientId, personId, fromMs, untilMs } = filter
   let found = kysely
@@ -51,7 +51,7 @@ function ofSite(eb: ExpressionBuilder<Tables, 'e'>, siteId: string) {
   ])
 }
 
-/** What it did, and what was done about it; changes name an application as their subject. */
+/** What a client did, and the changes of that client, which is their subject. */
 function byClient(eb: ExpressionBuilder<Tables, 'e'>, clientId: string) {
   return eb.or([
     eb('e.client_id', '=', clientId),
@@ -63,7 +63,7 @@ const clientKinds = ['application', 'resource_server', 'document_client'] as con
 
 export type FoundEvent = Awaited<ReturnType<ReturnType<typeof findEvents>['execute']>>[number]
 
-/** A page of the events that a filter wants, the newest first. */
+/** A page of the events of a filter, the newest first. */
 export async function listEvents(database: Database, filter: AuditFilter, request: PageRequest) {
   const order = {
     by: 'e.occurred_at',
@@ -74,9 +74,9 @@ export async function listEvents(database: Database, filter: AuditFilter, reques
   const page = await readPage(findEvents(database, filter), order, request)
   const rows = page.rows.map((row) => ({
     occurredAt: row.occurred_at,
-    /** The name of the person, as it is now; undefined when there is no such person any more. */
+    /** Undefined when the person does not exist any more. */
     actorName: row.actor_name ?? undefined,
-    /** Whether anybody showed who they are. */
+    /** Whether the actor had signed in. */
     hasActor: row.actor_person_id !== null,
     aboutName: row.about_name ?? row.person_id ?? undefined,
     action: row.action,
@@ -93,7 +93,7 @@ export async function listEvents(database: Database, filter: AuditFilter, reques
   return { ...page, rows }
 }
 
-/** The id of a person by id or e-mail address, as somebody wrote it. */
+/** Finds a person by id or e-mail address. */
 export async function findPersonId(
   { kysely }: Pick<Database, 'kysely'>,
   written: string,

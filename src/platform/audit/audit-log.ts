@@ -7,7 +7,7 @@ import type { Insertable, Kysely } from 'kysely'
 import type { Schema } from '../store/schema.ts'
 import type { AuditAction, ChangeAction } from './audit-actions.ts'
 
-/** Who changes something, in which request, when. */
+/** Who makes a change, in which request, when. */
 export interface Actor {
   readonly personId: string
   readonly requestId: string
@@ -18,12 +18,12 @@ export interface Actor {
   readonly clientId?: string | undefined
 }
 
-/** A change as the audit trail keeps it. Never a secret, a digest or a token. */
+/** A change in the audit trail. Never a secret, a digest or a token. */
 export interface Change {
   readonly action: ChangeAction
   readonly subject: { readonly kind: string; readonly id: string }
   readonly siteId: string | undefined
-  /** Whom it is about, where that is not the actor. */
+  /** The person it is about, unless that is the actor. */
   readonly personId?: string | undefined
   readonly reason?: string | undefined
   readonly before?: Record<string, unknown> | undefined
@@ -32,40 +32,33 @@ export interface Change {
 
 export type AuditRow = Insertable<Schema['audit_event']> & { readonly action: AuditAction }
 
-/**
- * Writes a change down, in the transaction that makes it: neither is there without the other. What is
- * done at the command line has neither a person nor a request.
- */
+/** Records a change in its transaction. A change by a command has neither a person nor a request. */
 export async function recordAuditEvent(
   kysely: Kysely<Schema>,
   actor: Partial<Actor> & Pick<Actor, 'now'>,
-  change: Change,
+  { action, subject, siteId, personId, reason, before, after }: Change,
 ): Promise<void> {
-  await writeAuditRows(kysely, [
-    {
-      id: randomUUID(),
-      occurred_at: actor.now,
-      actor_person_id: actor.personId ?? null,
-      action: change.action,
-      subject_kind: change.subject.kind,
-      subject_id: change.subject.id,
-      site_id: change.siteId ?? null,
-      person_id: change.personId ?? null,
-      client_id: actor.clientId ?? null,
-      address: actor.address ?? null,
-      reason: change.reason ?? null,
-      before: change.before ? JSON.stringify(change.before) : null,
-      after: change.after ? JSON.stringify(change.after) : null,
-      request_id: actor.requestId ?? null,
-    },
-  ])
+  const row: AuditRow = {
+    id: randomUUID(),
+    occurred_at: actor.now,
+    actor_person_id: actor.personId ?? null,
+    action,
+    subject_kind: subject.kind,
+    subject_id: subject.id,
+    site_id: siteId ?? null,
+    person_id: personId ?? null,
+    client_id: actor.clientId ?? null,
+    address: actor.address ?? null,
+    reason: reason ?? null,
+    before: before ? JSON.stringify(before) : null,
+    after: after ? JSON.stringify(after) : null,
+    request_id: actor.requestId ?? null,
+  }
+  await writeAuditRows(kysely, [row])
 }
 
-/** Writes rows; one that is there already, because an answer was lost, is left as it is. */
-export async function writeAuditRows(
-  kysely: Kysely<Schema>,
-  rows: readonly AuditRow[],
-): Promise<void> {
+/** Writes rows; a row that is already there, because an answer was lost, stays as it is. */
+export async function writeAuditRows(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
   await kysely
     .insertInto('audit_event')
     .values([...rows])

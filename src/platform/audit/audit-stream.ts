@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import { open } from 'node:fs/promises'
+
+import type { Selectable } from 'kysely'
 
 import type { Database } from '../store/database.ts'
-import { eventLine } from './event-line.ts'
-import type { EventSink } from './event-sink.ts'
+import type { Schema } from '../store/schema.ts'
+
+/** Takes whole lines. Resolves when they are kept. */
+export type EventSink = (lines: readonly string[]) => Promise<void>
 
 export interface AuditStreamPorts {
   readonly database: Pick<Database, 'kysely'>
@@ -10,23 +15,23 @@ export interface AuditStreamPorts {
   readonly now: () => number
 }
 
-/** How often somebody looks for events that have not gone out. */
+/** How often a process looks for events that have not gone out. */
 export const STREAM_SECONDS = 1
-/** Whoever streams keeps the turn for so long after its last look; then another process takes it. */
+/** A process keeps the turn for so long after its last look. */
 const TURN_MS = 30_000
 const EVENTS_PER_READ = 200
 /** The row of `setting` that says whose turn it is. */
 const TURN = 'audit_stream'
 
 /**
- * Every row of the audit trail as a line of JSON, from the database: what is in the trail goes out, and
- * what is not never did. One process at a time does it for all. A row is marked when the sink has taken
- * its line, so that after a crash in between the line comes again, with the same id: at least once.
+ * Sends every row of the audit trail as a line of JSON, from the database, so that the stream and the trail agree.
+ * One process at a time does it for all. A row is marked once the sink has taken its line: after a crash in
+ * between, the line comes again with the same id (at least once).
  */
 export function makeAuditStream({ database: { kysely }, sink, now }: AuditStreamPorts) {
   const holder = randomUUID()
 
-  /** Whether it is this process's turn: it had it before, nobody had it, or whoever had it is silent. */
+  /** Takes the turn if this process had it before, or no process had it lately. */
   const takeTurn = async (nowMs: number) => {
     const taken = await kysely
       .insertInto('setting')
@@ -47,6 +52,7 @@ export function makeAuditStream({ database: { kysely }, sink, now }: AuditStream
     return taken !== undefined
   }
 
+  /** @returns whether there may be more */
   const sendSome = async () => {
     const rows = await kysely
       .selectFrom('audit_event')
@@ -68,15 +74,14 @@ export function makeAuditStream({ database: { kysely }, sink, now }: AuditStream
   }
 
   const run = async (signal?: AbortSignal) => {
-    while (!signal?.aborted && (await takeTurn(now())) && (await sendSome())) {
-      // There may be more.
-    }
+    let isMore = true
+    while (isMore && !signal?.aborted) isMore = (await takeTurn(now())) && (await sendSome())
   }
 
   return {
     run,
 
-    /** Sends what is left and gives the turn away. */
+    /** Sends the rest and gives the turn away. */
     async end(): Promise<void> {
       await run()
       await kysely
@@ -87,4 +92,52 @@ export function makeAuditStream({ database: { kysely }, sink, now }: AuditStream
         .execute()
     },
   }
+}
+
+/** The version of the format in docs/audit-event.schema.json. A new field does not change it. */
+const EVENT_VERSION = 1
+
+/** An event as one line of JSON, without the line break; unknown fields are left out. */
+export function eventLine(row: Selectable<Schema['audit_event']>): string {
+  return JSON.stringify({
+    version: EVENT_VERSION,
+    id: row.id,
+    time: new Date(row.occurred_at).toISOString(),
+    action: row.action,
+    actor: row.actor_person_id ?? undefined,
+    person: row.person_id ?? undefined,
+    client: row.client_id ?? undefined,
+    site: row.site_id ?? undefined,
+    subject: { kind: row.subject_kind, id: row.subject_id },
+    reason: row.reason ?? undefined,
+    count: row.times ?? 1,
+    address: row.address ?? undefined,
+    request_id: row.request_id ?? undefined,
+    before: row.before === null ? undefined : JSON.parse(row.before),
+    after: row.after === null ? undefined : JSON.parse(row.after),
+  })
+}
+
+/** Writes events to a stream of the process, or to the end of a file that only its owner reads. */
+export function openEventSink(place: string): EventSink {
+  if (place !== 'stdout' && place !== 'stderr') return (lines) => appendTo(place, lines)
+  return async (lines) => {
+    // One at a time, so that no line of the log cuts one.
+    for (const line of lines) {
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      process[place].write(`${line}\n`, (error) => (error ? reject(error) : resolve()))
+      await promise
+    }
+  }
+}
+
+/** Opens the file each time, so that it can be rotated. */
+async function appendTo(path: string, lines: readonly string[]): Promise<void> {
+  await using file = await open(path, 'a+', 0o600)
+  const { size } = await file.stat()
+  const last = size === 0 ? undefined : await file.read({ position: size - 1, length: 1 })
+  // A killed process may have left half a line; its event comes again below.
+  const mended = last === undefined || last.buffer.toString('utf8', 0, 1) === '\n' ? '' : '\n'
+  await file.writeFile(`${mended}${lines.join('\n')}\n`)
+  await file.datasync()
 }

@@ -1,52 +1,35 @@
 import type { Logger } from 'pino'
 
+import type { LoggedRequest } from '../http/request-log.ts'
 import type { Database } from '../store/database.ts'
+import { eventActions } from './audit-actions.ts'
 import { writeAuditRows } from './audit-log.ts'
-import { countEvents } from './counted-events.ts'
-import {
-  type AuditNote,
-  type NoteEvent,
-  type WaitingEvent,
-  waitingEvent,
-  withSites,
-} from './event-rows.ts'
+import { type AuditNote, type WaitingEvent, waitingEvent, withSites } from './event-rows.ts'
 
-/** How a request ended, as far as the trail wants to hear of it. */
-export interface HeardRequest {
-  readonly id: string
-  readonly address?: string | undefined
-  readonly client?: string | undefined
-  readonly error?: string | undefined
-  readonly detail?: string | undefined
-}
-
-export interface AuditTrailPorts {
-  readonly logger: Pick<Logger, 'warn'>
-  readonly now: () => number
-}
-
-/** So many events wait to be written at most; those that come then are counted as dropped. */
+/** How many events may wait to be written; further ones are counted as dropped. */
 export const WAITING_EVENTS_MAX = 5000
-// SQLite stands still while it writes, so it is given little at a time.
+/** SQLite serves nothing while it writes, so batches are small. */
 const EVENTS_PER_WRITE = 50
 
 /**
- * Events that no transaction carries. They gather in memory and are written every few seconds and when
- * the process stops, so that no request waits for them and none is asked of the database for them; a
- * process that is killed loses what it gathered in between.
+ * Events outside of any transaction. They wait in memory and are written every few seconds and at the end of the
+ * process, so that no request waits for them; a process that is killed loses those that wait.
  */
-export function makeAuditTrail({ kysely }: Database, { logger, now }: AuditTrailPorts) {
+export function makeAuditTrail(
+  { kysely }: Database,
+  { logger, now }: { readonly logger: Pick<Logger, 'warn'>; readonly now: () => number },
+) {
   const counted = countEvents()
   let waiting: WaitingEvent[] = []
   let dropped = 0
 
-  const wait = (event: WaitingEvent) => {
-    if (waiting.length < WAITING_EVENTS_MAX) waiting.push(event)
-    else dropped += event.row.times ?? 1
-  }
-  const noteEvent: NoteEvent = (note) => counted.count(note, now())
+  const noteEvent = (note: AuditNote) => counted.count(note, now())
   const write = async (all: boolean) => {
-    for (const { note, at, times } of counted.take(now(), all)) wait(waitingEvent(note, at, times))
+    for (const { note, at, times } of counted.take(now(), all)) {
+      const event = waitingEvent(note, at, times)
+      if (waiting.length < WAITING_EVENTS_MAX) waiting.push(event)
+      else dropped += times
+    }
     while (waiting.length > 0) {
       const batch = waiting.slice(0, EVENTS_PER_WRITE)
       await writeAuditRows(kysely, await withSites(kysely, batch))
@@ -54,30 +37,92 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: AuditTrail
     }
     if (dropped === 0) return
     const note: AuditNote = { action: 'audit.dropped', reason: 'the database did not keep up' }
-    const lost = waitingEvent(note, now(), dropped)
-    await writeAuditRows(kysely, [lost.row])
+    await writeAuditRows(kysely, [waitingEvent(note, now(), dropped).row])
     dropped = 0
   }
 
   return {
     noteEvent,
 
-    /** Takes note of a request in which a client did not prove who it is. */
-    hear({ id, address, client, error, detail }: HeardRequest): void {
+    /** Notes a request whose client did not authenticate. */
+    hear({
+      id: requestId,
+      address,
+      client: clientId,
+      error,
+      detail: reason,
+    }: Pick<LoggedRequest, 'id' | 'client' | 'error' | 'detail'> & Partial<LoggedRequest>): void {
       if (error !== 'invalid_client') return
-      const note = { clientId: client, reason: detail, address, requestId: id } as const
-      noteEvent({ action: 'client.refused', ...note })
+      noteEvent({ action: 'client.refused', clientId, reason, address, requestId })
     },
 
     /** Writes what is due. What cannot be written is kept for the next time. */
     flush: async () => await write(false),
 
-    /** Writes everything, because nothing comes any more; what cannot be written is lost, which is logged. */
+    /** Writes everything. What cannot be written is lost, which is logged. */
     async end() {
       await write(true).catch((error: unknown) => {
         const line = { cause: String(error), events: waiting.length + dropped }
         logger.warn(line, 'events of the audit trail were lost at the end of the process')
       })
+    },
+  }
+}
+
+/** How many kinds of an action are told apart in a minute; all others of it are one. */
+export const KINDS_PER_MINUTE = { byAnybody: 100, withSession: 20_000 } as const
+const MINUTE_MS = 60_000
+
+/** Events of one kind within one minute. */
+interface Tally {
+  readonly note: AuditNote
+  readonly minute: number
+  isTold: boolean
+  at: number
+  /** Not told yet. */
+  times: number
+}
+
+/**
+ * Counts events, whose number is unbounded. Equal events of a minute are told at most twice: the first at once, and
+ * the number of further ones when the minute is over.
+ */
+function countEvents() {
+  let tallies = new Map<string, Tally>()
+  let kinds = { minute: 0, ofAction: new Map<string, number>() }
+
+  return {
+    count(note: AuditNote, at: number): void {
+      const { action, clientId, siteId, grantId, personId, aboutPersonId, reason } = note
+      const minute = Math.floor(at / MINUTE_MS)
+      if (minute !== kinds.minute) kinds = { minute, ofAction: new Map() }
+      const known = kinds.ofAction.get(action) ?? 0
+      const own = [action, minute, clientId, siteId, grantId, personId, aboutPersonId, reason]
+      const ownKey = JSON.stringify(own)
+      const { byAnybody } = eventActions[action]
+      const kindsMax = KINDS_PER_MINUTE[byAnybody ? 'byAnybody' : 'withSession']
+      const isApart = tallies.has(ownKey) || known < kindsMax
+      const key = isApart ? ownKey : JSON.stringify([action, minute])
+      const tally = tallies.get(key)
+      if (tally) {
+        Object.assign(tally, { at, times: tally.times + 1 })
+        return
+      }
+      kinds.ofAction.set(action, known + 1)
+      const told = isApart ? note : { action, reason: 'more of the same, of many kinds' }
+      tallies.set(key, { note: told, minute, isTold: false, at, times: 1 })
+    },
+
+    /** What is due: new kinds, and the counts of minutes that are over. At the end it is everything. */
+    take(nowMs: number, all: boolean): Pick<Tally, 'note' | 'times' | 'at'>[] {
+      const minute = Math.floor(nowMs / MINUTE_MS)
+      const due = [...tallies.values()].filter(
+        (tally) => tally.times > 0 && (all || !tally.isTold || tally.minute !== minute),
+      )
+      const told = due.map(({ note, times, at }) => ({ note, times, at }))
+      for (const tally of due) Object.assign(tally, { isTold: true, times: 0 })
+      tallies = new Map([...tallies].filter(([, tally]) => tally.minute === minute))
+      return told
     },
   }
 }

@@ -6,23 +6,23 @@ import type { Schema } from '../store/schema.ts'
 import { type EventAction, eventActions } from './audit-actions.ts'
 import type { AuditRow } from './audit-log.ts'
 
-/** Something that happened. Never a secret, a token, or what somebody typed. */
+/** Something that happened. Never a secret, a token, or typed text. */
 export interface AuditNote {
   readonly action: EventAction
-  /** Who did it and had shown that they are it. */
+  /** Who did it, after signing in. */
   readonly personId?: string | undefined
-  /** Whose account it was about, where nobody showed that it is theirs. */
+  /** Whose account it is about, before a sign-in. */
   readonly aboutPersonId?: string | undefined
   readonly clientId?: string | undefined
   readonly siteId?: string | undefined
-  /** The site is looked up by it when the event is written; the id itself is not kept. */
+  /** Used to look up the site when the event is written, and not kept. */
   readonly grantId?: string | undefined
   readonly reason?: string | undefined
   readonly address?: string | undefined
   readonly requestId?: string | undefined
 }
 
-/** Takes note of an event. Never waits, never fails. */
+/** Notes an event. Never waits, never fails. */
 export type NoteEvent = (note: AuditNote) => void
 
 /** An event that waits to be written. */
@@ -31,7 +31,7 @@ export interface WaitingEvent {
   readonly grantId: string | undefined
 }
 
-/** Longer than any reason of ours; what a caller can put into one is cut. */
+/** Longer than any reason of ours; text of callers is cut. */
 const REASON_CHARACTERS_MAX = 300
 const ID_CHARACTERS_MAX = 500
 
@@ -57,15 +57,14 @@ export function waitingEvent(note: AuditNote, at: number, times = 1): WaitingEve
   return { row, grantId }
 }
 
-/** What no database takes must not keep the rest of a batch from being written. */
+/** Removes what no database takes, or the rest of the batch would not be written either. */
 function cleaned(text: string, charactersMax: number): string {
   return text.slice(0, charactersMax).replaceAll('\0', '').toWellFormed()
 }
 
 /**
- * The rows with the sites that they are of: that of the grant, or of the application where the event is
- * about one, and none where the person does not belong to it. Three questions at most for a whole batch,
- * and none where nothing is to be known.
+ * Adds the sites to rows: that of the grant, or of the application, unless the person does not belong to it. At most
+ * three queries for a batch, and none where nothing is to be looked up.
  */
 export async function withSites(
   kysely: Kysely<Schema>,
@@ -73,59 +72,54 @@ export async function withSites(
 ): Promise<AuditRow[]> {
   const open = events.filter(({ row }) => row.site_id === null)
   const grantIds = open.flatMap(({ grantId }) => grantId ?? [])
-  const clientIds = open.flatMap(({ row, grantId }) =>
-    grantId === undefined ? (row.client_id ?? []) : [],
+  const clientIds = open.flatMap(({ row, grantId }) => (grantId ? [] : (row.client_id ?? [])))
+  const grants = await findBy(grantIds, (ids) =>
+    kysely.selectFrom('oauth_grant').select(['id', 'site_id']).where('id', 'in', ids).execute(),
   )
-  const grants =
-    grantIds.length === 0
-      ? []
-      : await kysely
-          .selectFrom('oauth_grant')
-          .select(['id', 'site_id'])
-          .where('id', 'in', [...new Set(grantIds)])
-          .execute()
-  const applications =
-    clientIds.length === 0
-      ? []
-      : await kysely
-          .selectFrom('oauth_application')
-          .select(['client_id as id', 'site_id'])
-          .where('client_id', 'in', [...new Set(clientIds)])
-          .execute()
+  const applications = await findBy(clientIds, (ids) =>
+    kysely
+      .selectFrom('oauth_application')
+      .select(['client_id as id', 'site_id'])
+      .where('client_id', 'in', ids)
+      .execute(),
+  )
   const siteOfGrant = new Map(grants.map(({ id, site_id }) => [id, site_id]))
   const siteOfClient = new Map(applications.map(({ id, site_id }) => [id, site_id]))
-  const rows = events.map(({ row, grantId }) => ({
-    ...row,
-    site_id:
-      row.site_id ??
-      (grantId === undefined ? siteOfClient.get(row.client_id ?? '') : siteOfGrant.get(grantId)) ??
-      null,
-  }))
+  const rows = events.map(({ row, grantId }) => {
+    const found = grantId ? siteOfGrant.get(grantId) : siteOfClient.get(row.client_id ?? '')
+    return { ...row, site_id: row.site_id ?? found ?? null }
+  })
   return await withoutStrangers(kysely, rows)
 }
 
 /**
- * Takes the site from events of people who do not belong to it. By failing with any address at an application
- * of their own, operators would learn who has an account somewhere else, and what the name is.
+ * Removes the site from events of people who do not belong to it. By failed sign-ins at an application of their
+ * own, operators could otherwise learn who has an account somewhere else, and that person's name.
  */
 async function withoutStrangers(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
   const ofMembers = rows.filter(({ action, site_id }) => site_id !== null && isOfMembers(action))
-  const personIds = ofMembers.flatMap((row) => personOf(row) ?? [])
   const siteIds = ofMembers.flatMap(({ site_id }) => site_id ?? [])
-  const held =
-    personIds.length === 0
-      ? []
-      : await kysely
-          .selectFrom('site_role')
-          .select(['person_id', 'site_id'])
-          .where('person_id', 'in', [...new Set(personIds)])
-          .where('site_id', 'in', [...new Set(siteIds)])
-          .execute()
-  const belonging = new Set(held.map((role) => `${role.person_id} ${role.site_id}`))
+  const personIds = ofMembers.flatMap((row) => personOf(row) ?? [])
+  const roles = await findBy(personIds, (ids) =>
+    kysely
+      .selectFrom('site_role')
+      .select(['person_id', 'site_id'])
+      .where('person_id', 'in', ids)
+      .where('site_id', 'in', [...new Set(siteIds)])
+      .execute(),
+  )
+  const belonging = new Set(roles.map((role) => `${role.person_id} ${role.site_id}`))
   return rows.map((row) => {
     const isStranger = isOfMembers(row.action) && !belonging.has(`${personOf(row)} ${row.site_id}`)
     return isStranger ? { ...row, site_id: null } : row
   })
+}
+
+async function findBy<Row>(
+  ids: readonly string[],
+  find: (ids: readonly string[]) => Promise<Row[]>,
+): Promise<Row[]> {
+  return ids.length === 0 ? [] : await find([...new Set(ids)])
 }
 
 function isOfMembers(action: AuditRow['action']): boolean {

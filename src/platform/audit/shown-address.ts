@@ -1,16 +1,14 @@
 import ipaddr from 'ipaddr.js'
 
-/** How much of a caller's address the audit trail keeps. The log has the whole of it, by the request's id. */
+/** How much of a caller's address the audit trail keeps. The log has all of it, under the request's id. */
 export type ShownAddresses = 'full' | 'network' | 'none'
 
 const IPV4_NETWORK_BITS = 24
 const IPV6_NETWORK_BITS = 48
 
 /**
- * The address as the trail keeps it: `network` is the first three numbers of IPv4 and the first 48 bits
- * of IPv6, which tell providers and places apart and seldom people.
- *
- * @returns nothing when nothing is to be kept, or what is given is no address
+ * Shortens addresses for the trail. `network` is the first three numbers of IPv4 and the first 48 bits of IPv6,
+ * which tell providers and places apart, but seldom people. Text that is no address is not kept.
  */
 export function makeShownAddress(shown: ShownAddresses): (address: string) => string | undefined {
   return (address) => {

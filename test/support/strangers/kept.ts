@@ -6,7 +6,7 @@ import { fetchBounds } from '../../../src/oauth/clients/fetch-governor.ts'
 import { UNUSED_DOCUMENTS_MAX } from '../../../src/oauth/clients/unused-documents.ts'
 import { REFUSALS_PER_CLIENT } from '../../../src/pages/applications/application-refusals.ts'
 import { eventActions } from '../../../src/platform/audit/audit-actions.ts'
-import { KINDS_PER_MINUTE } from '../../../src/platform/audit/counted-events.ts'
+import { KINDS_PER_MINUTE } from '../../../src/platform/audit/audit-trail.ts'
 import { pages, paths, planPaths } from '../../../src/platform/http/paths.ts'
 import {
   type LimitName,
