@@ -11,10 +11,10 @@ import { makeOps } from './ops/ops.ts'
 import { makePages } from './pages/pages.ts'
 import { makeShownAddress } from './platform/audit/shown-address.ts'
 import { everyRequest } from './platform/http/every-request.ts'
-import { inOrder } from './platform/http/in-order.ts'
 import type { LoggedRequest } from './platform/http/request-log.ts'
-import { httpRoutes } from './platform/http/routes.ts'
-import { limitRequests } from './platform/limits/request-gate.ts'
+import { inOrder } from './platform/http/router.ts'
+import { welcomeAndHealth } from './platform/http/welcome-and-health.ts'
+import { limitByAddress } from './platform/limits/address-limits.ts'
 import { readProcess } from './platform/monitoring/readings.ts'
 import type { Watchers } from './platform/monitoring/watch.ts'
 import { makeGuardedFetch, type SendOutgoing } from './platform/outgoing/guarded-fetch.ts'
@@ -106,7 +106,7 @@ export async function openGatehouse(
     logger,
     trace: platform.watch.trace,
     now: platform.now,
-    gate: limitRequests(platform.requestLimits),
+    gate: limitByAddress(platform.requestLimits),
     shownAddress: makeShownAddress(service.audit.addresses),
     hear(line: LoggedRequest) {
       pages.refusals.hear(line)
@@ -114,7 +114,7 @@ export async function openGatehouse(
       platform.audit.hear(line)
     },
   })
-  const health = httpRoutes({
+  const health = welcomeAndHealth({
     checkStores: platform.stores.ping,
     conformance: config.conformance !== undefined,
     welcome: { baseUrl, demoPeople: ops.demoPeople },

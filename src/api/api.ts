@@ -48,7 +48,7 @@ export interface ApiPorts {
 }
 
 export function makeApi({ baseUrl, service }: Config, platform: Platform, ports: ApiPorts) {
-  const { database, requestLimits, callerLimits, now } = platform
+  const { database, requestLimits, now } = platform
   const { discovery, school, cursors } = ports
   const schemaCacheSeconds = service.documents.cacheSeconds
   const { adviseOnScopes } = ports.oauth
@@ -74,7 +74,6 @@ export function makeApi({ baseUrl, service }: Config, platform: Platform, ports:
     verifyBearer,
     limits: service.adminApi,
     requestLimits,
-    callerLimits,
     baseUrl,
     resourceMetadataUrl: discovery.metadataUrl('admin'),
     askedScopes: () => discovery.scopesOf('mcpAdmin'),
@@ -89,7 +88,7 @@ export function makeApi({ baseUrl, service }: Config, platform: Platform, ports:
     resources: discovery,
     authGuide: discovery.authGuide,
     adviseOnScopes,
-    callerLimits,
+    requestLimits,
     verifyBearer,
     executeMember: member.executeMember,
     executeAdmin: admin.executeAdmin,

@@ -91,6 +91,7 @@ export async function makeOauth(
     state,
     logger,
     noteEvent,
+    requestLimits,
     callerLimits,
     lifetimes,
     furtherPlans,

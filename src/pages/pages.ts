@@ -35,7 +35,7 @@ export function makePages(
   { people }: Directory,
   { keys, opened, handler }: PagesPorts,
 ) {
-  const { database, state, noteEvent, callerLimits, now } = platform
+  const { database, state, noteEvent, requestLimits, now } = platform
   const { secretRoot, cursors } = keys
   const { client, signedInPages, listPages } = makeOwnPages({
     baseUrl,
@@ -46,7 +46,7 @@ export function makePages(
     formKey: secretRoot.formKey,
     cursors,
     sessionSeconds: service.lifetimes.pageSessionSeconds,
-    callerLimits,
+    requestLimits,
     noteEvent,
     handler,
     now,

@@ -5,12 +5,11 @@
 
 import type { Logger } from 'pino'
 
-import { makeAuditStream, STREAM_SECONDS } from './audit/audit-stream.ts'
+import { makeAuditStream, openEventSink, STREAM_SECONDS } from './audit/audit-stream.ts'
 import { makeAuditTrail } from './audit/audit-trail.ts'
-import { openEventSink } from './audit/event-sink.ts'
 import { orUnavailable } from './http/storage-guard.ts'
-import { makeCallerLimits } from './limits/caller-limits.ts'
-import { EXCHANGE_SECONDS, makeLimits } from './limits/limits.ts'
+import { refusePersons } from './limits/limits.ts'
+import { EXCHANGE_SECONDS, makeLimits } from './limits/process-limits.ts'
 import { makeWatch, type Watchers } from './monitoring/watch.ts'
 import type { SendOutgoing } from './outgoing/guarded-fetch.ts'
 import type { BackgroundTask } from './process/background-tasks.ts'
@@ -73,7 +72,7 @@ export async function openPlatform(settings: PlatformSettings, options: Platform
     audit,
     noteEvent: audit.noteEvent,
     requestLimits,
-    callerLimits: makeCallerLimits(requestLimits),
+    callerLimits: refusePersons(requestLimits),
     fetch: watch.fetch(options.fetch),
     watch,
     sweeps: options.sweeps,

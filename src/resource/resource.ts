@@ -21,7 +21,7 @@ export function makeResource(
   oauth: Oauth,
   resourceMetadataUrl: string,
 ) {
-  const { callerLimits, now, watch } = platform
+  const { requestLimits, callerLimits, now, watch } = platform
   const { grants, tokens, authorization, checkDpop, verifyAssertion, adviseOnScopes } = oauth
   const { conformance, findClient } = authorization
   const { findAllowed } = grants
@@ -53,7 +53,7 @@ export function makeResource(
       judgeToken,
       findClient,
       verifyAssertion,
-      callerLimits,
+      requestLimits,
       countUse,
     }),
     forwardAuth: forwardAuthRoute({
@@ -62,14 +62,14 @@ export function makeResource(
       findAllowed,
       findClient,
       adviseOnScopes,
-      callerLimits,
+      requestLimits,
       countUse,
     }),
     /** Made again for each key ring: what is forwarded carries a token of ours. */
     upstreamWithKeys: upstreamSurface({
       upstreams: service.upstreams,
       verifyBearer,
-      callerLimits,
+      requestLimits,
       resourceMetadataUrl,
       adviseOnScopes,
       baseUrl,

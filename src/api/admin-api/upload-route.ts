@@ -12,6 +12,7 @@ import {
   tooManyRequests,
 } from '../../platform/http/errors.ts'
 import { paths } from '../../platform/http/paths.ts'
+import { type Limits, personKey, refuseTooMany } from '../../platform/limits/limits.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { type Protection, refuse, verdictOf } from '../../resource/resource-server/protect.ts'
 import {
@@ -23,7 +24,6 @@ import type { SiteActor } from '../../school/changes/change.ts'
 import { ChangeRefused } from '../../school/changes/refused.ts'
 import type { Files } from '../../school/files/open-file-storage.ts'
 import { receiveFile, type UploadLimits } from '../../school/files/receive-file.ts'
-import type { StoredFile } from '../../school/files/stored-files.ts'
 import type { AdminCaller } from './context.ts'
 
 export interface UploadPorts {
@@ -31,14 +31,7 @@ export interface UploadPorts {
   readonly files: Files
   readonly limits: UploadLimits
   readonly verifyBearer: VerifyBearer
-  readonly callerLimits: {
-    /** @throws tooManyRequests */
-    refuseBeyond(
-      ctx: Context,
-      name: 'uploads',
-      person: { readonly personId: string; readonly clientId: string },
-    ): void
-  }
+  readonly requestLimits: Limits
   readonly now: () => number
 }
 
@@ -67,13 +60,14 @@ export function uploadRoute(router: Router, ports: UploadPorts, admission: Admis
     ctx.set('Cache-Control', 'no-store')
     const verdict = demandScopes(admission.admit(await verdictOf(ctx, ports.verifyBearer)), [scope])
     if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
-    ports.callerLimits.refuseBeyond(ctx, 'uploads', verdict.token)
+    refuseTooMany(ctx, ports.requestLimits.take('uploads', personKey(verdict.token)))
     const caller = admission.callerOf(verdict.token, ctx)
     using _place = takePlace(ctx, caller.siteId)
     try {
       const { file, isNew } = await receive(ctx, { ...caller, now: ports.now() }, ports)
       ctx.status = isNew ? 201 : 200
-      ctx.body = fileOf(file)
+      const { id, name, mediaType, sizeBytes, sha256 } = file
+      ctx.body = { id, name, mediaType, sizeBytes, sha256 }
     } catch (error) {
       throw error instanceof ChangeRefused ? inHttp(error) : error
     }
@@ -120,8 +114,4 @@ async function receive(ctx: Context, actor: SiteActor, { database, files, limits
 function inHttp({ code, message }: ChangeRefused): Error {
   if (code === 'FORBIDDEN') return notAnOperator()
   return code === 'LIMIT_REACHED' ? noRoomForFile(message) : badUpload(message)
-}
-
-function fileOf({ id, name, mediaType, sizeBytes, sha256 }: StoredFile) {
-  return { id, name, mediaType, sizeBytes, sha256 }
 }
