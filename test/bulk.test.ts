@@ -10,7 +10,7 @@ import { type ImportReport, importLines } from '../src/ops/import/import-records
 import { openSources } from '../src/ops/import/import-sources.ts'
 import { kindNames } from '../src/ops/import/record-kinds.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { startOperator } from './support/admin-api.ts'
 import { authorizeUrl, introspect, obtainTokens, userinfo } from './support/client.ts'
 import { patiently, withDatabases } from './support/database.ts'

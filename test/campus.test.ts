@@ -11,7 +11,7 @@ import { isTime, resolveTime } from '../src/ops/import/campus-time.ts'
 import { demoPeople, holdsDemoCampus, loadDemo } from '../src/ops/import/demo-campus.ts'
 import type { Campus } from '../src/ops/import/record-kinds.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
 
 const NOW_MS = Date.UTC(2026, 2, 10, 12, 30)
 const DAY_MS = 86_400_000
@@ -226,7 +226,7 @@ describe('campus: a folder of files', () => {
 })
 
 describe('campus: loading the demo', () => {
-  const open = () => openDatabase({ kind: 'sqlite', file: ':memory:' }, { queryTimeoutMs: 300 })
+  const open = () => openDatabase({ kind: 'sqlite', file: ':memory:' }, { answerWithinMs: 300 })
 
   it('writes every row, and the mark of the demo', async () => {
     await using database = await open()

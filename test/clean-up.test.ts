@@ -13,7 +13,7 @@ import { whatExpires } from '../src/ops/clean-up/what-expires.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { startBackgroundTasks } from '../src/platform/process/background-tasks.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { cleanUpAt, keeping } from './support/clean-up.ts'
 import { obtainCode, redeem } from './support/client.ts'
 import { patiently, postgresPlace, withDatabases } from './support/database.ts'
@@ -34,7 +34,7 @@ withDatabases('clean-up', (open, newPlace) => {
   it('removes every expired row of each kind and none that lives, in small statements', async function () {
     this.timeout(HOUR_MS)
     await using place = await newPlace()
-    await using database = await openDatabase(place.location, { queryTimeoutMs: HOUR_MS })
+    await using database = await openDatabase(place.location, { answerWithinMs: HOUR_MS })
     const rows = manyRows
     // How long the disk takes says nothing about the statements.
     if (database.engine === 'sqlite') await run(database, 'pragma synchronous = off')
@@ -223,7 +223,7 @@ describe('clean-up on a PostgreSQL server that is slow', () => {
   /** A hundred rows of each kind; to delete one of the OAuth state takes so long. */
   const openSlowly = async (seconds: number, whenCancelled = 'raise') => {
     const { location } = await postgresPlace(postgres)
-    const database = await openDatabase(location, { queryTimeoutMs: 250 })
+    const database = await openDatabase(location, { answerWithinMs: 250 })
     await fillExpiring(database, { rows: 100, nowMs })
     const wait = `begin perform pg_sleep(${seconds}); return old;
       exception when query_canceled then ${whenCancelled}; return old; end`

@@ -12,7 +12,7 @@ import { makeCertificate } from '../conformance/certificate.ts'
 import { type CheckName, checks, type Finding, found } from '../src/ops/doctor/checks.ts'
 import { type ClientFacts, judgeClients } from '../src/ops/doctor/judge-clients.ts'
 import { judgeRoom } from '../src/ops/doctor/look-at-files.ts'
-import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { readChecksPage, renderChecksPage } from './support/checks-document.ts'
 import { startPostgres } from './support/postgres.ts'
 import {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 
 import { holdsDemoCampus } from '../src/ops/import/demo-campus.ts'
-import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { configFolder } from './support/gatehouse.ts'
 import {
   dataFolderWithDemo,

@@ -12,7 +12,7 @@ import {
 import { sql } from 'kysely'
 
 import { paths } from '../src/platform/http/paths.ts'
-import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { obtainCode, redeem } from './support/client.ts'
 import { notes } from './support/gatehouse.ts'
 import {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
 import { compiled, type Valued } from '../src/platform/store/compiled.ts'
-import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { openRedis } from '../src/platform/store/redis.ts'
 import { postgresPlace } from './support/database.ts'
 import { startRedis, startRedisCluster } from './support/redis.ts'
@@ -41,7 +41,7 @@ describe('A store is not given up because this process was held up [design 24]',
 
     async function openOne() {
       const place = await postgresPlace(file)
-      return await openDatabase(place.location, { queryTimeoutMs: LIMIT_MS })
+      return await openDatabase(place.location, { answerWithinMs: LIMIT_MS })
     }
 
     it('by a compiled statement that reads', async () => {
@@ -83,7 +83,7 @@ describe('A store is not given up because this process was held up [design 24]',
 
   it('while it asked Redis', async function () {
     await using server = await startRedis(requireProgram(this, 'redis-server'))
-    const client = await openRedis({ url: server.url }, { commandTimeoutMs: LIMIT_MS })
+    const client = await openRedis({ url: server.url }, { answerWithinMs: LIMIT_MS })
     try {
       await askAndBeHeldUp(() => client.get('a'))
     } finally {
@@ -94,7 +94,7 @@ describe('A store is not given up because this process was held up [design 24]',
   it('while it asked a Redis Cluster', async function () {
     await using cluster = await startRedisCluster(requireProgram(this, 'redis-server'))
     const clusterNodes = cluster.nodes.map(({ port }) => `127.0.0.1:${port}`)
-    const client = await openRedis({ clusterNodes }, { commandTimeoutMs: LIMIT_MS })
+    const client = await openRedis({ clusterNodes }, { answerWithinMs: LIMIT_MS })
     try {
       await askAndBeHeldUp(() => client.get('a'))
     } finally {

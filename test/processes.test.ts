@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import * as oidc from 'openid-client'
 
-import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { authorizeUrl, exchange, introspect, refresh, revoke, userinfo } from './support/client.ts'
 import { patiently } from './support/database.ts'

@@ -40,7 +40,7 @@ describe('what a Redis can lose', () => {
   }
 
   async function said(redis: Pick<RedisServer, 'url'>): Promise<string> {
-    const client = await openRedis({ url: redis.url }, { commandTimeoutMs: 5_000 })
+    const client = await openRedis({ url: redis.url }, { answerWithinMs: 5_000 })
     const lines: unknown[] = []
     await warnOfLoss(client, { warn: (line: unknown) => void lines.push(line) })
     client.disconnect()
@@ -74,7 +74,7 @@ describe('what a Redis can lose', () => {
   it('is seen of each server of a cluster', async function () {
     await using cluster = await startRedisCluster(requireProgram(this, 'redis-server'))
     const clusterNodes = cluster.nodes.map(({ port }) => `127.0.0.1:${port}`)
-    const client = await openRedis({ clusterNodes }, { commandTimeoutMs: 5_000 })
+    const client = await openRedis({ clusterNodes }, { answerWithinMs: 5_000 })
     const found = await lookAtDurability(client)
     client.disconnect()
     expect(found.map(({ address }) => address).sort()).to.deep.equal(clusterNodes.sort())

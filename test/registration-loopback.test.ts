@@ -6,7 +6,7 @@ import type { Database } from '../src/platform/store/database.ts'
 import type { StateStore } from '../src/platform/store/oauth-state.ts'
 import { redisState } from '../src/platform/store/oauth-state-redis.ts'
 import { sqlState } from '../src/platform/store/oauth-state-sql.ts'
-import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { openRedis } from '../src/platform/store/redis.ts'
 import { cleanUpAt } from './support/clean-up.ts'
 import { patiently, sqlitePlace, withDatabases } from './support/database.ts'
@@ -207,7 +207,7 @@ describe('loopback clients on Redis', () => {
   it('live 90 days from their last use, give or take a day (design 8)', async () => {
     if (!redis) throw new Error('Redis was not started')
     let nowMs = Date.now()
-    await using state = redisState(await openRedis({ url: redis.url }, { commandTimeoutMs: 300 }))
+    await using state = redisState(await openRedis({ url: redis.url }, { answerWithinMs: 300 }))
     await using place = await sqlitePlace()
     await using database = await openDatabase(place.location, patiently)
     const { clients, writes } = watch({ state, database }, () => nowMs)
@@ -229,7 +229,7 @@ describe('loopback clients on Redis', () => {
 
   it('give way to those that their network registers later', async () => {
     if (!redis) throw new Error('Redis was not started')
-    await using state = redisState(await openRedis({ url: redis.url }, { commandTimeoutMs: 300 }))
+    await using state = redisState(await openRedis({ url: redis.url }, { answerWithinMs: 300 }))
     await using place = await sqlitePlace()
     await using database = await openDatabase(place.location, patiently)
     await giveWay({ state, database }, { now: Date.now, pass: () => {} })

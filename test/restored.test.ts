@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 
 import { endEverything } from '../src/oauth/grants/end-everything.ts'
 import { pages } from '../src/platform/http/paths.ts'
-import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
 import {
   authorizeUrl,
   exchange,

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import pg from 'pg'
 
-import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
 import { patiently } from './support/database.ts'
 import {

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 
 import { compiled, type Valued } from '../src/platform/store/compiled.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { patiently, postgresPlace, withDatabases } from './support/database.ts'
 import { inTime } from './support/in-time.ts'
 import { type PostgresServer, startPostgres } from './support/postgres.ts'

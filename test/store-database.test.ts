@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 
 import type { Database, DatabaseLocation } from '../src/platform/store/database.ts'
-import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
 import type { WorkerResult, WorkerTask } from './store-worker.ts'
 import { patiently, sqlitePlace, withDatabases } from './support/database.ts'
 import { inTime } from './support/in-time.ts'
@@ -126,7 +126,7 @@ withDatabases('The database', (open, newPlace) => {
   it('gives up waiting for a lock within the query timeout, and works again after it', async () => {
     await using place = await newPlace()
     await using one = await openDatabase(place.location)
-    await using two = await openDatabase(place.location, { queryTimeoutMs: 100 })
+    await using two = await openDatabase(place.location, { answerWithinMs: 100 })
     const value = { name: 'a', value: '1', updated_at: 1 }
     await one.kysely.transaction().execute(async (transaction) => {
       await transaction.insertInto('setting').values(value).execute()
@@ -157,9 +157,9 @@ withDatabases('The database', (open, newPlace) => {
     it('refuses a file that was changed after it had been applied', async () => {
       await using place = await newPlace()
       await appliedAfterOpening(place.location, () => 1)
-      const folder = migrationsWith('0001-foundation.sql', 'create table other (id text);')
+      const folder = migrationsWith('0001-schema.sql', 'create table other (id text);')
       const opening = openDatabase(place.location, { migrationsFolder: folder })
-      expect((await rejection(opening)).message).to.match(/0001-foundation\.sql was changed/)
+      expect((await rejection(opening)).message).to.match(/0001-schema\.sql was changed/)
     })
 
     it('takes a database to which a newer version only added something', async () => {

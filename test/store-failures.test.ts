@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 
 import { compiled, type Valued } from '../src/platform/store/compiled.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import { isStoreFailure } from '../src/platform/store/store-failure.ts'
+import { isStoreFailure } from '../src/platform/store/guarded-stores.ts'
 import { ChangeRefused } from '../src/school/changes/refused.ts'
 import { withDatabases } from './support/database.ts'
 

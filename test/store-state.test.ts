@@ -5,7 +5,7 @@ import type { Database } from '../src/platform/store/database.ts'
 import type { StateStore } from '../src/platform/store/oauth-state.ts'
 import { redisState } from '../src/platform/store/oauth-state-redis.ts'
 import { sqlState } from '../src/platform/store/oauth-state-sql.ts'
-import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { openRedis } from '../src/platform/store/redis.ts'
 import type { WorkerPlace, WorkerResult, WorkerTask } from './store-worker.ts'
 import { cleanUpAt } from './support/clean-up.ts'
@@ -262,7 +262,7 @@ describe('OAuth state in a Redis Cluster', () => {
     const [first] = cluster.nodes
     const client = await openRedis(
       { clusterNodes: [`127.0.0.1:${first?.port}`] },
-      { commandTimeoutMs: 300 },
+      { answerWithinMs: 300 },
     )
     await using store = redisState(client)
     const tokens = store.adapterFor('AccessToken')
@@ -289,7 +289,7 @@ describe('A Redis server that fails', function () {
 
   it('is refused within half a second while it is dead, and used again within one', async () => {
     await using server = await startRedis(file)
-    await using store = redisState(await openRedis({ url: server.url }, { commandTimeoutMs: 300 }))
+    await using store = redisState(await openRedis({ url: server.url }, { answerWithinMs: 300 }))
     const codes = store.adapterFor('AuthorizationCode')
     await use(store, 'before')
     await server.kill()
@@ -306,7 +306,7 @@ describe('A Redis server that fails', function () {
 
   it('is refused within half a second while it hangs, and used again within one', async () => {
     await using server = await startRedis(file)
-    await using store = redisState(await openRedis({ url: server.url }, { commandTimeoutMs: 300 }))
+    await using store = redisState(await openRedis({ url: server.url }, { answerWithinMs: 300 }))
     await use(store, 'before')
     server.freeze()
     await inTime(500, () => rejection(store.adapterFor('AuthorizationCode').find('before')))
@@ -324,7 +324,7 @@ describe('A Redis server that fails', function () {
     const error = await rejection(
       openRedis(
         { url: `redis://gate:topsecret@127.0.0.1:${port}` },
-        { commandTimeoutMs: 300, readyTimeoutMs: 100 },
+        { answerWithinMs: 300, readyTimeoutMs: 100 },
       ),
     )
     expect(error.message).to.equal(`Redis at 127.0.0.1:${port} is not ready.`)
@@ -333,11 +333,11 @@ describe('A Redis server that fails', function () {
 
   it('says that it needs its password', async () => {
     await using server = await startRedis(file, ['--requirepass', 'topsecret'])
-    const opening = openRedis({ url: server.url }, { commandTimeoutMs: 300, readyTimeoutMs: 200 })
+    const opening = openRedis({ url: server.url }, { answerWithinMs: 300, readyTimeoutMs: 200 })
     expect(String((await rejection(opening)).cause)).to.match(/NOAUTH/)
     const client = await openRedis(
       { url: server.url.replace('//', '//:topsecret@') },
-      { commandTimeoutMs: 300 },
+      { answerWithinMs: 300 },
     )
     await using store = redisState(client)
     await store.ping()
@@ -422,7 +422,7 @@ async function redisBackend(
   location: Parameters<typeof openRedis>[0],
 ): Promise<Backend> {
   await Promise.all(servers.map((server) => server.ask('FLUSHALL')))
-  const client = await openRedis(location, { commandTimeoutMs: 10_000 })
+  const client = await openRedis(location, { answerWithinMs: 10_000 })
   expect(client).to.be.instanceOf('url' in location ? Redis : Cluster)
   const store = redisState(client)
   const probe = redisState(client).adapterFor('Interaction')

@@ -2,7 +2,7 @@ import type { DatabaseLocation } from '../src/platform/store/database.ts'
 import type { Consumption, StateStore } from '../src/platform/store/oauth-state.ts'
 import { redisState } from '../src/platform/store/oauth-state-redis.ts'
 import { sqlState } from '../src/platform/store/oauth-state-sql.ts'
-import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { openRedis, type RedisLocation } from '../src/platform/store/redis.ts'
 import { makePostDelivery } from '../src/school/posts/delivery.ts'
 
@@ -43,7 +43,7 @@ async function run(task: WorkerTask): Promise<WorkerResult> {
     return { outcomes: [] }
   }
   if (task.task === 'deliver') {
-    await using database = await openDatabase(task.location, { queryTimeoutMs: QUERY_TIMEOUT_MS })
+    await using database = await openDatabase(task.location, { answerWithinMs: QUERY_TIMEOUT_MS })
     await prepared()
     await makePostDelivery({ database, now: Date.now })(new AbortController().signal)
     return { outcomes: [] }
@@ -63,9 +63,9 @@ async function prepared(): Promise<void> {
 
 async function openStore(place: WorkerPlace): Promise<StateStore> {
   if (place.kind === 'redis') {
-    return redisState(await openRedis(place.redis, { commandTimeoutMs: QUERY_TIMEOUT_MS }))
+    return redisState(await openRedis(place.redis, { answerWithinMs: QUERY_TIMEOUT_MS }))
   }
-  const database = await openDatabase(place, { queryTimeoutMs: QUERY_TIMEOUT_MS })
+  const database = await openDatabase(place, { answerWithinMs: QUERY_TIMEOUT_MS })
   const store = sqlState(database)
   return { ...store, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
 }

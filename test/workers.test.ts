@@ -10,7 +10,7 @@ import { pino } from 'pino'
 
 import { paths } from '../src/platform/http/paths.ts'
 import { startBackgroundTasks } from '../src/platform/process/background-tasks.ts'
-import { openDatabase } from '../src/platform/store/open-database.ts'
+import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { authorizeUrl, userinfo } from './support/client.ts'
 import { patiently } from './support/database.ts'

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 
 /**
  * A server that does nothing but wait, as long as the service waits for a store, and counted as the service counts
- * it: in steps of the event loop (src/platform/store/patience.ts). How late its answers are is how late the machine is.
+ * it: in steps of the event loop (src/platform/store/storage-timeout.ts). How late its answers are is how late the machine is.
  */
 const STEP_MS = 25
 const STEPS = 11

@@ -7,7 +7,7 @@ import type {
   DatabaseLocation,
   DatabaseOptions,
 } from '../../src/platform/store/database.ts'
-import { openDatabase } from '../../src/platform/store/open-database.ts'
+import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { type Content, sharedPostgres } from './postgres.ts'
 import { removeAtExit } from './programs.ts'
 import { requireProgram } from './skipped.ts'
@@ -20,7 +20,7 @@ export interface Place extends AsyncDisposable {
 export type NewPlace = (options?: { empty?: boolean }) => Promise<Place>
 
 /** What a test waits for that is not about time, on a machine that has much else to do. */
-export const patiently: DatabaseOptions = { queryTimeoutMs: 10_000 }
+export const patiently: DatabaseOptions = { answerWithinMs: 10_000 }
 
 /** Opens a new database. */
 export type Open = (options?: DatabaseOptions) => Promise<Database>

@@ -6,7 +6,7 @@ import { makePasswords } from '../../src/directory/people/password.ts'
 import { readCampusFolder } from '../../src/ops/import/campus-folder.ts'
 import { loadDemo as loadDemoCampus } from '../../src/ops/import/demo-campus.ts'
 import type { Database } from '../../src/platform/store/database.ts'
-import { openDatabase } from '../../src/platform/store/open-database.ts'
+import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { removeAtExit } from './programs.ts'
 
 const demoFolder = join(import.meta.dirname, '../../config/demo')
@@ -49,7 +49,7 @@ async function prepare(): Promise<{ file: string; loadedAtMs: number }> {
   removeAtExit(folder)
   const file = join(folder, 'gatehouse.db')
   const loadedAtMs = Date.now()
-  await using database = await openDatabase({ kind: 'sqlite', file }, { queryTimeoutMs: 10_000 })
+  await using database = await openDatabase({ kind: 'sqlite', file }, { answerWithinMs: 10_000 })
   await loadDemo(database)
   return { file, loadedAtMs }
 }

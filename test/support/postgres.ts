@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 
 import pg from 'pg'
 
-import { openDatabase } from '../../src/platform/store/open-database.ts'
+import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { loadDemo } from './demo-database.ts'
 import {
   companion,
@@ -117,7 +117,7 @@ function databaseCreator(url: (name: string) => string): PostgresServer['createD
     const name = await create(await templateOf(content === 'demo' ? 'tables' : 'nothing'))
     await using database = await openDatabase(
       { kind: 'postgres', url: url(name), connectionsMax: 1 },
-      { queryTimeoutMs: 10_000 },
+      { answerWithinMs: 10_000 },
     )
     if (content === 'demo') await loadDemo(database)
     return name

@@ -1,7 +1,7 @@
 import { decideReview, decisionOf, type ReviewState } from '../../directory/sites/review-policy.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/audit-log.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { DocumentReview } from '../../platform/store/document-tables.ts'
+import type { DocumentReview } from '../../platform/store/oauth-tables.ts'
 import { type PageRequest, readCountedPage } from '../../platform/store/keyset.ts'
 import { clientDocument } from './metadata-document.ts'
 

@@ -25,7 +25,7 @@ const CLIENTS_MAX = 1000
 
 /**
  * What was compiled of clients, kept for as long as the database says that nothing of it was changed.
- * The version is counted by triggers (migration 0006) and comes with the query that a token or code
+ * The version is counted by triggers (migrations/0002-by-engine) and comes with the query that a token or code
  * needs anyway, so that an unchanged client costs no query, and a change counts at the next request
  * in every process, also one that was made by hand.
  */

@@ -2,7 +2,7 @@ import type { ClaimsParameter } from 'oidc-provider'
 
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { GrantTables } from '../../platform/store/grant-tables.ts'
+import type { GrantTables } from '../../platform/store/oauth-tables.ts'
 
 /**
  * A family: everything that came of one exchange of a code, below its grant. It is one row of the

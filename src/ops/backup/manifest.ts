@@ -6,10 +6,24 @@ import { pipeline } from 'node:stream/promises'
 
 import { z } from 'zod'
 
-/** The form of the manifest; a reader of another form refuses. */
+import type { DatabaseLocation } from '../../platform/store/database.ts'
+
+/** Where a service stores what a backup copies. */
+export interface ServicePlace {
+  readonly location: DatabaseLocation
+  readonly dataDir: string
+  /** Whether the files of operators are below `dataDir`, and not in a bucket. */
+  readonly filesOnDisk: boolean
+  /** The file of the generated root secret, where the service uses one and the backup is to have it. */
+  readonly secretFile: string | undefined
+  /** For programs that are started. */
+  readonly environment: NodeJS.ProcessEnv
+}
+
+/** The format of the manifest; a reader rejects every other. */
 export const BACKUP_FORMAT = 1
 
-/** Names of parts are ours, and lead nowhere else: letters, digits, `-`, `_`, a dot, folders. */
+/** Paths of parts stay in the folder: letters, digits, `-`, `_`, a dot, subfolders. */
 const partPath = z.string().regex(/^(?!.*\.\.)[\w-][\w.-]*(\/[\w-][\w.-]*)*$/)
 
 const manifestShape = z.strictObject({
@@ -20,11 +34,11 @@ const manifestShape = z.strictObject({
   madeAt: z.iso.datetime(),
   issuer: z.string(),
   engine: z.enum(['sqlite', 'postgres']),
-  /** The migrations that the database had applied, in the order of their names. */
+  /** The migrations that the database had applied, sorted by name. */
   schema: z.array(z.object({ name: z.string(), digest: z.string() })),
   /** How many rows each table had. */
   rows: z.record(z.string(), z.int().min(0)),
-  /** Whether files of operators are parts of it, or are kept in a bucket, which has its own copies. */
+  /** Whether files of operators are parts of it, or are in a bucket, which has its own copies. */
   files: z.enum(['included', 'bucket']),
   secret: z.enum(['included', 'left out']),
   parts: z.array(
@@ -36,18 +50,20 @@ const manifestShape = z.strictObject({
   ),
 })
 
-/** What a backup says of itself. */
 export type Manifest = z.infer<typeof manifestShape>
-export type Part = Manifest['parts'][number]
+type Part = Manifest['parts'][number]
+
+/** What is read from the database itself. */
+export type Contents = Pick<Manifest, 'schema' | 'rows'>
 
 const MANIFEST_FILE = 'manifest.json'
 
-/** Where each kind of database is in a backup. */
+/** The file of the database in a backup, by engine. */
 export const databaseParts = { sqlite: 'database.sqlite', postgres: 'database.pgdump' } as const
 export const SECRET_PART = 'secret'
 export const FILES_FOLDER = 'files'
 
-/** Writes the manifest under its name when it is complete: a folder without one is no backup. */
+/** Writes the manifest under its final name last: a folder without one is not a backup. */
 export async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
   const draft = join(folder, `${MANIFEST_FILE}.part`)
   const text = `${JSON.stringify(manifest, null, 2)}\n`
@@ -81,9 +97,9 @@ function parseOrNothing(text: string): unknown {
 }
 
 /**
- * Reads a file of a backup to its end, and has it on the disk.
+ * Reads a file of a backup to its end, and flushes it to the disk.
  *
- * @throws when it is a link, or lies behind one: what that leads to may be another thing when it is read again
+ * @throws when it is a link, or lies behind one, which may lead elsewhere when it is read again
  */
 export async function partOf(folder: string, path: string): Promise<Part> {
   const file = join(folder, path)
@@ -94,20 +110,16 @@ export async function partOf(folder: string, path: string): Promise<Part> {
   try {
     await handle.sync()
     const { size: bytes } = await handle.stat()
-    return { path, bytes, sha256: await digestOf(file) }
+    const hash = createHash('sha256')
+    await pipeline(createReadStream(file), hash)
+    return { path, bytes, sha256: hash.digest('hex') }
   } finally {
     await handle.close()
   }
 }
 
-async function digestOf(file: string): Promise<string> {
-  const hash = createHash('sha256')
-  await pipeline(createReadStream(file), hash)
-  return hash.digest('hex')
-}
-
-/** What is wrong with the parts of a backup, a sentence each. */
-export async function damagesOf(folder: string, { parts }: Manifest): Promise<string[]> {
+/** Lists what is wrong with the parts of a backup, a sentence each. */
+export async function findDamagedParts(folder: string, { parts }: Manifest): Promise<string[]> {
   const damages: string[] = []
   for (const part of parts) {
     const found = await partOf(folder, part.path).catch(() => undefined)
@@ -118,4 +130,18 @@ export async function damagesOf(folder: string, { parts }: Manifest): Promise<st
       damages.push(`${part.path} is not what was written: its SHA-256 differs.`)
   }
   return damages
+}
+
+/** Lists where a database differs from its manifest, a sentence each. */
+export function findDifferences(manifest: Contents, found: Contents): string[] {
+  const tables = new Set([...Object.keys(manifest.rows), ...Object.keys(found.rows)])
+  const differences = [...tables]
+    .filter((table) => manifest.rows[table] !== found.rows[table])
+    .map((table) => {
+      const [said, there] = [manifest, found].map(({ rows }) => rows[table] ?? 'no table and no')
+      return `The table ${table} has ${there} rows instead of ${said}.`
+    })
+  const names = ({ schema }: Contents) => schema.map((row) => `${row.name} ${row.digest}`).join()
+  if (names(manifest) !== names(found)) differences.push('Its migrations are not those it names.')
+  return differences
 }

@@ -4,22 +4,67 @@ import { dirname, join } from 'node:path'
 
 import type { DatabaseLocation } from '../../platform/store/database.ts'
 import { listFiles } from './backup.ts'
-import { databaseParts, FILES_FOLDER, type Manifest, SECRET_PART } from './manifest.ts'
-import { differencesOf } from './verify.ts'
+import {
+  countRelations,
+  finishPostgres,
+  listDumpedTables,
+  readSqliteCopy,
+  restorePostgres,
+} from './database-parts.ts'
+import {
+  databaseParts,
+  FILES_FOLDER,
+  findDamagedParts,
+  findDifferences,
+  type Manifest,
+  readManifest,
+  SECRET_PART,
+  type ServicePlace,
+} from './manifest.ts'
 
-/** Where a backup is brought to. */
-export interface RestoreTarget {
-  readonly location: DatabaseLocation
-  readonly dataDir: string
-  readonly filesOnDisk: boolean
-  /** The file of the generated root secret, where this service uses one. */
-  readonly secretFile: string | undefined
-  /** For programs that are started. */
-  readonly environment: NodeJS.ProcessEnv
+/** The result of a check. */
+export interface Verification {
+  readonly manifest: Manifest
+  /** What is wrong, a sentence each; empty if the backup can be restored. */
+  readonly damages: readonly string[]
+  /** What could not be checked here. */
+  readonly notes: readonly string[]
 }
 
-/** Why a place cannot take a backup, a sentence each; nothing when it can. */
-export async function obstaclesTo(manifest: Manifest, target: RestoreTarget): Promise<string[]> {
+/**
+ * Checks a backup without restoring it: every part is what was written, and the database in it is readable
+ * and has the tables, rows and migrations that the manifest lists.
+ *
+ * @throws in a sentence, when there is no manifest to check by
+ */
+export async function verifyBackup(folder: string): Promise<Verification> {
+  const manifest = await readManifest(folder)
+  const damages = await findDamagedParts(folder, manifest)
+  const notes: string[] = []
+  if (damages.length === 0) {
+    try {
+      damages.push(...(await checkDatabasePart(folder, manifest)))
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      // Its bytes are those that were written; the rest needs the program.
+      if (message.includes('is not installed')) notes.push(message)
+      else damages.push(message)
+    }
+  }
+  return { manifest, damages, notes }
+}
+
+async function checkDatabasePart(folder: string, manifest: Manifest): Promise<string[]> {
+  const file = join(folder, databaseParts[manifest.engine])
+  if (manifest.engine === 'sqlite') return findDifferences(manifest, await readSqliteCopy(file))
+  const dumped = await listDumpedTables(file)
+  return Object.keys(manifest.rows)
+    .filter((table) => !dumped.includes(table))
+    .map((table) => `The dump has no rows of the table ${table}.`)
+}
+
+/** Lists why a place cannot take a backup, a sentence each; empty if it can. */
+export async function findObstacles(manifest: Manifest, target: ServicePlace): Promise<string[]> {
   const { location, dataDir, filesOnDisk, secretFile } = target
   if (location.kind !== manifest.engine) {
     const names = { sqlite: 'the embedded database', postgres: 'PostgreSQL' }
@@ -28,7 +73,7 @@ export async function obstaclesTo(manifest: Manifest, target: RestoreTarget): Pr
         `${names[location.kind]}. Data move from one to the other by export and import.`,
     ]
   }
-  const found = await databasesAt(location)
+  const found = await findExistingDatabase(location)
   const files = join(dataDir, FILES_FOLDER)
   if (filesOnDisk && (await listFiles(files)).length > 0) found.push(`${files} is not empty.`)
   if (manifest.secret === 'included' && secretFile !== undefined && existsSync(secretFile)) {
@@ -37,13 +82,11 @@ export async function obstaclesTo(manifest: Manifest, target: RestoreTarget): Pr
   return found
 }
 
-/** Beside a database: SQLite takes what these hold for writes of the database that has the name. */
+/** Beside a database: SQLite takes their content for writes of the database of that name. */
 const LOGS = ['-wal', '-journal', '-shm']
 
-/** What there is of a database where one is to be, a sentence each. */
-async function databasesAt(location: DatabaseLocation): Promise<string[]> {
+async function findExistingDatabase(location: DatabaseLocation): Promise<string[]> {
   if (location.kind === 'postgres') {
-    const { countRelations } = await import('./postgres-part.ts')
     if ((await countRelations(location.url)) === 0) return []
     return ['The database of DATABASE_URL is there and is not empty: restore into a new one.']
   }
@@ -53,16 +96,16 @@ async function databasesAt(location: DatabaseLocation): Promise<string[]> {
     .flatMap((database) => LOGS.map((end) => database + end))
     .filter((path) => existsSync(path))
   const found = logs.map((path) => `${path} is of the database before: move it away, too.`)
-  if (existsSync(draftOf(file))) found.push(brokenOff(file))
+  if (existsSync(draftOf(file))) found.push(restoreUnderWay(file))
   return found
 }
 
-/** The name of a database until everything is done that belongs to its restore. */
+/** The name of a database until its restore is complete. */
 function draftOf(file: string): string {
   return `${file}.restoring`
 }
 
-function brokenOff(file: string): string {
+function restoreUnderWay(file: string): string {
   return (
     `${draftOf(file)} is there: another restore is under way. If it was broken off, remove that file and ` +
     'what it brought, and begin anew.'
@@ -70,54 +113,54 @@ function brokenOff(file: string): string {
 }
 
 /**
- * Brings the parts back. The embedded database is not under its own name yet, and one on PostgreSQL says
- * that it is not finished, so that whatever fails leaves nothing that a service would start on; `finish`
- * makes it one.
+ * Restores the parts. The SQLite file has a draft name, and a database on PostgreSQL is marked as not
+ * finished, so that no service starts on them after a failure; `finish` makes the database usable.
  *
- * @returns where the database is for what is left to do
+ * @returns where the database is until then
  */
 export async function placeParts(
   folder: string,
   manifest: Manifest,
-  target: RestoreTarget,
+  target: ServicePlace,
 ): Promise<{ readonly location: DatabaseLocation; finish(): Promise<void> }> {
   const part = join(folder, databaseParts[manifest.engine])
   const { location, environment } = target
   if (location.kind === 'sqlite') {
-    const placed = await placeSqlite(part, location.file)
+    // Before everything else, because only one restore can create the draft.
+    const draft = await createDraft(part, location.file)
     await placeFiles(folder, manifest, target)
-    return placed
+    return {
+      location: { kind: 'sqlite', file: draft },
+      finish: () => renameDraft(draft, location.file),
+    }
   }
   await placeFiles(folder, manifest, target)
-  const { finishPostgres, restorePostgres } = await import('./postgres-part.ts')
-  const differences = differencesOf(
-    manifest,
-    await restorePostgres({ url: location.url, environment }, part),
-  )
+  const restored = await restorePostgres({ url: location.url, environment }, part)
+  const differences = findDifferences(manifest, restored)
   if (differences.length > 0) throw new Error(differences.join('\n'))
-  return { location, finish: async () => await finishPostgres(location.url) }
+  return { location, finish: () => finishPostgres(location.url) }
 }
 
-/** Comes before everything else, because only one restore can make the draft. */
-async function placeSqlite(part: string, file: string) {
+async function createDraft(part: string, file: string): Promise<string> {
   const draft = draftOf(file)
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   try {
     await copyFile(part, draft, constants.COPYFILE_EXCL)
   } catch (error) {
-    throw isThere(error) ? new Error(brokenOff(file), { cause: error }) : error
+    throw codeOf(error) === 'EEXIST' ? new Error(restoreUnderWay(file), { cause: error }) : error
   }
   await chmod(draft, 0o600)
-  return { location: { kind: 'sqlite', file: draft } as const, finish: () => giveName(draft, file) }
+  return draft
 }
 
-/** A name that somebody took meanwhile is not taken away, since the old and the new would share a log. */
-async function giveName(draft: string, file: string): Promise<void> {
+/** Never replaces a file that was created meanwhile, since the old and the new one would share a log. */
+async function renameDraft(draft: string, file: string): Promise<void> {
   try {
     await link(draft, file)
   } catch (error) {
-    if (hasNoLinks(error)) return await rename(draft, file)
-    if (!isThere(error)) throw error
+    // Network disks and some systems have no hard links.
+    if (['EPERM', 'ENOTSUP', 'ENOSYS'].includes(codeOf(error))) return await rename(draft, file)
+    if (codeOf(error) !== 'EEXIST') throw error
     throw new Error(
       `${file} was made meanwhile, by a service that was started: stop it, remove what it made and ` +
         `what was restored, and begin anew.`,
@@ -127,15 +170,6 @@ async function giveName(draft: string, file: string): Promise<void> {
   await rm(draft)
 }
 
-function isThere(error: unknown): boolean {
-  return codeOf(error) === 'EEXIST'
-}
-
-/** Some disks of networks and of other systems know one name for a file. */
-function hasNoLinks(error: unknown): boolean {
-  return ['EPERM', 'ENOTSUP', 'ENOSYS'].includes(codeOf(error))
-}
-
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
@@ -143,7 +177,7 @@ function codeOf(error: unknown): string {
 async function placeFiles(
   folder: string,
   manifest: Manifest,
-  { dataDir, filesOnDisk, secretFile }: RestoreTarget,
+  { dataDir, filesOnDisk, secretFile }: ServicePlace,
 ): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   for (const { path } of manifest.parts) {

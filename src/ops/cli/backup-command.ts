@@ -6,7 +6,7 @@ import type { Config } from '../../config/config.ts'
 import { locationOf } from '../../platform/store/open-stores.ts'
 import { makeBackup } from '../backup/backup.ts'
 import type { Manifest } from '../backup/manifest.ts'
-import { verifyBackup } from '../backup/verify.ts'
+import { verifyBackup } from '../backup/restore.ts'
 import { CommandRefused } from './command-refused.ts'
 
 /** Where the generated root secret is, which only the embedded default has. */
@@ -38,7 +38,6 @@ export async function backUp(
     secretFile: withSecret ? secretFile : undefined,
     issuer: config.baseUrl,
     version: packageJson.version,
-    now: Date.now,
     environment: process.env,
   })
   return [`Backed up to ${folder}: ${inShort(manifest)}.`, ...remindersOf(config, manifest)].join(

@@ -16,7 +16,7 @@ export async function lookAtRedis({ redis: address, service }: Config): Promise<
   if (!address) return []
   return await orFound('redis.silent', 'Redis does not answer', async () => {
     const redis = await openRedis(address, {
-      commandTimeoutMs: service.storage.answerWithinMs,
+      answerWithinMs: service.storage.answerWithinMs,
       readyTimeoutMs: REDIS_READY_TIMEOUT_MS,
     })
     try {

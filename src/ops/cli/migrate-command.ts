@@ -1,7 +1,10 @@
 import type { Config } from '../../config/config.ts'
 import type { MigrationStatus, PendingMigration } from '../../platform/store/migrate.ts'
-import { readSchemaStatus } from '../../platform/store/open-database.ts'
-import { locationOf, openServiceDatabase } from '../../platform/store/open-stores.ts'
+import {
+  locationOf,
+  openServiceDatabase,
+  readSchemaStatus,
+} from '../../platform/store/open-stores.ts'
 
 /** Nobody waits for this command as for a start: an index over a large table takes its time. */
 const STATEMENT_TIMEOUT_MS = 60 * 60_000

@@ -6,11 +6,9 @@ import { recordAuditEvent } from '../../platform/audit/audit-log.ts'
 import { openStoreClock } from '../../platform/store/clock.ts'
 import type { DatabaseLocation } from '../../platform/store/database.ts'
 import { unknownMigrations } from '../../platform/store/migrate.ts'
-import { openDatabase } from '../../platform/store/open-database.ts'
-import { locationOf } from '../../platform/store/open-stores.ts'
+import { locationOf, openDatabase } from '../../platform/store/open-stores.ts'
 import { readManifest } from '../backup/manifest.ts'
-import { obstaclesTo, placeParts } from '../backup/restore.ts'
-import { verifyBackup } from '../backup/verify.ts'
+import { findObstacles, placeParts, verifyBackup } from '../backup/restore.ts'
 import { inShort, secretFileOf } from './backup-command.ts'
 import { CommandRefused } from './command-refused.ts'
 
@@ -49,7 +47,7 @@ export async function restore(
           `A newer version made the backup (${manifest.version}), whose migrations this one does not ` +
             `know: ${unknown.join(', ')}. Restore it with that version.`,
         ]
-      : await obstaclesTo(manifest, target)
+      : await findObstacles(manifest, target)
   if (obstacles.length === 0) obstacles.push(...(await verifyBackup(folder)).damages)
   if (obstacles.length > 0) {
     throw new CommandRefused(obstacles.join('\n'), `${folder} was not restored.`)
@@ -72,7 +70,7 @@ async function settle(
   { keepGrants, madeAt }: RestoreChoice & { readonly madeAt: string },
 ): Promise<number | undefined> {
   const patience = {
-    queryTimeoutMs: STATEMENT_TIMEOUT_MS,
+    answerWithinMs: STATEMENT_TIMEOUT_MS,
     migrationTimeoutMs: MIGRATION_TIMEOUT_MS,
     finishesRestore: true,
   }

@@ -1,15 +1,15 @@
-/** SQLite, PostgreSQL and Redis behind one set of queries. What is stored has no meaning here. */
+/** SQLite or PostgreSQL behind one set of queries. The meaning of what is stored belongs to other folders. */
 
 import type { Kysely } from 'kysely'
 
 import type { StoreGuard } from './guarded-stores.ts'
 import type { Schema } from './schema.ts'
 
-/** SQLite or PostgreSQL behind the same queries; which one it is matters to nobody but the store. */
+/** An open database. Only the store depends on which engine it is. */
 export interface Database extends AsyncDisposable {
   readonly kysely: Kysely<Schema>
   readonly engine: 'sqlite' | 'postgres'
-  /** How many connections are open now, and how many requests wait for one; where there is a pool. */
+  /** How many connections are open, and how many requests wait for one; where there is a pool. */
   readonly connections?: () => { readonly open: number; readonly waiting: number }
   /** Rejects when the database does not answer within the query timeout. */
   ping(): Promise<void>
@@ -21,24 +21,24 @@ export type DatabaseLocation =
 
 export interface DatabaseOptions {
   /** How long one query may take, waiting for a connection or a lock included. */
-  readonly queryTimeoutMs?: number
+  readonly answerWithinMs?: number
   readonly now?: () => number
-  /** Hears of connections that broke while nobody used them; the pool replaces them by itself. */
+  /** Called for an idle connection that broke; the pool replaces it by itself. */
   readonly onIdleError?: (error: Error) => void
-  /** What every query passes through; none does without it. */
+  /** Wraps every query. */
   readonly guard?: StoreGuard
   /** Another folder of migrations, for tests. */
   readonly migrationsFolder?: string
-  /** What is done about migrations that the database does not have yet. Without it they are applied. */
+  /** Whether migrations that the database lacks are applied (the default), or make the opening fail. */
   readonly migrations?: 'apply' | 'refuse'
-  /** How long one statement of a migration may take on PostgreSQL; a minute without it. */
+  /** How long one statement of a migration may take on PostgreSQL; a minute by default. */
   readonly migrationTimeoutMs?: number
-  /** Opens one on PostgreSQL that a backup was brought into, to finish that; nobody else is given it. */
+  /** Opens a PostgreSQL database whose restore is not finished, which is refused otherwise. */
   readonly finishesRestore?: boolean
 }
 
-/** The options of an engine, with every default in place. */
+/** The options of an engine, with defaults filled in. */
 export interface EngineOptions extends DatabaseOptions {
-  readonly queryTimeoutMs: number
+  readonly answerWithinMs: number
   readonly now: () => number
 }

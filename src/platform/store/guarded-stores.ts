@@ -1,9 +1,8 @@
 import { type DatabaseConnection, type Dialect, type Driver, Kysely } from 'kysely'
 
+import { type RunStatement, StatementExecutor } from './compiled.ts'
 import type { StateStore } from './oauth-state.ts'
 import type { Schema } from './schema.ts'
-import { type RunStatement, StatementExecutor } from './statement-executor.ts'
-import { isStoreFailure } from './store-failure.ts'
 import type { RecordOperation, SqlStore, StoreUse } from './store-use.ts'
 
 /**
@@ -139,3 +138,41 @@ export function guardedState(state: StateStore, guard: StoreGuard): StateStore {
     },
   }
 }
+
+/**
+ * Whether an error of a store says that the store is unavailable. Everything else is a bug, which a retry of
+ * a client does not fix: invalid SQL, a value of the wrong type, a violated constraint. Unknown errors
+ * count as failures, because a client that retries does no harm.
+ */
+export function isStoreFailure(error: unknown): boolean {
+  if (mistakesInCode.some((mistake) => error instanceof mistake)) return false
+  const { name, code, message } = (error ?? {}) as Record<'name' | 'code' | 'message', unknown>
+  if (name === 'ReplyError') return !redisMistake.test(String(message))
+  if (typeof code !== 'string') return true
+  if (/^no such table/.test(String(message))) return true
+  if (code.startsWith('SQLITE_')) return !sqliteMistake.test(code)
+  const isSqlState = /^[0-9A-Z]{5}$/.test(code)
+  return !(isSqlState && sqlMistake.test(code))
+}
+
+/** Errors of the language itself; drivers throw a plain `Error` when a connection breaks. */
+const mistakesInCode = [TypeError, RangeError, ReferenceError, SyntaxError]
+
+/**
+ * Result codes of SQLite about the statement, not the file (sqlite.org/rescode.html). Among those about the
+ * file are BUSY, LOCKED, IOERR, FULL, CANTOPEN, CORRUPT and READONLY. The triggers of the schema
+ * never reject a statement; one that does was added by the operator of the service.
+ */
+const sqliteMistake = /^SQLITE_(ERROR|CONSTRAINT(?!_TRIGGER)|MISMATCH|MISUSE|RANGE|TOOBIG)(_|$)/
+
+/**
+ * Classes of SQLSTATE about the statement (PostgreSQL, Appendix A): cardinality, data, integrity constraint,
+ * cursor, a statement after a failed one, syntax or access rule. Not 42501 and 42P01, which are about the
+ * deployment: a missing privilege, and a missing table, as during a restore. About the server are 08, 28,
+ * 3D, 40, 53, 55, 57, 58 and XX; a trigger has P0.
+ */
+const sqlMistake = /^(21|22|23|24|34|25P02|42(?!501|P01))/
+
+/** Errors of Redis about a command; LOADING, READONLY, CLUSTERDOWN and OOM are about the server. */
+const redisMistake =
+  /^(WRONGTYPE|CROSSSLOT|ERR (unknown command|wrong number|syntax error|value is not))/

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { openStoreClock, type StoreClock } from './clock.ts'
 import type { Database, DatabaseLocation, DatabaseOptions } from './database.ts'
 import { guardedState, type StoreGuard } from './guarded-stores.ts'
+import type { MigrationStatus } from './migrate.ts'
 import type { StateStore } from './oauth-state.ts'
 import { sqlState } from './oauth-state-sql.ts'
-import { openDatabase } from './open-database.ts'
 import type { RedisClient, RedisLocation } from './redis.ts'
 import { databaseMemory, openRedisMemory, type StateMemory } from './redis-memory.ts'
 import { EVERYTHING_ENDED } from './settings.ts'
@@ -47,8 +47,8 @@ export async function openStores(settings: StoreSettings, hooks: StoreHooks): Pr
   await using opening = new AsyncDisposableStack()
   const database = opening.use(await openServiceDatabase(settings, hooks))
   const clock = await openStoreClock(database)
-  const { answerWithinMs: commandTimeoutMs } = settings
-  const found = settings.redis && (await openRedisState(settings.redis, commandTimeoutMs, clock))
+  const found =
+    settings.redis && (await openRedisState(settings.redis, settings.answerWithinMs, clock))
   const state = found ? guardedState(found.state, hooks.guard) : sqlState(database, clock)
   opening.use(state)
   const stateMemory = found
@@ -77,14 +77,10 @@ async function whenEverythingEnded({ kysely }: Database): Promise<number> {
 }
 
 /** Loads the driver only where it is used. */
-async function openRedisState(
-  location: RedisLocation,
-  commandTimeoutMs: number,
-  clock: StoreClock,
-) {
+async function openRedisState(location: RedisLocation, answerWithinMs: number, clock: StoreClock) {
   const { openRedis } = await import('./redis.ts')
   const { redisState } = await import('./oauth-state-redis.ts')
-  const redis = await openRedis(location, { commandTimeoutMs })
+  const redis = await openRedis(location, { answerWithinMs })
   return { redis, state: redisState(redis, clock) }
 }
 
@@ -93,9 +89,9 @@ export async function openServiceDatabase(
   settings: StoreSettings,
   options: Partial<StoreHooks> & Pick<DatabaseOptions, 'migrationTimeoutMs'> = {},
 ): Promise<Database> {
-  const { answerWithinMs: queryTimeoutMs, migrateAtStart } = settings
+  const { answerWithinMs, migrateAtStart } = settings
   const migrations = migrateAtStart ? 'apply' : 'refuse'
-  return await openDatabase(locationOf(settings), { queryTimeoutMs, migrations, ...options })
+  return await openDatabase(locationOf(settings), { answerWithinMs, migrations, ...options })
 }
 
 /** Where the database of these settings is. */
@@ -106,4 +102,30 @@ export function locationOf({
 }: Pick<StoreSettings, 'dataDir' | 'databaseUrl' | 'databaseConnectionsMax'>): DatabaseLocation {
   if (url) return { kind: 'postgres', url, connectionsMax }
   return { kind: 'sqlite', file: join(dataDir, 'gatehouse.db') }
+}
+
+const ANSWER_WITHIN_MS = 300
+
+/** Opens a database and brings its schema up to date. Only the driver that is used is loaded. */
+export async function openDatabase(
+  location: DatabaseLocation,
+  options: DatabaseOptions = {},
+): Promise<Database> {
+  const complete = { answerWithinMs: ANSWER_WITHIN_MS, now: Date.now, ...options }
+  if (location.kind === 'sqlite') {
+    const { openSqlite } = await import('./sqlite.ts')
+    return await openSqlite(location.file, complete)
+  }
+  const { openPostgres } = await import('./postgres.ts')
+  return await openPostgres(location, complete)
+}
+
+/** Reads what opening a database would do to its schema, without creating or changing it. */
+export async function readSchemaStatus(location: DatabaseLocation): Promise<MigrationStatus> {
+  if (location.kind === 'sqlite') {
+    const { readSqliteStatus } = await import('./sqlite.ts')
+    return await readSqliteStatus(location.file)
+  }
+  const { readPostgresStatus } = await import('./postgres.ts')
+  return await readPostgresStatus(location.url)
 }

@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import pg from 'pg'
 
 import type { Database } from './database.ts'
-import { AnsweredTooLate } from './patience.ts'
 import type { Schema } from './schema.ts'
+import { AnsweredTooLate } from './storage-timeout.ts'
 
 /** The rows of a table that a time of their own ends. */
 export type ExpiringRows = {

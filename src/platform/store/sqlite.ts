@@ -14,16 +14,15 @@ import {
   sql,
 } from 'kysely'
 
+import type { RunStatement } from './compiled.ts'
 import type { Database, EngineOptions } from './database.ts'
 import { openKysely } from './guarded-stores.ts'
 import {
-  type MigrateOptions,
   type MigrationSession,
   type MigrationStatus,
   migrate,
   readMigrationStatus,
 } from './migrate.ts'
-import type { RunStatement } from './statement-executor.ts'
 
 /** How long a start waits for another process that is just migrating the same file. */
 const MIGRATION_TIMEOUT_MS = 30_000
@@ -43,7 +42,7 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
     connection.pragma('synchronous = FULL')
     connection.pragma('foreign_keys = ON')
     await migrate(migrationSession(connection), options)
-    connection.pragma(`busy_timeout = ${options.queryTimeoutMs}`)
+    connection.pragma(`busy_timeout = ${options.answerWithinMs}`)
   } catch (error) {
     connection.close()
     throw error
@@ -108,18 +107,15 @@ async function useWriteAheadLog(connection: BetterSqlite.Database): Promise<void
   }
 }
 
-/** What a start would do to a file, which is neither made nor changed. */
-export async function readSqliteStatus(
-  file: string,
-  options: Pick<MigrateOptions, 'migrationsFolder'>,
-): Promise<MigrationStatus> {
-  if (!existsSync(file)) {
-    const empty = { engine: 'sqlite', findTable: '', rowsOf: async () => [] } as const
-    return await readMigrationStatus(empty, options)
-  }
-  const connection = new BetterSqlite(file, { readonly: true, timeout: MIGRATION_TIMEOUT_MS })
+/** Reads what a start would do to a file, which is neither created nor changed. */
+export async function readSqliteStatus(file: string): Promise<MigrationStatus> {
+  const exists = existsSync(file)
+  const connection = new BetterSqlite(exists ? file : ':memory:', {
+    readonly: exists,
+    timeout: MIGRATION_TIMEOUT_MS,
+  })
   try {
-    return await readMigrationStatus(migrationSession(connection), options)
+    return await readMigrationStatus(migrationSession(connection))
   } finally {
     connection.close()
   }
@@ -138,10 +134,6 @@ function migrationSession(connection: BetterSqlite.Database): MigrationSession {
     rowsOf: async (query) => connection.prepare(query).all(),
     begin: 'begin immediate',
     findTable: "select 1 from sqlite_master where type = 'table' and name = 'schema_migration'",
-    record: async ({ name, digest }, appliedAtMs) =>
-      connection
-        .prepare('insert into schema_migration (name, digest, applied_at) values (?, ?, ?)')
-        .run(name, digest, appliedAtMs),
     // Its lock is that of the file, for which the connection itself waits.
     isLockTimeout: () => false,
   }

@@ -80,7 +80,7 @@ export const rememberedInMemory: readonly Remembered[] = [
   { what: 'prepared statements of SQLite', file: 'src/platform/store/sqlite.ts', bound: '500' },
   {
     what: 'names of prepared statements of PostgreSQL',
-    file: 'src/platform/store/postgres-query.ts',
+    file: 'src/platform/store/postgres-connections.ts',
     bound: '500',
   },
   {

@@ -1,12 +1,35 @@
--- Every change of a row that a client is made of counts the version of the client up, whoever makes it:
--- what was compiled of a client is used while the version is still the same (clients/kept-clients.ts).
--- A version begins with the time, in epoch milliseconds. So that of a metadata document may go with it,
--- since anybody makes those, and never comes back as the same one.
+-- What PostgreSQL states in its own words; the .sqlite.sql file of the same name is its counterpart.
+
+-- Search for people by the start of name or address (platform/store/search.ts). Compared byte by byte, because the
+-- collation of a language does not keep equal beginnings together.
+create index person_by_folded_name on person (lower(name) collate "C", id);
+create index person_by_folded_address on person (email_canonical collate "C", id);
+
+-- A refresh updates the row of its family and no index. With room on its page the new version stays there, and no
+-- index is written (a heap-only tuple): of all refreshes, instead of nine in ten.
+alter table refresh_token_family set (fillfactor = 80);
+
+-- Rate limits that processes count together when there is no Redis (platform/limits/limit-table.ts). A crash loses
+-- nothing that the end of a window would not delete, so the write-ahead log does not need it.
+create unlogged table request_count (
+  key text not null primary key,
+  points bigint not null,
+  ends_at bigint not null
+);
+create index request_count_ends_at on request_count (ends_at);
+
+-- Every change of a row that a client consists of increments the version of the client, also a change by hand: a
+-- compiled client is used while the version is the same (oauth/clients/kept-clients.ts). A version starts as the time in
+-- epoch milliseconds, so that the deleted version of a metadata document never comes back as the same number.
+create table client_version (
+  client_id text not null primary key,
+  version bigint not null default (extract(epoch from clock_timestamp()) * 1000)::bigint
+);
 
 create function count_client_version() returns trigger language plpgsql as $$
 begin
-  insert into client_version (client_id, version)
-    select changed.client_id, (extract(epoch from clock_timestamp()) * 1000)::bigint
+  insert into client_version (client_id)
+    select changed.client_id
     from (
       select case when tg_op = 'INSERT' then null else old.client_id end as client_id
       union
@@ -37,6 +60,8 @@ create trigger oauth_application_scope_counts after insert or update or delete o
 create trigger client_secret_counts after insert or update or delete on client_secret
   for each row execute function count_client_version();
 create trigger integration_override_counts after insert or update or delete on integration_override
+  for each row execute function count_client_version();
+create trigger document_site_review_counts after insert or update or delete on document_site_review
   for each row execute function count_client_version();
 create trigger document_client_counts after insert or update on document_client
   for each row execute function count_client_version();

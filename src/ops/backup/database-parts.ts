@@ -1,0 +1,223 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+
+import BetterSqlite from 'better-sqlite3'
+import type { Client } from 'pg'
+
+import {
+  RESTORE_NOT_FINISHED,
+  refuseUnfinished,
+  UNFINISHED_RESTORE,
+  withClient,
+} from '../../platform/store/postgres.ts'
+import type { Contents } from './manifest.ts'
+
+/** How long a backup waits for a lock of SQLite that a writer has. */
+const LOCK_TIMEOUT_MS = 30_000
+
+/** More pages than any file has. */
+const ALL_PAGES = 0x7fffffff
+
+/**
+ * Copies a database in use, in one read transaction, so that the copy is of one moment while writes
+ * continue. A copy in steps would start again at each write of another process.
+ */
+export async function copySqlite(file: string, target: string): Promise<Contents> {
+  const source = new BetterSqlite(file, {
+    readonly: true,
+    fileMustExist: true,
+    timeout: LOCK_TIMEOUT_MS,
+  })
+  try {
+    await source.backup(target, { progress: () => ALL_PAGES })
+  } finally {
+    source.close()
+  }
+  const copy = new BetterSqlite(target)
+  try {
+    // One file, without a log beside it.
+    copy.pragma('journal_mode = DELETE')
+    return await readSqliteContents(copy)
+  } finally {
+    copy.close()
+  }
+}
+
+/**
+ * Reads a copy without changing it.
+ *
+ * @throws in a sentence, when SQLite finds it damaged
+ */
+export async function readSqliteCopy(file: string): Promise<Contents> {
+  const copy = new BetterSqlite(file, { readonly: true, fileMustExist: true })
+  try {
+    const found = copy.pragma('integrity_check(1)', { simple: true })
+    if (found !== 'ok') throw new Error(`SQLite finds the copy of the database damaged: ${found}`)
+    return await readSqliteContents(copy)
+  } finally {
+    copy.close()
+  }
+}
+
+async function readSqliteContents(connection: BetterSqlite.Database): Promise<Contents> {
+  return await readContents(
+    "select name from sqlite_master where type = 'table' and name not like 'sqlite\\_%' escape '\\'",
+    async (query) => connection.prepare<[], Row>(query).all(),
+  )
+}
+
+/** A PostgreSQL server, and the environment of the programs that connect to it. */
+export interface ServerAccess {
+  readonly url: string
+  readonly environment: NodeJS.ProcessEnv
+}
+
+/** How long one statement of a backup may take. */
+const STATEMENT = { timeoutMs: 60 * 60_000 }
+
+/**
+ * How long the dump waits for a table. Otherwise a change of a table would wait for the transaction that counts rows,
+ * which waits for the dump, which would wait for the change: a deadlock that no server detects.
+ */
+const LOCK_WAIT_MS = 10_000
+
+const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
+
+/**
+ * Dumps a database in use with pg_dump, and counts its rows in the same snapshot, so that the counts match
+ * the dump whatever is written meanwhile.
+ */
+export async function dumpPostgres(access: ServerAccess, target: string): Promise<Contents> {
+  return await withClient(access.url, STATEMENT, async (client) => {
+    await refuseUnfinished(client)
+    await client.query('begin isolation level repeatable read read only')
+    const { rows } = await client.query('select pg_export_snapshot() as snapshot')
+    const contents = await readPostgresContents(client)
+    const snapshot = `--snapshot=${rows[0]?.snapshot}`
+    const form = ['--format=custom', '--no-owner', '--no-privileges', snapshot]
+    const lockWait = `--lock-wait-timeout=${LOCK_WAIT_MS}`
+    await runTool('pg_dump', [...form, lockWait, `--file=${target}`], access)
+    await client.query('commit')
+    return contents
+  })
+}
+
+const DUPLICATE_TABLE = '42P07'
+
+/**
+ * Restores a dump into an empty database: all of it or nothing. No service opens the database before
+ * `finishPostgres`.
+ *
+ * @throws in a sentence, when another restore began here
+ */
+export async function restorePostgres(access: ServerAccess, dump: string): Promise<Contents> {
+  await withClient(access.url, STATEMENT, async (client) => {
+    await client.query(`create table ${UNFINISHED_RESTORE} ()`).catch((error: unknown) => {
+      const exists = error instanceof Error && 'code' in error && error.code === DUPLICATE_TABLE
+      throw exists ? new Error(RESTORE_NOT_FINISHED, { cause: error }) : error
+    })
+  })
+  const form = ['--no-owner', '--no-privileges', '--single-transaction', '--exit-on-error']
+  try {
+    await runTool('pg_restore', [...form, dump], access)
+  } catch (error) {
+    // Nothing was restored, so the next attempt may begin here.
+    await finishPostgres(access.url)
+    throw error
+  }
+  return await withClient(access.url, STATEMENT, readPostgresContents)
+}
+
+/** Allows services to open a restored database. */
+export async function finishPostgres(url: string): Promise<void> {
+  await withClient(url, STATEMENT, (client) => client.query(`drop table ${UNFINISHED_RESTORE}`))
+}
+
+/** Counts the tables, views and sequences in the schema that ours would be in. */
+export async function countRelations(url: string): Promise<number> {
+  return await withClient(url, STATEMENT, async (client) => {
+    const { rows } = await client.query(
+      `select count(*)::int as found from pg_class c join pg_namespace n on n.oid = c.relnamespace
+       where n.nspname = current_schema() and c.relkind in ('r', 'p', 'v', 'm', 'S')`,
+    )
+    return rows[0]?.found ?? 0
+  })
+}
+
+/** Lists the tables whose rows a dump has, by its own table of contents. */
+export async function listDumpedTables(dump: string): Promise<string[]> {
+  const contents = await runTool('pg_restore', ['--list', dump])
+  return [...contents.matchAll(/ TABLE DATA \S+ (\S+) /g)].map(([, table = '']) => table)
+}
+
+async function readPostgresContents(client: Client): Promise<Contents> {
+  return await readContents(
+    `select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = current_schema() and c.relkind in ('r', 'p') and c.relname <> '${UNFINISHED_RESTORE}'`,
+    async (query) => (await client.query<Row>(query)).rows,
+  )
+}
+
+interface Row {
+  readonly name: string
+  readonly digest: string
+  readonly count: number | string
+}
+
+async function readContents(
+  listTables: string,
+  query: (text: string) => Promise<Row[]>,
+): Promise<Contents> {
+  const rows: Record<string, number> = {}
+  for (const { name } of (await query(listTables)).sort(byName)) {
+    const [found] = await query(`select count(*) as count from "${name}"`)
+    rows[name] = Number(found?.count)
+  }
+  const schema = await query('select name, digest from schema_migration')
+  return { schema: schema.sort(byName), rows }
+}
+
+function byName(one: Row, other: Row): number {
+  return one.name < other.name ? -1 : 1
+}
+
+/** Runs a program of PostgreSQL. The password is passed in the environment, which other users cannot list. */
+async function runTool(
+  program: 'pg_dump' | 'pg_restore',
+  words: readonly string[],
+  access?: ServerAccess,
+): Promise<string> {
+  const [target, password] = access === undefined ? [[], ''] : connectionOf(access.url)
+  const env = access && { ...access.environment, ...(password !== '' && { PGPASSWORD: password }) }
+  try {
+    const { stdout } = await promisify(execFile)(program, [...target, ...words], {
+      ...(env && { env }),
+      maxBuffer: OUTPUT_BYTES_MAX,
+    })
+    return stdout
+  } catch (error) {
+    throw describeFailure(program, error)
+  }
+}
+
+/** A URL may have its password in two places; the one in the query wins, as in the service. */
+function connectionOf(url: string): readonly [words: readonly string[], password: string] {
+  const target = new URL(url)
+  const password = target.searchParams.get('password') ?? decodeURIComponent(target.password)
+  target.password = ''
+  // Removed from the text, because URLSearchParams would write a space as +, which the program does not decode.
+  const rest = target.search.slice(1).split('&')
+  target.search = rest.filter((parameter) => !/^password(=|$)/.test(parameter)).join('&')
+  return [[`--dbname=${target.href}`], password]
+}
+
+function describeFailure(program: string, error: unknown): Error {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
+    return new Error(
+      `${program} is not installed here. Install PostgreSQL's client programs, of the version of ` +
+        'the server or newer (postgresql-client), and have them in PATH.',
+    )
+  }
+  const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : ''
+  return new Error(`${program} failed: ${said || String(error)}`)
+}

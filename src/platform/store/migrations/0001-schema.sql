@@ -1,0 +1,671 @@
+-- The tables and indexes that SQLite and PostgreSQL 15 state in the same words; 0002-by-engine has the others.
+-- The common subset: TEXT identifiers, BIGINT epoch milliseconds named *_at, nullable timestamps instead of booleans,
+-- rows instead of arrays. A child row that has no meaning without its parent is deleted with it. Statements end with a
+-- semicolon at the end of a line.
+
+-- People.
+
+-- Standard claims that the platform did not provide are null and are not released.
+create table person (
+  id text not null primary key,
+  email text not null,
+  email_canonical text not null unique,
+  email_verified_at bigint,
+  name text not null,
+  preferred_username text,
+  picture text,
+  locale text,
+  time_zone text,
+  password_hash text,
+  disabled_at bigint,
+  created_at bigint not null,
+  updated_at bigint
+);
+
+-- Sessions of a person that began before this moment are over, in every browser.
+create table signed_out_everywhere (
+  person_id text not null primary key references person (id) on delete cascade,
+  signed_out_at bigint not null
+);
+
+-- Sessions of browsers that signed out, by the digest of their ids: a Redis that comes back older may still have
+-- them. A row is kept for as long as the session could have lived.
+create table signed_out_session (
+  digest text not null primary key,
+  signed_out_at bigint not null,
+  kept_until bigint not null
+);
+create index signed_out_session_by_expiry on signed_out_session (kept_until);
+
+-- People of the platform itself, who decide about metadata documents for every site.
+create table platform_reviewer (
+  person_id text not null primary key references person (id) on delete cascade,
+  granted_at bigint not null
+);
+
+-- Sites, and the roles of people there.
+
+create table site (
+  id text not null primary key,
+  slug text not null unique,
+  name text not null,
+  description text,
+  contact_email text,
+  address text,
+  time_zone text,
+  language text,
+  created_at bigint not null
+);
+
+create table site_role (
+  person_id text not null references person (id) on delete cascade,
+  site_id text not null references site (id) on delete cascade,
+  role text not null check (role in ('owner', 'admin', 'lecturer', 'student')),
+  granted_at bigint not null,
+  primary key (person_id, site_id, role)
+);
+create index site_role_by_site on site_role (site_id, person_id);
+-- Holders of one role, newest first.
+create index site_role_by_time on site_role (site_id, role, granted_at, person_id);
+-- Members by the age of their oldest role, whatever role that is.
+create index site_role_by_age on site_role (site_id, granted_at, person_id);
+
+-- A row means that the beta feature is on.
+create table site_feature (
+  site_id text not null references site (id) on delete cascade,
+  feature text not null,
+  enabled_at bigint not null,
+  primary key (site_id, feature)
+);
+
+-- Files of a site. Their bytes are where STORAGE says.
+create table stored_file (
+  id text not null primary key,
+  site_id text not null references site (id) on delete cascade,
+  name text not null,
+  media_type text not null,
+  size_bytes bigint not null,
+  sha256 text not null,
+  created_by text references person (id) on delete set null,
+  created_at bigint not null
+);
+create index stored_file_by_site on stored_file (site_id, created_at, id);
+create index stored_file_by_creator on stored_file (created_by);
+-- The same bytes sent again under the same name are the same file.
+create unique index stored_file_by_content on stored_file (site_id, sha256, name);
+
+-- How a site looks on the pages of sign-in, consent and account. Null is the service's own look.
+create table site_appearance (
+  site_id text not null primary key references site (id) on delete cascade,
+  display_name text,
+  logo_file_id text references stored_file (id) on delete set null,
+  accent_color text,
+  background_color text,
+  sign_in_words text,
+  consent_words text,
+  updated_at bigint not null
+);
+create index site_appearance_by_logo on site_appearance (logo_file_id);
+
+-- What a client created under an idempotency key of its own, so that a repetition creates nothing new.
+create table change_key (
+  site_id text not null references site (id) on delete cascade,
+  client_id text not null,
+  key text not null,
+  digest text not null,
+  made_id text not null,
+  expires_at bigint not null,
+  primary key (site_id, client_id, key)
+);
+create index change_key_by_expiry on change_key (expires_at);
+
+-- What a site offers. An archived row is hidden from visitors and stays for those who bought it.
+
+create table course (
+  id text not null primary key,
+  site_id text not null references site (id) on delete cascade,
+  slug text not null,
+  title text not null,
+  summary text not null,
+  url text,
+  image_url text,
+  published_at bigint,
+  archived_at bigint,
+  created_at bigint not null,
+  unique (site_id, slug)
+);
+
+create table course_lecturer (
+  course_id text not null references course (id) on delete cascade,
+  person_id text not null references person (id) on delete cascade,
+  primary key (course_id, person_id)
+);
+create index course_lecturer_by_person on course_lecturer (person_id);
+
+-- A section holds lectures that follow one another; their positions count through the whole course.
+create table section (
+  id text not null primary key,
+  course_id text not null references course (id) on delete cascade,
+  position integer not null,
+  title text not null,
+  created_at bigint not null,
+  unique (course_id, position)
+);
+
+create table lecture (
+  id text not null primary key,
+  course_id text not null references course (id) on delete cascade,
+  section_id text references section (id) on delete set null,
+  position integer not null,
+  title text not null,
+  duration_seconds integer not null,
+  unique (course_id, position)
+);
+create index lecture_by_section on lecture (section_id);
+
+create table watch_position (
+  person_id text not null references person (id) on delete cascade,
+  lecture_id text not null references lecture (id) on delete cascade,
+  position_seconds integer not null,
+  watched_at bigint not null,
+  primary key (person_id, lecture_id)
+);
+create index watch_position_by_lecture on watch_position (lecture_id);
+
+create table digital_product (
+  id text not null primary key,
+  site_id text not null references site (id) on delete cascade,
+  slug text not null,
+  title text not null,
+  summary text not null,
+  file_name text not null,
+  file_id text references stored_file (id) on delete set null,
+  published_at bigint,
+  archived_at bigint,
+  created_at bigint not null,
+  unique (site_id, slug)
+);
+create index digital_product_by_file on digital_product (file_id);
+
+create table consulting_service (
+  id text not null primary key,
+  site_id text not null references site (id) on delete cascade,
+  slug text not null,
+  title text not null,
+  summary text not null,
+  duration_minutes integer not null,
+  published_at bigint,
+  created_at bigint not null,
+  unique (site_id, slug)
+);
+
+create table event (
+  id text not null primary key,
+  site_id text not null references site (id) on delete cascade,
+  slug text not null,
+  title text not null,
+  summary text not null,
+  location text,
+  join_url text,
+  starts_at bigint not null,
+  ends_at bigint not null,
+  published_at bigint,
+  archived_at bigint,
+  created_at bigint not null,
+  unique (site_id, slug)
+);
+create index event_by_start on event (site_id, starts_at, id);
+
+-- Purchases. One outlives the record of its order.
+
+create table customer_order (
+  id text not null primary key,
+  site_id text not null references site (id) on delete cascade,
+  person_id text not null references person (id) on delete cascade,
+  number text not null,
+  coupon_code text,
+  invoice_number text,
+  refunded_at bigint,
+  total_cents integer not null,
+  currency text not null,
+  placed_at bigint not null,
+  unique (site_id, number)
+);
+create index customer_order_by_time on customer_order (site_id, placed_at, id);
+-- The orders of one person at one site, newest first; also of one person alone.
+create index customer_order_by_person_and_time on customer_order (person_id, site_id, placed_at, id);
+
+-- No expiry means lifetime access.
+create table course_purchase (
+  id text not null primary key,
+  person_id text not null references person (id) on delete cascade,
+  course_id text not null references course (id) on delete cascade,
+  order_id text references customer_order (id) on delete set null,
+  purchased_at bigint not null,
+  expires_at bigint,
+  unique (person_id, course_id)
+);
+create index course_purchase_by_time on course_purchase (course_id, purchased_at, id);
+create index course_purchase_by_order on course_purchase (order_id);
+
+create table digital_product_purchase (
+  id text not null primary key,
+  person_id text not null references person (id) on delete cascade,
+  digital_product_id text not null references digital_product (id) on delete cascade,
+  order_id text references customer_order (id) on delete set null,
+  purchased_at bigint not null,
+  unique (person_id, digital_product_id)
+);
+create index digital_product_purchase_by_product on digital_product_purchase (digital_product_id);
+create index digital_product_purchase_by_order on digital_product_purchase (order_id);
+
+-- The same service can be bought again, so nothing is unique here.
+create table consulting_service_purchase (
+  id text not null primary key,
+  person_id text not null references person (id) on delete cascade,
+  consulting_service_id text not null references consulting_service (id) on delete cascade,
+  order_id text references customer_order (id) on delete set null,
+  purchased_at bigint not null,
+  scheduled_at bigint
+);
+create index consulting_service_purchase_by_person on consulting_service_purchase (person_id);
+create index consulting_service_purchase_by_service on consulting_service_purchase (consulting_service_id);
+create index consulting_service_purchase_by_order on consulting_service_purchase (order_id);
+
+create table event_registration (
+  id text not null primary key,
+  person_id text not null references person (id) on delete cascade,
+  event_id text not null references event (id) on delete cascade,
+  order_id text references customer_order (id) on delete set null,
+  registered_at bigint not null,
+  cancelled_at bigint,
+  unique (person_id, event_id)
+);
+create index event_registration_by_time on event_registration (event_id, registered_at, id);
+-- Counts the registrations that were not cancelled.
+create index event_registration_standing on event_registration (event_id) where cancelled_at is null;
+create index event_registration_by_order on event_registration (order_id);
+
+-- Announcements and the inbox.
+
+-- A published post is delivered to inboxes in steps: delivered_to is the last person of the previous step, and
+-- delivered_at is set when everyone has it. A removed post stays, hidden, until its notifications are deleted, also
+-- in steps.
+create table post (
+  id text not null primary key,
+  site_id text not null references site (id) on delete cascade,
+  topic text not null,
+  title text not null,
+  body text not null,
+  link text,
+  created_by text references person (id) on delete set null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  published_at bigint,
+  delivered_to text,
+  delivered_at bigint,
+  removed_at bigint
+);
+create index post_by_site on post (site_id, created_at, id);
+create index post_by_creator on post (created_by);
+create index post_undelivered on post (published_at) where delivered_at is null;
+create index post_removed on post (removed_at) where removed_at is not null;
+
+create table notification (
+  id text not null primary key,
+  person_id text not null references person (id) on delete cascade,
+  site_id text not null references site (id) on delete cascade,
+  post_id text references post (id) on delete cascade,
+  topic text not null,
+  title text not null,
+  body text not null,
+  link text,
+  created_at bigint not null,
+  read_at bigint
+);
+create index notification_by_person on notification (person_id, created_at, id);
+create index notification_unread on notification (person_id, site_id) where read_at is null;
+create index notification_by_site on notification (site_id);
+create unique index notification_of_post on notification (post_id, person_id) where post_id is not null;
+
+create table notification_subscription (
+  id text not null primary key,
+  person_id text not null references person (id) on delete cascade,
+  site_id text not null references site (id) on delete cascade,
+  topic text not null,
+  channel text not null check (channel in ('inbox', 'email')),
+  enabled_at bigint,
+  unique (person_id, site_id, topic, channel)
+);
+create index notification_subscription_by_site on notification_subscription (site_id);
+-- The recipients of an announcement, in the order of delivery.
+create index notification_subscription_enabled
+  on notification_subscription (site_id, topic, channel, person_id) where enabled_at is not null;
+
+-- Clients.
+
+create table oauth_application (
+  client_id text not null primary key,
+  kind text not null check (kind in ('site', 'resource_server')),
+  site_id text references site (id) on delete cascade,
+  name text not null,
+  auth_method text not null check (auth_method in ('none', 'client_secret_post', 'private_key_jwt')),
+  application_type text not null check (application_type in ('web', 'native')),
+  -- The row of config/assistants.json for which it was created.
+  assistant text,
+  -- The public keys of the client as JSON, or the address at which they are.
+  jwks text,
+  jwks_uri text,
+  -- Since when requests must be pushed, and tokens must be bound to a key.
+  pushed_requests_required_at bigint,
+  bound_tokens_required_at bigint,
+  -- Where the client is notified of sign-outs, and since when each notice must name the session.
+  backchannel_logout_uri text,
+  backchannel_logout_session_required_at bigint,
+  created_by text references person (id) on delete set null,
+  created_at bigint not null,
+  disabled_at bigint,
+  deleted_at bigint
+);
+create index oauth_application_by_site on oauth_application (site_id);
+create index oauth_application_by_creator on oauth_application (created_by);
+-- A site has one application for each assistant, so that pressing the button twice creates no second one.
+create unique index oauth_application_one_per_assistant on oauth_application (site_id, assistant)
+  where assistant is not null and deleted_at is null;
+
+create table oauth_application_redirect_uri (
+  client_id text not null references oauth_application (client_id) on delete cascade,
+  uri text not null,
+  position integer not null,
+  primary key (client_id, uri)
+);
+
+create table oauth_application_post_logout_uri (
+  client_id text not null references oauth_application (client_id) on delete cascade,
+  uri text not null,
+  primary key (client_id, uri)
+);
+
+create table oauth_application_scope (
+  client_id text not null references oauth_application (client_id) on delete cascade,
+  scope text not null,
+  primary key (client_id, scope)
+);
+
+-- No foreign key: clients of integrations.json have secrets too, and no row of their own.
+create table client_secret (
+  id text not null primary key,
+  client_id text not null,
+  digest text not null,
+  hint text not null,
+  created_at bigint not null,
+  expires_at bigint
+);
+create index client_secret_by_client on client_secret (client_id);
+
+create table integration_override (
+  client_id text not null primary key,
+  disabled_at bigint,
+  note text,
+  updated_at bigint not null
+);
+
+-- Callbacks of platforms that give each connection an address of its own: a pattern of config/integrations.json
+-- admitted it at a registration, and it is compared exactly from then on.
+create table platform_callback (
+  client_id text not null,
+  uri text not null,
+  registered_at bigint not null,
+  -- When a person last allowed something that returned there, and the first person who did.
+  used_at bigint,
+  used_by text,
+  expires_at bigint not null,
+  primary key (client_id, uri)
+);
+create index platform_callback_by_expiry on platform_callback (expires_at);
+-- Those that are evicted first when a platform has as many as it may have.
+create index platform_callback_unused on platform_callback (client_id, registered_at) where used_at is null;
+-- One person keeps only so many from being evicted.
+create index platform_callback_by_user on platform_callback (client_id, used_by) where used_by is not null;
+
+-- Clients that registered themselves and hold no grant yet, by network: a keyed digest of an address, of IPv6 its
+-- /64. The record of each client is OAuth state.
+create table unused_client (
+  client_id text not null primary key,
+  network text not null,
+  registered_at bigint not null,
+  expires_at bigint not null
+);
+create index unused_client_by_network on unused_client (network, registered_at);
+create index unused_client_by_expiry on unused_client (expires_at);
+
+-- The last accepted copy of a Client ID Metadata Document, whose address is the id of the client. The review is by
+-- people of the platform and holds for every site. An approval is for the document that reviewed_fingerprint names.
+create table document_client (
+  client_id text not null primary key,
+  document text not null,
+  fingerprint text not null,
+  first_seen_at bigint not null,
+  fetched_at bigint not null,
+  fresh_until bigint not null,
+  review text check (review in ('approved', 'blocked')),
+  reviewed_fingerprint text,
+  reviewed_by text references person (id) on delete set null,
+  reviewed_at bigint
+);
+create index document_client_by_time on document_client (first_seen_at, client_id);
+create index document_client_by_fetch on document_client (fetched_at) where review is null;
+create index document_client_by_reviewer on document_client (reviewed_by);
+
+-- The review by the operators of one site, for that site. It stays when the copy of the document is deleted, so
+-- that a blocked client does not come back.
+create table document_site_review (
+  client_id text not null,
+  site_id text not null references site (id) on delete cascade,
+  review text not null check (review in ('approved', 'blocked')),
+  fingerprint text not null,
+  reviewed_by text references person (id) on delete set null,
+  reviewed_at bigint not null,
+  primary key (client_id, site_id)
+);
+create index document_site_review_by_site on document_site_review (site_id);
+create index document_site_review_by_reviewer on document_site_review (reviewed_by);
+
+-- The last refusals of each application, for the operators of its site; the client was told less.
+create table client_refusal (
+  id text not null primary key,
+  client_id text not null references oauth_application (client_id) on delete cascade,
+  occurred_at bigint not null,
+  route text not null,
+  error text not null,
+  reason text,
+  request_id text not null
+);
+create index client_refusal_by_client on client_refusal (client_id, occurred_at);
+
+-- How many requests of the applications of a site were refused, by day (since 1970-01-01, UTC) and error.
+create table site_refusal_day (
+  site_id text not null,
+  day integer not null,
+  error text not null,
+  refusals integer not null,
+  primary key (site_id, day, error)
+);
+create index site_refusal_day_by_day on site_refusal_day (day);
+
+-- Grants and tokens.
+
+-- What a person allowed a client. The engine's Grant model is served from it: "allowed" is the engine's part (scopes by
+-- resource, claims, refusals) as JSON, and everything that policy asks for is a column. Names are those at the
+-- moment of the consent, for clients without a row. An ended grant stays until it expires, so that the log can
+-- say of a token why it ended.
+create table oauth_grant (
+  id text not null primary key,
+  person_id text not null references person (id) on delete cascade,
+  client_id text not null,
+  client_name text not null,
+  client_origin text not null,
+  site_id text references site (id) on delete cascade,
+  document_fingerprint text,
+  allowed text,
+  granted_at bigint not null,
+  expires_at bigint not null,
+  ended_at bigint,
+  end_reason text,
+  last_used_at bigint
+);
+-- Queries by person or client want live grants, however many ended ones there are.
+create index oauth_grant_by_person on oauth_grant (person_id, client_id) where ended_at is null;
+create index oauth_grant_by_client on oauth_grant (client_id, person_id) where ended_at is null;
+create index oauth_grant_of_site on oauth_grant (site_id, id);
+create index oauth_grant_people_of_site on oauth_grant (site_id, person_id);
+create index oauth_grant_by_expiry on oauth_grant (expires_at);
+
+-- The names of the scopes in "allowed", for lists and for ending every grant that holds one.
+create table oauth_grant_scope (
+  grant_id text not null references oauth_grant (id) on delete cascade,
+  scope text not null,
+  primary key (grant_id, scope)
+);
+
+-- Calls per day (since 1970-01-01, UTC).
+create table oauth_grant_day (
+  grant_id text not null references oauth_grant (id) on delete cascade,
+  day integer not null,
+  calls integer not null,
+  primary key (grant_id, day)
+);
+create index oauth_grant_day_by_day on oauth_grant_day (day);
+
+-- A family of tokens is one row below its grant, however often it is refreshed. No token is stored: a token
+-- names its family, and "seed" with a key that is not in the database says whether it is genuine
+-- (oauth/token/token-values.ts). "token" is what all of them have in common, as JSON.
+--
+-- The id of a family is the digest of the code that began it, so that a code is exchanged once.
+-- "steps" are the times of the last refreshes in epoch milliseconds, or of the start if there was none.
+-- "kept_until" never moves, so that a refresh changes no index.
+create table refresh_token_family (
+  id text not null primary key,
+  grant_id text not null references oauth_grant (id) on delete cascade,
+  seed text not null,
+  token text not null,
+  generation integer not null,
+  steps text not null,
+  started_at bigint not null,
+  kept_until bigint not null,
+  ended_at bigint
+);
+create index refresh_token_family_by_grant on refresh_token_family (grant_id);
+create index refresh_token_family_by_end on refresh_token_family (kept_until);
+
+-- Sessions at applications that want back-channel logout: one row for each exchange of a code with openid, as
+-- long as what came of it can live. "sid" is that of the id_token.
+create table relying_party_session (
+  family_id text not null primary key,
+  grant_id text not null references oauth_grant (id) on delete cascade,
+  client_id text not null,
+  person_id text not null,
+  sid text,
+  started_at bigint not null,
+  expires_at bigint not null
+);
+create index relying_party_session_by_grant on relying_party_session (grant_id);
+create index relying_party_session_by_person on relying_party_session (person_id, client_id);
+create index relying_party_session_by_expiry on relying_party_session (expires_at);
+
+-- Queue of back-channel logout notices. A row is deleted on delivery, or after the last attempt.
+create table sign_out_notice (
+  id text not null primary key,
+  client_id text not null,
+  person_id text not null,
+  sid text,
+  reason text not null,
+  created_at bigint not null,
+  attempts integer not null,
+  next_attempt_at bigint not null
+);
+create index sign_out_notice_by_time on sign_out_notice (next_attempt_at);
+
+-- Sessions, interactions, codes and pushed requests, when there is no Redis.
+create table oauth_state (
+  model text not null,
+  id text not null,
+  grant_id text,
+  uid text,
+  payload text not null,
+  consumed_at bigint,
+  successor_seed text,
+  expires_at bigint not null,
+  primary key (model, id)
+);
+create index oauth_state_by_uid on oauth_state (uid) where uid is not null;
+create index oauth_state_by_expiry on oauth_state (expires_at);
+
+-- Redis servers that this service has used, by the id of each start, and since when: what was used earlier, that
+-- server may have forgotten. The first server of all is stored with 0. Rows are never deleted.
+create table redis_server (
+  run_id text not null primary key,
+  seen_at bigint not null
+);
+
+-- Keys that sign id_tokens, and keys that sign what is forwarded to the platform's own API: one current and one
+-- announced each. In two tables, so that no reader takes one for the other.
+
+create table signing_key (
+  kid text not null primary key,
+  state text not null check (state in ('next', 'current', 'retired')),
+  public_jwk text not null,
+  sealed_private text not null,
+  created_at bigint not null,
+  current_at bigint,
+  retired_at bigint
+);
+create unique index signing_key_one_next on signing_key (state) where state = 'next';
+create unique index signing_key_one_current on signing_key (state) where state = 'current';
+
+create table upstream_key (
+  kid text not null primary key,
+  state text not null check (state in ('next', 'current', 'retired')),
+  public_jwk text not null,
+  sealed_private text not null,
+  created_at bigint not null,
+  current_at bigint,
+  retired_at bigint
+);
+create unique index upstream_key_one_next on upstream_key (state) where state = 'next';
+create unique index upstream_key_one_current on upstream_key (state) where state = 'current';
+
+-- The service itself.
+
+create table setting (
+  name text not null primary key,
+  value text not null,
+  updated_at bigint not null
+);
+
+-- The audit trail. It has no foreign keys, because it outlives everything that it mentions. person_id is the person
+-- concerned, times how many events of one minute the row stands for. streamed_at is set when the event was sent
+-- with the stream of events.
+create table audit_event (
+  id text not null primary key,
+  occurred_at bigint not null,
+  actor_person_id text,
+  person_id text,
+  client_id text,
+  action text not null,
+  subject_kind text not null,
+  subject_id text not null,
+  site_id text,
+  before text,
+  after text,
+  reason text,
+  times integer,
+  address text,
+  request_id text,
+  streamed_at bigint
+);
+create index audit_event_by_time on audit_event (occurred_at, id);
+create index audit_event_by_site on audit_event (site_id, occurred_at);
+create index audit_event_by_client on audit_event (client_id, occurred_at);
+create index audit_event_by_person on audit_event (person_id, occurred_at);
+create index audit_event_to_stream on audit_event (occurred_at, id) where streamed_at is null;

@@ -1,0 +1,124 @@
+-- What SQLite states in its own words; the .postgres.sql file of the same name is its counterpart.
+
+-- Search for people by the start of their name (platform/store/search.ts). SQLite compares byte by byte. For addresses
+-- the index that keeps them unique serves.
+create index person_by_folded_name on person (lower(name), id);
+
+-- Rate limits that processes count together when there is no Redis (platform/limits/limit-table.ts).
+create table request_count (
+  key text not null primary key,
+  points bigint not null,
+  ends_at bigint not null
+);
+create index request_count_ends_at on request_count (ends_at);
+
+-- Every change of a row that a client consists of increments the version of the client, also a change by hand: a
+-- compiled client is used while the version is the same (oauth/clients/kept-clients.ts). A version starts as the time in
+-- epoch milliseconds, so that the deleted version of a metadata document never comes back as the same number.
+create table client_version (
+  client_id text not null primary key,
+  version bigint not null default (cast(unixepoch('subsec') * 1000 as integer))
+);
+
+create trigger oauth_application_insert_counts after insert on oauth_application begin
+  insert into client_version (client_id) values (new.client_id)
+    on conflict (client_id) do update set version = version + 1;
+end;
+create trigger oauth_application_update_counts after update on oauth_application begin
+  insert into client_version (client_id) select old.client_id union select new.client_id where true
+    on conflict (client_id) do update set version = version + 1;
+end;
+create trigger oauth_application_delete_counts after delete on oauth_application begin
+  insert into client_version (client_id) values (old.client_id)
+    on conflict (client_id) do update set version = version + 1;
+end;
+
+create trigger oauth_application_redirect_uri_insert_counts after insert on oauth_application_redirect_uri begin
+  insert into client_version (client_id) values (new.client_id)
+    on conflict (client_id) do update set version = version + 1;
+end;
+create trigger oauth_application_redirect_uri_update_counts after update on oauth_application_redirect_uri begin
+  insert into client_version (client_id) select old.client_id union select new.client_id where true
+    on conflict (client_id) do update set version = version + 1;
+end;
+create trigger oauth_application_redirect_uri_delete_counts after delete on oauth_application_redirect_uri begin
+  insert into client_version (client_id) values (old.client_id)
+    on conflict (client_id) do update set version = version + 1;
+end;
+
+create trigger oauth_application_post_logout_uri_insert_counts after insert on oauth_application_post_logout_uri begin
+  insert into client_version (client_id) values (new.client_id)
+    on conflict (client_id) do update set version = version + 1;
+end;
+create trigger oauth_application_post_logout_uri_update_counts after update on oauth_application_post_logout_uri begin
+  insert into client_version (client_id) select old.client_id union select new.client_id where true
+    on conflict (client_id) do update set version = version + 1;
+end;
+create trigger oauth_application_post_logout_uri_delete_counts after delete on oauth_application_post_logout_uri begin
+  insert into client_version (client_id) values (old.client_id)
+    on conflict (client_id) do update set version = version + 1;
+end;
+
+create trigger oauth_application_scope_insert_counts after insert on oauth_application_scope begin
+  insert into client_version (client_id) values (new.client_id)
+    on conflict (client_id) do update set version = version + 1;
+end;
+create trigger oauth_application_scope_update_counts after update on oauth_application_scope begin
+  insert into client_version (client_id) select old.client_id union select new.client_id where true
+    on conflict (client_id) do update set version = version + 1;
+end;
+create trigger oauth_application_scope_delete_counts after delete on oauth_application_scope begin
+  insert into client_version (client_id) values (old.client_id)
+    on conflict (client_id) do update set version = version + 1;
+end;
+
+create trigger client_secret_insert_counts after insert on client_secret begin
+  insert into client_version (client_id) values (new.client_id)
+    on conflict (client_id) do update set version = version + 1;
+end;
+create trigger client_secret_update_counts after update on client_secret begin
+  insert into client_version (client_id) select old.client_id union select new.client_id where true
+    on conflict (client_id) do update set version = version + 1;
+end;
+create trigger client_secret_delete_counts after delete on client_secret begin
+  insert into client_version (client_id) values (old.client_id)
+    on conflict (client_id) do update set version = version + 1;
+end;
+
+create trigger integration_override_insert_counts after insert on integration_override begin
+  insert into client_version (client_id) values (new.client_id)
+    on conflict (client_id) do update set version = version + 1;
+end;
+create trigger integration_override_update_counts after update on integration_override begin
+  insert into client_version (client_id) select old.client_id union select new.client_id where true
+    on conflict (client_id) do update set version = version + 1;
+end;
+create trigger integration_override_delete_counts after delete on integration_override begin
+  insert into client_version (client_id) values (old.client_id)
+    on conflict (client_id) do update set version = version + 1;
+end;
+
+create trigger document_site_review_insert_counts after insert on document_site_review begin
+  insert into client_version (client_id) values (new.client_id)
+    on conflict (client_id) do update set version = version + 1;
+end;
+create trigger document_site_review_update_counts after update on document_site_review begin
+  insert into client_version (client_id) select old.client_id union select new.client_id where true
+    on conflict (client_id) do update set version = version + 1;
+end;
+create trigger document_site_review_delete_counts after delete on document_site_review begin
+  insert into client_version (client_id) values (old.client_id)
+    on conflict (client_id) do update set version = version + 1;
+end;
+
+create trigger document_client_insert_counts after insert on document_client begin
+  insert into client_version (client_id) values (new.client_id)
+    on conflict (client_id) do update set version = version + 1;
+end;
+create trigger document_client_update_counts after update on document_client begin
+  insert into client_version (client_id) select old.client_id union select new.client_id where true
+    on conflict (client_id) do update set version = version + 1;
+end;
+create trigger document_client_delete_counts after delete on document_client begin
+  delete from client_version where client_id = old.client_id;
+end;
