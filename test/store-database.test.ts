@@ -371,7 +371,7 @@ function columnsOfTypes(): string[] {
   const files = globSync('../src/platform/store/{schema,*-tables}.ts', { cwd: import.meta.dirname })
   const text = files.map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('\n')
   const columnsIn = (body: string): string[] =>
-    [...body.matchAll(/(\w+): ([^\n{}]+?) *[\n}]/g)].map(
+    [...body.matchAll(/(\w+): ([^\n{};]+?) *[\n};]/g)].map(
       ([, column, kind]) => `${column}${kind?.endsWith('| null') ? '?' : ''}`,
     )
   // The columns that several tables share stand in an interface of their own: `Shared & { … }`.

@@ -1,8 +1,8 @@
 import { decideReview, decisionOf, type ReviewState } from '../../directory/sites/review-policy.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/audit-log.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { DocumentReview } from '../../platform/store/oauth-tables.ts'
 import { type PageRequest, readCountedPage } from '../../platform/store/keyset.ts'
+import type { DocumentReview } from '../../platform/store/oauth-tables.ts'
 import { clientDocument } from './metadata-document.ts'
 
 export type DocumentReviews = ReturnType<typeof makeDocumentReviews>

@@ -87,10 +87,13 @@ async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
  * @throws when something cannot be read: a file that is left out silently would be missed at a restore
  */
 export async function listFiles(folder: string): Promise<string[]> {
-  // Created with the first upload.
-  if (!existsSync(folder)) return []
+  const names = await readdir(folder, { recursive: true }).catch((error: unknown) => {
+    // Created with the first upload.
+    if (isAbsent(error) && !existsSync(folder)) return []
+    throw error
+  })
   const paths: string[] = []
-  for (const path of (await readdir(folder, { recursive: true })).sort()) {
+  for (const path of names.sort()) {
     if (path.startsWith('drafts')) continue
     const found = await stat(join(folder, path)).catch((error: unknown) => {
       if (!isAbsent(error)) throw error

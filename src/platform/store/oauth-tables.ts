@@ -1,7 +1,9 @@
-/** Applications, their secrets, signing keys and OAuth state, as `schema.ts` describes the others. */
+/** The types of the tables of clients, grants, tokens, keys and OAuth state; schema.ts has the others. */
+
 export type ApplicationKind = 'site' | 'resource_server'
 export type ClientAuthMethod = 'none' | 'client_secret_post' | 'private_key_jwt'
 export type ApplicationType = 'web' | 'native'
+export type DocumentReview = 'approved' | 'blocked'
 export type SigningKeyState = 'next' | 'current' | 'retired'
 
 interface KeyTable {
@@ -22,7 +24,6 @@ export interface OauthTables {
     name: string
     auth_method: ClientAuthMethod
     application_type: ApplicationType
-    /** The id of the row of config/assistants.json for which it was made. */
     assistant: string | null
     jwks: string | null
     jwks_uri: string | null
@@ -35,26 +36,10 @@ export interface OauthTables {
     disabled_at: number | null
     deleted_at: number | null
   }
-  unused_client: {
-    client_id: string
-    /** A keyed digest. */
-    network: string
-    registered_at: number
-    expires_at: number
-  }
-  oauth_application_redirect_uri: {
-    client_id: string
-    uri: string
-    position: number
-  }
-  oauth_application_post_logout_uri: {
-    client_id: string
-    uri: string
-  }
-  oauth_application_scope: {
-    client_id: string
-    scope: string
-  }
+  unused_client: { client_id: string; network: string; registered_at: number; expires_at: number }
+  oauth_application_redirect_uri: { client_id: string; uri: string; position: number }
+  oauth_application_post_logout_uri: { client_id: string; uri: string }
+  oauth_application_scope: { client_id: string; scope: string }
   client_secret: {
     id: string
     client_id: string
@@ -69,29 +54,18 @@ export interface OauthTables {
     note: string | null
     updated_at: number
   }
-  /** Addresses that a pattern of a platform admitted at a registration. */
   platform_callback: {
     client_id: string
     uri: string
     registered_at: number
     used_at: number | null
-    /** The first person who allowed something that returned there. */
     used_by: string | null
     expires_at: number
   }
-  /** Counted by triggers. */
-  client_version: {
-    client_id: string
-    version: number
-  }
+  client_version: { client_id: string; version: number }
   signing_key: KeyTable
-  /** Keys of what is forwarded to the platform's own API. */
   upstream_key: KeyTable
-  /** The Redis servers that were met, by the id of each start of one (platform/store/redis-memory.ts). */
-  redis_server: {
-    run_id: string
-    seen_at: number
-  }
+  redis_server: { run_id: string; seen_at: number }
   oauth_state: {
     model: string
     id: string
@@ -101,5 +75,81 @@ export interface OauthTables {
     consumed_at: number | null
     successor_seed: string | null
     expires_at: number
+  }
+  document_client: {
+    client_id: string
+    document: string
+    fingerprint: string
+    first_seen_at: number
+    fetched_at: number
+    fresh_until: number
+    review: DocumentReview | null
+    reviewed_fingerprint: string | null
+    reviewed_by: string | null
+    reviewed_at: number | null
+  }
+  document_site_review: {
+    client_id: string
+    site_id: string
+    review: DocumentReview
+    fingerprint: string
+    reviewed_by: string | null
+    reviewed_at: number
+  }
+  oauth_grant: {
+    id: string
+    person_id: string
+    client_id: string
+    client_name: string
+    client_origin: string
+    site_id: string | null
+    document_fingerprint: string | null
+    allowed: string | null
+    granted_at: number
+    expires_at: number
+    ended_at: number | null
+    end_reason: string | null
+    last_used_at: number | null
+  }
+  oauth_grant_scope: { grant_id: string; scope: string }
+  oauth_grant_day: { grant_id: string; day: number; calls: number }
+  refresh_token_family: {
+    id: string
+    grant_id: string
+    seed: string
+    token: string
+    generation: number
+    steps: string
+    started_at: number
+    kept_until: number
+    ended_at: number | null
+  }
+  relying_party_session: {
+    family_id: string
+    grant_id: string
+    client_id: string
+    person_id: string
+    sid: string | null
+    started_at: number
+    expires_at: number
+  }
+  sign_out_notice: {
+    id: string
+    client_id: string
+    person_id: string
+    sid: string | null
+    reason: string
+    created_at: number
+    attempts: number
+    next_attempt_at: number
+  }
+  client_refusal: {
+    id: string
+    client_id: string
+    occurred_at: number
+    route: string
+    error: string
+    reason: string | null
+    request_id: string
   }
 }

@@ -1,18 +1,15 @@
-import type { DocumentTables } from './document-tables.ts'
-import type { GrantTables } from './grant-tables.ts'
 import type { OauthTables } from './oauth-tables.ts'
-import type { OperatedTables } from './operated-tables.ts'
 
 /**
- * The tables as TypeScript sees them, with names and columns as in the database.
- * `migrations/*.sql` is the truth, and the store's tests compare the two. Every `*_at` is epoch
- * milliseconds.
+ * The types of the tables, with names and columns as in the database. `migrations/*.sql` has the
+ * meaning of tables and columns, and test/store-database.test.ts compares the two. Every `*_at` is
+ * epoch milliseconds.
  */
 
 export type SiteRole = 'owner' | 'admin' | 'lecturer' | 'student'
 export type NotificationChannel = 'inbox' | 'email'
 
-/** What a person can buy, or register for, at a site. */
+/** An item that a person can buy, or register for, at a site. */
 interface CatalogueItem {
   id: string
   site_id: string
@@ -23,31 +20,32 @@ interface CatalogueItem {
   created_at: number
 }
 
-/** That a person did so; the order holds what no surface may show. */
+/** The order has data that no API may show. */
 interface Purchase {
   id: string
   person_id: string
   order_id: string | null
 }
 
-export interface Schema extends GrantTables, DocumentTables, OauthTables, OperatedTables {
+export interface Schema extends OauthTables {
   person: {
     id: string
     email: string
     email_canonical: string
     name: string
     picture: string | null
-    /** Since when the address is known to be the person's. */
     email_verified_at: number | null
     preferred_username: string | null
     locale: string | null
     time_zone: string | null
-    /** When the platform last changed the person's data. */
     updated_at: number | null
     password_hash: string | null
     disabled_at: number | null
     created_at: number
   }
+  signed_out_session: { digest: string; signed_out_at: number; kept_until: number }
+  signed_out_everywhere: { person_id: string; signed_out_at: number }
+  platform_reviewer: { person_id: string; granted_at: number }
   site: {
     id: string
     slug: string
@@ -59,16 +57,51 @@ export interface Schema extends GrantTables, DocumentTables, OauthTables, Operat
     language: string | null
     created_at: number
   }
-  site_role: {
-    person_id: string
+  site_role: { person_id: string; site_id: string; role: SiteRole; granted_at: number }
+  site_feature: { site_id: string; feature: string; enabled_at: number }
+  section: { id: string; course_id: string; position: number; title: string; created_at: number }
+  stored_file: {
+    id: string
     site_id: string
-    role: SiteRole
-    granted_at: number
+    name: string
+    media_type: string
+    size_bytes: number
+    sha256: string
+    created_by: string | null
+    created_at: number
   }
-  site_feature: {
+  site_appearance: {
     site_id: string
-    feature: string
-    enabled_at: number
+    display_name: string | null
+    logo_file_id: string | null
+    accent_color: string | null
+    background_color: string | null
+    sign_in_words: string | null
+    consent_words: string | null
+    updated_at: number
+  }
+  post: {
+    id: string
+    site_id: string
+    topic: string
+    title: string
+    body: string
+    link: string | null
+    created_by: string | null
+    created_at: number
+    updated_at: number
+    published_at: number | null
+    delivered_to: string | null
+    delivered_at: number | null
+    removed_at: number | null
+  }
+  change_key: {
+    site_id: string
+    client_id: string
+    key: string
+    digest: string
+    made_id: string
+    expires_at: number
   }
   course: CatalogueItem & {
     archived_at: number | null
@@ -83,10 +116,7 @@ export interface Schema extends GrantTables, DocumentTables, OauthTables, Operat
     title: string
     duration_seconds: number
   }
-  course_lecturer: {
-    course_id: string
-    person_id: string
-  }
+  course_lecturer: { course_id: string; person_id: string }
   watch_position: {
     person_id: string
     lecture_id: string
@@ -118,15 +148,8 @@ export interface Schema extends GrantTables, DocumentTables, OauthTables, Operat
     currency: string
     placed_at: number
   }
-  course_purchase: Purchase & {
-    course_id: string
-    purchased_at: number
-    expires_at: number | null
-  }
-  digital_product_purchase: Purchase & {
-    digital_product_id: string
-    purchased_at: number
-  }
+  course_purchase: Purchase & { course_id: string; purchased_at: number; expires_at: number | null }
+  digital_product_purchase: Purchase & { digital_product_id: string; purchased_at: number }
   consulting_service_purchase: Purchase & {
     consulting_service_id: string
     purchased_at: number
@@ -168,32 +191,15 @@ export interface Schema extends GrantTables, DocumentTables, OauthTables, Operat
     before: string | null
     after: string | null
     request_id: string | null
-    /** Whom it is about, where that is not who did it. */
     person_id: string | null
     client_id: string | null
     address: string | null
     reason: string | null
-    /** How many of the same one row stands for; nothing is one. */
     times: number | null
     streamed_at: number | null
   }
-  site_refusal_day: {
-    site_id: string
-    day: number
-    error: string
-    refusals: number
-  }
-  setting: {
-    name: string
-    value: string
-    updated_at: number
-  }
-  /** Written by the migrator alone. */
-  schema_migration: {
-    name: string
-    digest: string
-    applied_at: number
-    /** `expand` or `contract` (`migration-effect.ts`). */
-    effect: string | null
-  }
+  site_refusal_day: { site_id: string; day: number; error: string; refusals: number }
+  request_count: { key: string; points: number; ends_at: number }
+  setting: { name: string; value: string; updated_at: number }
+  schema_migration: { name: string; digest: string; applied_at: number; effect: string }
 }
