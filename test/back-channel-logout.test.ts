@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { sql } from 'kysely'
 
-import { type SessionEnd, tellsOf } from '../src/oauth/sign-outs/ends.ts'
+import { type SessionEnd, tellsOf } from '../src/oauth/sign-outs/sessions.ts'
 import { NOTICE_ATTEMPTS_MAX } from '../src/oauth/sign-outs/sign-outs.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { readKeySet } from '../src/oauth/clients/client-keys.ts'
+import { readKeySet } from '../src/oauth/clients/further-plans.ts'
 import { welcomeText } from '../src/platform/process/welcome.ts'
 import { readWantedScopes } from '../src/resource/forward-auth/wanted-scopes.ts'
 

@@ -6,7 +6,7 @@ import {
   FREE_SEGMENT,
   isRedirectPattern,
   matchesPattern,
-} from '../src/platform/http/redirect-pattern.ts'
+} from '../src/platform/http/redirect-uri.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { cleanUpAt } from './support/clean-up.ts'
 import { askToAuthorize, authorizeUrl } from './support/client.ts'

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 
 import { type LoopbackClients, makeLoopbackClients } from '../src/oauth/clients/loopback-clients.ts'
-import { makeUnusedClients } from '../src/oauth/clients/unused-clients.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import type { StateStore } from '../src/platform/store/oauth-state.ts'
 import { redisState } from '../src/platform/store/oauth-state-redis.ts'
@@ -54,15 +53,14 @@ function watch(
       },
       destroy: async (id) => await records.destroy(id),
     },
-    unused: makeUnusedClients({
-      database,
-      networkKey: Buffer.alloc(32, 1),
-      registration: { unusedClientSeconds: UNUSED_SECONDS, unusedClientsPerNetworkMax: UNUSED_MAX },
-      now,
-    }),
-    unusedSeconds: UNUSED_SECONDS,
+    database,
+    networkKey: Buffer.alloc(32, 1),
+    registration: {
+      unusedClientSeconds: UNUSED_SECONDS,
+      unusedClientsPerNetworkMax: UNUSED_MAX,
+      idleClientSeconds: IDLE_SECONDS,
+    },
     loopbackHosts: hosts,
-    idleSeconds: IDLE_SECONDS,
     now,
   })
   return { clients, writes: () => count }

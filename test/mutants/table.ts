@@ -395,7 +395,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'platform/http/redirect-pattern.ts',
+    'platform/http/redirect-uri.ts',
     ['platform-callbacks'],
     [
       ['const segment = /^[A-Za-z0-9_-]{1,128}$/', 'const segment = /^.{1,128}$/'],
@@ -551,21 +551,27 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'oauth/consent/prompts.ts',
-    ['remembered-consent', 'hostile/interaction', 'account', 'metadata-document-flow'],
+    'oauth/consent/decide-consent.ts',
+    ['remembered-consent', 'metadata-document-flow'],
     [
-      ['if (others.length > 0 || !isReviewed(document, site)) return true', ''],
+      ['if (others.length > 0 || !isApproved(document, site)) return true', ''],
       ["return isOfOne || !redirectUri.startsWith('https:')", 'return isOfOne'],
       [
         "return isOfOne || !redirectUri.startsWith('https:')",
         "return !redirectUri.startsWith('https:')",
       ],
+    ],
+  ),
+  ...inFile(
+    'oauth/authorization/prompts.ts',
+    ['remembered-consent', 'hostile/interaction', 'account', 'metadata-document-flow'],
+    [
       ["typeof signedOutAt === 'number' && beganAt <= Math.floor(signedOutAt / 1000)", 'false'],
       ["if (decision.kind === 'refused') throw", 'if (false) throw'],
     ],
   ),
   ...inFile(
-    'oauth/proofs/assertion-time.ts',
+    'oauth/proofs/client-assertion.ts',
     ['private-key-jwt'],
     [['return iat !== undefined && iat > nowMs / 1000 + aheadMax', 'return false']],
   ),

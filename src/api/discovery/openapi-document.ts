@@ -8,7 +8,7 @@ import {
   scopeNames,
   writeScope,
 } from '../../directory/scopes/catalogue.ts'
-import { proofAlgorithms } from '../../oauth/proofs/proof-algorithms.ts'
+import { proofAlgorithms } from '../../oauth/proofs/proof-rules.ts'
 import { paths, planPaths } from '../../platform/http/paths.ts'
 import type { ServiceFacts } from './facts.ts'
 import { catalogType, serverCardType } from './server-card.ts'

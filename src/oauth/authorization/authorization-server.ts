@@ -7,7 +7,7 @@ import { makeResources } from '../token/resource-indicators.ts'
 import { makeTokenEndpoint, type TokenEndpointPorts } from '../token/token-endpoint.ts'
 import { authorizationRequests } from './authorize-requests.ts'
 import { type ConformanceSettings, makeConformanceProfile } from './conformance-profile.ts'
-import { type CurrentEnginePorts, makeCurrentEngine } from './current-engine.ts'
+import { makeCurrentEngine } from './current-engine.ts'
 import { type EngineAdapterDependencies, engineAdapter } from './engine-adapter.ts'
 import { engineAnswers } from './engine-answers.ts'
 import { type InteractionPorts, makeInteractions } from './interactions.ts'
@@ -22,9 +22,10 @@ type Made =
 type Needed = ProviderDependencies & EngineAdapterDependencies & TokenEndpointPorts
 
 export type AuthorizationServerPorts = Omit<Needed, Made | 'conformance'> &
-  InteractionPorts &
-  CurrentEnginePorts & {
+  InteractionPorts & {
     readonly database: Database
+    /** Present while applications are notified of sign-outs. */
+    readonly signOuts: Parameters<typeof makeCurrentEngine>[0]
     /** Present while the conformance profile is on. */
     readonly conformance: ConformanceSettings | undefined
   }
@@ -67,7 +68,7 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
     ),
   }
   const adapter = engineAdapter(needed)
-  const current = makeCurrentEngine(ports)
+  const current = makeCurrentEngine(ports.signOuts)
   return {
     /** What happens to the answers of the engine on their way out. */
     answers: engineAnswers(exchange.firstTokens),

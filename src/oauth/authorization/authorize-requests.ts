@@ -15,8 +15,8 @@ import { makeRouter } from '../../platform/http/router.ts'
 import { factsOf } from '../clients/client-metadata.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
+import { explainUnknownScopes } from './engine-sentences.ts'
 import { type RequestLengths, whatIsTooLong } from './request-lengths.ts'
-import { problemOfScopes } from './scope-refusal.ts'
 
 // As long as the engine's own limit for request bodies.
 const FORM_BYTES_MAX = '56kb'
@@ -102,21 +102,21 @@ function removeConformanceScopes(query: URLSearchParams): void {
 }
 
 /**
- * The engine's last check of an authorization request, after the redirect address was found good,
- * so that its errors go back to the client. Unknown scopes beside known ones are ignored, as OpenID
- * Connect Core §3.1.2.1 asks; a request of nothing but unknown ones could only end in nothing. What is too
- * long to be kept is told to the client, too: nothing was kept of it yet.
+ * The engine's last check of an authorization request, after the redirect address was found good, so that its
+ * errors go back to the client. Unknown scopes beside known ones are ignored, as OpenID Connect Core §3.1.2.1
+ * asks; a request with only unknown ones is refused. A request that is too long to be kept is refused here,
+ * too: nothing of it was kept yet.
  */
 export function checkAuthorizationRequest(limits: RequestLengths) {
   return (
-    { oidc: { provider, params } }: KoaContextWithOIDC,
-    scope: unknown,
+    { oidc: { provider, params = {} } }: KoaContextWithOIDC,
+    _scope: unknown,
     client: KoaContextWithOIDC['oidc']['client'],
   ): void => {
     if (client && factsOf(client).state !== 'active') throw clientSwitchedOff()
-    const tooLong = whatIsTooLong(params ?? {}, limits)
+    const tooLong = whatIsTooLong(params, limits)
     if (tooLong) throw parameterTooLong(tooLong)
-    const problem = client && problemOfScopes(String(scope ?? ''), client, provider.issuer)
+    const problem = explainUnknownScopes({ client, params, baseUrl: provider.issuer })
     if (problem !== undefined) throw noKnownScope(problem)
   }
 }

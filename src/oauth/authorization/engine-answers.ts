@@ -5,24 +5,20 @@ import { faultBody, RETRY_AFTER_SECONDS } from '../../platform/http/error-handle
 import { logFields } from '../../platform/http/request-log.ts'
 import { formTarget } from '../../platform/http/security-headers.ts'
 import type { Exchange } from '../token/authorization-code.ts'
-import { curedSentence } from './engine-cures.ts'
-import { explainRefusedScopes, problemOfScopes } from './scope-refusal.ts'
+import { sentenceForClient } from './engine-sentences.ts'
 
-/**
- * What changes in the engine's answers on their way out: where the specification or a design decision
- * wants something that no setting of the engine gives.
- */
+/** Changes the engine's answers where no setting of it gives what the specification or a design decision demands. */
 export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware {
   return async (ctx, next) => {
     await next()
     const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
     if (!oidc) return
     if (oidc.route === 'revocation') settleRevocation(ctx)
-    // The engine's own values are known to nobody (oauth/token/authorization-code.ts).
+    // Replaces the engine's own token values, which no store has (oauth/token/authorization-code.ts).
     if (ctx.status === 200 && oidc.route === 'token') {
       Object.assign(ctx.body ?? {}, firstTokens(ctx))
     }
-    sayTheCure(ctx, oidc)
+    replaceSentences(ctx, oidc)
     settleFailure(ctx)
     admitFormTarget(ctx, oidc)
   }
@@ -30,13 +26,13 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
 
 /**
  * The engine answers a revocation with an empty text, which libraries fail to read as JSON, and 400
- * where a token looks like a JWT. Our tokens are opaque, so that such a one is unknown here, and revoked
- * already (RFC 7009 §2.2; design 14).
+ * where a token looks like a JWT. Such a token is unknown here, and so counts as revoked (RFC 7009 §2.2;
+ * design 14).
  */
 function settleRevocation(ctx: Context): void {
   if (ctx.status !== 200 && errorOf(ctx.body) !== 'unsupported_token_type') return
   ctx.status = 200
-  // What the body is follows from the new one.
+  // Koa sets the type of the new body.
   ctx.remove('Content-Type')
   ctx.body = {}
 }
@@ -46,57 +42,54 @@ const inAddress = /([?&#]error_description=)([^&#]*)/g
 const inForm = /(name="error_description" value=")([^"]*)(?=")/
 
 /**
- * The engine says in few words what is wrong. Who reads them connects an assistant or writes a client,
- * and needs to know what to do (specification, Errors 3; RFC 6749 §4.1.2.1).
+ * Replaces the engine's short sentences. Their readers connect an assistant or write a client, and need to
+ * know what to do (specification, Errors 3; RFC 6749 §4.1.2.1).
  */
-function sayTheCure(ctx: Context, { route, client, params, provider }: Oidc): void {
-  const asker = /^(pushed_)?authorization/.test(route) ? client : undefined
-  const scope = String(params?.['scope'] ?? '')
-  const facts = {
-    grantType: params?.['grant_type'],
-    hasVerifier: params?.['code_verifier'] !== undefined,
-    explainScopes: asker && (() => explainRefusedScopes(asker, scope, provider.issuer)),
-    problemOfScopes: asker && (() => problemOfScopes(scope, asker, provider.issuer)),
+function replaceSentences(ctx: Context, { route, client, params = {}, provider }: Oidc): void {
+  const request = {
+    client: /^(pushed_)?authorization/.test(route) ? client : undefined,
+    params,
+    baseUrl: provider.issuer,
   }
-  const cure = (sentence: string) => {
-    const cured = curedSentence(sentence, facts)
+  const replace = (said: string) => {
+    const sentence = sentenceForClient(said, request)
     // The operator of the application reads at least what the application was told.
-    if (cured !== undefined && logFields(ctx).detail === sentence) logFields(ctx).detail = cured
-    return cured
+    if (sentence !== undefined && logFields(ctx).detail === said) logFields(ctx).detail = sentence
+    return sentence
   }
-  cureAddress(ctx, cure)
-  cureBody(ctx, cure)
+  replaceInAddress(ctx, replace)
+  replaceInBody(ctx, replace)
 }
 
-type Cure = (sentence: string) => string | undefined
+type Replace = (said: string) => string | undefined
 
-function cureAddress(ctx: Context, cure: Cure): void {
+function replaceInAddress(ctx: Context, replace: Replace): void {
   const location = ctx.response.get('Location')
   if (!location) return
-  const cured = location.replace(inAddress, (said, before, words) => {
-    const sentence = cure(new URLSearchParams(`said=${words}`).get('said') ?? '')
-    if (sentence === undefined) return said
+  const replaced = location.replace(inAddress, (whole, before, words) => {
+    const sentence = replace(new URLSearchParams(`said=${words}`).get('said') ?? '')
+    if (sentence === undefined) return whole
     return `${before}${new URLSearchParams({ '': sentence }).toString().slice(1)}`
   })
-  if (cured !== location) ctx.set('Location', cured)
+  if (replaced !== location) ctx.set('Location', replaced)
 }
 
-function cureBody(ctx: Context, cure: Cure): void {
+function replaceInBody(ctx: Context, replace: Replace): void {
   const { body } = ctx
   if (typeof body === 'string') {
-    const cured = body.replace(inForm, (said, before, words) => {
-      const sentence = cure(words)
-      // None of its characters means anything in markup.
-      return sentence === undefined ? said : `${before}${sentence}`
-    })
-    if (cured === body) return
-    ctx.body = cured
+    // None of the characters of a sentence means anything in markup.
+    const replaced = body.replace(
+      inForm,
+      (_whole, before, said) => before + (replace(said) ?? said),
+    )
+    if (replaced === body) return
+    ctx.body = replaced
     ctx.type = 'html'
     return
   }
   if (!errorOf(body)) return
   const { error_description: said = '' } = body as { error_description?: string }
-  const sentence = cure(said)
+  const sentence = replace(said)
   if (sentence === undefined) return
   const challenge = ctx.response.get('WWW-Authenticate')
   if (challenge) ctx.set('WWW-Authenticate', challenge.replace(said, sentence))
@@ -115,7 +108,7 @@ function settleFailure(ctx: Context): void {
   if (error === 'server_error') ctx.body = faultBody(ctx)
   if (ctx.status !== 503) return
   ctx.set('Retry-After', RETRY_AFTER_SECONDS)
-  // A client must not take a fault of ours for a verdict on its token (specification, Errors 7).
+  // A client must not take an outage for a verdict on its token (specification, Errors 7).
   ctx.remove('WWW-Authenticate')
 }
 
@@ -128,7 +121,7 @@ function errorOf(body: unknown): string | undefined {
  * form on the sign-out page is redirected there, both of which the policy of our own pages forbids.
  * The hash of a script, which the engine added, is kept.
  */
-function admitFormTarget(ctx: Context, oidc: KoaContextWithOIDC['oidc']): void {
+function admitFormTarget(ctx: Context, oidc: Oidc): void {
   const address = ctx.type === 'text/html' ? checkedAddress(ctx, oidc) : undefined
   if (typeof address !== 'string') return
   const policy = ctx.response.get('Content-Security-Policy')
@@ -136,13 +129,13 @@ function admitFormTarget(ctx: Context, oidc: KoaContextWithOIDC['oidc']): void {
     'Content-Security-Policy',
     policy
       .replace("form-action 'self'", `form-action 'self' ${formTarget(address)}`)
-      // Beside a hash the word is an error, which a browser complains of.
+      // Browsers complain of 'none' beside a hash.
       .replace("script-src 'none' 'sha256", "script-src 'sha256"),
   )
 }
 
 /** Where the page leads to, once the engine has found that the client registered it. */
-function checkedAddress(ctx: Context, oidc: KoaContextWithOIDC['oidc']): unknown {
+function checkedAddress(ctx: Context, oidc: Oidc): unknown {
   if (oidc.route === 'end_session') {
     // The engine has removed an address that belongs to no client.
     return ctx.status === 200 ? oidc.params?.['post_logout_redirect_uri'] : undefined

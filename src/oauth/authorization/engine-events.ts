@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 
 import type { NoteEvent } from '../../platform/audit/event-rows.ts'
 import { callerOf, grantTypes, logFields, requestIdOf } from '../../platform/http/request-log.ts'
-import { exactReason } from './engine-reasons.ts'
+import { reasonForOperator } from './engine-sentences.ts'
 
 const errorEvents = [
   'authorization.error',
@@ -24,9 +24,9 @@ export interface EventDependencies {
 }
 
 /**
- * Brings what the engine knows into the line of the request: which client, which person, and the
- * reason of a refusal that the caller is not told. Never a token, a code, a secret or a parameter, but for
- * a return address at a host of the client, without its query (oauth/clients/redirect-difference.ts).
+ * Adds what the engine knows to the log line of the request: client, person, and the reason of a refusal
+ * that the caller is not told. Never a token, a code, a secret or a parameter, except a redirect address at
+ * a host of the client, without its query (oauth/clients/redirect-difference.ts).
  */
 export function logEngineEvents(
   provider: Provider,
@@ -35,7 +35,7 @@ export function logEngineEvents(
   // The types list each event as an overload of its own, which a loop over events cannot satisfy.
   const emitter: EventEmitter = provider
   emitter.on('error', (error: unknown, ctx?: Context) => {
-    // The line of the request says it; only what happens outside of one needs a line of its own.
+    // The log line of the request has it; only a fault outside of a request needs a line of its own.
     if (ctx && !ctx.res.closed) logFields(ctx).cause ??= error
     else logger.error({ err: error, id: ctx && requestIdOf(ctx) }, 'fault')
   })
@@ -43,11 +43,15 @@ export function logEngineEvents(
     emitter.on(event, (ctx: KoaContextWithOIDC, error: EngineError) => {
       const fields = fieldsOf(ctx)
       const said = error.error_detail ?? error.error_description ?? error.message
-      const { client, params = ctx.query } = ctx.oidc
+      const {
+        client,
+        params = ctx.query,
+        provider: { issuer: baseUrl },
+      } = ctx.oidc
       Object.assign(fields, {
         error: error.error ?? 'server_error',
-        // Policy of ours has said it before, where it knows more than the engine.
-        detail: fields.detail ?? exactReason(said, { client, params }),
+        // Keep the more specific reason set by our policy.
+        detail: fields.detail ?? reasonForOperator(said, { client, params, baseUrl }),
         ...(error.cause ? { cause: String(error.cause) } : {}),
         ...(event === 'server_error' && { stack: error.stack }),
       })
@@ -62,7 +66,7 @@ export function logEngineEvents(
   })
   provider.on('end_session.success', (ctx) => {
     const personId = ctx.oidc.session?.accountId
-    // Nobody was signed in, or somebody answered that they want to stay so.
+    // No person was signed in, or the person chose to stay signed in.
     if (personId === undefined || ctx.oidc.params?.['logout'] === undefined) return
     const by = callerOf(ctx as unknown as Context)
     const clientId = ctx.oidc.client?.clientId

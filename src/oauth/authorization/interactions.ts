@@ -6,14 +6,14 @@ import type { HeldSite } from '../../directory/sites/site-choice.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
-import { type ClientFacts, type EngineClient, factsOf } from '../clients/client-metadata.ts'
+import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
 import type { LoopbackClients } from '../clients/loopback-clients.ts'
 import type { PlatformCallbacks } from '../clients/platform-callbacks.ts'
-import { newGrantId } from '../consent/engine-grant.ts'
+import { newGrantId } from '../consent/remembered-grant.ts'
 import { allowedIn } from '../grants/find-allowed.ts'
 import type { GrantStore, NewGrant } from '../grants/grant-store.ts'
 import { claimsByScope } from '../token/claims.ts'
-import { PASSWORD_ACR } from './provider.ts'
+import { PASSWORD_ACR } from './engine-protocol.ts'
 
 export interface InteractionPorts {
   readonly grants: Pick<GrantStore, 'save'>
@@ -23,22 +23,34 @@ export interface InteractionPorts {
   }
 }
 
-/** The engine's interactions in the words of the pages (`oauth/interaction/pending-interaction.ts`). */
+/** The interaction that waits for a browser, and the ways to finish it. */
+export type Interactions = ReturnType<typeof makeInteractions>
+
+export type PendingInteraction = ReturnType<typeof describe>
+
+export type PromptName = 'login' | 'select_account' | 'consent'
+
+/**
+ * The engine's interactions as the pages see them (oauth/interaction/routes.ts). Each way to finish one
+ * returns the address to go on to.
+ */
 export function makeInteractions(provider: Provider, { grants, clients }: InteractionPorts) {
   const finish = async (ctx: Context, result: InteractionResults, merge: boolean) =>
     await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })
 
   return {
+    /** @throws interactionGone when it is over, expired, or belongs to another browser */
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider)),
     async signedIn(ctx: Context, personId: string) {
-      // Later pages of the request hand it on, and without a time the engine takes theirs: whoever waited
-      // on one would outlive a sign-out everywhere. It is the engine's clock that it is compared with.
+      // Without a time the engine takes that of a later page, and a session would outlive a sign-out
+      // everywhere while the page waits. The engine compares it with its own clock.
       const ts = Math.floor(Date.now() / 1000)
       const login = { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'], ts }
       return await finish(ctx, { login }, false)
     },
     siteChosen: async (ctx: Context, siteId: string | undefined) =>
       await finish(ctx, { select_account: { site: siteId } }, true),
+    /** Sends `access_denied` to the client, with state and iss. */
     refused: async (ctx: Context, why: string) =>
       await finish(ctx, { error: 'access_denied', error_description: why }, false),
     async consented(ctx: Context) {
@@ -63,7 +75,7 @@ async function findWaiting(ctx: Context, provider: Provider) {
     const client = await provider.Client.find(String(details.params['client_id']))
     if (!client) throw interactionGone()
     const redirectUri = String(details.params['redirect_uri'])
-    // What a pattern admitted is found for an authorization request only, and this is none.
+    // Callbacks that a pattern admits are found for authorization requests only, and this is none.
     const byPattern =
       redirectUri.startsWith('https:') && !client.redirectUris?.includes(redirectUri)
     if (!mayStillAsk(client, details.params)) throw interactionGone()
@@ -76,30 +88,49 @@ async function findWaiting(ctx: Context, provider: Provider) {
 }
 
 /**
- * Whether the client may still ask for these scopes at this address. The engine looks at it once, when the
- * request comes, and a page may wait for an hour: an operator may take either from the application meanwhile.
+ * Whether the client may still ask for these scopes at this address. The engine checks both when the request
+ * comes; a page may wait for an hour, and an operator may take either from the application meanwhile.
  */
 function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boolean {
   const allowed = client.scope?.split(' ')
   const asked = String(params['scope'] ?? '').split(' ')
   if (allowed && asked.some((scope) => findScope(scope) && !allowed.includes(scope))) return false
-  // What a pattern of a platform admits is found for an authorization request only.
   const hasPatterns = factsOf(client).origin === 'integration'
   return hasPatterns || client.redirectUriAllowed(String(params['redirect_uri']))
 }
 
 function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting) {
   const { uid, prompt, params, session } = details
+  const { clientId, name, origin, siteId, siteName, document } = client
+  // A resource server has no redirect addresses and never gets this far.
+  if (origin === 'resource_server') throw interactionGone()
+  const { reviewed = document?.reviewed } = prompt.details as ConsentDetails
   return {
     uid,
-    prompt: prompt.name as 'login' | 'select_account' | 'consent',
-    client: { ...askingClient(client), ...reviewedAt(prompt.details), byPattern },
+    prompt: prompt.name as PromptName,
+    client: {
+      clientId,
+      name,
+      origin,
+      /** The site that a site's own client is bound to. */
+      siteId,
+      siteName,
+      /** The host of its metadata document, when it has one. */
+      describedAt: document && new URL(clientId).host,
+      /** Whether that document is approved, at the site of the consent where there is one. */
+      reviewed: document && reviewed,
+      /** Whether the person returns to an address that one connection of a platform registered. */
+      byPattern,
+    },
+    /** Where the person goes back to; it was checked already. */
     redirectUri,
+    /** The signed-in person; undefined while the prompt is `login`. */
     personId: session?.accountId,
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
     scopes: scopesToShow(params),
+    /** At `select_account` the sites to choose from, at `consent` the site of the grant, if any. */
     sites: sitesOf(prompt.details),
-    // A request that must be pushed cannot be repeated as a link.
+    /** Starts the same request again with the sign-in page. A pushed request cannot be repeated as a link. */
     otherAccountHref: mustPush ? paths.endSession : `${paths.authorization}?${sameRequest(params)}`,
   }
 }
@@ -117,32 +148,14 @@ function scopesToShow(params: Record<string, unknown>): string[] {
   return [...new Set([...named, ...implied])].filter(findScope)
 }
 
-/** The engine has parsed the parameter already, and refused one that is not as it must be. */
+/** The engine has parsed the parameter already, and refused a malformed one. */
 function claimsIn(parameter: string): string[] {
   return Object.values(JSON.parse(parameter) as object).flatMap((claims) =>
     Object.keys(claims ?? {}),
   )
 }
 
-/** Of a document: whether it is approved at the site that the consent is about (prompts.ts). */
-function reviewedAt({ reviewed }: Record<string, unknown>) {
-  return typeof reviewed === 'boolean' ? { reviewed } : {}
-}
-
-function askingClient({ clientId, name, origin, siteId, siteName, document }: ClientFacts) {
-  // A resource server has no redirect addresses and never gets this far.
-  if (origin === 'resource_server') throw interactionGone()
-  return {
-    clientId,
-    name,
-    origin,
-    siteId,
-    siteName,
-    ...(document && { describedAt: new URL(clientId).host, reviewed: document.reviewed }),
-  }
-}
-
-/** The policy (prompts.ts) put the sites here when it asked; they come from our own store. */
+/** The sites that the policy (prompts.ts) put here, from our own store. */
 function sitesOf(details: Record<string, unknown>): HeldSite[] {
   const { sites, site } = details as { sites?: HeldSite[]; site?: HeldSite }
   return sites ?? (site ? [site] : [])
@@ -164,11 +177,13 @@ interface ConsentDetails {
   readonly missingResourceScopes?: Record<string, string[]>
   /** Of the metadata document that the person was asked about (prompts.ts). */
   readonly fingerprint?: string
+  /** Whether that document is approved at the site that the consent is about. */
+  readonly reviewed?: boolean
 }
 
 /**
  * What the person agreed to: exactly what was missing, in the grant that the request continues or in
- * a new one. What a form says of scopes is never read, so nobody can add one.
+ * a new one. No form field names scopes, so that no form can add one.
  */
 async function agreedGrant({ details, client }: Waiting, provider: Provider): Promise<NewGrant> {
   const missing = details.prompt.details as ConsentDetails

@@ -1,3 +1,4 @@
+import type { VerifyAssertion } from '../proofs/client-assertion.ts'
 import type { Client } from './client.ts'
 import type { ClientCredentials } from './client-credentials.ts'
 import { demandsFapi } from './further-plans.ts'
@@ -20,13 +21,6 @@ export type Authentication =
   | { readonly client: AuthenticatingClient }
   /** For the log; the caller is told `invalid_client` whatever it was. */
   | { readonly refused: string; readonly claimed: AuthenticatingClient | undefined }
-
-/** @returns why an assertion proves nothing; nothing when it is good (oauth/proofs/client-assertion.ts) */
-export type VerifyClientAssertion = (presented: {
-  readonly clientId: string
-  readonly assertion: string
-  readonly choseFapi: boolean
-}) => Promise<string | undefined>
 
 /**
  * What a caller is told whichever fault it was: a stranger must not learn whether an id exists or has a
@@ -56,7 +50,7 @@ export function reasonNotToAnswer(client: AuthenticatingClient | undefined): str
 export async function authenticateClient(
   { clientId, secret, assertion }: Exclude<ClientCredentials, { readonly problem: string }>,
   findClient: FindAuthenticatingClient,
-  verifyAssertion?: VerifyClientAssertion,
+  verifyAssertion?: VerifyAssertion,
 ): Promise<Authentication> {
   const claimed = await findClient(clientId)
   if (!claimed) return { refused: 'client not found', claimed }

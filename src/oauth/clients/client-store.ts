@@ -1,11 +1,10 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 
 import { MCP_CONNECTIONS } from '../../directory/sites/feature.ts'
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { type Client, type ClientState, canBeClientId } from './client.ts'
-import type { ClientKeys } from './client-keys.ts'
 import { type FurtherPlans, lacksPlan } from './further-plans.ts'
 
 /** A vendor platform of `config/integrations.json`. */
@@ -15,7 +14,7 @@ export interface IntegrationRow {
   /** Editions and forks that register under the name of their product. */
   readonly other_names: readonly string[]
   readonly redirect_uris: readonly string[]
-  /** Addresses with one free segment (redirect-pattern.ts). */
+  /** Addresses with one free segment (redirect-uri.ts). */
   readonly redirect_patterns: readonly string[]
   readonly token_endpoint_auth_method: 'none' | 'client_secret_post'
 }
@@ -71,6 +70,9 @@ function applicationReader({ kysely }: Database, plans: FurtherPlans) {
     if (!row) return undefined
     const chosen = choiceOf(row)
     const featureOff = row.kind === 'site' && row.feature_enabled_at === null
+    const isOff = row.disabled_at !== null || featureOff || lacksPlan(chosen, plans)
+    const live = isOff ? 'off' : 'active'
+    const state: ClientState = row.deleted_at === null ? live : 'deleted'
     return {
       clientId: row.client_id,
       origin: row.kind,
@@ -79,93 +81,46 @@ function applicationReader({ kysely }: Database, plans: FurtherPlans) {
       siteName: row.site_name ?? undefined,
       applicationType: row.application_type,
       ...chosen,
-      state: stateOf(
-        row.deleted_at !== null,
-        row.disabled_at !== null || featureOff || lacksPlan(chosen, plans),
-      ),
+      state,
     }
   }
 }
 
-/** What an application chose of the further plans. */
+/** The application's choice of the further plans. */
 function choiceOf(row: Selectable<Schema['oauth_application']>) {
+  const { jwks, jwks_uri: jwksUri, backchannel_logout_uri: uri } = row
+  const keys = jwks === null ? jwksUri !== null && { jwksUri } : { jwks: JSON.parse(jwks) }
+  const sessionRequired = row.backchannel_logout_session_required_at !== null
   return {
     authMethod: row.auth_method,
-    keys: keysOf(row),
+    keys: keys || undefined,
     pushesRequests: row.pushed_requests_required_at !== null,
     bindsTokens: row.bound_tokens_required_at !== null,
-    logout:
-      row.backchannel_logout_uri === null
-        ? undefined
-        : {
-            uri: row.backchannel_logout_uri,
-            sessionRequired: row.backchannel_logout_session_required_at !== null,
-          },
+    logout: uri === null ? undefined : { uri, sessionRequired },
   }
 }
 
-function keysOf({
-  jwks,
-  jwks_uri: jwksUri,
-}: Pick<Selectable<Schema['oauth_application']>, 'jwks' | 'jwks_uri'>): ClientKeys | undefined {
-  if (jwks !== null) return { jwks: JSON.parse(jwks) }
-  return jwksUri === null ? undefined : { jwksUri }
-}
-
-function stateOf(deleted: boolean, off: boolean): ClientState {
-  if (deleted) return 'deleted'
-  return off ? 'off' : 'active'
-}
-
-/** The four lists of an application in one round trip. */
+/** The four lists of an application in one round trip; only secrets end, and only redirect addresses have an order. */
 function listsReader({ kysely }: Database) {
-  const query = compiled(kysely, (value: Valued<{ clientId: string; nowMs: number }>) =>
-    kysely
-      .selectFrom('client_secret')
-      .select((e) => [
-        e.val('secret').as('list'),
-        'digest as value',
-        e.lit<number>(0).as('position'),
-        'expires_at as ends_at',
-      ])
-      .where('client_id', '=', value('clientId'))
-      .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', value('nowMs'))]))
-      .unionAll((q) =>
-        q
-          .selectFrom('oauth_application_redirect_uri')
-          .select((e) => [
-            e.val('redirect').as('list'),
-            'uri as value',
-            'position',
-            e.lit<number | null>(null).as('ends_at'),
-          ])
-          .where('client_id', '=', value('clientId')),
-      )
-      .unionAll((q) =>
-        q
-          .selectFrom('oauth_application_post_logout_uri')
-          .select((e) => [
-            e.val('logout').as('list'),
-            'uri as value',
-            e.lit<number>(0).as('position'),
-            e.lit<number | null>(null).as('ends_at'),
-          ])
-          .where('client_id', '=', value('clientId')),
-      )
-      .unionAll((q) =>
-        q
-          .selectFrom('oauth_application_scope')
-          .select((e) => [
-            e.val('scope').as('list'),
-            'scope as value',
-            e.lit<number>(0).as('position'),
-            e.lit<number | null>(null).as('ends_at'),
-          ])
-          .where('client_id', '=', value('clientId')),
-      ),
-  )
+  const ask = compiled(kysely, (value: Valued<{ clientId: string; nowMs: number }>) => {
+    const query = sql<{ list: string; value: string; position: number; ends_at: number | null }>`
+      select 'secret' as list, digest as value, 0 as position, expires_at as ends_at
+      from client_secret
+      where client_id = ${value('clientId')}
+        and (expires_at is null or expires_at > ${value('nowMs')})
+      union all
+      select 'redirect', uri, position, null from oauth_application_redirect_uri
+      where client_id = ${value('clientId')}
+      union all
+      select 'logout', uri, 0, null from oauth_application_post_logout_uri
+      where client_id = ${value('clientId')}
+      union all
+      select 'scope', scope, 0, null from oauth_application_scope
+      where client_id = ${value('clientId')}`
+    return { compile: () => query.compile(kysely) }
+  })
   return async (clientId: string, nowMs: number) => {
-    const { rows } = await query({ clientId, nowMs })
+    const { rows } = await ask({ clientId, nowMs })
     const valuesOf = (list: string) =>
       rows
         .filter((row) => row.list === list)

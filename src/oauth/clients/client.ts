@@ -1,12 +1,9 @@
-/**
- * What a client is, its secrets as digests, and where clients are found. The protocol is the
- * engine's.
- */
+/** What a client is, and which names and ids it can have. The protocol is the engine's. */
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { type ClientOrigin, decideScopes } from '../../directory/scopes/policy.ts'
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
-import type { ClientKeys } from './client-keys.ts'
+import type { ClientKeys } from './further-plans.ts'
 
 /**
  * A client as policy sees it, whichever way it became known. A resource server is none of the four
@@ -25,11 +22,11 @@ export interface Client {
   readonly postLogoutRedirectUris?: readonly string[]
   readonly authMethod: ClientAuthMethod
   readonly applicationType: ApplicationType
-  /** Those that a client chose for itself; otherwise all that are served. */
+  /** The client's own choice; otherwise all that are served. */
   readonly grantTypes?: readonly string[] | undefined
   /** SHA-256 digests of the secrets that are valid now, at most two. */
   readonly secretDigests?: readonly string[]
-  /** Its public keys, where it authenticates with one. */
+  /** Public keys, where it authenticates with one. */
   readonly keys?: ClientKeys | undefined
   /** Whether an authorization request of it must have been pushed (RFC 9126 §6). */
   readonly pushesRequests?: boolean
@@ -42,7 +39,7 @@ export interface Client {
   /** What the operator chose; undefined where the origin alone decides. */
   readonly chosenScopes?: readonly string[] | undefined
   readonly state: ClientState
-  /** What only a client of a metadata document has. */
+
   readonly document?: DocumentState | undefined
 }
 
@@ -55,7 +52,7 @@ export interface DocumentState {
   readonly fingerprint: string
 }
 
-/** The four origins of policy, and two that it does not concern: nobody can become one of these. */
+/** The four origins of policy, and two that no registration leads to. */
 export type AnyOrigin = ClientOrigin | 'resource_server' | 'first_party'
 
 /** `off` refuses new authorizations, existing ones end; a `deleted` client exists only to be told so. */
@@ -72,22 +69,50 @@ export function requestableScopes({ origin, chosenScopes, document }: Client): s
   })
 }
 
-/** What becomes of a loopback client; everything else of the body is decided by its kind. */
+/** What a loopback client can choose at its registration. */
 export interface LoopbackRegistration {
   readonly name: string | undefined
   readonly redirectUris: readonly string[]
   readonly postLogoutRedirectUris?: readonly string[]
   readonly grantTypes: readonly (typeof grantTypesServed)[number][]
-  /** Told to the client. What it may request follows from its origin, however little it named here. */
+  /** For the answer only: what it may request follows from its origin. */
   readonly scope: string
 }
 
 export const grantTypesServed = ['authorization_code', 'refresh_token'] as const
 
-/**
- * Whether this can be the id of a client. Any other is nobody's, and is not worth a query (RFC 6749
- * appendix A.1; PostgreSQL would fail at a NUL).
- */
+/** Whether this can be a client_id (RFC 6749 appendix A.1) and is worth a query; PostgreSQL fails at a NUL. */
 export function canBeClientId(text: string): boolean {
   return /^[\x20-\x7e]{1,2048}$/.test(text)
+}
+
+const NAME_LENGTH_MAX = 100
+
+/**
+ * Characters that no name needs, and that could change how a page reads or what a name is equal to:
+ * control, formatting (also the invisible and the bidirectional ones), surrogates, private use,
+ * unassigned, line and paragraph separators, what a decoder puts for a byte that it cannot read, letters
+ * that show as nothing (Hangul fillers, the empty Braille pattern; but no choice of an emoji's form), and
+ * marks piled up so high that they cover the lines above.
+ */
+const forbidden =
+  /[\p{C}\p{Zl}\p{Zp}\uFFFD\u2800]|[\p{Default_Ignorable_Code_Point}--[\uFE00-\uFE0F]]|\p{M}{5}/v
+
+/** Whether a name that other people read has such characters. */
+export function hidesSomething(name: string): boolean {
+  return forbidden.test(name)
+}
+
+/** Trims the name that a client gives itself, and refuses one that could be mistaken for another. */
+export function readClientName(
+  value: string,
+): { readonly name: string | undefined } | { readonly problem: string } {
+  if (hidesSomething(value)) {
+    return { problem: 'client_name contains control, formatting or invisible characters' }
+  }
+  const name = value.trim()
+  if ([...name].length > NAME_LENGTH_MAX) {
+    return { problem: `client_name is longer than ${NAME_LENGTH_MAX} characters` }
+  }
+  return { name: name || undefined }
 }

@@ -1,7 +1,4 @@
-/**
- * Clients that describe themselves at an address of their own: fetched, checked, kept and
- * reviewed here.
- */
+/** Clients that describe themselves at an address of their own: fetched, checked and kept here. */
 
 import { LRUCache } from 'lru-cache'
 
@@ -18,8 +15,6 @@ import {
   freshSeconds,
   judgeDocument,
 } from './metadata-document.ts'
-import { type FetchFailure, type RequestDocument, readDocument } from './read-document.ts'
-import { isInUse, makeRoom, UNUSED_DOCUMENTS_MAX } from './unused-documents.ts'
 
 export type DocumentClients = ReturnType<typeof makeDocumentClients>
 
@@ -30,13 +25,14 @@ export interface DocumentClientDependencies {
   /** Texts that stand in for a document that was never read, by their addresses. */
   readonly copies: ReadonlyMap<string, string>
   readonly now: () => number
-  /** How many copies are kept with which nobody allowed anything. */
+  /** How many copies are kept with which no person allowed anything. */
   readonly unusedMax?: number
 }
 
-const DAY_MS = 86_400_000
 /** How long a copy stands in for a host that does not answer. */
-export const STALE_MS = 7 * DAY_MS
+export const STALE_MS = 7 * 86_400_000
+/** Unused documents of all hosts together. */
+export const UNUSED_DOCUMENTS_MAX = 10_000
 
 /**
  * Clients that are described by a document at the address that is their client_id. The last accepted
@@ -46,23 +42,19 @@ export const STALE_MS = 7 * DAY_MS
 export function makeDocumentClients(dependencies: DocumentClientDependencies) {
   const { database, policy, loopbackHosts, copies, now } = dependencies
   const { unusedMax = UNUSED_DOCUMENTS_MAX } = dependencies
-  // What failed is remembered for some seconds: the engine asks twice, and a person presses reload.
+  // Failures are remembered for some seconds: the engine asks twice, and a person presses reload.
   const bounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
   const failures = new LRUCache<string, FetchFailure>({ ...bounds, perf: { now } })
   const remember = (address: URL, failure: FetchFailure) => {
     failures.set(address.href, failure)
     return failure
   }
-  // Strangers make up addresses without an end; what people rely on is counted apart from them.
-  const governors = {
-    made: makeFetchGovernor(now, fetchBounds),
-    reliedOn: makeFetchGovernor(now, fetchBounds),
-  }
-  const kindOf = async ({ href }: URL) =>
-    copies.has(href) || (await isInUse(database, href)) ? 'reliedOn' : 'made'
+  // Strangers invent addresses without end; documents that people rely on are counted apart.
+  const invented = makeFetchGovernor(now, fetchBounds)
+  const reliedOn = makeFetchGovernor(now, fetchBounds)
   const admitsAddress = (clientId: string) => admitsDocument(clientId, policy)
 
-  /** @returns why there is nothing to keep */
+  /** @returns why the text is not kept */
   async function keepText(address: URL, text: string, cacheControl: string | null) {
     const judgement = judgeDocument(address, text, loopbackHosts)
     if (judgement.kind === 'refused') return judgement.why
@@ -72,13 +64,13 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
       fetched_at: now(),
       fresh_until: now() + freshSeconds(cacheControl) * 1000,
     })
-    if (isNew) await makeRoom(database, unusedMax)
+    if (isNew) await removeOldest(database, unusedMax)
     return undefined
   }
 
   /**
-   * Some hosts turn away who asks from a data centre. The copy of the configuration is kept for as short
-   * as any document, so that the host is asked again.
+   * Some hosts refuse requests from a data centre. The copy in the configuration is kept for the shortest
+   * time, so that the host is asked again.
    */
   async function keepCopy(address: URL, failure: FetchFailure | undefined) {
     const text = copies.get(address.href)
@@ -87,12 +79,12 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
     return await readRow(database, address.href)
   }
 
-  /** @returns why there is nothing to keep */
   async function fetchAndKeep(
     address: URL,
     request: RequestDocument,
   ): Promise<FetchFailure | undefined> {
-    const end = governors[await kindOf(address)].begin(address.host)
+    const isReliedOn = copies.has(address.href) || (await isInUse(database, address.href))
+    const end = (isReliedOn ? reliedOn : invented).begin(address.host)
     if (!end) return { why: 'too many documents were asked for', gone: false }
     try {
       const fetched = await readDocument(request)
@@ -116,7 +108,7 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
      * The client as the stored copy describes it; `deleted` when it is blocked or not admitted any
      * more.
      *
-     * @param fresh wants no copy that it is time to fetch again
+     * @param fresh ignores a copy that it is time to fetch again
      */
     async find(clientId: string, fresh: boolean) {
       if (!readDocumentAddress(clientId)) return undefined
@@ -125,7 +117,7 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
       return clientOf(row, admitsAddress(clientId))
     },
     /**
-     * Fetches the document and keeps what it says.
+     * Fetches the document and keeps its client.
      *
      * @throws with the reason when there is no document to go by
      */
@@ -139,6 +131,60 @@ export function makeDocumentClients(dependencies: DocumentClientDependencies) {
       throw new Error(`the document cannot be used: ${failure?.why ?? 'it is gone'}`)
     },
   }
+}
+
+/** Requests one document; the caller makes the request safe. */
+type RequestDocument = () => Promise<Response>
+
+interface FetchFailure {
+  readonly why: string
+  /** Whether the host said that the document is not there any more, so that no copy may stand in. */
+  readonly gone: boolean
+}
+
+// The draft's own limit (§6.6), which is also that of the engine.
+const DOCUMENT_BYTES_MAX = 5120
+
+/**
+ * Reads a document: 200, JSON by its media type, small and in UTF-8. A redirect is not followed and a
+ * page is not a document. Never throws.
+ */
+async function readDocument(
+  request: RequestDocument,
+): Promise<{ text: string; cacheControl: string | null } | FetchFailure> {
+  try {
+    const response = await request()
+    const { status, headers, body } = response
+    const why = problemOfResponse(response)
+    if (why !== undefined) {
+      await body?.cancel()
+      return { why, gone: status === 404 || status === 410 }
+    }
+    const chunks: Uint8Array[] = []
+    let length = 0
+    // Leaving the loop early cancels the stream, and with it the connection.
+    for await (const chunk of body ?? []) {
+      length += chunk.length
+      if (length > DOCUMENT_BYTES_MAX) {
+        return { why: `it is larger than ${DOCUMENT_BYTES_MAX} bytes`, gone: false }
+      }
+      chunks.push(chunk)
+    }
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+    return { text, cacheControl: headers.get('cache-control') }
+  } catch (error) {
+    if (!(error instanceof Error)) return { why: String(error), gone: false }
+    // fetch() says "fetch failed" and keeps the reason in the cause.
+    const why = error.cause instanceof Error ? `: ${error.cause.message}` : ''
+    return { why: error.message + why, gone: false }
+  }
+}
+
+function problemOfResponse({ status, headers }: Response): string | undefined {
+  if (status !== 200) return `its host answered with status ${status}`
+  const mediaType = headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? ''
+  const isJson = /^application\/([\w.+-]+\+)?json$/.test(mediaType)
+  return isJson ? undefined : 'its media type is not JSON'
 }
 
 type DocumentRow = NonNullable<Awaited<ReturnType<typeof readRow>>>
@@ -161,18 +207,17 @@ async function readRow({ kysely }: Database, clientId: string) {
 }
 
 function clientOf(row: DocumentRow, admitted: boolean): Client {
-  const document = clientDocument.parse(JSON.parse(row.document))
+  const { postLogoutRedirectUris = [], ...document } = clientDocument.parse(
+    JSON.parse(row.document),
+  )
   const platform = decisionOf(row.review, row.reviewed_fingerprint)
   const reviewed = decideReview({ platform, site: undefined }, row.fingerprint) === 'approved'
   return {
+    ...document,
     clientId: row.client_id,
     origin: 'document',
-    name: document.name,
-    redirectUris: document.redirectUris,
-    postLogoutRedirectUris: document.postLogoutRedirectUris ?? [],
+    postLogoutRedirectUris,
     authMethod: 'none',
-    applicationType: document.applicationType,
-    grantTypes: document.grantTypes,
     state: admitted && row.review !== 'blocked' ? 'active' : 'deleted',
     document: {
       reviewed,
@@ -195,4 +240,58 @@ async function keep(
     .returning('first_seen_at')
     .executeTakeFirstOrThrow()
   return Number(first_seen_at) === copy.fetched_at
+}
+
+/** The documents that no operator decided about and with which no person allows anything. */
+function unusedDocuments({ kysely }: Database) {
+  return kysely
+    .selectFrom('document_client as d')
+    .select('d.client_id')
+    .where('d.review', 'is', null)
+    .where((e) =>
+      e.not(
+        e.exists(
+          e
+            .selectFrom('oauth_grant as g')
+            .select('g.id')
+            .whereRef('g.client_id', '=', 'd.client_id')
+            .where('g.ended_at', 'is', null),
+        ),
+      ),
+    )
+}
+
+/** One document comes at a time; only after the limit was lowered there are more to remove. */
+const REMOVED_MAX = 100
+
+/**
+ * Removes the oldest unused copies beyond a number: where any host is admitted, any caller can name any
+ * number of documents.
+ */
+async function removeOldest(database: Database, max: number): Promise<void> {
+  const tooMany = await unusedDocuments(database)
+    .orderBy('d.fetched_at', 'desc')
+    .orderBy('d.client_id')
+    .offset(max)
+    .limit(REMOVED_MAX)
+    .execute()
+  if (tooMany.length === 0) return
+  const ids = tooMany.map((row) => row.client_id)
+  await database.kysely
+    .deleteFrom('document_client')
+    .where('client_id', 'in', ids)
+    .where('review', 'is', null)
+    .execute()
+}
+
+/** Whether a document is known, and a person allowed something with it, or an operator decided about it. */
+async function isInUse(database: Database, clientId: string): Promise<boolean> {
+  const { kysely } = database
+  const row = await kysely
+    .selectFrom('document_client as d')
+    .select('d.client_id')
+    .where('d.client_id', '=', clientId)
+    .where('d.client_id', 'not in', unusedDocuments(database).where('d.client_id', '=', clientId))
+    .executeTakeFirst()
+  return row !== undefined
 }

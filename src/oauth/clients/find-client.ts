@@ -3,40 +3,35 @@ import { networkOf } from '../../platform/limits/network.ts'
 import type { StateStore } from '../../platform/store/oauth-state.ts'
 import type { Client } from './client.ts'
 import { type ClientStoreDependencies, makeClientStore } from './client-store.ts'
-import { isLoopbackClientId, makeLoopbackClients } from './loopback-clients.ts'
+import type { DocumentClients } from './document-clients.ts'
+import {
+  isLoopbackClientId,
+  type LoopbackClientDependencies,
+  makeLoopbackClients,
+} from './loopback-clients.ts'
 import { makePlatformCallbacks, type PlatformCallbackDependencies } from './platform-callbacks.ts'
-import { makeUnusedClients, type UnusedClientDependencies } from './unused-clients.ts'
 
 /** Finds a client of whatever origin. */
 export interface ClientFinder {
   /**
-   * @param fresh wants no client of a metadata document that it is time to fetch again
-   * @param returnsTo where an authorization request wants to return; it is among the addresses of a
+   * @param fresh ignores a copy of a metadata document that it is time to fetch again
+   * @param returnsTo where an authorization request wants to return; added to the addresses of a
    *   platform that registered it by a pattern
    */
   find(clientId: string, fresh?: boolean, returnsTo?: string): Promise<Client | undefined>
 }
 
-/** Clients of metadata documents, as far as finding one is concerned. */
-export interface DocumentSource {
-  find(clientId: string, fresh: boolean): Promise<Client | undefined>
-  /** Whether documents of this address are admitted at all; asks no store. */
-  admitsAddress(clientId: string): boolean
-}
-
 /** Every way in which a client comes to be. */
 export type Clients = ReturnType<typeof makeClients>
 
-export interface ClientsDependencies extends ClientStoreDependencies {
+export interface ClientsDependencies
+  extends ClientStoreDependencies,
+    Omit<LoopbackClientDependencies, 'records'> {
   readonly state: StateStore
   readonly requestLimits: Limits
-  readonly loopbackHosts: readonly string[]
-  readonly registration: {
-    readonly idleClientSeconds: number
-  } & PlatformCallbackDependencies['registration'] &
-    UnusedClientDependencies['registration']
-  readonly networkKey: Buffer
-  readonly documents: DocumentSource
+  readonly registration: LoopbackClientDependencies['registration'] &
+    PlatformCallbackDependencies['registration']
+  readonly documents: Pick<DocumentClients, 'find' | 'admitsAddress'>
   /** The client of this service's own pages. */
   readonly own: Client
 }
@@ -47,20 +42,14 @@ export interface ClientsDependencies extends ClientStoreDependencies {
  * bits is a self-registered one, and every other id is known beforehand.
  */
 export function makeClients(dependencies: ClientsDependencies) {
-  const { state, requestLimits, registration, documents, own } = dependencies
+  const { state, requestLimits, documents, own } = dependencies
   const known = makeClientStore(dependencies)
-  const loopback = makeLoopbackClients({
-    ...dependencies,
-    records: state.adapterFor('Client'),
-    unused: makeUnusedClients(dependencies),
-    unusedSeconds: registration.unusedClientSeconds,
-    idleSeconds: registration.idleClientSeconds,
-  })
+  const loopback = makeLoopbackClients({ ...dependencies, records: state.adapterFor('Client') })
   const callbacks = makePlatformCallbacks(dependencies)
   return {
     loopback,
     callbacks,
-    /** Whether clients of this origin are admitted at all, which a configuration can take back. */
+    /** Whether the configuration still admits clients of this origin. */
     admitsOrigin: (clientId: string) =>
       !clientId.startsWith('https://') || documents.admitsAddress(clientId),
     /** Counts a registration from an address; tells when there were too many. */
@@ -74,13 +63,9 @@ export function makeClients(dependencies: ClientsDependencies) {
       if (!client || returnsTo === undefined || client.redirectUris.includes(returnsTo)) {
         return client
       }
-      return (await callbacks.admits(clientId, returnsTo))
-        ? {
-            ...client,
-            redirectUris: [...client.redirectUris, returnsTo],
-            patternCallback: returnsTo,
-          }
-        : client
+      if (!(await callbacks.admits(clientId, returnsTo))) return client
+      const redirectUris = [...client.redirectUris, returnsTo]
+      return { ...client, redirectUris, patternCallback: returnsTo }
     },
   }
 }

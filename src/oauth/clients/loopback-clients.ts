@@ -1,23 +1,29 @@
-import { randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 
 import { z } from 'zod'
 
 import { isLoopbackRedirect } from '../../platform/http/redirect-uri.ts'
+import { networkOf } from '../../platform/limits/network.ts'
+import type { Database } from '../../platform/store/database.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { type Client, grantTypesServed, type LoopbackRegistration } from './client.ts'
-import type { UnusedClients } from './unused-clients.ts'
 
 export type LoopbackClients = ReturnType<typeof makeLoopbackClients>
 
 export interface LoopbackClientDependencies {
   /** The records of the model `Client`. */
   readonly records: Pick<StateAdapter, 'find' | 'upsert' | 'destroy'>
-  readonly unused: UnusedClients
+  readonly database: Database
+  /** Key of the digests of networks, so that a reader of the database learns no address. */
+  readonly networkKey: Buffer
   readonly loopbackHosts: readonly string[]
-  /** After how long a client is forgotten with which nobody allowed anything. */
-  readonly unusedSeconds: number
-  /** After how long without use any other is. */
-  readonly idleSeconds: number
+  readonly registration: {
+    /** After how long a client is forgotten with which no person allowed anything. */
+    readonly unusedClientSeconds: number
+    readonly unusedClientsPerNetworkMax: number
+    /** After how long without use any other is. */
+    readonly idleClientSeconds: number
+  }
   readonly now: () => number
 }
 
@@ -32,53 +38,53 @@ export function isLoopbackClientId(clientId: string): boolean {
 const record = z.object({
   name: z.string().optional(),
   redirectUris: z.array(z.string()),
-  postLogoutRedirectUris: z.array(z.string()).default([]),
+  postLogoutRedirectUris: z.array(z.string()),
   grantTypes: z.array(z.enum(grantTypesServed)),
   usedAtMs: z.number(),
-  /** Nobody allowed anything yet; a record of an older version does not say. */
-  unused: z.literal(true).optional(),
+  /** Until a person allows something with the client. */
+  unused: z.boolean(),
 })
 
 type LoopbackRecord = z.infer<typeof record>
 
 /**
  * Self-registered clients on the person's own computer. They live in the state store, which forgets
- * them by itself when nobody used them for a while (design 8), in whatever kind of store it is. Anybody can
- * make one, and begin to ask with it: what counts as its first use is that a person allowed something.
+ * clients that are not used for a while (design 8), in every kind of store. Any caller can register one
+ * and begin to ask with it: its first use is when a person allows something.
  */
 export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
-  const { records, unused, loopbackHosts, unusedSeconds, idleSeconds, now } = dependencies
+  const { records, loopbackHosts, registration: policy, now } = dependencies
+  const find = async (clientId: string) =>
+    record.safeParse((await records.find(clientId))?.extra).data
   // The engine's type of a record lists its own models; ours goes into it as one member.
-  const keep = async (clientId: string, kept: LoopbackRecord) =>
-    await records.upsert(
-      clientId,
-      { extra: { ...kept } },
-      kept.unused ? unusedSeconds : idleSeconds,
-    )
+  const keep = async (clientId: string, kept: LoopbackRecord) => {
+    const ttlSeconds = kept.unused ? policy.unusedClientSeconds : policy.idleClientSeconds
+    await records.upsert(clientId, { extra: { ...kept } }, ttlSeconds)
+  }
 
   return {
-    /** Uses a client that was used before, so that it lives on; nothing when it is unknown or was forgotten. */
+    /** Prolongs the life of a client that was used before; undefined for an unknown or forgotten one. */
     async find(clientId: string) {
-      const stored = await records.find(clientId)
-      const parsed = record.safeParse(stored?.extra)
-      if (!parsed.success) return undefined
-      // A use a day moves the end on; a write at each use would buy nothing more.
+      const found = await find(clientId)
+      if (!found) return undefined
+      // One write a day is enough.
       const usedAtMs = now()
-      if (!parsed.data.unused && usedAtMs - parsed.data.usedAtMs > DAY_MS) {
-        await keep(clientId, { ...parsed.data, usedAtMs })
+      if (!found.unused && usedAtMs - found.usedAtMs > DAY_MS) {
+        await keep(clientId, { ...found, usedAtMs })
       }
-      return clientOf(clientId, parsed.data, loopbackHosts)
+      return clientOf(clientId, found, loopbackHosts)
     },
     /** A person allowed something with the client. */
     async use(clientId: string): Promise<void> {
-      const { extra } = (await records.find(clientId)) ?? {}
-      const parsed = record.safeParse(extra)
-      if (!parsed.data?.unused) return
-      const { unused: _first, ...kept } = parsed.data
-      await keep(clientId, { ...kept, usedAtMs: now() })
-      await unused.remove(clientId)
+      const found = await find(clientId)
+      if (!found?.unused) return
+      await keep(clientId, { ...found, unused: false, usedAtMs: now() })
+      await dependencies.database.kysely
+        .deleteFrom('unused_client')
+        .where('client_id', '=', clientId)
+        .execute()
     },
-    /** @param address where it came from, whose network may have so many unused ones */
+    /** @param address where it came from, whose network may have a limited number of unused ones */
     async register(registration: LoopbackRegistration, address: string) {
       const { name, redirectUris, postLogoutRedirectUris = [], grantTypes } = registration
       const clientId = ID_PREFIX + randomBytes(16).toString('base64url')
@@ -90,11 +96,51 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
         usedAtMs: now(),
         unused: true,
       })
-      const giveWay = await unused.add(clientId, address)
-      await Promise.all(giveWay.map(async (id) => await records.destroy(id)))
+      const displaced = await countUnused(clientId, address, dependencies)
+      await Promise.all(displaced.map(async (id) => await records.destroy(id)))
       return { clientId, issuedAtSeconds: Math.floor(now() / 1000) }
     },
   }
+}
+
+/**
+ * Counts an unused client for the network of an address, which bounds what any caller can store
+ * (design 8). The oldest give way, because a client that a person waits for is seconds old, and a refusal
+ * would let one caller keep all others of a network from registering.
+ *
+ * @returns the ids of the clients that give way
+ */
+async function countUnused(
+  clientId: string,
+  address: string,
+  { database: { kysely }, networkKey, registration, now }: LoopbackClientDependencies,
+): Promise<readonly string[]> {
+  const { unusedClientSeconds, unusedClientsPerNetworkMax: max } = registration
+  const digest = createHmac('sha256', networkKey).update(networkOf(address)).digest('base64url')
+  const network = digest.slice(0, 22)
+  const registeredAt = now()
+  await kysely
+    .insertInto('unused_client')
+    .values({
+      client_id: clientId,
+      network,
+      registered_at: registeredAt,
+      expires_at: registeredAt + unusedClientSeconds * 1000,
+    })
+    .execute()
+  const displaced = await kysely
+    .selectFrom('unused_client')
+    .select('client_id')
+    .where('network', '=', network)
+    .orderBy('registered_at', 'desc')
+    .orderBy('client_id')
+    .offset(max)
+    .limit(max)
+    .execute()
+  const ids = displaced.map((row) => row.client_id)
+  if (ids.length === 0) return []
+  await kysely.deleteFrom('unused_client').where('client_id', 'in', ids).execute()
+  return ids
 }
 
 function clientOf(
@@ -102,7 +148,7 @@ function clientOf(
   { name, redirectUris, postLogoutRedirectUris, grantTypes }: LoopbackRecord,
   loopbackHosts: readonly string[],
 ): Client | undefined {
-  // An operator who switches localhost off means the clients that are registered already, too.
+  // Switching localhost off also applies to clients that are registered already.
   const isAdmitted = (uri: string) => isLoopbackRedirect(uri, loopbackHosts)
   const admitted = redirectUris.filter(isAdmitted)
   if (admitted.length === 0) return undefined

@@ -4,8 +4,7 @@ import { isLoopbackRedirect, isUnderHost } from '../../platform/http/redirect-ur
 import { readDocumentAddress } from '../../platform/http/server-address.ts'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { sha256 } from '../../platform/store/digest.ts'
-import { grantTypesServed } from './client.ts'
-import { readClientName } from './client-name.ts'
+import { grantTypesServed, readClientName } from './client.ts'
 
 /**
  * Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-02): which address may

@@ -1,4 +1,4 @@
-import { matchesPattern } from '../../platform/http/redirect-pattern.ts'
+import { matchesPattern } from '../../platform/http/redirect-uri.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { IntegrationRow } from './client-store.ts'
 
@@ -17,40 +17,38 @@ export interface PlatformCallbackDependencies {
 
 const DAY_MS = 86_400_000
 
-/** As many as one person keeps from giving way; each connection of an assistant is one. */
+/** How many used callbacks of one person never give way; each connection of an assistant is one. */
 const CALLBACKS_PER_PERSON_MAX = 50
 
 /**
- * The addresses that a pattern of a platform admitted at a registration (design 6). Anybody can make
- * one, so that one that nobody used is forgotten soon, and gives way when a platform has as many as it
- * may have; one that a person returned to stays.
+ * The addresses that a pattern of a platform admitted at a registration (design 6). Any caller can register
+ * one, so that an unused one is forgotten soon, and gives way when a platform has its maximum; one that a
+ * person returned to stays.
  */
 export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies) {
   const { database, integrations, registration, now } = dependencies
   const { kysely } = database
   const { callbacksPerPlatformMax, unusedCallbackSeconds, idleCallbackSeconds } = registration
   const patterns = new Map(integrations.map((row) => [row.client_id, row.redirect_patterns]))
-  /** Whoever takes a pattern back means the addresses that are stored already, too. */
+  /** Removing a pattern also applies to addresses that are stored already. */
   const mayStillBe = (clientId: string, uri: string) =>
     patterns.get(clientId)?.some((pattern) => matchesPattern(uri, pattern)) ?? false
 
   return {
     /**
-     * Keeps addresses that a registration named, or what is kept of them for longer.
+     * Keeps addresses that a registration named, and prolongs those that are kept already.
      *
-     * @returns false when the platform has as many as it may have, all of which are in use
+     * @returns false when the platform has its maximum, all of which are in use
      */
     async keep(clientId: string, uris: readonly string[]): Promise<boolean> {
       if (uris.length === 0) return true
       const registeredAt = now()
       const expiresAt = registeredAt + unusedCallbackSeconds * 1000
-      const rows = uris.map((uri) => ({
-        ...{ client_id: clientId, uri, used_at: null, used_by: null },
-        ...{ registered_at: registeredAt, expires_at: expiresAt },
-      }))
+      const row = { client_id: clientId, used_at: null, used_by: null }
+      const times = { registered_at: registeredAt, expires_at: expiresAt }
       const added = await kysely
         .insertInto('platform_callback')
-        .values(rows)
+        .values(uris.map((uri) => ({ ...row, ...times, uri })))
         .onConflict((conflict) => conflict.columns(['client_id', 'uri']).doNothing())
         .returning('uri')
         .execute()
@@ -64,9 +62,15 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
           .execute()
       }
       if (added.length === 0) return true
-      await makeRoom(database, clientId, callbacksPerPlatformMax)
+      await removeOldestUnused(database, clientId, callbacksPerPlatformMax)
       // Where only used ones are left, the new ones themselves gave way.
-      return await isKept(database, clientId, uris)
+      const kept = await kysely
+        .selectFrom('platform_callback')
+        .select('uri')
+        .where('client_id', '=', clientId)
+        .where('uri', 'in', uris)
+        .execute()
+      return kept.length === new Set(uris).size
     },
 
     /** Whether an authorization request of the platform may return to this address. */
@@ -95,16 +99,20 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
         .where('uri', '=', uri)
         .where((e) => e.or([e('used_at', 'is', null), e('used_at', '<=', usedAt - DAY_MS)]))
         .executeTakeFirstOrThrow()
-      if (numUpdatedRows > 0n) await letGiveWay(database, clientId, personId)
+      if (numUpdatedRows > 0n) await releaseOldest(database, clientId, personId)
     },
   }
 }
 
 /**
- * What a person used beyond as many as one may keep counts as unused again, the oldest first: whoever has an
- * account could otherwise use so many that nobody else connects the platform any more.
+ * Marks the oldest used callbacks of a person beyond the maximum as unused: otherwise one account could use
+ * so many that no other person could connect the platform any more.
  */
-async function letGiveWay({ kysely }: Database, clientId: string, personId: string): Promise<void> {
+async function releaseOldest(
+  { kysely }: Database,
+  clientId: string,
+  personId: string,
+): Promise<void> {
   const tooMany = await kysely
     .selectFrom('platform_callback')
     .select('uri')
@@ -115,21 +123,22 @@ async function letGiveWay({ kysely }: Database, clientId: string, personId: stri
     .offset(CALLBACKS_PER_PERSON_MAX)
     .limit(CALLBACKS_PER_PERSON_MAX)
     .execute()
-  if (tooMany.length === 0) return
+  const uris = tooMany.map(({ uri }) => uri)
+  if (uris.length === 0) return
   await kysely
     .updateTable('platform_callback')
     .set({ used_at: null, used_by: null })
     .where('client_id', '=', clientId)
-    .where(
-      'uri',
-      'in',
-      tooMany.map(({ uri }) => uri),
-    )
+    .where('uri', 'in', uris)
     .execute()
 }
 
-/** Removes what nobody used, the oldest first, until there are no more than there may be. */
-async function makeRoom({ kysely }: Database, clientId: string, max: number): Promise<void> {
+/** Removes unused callbacks, the oldest first, down to the maximum. */
+async function removeOldestUnused(
+  { kysely }: Database,
+  clientId: string,
+  max: number,
+): Promise<void> {
   const { count } = await kysely
     .selectFrom('platform_callback')
     .select((e) => e.fn.countAll<number>().as('count'))
@@ -149,18 +158,4 @@ async function makeRoom({ kysely }: Database, clientId: string, max: number): Pr
     .where('client_id', '=', clientId)
     .where('uri', 'in', oldest)
     .execute()
-}
-
-async function isKept(
-  { kysely }: Database,
-  clientId: string,
-  uris: readonly string[],
-): Promise<boolean> {
-  const kept = await kysely
-    .selectFrom('platform_callback')
-    .select('uri')
-    .where('client_id', '=', clientId)
-    .where('uri', 'in', uris)
-    .execute()
-  return kept.length === new Set(uris).size
 }

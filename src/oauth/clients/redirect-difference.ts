@@ -1,10 +1,5 @@
 import { isLoopbackHost } from '../../platform/http/loopback.ts'
 
-/**
- * In which part a return address that a client sent differs from the one among its own that is nearest.
- * For the operator of the client only: it names an address that is registered.
- */
-
 const SHOWN_MAX = 100
 
 /**
@@ -18,34 +13,10 @@ export function shownUri(sent: string): string {
   return `${cut}${mark && `${mark}…`}`.replaceAll(/[^\x21-\x7e…]/g, '·')
 }
 
-interface Part {
-  readonly name: string
-  readonly of: (url: URL, spelled: string) => string
-}
-
-/** From the one that tells addresses apart the most. */
-const parts: readonly Part[] = [
-  { name: 'host', of: ({ hostname }) => hostname },
-  { name: 'scheme', of: ({ protocol }) => protocol.slice(0, -1) },
-  { name: 'path', of: ({ pathname }) => pathname },
-  { name: 'port', of: ({ port }) => port },
-  { name: 'query', of: (_url, spelled) => /\?[^#]*/.exec(spelled)?.[0] ?? '' },
-  { name: 'fragment', of: (_url, spelled) => /#.*$/s.exec(spelled)?.[0] ?? '' },
-  { name: 'name before the host', of: ({ username, password }) => `${username}:${password}` },
-]
-
-interface Difference {
-  readonly registered: string
-  readonly differing: readonly string[]
-  readonly hint: string | undefined
-  readonly distance: number
-}
-
 /**
- * Of an address of another host the host is named and no more: the log keeps nothing that a stranger
- * chose freely.
- *
- * @param registered those of the client, in the order in which it has them
+ * In which part a redirect_uri differs from the nearest registered one. For the operator of the client only:
+ * it names an address that is registered. For an address at another host it names the host and no more, since
+ * the log keeps nothing that a stranger chose freely.
  */
 export function explainRedirect(sent: string, registered: readonly string[]): string {
   const url = URL.parse(sent)
@@ -55,49 +26,51 @@ export function explainRedirect(sent: string, registered: readonly string[]): st
     .sort((a, b) => a.distance - b.distance)
   const atHost = `redirect_uri at ${shownUri(`${url.protocol}//${url.host}`)} is not registered`
   if (!nearest) return `${atHost}, nor is any other address`
-  const { differing, hint } = nearest
+  const { address, differing, hint } = nearest
   const isElsewhere = differing.includes('host') && hint === undefined
   const told = isElsewhere ? atHost : `redirect_uri ${shownUri(sent)} is not registered`
-  const where = differing.length === 0 ? 'spelling' : differing.join(', ')
+  const where = differing.join(', ') || 'spelling'
   const why = hint === undefined ? '' : `: ${hint}`
-  return `${told}; the nearest, ${shownUri(nearest.registered)}, differs in its ${where}${why}`
+  return `${told}; the nearest, ${shownUri(address)}, differs in its ${where}${why}`
 }
 
-function differenceOf(sentUrl: URL, sent: string, registered: string): Difference | undefined {
-  const url = URL.parse(registered)
+/** The parts of an address, from the one that tells addresses apart the most. */
+const parts: readonly [name: string, of: (url: URL, spelled: string) => string][] = [
+  ['host', ({ hostname }) => hostname],
+  ['scheme', ({ protocol }) => protocol],
+  ['path', ({ pathname }) => pathname],
+  ['port', ({ port }) => port],
+  ['query', (_url, spelled) => /\?[^#]*/.exec(spelled)?.[0] ?? ''],
+  ['fragment', (_url, spelled) => /#.*$/s.exec(spelled)?.[0] ?? ''],
+  ['name before the host', ({ username, password }) => `${username}:${password}`],
+]
+
+function differenceOf(sentUrl: URL, sent: string, address: string) {
+  const url = URL.parse(address)
   if (url === null) return undefined
-  const unlike = parts.filter(({ of }) => of(sentUrl, sent) !== of(url, registered))
-  const hint = hints.find(([, applies]) => applies(sentUrl, url))?.[0]
-  // A part that is another one's likely mistake weighs less than one that is simply other.
+  const unlike = parts.filter(([, of]) => of(sentUrl, sent) !== of(url, address))
+  const hint = hintOf(sentUrl, url)
+  // A likely mistake weighs less than a part that is simply another.
   const weight = unlike.reduce((sum, part) => sum + parts.length - parts.indexOf(part), 0)
   const distance = weight - (hint === undefined ? 0 : parts.length - 1)
-  return { registered, differing: unlike.map(({ name }) => name), hint, distance }
+  return { address, differing: unlike.map(([name]) => name), hint, distance }
 }
 
-const withoutSlash = ({ pathname }: URL) => pathname.replace(/\/$/, '')
-
-/** The mistakes that are made the most. */
-const hints: readonly (readonly [
-  hint: string,
-  applies: (sent: URL, registered: URL) => boolean,
-])[] = [
-  [
-    'the names of one machine are told apart',
-    (sent, { hostname }) =>
-      sent.hostname !== hostname && [sent.hostname, hostname].every(isLoopbackHost),
-  ],
-  [
-    'a slash at the end counts',
-    (sent, registered) =>
-      sent.pathname !== registered.pathname && withoutSlash(sent) === withoutSlash(registered),
-  ],
-  [
-    'large and small letters of a path are told apart',
-    (sent, { pathname }) =>
-      sent.pathname !== pathname && sent.pathname.toLowerCase() === pathname.toLowerCase(),
-  ],
-  [
-    'http and https are two schemes',
-    (sent, { host, protocol }) => sent.host === host && sent.protocol !== protocol,
-  ],
-]
+/** The most frequent mistakes. */
+function hintOf(sent: URL, registered: URL): string | undefined {
+  const hosts = [sent.hostname, registered.hostname]
+  if (hosts[0] !== hosts[1] && hosts.every(isLoopbackHost)) {
+    return 'the names of one machine are told apart'
+  }
+  const [path = '', registeredPath = ''] = [sent.pathname, registered.pathname]
+  if (path !== registeredPath) {
+    if (path.replace(/\/$/, '') === registeredPath.replace(/\/$/, '')) {
+      return 'a slash at the end counts'
+    }
+    if (path.toLowerCase() === registeredPath.toLowerCase()) {
+      return 'large and small letters of a path are told apart'
+    }
+  }
+  const isOtherScheme = sent.host === registered.host && sent.protocol !== registered.protocol
+  return isOtherScheme ? 'http and https are two schemes' : undefined
+}

@@ -1,16 +1,18 @@
-/** Whether the consent page is shown: what may be remembered for a client, and what the session remembers of it. */
+import { randomBytes } from 'node:crypto'
 
-import type { KoaContextWithOIDC } from 'oidc-provider'
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { factsOf } from '../clients/client-metadata.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
-import { type EngineGrant, newGrantId } from './engine-grant.ts'
-import { type PromptDependencies, siteDecision } from './prompts.ts'
+import { coversRequest } from './decide-consent.ts'
+import { decideRequestedSite, type RequestedSiteDependencies } from './requested-site.ts'
 
-export interface RememberedGrantDependencies extends PromptDependencies {
+export interface RememberedGrantDependencies extends RequestedSiteDependencies {
   readonly grants: Pick<GrantStore, 'save' | 'prolong'>
 }
+
+type EngineGrant = InstanceType<Provider['Grant']>
 
 /**
  * The grant that an authorization request continues: the one given on the consent page just now, or
@@ -22,15 +24,13 @@ export async function findRememberedGrant(
 ): Promise<EngineGrant | undefined> {
   const { client, provider, result, session } = ctx.oidc
   if (!client) return undefined
-  const facts = factsOf(client)
-  const grantId = result?.consent?.grantId ?? session?.grantIdFor(facts.clientId)
-  if (facts.origin === 'first_party') return await ownGrant(ctx, grantId, dependencies)
+  const { clientId, origin, document } = factsOf(client)
+  const grantId = result?.consent?.grantId ?? session?.grantIdFor(clientId)
+  if (origin === 'first_party') return await findOwnGrant(ctx, grantId, dependencies)
 
   const grant = (await dependencies.findGrant({ grantId }))?.grant
-  // A metadata document that changed its name or its redirect addresses inherits no consent.
-  if (!grant || grant.documentFingerprint !== facts.document?.fingerprint) return undefined
-  const decision = await siteDecision(ctx, dependencies)
-  if (decision.kind === 'bound' ? decision.site.id !== grant.siteId : decision.kind !== 'none') {
+  if (!grant) return undefined
+  if (!coversRequest(grant, document, await decideRequestedSite(ctx, dependencies))) {
     return undefined
   }
   const known = await provider.Grant.find(grant.id)
@@ -42,7 +42,7 @@ export async function findRememberedGrant(
  * The grant of this service's own pages (pages/relying-party/own-client.ts). They only ask who the person
  * is, so there is nothing to consent to; `openid` is all that it holds.
  */
-async function ownGrant(
+async function findOwnGrant(
   { oidc }: KoaContextWithOIDC,
   grantId: string | undefined,
   { grants }: RememberedGrantDependencies,
@@ -63,4 +63,9 @@ async function ownGrant(
     allowed: { openid: { scope: OPENID } },
   })
   return await provider.Grant.find(id)
+}
+
+/** 256 bits in the form of the engine's own ids. */
+export function newGrantId(): string {
+  return randomBytes(32).toString('base64url')
 }

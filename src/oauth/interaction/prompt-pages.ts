@@ -6,46 +6,45 @@ import { siteChoicePage } from '../../../views/site-choice.ts'
 import type { PersonStore } from '../../directory/people/person-store.ts'
 import type { OpenedScopes } from '../../directory/scopes/opened.ts'
 import { describeScopes } from '../../directory/scopes/scope-sentences.ts'
+import { findLook } from '../../directory/sites/find-look.ts'
+import { siteLook } from '../../directory/sites/site-look.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
-import { addressOf, pages } from '../../platform/http/paths.ts'
-import { clientView } from './client-view.ts'
-import { formToken } from './form-token.ts'
-import { findPageLook, type PageLookPorts } from './page-look.ts'
-import type { PendingInteraction } from './pending-interaction.ts'
-import { showPage } from './show-page.ts'
+import type { Database } from '../../platform/store/database.ts'
+import type { PendingInteraction } from '../authorization/interactions.ts'
+import { frameOfPage, showPage } from './page-frame.ts'
 
-export interface PromptPagesDependencies extends PageLookPorts {
+export interface PromptPagesDependencies {
+  readonly database: Database
   readonly findPerson: PersonStore['findPerson']
   readonly formKey: Buffer
   readonly opened: OpenedScopes
 }
 
-/** Where the form that refuses is sent, at each prompt. */
-export const cancelAddresses = {
-  login: pages.cancelLogin,
-  select_account: pages.cancelSiteChoice,
-  consent: pages.cancelConsent,
-} as const
-
 /** The page of each prompt. */
 export function makePromptPages({
+  database,
   findPerson,
   formKey,
   opened,
-  ...ports
 }: PromptPagesDependencies) {
-  /** What every page of an interaction needs. */
-  const frameOf = (pending: PendingInteraction) => ({
-    action: addressOf(pages[pending.prompt], { uid: pending.uid }),
-    deny: addressOf(cancelAddresses[pending.prompt], { uid: pending.uid }),
-    csrf: formToken(pending.uid, formKey),
-    client: clientView(pending),
-  })
+  const frameOf = (pending: PendingInteraction) => frameOfPage(pending, formKey)
 
   const personOf = async ({ personId }: PendingInteraction) => {
     const person = personId === undefined ? undefined : await findPerson(personId)
     if (!person) throw interactionGone()
     return person
+  }
+
+  /** The pages of a site's own application look like the site; those of all others as the service does. */
+  const lookOf = async ({ client: { siteId } }: PendingInteraction) => {
+    const found = siteId === undefined ? undefined : await findLook(database, siteId)
+    const textOf = (text: string | null | undefined) =>
+      found && text != null ? { siteName: found.name, text } : undefined
+    return {
+      look: siteLook(found),
+      signInWords: textOf(found?.signInWords),
+      consentWords: textOf(found?.consentWords),
+    }
   }
 
   return {
@@ -54,13 +53,13 @@ export function makePromptPages({
       pending: PendingInteraction,
       said: Pick<SignInPage, 'login' | 'problem'>,
     ) {
-      const { look, signInWords: words } = await findPageLook(pending, ports)
+      const { look, signInWords: words } = await lookOf(pending)
       showPage(ctx, pending, { ...signInPage({ ...frameOf(pending), ...said, words }), look })
     },
 
     async siteChoice(ctx: Context, pending: PendingInteraction, problem?: string) {
       const person = await personOf(pending)
-      const { look } = await findPageLook(pending, ports)
+      const { look } = await lookOf(pending)
       const { sites } = pending
       const page = siteChoicePage({ ...frameOf(pending), person, sites, problem })
       showPage(ctx, pending, { ...page, look })
@@ -68,7 +67,7 @@ export function makePromptPages({
 
     async consent(ctx: Context, pending: PendingInteraction) {
       const person = await personOf(pending)
-      const { look, consentWords: words } = await findPageLook(pending, ports)
+      const { look, consentWords: words } = await lookOf(pending)
       const page = consentPage({
         ...frameOf(pending),
         person,

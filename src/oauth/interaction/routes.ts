@@ -1,4 +1,4 @@
-/** The pages between an authorization request and its answer. The engine is behind an interface. */
+/** The pages between an authorization request and its answer: their routes and forms. */
 
 import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
@@ -12,14 +12,14 @@ import { checkFormToken, formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { callerOf, logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import { formToken } from './form-token.ts'
-import type { Interactions, PendingInteraction, PromptName } from './pending-interaction.ts'
-import { cancelAddresses, makePromptPages, type PromptPagesDependencies } from './prompt-pages.ts'
+import type { Interactions, PendingInteraction, PromptName } from '../authorization/interactions.ts'
+import { cancelAddresses, formToken } from './page-frame.ts'
+import { makePromptPages, type PromptPagesDependencies } from './prompt-pages.ts'
 
 export interface InteractionDependencies extends PromptPagesDependencies {
   readonly interactions: Interactions
   readonly signIn: SignInService
-  /** How long a browser keeps that somebody signed in there. */
+  /** How long a browser remembers that a person signed in there. */
   readonly knownBrowserSeconds: number
   readonly noteEvent: NoteEvent
 }
@@ -53,14 +53,13 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
   return router
 }
 
-/** Which page the person turned down, in the words of the audit trail. */
+/** Which page the person refused, for the audit trail. */
 const refusedAt = {
   login: 'did not sign in',
   select_account: 'chose no site',
   consent: 'did not consent',
 } as const satisfies Record<PromptName, string>
 
-/** What an event has of the request in which it happened. */
 function eventOf(ctx: Context, { personId, client, sites }: PendingInteraction) {
   const siteId = client.siteId ?? (sites.length === 1 ? sites[0]?.id : undefined)
   return { personId, clientId: client.clientId, siteId, ...callerOf(ctx) }
@@ -77,7 +76,7 @@ async function findPending(
   return pending
 }
 
-/** As `findPending`, for a form that was sent: it must be the form of our own page. */
+/** As `findPending`, for a form, which must be of our own page. */
 async function findSubmitted(
   ctx: Context,
   prompt: PromptName,
@@ -93,7 +92,7 @@ type Step = (ctx: Context, pending: PendingInteraction) => Promise<void>
 function stepsOf(
   dependencies: InteractionDependencies,
 ): Readonly<Record<PromptName, { show: Step; answer: Step }>> {
-  const { interactions, signIn, noteEvent } = dependencies
+  const { interactions, signIn, noteEvent, knownBrowserSeconds } = dependencies
   const promptPages = makePromptPages(dependencies)
   return {
     login: {
@@ -107,7 +106,7 @@ function stepsOf(
         const outcome = await signIn({ login, password, address: ctx.ip, browser })
         if (outcome.kind === 'signed-in') {
           const { personId } = outcome
-          keepBrowser(ctx, outcome.browser, dependencies)
+          keepBrowser(ctx, outcome.browser, knownBrowserSeconds)
           logFields(ctx).person = personId
           noteEvent({ ...eventOf(ctx, pending), action: 'sign_in.success', personId })
           return seeOther(ctx, await interactions.signedIn(ctx, personId))
@@ -141,14 +140,10 @@ function stepsOf(
   }
 }
 
-/** No page but those of an interaction is sent it, and it tells nothing of whom it is about. */
+/** Sent to the pages of interactions only; it names no person. */
 const BROWSER_COOKIE = 'gatehouse_browser'
 
-function keepBrowser(
-  ctx: Context,
-  browser: string,
-  { knownBrowserSeconds }: Pick<InteractionDependencies, 'knownBrowserSeconds'>,
-): void {
+function keepBrowser(ctx: Context, browser: string, knownBrowserSeconds: number): void {
   const [, interaction = ''] = pages.login.split('/')
   ctx.cookies.set(BROWSER_COOKIE, browser, {
     ...{ httpOnly: true, sameSite: 'lax', secure: ctx.secure, signed: false, overwrite: true },
@@ -157,24 +152,25 @@ function keepBrowser(
   })
 }
 
-/** Why somebody is not signed in, for the audit trail alone. */
+/** Why the sign-in failed, for the audit trail only. */
 function failureOf(outcome: NotSignedIn) {
-  const aboutPersonId = outcome.kind === 'refused' ? outcome.personId : undefined
-  const reason = { limited: 'too many attempts', busy: 'too many sign-ins at once' }
-  const why = outcome.kind === 'refused' ? outcome.why : reason[outcome.kind]
-  // Whoever was signed in before is not who failed now.
-  return { personId: undefined, aboutPersonId, reason: why }
+  // The person who was signed in before is not the one who failed now.
+  const personId = undefined
+  if (outcome.kind === 'refused') {
+    return { personId, aboutPersonId: outcome.personId, reason: outcome.why }
+  }
+  const reason = outcome.kind === 'limited' ? 'too many attempts' : 'too many sign-ins at once'
+  return { personId, reason }
 }
 
 function explain(outcome: NotSignedIn): [number, string] {
   switch (outcome.kind) {
     case 'refused':
       return [401, 'The e-mail address or the password is not right. Please try again.']
-    case 'limited':
-      return [
-        429,
-        `Too many attempts. Please wait ${Math.ceil(outcome.waitSeconds / 60)} minutes and try again.`,
-      ]
+    case 'limited': {
+      const minutes = Math.ceil(outcome.waitSeconds / 60)
+      return [429, `Too many attempts. Please wait ${minutes} minutes and try again.`]
+    }
     case 'busy':
       return [503, 'Many people are signing in at the moment. Please try again in a few seconds.']
   }

@@ -1,24 +1,18 @@
-import { createLocalJWKSet, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose'
+import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 
-import { type AcceptedAudience, problemOfAudience } from './assertion-audience.ts'
-import { problemOfTime } from './assertion-time.ts'
-import { CLOCK_TOLERANCE_SECONDS, proofAlgorithms } from './proof-algorithms.ts'
-import type { UseOnce } from './used-proofs.ts'
+import { CLOCK_TOLERANCE_SECONDS, proofAlgorithms, type UseOnce } from './proof-rules.ts'
 
-/** A signed statement of a client that it is the client (RFC 7523 §3). */
-export interface AssertionOfClient {
+/** Verifies a client's signed statement that it is the client (RFC 7523 §3). @returns the fault, for the log */
+export type VerifyAssertion = (presented: {
   readonly clientId: string
   readonly assertion: string
-  /** Whether the client chose a part of the FAPI 2.0 Security Profile. */
   readonly choseFapi: boolean
-}
-
-/** @returns why the assertion proves nothing, for the log; nothing when it is good */
-export type VerifyAssertion = (presented: AssertionOfClient) => Promise<string | undefined>
+}) => Promise<string | undefined>
 
 export interface AssertionDependencies {
-  /** What may stand as `aud`: the issuer, the token endpoint, and the endpoint itself (RFC 7523 §3). */
-  readonly audience: AcceptedAudience
+  readonly issuer: string
+  /** What may stand as `aud` in place of the issuer: the token endpoint, and the endpoint itself (RFC 7523 §3). */
+  readonly accepted: readonly string[]
   /** The public keys of a client, fetched where they are at an address of its own. */
   readonly findKeys: (clientId: string) => Promise<JSONWebKeySet>
   readonly useOnce: UseOnce
@@ -27,57 +21,74 @@ export interface AssertionDependencies {
 
 /** Checks the assertions of clients at an endpoint that is not the engine's. */
 export function makeVerifyAssertion(dependencies: AssertionDependencies): VerifyAssertion {
-  const { audience, findKeys, useOnce, now } = dependencies
-  const { issuer } = audience
+  const { issuer, accepted, findKeys, useOnce, now } = dependencies
   return async ({ clientId, assertion, choseFapi }) => {
-    const keys = await keysOf(clientId, findKeys)
+    const keys = await findKeys(clientId).catch(() => undefined)
     if (!keys) return 'the keys of the client cannot be read'
     try {
       const { payload } = await jwtVerify(assertion, createLocalJWKSet(keys), {
         algorithms: [...proofAlgorithms],
         issuer: clientId,
         subject: clientId,
-        audience: [issuer, ...audience.accepted],
+        audience: [issuer, ...accepted],
         clockTolerance: CLOCK_TOLERANCE_SECONDS,
         currentDate: new Date(now()),
         requiredClaims: ['exp', 'jti'],
       })
-      const problem =
-        problemOf(payload, choseFapi ? { issuer, accepted: [] } : audience) ??
-        problemOfTime(payload.iat, { choseFapi, nowMs: now() })
+      const { jti, exp = 0, iat } = payload
+      if (typeof jti !== 'string' || jti === '') return 'the assertion has no jti'
+      const problem = problemOfAssertion(payload, { issuer, accepted, choseFapi, nowMs: now() })
       if (problem !== undefined) return problem
-      const { jti = '', exp = 0, iat } = payload
       const endsAtSeconds = exp + CLOCK_TOLERANCE_SECONDS
-      const used = await useOnce({ whose: clientId, jti, endsAtSeconds, madeAtSeconds: iat })
-      return problems[used]
+      return replayProblems[
+        await useOnce({ whose: clientId, jti, endsAtSeconds, madeAtSeconds: iat })
+      ]
     } catch (error) {
-      if (!isOfJose(error)) throw error
+      // Every other error is a fault of ours, or of a store.
+      const isOfJose = error instanceof Error && 'code' in error && /^ERR_J/.test(`${error.code}`)
+      if (!isOfJose) throw error
       return `the assertion is not good: ${error.message}`
     }
   }
 }
 
-/** What the signature does not say, and the standard leaves to whoever reads it. */
-function problemOf({ jti, aud }: JWTPayload, audience: AcceptedAudience): string | undefined {
-  if (typeof jti !== 'string' || jti === '') return 'the assertion has no jti'
-  return problemOfAudience(aud, audience)
-}
-
-const problems = {
+const replayProblems = {
   first: undefined,
   again: 'the assertion was used before',
   forgotten: 'the assertion was made before Redis began to remember: a new one is good',
 } as const
 
-async function keysOf(clientId: string, findKeys: AssertionDependencies['findKeys']) {
-  try {
-    return await findKeys(clientId)
-  } catch {
-    return undefined
-  }
+export interface AssertionRules extends Pick<AssertionDependencies, 'issuer' | 'accepted'> {
+  /**
+   * Whether the client chose a part of the FAPI 2.0 Security Profile, which accepts the issuer as the only
+   * `aud`, and `iat` at most a minute ahead (§5.3.2.1).
+   */
+  readonly choseFapi: boolean
+  readonly nowMs: number
 }
 
-/** Every other error is a fault of ours, or of a store. */
-function isOfJose(error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_J')
+/** How far ahead `iat` may be; others get what the clock of a client that makes DPoP proofs gets. */
+const AHEAD_SECONDS_MAX = { others: 300, fapi: 60 }
+
+/**
+ * What RFC 7523 leaves to the server: for whom an assertion is, and when it was made.
+ *
+ * An assertion that also names another server could be replayed here by that server (audience injection,
+ * CVE-2025-27370 and CVE-2025-27371). One from the future counts as newer than a store that has forgotten
+ * which assertions were used, and would be good once more for as long as it lives.
+ */
+export function problemOfAssertion(
+  { aud, iat }: { readonly aud?: unknown; readonly iat?: number },
+  { issuer, accepted, choseFapi, nowMs }: AssertionRules,
+): string | undefined {
+  if (aud !== issuer) {
+    if (choseFapi) return 'audience (aud) must equal the issuer identifier url'
+    const named: unknown[] = [aud].flat()
+    const areOurs = named.every((one) => one === issuer || accepted.some((known) => known === one))
+    if (!areOurs) return 'audience (aud) must name nobody but this server'
+  }
+  const aheadMax = AHEAD_SECONDS_MAX[choseFapi ? 'fapi' : 'others']
+  return iat !== undefined && iat > nowMs / 1000 + aheadMax
+    ? `issued at (iat) must not be more than ${aheadMax} seconds ahead`
+    : undefined
 }

@@ -2,22 +2,27 @@ import { z } from 'zod'
 
 import { decideScopes } from '../../directory/scopes/policy.ts'
 import { invalidClientMetadata, unregisteredRedirectUri } from '../../platform/http/errors.ts'
-import { matchesPattern } from '../../platform/http/redirect-pattern.ts'
+import { pages, paths } from '../../platform/http/paths.ts'
 import {
   differInPortOnly,
   isLoopbackRedirect,
   isWebAddress,
+  matchesPattern,
 } from '../../platform/http/redirect-uri.ts'
-import { grantTypesServed, type LoopbackRegistration } from '../clients/client.ts'
-import { readClientName } from '../clients/client-name.ts'
+import { grantTypesServed, type LoopbackRegistration, readClientName } from '../clients/client.ts'
 import type { IntegrationRow } from '../clients/client-store.ts'
-import { type RefusalFacts, whyForeign, whyUnknown } from './refusals.ts'
 
 /**
  * Who gets a client_id at the registration endpoint (specification, Client registration; design 6).
  * It owns the decision and stores nothing.
  */
-export interface RegistrationPolicy extends RefusalFacts {
+export interface RegistrationPolicy {
+  readonly baseUrl: string
+  readonly loopbackHosts: readonly string[]
+  readonly metadataDocuments: {
+    readonly hosts: readonly string[]
+    readonly openRegistration: boolean
+  }
   readonly integrations: readonly IntegrationRow[]
 }
 
@@ -49,7 +54,7 @@ const bodyShape = z.object({
   scope: z.string().optional(),
 })
 
-type Body = z.infer<typeof bodyShape>
+type RegistrationBody = z.infer<typeof bodyShape>
 
 /**
  * Decides on a registration, in the order of design 6. Values that RFC 7591 §2 lets a server replace
@@ -63,7 +68,7 @@ export function decideRegistration(
   policy: RegistrationPolicy,
 ): RegistrationDecision {
   const parsed = bodyShape.safeParse(withoutNulls(body))
-  if (!parsed.success) throw invalidClientMetadata(firstProblem(parsed.error))
+  if (!parsed.success) throw invalidClientMetadata(firstFault(parsed.error))
   const read = readClientName(parsed.data.client_name ?? '')
   if ('problem' in read) throw invalidClientMetadata(read.problem)
 
@@ -80,22 +85,27 @@ export function decideRegistration(
   const isLoopback = (uri: string) => isLoopbackRedirect(uri, policy.loopbackHosts)
   if (redirectUris.length > 0 && redirectUris.every(isLoopback)) {
     const afterSignOut = (parsed.data.post_logout_redirect_uris ?? []).filter(isLoopback)
-    const own = { name: read.name, redirectUris, postLogoutRedirectUris: afterSignOut }
-    return { kind: 'loopback', registration: loopbackOf(parsed.data, own) }
+    const own = {
+      name: read.name,
+      redirectUris: [...new Set(redirectUris)],
+      postLogoutRedirectUris: afterSignOut,
+    }
+    return { kind: 'loopback', registration: { ...own, ...narrowLoopback(parsed.data) } }
   }
   const foreign = redirectUris.filter((uri) => isWebAddress(uri) && !isLoopback(uri))
   if (foreign.length > 0) throw unregisteredRedirectUri(whyForeign(foreign, policy))
-  throw invalidClientMetadata(whyUnknown(redirectUris, integration !== undefined, policy))
+  const isKnown = integration !== undefined
+  throw invalidClientMetadata(whyUnknown(redirectUris.length > 0, isKnown, policy))
 }
 
-/** Some clients write every member that they know, and null for what they have not. */
+/** Some clients send null for every member that they do not set. */
 function withoutNulls(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null))
 }
 
 /**
- * What of a body's addresses is the platform's: nothing when an http or https address is not, or when
- * there are addresses and none is. An app's own scheme that is not listed is left out (design 6).
+ * The platform's addresses in a body. Undefined when an http or https address is not the platform's, or
+ * when there are addresses and none is. An app's own scheme that is not listed is left out (design 6).
  */
 function recognize(
   redirectUris: readonly string[],
@@ -113,10 +123,7 @@ function recognize(
   return { redirectUris: [...new Set([...row.redirect_uris, ...known])], byPattern }
 }
 
-function loopbackOf(
-  body: Body,
-  own: Pick<LoopbackRegistration, 'name' | 'redirectUris' | 'postLogoutRedirectUris'>,
-): LoopbackRegistration {
+function narrowLoopback(body: RegistrationBody) {
   const grantTypes = grantTypesServed.filter((type) => body.grant_types?.includes(type) ?? true)
   if (!grantTypes.includes('authorization_code')) {
     throw invalidClientMetadata('grant_types must include authorization_code')
@@ -124,22 +131,53 @@ function loopbackOf(
   if (body.response_types && !body.response_types.includes('code')) {
     throw invalidClientMetadata('response_types must include code')
   }
-  const scope = narrowed(body, 'loopback')
-  const redirectUris = [...new Set(own.redirectUris)]
-  return { ...own, redirectUris, grantTypes, scope }
+  return { grantTypes, scope: narrowed(body, 'loopback') }
 }
 
 /**
- * What was asked for of what the origin may have; all of that when nothing known was asked for.
+ * The requested scopes that the origin may have; all that it may have when none of them is known.
  * Clients copy the scope of a challenge that may have been meant for another kind of client.
  */
-function narrowed({ scope }: Body, origin: 'integration' | 'loopback'): string {
+function narrowed({ scope }: RegistrationBody, origin: 'integration' | 'loopback'): string {
   const open = decideScopes({ origin })
   const asked = new Set(scope?.split(' '))
   const kept = open.filter((name) => asked.has(name))
   return (kept.length > 0 ? kept : open).join(' ')
 }
 
-function firstProblem({ issues: [issue] }: z.ZodError): string {
+function firstFault({ issues: [issue] }: z.ZodError): string {
   return issue ? `${issue.path.join('.')}: ${issue.message}` : 'the metadata is malformed'
+}
+
+/**
+ * Why an http or https address is refused, and what to do. The people who read it connect an assistant, so
+ * that each sentence names the next step and where to take it. Nothing that was sent is quoted, except an
+ * address in the accepted form.
+ */
+function whyForeign(foreign: readonly string[], policy: RegistrationPolicy): string {
+  const { loopbackHosts } = policy
+  const [pathless] = foreign.filter((uri) => isLoopbackRedirect(`${uri}/`, loopbackHosts))
+  if (pathless !== undefined && foreign.length === 1) {
+    return `a loopback redirect address needs a path: send ${pathless}/callback, for example`
+  }
+  return `a fixed callback requires a registered integration. ${otherWays(policy)} Without one every redirect address must be of the form http://<host>:<port>/<path> with the host ${loopbackHosts.join(' or ')}`
+}
+
+/** Why a body describes neither a platform nor a loopback client, and what to do. */
+function whyUnknown(hasAddresses: boolean, isKnown: boolean, policy: RegistrationPolicy): string {
+  const known = isKnown
+    ? 'none of the redirect addresses is one of the platform'
+    : 'redirect_uris may only have http loopback addresses'
+  const why = hasAddresses
+    ? known
+    : 'client_name is not a known integration, and there are no loopback redirect_uris'
+  return `${why}. ${otherWays(policy)}`
+}
+
+function otherWays({ baseUrl, metadataDocuments }: RegistrationPolicy): string {
+  const ask = `Ask an operator of the site for a client_id, at ${baseUrl}${pages.connectHome}`
+  const { hosts, openRegistration } = metadataDocuments
+  if (!openRegistration && hosts.length === 0) return `${ask}.`
+  const where = openRegistration ? '' : ' on a host that is admitted'
+  return `${ask}, or publish a client ID metadata document${where} (${baseUrl}${paths.authMd}).`
 }

@@ -1,16 +1,48 @@
 import { randomUUID } from 'node:crypto'
 
-import type { Kysely, Transaction } from 'kysely'
+import type { Insertable, Kysely, Transaction } from 'kysely'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { MCP_CONNECTIONS } from '../../directory/sites/feature.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { type FindGrant, judgeAccess } from '../grants/access.ts'
-import { type SessionEnd, tellsOf } from './ends.ts'
+import { type FindGrant, judgeAccess, type LostReason } from '../grants/access.ts'
 
-/** Somebody who signed in at an application that wants to hear of the end. */
-export interface NewSession {
+/** Why the session of a person at an application ends. */
+export type SessionEnd = 'the person signed out' | 'the person signed out everywhere' | LostReason
+
+/**
+ * Which ends an application is notified of (OpenID Connect Back-Channel Logout 1.0). It hears neither of
+ * what it did itself nor of what only expired: its own session is its own affair then.
+ */
+export const tellsOf: Readonly<Record<SessionEnd, boolean>> = {
+  'the person signed out': true,
+  'the person signed out everywhere': true,
+  'the grant has ended: the person removed it': true,
+  'the grant has ended: an operator ended it': true,
+  'the grant has ended: the platform ended it': true,
+  'the grant has ended: the application was deleted': true,
+  'the grant has ended: a scope of it was taken from the application': true,
+  // What the application holds may be stolen.
+  'the grant has ended: a code was used twice': true,
+  'the grant has ended: a used refresh token came back': true,
+  'the grant has ended: the database was restored from a backup': true,
+  'the account is disabled': true,
+  'the person has no role at the site': true,
+  'the person does not operate the site any more': true,
+  'the client is disabled': true,
+  'the client was deleted': true,
+  'the site switched MCP connections off': true,
+  'no operator of the site approved that the client changes anything': true,
+  'the grant has ended: the client revoked it': false,
+  'the token was revoked with its family': false,
+  'the grant has expired': false,
+  'the grant does not exist': false,
+  'the grant is of another person or client': false,
+}
+
+/** A sign-in at an application that is notified of its end. */
+interface NewSession {
   readonly familyId: string
   readonly grantId: string
   readonly clientId: string
@@ -18,13 +50,6 @@ export interface NewSession {
   readonly sid: string | undefined
   readonly startedAt: number
   readonly expiresAt: number
-}
-
-/** The sign-out of a browser, which the engine knows by the session that its id_tokens name. */
-export interface BrowserSignOut {
-  readonly clientId: string
-  readonly personId: string
-  readonly sid: string | undefined
 }
 
 const SESSIONS_PER_ROUND = 200
@@ -36,22 +61,28 @@ export interface SessionDependencies {
 }
 
 /**
- * Who is signed in at which application, and what applications have yet to be told. An end is found by
- * looking at what decides about every use of a token, so that there is no way to end something, by hand
- * in the database too, of which nobody hears.
+ * The sessions of people at applications, and the notices of their ends. An end is found by the judgement
+ * that decides about every use of a token, so that every end is noticed, even one made by hand in the database.
  */
 export function makeSessions({ database: { kysely }, findGrant, now }: SessionDependencies) {
-  const end = async (row: Pick<EndedSession, 'family_id'>, reason: SessionEnd) =>
+  const end = async (familyId: string, reason: SessionEnd) =>
     await kysely.transaction().execute(async (trx) => {
       const gone = await trx
         .deleteFrom('relying_party_session')
-        .where('family_id', '=', row.family_id)
+        .where('family_id', '=', familyId)
         .returning(['client_id', 'person_id', 'sid'])
         .executeTakeFirst()
-      // Another process was quicker, or it is an end of which nobody is told.
-      if (!gone || !tellsOf[reason]) return
-      await addNotice(trx, { ...gone, reason, nowMs: now() })
+      // Another process may have been quicker.
+      if (gone && tellsOf[reason]) await addNotice(trx, { ...gone, reason }, now())
     })
+
+  const reasonOf = async (row: EndedSession): Promise<SessionEnd | undefined> => {
+    if (row.signed_out_at !== null && row.signed_out_at >= row.started_at) {
+      return 'the person signed out everywhere'
+    }
+    const access = judgeAccess(await findGrant({ grantId: row.grant_id }), [OPENID], now())
+    return access.kind === 'lost' ? access.reason : undefined
+  }
 
   return {
     begin: async (session: NewSession) => {
@@ -70,8 +101,8 @@ export function makeSessions({ database: { kysely }, findGrant, now }: SessionDe
         .execute()
     },
 
-    /** Ends what the browser's session began at one application. */
-    signedOut: async ({ clientId, personId, sid }: BrowserSignOut) =>
+    /** Ends what the browser's session began at one application; id_tokens name it by `sid`. */
+    signedOut: async ({ clientId, personId, sid }: SignOutNotice) =>
       await kysely.transaction().execute(async (trx) => {
         await trx
           .deleteFrom('relying_party_session')
@@ -80,15 +111,15 @@ export function makeSessions({ database: { kysely }, findGrant, now }: SessionDe
           .$if(sid !== undefined, (query) => query.where('sid', '=', sid ?? ''))
           .execute()
         const whose = { client_id: clientId, person_id: personId, sid: sid ?? null }
-        await addNotice(trx, { ...whose, reason: 'the person signed out', nowMs: now() })
+        await addNotice(trx, { ...whose, reason: 'the person signed out' }, now())
       }),
 
     /** Looks for sessions that are over. @returns whether there may be more */
     async findEnds(): Promise<boolean> {
       const rows = await endedSessions(kysely, now())
       for (const row of rows) {
-        const reason = await reasonOf(row, { findGrant, now })
-        if (reason !== undefined) await end(row, reason)
+        const reason = await reasonOf(row)
+        if (reason !== undefined) await end(row.family_id, reason)
       }
       return rows.length === SESSIONS_PER_ROUND
     },
@@ -97,18 +128,7 @@ export function makeSessions({ database: { kysely }, findGrant, now }: SessionDe
 
 type EndedSession = Awaited<ReturnType<typeof endedSessions>>[number]
 
-async function reasonOf(
-  row: EndedSession,
-  { findGrant, now }: Pick<SessionDependencies, 'findGrant' | 'now'>,
-): Promise<SessionEnd | undefined> {
-  if (row.signed_out_at !== null && row.signed_out_at >= row.started_at) {
-    return 'the person signed out everywhere'
-  }
-  const access = judgeAccess(await findGrant({ grantId: row.grant_id }), [OPENID], now())
-  return access.kind === 'lost' ? access.reason : undefined
-}
-
-/** Those of which anything may have ended; what has, is judged as it is at the use of a token. */
+/** Sessions that may have ended; `judgeAccess` decides. */
 async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
   return await kysely
     .selectFrom('relying_party_session as s')
@@ -125,7 +145,7 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
         e('g.ended_at', 'is not', null),
         e('g.expires_at', '<=', nowMs),
         e('p.disabled_at', 'is not', null),
-        // What has no row here and never had is not over: it would be looked at for ever.
+        // Other clients never have a row here: they would be looked at for ever.
         e.and([e('app.client_id', 'is', null), e('g.client_origin', '=', 'site')]),
         e('app.disabled_at', 'is not', null),
         e('app.deleted_at', 'is not', null),
@@ -149,15 +169,18 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
     .execute()
 }
 
-interface Notice {
-  readonly client_id: string
-  readonly person_id: string
-  readonly sid: string | null
-  readonly reason: SessionEnd
-  readonly nowMs: number
+/** What an application is told (OpenID Connect Back-Channel Logout 1.0 §2.4). */
+export interface SignOutNotice {
+  readonly clientId: string
+  readonly personId: string
+  readonly sid: string | undefined
 }
 
-async function addNotice(trx: Transaction<Schema>, { nowMs, ...notice }: Notice): Promise<void> {
+async function addNotice(
+  trx: Transaction<Schema>,
+  notice: Pick<Insertable<Schema['sign_out_notice']>, 'client_id' | 'person_id' | 'sid' | 'reason'>,
+  nowMs: number,
+): Promise<void> {
   await trx
     .insertInto('sign_out_notice')
     .values({ id: randomUUID(), ...notice, created_at: nowMs, attempts: 0, next_attempt_at: nowMs })

@@ -1,23 +1,14 @@
-/**
- * Applications that hear of sign-outs: who is signed in there, when that ends, and what they have yet to
- * be told. How a notice is signed and sent is the engine's.
- */
+/** Notices of sign-outs to applications: what is due, tries and turns. The engine signs and sends them. */
 
+import type { Selectable } from 'kysely'
 import type { Logger } from 'pino'
 
-import type { Database } from '../../platform/store/database.ts'
-import { makeSessions, type SessionDependencies } from './sessions.ts'
-
-/** What an application is told (OpenID Connect Back-Channel Logout 1.0 §2.4). */
-export interface SignOutNotice {
-  readonly clientId: string
-  readonly personId: string
-  readonly sid: string | undefined
-}
+import type { Schema } from '../../platform/store/schema.ts'
+import { makeSessions, type SessionDependencies, type SignOutNotice } from './sessions.ts'
 
 export interface SignOutPorts extends SessionDependencies {
   readonly logger: Logger
-  /** Hears of a notice that nobody took. */
+  /** Hears of a notice that the application did not take. */
   readonly noteFailure: (clientId: string, reason: string) => void
 }
 
@@ -31,14 +22,14 @@ const WAITS_SECONDS = [10, 60, 600, 3600]
 export const NOTICE_ATTEMPTS_MAX = WAITS_SECONDS.length + 1
 const CLIENTS_AT_ONCE = 8
 const NOTICES_AT_ONCE = 4
-/** As many times as many are sent to one application before it is the turn of others. */
+/** How many times so many are sent to one application before others get their turn. */
 const BATCHES_A_TURN = 25
 
 export function makeSignOuts(ports: SignOutPorts) {
-  const sessions = makeSessions(ports)
+  const { begin, signedOut, findEnds } = makeSessions(ports)
   return {
-    begin: sessions.begin,
-    signedOut: sessions.signedOut,
+    begin,
+    signedOut,
     /** How many notices have not been taken yet. */
     async waitingNotices(): Promise<number> {
       const { count } = await ports.database.kysely
@@ -49,7 +40,7 @@ export function makeSignOuts(ports: SignOutPorts) {
     },
     /** One round of the background task: ends are found, and what is due is sent. */
     async run(send: SendNotice, signal: AbortSignal): Promise<void> {
-      while (!signal.aborted && (await sessions.findEnds())) {
+      while (!signal.aborted && (await findEnds())) {
         // There may be more.
       }
       await sendDue(send, ports, signal)
@@ -58,9 +49,9 @@ export function makeSignOuts(ports: SignOutPorts) {
 }
 
 /**
- * Sends what is due. Applications take turns, and one that does not take a notice gets no more in this round:
- * whose host is away keeps nobody else waiting. How many go out at once is all that bounds them, since one
- * that was put off for having many beside it would come to its last try, and its application hear nothing.
+ * Sends what is due. Applications take turns, and one that does not take a notice gets no more in this
+ * round, so that a dead host delays no other. Only the number that goes out at once is bounded: a notice put
+ * off because many wait beside it would reach its last try, and its application would hear nothing.
  */
 async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSignal): Promise<void> {
   const silent = new Set<string>()
@@ -68,13 +59,13 @@ async function sendDue(send: SendNotice, ports: SignOutPorts, signal: AbortSigna
     const clients = await dueClients(ports, silent)
     if (clients.length === 0) return
     const tell = async (clientId: string) => {
-      if (!(await takeTurn(clientId, { send, ports, signal }))) silent.add(clientId)
+      if (!(await takeTurn(clientId, send, ports, signal))) silent.add(clientId)
     }
     await Promise.all(clients.map(tell))
   }
 }
 
-/** Applications with something due, whoever has waited the longest first. */
+/** Applications with something due, the longest wait first. */
 async function dueClients(
   { database, now }: SignOutPorts,
   silent: ReadonlySet<string>,
@@ -91,14 +82,13 @@ async function dueClients(
   return rows.map((row) => row.client_id)
 }
 
-interface Turn {
-  readonly send: SendNotice
-  readonly ports: SignOutPorts
-  readonly signal: AbortSignal
-}
-
-/** @returns false when the application did not take one */
-async function takeTurn(clientId: string, { send, ports, signal }: Turn): Promise<boolean> {
+/** @returns false when the application did not take a notice */
+async function takeTurn(
+  clientId: string,
+  send: SendNotice,
+  ports: SignOutPorts,
+  signal: AbortSignal,
+): Promise<boolean> {
   for (let batch = 0; batch < BATCHES_A_TURN && !signal.aborted; batch += 1) {
     const due = await ports.database.kysely
       .selectFrom('sign_out_notice')
@@ -115,47 +105,37 @@ async function takeTurn(clientId: string, { send, ports, signal }: Turn): Promis
   return true
 }
 
-interface DueNotice {
-  readonly id: string
-  readonly client_id: string
-  readonly person_id: string
-  readonly sid: string | null
-  readonly attempts: number
-  readonly next_attempt_at: number
-}
-
 /** @returns false when the application did not take it */
-async function attempt(row: DueNotice, send: SendNotice, ports: SignOutPorts): Promise<boolean> {
-  const { database, logger, noteFailure, now } = ports
+async function attempt(
+  row: Selectable<Schema['sign_out_notice']>,
+  send: SendNotice,
+  ports: SignOutPorts,
+): Promise<boolean> {
+  const { kysely } = ports.database
+  const attempts = row.attempts + 1
   const wait = WAITS_SECONDS[row.attempts] ?? WAITS_SECONDS.at(-1) ?? 0
-  // Whoever moves the time has the notice; one that crashes leaves it for the next try.
-  if (!(await claim(database, row, now() + wait * 1000))) return true
-  try {
-    const { client_id: clientId, person_id: personId, sid } = row
-    await send({ clientId, personId, sid: sid ?? undefined })
-    await remove(database, row.id)
-    return true
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    const isLast = row.attempts + 1 >= NOTICE_ATTEMPTS_MAX
-    logger.warn({ client: row.client_id, cause: reason, isLast }, 'a sign-out was not taken')
-    noteFailure(row.client_id, reason)
-    if (isLast) await remove(database, row.id)
-    return false
-  }
-}
-
-async function claim({ kysely }: Database, row: DueNotice, nextAttemptAt: number) {
+  // The process that moves the time has the notice; one that crashes leaves it for the next try.
   const { numUpdatedRows } = await kysely
     .updateTable('sign_out_notice')
-    .set({ attempts: row.attempts + 1, next_attempt_at: nextAttemptAt })
+    .set({ attempts, next_attempt_at: ports.now() + wait * 1000 })
     .where('id', '=', row.id)
     .where('next_attempt_at', '=', row.next_attempt_at)
     .where('attempts', '=', row.attempts)
     .executeTakeFirstOrThrow()
-  return numUpdatedRows === 1n
-}
-
-async function remove({ kysely }: Database, id: string): Promise<void> {
-  await kysely.deleteFrom('sign_out_notice').where('id', '=', id).execute()
+  if (numUpdatedRows !== 1n) return true
+  const remove = async () =>
+    await kysely.deleteFrom('sign_out_notice').where('id', '=', row.id).execute()
+  try {
+    const { client_id: clientId, person_id: personId, sid } = row
+    await send({ clientId, personId, sid: sid ?? undefined })
+    await remove()
+    return true
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    const isLast = attempts >= NOTICE_ATTEMPTS_MAX
+    ports.logger.warn({ client: row.client_id, cause: reason, isLast }, 'a sign-out was not taken')
+    ports.noteFailure(row.client_id, reason)
+    if (isLast) await remove()
+    return false
+  }
 }

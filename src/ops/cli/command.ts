@@ -1,6 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import { openKeys } from '../../oauth/keys/keys.ts'
-import type { KeyDependencies, KeyUse } from '../../oauth/keys/signing-keys.ts'
+import { type KeyDependencies, type KeyUse, openKeys } from '../../oauth/keys/keys.ts'
 import { openStoreClock } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { openServiceDatabase } from '../../platform/store/open-stores.ts'

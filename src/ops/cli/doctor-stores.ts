@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 
 import type { Config } from '../../config/config.ts'
-import { type KeyDependencies, listKeys, readKeyRing } from '../../oauth/keys/signing-keys.ts'
+import { type KeyDependencies, listKeys, readKeyRing } from '../../oauth/keys/keys.ts'
 import { addressOf, nameOfSite, pages, takenSlugs } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { locationOf, readSchemaStatus } from '../../platform/store/open-stores.ts'

@@ -5,7 +5,7 @@ import {
   listKeys,
   loadKeyRing,
   rotateKeys,
-} from '../../oauth/keys/signing-keys.ts'
+} from '../../oauth/keys/keys.ts'
 import { recordAuditEvent } from '../../platform/audit/audit-log.ts'
 import { keysOf, withDatabase } from './command.ts'
 
@@ -26,7 +26,7 @@ interface Rotation {
   readonly force: boolean
 }
 
-/** `keys rotate`: what `oauth/keys/signing-keys.ts` does, written into the audit trail. */
+/** `keys rotate`: what `oauth/keys/keys.ts` does, written into the audit trail. */
 export async function rotateSigningKeys(config: Config, { use, force }: Rotation): Promise<string> {
   return await withDatabase(config, async (database, now) => {
     const dependencies = keysOf(config, { database, now })[use]

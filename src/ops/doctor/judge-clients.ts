@@ -1,4 +1,4 @@
-import { readKeySet } from '../../oauth/clients/client-keys.ts'
+import { readKeySet } from '../../oauth/clients/further-plans.ts'
 import { isLoopbackHost, isNamedLoopback } from '../../platform/http/loopback.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
 

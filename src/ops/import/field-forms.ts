@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { KEY_SET_LENGTH_MAX, readKeySet } from '../../oauth/clients/client-keys.ts'
+import { KEY_SET_LENGTH_MAX, readKeySet } from '../../oauth/clients/further-plans.ts'
 import { isTime } from './campus-time.ts'
 
 /** The forms of single fields of a record, each with its limit. */

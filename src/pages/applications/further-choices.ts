@@ -1,5 +1,5 @@
-import { readKeySet } from '../../oauth/clients/client-keys.ts'
 import type { FurtherPlans } from '../../oauth/clients/further-plans.ts'
+import { readKeySet } from '../../oauth/clients/further-plans.ts'
 import { problemOfServerAddress } from '../../platform/http/server-address.ts'
 import type { ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
 

@@ -1,10 +1,5 @@
 import { isLoopbackHost } from './loopback.ts'
 
-/**
- * Which redirect addresses a client may have that nobody typed into a form. It owns the forms; who
- * may register what is decided by `registration.ts` and `metadata-document.ts`.
- */
-
 const URI_LENGTH_MAX = 512
 
 /** `http://<host>[:<port>]/<path>`, in the letters of RFC 3986 §3.3 and nothing else. */
@@ -43,10 +38,7 @@ export function differInPortOnly(uri: string, listed: string): boolean {
   return host === listedHost && path === listedPath
 }
 
-/**
- * Whether an address is an app's own (RFC 8252 §7.1) and does nothing else: the scheme is none that a
- * browser itself understands.
- */
+/** Whether an address has an app's own scheme (RFC 8252 §7.1), and none that a browser understands. */
 function isAppAddress(uri: string): boolean {
   const [, scheme = ''] = /^([a-z][a-z0-9+.-]*):\/?\/?[\x21-\x7e]+$/.exec(uri) ?? []
   return scheme !== '' && !schemesOfBrowsers.has(scheme) && !uri.includes('#') && URL.canParse(uri)
@@ -58,10 +50,7 @@ const schemesOfBrowsers: ReadonlySet<string> = new Set(
   ),
 )
 
-/**
- * Whether the configuration may list an address of a platform. A code must not travel in clear, except
- * inside one machine (RFC 8252 §8.3).
- */
+/** Whether the configuration may list an address. A code travels in clear inside one machine only (RFC 8252 §8.3). */
 export function mayBeListed(uri: string): boolean {
   const url = URL.parse(uri)
   if (url === null || uri.includes('#') || url.username !== '') return false
@@ -104,4 +93,38 @@ export function mayReturnTo(uri: string, applicationType: 'web' | 'native'): boo
 export function isWebAddress(uri: string): boolean {
   const protocol = URL.parse(uri)?.protocol
   return protocol === 'http:' || protocol === 'https:' || /^\s*https?:/i.test(uri)
+}
+
+/**
+ * The free segment in a pattern: the callbacks of a platform that gives each connection an address of its own
+ * are a fixed https address, but for one segment of its path (design 6).
+ */
+export const FREE_SEGMENT = '{segment}'
+
+/** Letters that no parser reads in two ways: no dot, no slash, nothing encoded. */
+const segment = /^[A-Za-z0-9_-]{1,128}$/
+
+/** Whether a pattern is an address in its canonical spelling, with one free segment and nothing else to it. */
+export function isRedirectPattern(pattern: string): boolean {
+  const parts = pattern.split(FREE_SEGMENT)
+  if (parts.length !== 2 || !pattern.split('/').slice(3).includes(FREE_SEGMENT)) return false
+  const example = parts.join('segment')
+  const url = URL.parse(example)
+  return (
+    url?.protocol === 'https:' &&
+    url.href === example &&
+    url.origin + url.pathname === example &&
+    !/[%*{}]/.test(example)
+  )
+}
+
+/**
+ * Whether an address is one of a pattern, letter by letter: the pattern's own text around one segment.
+ * Dot segments, encoded letters, a query, a fragment, userinfo, a port and another spelling of the
+ * host are all outside of that.
+ */
+export function matchesPattern(uri: string, pattern: string): boolean {
+  const [before = '', after = ''] = pattern.split(FREE_SEGMENT)
+  if (before === '' || !uri.startsWith(before) || !uri.endsWith(after)) return false
+  return segment.test(uri.slice(before.length, uri.length - after.length))
 }

@@ -1,7 +1,7 @@
 import type { AdapterPayload } from 'oidc-provider'
 
 import type { CheckDpop, ProvenRequest } from '../../oauth/proofs/dpop-proof.ts'
-import { proofAlgorithms } from '../../oauth/proofs/proof-algorithms.ts'
+import { proofAlgorithms } from '../../oauth/proofs/proof-rules.ts'
 
 /** How a token came with a request. */
 export type TokenScheme = 'Bearer' | 'DPoP'

@@ -8,13 +8,13 @@ import {
   CLIENT_NOT_AUTHENTICATED,
   type FindAuthenticatingClient,
   reasonNotToAnswer,
-  type VerifyClientAssertion,
 } from '../../oauth/clients/authenticate-client.ts'
 import { canBeClientId } from '../../oauth/clients/client.ts'
 import {
   type ClientCredentials,
   readClientCredentials,
 } from '../../oauth/clients/client-credentials.ts'
+import type { VerifyAssertion } from '../../oauth/proofs/client-assertion.ts'
 import { FOREIGN_TO_PAGES, isForeignToPages } from '../../platform/http/cors.ts'
 import { sendJsonError } from '../../platform/http/error-handler.ts'
 import { paths } from '../../platform/http/paths.ts'
@@ -31,7 +31,7 @@ export interface IntrospectionPorts {
   readonly judgeToken: JudgeToken
   readonly findClient: FindAuthenticatingClient
   /** Left out where no client authenticates with a key of its own. */
-  readonly verifyAssertion: VerifyClientAssertion | undefined
+  readonly verifyAssertion: VerifyAssertion | undefined
   readonly requestLimits: Limits
   /** Hears of each use of a token. */
   readonly countUse: (grantId: string) => void

@@ -1,9 +1,8 @@
 /** What anybody can make this service keep, for how long, and what bounds it. What keeps it is elsewhere. */
 
 import type { Integration, ServicePolicy } from '../../../src/config/config.ts'
-import { STALE_MS } from '../../../src/oauth/clients/document-clients.ts'
+import { STALE_MS, UNUSED_DOCUMENTS_MAX } from '../../../src/oauth/clients/document-clients.ts'
 import { fetchBounds } from '../../../src/oauth/clients/fetch-governor.ts'
-import { UNUSED_DOCUMENTS_MAX } from '../../../src/oauth/clients/unused-documents.ts'
 import { REFUSALS_PER_CLIENT } from '../../../src/pages/applications/application-refusals.ts'
 import { eventActions } from '../../../src/platform/audit/audit-actions.ts'
 import { KINDS_PER_MINUTE } from '../../../src/platform/audit/audit-trail.ts'

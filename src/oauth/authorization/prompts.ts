@@ -1,0 +1,102 @@
+import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
+
+import { accessDenied } from '../../platform/http/errors.ts'
+import { pages } from '../../platform/http/paths.ts'
+import { factsOf } from '../clients/client-metadata.ts'
+import { consentCannotBeRemembered, isApproved } from '../consent/decide-consent.ts'
+import {
+  decideRequestedSite,
+  type RequestedSiteDependencies,
+  sitesOf,
+} from '../consent/requested-site.ts'
+
+export interface PromptDependencies extends RequestedSiteDependencies {
+  /** How the callbacks begin of which each connection of an assistant has its own. */
+  readonly connectionPrefixes: readonly string[]
+}
+
+/**
+ * What a person is asked, and when: to sign in, to choose a site, to consent. The names are the
+ * standard prompt names, so that a client may send `prompt=select_account` to change the site.
+ */
+export function promptPolicy(dependencies: PromptDependencies) {
+  const { base, Check, Prompt } = interactionPolicy
+  const policy = base()
+
+  for (const check of loginChecks()) policy.get('login')?.checks.add(check)
+
+  policy.add(
+    new Prompt(
+      { name: 'select_account', requestable: true },
+      async (ctx) => ({ sites: sitesOf(await decideRequestedSite(ctx, dependencies)) }),
+      new Check('no_site', 'a site must be chosen', async (ctx) => {
+        const decision = await decideRequestedSite(ctx, dependencies)
+        if (decision.kind === 'refused') throw accessDenied(`${decision.why}; ${whereElse(ctx)}`)
+        return decision.kind === 'choose'
+      }),
+    ),
+    1,
+  )
+
+  // The engine asks every native client for consent each time. Design 17 narrows that.
+  const consent = policy.get('consent')
+  consent?.checks.remove('native_client_prompt')
+  consent?.checks.add(
+    new Check(
+      'unverified_client',
+      'consent is not remembered for this client',
+      'consent_required',
+      async (ctx) => {
+        const { client, params, result } = ctx.oidc
+        if (result?.consent || !client) return false
+        const facts = factsOf(client)
+        const sites = facts.document ? sitesOf(await decideRequestedSite(ctx, dependencies)) : []
+        const redirectUri = String(params?.['redirect_uri'])
+        return consentCannotBeRemembered(facts, redirectUri, sites, dependencies.connectionPrefixes)
+      },
+    ),
+  )
+  if (consent) {
+    consent.details = async (ctx) => {
+      const [site] = sitesOf(await decideRequestedSite(ctx, dependencies))
+      // The document as it is asked about, so that the consent is for this one and no later one.
+      const document = ctx.oidc.client && factsOf(ctx.oidc.client).document
+      const reviewed = document && isApproved(document, site)
+      return { site, fingerprint: document?.fingerprint, reviewed }
+    }
+  }
+  return policy
+}
+
+/**
+ * Sessions that the engine would go on with. Without `login_required` it would answer prompt=none with
+ * interaction_required (OpenID Connect Core §3.1.2.6).
+ */
+function loginChecks() {
+  const { Check } = interactionPolicy
+  const required = 'login_required'
+  return [
+    // A session outlives a person who was disabled or removed.
+    new Check('account_gone', 'the account does not exist any more', required, ({ oidc }) =>
+      Boolean(oidc.session?.accountId && !oidc.account),
+    ),
+    // The session knows whole seconds, so one that began in the very second of the sign-out is over.
+    new Check('signed_out_everywhere', 'the person signed out everywhere', required, ({ oidc }) => {
+      const signedOutAt = oidc.account?.['signedOutAt']
+      const beganAt = oidc.session?.loginTs ?? 0
+      return typeof signedOutAt === 'number' && beganAt <= Math.floor(signedOutAt / 1000)
+    }),
+    // An older copy of Redis can bring back a session that was signed out.
+    new Check(
+      'signed_out_here',
+      'the person signed out of this session',
+      required,
+      ({ oidc }) => oidc.account?.['sessionEnded'] === true,
+    ),
+  ]
+}
+
+/** What a person does at the wrong application. */
+function whereElse({ oidc }: KoaContextWithOIDC): string {
+  return `${oidc.provider.issuer}${pages.connectHome} says how members of a site connect`
+}
