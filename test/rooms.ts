@@ -37,7 +37,6 @@ export const rooms: Readonly<Record<string, Room>> = {
         'page-form.ts',
         'page.ts',
         'paths.ts',
-        'redirect-pattern.ts',
         'redirect-uri.ts',
         'request-body.ts',
         'request-log.ts',
@@ -118,8 +117,6 @@ export const rooms: Readonly<Record<string, Room>> = {
       clients: [
         'authenticate-client.ts',
         'client-credentials.ts',
-        'client-keys.ts',
-        'client-name.ts',
         'client.ts',
         'document-clients.ts',
         'document-review.ts',
@@ -138,8 +135,8 @@ export const rooms: Readonly<Record<string, Room>> = {
         'remove-app.ts',
       ],
       interaction: [],
-      keys: ['keys.ts', 'signing-keys.ts'],
-      proofs: ['dpop-proof.ts', 'proof-algorithms.ts'],
+      keys: ['keys.ts'],
+      proofs: ['client-assertion.ts', 'dpop-proof.ts', 'proof-rules.ts'],
       registration: [],
       'sign-outs': [],
       token: [
