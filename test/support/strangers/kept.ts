@@ -197,7 +197,7 @@ function clients(service: ServicePolicy, integrations: readonly Integration[]): 
       where: 'database, `document_client`',
       seconds: STALE_MS / 1000 + refreshTokenAbsoluteSeconds + accessTokenSeconds,
       bytesMax: DOCUMENT_BYTES_MAX + BESIDE_BYTES,
-      bound: `documents of ${hosts} only; a process fetches ${fetchBounds.perMinuteMax} a minute, ${fetchBounds.perMinuteAndHostMax} of one host; ${UNUSED_DOCUMENTS_MAX} in all with which nobody allowed anything, the oldest give way`,
+      bound: `documents of ${hosts} only; a process fetches ${fetchBounds.perMinuteMax} a minute that no grant relies on, ${fetchBounds.perMinuteAndHostMax} of one host, and as many that one does; ${UNUSED_DOCUMENTS_MAX} in all with which nobody allowed anything, the oldest give way`,
       perNetworkMax: UNUSED_DOCUMENTS_MAX,
       perHourMax: fetchBounds.perMinuteAndHostMax * 60,
     },
