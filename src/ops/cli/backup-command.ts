@@ -7,7 +7,7 @@ import { locationOf } from '../../platform/store/open-stores.ts'
 import { makeBackup } from '../backup/backup.ts'
 import type { Manifest } from '../backup/manifest.ts'
 import { verifyBackup } from '../backup/restore.ts'
-import { CommandRefused } from './command-refused.ts'
+import { CommandRefused } from './command.ts'
 
 /** Where the generated root secret is, which only the embedded default has. */
 export function secretFileOf({ secrets, dataDir }: Config): string | undefined {

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 
 import type { Config } from '../../config/config.ts'
-import { CommandRefused } from './command-refused.ts'
+import { CommandRefused } from './command.ts'
 
 // What a command is made of is loaded when it runs: one that there is not, and help, wait for none of it.
 
@@ -86,8 +86,8 @@ const commands: Readonly<Record<string, CommandForm>> = {
   doctor: {
     flags: ['--outside', '--json'],
     async run({ has }) {
-      const { diagnose } = await import('./doctor-command.ts')
-      return await diagnose(await read(), { outside: has('--outside'), asJson: has('--json') })
+      const { diagnose } = await import('../doctor/diagnose.ts')
+      return await diagnose(await read(), { demanded: has('--outside'), asJson: has('--json') })
     },
   },
   'example-env': {

@@ -3,8 +3,7 @@ import { makePasswords } from '../../directory/people/password.ts'
 import { recordAuditEvent } from '../../platform/audit/audit-log.ts'
 import { type ImportReport, importLines } from '../import/import-records.ts'
 import { openSources } from '../import/import-sources.ts'
-import { asOneLine, withDatabase } from './command.ts'
-import { CommandRefused } from './command-refused.ts'
+import { asOneLine, CommandRefused, withDatabase } from './command.ts'
 import { showProgress } from './progress.ts'
 
 /**

@@ -10,7 +10,7 @@ import { locationOf, openDatabase } from '../../platform/store/open-stores.ts'
 import { readManifest } from '../backup/manifest.ts'
 import { findObstacles, placeParts, verifyBackup } from '../backup/restore.ts'
 import { inShort, secretFileOf } from './backup-command.ts'
-import { CommandRefused } from './command-refused.ts'
+import { CommandRefused } from './command.ts'
 
 /** How long a statement may take on a database that nobody uses yet, and one of a migration. */
 const STATEMENT_TIMEOUT_MS = 30_000

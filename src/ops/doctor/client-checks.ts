@@ -1,12 +1,13 @@
 import { readKeySet } from '../../oauth/clients/further-plans.ts'
 import { isLoopbackHost, isNamedLoopback } from '../../platform/http/loopback.ts'
+import type { Database } from '../../platform/store/database.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
 
 /** What doctor knows of a client; times in epoch milliseconds. */
 export interface ClientFacts {
   readonly clientId: string
   readonly name: string
-  /** A resource server authorizes nobody, and a platform's client is no row that an operator made. */
+  /** A resource server has no sign-ins, and a platform's client is no row that an operator made. */
   readonly kind: 'site' | 'resource_server' | 'integration'
   readonly applicationType: 'web' | 'native'
   readonly authMethod: 'none' | 'client_secret_post' | 'private_key_jwt'
@@ -19,14 +20,14 @@ export interface ClientFacts {
   readonly jwks: string | undefined
   readonly jwksUri: string | undefined
   readonly createdAt: number | undefined
-  /** The last time that a token of it was used, or that somebody allowed it something. */
+  /** When a token of it was last used, or a person last allowed it something. */
   readonly lastUsedAt: number | undefined
   readonly scopes: readonly string[]
-  /** Those that somebody has allowed it, in a grant that lives. */
+  /** Those of its grants that have not ended. */
   readonly grantedScopes: readonly string[]
 }
 
-/** What is common to all clients. */
+/** What is the same for all clients. */
 export interface ClientPolicy {
   readonly now: number
   /** Whether clients may authenticate with keys here. */
@@ -39,7 +40,7 @@ const CHANGE_OVER_DAYS_MAX = 30
 const UNUSED_DAYS_MAX = 30
 const IDLE_DAYS_MAX = 90
 
-/** Says what is not as it should be, or nothing; the name of the client stands before it. */
+/** What is not as it should be, as the end of a sentence about the client. */
 type Rule = (client: ClientFacts, policy: ClientPolicy) => string | undefined
 
 const addresses = (has: (uri: string, url: URL | null) => boolean) => (client: ClientFacts) =>
@@ -59,7 +60,10 @@ const rules: Readonly<Partial<Record<CheckName, Rule>>> = {
   'client.named-loopback': ownAddresses((url) => isNamedLoopback(url?.hostname ?? '')),
   'client.scheme-undotted': ownAddresses((url) => !/^https?:$|\./.test(url?.protocol ?? '.')),
   'client.loopback-beside-web': (client) => {
-    const onThisMachine = client.redirectUris.filter((uri) => isOnThisMachine(URL.parse(uri)))
+    const onThisMachine = client.redirectUris.filter((uri) => {
+      const url = URL.parse(uri)
+      return url?.protocol === 'http:' && isLoopbackHost(url.hostname)
+    })
     const isMixed = onThisMachine.length < client.redirectUris.length
     if (client.kind !== 'site' || client.applicationType !== 'web' || !isMixed) return undefined
     return listed('has, beside its addresses in the web,', onThisMachine)
@@ -122,20 +126,18 @@ const rules: Readonly<Partial<Record<CheckName, Rule>>> = {
   },
 }
 
-/** Judges each client by every rule; a client without a finding is counted among those that are well. */
+/** Judges each client by every rule. The first finding says how many clients there were. */
 export function judgeClients(clients: readonly ClientFacts[], policy: ClientPolicy): Finding[] {
-  const findings = clients.flatMap((client) => judgeClient(client, policy))
-  const worse = findings.filter(({ severity }) => severity !== 'note').length
+  const findings = clients.flatMap((client) =>
+    Object.entries(rules).flatMap(([check, rule]) => {
+      const said = rule(client, policy)
+      if (said === undefined) return []
+      return [found(check as CheckName, `The client ${client.clientId} (${client.name}) ${said}`)]
+    }),
+  )
+  const isWell = findings.every(({ severity }) => severity === 'note')
   const all = `${clients.length} clients were judged by RFC 9700 and OAuth 2.1`
-  return [ok(worse === 0 ? `${all}; none is weak.` : `${all}.`), ...findings]
-}
-
-function judgeClient(client: ClientFacts, policy: ClientPolicy): Finding[] {
-  return Object.entries(rules).flatMap(([check, rule]) => {
-    const said = rule(client, policy)
-    if (said === undefined) return []
-    return [found(check as CheckName, `The client ${client.clientId} (${client.name}) ${said}`)]
-  })
+  return [ok(isWell ? `${all}; none is weak.` : `${all}.`), ...findings]
 }
 
 function listed(words: string, values: readonly string[]): string | undefined {
@@ -146,11 +148,119 @@ function isInClear(url: URL | null): boolean {
   return url?.protocol === 'http:' && !isLoopbackHost(url.hostname)
 }
 
-function isOnThisMachine(url: URL | null): boolean {
-  return url?.protocol === 'http:' && isLoopbackHost(url.hostname)
-}
-
-/** Not a number of anything that never happened. */
+/** NaN of a time that never was. */
 function daysSince(timestamp: number, now: number): number {
   return Number.isFinite(timestamp) ? Math.floor((now - timestamp) / DAY_MS) : Number.NaN
+}
+
+/** A platform of the configuration, as far as it is judged. */
+interface Platform {
+  readonly client_id: string
+  readonly client_name: string
+  readonly redirect_uris: readonly string[]
+  readonly redirect_patterns: readonly string[]
+  readonly token_endpoint_auth_method: 'none' | 'client_secret_post'
+}
+
+/** What a platform has none of. */
+const none = {
+  postLogoutUris: [],
+  backchannelLogoutUri: undefined,
+  secretsMadeAt: [],
+  jwks: undefined,
+  jwksUri: undefined,
+  createdAt: undefined,
+  lastUsedAt: undefined,
+  scopes: [],
+  grantedScopes: [],
+}
+
+/** A platform has no row of its own: who may use it is in the configuration. */
+export function platformFacts(platform: Platform): ClientFacts {
+  return {
+    ...none,
+    clientId: platform.client_id,
+    name: platform.client_name,
+    kind: 'integration',
+    applicationType: 'web',
+    authMethod: platform.token_endpoint_auth_method,
+    redirectUris: platform.redirect_uris,
+    redirectPatterns: platform.redirect_patterns,
+  }
+}
+
+/** The facts of every client that an operator made, in one query for each table. */
+export async function readClientFacts({ kysely }: Database, now: number): Promise<ClientFacts[]> {
+  const applications = await kysely
+    .selectFrom('oauth_application')
+    .selectAll()
+    .where('deleted_at', 'is', null)
+    .orderBy('client_id')
+    .execute()
+  const redirectUris = await readLists(
+    kysely
+      .selectFrom('oauth_application_redirect_uri')
+      .select(['client_id', 'uri as value'])
+      .orderBy('position'),
+  )
+  const postLogoutUris = await readLists(
+    kysely.selectFrom('oauth_application_post_logout_uri').select(['client_id', 'uri as value']),
+  )
+  const scopes = await readLists(
+    kysely.selectFrom('oauth_application_scope').select(['client_id', 'scope as value']),
+  )
+  const secrets = await readLists(
+    kysely
+      .selectFrom('client_secret')
+      .select(['client_id', 'created_at as value'])
+      .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)])),
+  )
+  const granted = await readLists(
+    kysely
+      .selectFrom('oauth_grant_scope as s')
+      .innerJoin('oauth_grant as g', 'g.id', 's.grant_id')
+      .select(['g.client_id', 's.scope as value'])
+      .distinct()
+      .where('g.ended_at', 'is', null),
+  )
+  const lastUses = await readLastUses(kysely)
+  return applications.map((row) => ({
+    clientId: row.client_id,
+    name: row.name,
+    kind: row.kind,
+    applicationType: row.application_type,
+    authMethod: row.auth_method,
+    redirectUris: redirectUris(row.client_id),
+    redirectPatterns: [],
+    postLogoutUris: postLogoutUris(row.client_id),
+    backchannelLogoutUri: row.backchannel_logout_uri ?? undefined,
+    secretsMadeAt: secrets(row.client_id),
+    jwks: row.jwks ?? undefined,
+    jwksUri: row.jwks_uri ?? undefined,
+    createdAt: row.created_at,
+    lastUsedAt: lastUses.get(row.client_id),
+    scopes: scopes(row.client_id),
+    grantedScopes: granted(row.client_id),
+  }))
+}
+
+/** The values of each client, of rows that have one each. */
+async function readLists<Value>(query: {
+  execute(): Promise<readonly { readonly client_id: string; readonly value: Value }[]>
+}) {
+  const lists = Map.groupBy(await query.execute(), ({ client_id }) => client_id)
+  return (clientId: string): Value[] => lists.get(clientId)?.map(({ value }) => value) ?? []
+}
+
+async function readLastUses(kysely: Database['kysely']): Promise<Map<string, number>> {
+  const rows = await kysely
+    .selectFrom('oauth_grant')
+    .select(({ fn }) => [
+      'client_id',
+      fn.max('last_used_at').as('used'),
+      fn.max('granted_at').as('granted'),
+    ])
+    .groupBy('client_id')
+    .execute()
+  return new Map(rows.map((row) => [row.client_id, Math.max(row.used ?? 0, row.granted ?? 0)]))
 }

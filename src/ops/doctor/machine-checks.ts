@@ -1,0 +1,154 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, statSync } from 'node:fs'
+import { mkdtemp, rm, statfs, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+
+import type { Config } from '../../config/config.ts'
+import { isLoopbackUrl } from '../../platform/http/loopback.ts'
+import { metricsPath } from '../../platform/http/paths.ts'
+import { type S3Location, s3Storage } from '../../school/files/s3-storage.ts'
+import { type Finding, found, ok } from './checks.ts'
+
+const MEBIBYTE = 1024 * 1024
+const ROOM_BYTES_MIN = 100 * MEBIBYTE
+const ROOM_BYTES_WANTED = 1024 * MEBIBYTE
+const REACH_TIMEOUT_MS = 2_000
+
+/** Checks who can read what only the service may: its secret, and the embedded database. */
+export function checkPermissions({ secrets, databaseUrl, dataDir }: Config): Finding[] {
+  const secret = join(dataDir, 'secret')
+  const findings: Finding[] = []
+  const said = (file: string) => `Other users of this machine can read ${file}`
+  if (!secrets && existsSync(secret)) {
+    const isOpen = isReadableByOthers(secret)
+    findings.push(
+      isOpen
+        ? found('secret.readable', said(secret))
+        : ok(`${secret} is readable by its owner only.`),
+    )
+  }
+  if (databaseUrl !== undefined || !existsSync(dataDir) || !isReadableByOthers(dataDir)) {
+    return findings
+  }
+  // A file that was copied here has the mode of the copy; it holds people and their password hashes.
+  const files = ['gatehouse.db', 'gatehouse.db-wal'].map((name) => join(dataDir, name))
+  const open = files.filter((file) => existsSync(file) && isReadableByOthers(file))
+  return [...findings, ...open.map((file) => found('database.readable', said(file)))]
+}
+
+function isReadableByOthers(path: string): boolean {
+  return (statSync(path).mode & 0o077) !== 0
+}
+
+/** Checks the disk of DATA_DIR. */
+export async function checkDisk({ dataDir }: Config): Promise<Finding[]> {
+  let folder = resolve(dataDir)
+  while (!existsSync(folder)) folder = dirname(folder)
+  const probe = join(folder, `doctor-${randomUUID()}`)
+  try {
+    await writeFile(probe, '', { mode: 0o600, flag: 'wx' })
+    await rm(probe)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
+    return [found('files.unwritable', `Nothing can be written into ${folder}${code}`)]
+  }
+  const { bavail, bsize } = await statfs(folder)
+  return [judgeRoom(folder, bavail * bsize)]
+}
+
+/** @param bytes what is free on the disk of the folder */
+export function judgeRoom(folder: string, bytes: number): Finding {
+  const sentence = `The disk of ${folder} has ${Math.floor(bytes / MEBIBYTE)} MiB left`
+  if (bytes < ROOM_BYTES_MIN) return found('files.no-room', sentence)
+  if (bytes < ROOM_BYTES_WANTED) return found('files.little-room', sentence)
+  return ok(`${sentence}.`)
+}
+
+/** Writes an object into the bucket, where there is one, reads it, and removes it. */
+export async function checkBucket({ filesS3 }: Config): Promise<Finding[]> {
+  if (!filesS3) return []
+  const name = `The bucket ${filesS3.bucket}`
+  try {
+    if (await keepsObject(filesS3)) return [ok(`${name} keeps what it is given.`)]
+    return [found('files.bucket', `${name} gave back other bytes`)]
+  } catch (error) {
+    const { cause } = error as { cause?: unknown }
+    const said = cause instanceof Error ? cause.message : String(error)
+    return [found('files.bucket', `${name} cannot be used: ${said}`)]
+  }
+}
+
+async function keepsObject(location: S3Location): Promise<boolean> {
+  const storage = s3Storage(location)
+  const content = Buffer.from('doctor was here')
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-doctor-'))
+  const path = join(folder, 'probe')
+  const key = `doctor-${randomUUID()}`
+  const sha256 = createHash('sha256').update(content).digest('hex')
+  const draft = { path, sizeBytes: content.length, sha256, mediaType: 'text/plain' }
+  try {
+    await writeFile(path, content)
+    await storage.put(key, { ...draft, [Symbol.asyncDispose]: async () => {} })
+    const read = await buffer(await storage.get(key))
+    await storage.remove(key)
+    return read.equals(content)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Checks the address of metrics, where they are on. */
+export async function checkMetrics({ metricsAddress }: Config): Promise<Finding[]> {
+  if (!metricsAddress) return []
+  const { host, port } = metricsAddress
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  const judged = await checkPort(host, port, url)
+  if (isLoopbackUrl(url)) return [judged]
+  return [judged, found('metrics.exposed', `Whoever reaches ${url} can read the metrics`)]
+}
+
+/** A running service has the port and answers there; no other program may have it. */
+async function checkPort(host: string, port: number, url: string): Promise<Finding> {
+  const address = url + metricsPath
+  const server = createServer()
+  try {
+    await once(server.listen(port, host), 'listening')
+    server.close()
+    return ok(`Metrics can be served at ${address}.`)
+  } catch (error) {
+    const code = Object(error).code
+    const isTaken = code === 'EADDRINUSE'
+    if (isTaken && (await answersMetrics(address))) return ok(`A service answers at ${address}.`)
+    const why = isTaken ? 'another program has that port' : String(code)
+    return found('metrics.port', `Metrics cannot be served at ${address}: ${why}`)
+  }
+}
+
+async function answersMetrics(address: string): Promise<boolean> {
+  try {
+    const response = await fetch(address, { signal: AbortSignal.timeout(REACH_TIMEOUT_MS) })
+    return (await response.text()).includes('gatehouse_build_info')
+  } catch {
+    return false
+  }
+}
+
+/** Sends an empty batch to the collector of traces, where there is one; every collector takes that. */
+export async function checkCollector({ traces }: Config): Promise<Finding[]> {
+  if (!traces) return []
+  const name = `The collector of traces at ${new URL(traces.address).origin}`
+  try {
+    const headers = { 'content-type': 'application/x-protobuf' }
+    const signal = AbortSignal.timeout(REACH_TIMEOUT_MS)
+    const { status } = await fetch(traces.address, { method: 'POST', headers, body: '', signal })
+    // It may ask for a key that only the exporter knows.
+    if (status < 500 && status !== 404) return [ok(`${name} answers.`)]
+    return [found('traces.collector', `${name} answers ${status}`)]
+  } catch {
+    return [found('traces.collector', `${name} cannot be reached`)]
+  }
+}
