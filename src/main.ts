@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Logger, pino } from 'pino'
 
 import { readConfig } from './config/config.ts'
-import type { ScrapeAddress } from './platform/monitoring/scrape-server.ts'
+import type { ListeningAddress } from './platform/process/server.ts'
 import { type DemoPerson, welcomeText } from './platform/process/welcome.ts'
 import type { WorkerSide } from './platform/process/worker.ts'
 
@@ -98,7 +98,7 @@ async function openWatchers(watching: AsyncDisposableStack, side?: WorkerSide) {
   return { metrics: metrics?.metrics, traces }
 }
 
-async function openMetrics(address: ScrapeAddress, side?: WorkerSide) {
+async function openMetrics(address: ListeningAddress, side?: WorkerSide) {
   const { serveMetrics, tellMetrics } = await import('./platform/monitoring/serve-metrics.ts')
   return side ? tellMetrics() : await serveMetrics(address)
 }

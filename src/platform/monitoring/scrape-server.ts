@@ -3,12 +3,7 @@ import { createServer } from 'node:http'
 
 import { isLoopbackInterface, leadsToThisMachine, loopbackAddress } from '../http/loopback.ts'
 import { metricsPath } from '../http/paths.ts'
-
-/** The address of metrics, never the service's own. */
-export interface ScrapeAddress {
-  readonly host: string
-  readonly port: number
-}
+import { type ListeningAddress, listenAt } from '../process/server.ts'
 
 const OTHER_NAME = `ask by a name of this machine, such as ${loopbackAddress}\n`
 const CONNECTIONS_MAX = 32
@@ -22,11 +17,11 @@ const REQUEST_MS = 5_000
  * @throws when it cannot listen there; a taken port in a sentence
  */
 export async function openScrapeServer(
-  { host, port }: ScrapeAddress,
+  address: ListeningAddress,
   contentType: string,
   scrape: () => Promise<string>,
 ): Promise<AsyncDisposable> {
-  const ofThisMachine = isLoopbackInterface(host)
+  const ofThisMachine = isLoopbackInterface(address.host)
   const server = createServer(async (request, response) => {
     const answer = (status: number, text: string, type = 'text/plain; charset=utf-8') => {
       response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' })
@@ -44,13 +39,7 @@ export async function openScrapeServer(
   })
   server.maxConnections = CONNECTIONS_MAX
   server.requestTimeout = server.headersTimeout = REQUEST_MS
-  server.listen(port, host)
-  await once(server, 'listening').catch((error: unknown) => {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error
-    throw new Error(`Port ${port} of ${host}, for metrics, is taken by another program.`, {
-      cause: error,
-    })
-  })
+  await listenAt(server, address, `Port ${address.port} of ${address.host}, for metrics,`)
   return {
     async [Symbol.asyncDispose]() {
       server.close()

@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import { setTimeout as delay } from 'node:timers/promises'
 
+import type { ListeningAddress } from '../process/server.ts'
 import {
   CONTENT_TYPE,
   type Metrics,
@@ -9,7 +10,7 @@ import {
   type Snapshot,
   sumOf,
 } from './registry.ts'
-import { openScrapeServer, type ScrapeAddress } from './scrape-server.ts'
+import { openScrapeServer } from './scrape-server.ts'
 
 /** The metrics of a process, until it ends. */
 export interface ServedMetrics extends AsyncDisposable {
@@ -17,7 +18,7 @@ export interface ServedMetrics extends AsyncDisposable {
 }
 
 /** Serves the metrics of the only process, at their own address. */
-export async function serveMetrics(address: ScrapeAddress): Promise<ServedMetrics> {
+export async function serveMetrics(address: ListeningAddress): Promise<ServedMetrics> {
   const metrics = openMetrics()
   const scrape = async () => await render([await metrics.snapshot()])
   const server = await openScrapeServer(address, CONTENT_TYPE, scrape)
@@ -55,7 +56,7 @@ export function tellMetrics(): ServedMetrics {
  * Serves the metrics of all workers of a host, in its primary, at their own address. Includes what workers counted
  * that have ended, so that no counter falls when a worker is replaced.
  */
-export async function serveHostMetrics(address: ScrapeAddress): Promise<AsyncDisposable> {
+export async function serveHostMetrics(address: ListeningAddress): Promise<AsyncDisposable> {
   const latest = new Map<number, Snapshot>()
   const awaited = new Map<number, PromiseWithResolvers<void>>()
   let ended: Snapshot = []

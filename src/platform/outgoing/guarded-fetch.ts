@@ -1,14 +1,19 @@
-/** Requests to servers that strangers name: what may be reached, and how. What is asked is not known here. */
+/** Requests to servers that strangers name: what may be reached, and how. The callers decide what is sent. */
 
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import { type RequestOptions, request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 
-import { type LookUp, lookUpHere, lookUpOutside, type ResolvedAddress } from './look-up.ts'
-import { isPublicAddress } from './public-address.ts'
+import {
+  isPublicAddress,
+  type LookUp,
+  lookUpHere,
+  lookUpOutside,
+  type ResolvedAddress,
+} from './look-up.ts'
 
-/** What the engine puts into it besides means nothing here; it has a guard of its own, for sockets that stand already. */
+/** Other fields of the engine have no effect; its own guard checks sockets only once they are connected. */
 export interface OutgoingInit extends RequestInit {
   /** The configuration names the host, which may be on the deployment's own network. */
   readonly privateAddress?: boolean
@@ -18,22 +23,20 @@ export interface OutgoingInit extends RequestInit {
 export type SendOutgoing = (address: string, init?: OutgoingInit) => Promise<Response>
 
 export interface GuardedFetchOptions {
-  /** Every address of a name. */
   readonly lookUp?: LookUp
-  /** Certificates to trust instead of those that the platform does. */
+  /** Certificates to trust in place of the system's. */
   readonly certificates?: Buffer
-  /** Where all are reached who were found good; tests have no public network. */
+  /** The port for every request; tests have no public network. */
   readonly port?: number
 }
 
-/** As long as a request may take in all. */
+/** The time limit of a whole request. */
 const ANSWER_WITHIN_MS = 2500
 
 /**
- * A fetch that reaches the public network and nothing else: https, no redirect, no compression, and a
- * connection to an address that was checked. The name is looked up once; when one of its addresses is
- * none of the public network, nobody is connected to, and otherwise only those that were checked are, so
- * that no second answer of a name server matters. There is no state in which it lets something through.
+ * A fetch that only reaches the public network: https, no redirect, no compression, and a connection to an address
+ * that was checked. The name is looked up once. If one of its addresses is not public, the request fails; otherwise
+ * only these addresses are connected to, so that a second answer of a name server has no effect.
  */
 export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoing {
   const { lookUp, certificates, port } = options
@@ -42,34 +45,31 @@ export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoin
     if (url.protocol !== 'https:') throw new Error('only https is sent to other servers')
     const { method = 'GET', privateAddress = false } = init
     const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1')
-    const signal = endOf(init)
+    const within = AbortSignal.timeout(ANSWER_WITHIN_MS)
+    const signal = init.signal ? AbortSignal.any([init.signal, within]) : within
     const find = lookUp ?? (privateAddress ? lookUpHere : lookUpOutside)
-    const addresses = await found(find, hostname, signal)
+    const addresses = await addressesOf(hostname, find, signal)
     if (!privateAddress) refuseInner(addresses)
+    const body = bodyOf(init)
     const answer = await send(
       {
         ...{ method, signal, agent: false, hostname, path: url.pathname + url.search },
         port: port ?? (url.port || 443),
-        headers: headersOf(init, url),
+        headers: headersOf(init.headers, body, url.host),
         lookup: only(addresses),
         ...(isIP(hostname) === 0 && { servername: hostname }),
         ...(certificates && { ca: certificates }),
       },
-      bodyOf(init),
+      body,
     )
     return responseOf(answer)
   }
 }
 
-function endOf({ signal }: OutgoingInit): AbortSignal {
-  const within = AbortSignal.timeout(ANSWER_WITHIN_MS)
-  return signal ? AbortSignal.any([signal, within]) : within
-}
-
-/** A name server that does not answer must not outlast the request. */
-async function found(
-  find: LookUp,
+/** Looks a name up within the time of the request, also if the lookup ignores the signal. */
+async function addressesOf(
   hostname: string,
+  find: LookUp,
   signal: AbortSignal,
 ): Promise<readonly ResolvedAddress[]> {
   const family = isIP(hostname)
@@ -99,16 +99,15 @@ function only(addresses: readonly ResolvedAddress[]): LookupFunction {
   }
 }
 
-function headersOf({ headers, body }: OutgoingInit, { host }: URL): Record<string, string> {
-  // The engine asks without a user agent by an empty one.
+function headersOf(headers: RequestInit['headers'], body: string | undefined, host: string) {
+  // The engine sends an empty user agent to have none.
   const given = [...new Headers(headers)].filter(([, value]) => value !== '')
-  const text = bodyOf({ body: body ?? null })
-  const length = text === undefined ? {} : { 'content-length': String(Buffer.byteLength(text)) }
+  const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
   return { ...Object.fromEntries(given), host, 'accept-encoding': 'identity', ...length }
 }
 
 /** A form or a text; nothing else is sent. */
-function bodyOf({ body }: Pick<OutgoingInit, 'body'>): string | undefined {
+function bodyOf({ body }: OutgoingInit): string | undefined {
   if (body === undefined || body === null) return undefined
   if (typeof body === 'string' || body instanceof URLSearchParams) return String(body)
   throw new TypeError('only a text or a form is sent to other servers')
@@ -127,12 +126,12 @@ function responseOf(incoming: IncomingMessage): Response {
     incoming.destroy()
     throw new Error('the answer is none, or is packed')
   }
-  const without = status === 204 || status === 205 || status === 304
-  if (without) incoming.resume()
-  const body = without ? null : (Readable.toWeb(incoming) as ReadableStream<Uint8Array>)
-  const told = ['content-type', 'cache-control'].flatMap((name): [string, string][] => {
+  const isEmpty = status === 204 || status === 205 || status === 304
+  if (isEmpty) incoming.resume()
+  const body = isEmpty ? null : (Readable.toWeb(incoming) as ReadableStream<Uint8Array>)
+  const kept = ['content-type', 'cache-control'].flatMap((name): [string, string][] => {
     const value = headers[name]
     return typeof value === 'string' ? [[name, value]] : []
   })
-  return new Response(body, { status, headers: told })
+  return new Response(body, { status, headers: kept })
 }

@@ -1,30 +1,32 @@
 import { lookup, Resolver } from 'node:dns/promises'
 
+import ipaddr from 'ipaddr.js'
+
 export interface ResolvedAddress {
   readonly address: string
   readonly family: number
 }
 
-/** Every address of a name; it gives up when the signal says so. */
+/** Every address of a name, until the signal aborts. */
 export type LookUp = (hostname: string, signal: AbortSignal) => Promise<readonly ResolvedAddress[]>
 
-/** As this machine finds its own neighbours: by its files and its search list, too. */
+/** Looks a name up as this machine does: with its files and its search list. */
 export const lookUpHere: LookUp = async (hostname) => await lookup(hostname, { all: true })
 
-/** A name server that says nothing is asked once more, within the time of a request. */
+/** A silent name server is asked once more, within the time of a request. */
 const ASKING = { timeout: 600, tries: 2 }
 
 /**
- * As the name servers say, to which a stranger may have the name lead. The system's own way holds one of two
- * threads of the process until it gives up, whoever waits: sixteen names whose servers say nothing kept
- * everybody from looking anything up, the database after a lost connection too, for more than a minute.
+ * Looks a name of a stranger up at the name servers. The system's own lookup holds one of the two threads of the
+ * process until it gives up: sixteen names with silent servers stopped every lookup for more than a minute, that of
+ * the database after a lost connection too.
  */
 export const lookUpOutside: LookUp = makeLookUpOutside()
 
-/** @param servers address and port of each, instead of those of the machine */
+/** @param servers address and port of each, in place of the name servers of the machine */
 export function makeLookUpOutside(servers?: readonly string[]): LookUp {
   return async (hostname, signal) => {
-    // Made anew each time, it knows the name servers of now, and whose questions to take back.
+    // Made each time, so that it has the current name servers, and cancels only this lookup.
     const resolver = new Resolver(ASKING)
     if (servers) resolver.setServers(servers)
     const cancel = () => resolver.cancel()
@@ -34,7 +36,7 @@ export function makeLookUpOutside(servers?: readonly string[]): LookUp {
         resolver.resolve4(hostname),
         resolver.resolve6(hostname),
       ])
-      const addresses = [...found(four, 4), ...found(six, 6)]
+      const addresses = [...resolved(four, 4), ...resolved(six, 6)]
       if (addresses.length === 0 && four.status === 'rejected') throw four.reason
       return addresses
     } finally {
@@ -43,7 +45,21 @@ export function makeLookUpOutside(servers?: readonly string[]): LookUp {
   }
 }
 
-function found(answer: PromiseSettledResult<string[]>, family: 4 | 6): ResolvedAddress[] {
+function resolved(answer: PromiseSettledResult<string[]>, family: 4 | 6): ResolvedAddress[] {
   if (answer.status === 'rejected') return []
   return answer.value.map((address) => ({ address, family }))
+}
+
+const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
+
+/**
+ * Whether an address is of the public network (the special-purpose registries of IANA, RFC 6890). IPv6 addresses
+ * that lead to an IPv4 address (NAT64, 6to4, Teredo) are not: no server has one.
+ */
+export function isPublicAddress(address: string): boolean {
+  if (!ipaddr.isValid(address)) return false
+  // To the socket, a mapped address is that IPv4 address.
+  const parsed = ipaddr.process(address)
+  if (parsed.range() !== 'unicast') return false
+  return parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST)
 }

@@ -4,21 +4,19 @@ import type { Logger } from 'pino'
 
 import { countForWorkers } from '../store/shared-counts.ts'
 import type { DemoPerson } from './welcome.ts'
-import { readWorkerNews, type WorkerNews, type WorkerOrder } from './worker-messages.ts'
+import type { WorkerNews, WorkerOrder } from './worker.ts'
 
-/** How long a worker that was asked to stop has: what draining takes, and closing its stores. */
+/** How long a worker may take to stop: draining and closing its stores. */
 const STOP_MS = 13_000
-
-/** The same for one that was replaced, which first answers what arrives on connections that are open. */
+/** The same for a replaced worker, which first answers what arrives on its open connections. */
 const HAND_OVER_MS = 20_000
-
-/** A worker that dies sooner than this after it was ready is not started again at once. */
+/** A worker that dies sooner than this after it was ready is restarted with a delay. */
 const STEADY_MS = 5_000
 const RESTART_FIRST_MS = 250
 const RESTART_LAST_MS = 30_000
 
 export interface PrimaryOptions {
-  /** How many serve. While they are reloaded there is one more. */
+  /** How many serve. During a reload there is one more. */
   readonly count: number
   /** Whether limits are counted here for all of them. */
   readonly counting: boolean
@@ -27,14 +25,14 @@ export interface PrimaryOptions {
   readonly onServing: (demoPeople: readonly DemoPerson[]) => void
 }
 
-/** A process that serves, from its start to its end. */
+/** A worker, from its start to its end. */
 interface Member {
   readonly worker: Worker
   readonly pid: number
   state: 'starting' | 'serving' | 'leaving'
   /** On the clock of `performance`; infinite before it serves. */
   servingSinceMs: number
-  /** Why it could not start, in its own words. */
+  /** Why it could not start. */
   reason?: string
   /** Resolves with whether it came to serve. */
   readonly settled: PromiseWithResolvers<boolean>
@@ -42,9 +40,8 @@ interface Member {
 }
 
 /**
- * Starts workers behind one port and keeps as many of them alive. The process that does this, the
- * primary, serves nothing itself and opens no store: it accepts connections and hands them on, so
- * that its socket stays open whoever comes and goes.
+ * Keeps a number of workers alive behind one port. This process, the primary, serves nothing itself and opens no
+ * store. It accepts connections and hands them on, so that its socket stays open while workers come and go.
  */
 export class Workers {
   readonly #options: PrimaryOptions
@@ -66,15 +63,14 @@ export class Workers {
     for (let turn = 0; turn < options.count; turn += 1) this.#start()
   }
 
-  /** Resolves when none is left: after `stop`, or with the reasons why none could start. */
+  /** Resolves when no worker is left: after `stop`, or with the reasons why none could start. */
   get ended(): Promise<readonly string[] | undefined> {
     return this.#ended.promise
   }
 
   /**
-   * Puts a new process into the place of each, one after the other. The old one goes when the new one
-   * serves; when that one cannot start, those that serve stay. Asked again meanwhile, it begins again
-   * at its end.
+   * Replaces the workers one after another. An old one goes when the new one serves; if that cannot start, the
+   * serving ones stay. A call during a reload repeats it afterwards.
    */
   reload(): void {
     this.#reloadAgain = this.#reloading !== undefined
@@ -84,20 +80,27 @@ export class Workers {
     })
   }
 
-  /** Asks all of them to stop, and ends those that do not. */
+  /** Asks all workers to stop, and kills those that do not. */
   stop(): void {
     if (this.#stopping) return
-    this.#stopping = true
-    this.#forgetRestarts()
+    this.#beginStop()
     if (this.#members.size === 0) this.#ended.resolve(undefined)
     for (const { worker } of this.#members) worker.process.kill('SIGTERM')
-    const killThem = () => {
-      for (const { pid, worker } of this.#members) {
-        this.#options.logger.error({ worker: pid }, 'a worker did not stop and was killed')
-        worker.process.kill('SIGKILL')
-      }
+    const killAll = () => {
+      for (const member of this.#members) this.#kill(member)
     }
-    setTimeout(killThem, STOP_MS).unref()
+    setTimeout(killAll, STOP_MS).unref()
+  }
+
+  #beginStop(): void {
+    this.#stopping = true
+    for (const timer of this.#restarts) clearTimeout(timer)
+    this.#restarts.clear()
+  }
+
+  #kill({ pid, worker }: Member): void {
+    this.#options.logger.error({ worker: pid }, 'a worker did not stop and was killed')
+    worker.process.kill('SIGKILL')
   }
 
   #start(): Member {
@@ -112,21 +115,23 @@ export class Workers {
       gone: Promise.withResolvers(),
     }
     this.#members.add(member)
-    worker.on('message', (message: unknown) => this.#hear(member, readWorkerNews(message)))
-    // What was sent to a worker that had just died; its end is told by the next event.
+    // Limits and metrics use the same channel.
+    worker.on('message', (news: WorkerNews | { readonly kind?: undefined }) => {
+      if (news.kind === 'failed') member.reason = news.reason
+      if (news.kind === 'ready') this.#serves(member, news.demoPeople)
+    })
+    // A message to a worker that has just died; the next event reports its end.
     worker.on('error', () => {})
     worker.once('exit', (code, signal) => this.#bury(member, signal ?? code))
     return member
   }
 
-  #hear(member: Member, news: WorkerNews | undefined): void {
-    if (news?.kind === 'failed') member.reason = news.reason
-    if (news?.kind !== 'ready') return
+  #serves(member: Member, demoPeople: readonly DemoPerson[]): void {
     member.state = 'serving'
     member.servingSinceMs = performance.now()
     member.settled.resolve(true)
     this.#options.logger.info({ worker: member.pid }, 'a worker serves')
-    if (!this.#servedOnce) this.#options.onServing(news.demoPeople)
+    if (!this.#servedOnce) this.#options.onServing(demoPeople)
     this.#servedOnce = true
     this.#appointSweeper()
   }
@@ -142,15 +147,14 @@ export class Workers {
     }
     this.#appointSweeper()
     if (state === 'leaving') {
-      // Another one may have died while it still counted.
+      // Another one may have died while this one was still counted.
       this.#fillUp()
       return
     }
     const cause = member.reason ?? `A worker ended with ${endedWith}.`
     this.#reasons.add(cause)
     if (!this.#servedOnce && this.#members.size === 0) {
-      this.#stopping = true
-      this.#forgetRestarts()
+      this.#beginStop()
       this.#ended.resolve([...this.#reasons])
       return
     }
@@ -161,7 +165,7 @@ export class Workers {
     this.#fillUp()
   }
 
-  /** Starts one that is missing: at once, or later and later while workers die soon. */
+  /** Starts a missing worker: at once, or with longer and longer delays while workers die soon. */
   #fillUp(): void {
     const staying = [...this.#members].filter(({ state }) => state !== 'leaving')
     if (staying.length + this.#restarts.size >= this.#options.count) return
@@ -174,15 +178,10 @@ export class Workers {
     this.#restarts.add(timer)
   }
 
-  #forgetRestarts(): void {
-    for (const timer of this.#restarts) clearTimeout(timer)
-    this.#restarts.clear()
-  }
-
   #appointSweeper(): void {
-    if (this.#sweeper && this.#members.has(this.#sweeper) && this.#sweeper.state === 'serving')
-      return
-    // A set keeps the order in which they came, so that this is the oldest.
+    const present = this.#sweeper && this.#members.has(this.#sweeper) ? this.#sweeper : undefined
+    if (present?.state === 'serving') return
+    // A set keeps the order of insertion, so this is the oldest.
     this.#sweeper = [...this.#members].find(({ state }) => state === 'serving')
     if (!this.#sweeper) return
     tell(this.#sweeper, 'sweep')
@@ -204,16 +203,12 @@ export class Workers {
   async #replace(member: Member): Promise<boolean> {
     const successor = this.#start()
     if (!(await successor.settled.promise)) return false
-    // It may have died meanwhile, and then the new one is already the one in its place.
+    // It may have died meanwhile, and then the new one has replaced it already.
     if (!this.#members.has(member)) return true
     member.state = 'leaving'
     tell(member, 'hand over')
     this.#appointSweeper()
-    const killIt = () => {
-      this.#options.logger.error({ worker: member.pid }, 'a worker did not stop and was killed')
-      member.worker.process.kill('SIGKILL')
-    }
-    const limit = setTimeout(killIt, HAND_OVER_MS)
+    const limit = setTimeout(() => this.#kill(member), HAND_OVER_MS)
     await member.gone.promise
     clearTimeout(limit)
     return true

@@ -1,20 +1,27 @@
 import cluster from 'node:cluster'
 
 import type { DemoPerson } from './welcome.ts'
-import type { WorkerNews, WorkerOrder } from './worker-messages.ts'
+
+/** What a worker tells the primary, once: that it serves, or why it could not start. */
+export type WorkerNews =
+  | { readonly kind: 'ready'; readonly demoPeople: readonly DemoPerson[] }
+  | { readonly kind: 'failed'; readonly reason: string }
+
+/** What the primary tells a worker: to do what one process of a host does for all, or to hand over and end. */
+export type WorkerOrder = 'sweep' | 'hand over'
 
 /** A process of several behind one port, as it sees the primary. */
 export interface WorkerSide {
-  /** Whether this process was asked to do what one of them does for all. */
+  /** Whether this process does what one process does for all. */
   readonly sweeps: () => boolean
-  /** Resolves when another process has come to take this one's place. */
+  /** Resolves when another process replaces this one. */
   readonly replaced: Promise<unknown>
-  /** Resolves when there is no primary any more, and with it no port to listen on. */
+  /** Resolves when the primary is gone, and with it the port. */
   readonly orphaned: Promise<unknown>
   ready(demoPeople: readonly DemoPerson[]): void
-  /** Says why it could not start; the primary decides what becomes of that. */
+  /** Says why it could not start; the primary decides what to do. */
   failed(reason: string): void
-  /** Lets go of the primary, so that the process ends when its work has. */
+  /** Disconnects from the primary, so that the process ends when its work has. */
   leave(): void
 }
 
@@ -25,27 +32,21 @@ export function workerSide(): WorkerSide {
   const replaced = Promise.withResolvers<void>()
   const orphaned = Promise.withResolvers<void>()
   let [serving, sweeps] = [false, false]
-  const orders = {
-    sweep: () => {
-      sweeps = true
-    },
-    'hand over': () => {
-      sweeps = false
-      replaced.resolve()
-    },
-  } satisfies Record<WorkerOrder, () => void>
-  worker.on('message', (message: unknown) => {
-    if (message === 'sweep' || message === 'hand over') orders[message]()
+  worker.on('message', (order: WorkerOrder | object) => {
+    if (order === 'sweep') sweeps = true
+    if (order !== 'hand over') return
+    sweeps = false
+    replaced.resolve()
   })
   worker.on('disconnect', () => {
-    // Node ends this process at once otherwise, which is right only while it serves nobody yet.
+    // Node otherwise ends this process at once, which is right only before it serves.
     worker.exitedAfterDisconnect ||= serving
     sweeps = false
     orphaned.resolve()
   })
-  // Meant for the primary, where a group of processes is signalled.
+  // Meant for the primary, if a group of processes is signalled.
   process.on('SIGHUP', () => {})
-  // What cannot be sent any more is reported here; limits count for themselves then.
+  // Reports what cannot be sent any more; the limits of this process then count alone.
   process.on('error', () => {})
   const send = (news: WorkerNews) => void worker.send(news)
   return {
@@ -54,7 +55,7 @@ export function workerSide(): WorkerSide {
     orphaned: orphaned.promise,
     ready: (demoPeople) => {
       serving = true
-      send({ kind: 'ready', demoPeople: [...demoPeople] })
+      send({ kind: 'ready', demoPeople })
     },
     failed: (reason) => send({ kind: 'failed', reason }),
     leave: () => {
