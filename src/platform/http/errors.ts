@@ -71,14 +71,10 @@ export const accessDenied = (description: string): Refusal => new errors.AccessD
 /** A parameter of an authorization request, or all of them, is longer than what is stored for strangers. */
 export const parameterTooLong = (description: string): Refusal =>
   new errors.InvalidRequest(description)
-
-/** The client was disabled, or its site switched the feature off. */
 export const clientSwitchedOff = (): Refusal =>
   new errors.UnauthorizedClient(
     'this application has been switched off; ask the operator of the site',
   )
-
-/** The interaction is over, expired, or belongs to another browser. */
 export const interactionGone = (): Refusal =>
   new errors.SessionNotFound(
     'this page has expired or belongs to another browser; go back to the application and start again',
@@ -103,11 +99,8 @@ export const unregisteredRedirectUri = (description: string): Refusal =>
 
 // Pages.
 
-/** A form came without the token of its page, or from another site. */
 export const foreignForm = (): Refusal =>
   invalidRequest(403, 'the form was not sent from its own page')
-
-/** A script of a page sends a request after its person has signed out. */
 export const signedOut = (): Refusal =>
   custom(401, 'signed_out', 'you are signed out; load the page again to sign in')
 
@@ -121,31 +114,22 @@ export const notThePlatform = (): Refusal =>
 
 // Any address.
 
-/** What the address names does not exist, or not at this site. */
 export const nothingHere = (): Refusal =>
   custom(404, 'not_found', 'there is nothing at this address')
-
-/** The endpoint has no such method; the route sets `Allow`. */
 export const methodNotAllowed = (allowed: string): Refusal =>
   invalidRequest(405, `only ${allowed} is answered here`)
 
 /** A text of a request holds a NUL, which no store keeps or looks for. */
 export const nulInRequest = (): Refusal =>
   invalidRequest(400, 'the request holds a NUL character; send it without')
-
-/** A request body is of the wrong kind. */
 export const unsupportedBody = (expected: string): Refusal =>
   invalidRequest(415, `the request body must be ${expected}`)
-
-/** A request body is larger than the endpoint reads. */
 export const bodyTooLarge = (bytesMax: number): Refusal =>
   invalidRequest(413, `the request body is larger than ${bytesMax} bytes`)
-
-/** A query in an address is too long. */
 export const addressTooLong = (charactersMax: number): Refusal =>
   invalidRequest(414, `an address has at most ${charactersMax} characters; send the query by POST`)
 
-/** A limit is reached; `Retry-After` is set already. */
+/** The headers of the limit are set already. */
 export const tooManyRequests = (): Refusal =>
   custom(
     429,
@@ -165,26 +149,15 @@ export function storageUnavailable(cause: unknown): Refusal {
 
 // Files, and the platform's own API.
 
-/** A file is of a kind that is not kept, or not of the declared kind. */
 export const unsupportedFile = (why: string): Refusal =>
   custom(415, 'unsupported_file', `the file is not kept: ${why}`)
-
-/** The name or the length of an upload is not valid. */
 export const badUpload = (description: string): Refusal => invalidRequest(400, description)
-
-/** The site has as many files, or bytes of them, as it may have. */
 export const noRoomForFile = (description: string): Refusal =>
   custom(413, 'limit_reached', description)
-
-/** An upload took too long. */
 export const uploadTooSlow = (seconds: number): Refusal =>
   invalidRequest(408, `the upload took longer than ${seconds} seconds`)
-
-/** No part of the platform's own API is mapped to the address. */
 export const nothingMapped = (): Refusal =>
   custom(404, 'not_found', 'this deployment serves nothing at this address')
-
-/** Servers could read the address in several ways. */
 export const foreignSpelling = (): Refusal =>
   invalidRequest(400, 'the address is not spelled in the one way that is answered here')
 

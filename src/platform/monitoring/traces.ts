@@ -3,7 +3,6 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import {
   DiagLogLevel,
   diag,
-  isSpanContextValid,
   ROOT_CONTEXT,
   type Span,
   type SpanContext,
@@ -67,7 +66,7 @@ export interface Traces extends AsyncDisposable {
   ) => Promise<Result>
 }
 
-/** The trace of the running request; there is none outside of one. */
+/** The trace of the running request; undefined outside of one. */
 type Running = AsyncLocalStorage<TraceContext>
 
 /**
@@ -150,7 +149,9 @@ const systems = { sqlite: 'sqlite', postgres: 'postgresql', redis: 'redis' } as 
 function tracedGuard(guard: StoreGuard, tracer: Tracer, running: Running): StoreGuard {
   return async (call, isFailure, use) => {
     const parent = running.getStore()
-    if (!parent || !isSampled(parent)) return await guard(call, isFailure, use)
+    const flags = parent ? trace.getSpanContext(parent)?.traceFlags : undefined
+    if (((flags ?? TraceFlags.NONE) & TraceFlags.SAMPLED) === 0)
+      return await guard(call, isFailure, use)
     const { operation, name } = describeUse(use)
     const attributes = {
       'db.system.name': systems[use.store],
@@ -181,15 +182,6 @@ async function endsWith<Result>(span: Span, work: Promise<Result>): Promise<Resu
   } finally {
     span.end()
   }
-}
-
-function isSampled(context: TraceContext): boolean {
-  const found = trace.getSpanContext(context)
-  return (
-    found !== undefined &&
-    isSpanContextValid(found) &&
-    (found.traceFlags & TraceFlags.SAMPLED) !== 0
-  )
 }
 
 const REASON_LENGTH_MAX = 200

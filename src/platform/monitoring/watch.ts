@@ -1,5 +1,3 @@
-import type { Middleware } from 'koa'
-
 import { paths } from '../http/paths.ts'
 import type { LoggedRequest } from '../http/request-log.ts'
 import type { StoreGuard } from '../store/guarded-stores.ts'
@@ -14,42 +12,35 @@ export interface Watchers {
   readonly traces?: Traces | undefined
 }
 
-/** Wraps the parts of a service that are measured. Without metrics and traces each part stays as it is. */
-export interface Watch {
-  readonly guard: (guard: StoreGuard) => StoreGuard
-  readonly fetch: (send: Send) => Send
-  readonly signIn: <Attempt, Outcome extends { readonly kind: string }>(
-    signIn: (attempt: Attempt) => Promise<Outcome>,
-  ) => (attempt: Attempt) => Promise<Outcome>
-  /** Sends a request to another service, with the headers by which that joins the trace. */
-  readonly outgoing: Traces['outgoing']
-  /** Begins the trace of a request. */
-  readonly trace: Middleware | undefined
-  readonly hear: (line: LoggedRequest) => void
-  readonly hearTask: (task: string, outcome: 'succeeded' | 'failed') => void
-}
+export type Watch = ReturnType<typeof makeWatch>
 
-export function makeWatch({ metrics, traces }: Watchers): Watch {
+/** Wraps the parts of a service that are measured. Without metrics and traces each part stays as it is. */
+export function makeWatch({ metrics, traces }: Watchers) {
+  const outgoing: Traces['outgoing'] = async (_purpose, send) => await send({})
   return {
-    guard: (guard) => {
+    guard(guard: StoreGuard): StoreGuard {
       const traced = traces ? traces.guard(guard) : guard
       return metrics ? timed(traced, metrics) : traced
     },
-    fetch: (send) => {
+    fetch(send: Send): Send {
       const traced = traces ? traces.fetch(send) : send
       return metrics ? countedFetch(traced, metrics) : traced
     },
-    signIn: (signIn) => (metrics ? countedSignIn(signIn, metrics) : signIn),
-    outgoing: traces ? traces.outgoing : async (_purpose, send) => await send({}),
+    signIn: <Attempt, Outcome extends { readonly kind: string }>(
+      signIn: (attempt: Attempt) => Promise<Outcome>,
+    ) => (metrics ? countedSignIn(signIn, metrics) : signIn),
+    /** Sends a request to another service, with the headers by which that joins the trace. */
+    outgoing: traces?.outgoing ?? outgoing,
+    /** Begins the trace of a request. */
     trace: traces?.middleware,
-    hear: (line) => {
+    hear(line: LoggedRequest): void {
       if (!metrics) return
       for (const { metric, labels, seconds } of countsOf(line)) {
         if (seconds === undefined) metrics.add(metric, labels)
         else metrics.time(metric, labels, seconds)
       }
     },
-    hearTask: (task, outcome) => {
+    hearTask(task: string, outcome: 'succeeded' | 'failed'): void {
       metrics?.add('gatehouse_task_runs_total', { task, outcome })
       if (outcome === 'failed') return
       metrics?.set('gatehouse_task_last_success_timestamp_seconds', { task }, Date.now() / 1000)
@@ -80,16 +71,10 @@ function timed(guard: StoreGuard, metrics: Metrics): StoreGuard {
 function countedFetch(send: Send, metrics: Metrics): Send {
   return async (input, init) => {
     const purpose = init?.method === 'POST' ? 'notice' : 'document'
-    const count = (outcome: string) =>
-      metrics.add('gatehouse_outgoing_requests_total', { purpose, outcome })
-    try {
-      const response = await send(input, init)
-      count(response.ok ? 'answered' : 'refused')
-      return response
-    } catch (error) {
-      count('failed')
-      throw error
-    }
+    return await counted(send(input, init), (response) => {
+      const outcome = response && (response.ok ? 'answered' : 'refused')
+      metrics.add('gatehouse_outgoing_requests_total', { purpose, outcome: outcome ?? 'failed' })
+    })
   }
 }
 
@@ -97,16 +82,24 @@ function countedSignIn<Attempt, Outcome extends { readonly kind: string }>(
   signIn: (attempt: Attempt) => Promise<Outcome>,
   metrics: Metrics,
 ) {
-  const count = (outcome: string) => metrics.add('gatehouse_sign_ins_total', { outcome })
-  return async (attempt: Attempt): Promise<Outcome> => {
-    try {
-      const outcome = await signIn(attempt)
-      count(outcome.kind)
-      return outcome
-    } catch (error) {
-      count('failed')
-      throw error
-    }
+  return async (attempt: Attempt) =>
+    await counted(signIn(attempt), (outcome) =>
+      metrics.add('gatehouse_sign_ins_total', { outcome: outcome?.kind ?? 'failed' }),
+    )
+}
+
+/** Counts work by its result, which is undefined if it failed. */
+async function counted<Result>(
+  work: Promise<Result>,
+  count: (result: Result | undefined) => void,
+): Promise<Result> {
+  try {
+    const result = await work
+    count(result)
+    return result
+  } catch (error) {
+    count(undefined)
+    throw error
   }
 }
 
