@@ -4,14 +4,6 @@ import { type Count, Counts } from './counts.ts'
 import { type LimitInForce, type LimitName, limitsInForce } from './limit-table.ts'
 import type { Exceeded, Limits } from './limits.ts'
 
-export interface LimitsPorts {
-  /** The configuration, which has the figures of the table. */
-  readonly policy: object
-  /** Undefined in a process that is alone. */
-  readonly shared: SharedCounts | undefined
-  readonly now: () => number
-}
-
 /** How often processes exchange what they counted. */
 export const EXCHANGE_SECONDS = 1
 /**
@@ -31,8 +23,16 @@ interface Counted {
   readonly unreported: Map<string, Count>
 }
 
-/** The limits of a process. */
-export function makeLimits({ policy, shared, now }: LimitsPorts): Limits {
+/** The limits of a process. The configuration has the figures; a process that is alone shares no counts. */
+export function makeLimits({
+  policy,
+  shared,
+  now,
+}: {
+  readonly policy: object
+  readonly shared: SharedCounts | undefined
+  readonly now: () => number
+}): Limits {
   const counted = Object.fromEntries(
     Object.entries(limitsInForce(policy)).map(([name, limit]) => {
       const counts = new Counts({ windowMs: limit.windowSeconds * 1000, now })

@@ -13,20 +13,10 @@ export interface Reading {
 /** The metrics of one process, as a worker sends them to the primary. */
 export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
-/** The metrics of this process. */
-export interface Metrics {
-  add(name: MetricName, labels: Labels): void
-  /** Adds a time, in seconds, to a histogram. */
-  time(name: MetricName, labels: Labels, seconds: number): void
-  /** Sets a gauge. */
-  set(name: MetricName, labels: Labels, value: number): void
-  /** Reads the values of a gauge or counter at each scrape; a reading that fails has none then. */
-  read(name: MetricName, reading: () => readonly Reading[] | Promise<readonly Reading[]>): void
-  snapshot(): Promise<Snapshot>
-}
+export type Metrics = ReturnType<typeof openMetrics>
 
-/** @returns every metric of the table, in a registry of its own */
-export function openMetrics(): Metrics {
+/** Opens the metrics of this process: every metric of the table, in a registry of its own. */
+export function openMetrics() {
   const registry = new Registry()
   const readings = new Map<string, () => Promise<void>>()
   const made = Object.fromEntries(
@@ -36,19 +26,22 @@ export function openMetrics(): Metrics {
     }),
   ) as Record<MetricName, Made>
   return {
-    add(name, labels) {
+    add(name: MetricName, labels: Labels): void {
       const { metric, bound } = made[name]
       if (metric instanceof Counter) metric.inc(bound(labels))
     },
-    time(name, labels, seconds) {
+    /** Adds a time to a histogram. */
+    time(name: MetricName, labels: Labels, seconds: number): void {
       const { metric, bound } = made[name]
       if (metric instanceof Histogram) metric.observe(bound(labels), Math.max(0, seconds))
     },
-    set(name, labels, value) {
+    /** Sets a gauge. */
+    set(name: MetricName, labels: Labels, value: number): void {
       const { metric, bound } = made[name]
       if (metric instanceof Gauge) metric.set(bound(labels), value)
     },
-    read(name, reading) {
+    /** Reads a gauge or counter at each scrape; a reading that fails has no values then. */
+    read(name: MetricName, reading: () => readonly Reading[] | Promise<readonly Reading[]>): void {
       const { metric, bound } = made[name]
       readings.set(name, async () => {
         // A store that is down must not take the rest of the page with it.
@@ -59,7 +52,7 @@ export function openMetrics(): Metrics {
         for (const { labels = {}, value } of found) metric.inc(bound(labels), value)
       })
     },
-    snapshot: () => registry.getMetricsAsJSON(),
+    snapshot: (): Promise<Snapshot> => registry.getMetricsAsJSON(),
   }
 }
 

@@ -2,23 +2,11 @@ import cluster, { type Worker } from 'node:cluster'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import type { ListeningAddress } from '../process/server.ts'
-import {
-  CONTENT_TYPE,
-  type Metrics,
-  openMetrics,
-  render,
-  type Snapshot,
-  sumOf,
-} from './registry.ts'
+import { CONTENT_TYPE, openMetrics, render, type Snapshot, sumOf } from './registry.ts'
 import { openScrapeServer } from './scrape-server.ts'
 
-/** The metrics of a process, until it ends. */
-export interface ServedMetrics extends AsyncDisposable {
-  readonly metrics: Metrics
-}
-
 /** Serves the metrics of the only process, at their own address. */
-export async function serveMetrics(address: ListeningAddress): Promise<ServedMetrics> {
+export async function serveMetrics(address: ListeningAddress) {
   const metrics = openMetrics()
   const scrape = async () => await render([await metrics.snapshot()])
   const server = await openScrapeServer(address, CONTENT_TYPE, scrape)
@@ -36,7 +24,7 @@ interface Answer {
 }
 
 /** Sends the metrics of this worker to the primary, whenever it asks and once more at the end. */
-export function tellMetrics(): ServedMetrics {
+export function tellMetrics() {
   const metrics = openMetrics()
   const tell = async () => {
     const answer: Answer = { kind: 'metrics', snapshot: await metrics.snapshot() }

@@ -55,16 +55,14 @@ export interface TraceSettings {
   readonly trustParent: boolean
 }
 
+/** Sends a request with the headers by which it joins the trace. */
+export type Outgoing = <Result>(
+  host: string,
+  send: (headers: Readonly<Record<string, string>>) => Promise<Result>,
+) => Promise<Result>
+
 /** Spans of requests, of calls to stores, and of requests to others. */
-export interface Traces extends AsyncDisposable {
-  readonly middleware: Middleware
-  readonly guard: (guard: StoreGuard) => StoreGuard
-  readonly fetch: (send: Send) => Send
-  readonly outgoing: <Result>(
-    purpose: string,
-    send: (headers: Readonly<Record<string, string>>) => Promise<Result>,
-  ) => Promise<Result>
-}
+export type Traces = ReturnType<typeof openTraces>
 
 /** The trace of the running request; undefined outside of one. */
 type Running = AsyncLocalStorage<TraceContext>
@@ -74,7 +72,7 @@ type Running = AsyncLocalStorage<TraceContext>
  * host of an outgoing request. It never has an address, a query, a header, a value of a statement, or a name of
  * a person.
  */
-export function openTraces(settings: TraceSettings, logger: Logger): Traces {
+export function openTraces(settings: TraceSettings, logger: Logger) {
   const { version } = packageJson
   reportTo(logger)
   const exporter = new OTLPTraceExporter({
@@ -95,15 +93,17 @@ export function openTraces(settings: TraceSettings, logger: Logger): Traces {
   const outgoing = makeOutgoing(tracer, running)
   return {
     middleware: traceRequest(tracer, running, settings.trustParent),
-    guard: (guard) => tracedGuard(guard, tracer, running),
-    fetch: (send) => async (input, init) => {
-      const { host } = new URL(input)
-      return await outgoing(host, async (headers) => {
-        const all = new Headers(init?.headers)
-        for (const [name, value] of Object.entries(headers)) all.set(name, value)
-        return await send(input, { ...init, headers: all })
-      })
-    },
+    guard: (guard: StoreGuard) => tracedGuard(guard, tracer, running),
+    fetch:
+      (send: Send): Send =>
+      async (input, init) => {
+        const { host } = new URL(input)
+        return await outgoing(host, async (headers) => {
+          const all = new Headers(init?.headers)
+          for (const [name, value] of Object.entries(headers)) all.set(name, value)
+          return await send(input, { ...init, headers: all })
+        })
+      },
     outgoing,
     async [Symbol.asyncDispose]() {
       // Exports the rest, with retries for as long as one export may take.
@@ -163,7 +163,7 @@ function tracedGuard(guard: StoreGuard, tracer: Tracer, running: Running): Store
   }
 }
 
-function makeOutgoing(tracer: Tracer, running: Running): Traces['outgoing'] {
+function makeOutgoing(tracer: Tracer, running: Running): Outgoing {
   return async (host, send) => {
     const parent = running.getStore() ?? ROOT_CONTEXT
     const attributes = { 'server.address': host }

@@ -4,7 +4,7 @@ import type { StoreGuard } from '../store/guarded-stores.ts'
 import { describeUse } from '../store/store-use.ts'
 import { type MetricName, nameOfReason } from './metric-table.ts'
 import type { Metrics } from './registry.ts'
-import type { Send, Traces } from './traces.ts'
+import type { Outgoing, Send, Traces } from './traces.ts'
 
 /** The metrics and traces of a process, if enabled. */
 export interface Watchers {
@@ -12,11 +12,9 @@ export interface Watchers {
   readonly traces?: Traces | undefined
 }
 
-export type Watch = ReturnType<typeof makeWatch>
-
 /** Wraps the parts of a service that are measured. Without metrics and traces each part stays as it is. */
 export function makeWatch({ metrics, traces }: Watchers) {
-  const outgoing: Traces['outgoing'] = async (_purpose, send) => await send({})
+  const outgoing: Outgoing = async (_purpose, send) => await send({})
   return {
     guard(guard: StoreGuard): StoreGuard {
       const traced = traces ? traces.guard(guard) : guard

@@ -1,17 +1,12 @@
 /** Requests to servers that strangers name: what may be reached, and how. The callers decide what is sent. */
 
+import type { LookupAddress } from 'node:dns'
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import { type RequestOptions, request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 
-import {
-  isPublicAddress,
-  type LookUp,
-  lookUpHere,
-  lookUpOutside,
-  type ResolvedAddress,
-} from './look-up.ts'
+import { isPublicAddress, type LookUp, lookUpHere, lookUpOutside } from './look-up.ts'
 
 /** Other fields of the engine have no effect; its own guard checks sockets only once they are connected. */
 export interface OutgoingInit extends RequestInit {
@@ -71,7 +66,7 @@ async function addressesOf(
   hostname: string,
   find: LookUp,
   signal: AbortSignal,
-): Promise<readonly ResolvedAddress[]> {
+): Promise<readonly LookupAddress[]> {
   const family = isIP(hostname)
   if (family !== 0) return [{ address: hostname, family }]
   const { promise, reject } = Promise.withResolvers<never>()
@@ -85,13 +80,13 @@ async function addressesOf(
   }
 }
 
-function refuseInner(addresses: readonly ResolvedAddress[]): void {
+function refuseInner(addresses: readonly LookupAddress[]): void {
   if (addresses.length > 0 && addresses.every(({ address }) => isPublicAddress(address))) return
   throw new Error('the host is at no address of the public network')
 }
 
 /** Gives the connection the addresses that were checked, whatever it asks for. */
-function only(addresses: readonly ResolvedAddress[]): LookupFunction {
+function only(addresses: readonly LookupAddress[]): LookupFunction {
   const [first] = addresses
   return (_hostname, { all }, callback) => {
     if (all) callback(null, [...addresses])

@@ -1,14 +1,10 @@
+import type { LookupAddress } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
 
 import ipaddr from 'ipaddr.js'
 
-export interface ResolvedAddress {
-  readonly address: string
-  readonly family: number
-}
-
 /** Every address of a name, until the signal aborts. */
-export type LookUp = (hostname: string, signal: AbortSignal) => Promise<readonly ResolvedAddress[]>
+export type LookUp = (hostname: string, signal: AbortSignal) => Promise<readonly LookupAddress[]>
 
 /** Looks a name up as this machine does: with its files and its search list. */
 export const lookUpHere: LookUp = async (hostname) => await lookup(hostname, { all: true })
@@ -45,7 +41,7 @@ export function makeLookUpOutside(servers?: readonly string[]): LookUp {
   }
 }
 
-function resolved(answer: PromiseSettledResult<string[]>, family: 4 | 6): ResolvedAddress[] {
+function resolved(answer: PromiseSettledResult<string[]>, family: 4 | 6): LookupAddress[] {
   if (answer.status === 'rejected') return []
   return answer.value.map((address) => ({ address, family }))
 }

@@ -25,26 +25,8 @@ export interface ListeningAddress {
   readonly port: number
 }
 
-/** A server that accepts connections. */
-export interface PublicServer {
-  /**
-   * Accepts no new connection, and goes on answering on the open ones with `Connection: close`. Resolves when none is
-   * left, when none of them was used for five seconds, or when `cutShort` does.
-   */
-  handOver(cutShort: Promise<unknown>): Promise<void>
-  /**
-   * Accepts no new connection, lets running requests finish, and cuts what is still open after ten seconds. Answers
-   * have `Connection: close`, or clients would keep the connection and with it this process. An idle connection is
-   * closed after a second: a request may be on its way on it.
-   */
-  drain(): Promise<void>
-}
-
 /** @throws when it cannot listen there; a taken port in a sentence */
-export async function openServer(
-  handler: () => RequestListener,
-  address: ListeningAddress,
-): Promise<PublicServer> {
+export async function openServer(handler: () => RequestListener, address: ListeningAddress) {
   let leaving = false
   const running = new Set<ServerResponse>()
   const server = createServer((request, response) => {
@@ -74,11 +56,20 @@ export async function openServer(
     await Promise.race([closed, ...cutShort, delay(lingerMs, undefined, { ref: false })])
   }
   return {
-    async handOver(cutShort) {
+    /**
+     * Accepts no new connection, and goes on answering on the open ones with `Connection: close`. Resolves when none
+     * is left, when none of them was used for five seconds, or when `cutShort` does.
+     */
+    async handOver(cutShort: Promise<unknown>): Promise<void> {
       leave()
       await stopListening(LINGER_MS, cutShort)
     },
-    async drain() {
+    /**
+     * Accepts no new connection, lets running requests finish, and cuts what is still open after ten seconds. Answers
+     * have `Connection: close`, or clients would keep the connection and with it this process. An idle connection is
+     * closed after a second: a request may be on its way on it.
+     */
+    async drain(): Promise<void> {
       leave()
       const closed = once(server, 'close')
       const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS)

@@ -10,23 +10,14 @@ export type WorkerNews =
 /** What the primary tells a worker: to do what one process of a host does for all, or to hand over and end. */
 export type WorkerOrder = 'sweep' | 'hand over'
 
-/** A process of several behind one port, as it sees the primary. */
-export interface WorkerSide {
-  /** Whether this process does what one process does for all. */
-  readonly sweeps: () => boolean
-  /** Resolves when another process replaces this one. */
-  readonly replaced: Promise<unknown>
-  /** Resolves when the primary is gone, and with it the port. */
-  readonly orphaned: Promise<unknown>
-  ready(demoPeople: readonly DemoPerson[]): void
-  /** Says why it could not start; the primary decides what to do. */
-  failed(reason: string): void
-  /** Disconnects from the primary, so that the process ends when its work has. */
-  leave(): void
-}
+export type WorkerSide = ReturnType<typeof workerSide>
 
-/** @throws when this process was not started by a primary */
-export function workerSide(): WorkerSide {
+/**
+ * A process of several behind one port, as it sees the primary.
+ *
+ * @throws when this process was not started by a primary
+ */
+export function workerSide() {
   const { worker } = cluster
   if (!worker) throw new Error('this process is no worker')
   const replaced = Promise.withResolvers<void>()
@@ -50,15 +41,20 @@ export function workerSide(): WorkerSide {
   process.on('error', () => {})
   const send = (news: WorkerNews) => void worker.send(news)
   return {
+    /** Whether this process does what one process does for all. */
     sweeps: () => sweeps,
+    /** Resolves when another process replaces this one. */
     replaced: replaced.promise,
+    /** Resolves when the primary is gone, and with it the port. */
     orphaned: orphaned.promise,
-    ready: (demoPeople) => {
+    ready(demoPeople: readonly DemoPerson[]): void {
       serving = true
       send({ kind: 'ready', demoPeople })
     },
-    failed: (reason) => send({ kind: 'failed', reason }),
-    leave: () => {
+    /** Says why it could not start; the primary decides what to do. */
+    failed: (reason: string) => send({ kind: 'failed', reason }),
+    /** Disconnects from the primary, so that the process ends when its work has. */
+    leave(): void {
       if (worker.isConnected()) worker.disconnect()
     },
   }
