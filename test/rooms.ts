@@ -53,7 +53,7 @@ export const rooms: Readonly<Record<string, Room>> = {
         'limits.ts',
         'network.ts',
       ],
-      monitoring: ['readings.ts', 'scrape-server.ts', 'serve-metrics.ts', 'traces.ts', 'watch.ts'],
+      monitoring: ['readings.ts', 'serve-metrics.ts', 'traces.ts', 'watch.ts'],
       outgoing: ['guarded-fetch.ts'],
       process: ['background-tasks.ts', 'primary.ts', 'server.ts', 'welcome.ts', 'worker.ts'],
       store: [
