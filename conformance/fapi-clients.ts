@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { exportJWK, generateKeyPair, type JWK } from 'jose'
 
 import type { Config } from '../src/config/config.ts'
-import { importCampus } from '../src/ops/cli/import-command.ts'
+import { importCampus } from '../src/ops/cli/import-commands.ts'
 import { readCampusFolder } from '../src/ops/import/campus-folder.ts'
 import { SUITE_LOGIN } from './person.ts'
 

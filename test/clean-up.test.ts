@@ -7,8 +7,7 @@ import { expect } from 'chai'
 import { type KyselyPlugin, sql } from 'kysely'
 import { pino } from 'pino'
 
-import { makeBatchSize } from '../src/ops/clean-up/batch-size.ts'
-import { type CleanUpPorts, makeCleanUp } from '../src/ops/clean-up/clean-up.ts'
+import { type CleanUpPorts, makeBatchSize, makeCleanUp } from '../src/ops/clean-up/clean-up.ts'
 import { whatExpires } from '../src/ops/clean-up/what-expires.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { startBackgroundTasks } from '../src/platform/process/background-tasks.ts'
@@ -290,7 +289,7 @@ describe('the size of a batch', () => {
   const limits = { rowsMax: 1000, statementMs: 10 }
 
   it('doubles while statements are quick and there is more, up to the largest', () => {
-    const size = makeBatchSize(limits)
+    const size = makeBatchSize(limits.rowsMax, limits.statementMs)
     const sizes = Array.from({ length: 7 }, () => {
       size.took(1, true)
       return size.rows
@@ -301,7 +300,7 @@ describe('the size of a batch', () => {
   })
 
   it('halves when one takes long, and not below the first: that would not make a disk faster', () => {
-    const size = makeBatchSize(limits)
+    const size = makeBatchSize(limits.rowsMax, limits.statementMs)
     size.took(1, true)
     size.took(7, true)
     expect(size.rows).to.equal(64)
@@ -313,7 +312,7 @@ describe('the size of a batch', () => {
   })
 
   it('halves down to one row when the database cancels', () => {
-    const size = makeBatchSize(limits)
+    const size = makeBatchSize(limits.rowsMax, limits.statementMs)
     const sizes: number[] = []
     while (size.cancelled()) sizes.push(size.rows)
     expect(sizes).to.deep.equal([16, 8, 4, 2, 1])

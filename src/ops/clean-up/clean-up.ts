@@ -6,7 +6,6 @@ import type { Logger } from 'pino'
 
 import type { Database } from '../../platform/store/database.ts'
 import { removeExpired } from '../../platform/store/remove-expired.ts'
-import { type BatchSize, makeBatchSize } from './batch-size.ts'
 import { type Expiring, type Keeping, whatExpires } from './what-expires.ts'
 
 export interface CleanUpPorts {
@@ -74,7 +73,7 @@ export function makeCleanUp(ports: CleanUpPorts): CleanUp {
   const { database, keeping, logger, clock = () => performance.now() } = ports
   const statementMs = STATEMENT_MS[database.engine]
   const lines = whatExpires(keeping).map((kind): Line => {
-    const size = makeBatchSize({ rowsMax: kind.rowsMax, statementMs })
+    const size = makeBatchSize(kind.rowsMax, statementMs)
     return { kind, size, from: 0, more: true, due: false, counts: nothing }
   })
   const totals = new Map<string, RemovalCounts>()
@@ -175,4 +174,39 @@ function report(
   if (waiting.length > 0 && !cutShort) {
     logger.warn({ ...line, waiting }, 'expired rows wait: clean-up does not keep up')
   } else if (removed.length > 0) logger.info(line, 'expired rows were removed')
+}
+
+/** How many rows the next statement removes. */
+interface BatchSize {
+  readonly rows: number
+  /** A statement of this size took so long; `full` when there were as many rows to remove. */
+  took(ms: number, full: boolean): void
+  /** The database gave the statement up. False when it was for one row. */
+  cancelled(): boolean
+}
+
+/**
+ * Follows the time that statements take: it begins small, doubles while a statement takes less than
+ * half of its time, and halves when one takes longer. Only a cancelled statement makes it smaller
+ * than at the beginning: where waiting for the disk takes the time, fewer rows would gain nothing.
+ *
+ * @param statementMs how long a statement should take at most
+ */
+export function makeBatchSize(rowsMax: number, statementMs: number): BatchSize {
+  const first = Math.ceil(Math.sqrt(rowsMax))
+  let rows = first
+  return {
+    get rows() {
+      return rows
+    },
+    took(ms, full) {
+      if (ms > statementMs) rows = Math.max(Math.min(first, rows), Math.floor(rows / 2))
+      else if (full && ms < statementMs / 2) rows = Math.min(rowsMax, rows * 2)
+    },
+    cancelled() {
+      if (rows === 1) return false
+      rows = Math.floor(rows / 2)
+      return true
+    },
+  }
 }

@@ -11,7 +11,8 @@ import {
 } from '../../platform/audit/audit-list.ts'
 import { eventLine } from '../../platform/audit/audit-stream.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { asOneLine, withDatabase } from './command.ts'
+import { asOneLine } from './command-output.ts'
+import { withDatabase } from './configured-stores.ts'
 
 const EVENTS_PER_READ = 500
 const FOLLOW_SECONDS = 1

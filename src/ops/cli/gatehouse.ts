@@ -3,9 +3,9 @@
 import { join } from 'node:path'
 
 import type { Config } from '../../config/config.ts'
-import { CommandRefused } from './command.ts'
+import { CommandRefused } from './command-output.ts'
 
-// What a command is made of is loaded when it runs: one that there is not, and help, wait for none of it.
+// The modules of a command are loaded when it runs, so that help and an unknown command wait for none.
 
 const help = `npm run gatehouse -- <command>
 
@@ -49,7 +49,7 @@ It ends with 0 when all is well, 1 when something is wrong, 2 when the command i
 `
 
 async function main(words: readonly string[]): Promise<void> {
-  const command = commandOf(words)
+  const command = findCommand(words)
   if (!command) {
     process.stderr.write(`There is no such command: ${words.join(' ')}\n\n${help}`)
     process.exitCode = 2
@@ -60,32 +60,27 @@ async function main(words: readonly string[]): Promise<void> {
     if (report !== undefined) process.stdout.write(`${report}\n`)
   } catch (error) {
     if (error instanceof CommandRefused) process.stdout.write(`${error.report}\n`)
-    process.stderr.write(`${inWords(error)}\n`)
+    process.stderr.write(`${describeError(error)}\n`)
     process.exitCode = error instanceof CommandRefused ? error.exitCode : 1
   }
 }
 
-type Command = () => Promise<string | undefined>
-
-/** The words that were given beside the name of a command. */
-interface Given {
-  readonly path: string
-  has(flag: string): boolean
-}
-
-interface CommandForm {
-  readonly takesPath?: boolean
+interface Command {
+  /** Whether a word follows its name: a path, or an address. */
+  readonly takesWord?: true
   readonly flags?: readonly string[]
   /** Gives the text to print, or throws. */
-  run(given: Given): Promise<string>
+  run(word: string, has: (flag: string) => boolean): Promise<string>
 }
 
-const commands: Readonly<Record<string, CommandForm>> = {
-  '': { run: async () => help.trimEnd() },
-  help: { run: async () => help.trimEnd() },
+const showHelp: Command = { run: async () => help.trimEnd() }
+
+const commands: Readonly<Record<string, Command>> = {
+  '': showHelp,
+  help: showHelp,
   doctor: {
     flags: ['--outside', '--json'],
-    async run({ has }) {
+    async run(_, has) {
       const { diagnose } = await import('../doctor/diagnose.ts')
       return await diagnose(await read(), { demanded: has('--outside'), asJson: has('--json') })
     },
@@ -94,102 +89,91 @@ const commands: Readonly<Record<string, CommandForm>> = {
     run: async () => (await import('../../config/environment.ts')).renderExampleEnv().trimEnd(),
   },
   'keys list': {
-    run: async () => await (await import('./keys-command.ts')).listSigningKeys(await read()),
+    run: async () => (await import('./keys-command.ts')).listSigningKeys(await read()),
   },
   'keys rotate': {
     flags: ['--upstream', '--force'],
-    async run({ has }) {
+    async run(_, has) {
       const { rotateSigningKeys } = await import('./keys-command.ts')
       const use = has('--upstream') ? 'upstreams' : 'tokens'
       return await rotateSigningKeys(await read(), { use, force: has('--force') })
     },
   },
   import: {
-    takesPath: true,
-    run: async ({ path }) =>
-      await (await import('./import-command.ts')).importCampus(await read(), path),
+    takesWord: true,
+    run: async (path) => (await import('./import-commands.ts')).importCampus(await read(), path),
   },
   export: {
-    takesPath: true,
-    run: async ({ path }) =>
-      await (await import('./export-command.ts')).exportCampus(await read(), path),
+    takesWord: true,
+    run: async (path) => (await import('./import-commands.ts')).exportCampus(await read(), path),
   },
   backup: {
-    takesPath: true,
+    takesWord: true,
     flags: ['--with-secret'],
-    async run({ path, has }) {
-      const { backUp } = await import('./backup-command.ts')
-      return await backUp(await read(), path, { withSecret: has('--with-secret') })
+    async run(path, has) {
+      const { backUp } = await import('./backup-commands.ts')
+      return await backUp(await read(), path, has('--with-secret'))
     },
   },
   'backup verify': {
-    takesPath: true,
-    run: async ({ path }) => await (await import('./backup-command.ts')).checkBackup(path),
+    takesWord: true,
+    run: async (path) => (await import('./backup-commands.ts')).checkBackup(path),
   },
   restore: {
-    takesPath: true,
+    takesWord: true,
     flags: ['--keep-grants'],
-    async run({ path, has }) {
-      const { restore } = await import('./restore-command.ts')
-      return await restore(await read(), path, { keepGrants: has('--keep-grants') })
+    async run(path, has) {
+      const { restore } = await import('./backup-commands.ts')
+      return await restore(await read(), path, has('--keep-grants'))
     },
   },
   migrate: {
     flags: ['--dry-run'],
-    async run({ has }) {
+    async run(_, has) {
       const { describeMigrations, migrateDatabase } = await import('./migrate-command.ts')
       return await (has('--dry-run') ? describeMigrations : migrateDatabase)(await read())
     },
   },
   'migrate status': {
-    run: async () => await (await import('./migrate-command.ts')).describeMigrations(await read()),
+    run: async () => (await import('./migrate-command.ts')).describeMigrations(await read()),
   },
   reviewers: {
-    run: async () => await (await import('./reviewers-command.ts')).listReviewers(await read()),
+    run: async () => (await import('./reviewers-command.ts')).listReviewers(await read()),
   },
-  'reviewers add': { takesPath: true, run: async ({ path }) => await changeReviewer(path, true) },
+  'reviewers add': {
+    takesWord: true,
+    run: async (email) =>
+      (await import('./reviewers-command.ts')).changeReviewer(await read(), email, true),
+  },
   'reviewers remove': {
-    takesPath: true,
-    run: async ({ path }) => await changeReviewer(path, false),
+    takesWord: true,
+    run: async (email) =>
+      (await import('./reviewers-command.ts')).changeReviewer(await read(), email, false),
   },
-}
-
-async function changeReviewer(email: string, holds: boolean): Promise<string> {
-  const { changeReviewers } = await import('./reviewers-command.ts')
-  return await changeReviewers(await read(), { email, holds })
 }
 
 /** Words are matched whole, each once, flags in any order and place. */
-function commandOf(given: readonly string[]): Command | undefined {
+function findCommand(given: readonly string[]): (() => Promise<string | undefined>) | undefined {
   // It reads its words by itself, because its flags have values.
   if (given[0] === 'audit') return async () => await audit(given.slice(1))
   const flags = given.filter((word) => word.startsWith('--'))
   const words = given.filter((word) => !word.startsWith('--'))
   if (words.length === 0 && flags.join() === '--help') return async () => help.trimEnd()
-  const path = words.at(-1) ?? ''
-  // A name that wants a path, without one, is no path of the command before it (`backup verify`).
-  const whole = formOf(words.join(' '))
-  const before = formOf(words.slice(0, -1).join(' '))
-  const taking = before?.takesPath ? before : undefined
-  const form = whole ? plain(whole) : taking
-  const isKnown = (flag: string) => form?.flags?.includes(flag)
-  if (!form || new Set(flags).size < flags.length || !flags.every(isKnown)) return undefined
-  return async () => await form.run({ path, has: (flag) => flags.includes(flag) })
+  const named = (name: readonly string[]) => new Map(Object.entries(commands)).get(name.join(' '))
+  // `backup verify` without a path is not a backup to the path `verify`.
+  const command = named(words) ?? named(words.slice(0, -1))
+  const takesWord = named(words) === undefined
+  if (!command || takesWord !== (command.takesWord ?? false)) return undefined
+  const isKnown = (flag: string) => command.flags?.includes(flag)
+  if (new Set(flags).size < flags.length || !flags.every(isKnown)) return undefined
+  return async () => await command.run(words.at(-1) ?? '', (flag) => flags.includes(flag))
 }
 
-function plain(form: CommandForm): CommandForm | undefined {
-  return form.takesPath ? undefined : form
-}
-
-function formOf(name: string): CommandForm | undefined {
-  return Object.hasOwn(commands, name) ? commands[name] : undefined
-}
-
-/** Prints until all is told, or somebody stops it. */
+/** Prints until all is printed, or a signal comes. */
 async function audit(words: readonly string[]): Promise<undefined> {
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
-  // Whoever reads may leave in the middle, as `head` does.
+  // The reader of a pipe may close it early, as `head` does.
   process.stdout.on('error', () => process.exit())
   const print = (line: string) => process.stdout.write(`${line}\n`)
   const { printAudit } = await import('./audit-command.ts')
@@ -202,7 +186,7 @@ async function read(): Promise<Config> {
 }
 
 /** The sentence of an error; a stack would say nothing to an operator. */
-function inWords(error: unknown): string {
+function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { cause, message } = error
   // What the system said, such as ECONNREFUSED, which the sentence does not repeat.

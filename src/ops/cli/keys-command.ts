@@ -7,7 +7,7 @@ import {
   rotateKeys,
 } from '../../oauth/keys/keys.ts'
 import { recordAuditEvent } from '../../platform/audit/audit-log.ts'
-import { keysOf, withDatabase } from './command.ts'
+import { keysOf, withDatabase } from './configured-stores.ts'
 
 /** `keys list`: one line a key, and no private part of any. */
 export async function listSigningKeys(config: Config): Promise<string> {

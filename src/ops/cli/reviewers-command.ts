@@ -2,7 +2,8 @@ import type { Config } from '../../config/config.ts'
 import { canonicalEmail } from '../../directory/people/email-address.ts'
 import { recordAuditEvent } from '../../platform/audit/audit-log.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { asOneLine, withDatabase } from './command.ts'
+import { asOneLine } from './command-output.ts'
+import { withDatabase } from './configured-stores.ts'
 
 /** `reviewers`: who decides about self-declared clients for every site, one line each. */
 export async function listReviewers(config: Config): Promise<string> {
@@ -28,28 +29,29 @@ export async function listReviewers(config: Config): Promise<string> {
  *
  * @throws when there is no such account, or one that is disabled is to get the role
  */
-export async function changeReviewers(
+export async function changeReviewer(
   config: Config,
-  { email, holds }: { readonly email: string; readonly holds: boolean },
+  email: string,
+  holds: boolean,
 ): Promise<string> {
   return await withDatabase(config, async (database, now) => {
     const person = await findPerson(database, email)
     if (!person) throw new Error(`there is no account with the address ${email}`)
     if (holds && person.disabled_at !== null) throw new Error(`the account of ${email} is disabled`)
     const changed = await database.kysely.transaction().execute(async (trx) => {
-      const { count } = holds
+      const changedRows = holds
         ? await trx
             .insertInto('platform_reviewer')
             .values({ person_id: person.id, granted_at: now() })
             .onConflict((conflict) => conflict.doNothing())
-            .executeTakeFirstOrThrow()
-            .then(({ numInsertedOrUpdatedRows: count = 0n }) => ({ count }))
+            .returning('person_id')
+            .execute()
         : await trx
             .deleteFrom('platform_reviewer')
             .where('person_id', '=', person.id)
-            .executeTakeFirstOrThrow()
-            .then(({ numDeletedRows: count }) => ({ count }))
-      if (count === 0n) return false
+            .returning('person_id')
+            .execute()
+      if (changedRows.length === 0) return false
       await recordAuditEvent(
         trx,
         { now: now() },

@@ -2,7 +2,7 @@
 
 import type { Config } from '../../config/config.ts'
 import { isNamedLoopback } from '../../platform/http/loopback.ts'
-import { asOneLine, CommandRefused } from '../cli/command.ts'
+import { asOneLine, CommandRefused } from '../cli/command-output.ts'
 import { type Finding, found, lineOf, ok } from './checks.ts'
 import {
   checkBucket,
