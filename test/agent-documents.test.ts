@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
 import { authGuide } from '../src/api/discovery/auth-md.ts'
-import { toolAddresses } from '../src/api/mcp/tool-address.ts'
+import { toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { toolCatalogue } from '../src/api/mcp/tool-catalogue.ts'
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'

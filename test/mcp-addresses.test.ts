@@ -6,7 +6,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 
-import { toolAddresses } from '../src/api/mcp/tool-address.ts'
+import { toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { toolCatalogue } from '../src/api/mcp/tool-catalogue.ts'
 import {
   findScope,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { toolAddresses } from '../src/api/mcp/tool-address.ts'
+import { toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { startService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
 import { type Answer, send } from './support/wire.ts'

@@ -4,10 +4,11 @@ import type { Socket } from 'node:net'
 
 import { expect } from 'chai'
 
-import type { Exchange } from '../src/api/mcp/exchange.ts'
+import type { Exchange } from '../src/api/mcp/call-tool.ts'
 import { makeAdmission } from '../src/api/mcp/host-and-origin.ts'
 import { makeToolServer } from '../src/api/mcp/server.ts'
-import { toolAddresses } from '../src/api/mcp/tool-address.ts'
+import type { ToolCall } from '../src/api/mcp/tool.ts'
+import { toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { readConfig } from '../src/config/config.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
@@ -637,19 +638,34 @@ function expectUnavailable({ status, headers, body }: Answer): void {
   expect(headers.get('cache-control')).to.equal('no-store')
 }
 
-function senderOf(caller: BearerToken | undefined) {
+/** A call without HTTP; a question to the database is never answered. */
+function callOf(caller: BearerToken | undefined, onQuestion = () => {}): ToolCall {
+  const never = async () => {
+    onQuestion()
+    return await new Promise<never>(() => {})
+  }
+  const parts = {
+    service: { name: 'Test', version: '1.0.0', baseUrl: 'http://127.0.0.1' },
+    authGuide: () => '',
+    publicCourses: { findSite: never, findSiteById: never, list: never, findCourse: never },
+    publicSites: { list: never, slugsLike: never },
+    executeMember: async () => ({ data: { viewer: {} } }),
+    executeAdmin: async () => ({ data: {} }),
+    cursors: makeCursors([Buffer.alloc(32)]),
+    now: Date.now,
+  }
   const hearProblem = () => {}
-  return { caller, request: { requestId: 'test' }, hearProblem, address: toolAddresses[0] }
+  return { caller, request: { requestId: 'test' }, hearProblem, address: toolAddresses[0], parts }
 }
 
 describe('the handler behind the route', () => {
   it('asks for the scope again, so that no way around the route opens a tool', async () => {
     for (const era of eras) {
-      const exchange: Exchange = { sender: senderOf(withoutScope) }
+      const exchange: Exchange = { call: callOf(withoutScope) }
       const { message, headers } = messageOf('tools/call', era, { name: 'get_viewer' })
       const body = JSON.stringify(message)
       const accept = 'application/json, text/event-stream'
-      const answer = await toolServer().answer(
+      const answer = await makeToolServer().answer(
         new Request('http://127.0.0.1/mcp', {
           method: 'POST',
           headers: { ...headers, accept },
@@ -673,29 +689,11 @@ const withoutScope: BearerToken = {
   roles: ['student'],
 }
 
-/** The tools without HTTP; a question to the database is never answered. */
-function toolServer(onQuestion = () => {}) {
-  const never = async () => {
-    onQuestion()
-    return await new Promise<never>(() => {})
-  }
-  return makeToolServer({
-    service: { name: 'Test', version: '1.0.0', baseUrl: 'http://127.0.0.1' },
-    authGuide: () => '',
-    publicCourses: { findSite: never, findSiteById: never, list: never, findCourse: never },
-    publicSites: { list: never, slugsLike: never },
-    executeMember: async () => ({ data: { viewer: {} } }),
-    executeAdmin: async () => ({ data: {} }),
-    cursors: makeCursors([Buffer.alloc(32)]),
-    now: Date.now,
-  })
-}
-
 describe('cancelling a call', () => {
   for (const era of eras) {
     it(`ends the work on it when the caller hangs up [${era}]`, async () => {
       const asked = Promise.withResolvers<void>()
-      const tools = toolServer(asked.resolve)
+      const tools = makeToolServer()
       const { message, headers } = messageOf('tools/call', era, {
         name: 'list_public_courses',
         arguments: { site: 'northlight' },
@@ -707,7 +705,7 @@ describe('cancelling a call', () => {
         body: JSON.stringify(message),
         signal: hangUp.signal,
       })
-      const exchange: Exchange = { sender: senderOf(undefined) }
+      const exchange: Exchange = { call: callOf(undefined, asked.resolve) }
       const answering = tools.answer(request, message, exchange).then(
         ({ status }) => status,
         () => 'rejected',

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
 import { readPlainRequest } from '../src/api/mcp/plain-requests.ts'
-import { toolAddresses } from '../src/api/mcp/tool-address.ts'
+import { toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
 import { type Era, eras, messageOf, operatorToken } from './support/mcp.ts'

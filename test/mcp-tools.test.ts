@@ -5,10 +5,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { expect } from 'chai'
 
-import type { JsonSchema } from '../src/api/mcp/json-schema.ts'
-import type { Tool, ToolAccess } from '../src/api/mcp/tool.ts'
-import { scopesNeeded } from '../src/api/mcp/tool-access.ts'
-import { toolAddresses } from '../src/api/mcp/tool-address.ts'
+import type { JsonSchema, Tool, ToolAccess } from '../src/api/mcp/tool.ts'
+import { scopesNeeded, toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { findTool, toolCatalogue } from '../src/api/mcp/tool-catalogue.ts'
 import {
   MEMBER_READ,
@@ -30,6 +28,7 @@ import {
 import { addKitchenClient, memberToken, readOnly } from './support/member-api.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
+import { answerSchemaOf } from './support/tool-answers.ts'
 import { GENERATED_FROM, renderTools } from './support/tools-document.ts'
 
 type Values = Record<string, unknown>
@@ -188,7 +187,8 @@ describe('the tools', () => {
       expect(tool.name).to.match(/^[a-z][a-z_]{2,63}$/)
       expect(tool.title).to.have.length.within(3, 60)
       expect(tool.description).to.match(/\.$/)
-      const { input, output } = tool.schemas()
+      const input = tool.input()
+      const output = answerSchemaOf(tool)
       expect(input).to.have.property('type', 'object')
       expect(keywordsIn(input)).to.satisfy((used: string[]) =>
         used.every((keyword) => plainKeywords.includes(keyword)),
@@ -215,16 +215,17 @@ describe('the tools', () => {
 
 /** The answer of a tool is what its schema says. */
 async function expectAnswer(
-  { name, schemas }: Tool,
+  tool: Tool,
   { url, ...calling }: { url: string } & Parameters<typeof callTool>[2],
 ): Promise<void> {
+  const { name } = tool
   const { body } = await callTool(url, name, calling)
   const { content, isError, structuredContent } = body.result ?? {}
   expect(isError, `${name}: ${JSON.stringify(body)}`).to.not.equal(true)
   expect(content).to.have.length(1)
   expect(structuredContent).to.equal(undefined)
   const answer = answerIn(body.result)
-  const validate = ajv.compile(schemas().output)
+  const validate = ajv.compile(answerSchemaOf(tool))
   const fits = validate(answer)
   expect(fits, `${name}: ${ajv.errorsText(validate.errors)}`).to.equal(true)
   if (name in lists) expect(answer.nodes, name).to.not.deep.equal([])

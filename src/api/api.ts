@@ -18,7 +18,7 @@ import { scopesOfAdminApi } from './admin-api/needed-scopes.ts'
 import { adminApiSurface } from './admin-api/surface.ts'
 import { makeDiscovery } from './discovery/routes.ts'
 import { toolEndpoint } from './mcp/endpoint.ts'
-import { protocolVersions } from './mcp/protocol-versions.ts'
+import { protocolVersions } from './mcp/tool.ts'
 import { memberSurface } from './member-api/surface.ts'
 
 export type Api = ReturnType<typeof makeApi>

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/api/graphql/page-arguments.ts'
 import { ANSWER_LENGTH_MAX } from '../../src/api/mcp/call-tool.ts'
-import type { JsonSchema } from '../../src/api/mcp/json-schema.ts'
 import { type Prompt, promptCatalogue } from '../../src/api/mcp/prompts.ts'
 import { resourceKinds } from '../../src/api/mcp/resources.ts'
-import type { Tool, ToolAccess } from '../../src/api/mcp/tool.ts'
+import type { JsonSchema, Tool, ToolAccess } from '../../src/api/mcp/tool.ts'
 import { toolCatalogue } from '../../src/api/mcp/tool-catalogue.ts'
 import type { ServicePolicy } from '../../src/config/config.ts'
+import { answerSchemaOf } from './tool-answers.ts'
 
 /**
  * The generated part of docs/tools.md begins here; what stands above it is written by hand.
@@ -80,8 +80,8 @@ function renderTool(tool: Tool): string {
   return [
     `### ${tool.name}`,
     `${tool.description} Needs ${accessWords(tool.access)}.`,
-    renderArguments(tool.schemas().input),
-    `Answers ${answerWords(tool.schemas().output)}.`,
+    renderArguments(tool.input()),
+    `Answers ${answerWords(answerSchemaOf(tool))}.`,
   ].join('\n\n')
 }
 

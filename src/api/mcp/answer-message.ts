@@ -1,8 +1,9 @@
+import { type SpecTypeName, specTypeSchemas } from '@modelcontextprotocol/server'
 import type { Context } from 'koa'
 
 import { callerOf, logFields } from '../../platform/http/request-log.ts'
 import type { BearerToken } from '../../resource/resource-server/verdict.ts'
-import type { Exchange } from './exchange.ts'
+import type { Exchange } from './call-tool.ts'
 import {
   fetchRequest,
   type Message,
@@ -11,47 +12,13 @@ import {
   sendText,
   sendWrongParams,
 } from './message.ts'
-import { once, type ToolAddress, type ToolParts } from './tool.ts'
-
-/**
- * Answers a message whose sender was let in: what is plain at once, and the rest by the SDK, which is
- * loaded with the first message and not at the start.
- */
-export function makeAnswerMessage(parts: ToolParts) {
-  const load = once(async () => {
-    const { makePlainAnswers, readPlainRequest } = await import('./plain-requests.ts')
-    const { problemOfParams } = await import('./request-shapes.ts')
-    const { makeToolServer } = await import('./server.ts')
-    return {
-      problemOfParams,
-      readPlainRequest,
-      answerPlain: makePlainAnswers(parts),
-      tools: makeToolServer(parts),
-    }
-  })
-  return async (ctx: Context, message: Message, { caller, address }: From): Promise<void> => {
-    const hearProblem = () => {
-      logFields(ctx).outcome = 'problem'
-    }
-    const sender = { caller, address, request: callerOf(ctx), hearProblem }
-    const { readPlainRequest, answerPlain, problemOfParams, tools } = await load()
-    const plain = readPlainRequest(ctx.req.headers, message.value, address)
-    if (plain) {
-      try {
-        return sendText(ctx, await answerPlain(plain, sender))
-      } catch (failure) {
-        return sendFailure(ctx, message, failure)
-      }
-    }
-    const problem = problemOfParams(message.value)
-    if (problem !== undefined) return sendWrongParams(ctx, message, problem)
-    const exchange: Exchange = { sender }
-    const request = fetchRequest(ctx, parts.service.baseUrl + address.path, message.text)
-    const response = await settle(tools.answer(request, message.value, exchange), request)
-    if (exchange.failure !== undefined) return sendFailure(ctx, message, exchange.failure)
-    if (response) await sendResponse(ctx, response)
-  }
-}
+import { makePlainAnswers, readPlainRequest } from './plain-requests.ts'
+import { findPrompt } from './prompts.ts'
+import { findResource, findTemplate } from './resources.ts'
+import { makeToolServer } from './server.ts'
+import type { ToolAccess, ToolAddress, ToolParts } from './tool.ts'
+import { accessTo, audienceOf, isServedAt } from './tool-access.ts'
+import { findTool } from './tool-catalogue.ts'
 
 /** Who sent a message, and to which address. */
 interface From {
@@ -59,7 +26,34 @@ interface From {
   readonly address: ToolAddress
 }
 
-/** The answer, or nothing when the caller hung up meanwhile: there is nobody to tell. */
+/** Answers a message whose sender was let in: what is plain at once, and the rest by the SDK. */
+export function makeAnswerMessage(parts: ToolParts) {
+  const answerPlain = makePlainAnswers(parts)
+  const tools = makeToolServer()
+  return async (ctx: Context, message: Message, { caller, address }: From): Promise<void> => {
+    const hearProblem = () => {
+      logFields(ctx).outcome = 'problem'
+    }
+    const call = { caller, address, request: callerOf(ctx), hearProblem, parts }
+    const plain = readPlainRequest(ctx.req.headers, message.value, address)
+    if (plain) {
+      try {
+        return sendText(ctx, await answerPlain(plain, call))
+      } catch (failure) {
+        return sendFailure(ctx, message, failure)
+      }
+    }
+    const problem = problemOfParams(message.value)
+    if (problem !== undefined) return sendWrongParams(ctx, message, problem)
+    const exchange: Exchange = { call }
+    const request = fetchRequest(ctx, parts.service.baseUrl + address.path, message.text)
+    const response = await settle(tools.answer(request, message.value, exchange), request)
+    if (exchange.failure !== undefined) return sendFailure(ctx, message, exchange.failure)
+    if (response) await sendResponse(ctx, response)
+  }
+}
+
+/** The answer, or nothing when the caller hung up meanwhile. */
 async function settle(
   answering: Promise<Response>,
   { signal }: Request,
@@ -70,4 +64,97 @@ async function settle(
     if (signal.aborted) return undefined
     throw error
   }
+}
+
+/** What a message uses, and who may use it. */
+export interface Use {
+  /** For the log. */
+  readonly name: string
+  readonly access: ToolAccess
+  /** Whether it changes something of a site, which leaves a line in the audit trail. */
+  readonly changesSite?: boolean
+}
+
+/**
+ * What a message wants to use: a tool, a prompt or a resource. The front door asks this one function, so
+ * that none of them has a way past it. Nothing for a message that uses none, and for what the address does
+ * not have, which is answered as unknown.
+ */
+export function accessOf(message: unknown, address: ToolAddress): Use | undefined {
+  const { method, params } = (message ?? {}) as { method?: unknown; params?: Params | null }
+  const use = usedBy(method, params ?? {}, address)
+  return use && isServedAt(address, use) ? use : undefined
+}
+
+interface Params {
+  readonly name?: unknown
+  readonly arguments?: unknown
+  readonly uri?: unknown
+  readonly ref?: { readonly name?: unknown; readonly uri?: unknown } | null
+}
+
+function usedBy(method: unknown, params: Params, address: ToolAddress): Use | undefined {
+  switch (method) {
+    case 'tools/call': {
+      const tool = findTool(params.name, address)
+      if (!tool) return undefined
+      const changesSite = tool.effect !== 'reads' && audienceOf(tool) === 'operator'
+      return { name: tool.name, access: accessTo(tool, params.arguments), changesSite }
+    }
+    case 'prompts/get':
+      return findPrompt(params.name)
+    case 'resources/read':
+      return findResource(params.uri)?.kind
+    case 'completion/complete':
+      return findPrompt(params.ref?.name) ?? findTemplate(params.ref?.uri)
+    default:
+      return undefined
+  }
+}
+
+/**
+ * Every request of both generations of the protocol that has an answer here. `initialize` is a request in one of them
+ * and no method in the other, which the SDK tells apart.
+ */
+const typeOf: Readonly<Record<string, SpecTypeName>> = {
+  'completion/complete': 'CompleteRequest',
+  'prompts/get': 'GetPromptRequest',
+  'prompts/list': 'ListPromptsRequest',
+  'resources/list': 'ListResourcesRequest',
+  'resources/read': 'ReadResourceRequest',
+  'resources/templates/list': 'ListResourceTemplatesRequest',
+  'tools/call': 'CallToolRequest',
+  'tools/list': 'ListToolsRequest',
+}
+
+const PROBLEMS_SHOWN_MAX = 5
+
+/**
+ * What is wrong with the parameters of a request (JSON-RPC 2.0 §5.1, -32602): the SDK tells of most such mistakes
+ * of a caller as of an internal error, and in the words of its validator.
+ *
+ * @param value a JSON-RPC message
+ * @returns a sentence that names each wrong parameter, or nothing
+ */
+function problemOfParams(value: unknown): string | undefined {
+  const { id, method, params } = (value ?? {}) as Readonly<Record<string, unknown>>
+  // One that expects no answer gets none, and what is no request at all is said by the SDK.
+  if (typeof id !== 'string' && typeof id !== 'number') return undefined
+  const type =
+    typeof method === 'string' && Object.hasOwn(typeOf, method) ? typeOf[method] : undefined
+  if (type === undefined) return undefined
+  const result = specTypeSchemas[type]['~standard'].validate({ method, params })
+  if (result instanceof Promise || result.issues === undefined) return undefined
+  const problems = result.issues
+    .slice(0, PROBLEMS_SHOWN_MAX)
+    .map(({ path = [], message }) => `${path.map(nameOf).join('.')}: ${plainWords(message)}`)
+  return `The parameters of ${method} are wrong. ${problems.join('; ')}.`
+}
+
+function nameOf(segment: PropertyKey | { readonly key: PropertyKey }): string {
+  return String(typeof segment === 'object' ? segment.key : segment).slice(0, 100)
+}
+
+function plainWords(message: string): string {
+  return message.replace(/^Invalid input: /, '')
 }

@@ -1,7 +1,27 @@
-import type { CallToolResult } from '@modelcontextprotocol/server'
+import { type CallToolResult, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 
 import { type Tool, type ToolCall, ToolProblem } from './tool.ts'
 import { accessTo, isOpen } from './tool-access.ts'
+
+/** One request on its way through the SDK, and what went wrong inside. */
+export interface Exchange {
+  readonly call: ToolCall
+  /** An error of a tool that is not for the caller's eyes; the route answers it. */
+  failure?: unknown
+}
+
+/** The result of the work; when it fails, the route says why, and the SDK must not. */
+export async function orFail<Result>(
+  exchange: Exchange,
+  work: Promise<Result>,
+): Promise<NonNullable<Result>> {
+  const result = await work.catch((error: unknown) => {
+    if (error instanceof ProtocolError) throw error
+    exchange.failure = error
+  })
+  if (!result) throw new ProtocolError(ProtocolErrorCode.InternalError, 'the tool failed')
+  return result
+}
 
 /** The largest answer of one call, as text. */
 export const ANSWER_LENGTH_MAX = 1_000_000

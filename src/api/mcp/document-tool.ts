@@ -1,12 +1,48 @@
 import { createHash } from 'node:crypto'
 
-import type { ExecutionResult, GraphQLError, GraphQLSchema } from 'graphql'
+import {
+  type ExecutionResult,
+  type GraphQLArgument,
+  type GraphQLError,
+  type GraphQLInputType,
+  type GraphQLNamedType,
+  type GraphQLSchema,
+  getNamedType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+  Kind,
+  parse,
+  TypeInfo,
+  typeFromAST,
+  type VariableDefinitionNode,
+  validate,
+  visit,
+  visitWithTypeInfo,
+} from 'graphql'
 
-import { argumentsSchema, defaultedArguments, variablesFor } from './graphql-arguments.ts'
-import { answerSchema, readDocument } from './graphql-shape.ts'
-import { type JsonSchema, takesWords } from './json-schema.ts'
-import { FOREIGN_CURSOR } from './shapes.ts'
-import { once, type Tool, type ToolCall, ToolProblem } from './tool.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/page-arguments.ts'
+import {
+  type FixedDocument,
+  type JsonSchema,
+  once,
+  plainSchema,
+  type Tool,
+  type ToolCall,
+  ToolProblem,
+  takesWords,
+} from './tool.ts'
+
+/** What is said of the two arguments of every list: in few words, because every list says it. */
+export const pageArgumentWords: Readonly<Record<string, string>> = {
+  first: `How many, 1 to ${PAGE_SIZE_MAX}; ${PAGE_SIZE_DEFAULT} without it.`,
+  after: 'pageInfo.endCursor of the page before.',
+}
+
+/** What is said of a cursor that did not come from the list. */
+export const FOREIGN_CURSOR =
+  'after: must be pageInfo.endCursor of a page of the same list; leave it out for the first page'
 
 /** A tool that runs one fixed document of an API in process. */
 export interface DocumentDefinition extends Pick<Tool, 'name' | 'title' | 'description'> {
@@ -36,16 +72,17 @@ export function makeDocumentTool(api: DocumentApi) {
   return (definition: DocumentDefinition): Tool => {
     const { scopes, document, pick, destroys, listedBy, ...described } = definition
     const read = once(() => readDocument(api.schema(), document))
-    const input = once(() => argumentsSchema(read()))
-    const defaulted = once(() => defaultedArguments(read()))
+    const taken = once(() => argumentsOf(read()))
+    const input = once(() => argumentsSchema(taken()))
     const changes = document.startsWith('mutation')
     return {
       ...described,
       effect: effectOf(changes, destroys === true),
       access: { kind: 'scopes', needed: scopes },
-      schemas: once(() => ({ input: input(), output: answerSchema(read(), pick) })),
+      input,
+      runs: { document: read, pick },
       async run(values, call) {
-        const given = checkNames(values ?? {}, input(), defaulted())
+        const given = checkNames(values ?? {}, taken(), input())
         const variables = variablesFor(read(), changes ? withKey(given, input()) : given)
         const { data, errors } = await api.execute(call, document, variables)
         const [problem] = errors ?? []
@@ -76,19 +113,19 @@ type Answer = Record<string, unknown>
  * GraphQL checks the values. It does not look at a variable that no document has, and refuses null for
  * what has a default.
  */
-function checkNames(values: unknown, input: JsonSchema, defaulted: ReadonlySet<string>): Arguments {
+function checkNames(values: unknown, taken: readonly ToolArgument[], input: JsonSchema): Arguments {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
     throw new ToolProblem(`${MISFIT} they must be one object. ${takesWords(input)}`)
   }
-  const known = input['properties'] as Readonly<Record<string, object>>
-  const unknown = Object.keys(values).filter((name) => !Object.hasOwn(known, name))
+  const known = new Map(taken.map((argument) => [argument.name, argument]))
+  const unknown = Object.keys(values).filter((name) => !known.has(name))
   if (unknown.length > 0) {
     const said = unknown.join(', ').slice(0, NAMES_LENGTH_MAX)
     throw new ToolProblem(`${MISFIT} there is no ${said}. ${takesWords(input)}`)
   }
   // Some models send null for what they leave out; it means something only where nothing stands in for it.
   const given = Object.entries(values).filter(
-    ([name, value]) => value !== null || !defaulted.has(name),
+    ([name, value]) => value !== null || known.get(name)?.defaultValue === undefined,
   )
   return Object.fromEntries(given)
 }
@@ -142,4 +179,118 @@ export function passed(variables: Readonly<Record<string, string>>): string {
   return Object.keys(variables)
     .map((name) => `${name}: $${name}`)
     .join(', ')
+}
+
+/** An argument of a tool: a variable of its document, or a field of its variable `input`. */
+interface ToolArgument {
+  readonly name: string
+  readonly type: GraphQLInputType
+  readonly description: string | null | undefined
+  readonly defaultValue: unknown
+}
+
+/**
+ * What a tool takes, derived from the document that it runs: the fields of its variable `$input`, and
+ * its other variables, each with the words of the schema.
+ */
+function argumentsSchema(taken: readonly ToolArgument[]): JsonSchema {
+  const required = taken.filter(
+    ({ type, defaultValue }) => isNonNullType(type) && defaultValue === undefined,
+  )
+  return plainSchema({
+    type: 'object',
+    properties: Object.fromEntries(taken.map((argument) => [argument.name, schemaOf(argument)])),
+    ...(required.length > 0 && { required: required.map(({ name }) => name) }),
+  })
+}
+
+/** The variables of a document for the arguments of a call. */
+function variablesFor(
+  { operation }: FixedDocument,
+  values: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const names = (operation.variableDefinitions ?? []).map(({ variable }) => variable.name.value)
+  if (!names.includes('input')) return { ...values }
+  const beside = names.filter((name) => name !== 'input')
+  const own = Object.entries(values)
+  return {
+    ...Object.fromEntries(own.filter(([name]) => beside.includes(name))),
+    input: Object.fromEntries(own.filter(([name]) => !beside.includes(name))),
+  }
+}
+
+function argumentsOf(document: FixedDocument): ToolArgument[] {
+  const { schema, operation } = document
+  return (operation.variableDefinitions ?? []).flatMap((definition) => {
+    const type = typeFromAST(schema, definition.type as never) as GraphQLInputType | undefined
+    if (!type) throw new Error('a variable of a tool has no type')
+    const named = getNamedType(type)
+    const name = definition.variable.name.value
+    if (name === 'input' && isInputObjectType(named)) return Object.values(named.getFields())
+    return { name, type, ...saidOf(definition, document) }
+  })
+}
+
+/** What the schema says of the argument that a variable is passed to, wherever that is. */
+function saidOf(
+  { variable }: VariableDefinitionNode,
+  { schema, operation }: FixedDocument,
+): Pick<ToolArgument, 'description' | 'defaultValue'> {
+  let said: GraphQLArgument | undefined
+  const types = new TypeInfo(schema)
+  const look = visitWithTypeInfo(types, {
+    Argument({ value }) {
+      const isIt = value.kind === Kind.VARIABLE && value.name.value === variable.name.value
+      if (isIt) said ??= types.getArgument() ?? undefined
+    },
+  })
+  visit(operation, look)
+  return said ?? { description: undefined, defaultValue: undefined }
+}
+
+function schemaOf({ name, type, description, defaultValue }: ToolArgument): JsonSchema {
+  const said = pageArgumentWords[name] ?? description ?? ''
+  const isDefault = defaultValue != null && !(name in pageArgumentWords)
+  const words = [said, ...(isDefault ? [`${JSON.stringify(defaultValue)} without it.`] : [])]
+  return { ...valueSchema(type), description: words.join(' ').trim() }
+}
+
+/** Null may be sent where it removes something, and says nothing elsewhere. */
+function valueSchema(type: GraphQLInputType): JsonSchema {
+  const present = isNonNullType(type) ? type.ofType : type
+  if (isListType(present)) return { type: 'array', items: valueSchema(present.ofType) }
+  const named = getNamedType(present)
+  if (isInputObjectType(named)) throw new Error('an argument of a tool is no object')
+  return leafSchema(named)
+}
+
+/**
+ * Reads the one operation of a tool's document.
+ *
+ * @throws Error when it does not fit the schema, so that a slip shows in the first test that lists tools
+ */
+function readDocument(schema: GraphQLSchema, document: string): FixedDocument {
+  const parsed = parse(document)
+  const [fault] = validate(schema, parsed)
+  if (fault) throw new Error(`the document of a tool does not fit the schema: ${fault.message}`)
+  const [operation] = parsed.definitions
+  if (operation?.kind !== Kind.OPERATION_DEFINITION) throw new Error('a tool needs one operation')
+  return { schema, operation }
+}
+
+/** What the scalars of our schemas are in JSON. */
+const scalars: Readonly<Record<string, JsonSchema>> = {
+  ID: { type: 'string' },
+  String: { type: 'string' },
+  Int: { type: 'integer' },
+  Boolean: { type: 'boolean' },
+  DateTime: { type: 'string', format: 'date-time' },
+}
+
+/** The JSON Schema of a scalar or an enum. */
+function leafSchema(type: GraphQLNamedType): JsonSchema {
+  if (isEnumType(type)) return { type: 'string', enum: type.getValues().map(({ name }) => name) }
+  const schema = scalars[type.name]
+  if (!schema) throw new Error(`no JSON Schema is known for ${type.name}`)
+  return schema
 }

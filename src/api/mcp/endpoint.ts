@@ -1,6 +1,6 @@
 /** The tool endpoint: who is let in, which tools there are, and what they do. */
 
-import type { Context, Middleware } from 'koa'
+import type { Context } from 'koa'
 import type Router from 'koa-router'
 
 import { methodNotAllowed } from '../../platform/http/errors.ts'
@@ -15,13 +15,18 @@ import {
   verdictOf,
 } from '../../resource/resource-server/protect.ts'
 import type { BearerToken, Verdict, VerifyBearer } from '../../resource/resource-server/verdict.ts'
-import { makeAnswerMessage } from './answer-message.ts'
-import { fromBrowsers } from './browsers.ts'
-import { type AdmissionPolicy, admitOnly, makeAdmission } from './host-and-origin.ts'
+import type { accessOf, makeAnswerMessage } from './answer-message.ts'
+import { type AdmissionPolicy, admitOnly, fromBrowsers, makeAdmission } from './host-and-origin.ts'
 import { type Message, readMessage } from './message.ts'
 import { describeService, once, type ToolAddress, type ToolParts } from './tool.ts'
-import { judgeAccess, type ScopesFor, scopesNeeded, verdictOn } from './tool-access.ts'
-import { addressFor, toolAddresses } from './tool-address.ts'
+import {
+  addressFor,
+  judgeAccess,
+  type ScopesFor,
+  scopesNeeded,
+  toolAddresses,
+  verdictOn,
+} from './tool-access.ts'
 
 /** What the service says of its protected resources. */
 interface ResourceMetadata {
@@ -39,46 +44,41 @@ export interface ToolEndpointPorts extends Omit<ToolParts, 'service'> {
   readonly verifyBearer: VerifyBearer
 }
 
-/** The tool endpoint with all that it keeps. */
-export function toolEndpoint(ports: ToolEndpointPorts): Router {
-  const { baseUrl, policy } = ports
-  const service = describeService(ports.serviceName, baseUrl)
-  const parts = { ...ports, service, authGuide: once(ports.authGuide) }
-  return toolRoutes({
-    ...ports,
-    admit: admitOnly(makeAdmission({ baseUrl, allowedOrigins: policy.allowedOrigins })),
-    answerMessage: makeAnswerMessage(parts),
-    scopesFor: (audience) => ports.resources.scopesOf(addressFor(audience).resource),
-    bodyBytesMax: policy.bodyBytesMax,
-  })
-}
-
-interface Endpoint
-  extends Pick<
-    ToolEndpointPorts,
-    'resources' | 'adviseOnScopes' | 'verifyBearer' | 'requestLimits'
-  > {
-  /** Refuses a foreign host or origin. */
-  readonly admit: Middleware
-  readonly answerMessage: ReturnType<typeof makeAnswerMessage>
-  readonly scopesFor: ScopesFor
-  readonly bodyBytesMax: number
-}
-
 /**
  * The tool endpoint (specification, Tool endpoint). Everything is decided here, in this order, before
  * the SDK sees a message: host and origin, preflight, token, method, body, scope. The token comes
  * before the method, so that a client which only probes with GET or HEAD is challenged too.
  */
-function toolRoutes(endpoint: Endpoint): Router {
+export function toolEndpoint(ports: ToolEndpointPorts): Router {
+  const { baseUrl, policy, resources } = ports
+  const service = describeService(ports.serviceName, baseUrl)
+  const parts = { ...ports, service, authGuide: once(ports.authGuide) }
+  const admit = admitOnly(makeAdmission({ baseUrl, allowedOrigins: policy.allowedOrigins }))
+  const endpoint: Endpoint = {
+    ...ports,
+    scopesFor: (audience) => resources.scopesOf(addressFor(audience).resource),
+    load: once(async () => {
+      const { accessOf, makeAnswerMessage } = await import('./answer-message.ts')
+      return { accessOf, answerMessage: makeAnswerMessage(parts) }
+    }),
+  }
   const router = makeRouter()
   for (const address of toolAddresses) {
-    router.all(address.path, endpoint.admit, ...fromBrowsers, async (ctx) => {
+    router.all(address.path, admit, ...fromBrowsers, async (ctx) => {
       if (ctx.method === 'OPTIONS') return answerOptions(ctx)
       await serve(ctx, address, endpoint)
     })
   }
   return router
+}
+
+interface Endpoint extends ToolEndpointPorts {
+  readonly scopesFor: ScopesFor
+  /** The catalogue and the SDK, loaded with the first message to keep start-up fast. */
+  readonly load: () => Promise<{
+    readonly accessOf: typeof accessOf
+    readonly answerMessage: ReturnType<typeof makeAnswerMessage>
+  }>
 }
 
 async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Promise<void> {
@@ -88,7 +88,7 @@ async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Pr
     ctx.set('Allow', METHODS)
     throw methodNotAllowed('POST')
   }
-  const message = await readMessage(ctx, endpoint.bodyBytesMax)
+  const message = await readMessage(ctx, endpoint.policy.bodyBytesMax)
   if (message) await answer(ctx, { message, caller, address }, endpoint)
 }
 
@@ -147,7 +147,7 @@ interface Asked {
 
 async function answer(ctx: Context, asked: Asked, endpoint: Endpoint): Promise<void> {
   const { message, caller, address } = asked
-  const { accessOf } = await judgement()
+  const { accessOf, answerMessage } = await endpoint.load()
   const used = accessOf(message.value, address)
   if (used) {
     logFields(ctx).tool = used.name
@@ -163,11 +163,8 @@ async function answer(ctx: Context, asked: Asked, endpoint: Endpoint): Promise<v
       if (answerTooMany(ctx, endpoint.requestLimits.take('changes', key), 'message')) return
     }
   }
-  await endpoint.answerMessage(ctx, message, { caller, address })
+  await answerMessage(ctx, message, { caller, address })
 }
-
-/** With the catalogue, which is loaded with the first message and not at the start, as the SDK is. */
-const judgement = once(async () => await import('./access-of.ts'))
 
 function protection(
   { resources, adviseOnScopes }: Endpoint,

@@ -3,9 +3,14 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { classifyInboundRequest } from '@modelcontextprotocol/server'
 
 import { callTool } from './call-tool.ts'
-import type { Sender } from './exchange.ts'
-import { protocolVersions } from './protocol-versions.ts'
-import { identityOf, type Tool, type ToolAddress, type ToolParts } from './tool.ts'
+import {
+  identityOf,
+  protocolVersions,
+  type Tool,
+  type ToolAddress,
+  type ToolCall,
+  type ToolParts,
+} from './tool.ts'
 import { findTool, listedTools } from './tool-catalogue.ts'
 
 /** A list of tools or a call of one, with nothing about it that needs the SDK to be understood. */
@@ -129,13 +134,13 @@ export function makePlainAnswers(parts: ToolParts) {
   // What is listed depends on the token, so that nobody may keep it for another request.
   const listEnd = `,"resultType":"complete","ttlMs":0,"cacheScope":"private"${modernEnd}`
   const callEnd = `,"resultType":"complete"${modernEnd}`
-  return async (request: PlainRequest, sender: Sender): Promise<string> => {
+  return async (request: PlainRequest, call: ToolCall): Promise<string> => {
     const end = `,"jsonrpc":"2.0","id":${JSON.stringify(request.id)}}`
     if (request.method === 'tools/list') {
-      const tools = listedTools(sender.caller, sender.address).text
+      const tools = listedTools(call.caller, call.address).text
       return `{"result":{"tools":${tools}${request.era === 'modern' ? listEnd : ''}}${end}`
     }
-    const result = await callTool(request.tool, request.values, { ...sender, parts })
+    const result = await callTool(request.tool, request.values, call)
     const open = JSON.stringify(result).slice(0, -1)
     return `{"result":${open}${request.era === 'modern' ? callEnd : ''}}${end}`
   }

@@ -1,5 +1,9 @@
+import { ProtocolError, ProtocolErrorCode, type Server } from '@modelcontextprotocol/server'
+
 import { MEMBER_READ, readScope, writeScope } from '../../directory/scopes/catalogue.ts'
-import { type ToolAccess, ToolProblem } from './tool.ts'
+import { type ToolAccess, type ToolCall, ToolProblem } from './tool.ts'
+import { isOpen, isServedAt } from './tool-access.ts'
+import { nearNames } from './tool-catalogue.ts'
 
 /** A question that people ask often, as a host offers it to them. */
 export interface Prompt {
@@ -143,4 +147,48 @@ export function promptText(prompt: Prompt, values: Readonly<Record<string, strin
 /** What a person typed stays one word of the sentence, whatever it is. */
 function quoted(value = ''): string {
   return JSON.stringify(value.slice(0, VALUE_LENGTH_MAX))
+}
+
+/** Answers prompts/list and prompts/get: those that the caller's token opens at this address. */
+export function offerPrompts(server: Server, { caller, address }: ToolCall): void {
+  const isOffered = (prompt: Prompt) => isServedAt(address, prompt) && isOpen(prompt.access, caller)
+
+  server.setRequestHandler('prompts/list', () => ({
+    prompts: promptCatalogue
+      .filter(isOffered)
+      .map(({ name, title, description, arguments: taken }) => ({
+        name,
+        title,
+        description,
+        ...(taken.length > 0 && { arguments: [...taken] }),
+      })),
+  }))
+
+  server.setRequestHandler('prompts/get', ({ params }) => {
+    const prompt = findPrompt(params.name)
+    // The front door has asked already. Asked again here, no way around it opens a prompt.
+    if (!prompt || !isOffered(prompt)) {
+      const names = promptCatalogue.filter(isOffered).map(({ name }) => name)
+      const near = nearNames(params.name, names)
+      const list = (near.length > 0 ? near : names).join(', ')
+      throw invalid(`There is no such prompt here. There is ${list}.`)
+    }
+    const text = textOf(prompt, params.arguments ?? {})
+    return {
+      description: prompt.description,
+      messages: [{ role: 'user', content: { type: 'text', text } }],
+    }
+  })
+}
+
+function textOf(prompt: Prompt, values: Readonly<Record<string, string>>): string {
+  try {
+    return promptText(prompt, values)
+  } catch (error) {
+    throw error instanceof ToolProblem ? invalid(error.message) : error
+  }
+}
+
+function invalid(message: string): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 }

@@ -1,12 +1,57 @@
+/** What anybody may know of the service, of sites and of their courses. It shows nothing about any person. */
+
 import { z } from 'zod'
 
-import { paths } from '../../platform/http/paths.ts'
-import { protocolVersions } from './protocol-versions.ts'
-import { defineTool, type Tool } from './tool.ts'
+import type { PublishedCourse } from '../../directory/sites/public-courses.ts'
+import { addressOf, pages, paths } from '../../platform/http/paths.ts'
+import type { CountedPage, PageRequest } from '../../platform/store/keyset.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/page-arguments.ts'
+import { FOREIGN_CURSOR, pageArgumentWords } from './document-tool.ts'
+import { defineTool, protocolVersions, type Tool, type ToolCall, ToolProblem } from './tool.ts'
+
+const CURSOR_LENGTH_MAX = 1024
+const WORDS_LENGTH_MAX = 200
+
+/** The two arguments of every list. */
+const pageArguments = {
+  first: z
+    .int()
+    .min(1)
+    .max(PAGE_SIZE_MAX)
+    .default(PAGE_SIZE_DEFAULT)
+    .describe(pageArgumentWords['first'] ?? ''),
+  after: z
+    .string()
+    .min(1)
+    .max(CURSOR_LENGTH_MAX)
+    .optional()
+    .describe(pageArgumentWords['after'] ?? ''),
+}
+
+function slugArgument(of: string) {
+  return z
+    .string()
+    .max(80)
+    .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be a slug like slow-bread')
+    .describe(`Slug of ${of}.`)
+}
+
+/** Words that have to stand in `where`. */
+function wordsArgument(where: string) {
+  return z
+    .string()
+    .min(1)
+    .max(WORDS_LENGTH_MAX)
+    .optional()
+    .describe(`Only those with these words in ${where}, in any case of letters.`)
+}
 
 const everybody = { kind: 'public' } as const
 
-/** What the service says of itself. */
+const siteArgument = slugArgument(
+  'the site, of list_sites; the site of the token without it',
+).optional()
+
 export const publicTools: readonly Tool[] = [
   defineTool({
     name: 'get_service_info',
@@ -15,18 +60,7 @@ export const publicTools: readonly Tool[] = [
       'Says what this service is, where its documents and addresses are, and which protocol revisions ' +
       'it speaks. Works without a token.',
     access: everybody,
-    input: z.strictObject({}),
-    output: z.strictObject({
-      name: z.string(),
-      version: z.string(),
-      issuer: z.string().describe('The issuer of access tokens and the origin of every address.'),
-      authorizationGuide: z.string().describe('Address of the walkthrough to a token.'),
-      authorizationServerMetadata: z.string(),
-      protectedResourceMetadata: z.string(),
-      openApi: z.string(),
-      memberApi: z.string().describe('Address of the GraphQL API that takes the same token.'),
-      protocolVersions: z.array(z.string()),
-    }),
+    takes: z.strictObject({}),
     run: async (_none, { parts }) => {
       const { name, version, baseUrl } = parts.service
       return {
@@ -49,8 +83,126 @@ export const publicTools: readonly Tool[] = [
       'Returns in short, as Markdown, how an assistant, a program or a person gets a token here, with ' +
       'links to the rest. Works without a token.',
     access: everybody,
-    input: z.strictObject({}),
-    output: z.string().describe('Markdown.'),
+    takes: z.strictObject({}),
     run: async (_none, { parts }) => parts.authGuide(),
   }),
+  defineTool({
+    name: 'list_sites',
+    title: 'Sites of the platform',
+    description:
+      'Lists the sites of this platform, by slug, with how many courses each has published and where ' +
+      'its members connect an assistant. Other tools take the slug. Works without a token.',
+    access: everybody,
+    takes: z.strictObject({ search: wordsArgument('name or slug'), ...pageArguments }),
+    run: async ({ search: words, ...wanted }, call) =>
+      await listAnswer(call, 'sites', {
+        wanted,
+        read: async (page) =>
+          await call.parts.publicSites.list({ words, nowMs: call.parts.now() }, page),
+        nodeOf: ({ id: _id, ...site }) => ({
+          ...site,
+          connect: call.parts.service.baseUrl + addressOf(pages.connect, { site: site.slug }),
+        }),
+      }),
+  }),
+  defineTool({
+    name: 'list_public_courses',
+    title: 'Published courses of a site',
+    description: 'Lists the courses that a site has published, by slug. Works without a token.',
+    access: everybody,
+    takes: z.strictObject({
+      site: siteArgument,
+      search: wordsArgument('title, slug or summary'),
+      ...pageArguments,
+    }),
+    async run({ site, search: words, ...wanted }, call) {
+      const { publicCourses, now } = call.parts
+      const { id: siteId } = await siteOf(call, site)
+      return await listAnswer(call, ['public_courses', siteId], {
+        wanted,
+        read: async (page) => await publicCourses.list({ siteId, nowMs: now(), words }, page),
+        nodeOf: publicCourseOf,
+      })
+    },
+  }),
+  defineTool({
+    name: 'get_public_course',
+    title: 'A published course',
+    description:
+      'Returns one published course of a site with the titles and lengths of its lectures. Works ' +
+      'without a token.',
+    access: everybody,
+    takes: z.strictObject({
+      site: siteArgument,
+      slug: slugArgument('the course, of list_public_courses'),
+    }),
+    async run({ site, slug }, call) {
+      const { publicCourses, now } = call.parts
+      const { id: siteId, slug: at } = await siteOf(call, site)
+      const course = await publicCourses.findCourse({ siteId, nowMs: now() }, slug)
+      if (course) return { ...publicCourseOf(course), lectures: course.lectures }
+      throw new ToolProblem(
+        `The site ${at} has published no course ${slug}. Call list_public_courses with site: "${at}" for the slugs.`,
+      )
+    },
+  }),
 ]
+
+/**
+ * The site that is asked for, or that of the token.
+ *
+ * @throws ToolProblem when neither says one that is there
+ */
+async function siteOf({ caller, parts }: ToolCall, slug: string | undefined) {
+  if (slug === undefined && caller?.siteId === undefined) {
+    throw new ToolProblem('Say which site: call list_sites for the slugs, and pass one as site.')
+  }
+  const { publicCourses } = parts
+  const site =
+    slug === undefined
+      ? await publicCourses.findSiteById(caller?.siteId ?? '')
+      : await publicCourses.findSite(slug)
+  if (site) return site
+  throw new ToolProblem(
+    `There is no site with the slug ${slug}. Call list_sites for the slugs; search takes a part of the name.`,
+  )
+}
+
+function publicCourseOf({ slug, title, summary, publishedAt, lectureCount }: PublishedCourse) {
+  return { slug, title, summary, publishedAt: new Date(publishedAt).toISOString(), lectureCount }
+}
+
+interface ListQuestion<Row, Node> {
+  /** The two arguments of every list, as they were sent. */
+  readonly wanted: { readonly first: number; readonly after?: string | undefined }
+  /** Nothing when there is no such list. */
+  readonly read: (request: PageRequest) => Promise<CountedPage<Row> | undefined>
+  /** What the caller is told then. */
+  readonly missing?: string
+  readonly nodeOf: (row: Row) => Node
+}
+
+/**
+ * The answer of a list. Its cursors are bound to the list: one of another would skip what it has not
+ * shown.
+ *
+ * @throws ToolProblem when `after` did not come from this list, and when the list is not there
+ */
+async function listAnswer<Row, Node>(
+  { parts }: ToolCall,
+  list: string | readonly string[],
+  { wanted: { first, after: cursor }, read, missing, nodeOf }: ListQuestion<Row, Node>,
+) {
+  const scope = ['tools', ...[list].flat()]
+  const after = cursor === undefined ? undefined : parts.cursors.open(cursor, scope)
+  if (cursor !== undefined && !after) throw new ToolProblem(FOREIGN_CURSOR)
+  const page = await read({ first, after })
+  if (!page) throw new ToolProblem(missing)
+  const { rows, places, hasNextPage, totalCount } = page
+  const last = places.at(-1)
+  return {
+    nodes: rows.map(nodeOf),
+    pageInfo: { hasNextPage, endCursor: last ? parts.cursors.seal(last, scope) : null },
+    totalCount,
+  }
+}

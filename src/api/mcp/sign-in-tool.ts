@@ -34,7 +34,7 @@ export const signInTool = defineTool({
     'follows. Say for whom you act. With enough it says who is signed in, at which site, and what to do next.',
   access: anyToken,
   accessFor: accessForWish,
-  input: z.strictObject({
+  takes: z.strictObject({
     as: z
       .enum(audiences)
       .optional()
@@ -47,25 +47,6 @@ export const signInTool = defineTool({
       .refine((name) => areas.includes(name), `must be one of ${areas.join(', ')}`)
       .optional()
       .describe('For an operator: an area to change, such as courses or posts.'),
-  }),
-  output: z.strictObject({
-    clientId: z.string(),
-    scopes: z.array(z.string()).describe('What the token opens, in alphabetical order.'),
-    person: z.strictObject({
-      id: z.string().nullable(),
-      name: z.string().nullable().describe('Null unless the token has the scope for it.'),
-      email: z.string().nullable().describe('Null unless the token has the scope for it.'),
-    }),
-    site: z
-      .strictObject({
-        id: z.string(),
-        slug: z.string(),
-        name: z.string(),
-        roles: z.array(z.string()),
-      })
-      .nullable()
-      .describe('The site of the token; null without one, or without the scope for it.'),
-    nextStep: z.string(),
   }),
   async run({ change }, call) {
     if (!call.caller && change !== undefined) {

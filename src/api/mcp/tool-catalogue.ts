@@ -8,17 +8,14 @@ import { peopleTools } from './operator-people.ts'
 import { voiceTools } from './operator-posts.ts'
 import { productAndEventTools } from './operator-products.ts'
 import { siteTools } from './operator-site.ts'
-import { publicCourseTools } from './public-course-tools.ts'
 import { publicTools } from './public-tools.ts'
 import { signInTool } from './sign-in-tool.ts'
-import { describeTool, once, type Tool, type ToolAddress } from './tool.ts'
-import { isOpen } from './tool-access.ts'
-import { isServedAt } from './tool-address.ts'
+import { describeTool, once, type Tool, type ToolAddress, type ToolCall } from './tool.ts'
+import { addressFor, audienceOf, isOpen, isServedAt } from './tool-access.ts'
 
 /** Every tool of the service, in the order in which a list shows them. Nothing else lists them. */
 export const toolCatalogue: readonly Tool[] = [
   ...publicTools,
-  ...publicCourseTools,
   signInTool,
   ...memberTools,
   ...siteTools,
@@ -75,3 +72,46 @@ function keyOf(caller: BearerToken | undefined): string {
     .sort()
     .join(' ')
 }
+
+/** What is said of a tool that an address does not have: where it is, or what is near. */
+export function unknownToolWords(name: string, { caller, address, parts }: ToolCall): string {
+  const elsewhere = toolCatalogue.find((tool) => tool.name === name)
+  const audience = elsewhere && audienceOf(elsewhere)
+  if (audience) {
+    const { path } = addressFor(audience)
+    return `The tool ${name} is not at this address: connect to ${parts.service.baseUrl}${path}.`
+  }
+  const names = listedTools(caller, address).tools.map((tool) => tool.name)
+  const near = nearNames(name, names)
+  const hint = near.length > 0 ? `Near it are ${near.join(', ')}.` : ''
+  return `There is no tool of that name. ${hint} tools/list shows what this token opens.`.replace(
+    '  ',
+    ' ',
+  )
+}
+
+const NEAR_MAX = 3
+
+/** The names that share the most words with one that is unknown, the nearest first. */
+export function nearNames(wanted: string, names: readonly string[]): string[] {
+  const words = new Set(wordsOf(wanted))
+  return names
+    .map((name) => ({ name, shared: wordsOf(name).filter((word) => words.has(word)).length }))
+    .filter(({ shared }) => shared > 0)
+    .sort((one, other) => other.shared - one.shared)
+    .slice(0, NEAR_MAX)
+    .map(({ name }) => name)
+}
+
+/** `listCourses` and `list-course` share both words with `list_courses`. */
+function wordsOf(name: string): string[] {
+  return name
+    .slice(0, NAME_LENGTH_MAX)
+    .replace(/([a-z])([A-Z])/g, '$1_$2')
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .map((word) => word.replace(/s$/, ''))
+    .filter((word) => word !== '')
+}
+
+const NAME_LENGTH_MAX = 200

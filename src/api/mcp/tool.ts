@@ -1,4 +1,5 @@
 import type { Tool as ToolDescription } from '@modelcontextprotocol/server'
+import type { GraphQLSchema, OperationDefinitionNode } from 'graphql'
 import { z } from 'zod'
 
 import packageJson from '../../../package.json' with { type: 'json' }
@@ -10,7 +11,6 @@ import type { Cursors } from '../../platform/store/cursor.ts'
 import type { BearerToken } from '../../resource/resource-server/verdict.ts'
 import type { ExecuteAdmin } from '../admin-api/admin-api.ts'
 import type { ExecuteMember } from '../member-api/member-api.ts'
-import { type JsonSchema, plainSchema, takesWords } from './json-schema.ts'
 
 /** For whom an agent acts. */
 export type ToolAudience = 'member' | 'operator'
@@ -34,6 +34,12 @@ export type ToolAccess =
   /** A token with any scope of an audience. */
   | { readonly kind: 'audience'; readonly audience: ToolAudience }
 
+/** A GraphQL document with one operation, and the schema that it fits. */
+export interface FixedDocument {
+  readonly schema: GraphQLSchema
+  readonly operation: OperationDefinitionNode
+}
+
 /** One row of the catalogue. */
 export interface Tool {
   readonly name: string
@@ -44,11 +50,13 @@ export interface Tool {
   readonly accessFor?: (values: unknown) => ToolAccess
   /** What it does: a change that destroys takes something away or writes over what was there. */
   readonly effect: 'reads' | 'changes' | 'destroys'
+  /** What it takes. Made with the first question, to keep start-up fast. */
+  readonly input: () => JsonSchema
   /**
-   * What it takes and answers; the second is for docs/tools.md and its test, and no client is told it
-   * (decision 15). Made when somebody asks, because a start should not wait for it.
+   * The GraphQL document that it runs, if it runs one, and the way to the part of the answer that it
+   * returns. docs/tools.md and its test derive from it what the tool answers; no client is told (decision 15).
    */
-  readonly schemas: () => { readonly input: JsonSchema; readonly output: JsonSchema }
+  readonly runs?: { readonly document: () => FixedDocument; readonly pick: readonly string[] }
   /**
    * Checks the arguments and does the work. Text is answered as it is, anything else as JSON.
    *
@@ -110,35 +118,24 @@ export function identityOf({ service: { name, version, baseUrl } }: Pick<ToolPar
 /** Something that the caller can mend, told as the result of the call and not as a failure of it. */
 export class ToolProblem extends Error {}
 
-/** What a tool is made of; its schemas are derived, so that what is checked is what is told. */
-export interface ToolDefinition<Input extends z.ZodType, Output extends z.ZodType>
+/** What a tool is made of; the schema that clients read is derived from the one that checks. */
+interface ToolDefinition<Input extends z.ZodType>
   extends Pick<Tool, 'name' | 'title' | 'description' | 'access' | 'accessFor'> {
-  readonly input: Input
-  readonly output: Output
-  readonly run: (values: z.output<Input>, call: ToolCall) => Promise<z.input<Output>>
+  readonly takes: Input
+  readonly run: (values: z.output<Input>, call: ToolCall) => Promise<object | string>
 }
 
 /** Makes a row of the catalogue, of a tool that reads. */
-export function defineTool<Input extends z.ZodType, Output extends z.ZodObject | z.ZodString>(
-  definition: ToolDefinition<Input, Output>,
-): Tool {
-  const { input, output, run, ...described } = definition
-  const schemas = once(() => ({
-    input: plainSchema(jsonSchemaOf(input, 'input')),
-    output: jsonSchemaOf(output, 'output'),
-  }))
+export function defineTool<Input extends z.ZodType>(definition: ToolDefinition<Input>): Tool {
+  const { takes, run, ...described } = definition
+  // An argument that has a default may be absent.
+  const input = once(() => plainSchema(z.toJSONSchema(takes, { io: 'input' })))
   return {
     ...described,
     effect: 'reads',
-    schemas,
-    run: async (values, call) => await run(parseArguments(input, values, schemas().input), call),
+    input,
+    run: async (values, call) => await run(parseArguments(takes, values, input()), call),
   }
-}
-
-/** What a tool takes or answers; an argument that has a default may be absent. */
-function jsonSchemaOf(type: z.ZodType, io: 'input' | 'output'): JsonSchema {
-  const { $schema: _dialect, ...schema } = z.toJSONSchema(type, { io })
-  return schema
 }
 
 /**
@@ -173,14 +170,14 @@ const FAULTS_LENGTH_MAX = 500
  * What a tool's row is to a client. Of the hints those are said whose defaults warn; that a call may be
  * repeated means something only where it changes.
  */
-export function describeTool({ name, title, description, effect, schemas }: Tool): ToolDescription {
+export function describeTool({ name, title, description, effect, input }: Tool): ToolDescription {
   const reads = effect === 'reads'
   return {
     name,
     title,
     description,
     // Arguments are objects, which the SDK's type wants to read in the schema itself.
-    inputSchema: schemas().input as ToolDescription['inputSchema'],
+    inputSchema: input() as ToolDescription['inputSchema'],
     annotations: {
       readOnlyHint: reads,
       destructiveHint: effect === 'destroys',
@@ -198,3 +195,42 @@ export function once<Value>(make: () => Value): () => Value {
     return made.value
   }
 }
+
+/** A JSON Schema (2020-12), as a client reads it. */
+export type JsonSchema = { readonly [keyword: string]: unknown }
+
+/**
+ * The keywords that every host hands to every model. Of the rest some APIs refuse the whole request:
+ * `additionalProperties`, `$schema`, `format` and `anyOf` at Google's, lengths and patterns where a schema is taken strictly.
+ * What they would say stands in the description, and is checked here all the same.
+ */
+const keywords = ['type', 'description', 'properties', 'required', 'enum', 'items'] as const
+
+/** A schema of arguments in the plainest form that says what is wanted. */
+export function plainSchema(schema: JsonSchema): JsonSchema {
+  const kept = keywords.filter((keyword) => keyword in schema)
+  return Object.fromEntries(kept.map((keyword) => [keyword, plain(keyword, schema[keyword])]))
+}
+
+function plain(keyword: (typeof keywords)[number], value: unknown): unknown {
+  if (keyword === 'items') return plainSchema(value as JsonSchema)
+  if (keyword !== 'properties') return value
+  return Object.fromEntries(
+    Object.entries(value as Readonly<Record<string, JsonSchema>>).map(([name, property]) => [
+      name,
+      plainSchema(property),
+    ]),
+  )
+}
+
+/** The arguments that fit, as a sentence for whoever sent others. */
+export function takesWords({ properties, required }: JsonSchema): string {
+  const needed = new Set((required ?? []) as string[])
+  const names = Object.keys((properties ?? {}) as object)
+  if (names.length === 0) return 'It takes no arguments.'
+  const said = names.map((name) => (needed.has(name) ? `${name} (required)` : name))
+  return `It takes ${said.join(', ')}.`
+}
+
+/** The revisions of the protocol that the endpoint speaks, the newest first (design 23). */
+export const protocolVersions = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'] as const

@@ -1,0 +1,177 @@
+import {
+  type FieldNode,
+  type GraphQLNamedType,
+  type GraphQLObjectType,
+  type GraphQLOutputType,
+  getNamedType,
+  getNullableType,
+  isEnumType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  Kind,
+  type SelectionSetNode,
+} from 'graphql'
+import { z } from 'zod'
+
+import { PAGE_SIZE_MAX } from '../../src/api/graphql/page-arguments.ts'
+import type { FixedDocument, JsonSchema, Tool } from '../../src/api/mcp/tool.ts'
+import { LECTURES_SHOWN_MAX } from '../../src/directory/sites/public-courses.ts'
+
+/**
+ * What a tool answers, as a JSON Schema, for docs/tools.md and the tests: no client is told it (decision
+ * 15). That of a tool which runs a document is derived from the published schema.
+ */
+export function answerSchemaOf({ name, runs }: Tool): JsonSchema {
+  if (runs) return answerSchema(runs.document(), runs.pick)
+  const answer = answers[name]
+  if (!answer) throw new Error(`the answer of ${name} has no schema`)
+  const { $schema: _dialect, ...schema } = z.toJSONSchema(answer)
+  return schema
+}
+
+const count = z.int().min(0)
+
+/** The answer of a list, in the form that the Member API's connections have. */
+function pageOf<Node extends z.ZodType>(node: Node) {
+  return z.strictObject({
+    nodes: z.array(node).max(PAGE_SIZE_MAX),
+    pageInfo: z.strictObject({ hasNextPage: z.boolean(), endCursor: z.string().nullable() }),
+    totalCount: count,
+  })
+}
+
+const publicCourse = {
+  slug: z.string(),
+  title: z.string(),
+  summary: z.string(),
+  publishedAt: z.string().meta({ format: 'date-time' }),
+  lectureCount: count,
+}
+
+const answers: Readonly<Record<string, z.ZodType>> = {
+  get_service_info: z.strictObject({
+    name: z.string(),
+    version: z.string(),
+    issuer: z.string(),
+    authorizationGuide: z.string(),
+    authorizationServerMetadata: z.string(),
+    protectedResourceMetadata: z.string(),
+    openApi: z.string(),
+    memberApi: z.string(),
+    protocolVersions: z.array(z.string()),
+  }),
+  get_auth_guide: z.string(),
+  list_sites: pageOf(
+    z.strictObject({
+      slug: z.string(),
+      name: z.string(),
+      description: z.string().nullable(),
+      courseCount: count,
+      address: z.string().nullable(),
+      connect: z.string(),
+    }),
+  ),
+  list_public_courses: pageOf(z.strictObject(publicCourse)),
+  get_public_course: z.strictObject({
+    ...publicCourse,
+    lectures: z
+      .array(z.strictObject({ title: z.string(), durationSeconds: count }))
+      .max(LECTURES_SHOWN_MAX),
+  }),
+  sign_in: z.strictObject({
+    clientId: z.string(),
+    scopes: z.array(z.string()),
+    person: z.strictObject({
+      id: z.string().nullable(),
+      name: z.string().nullable(),
+      email: z.string().nullable(),
+    }),
+    site: z
+      .strictObject({
+        id: z.string(),
+        slug: z.string(),
+        name: z.string(),
+        roles: z.array(z.string()),
+      })
+      .nullable(),
+    nextStep: z.string(),
+  }),
+}
+
+/**
+ * The answer of a fixed GraphQL document. It supports what the documents of tools use: one operation, and
+ * fields without aliases and fragments.
+ */
+function answerSchema({ schema, operation }: FixedDocument, pick: readonly string[]): JsonSchema {
+  const root = schema.getRootType(operation.operation)
+  if (!root) throw new Error('the schema has no such operation')
+  return { ...pick.reduce(propertyOf, objectSchema(root, operation.selectionSet)) }
+}
+
+function objectSchema(type: GraphQLObjectType, { selections }: SelectionSetNode): JsonSchema {
+  const fields = selections.filter((selection) => selection.kind === Kind.FIELD)
+  const names = fields.map(({ name }) => name.value)
+  return {
+    type: 'object',
+    properties: Object.fromEntries(
+      fields.map((field) => [field.name.value, fieldSchema(type, field)]),
+    ),
+    required: names,
+    additionalProperties: false,
+  }
+}
+
+function fieldSchema(parent: GraphQLObjectType, { name, selectionSet }: FieldNode): JsonSchema {
+  const field = parent.getFields()[name.value]
+  if (!field) throw new Error(`${parent.name} has no field ${name.value}`)
+  const { description } = field
+  return {
+    ...valueSchema(field.type, selectionSet),
+    ...(description ? { description } : {}),
+  }
+}
+
+function valueSchema(
+  type: GraphQLOutputType,
+  selectionSet: SelectionSetNode | undefined,
+): JsonSchema {
+  const present = presentSchema(getNullableType(type), selectionSet)
+  return isNonNullType(type) ? present : { anyOf: [present, { type: 'null' }] }
+}
+
+function presentSchema(
+  type: GraphQLOutputType,
+  selectionSet: SelectionSetNode | undefined,
+): JsonSchema {
+  if (isListType(type)) {
+    return { type: 'array', items: valueSchema(type.ofType as GraphQLOutputType, selectionSet) }
+  }
+  const named = getNamedType(type)
+  return isObjectType(named) && selectionSet ? objectSchema(named, selectionSet) : leafSchema(named)
+}
+
+/** Goes down to the part of the answer that a tool returns. */
+function propertyOf(schema: JsonSchema, name: string): JsonSchema {
+  const { [name]: property } = schema['properties'] as Record<string, JsonSchema>
+  if (!property) throw new Error(`the answer has no ${name}`)
+  // A payload is null only when its mutation failed, and then the tool answers with an error.
+  const { anyOf } = property as { anyOf?: readonly JsonSchema[] }
+  return anyOf?.[0] ?? property
+}
+
+/** What the scalars of our schemas are in JSON. */
+const scalars: Readonly<Record<string, JsonSchema>> = {
+  ID: { type: 'string' },
+  String: { type: 'string' },
+  Int: { type: 'integer' },
+  Boolean: { type: 'boolean' },
+  DateTime: { type: 'string', format: 'date-time' },
+}
+
+function leafSchema(type: GraphQLNamedType): JsonSchema {
+  if (isEnumType(type)) return { type: 'string', enum: type.getValues().map(({ name }) => name) }
+  const schema = scalars[type.name]
+  if (!schema) throw new Error(`no JSON Schema is known for ${type.name}`)
+  return schema
+}
