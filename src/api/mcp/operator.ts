@@ -34,76 +34,72 @@ const listOfArea: Readonly<Record<string, string>> = {
   students: 'list_site_students and list_site_courses',
 }
 
-function listedIn(area: string) {
-  const listedBy = listOfArea[area]
-  return listedBy === undefined ? {} : { listedBy }
-}
-
 interface ListDefinition extends Described {
-  readonly area: string
   /** The field of the root, what it takes besides pages, and what is told of each node. */
   readonly list: string
-  readonly filters?: Readonly<Record<string, string>>
+  readonly filters: Readonly<Record<string, string>>
   readonly nodes: string
 }
 
-/** A tool that lists something of the site, page by page. */
-export function operatorList({
-  area,
-  list,
-  filters = {},
-  nodes,
-  ...described
-}: ListDefinition): Tool {
-  const all = { first: 'Int', after: 'String', ...filters }
-  return operatorTool({
-    ...described,
-    scopes: [readScope(area)],
-    document: `query (${declared(all)}) { ${list}(${passed(all)}) { nodes { ${nodes} } ${page} } }`,
-    pick: [list],
-  })
-}
-
 interface FindDefinition extends Described {
-  readonly areas: readonly [string, ...string[]]
   readonly field: string
   readonly by: Readonly<Record<string, string>>
   readonly selection: string
-}
-
-/** A tool that returns one thing of the site. */
-export function operatorFind({ areas, field, by, selection, ...described }: FindDefinition): Tool {
-  return operatorTool({
-    ...described,
-    ...listedIn(areas[0]),
-    scopes: areas.map(readScope),
-    document: `query (${declared(by)}) { ${field}(${passed(by)}) { ${selection} } }`,
-    pick: [field],
-  })
+  /** Another area of which the token needs the scope. */
+  readonly also?: string
 }
 
 interface ChangeDefinition extends Described, Pick<DocumentDefinition, 'destroys'> {
-  readonly area: string
-  readonly field: string
-  /** The arguments of the field, or the type of its argument `input`. */
-  readonly takes: Readonly<Record<string, string>>
+  /** The arguments of the field, unless it has one, `input`, of the type that is named after it. */
+  readonly takes?: Readonly<Record<string, string>>
   /** What is told of the change: its id, unless it has another. */
   readonly selection?: string
 }
 
-/** A tool that changes something of the site. It tells what it changed and no more, as a write scope does. */
-export function operatorChange({
-  area,
-  field,
-  takes,
-  selection = 'id',
-  ...described
-}: ChangeDefinition): Tool {
-  return operatorTool({
-    ...described,
-    ...listedIn(area),
-    scopes: [writeScope(area)],
-    document: `mutation (${declared(takes)}) { ${field}(${passed(takes)}) { ${selection} } }`,
-    pick: [field],
-  })
+/** What a change has that removes something by its id. */
+export const removal = { takes: { id: 'ID!' }, selection: 'deletedId', destroys: true } as const
+
+export type AreaTools = ReturnType<typeof toolsOf>
+
+/** Makes the tools of an area. */
+export function toolsOf(area: string) {
+  const listedBy = listOfArea[area]
+  const listed = listedBy === undefined ? {} : { listedBy }
+  return {
+    /** A tool that lists something of the site, page by page. */
+    list({ list, filters, nodes, ...described }: ListDefinition): Tool {
+      const all = { first: 'Int', after: 'String', ...filters }
+      return operatorTool({
+        ...described,
+        scopes: [readScope(area)],
+        document: `query (${declared(all)}) { ${list}(${passed(all)}) { nodes { ${nodes} } ${page} } }`,
+        pick: [list],
+      })
+    },
+    /** A tool that returns one thing of the site. */
+    find({ field, by, selection, also, ...described }: FindDefinition): Tool {
+      return operatorTool({
+        ...described,
+        ...listed,
+        scopes: [area, ...(also === undefined ? [] : [also])].map(readScope),
+        document: `query (${declared(by)}) { ${field}(${passed(by)}) { ${selection} } }`,
+        pick: [field],
+      })
+    },
+    /**
+     * A tool that changes something of the site by the field of its name: `create_course` by `createCourse`.
+     * It tells what it changed and no more, as a write scope does.
+     */
+    change({ takes, selection = 'id', ...described }: ChangeDefinition): Tool {
+      const field = described.name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+      const taken = takes ?? { input: `${field.charAt(0).toUpperCase()}${field.slice(1)}Input!` }
+      return operatorTool({
+        ...described,
+        ...listed,
+        scopes: [writeScope(area)],
+        document: `mutation (${declared(taken)}) { ${field}(${passed(taken)}) { ${selection} } }`,
+        pick: [field],
+      })
+    },
+  }
 }
