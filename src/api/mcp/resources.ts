@@ -106,30 +106,30 @@ export function findTemplate(uriTemplate: unknown): ResourceKind | undefined {
 }
 
 /** Whether a kind has many, and its address a place for which. */
-export function isTemplate({ uriTemplate }: ResourceKind): boolean {
+function isTemplate({ uriTemplate }: ResourceKind): boolean {
   return uriTemplate.includes('{')
 }
 
 /** The URI of one of a kind. */
-export function uriOf({ uriTemplate }: ResourceKind, node: ListedNode): string {
+function uriOf({ uriTemplate }: ResourceKind, node: ListedNode): string {
   return uriTemplate.replace(/\{(\w+)\}/, (_, name) => (name === 'id' ? node.id : node.slug))
 }
 
 /** What every list tells of its nodes. */
-export interface ListedNode {
+interface ListedNode {
   readonly id: string
   readonly slug: string
   readonly title: string
   readonly summary: string
 }
 
-export interface ListedPage {
+interface ListedPage {
   readonly nodes: readonly ListedNode[]
   readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null }
 }
 
 /** A page of what there is of a kind, by the tool that lists it. */
-export async function listedPage(
+async function listedPage(
   tool: string,
   page: { readonly first: number; readonly after?: string },
   call: ToolCall,

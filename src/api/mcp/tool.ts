@@ -15,7 +15,7 @@ import type { ExecuteMember } from '../member-api/member-api.ts'
 /** For whom an agent acts. */
 export type ToolAudience = 'member' | 'operator'
 
-/** An address of the tools; the table of them is `tool-address.ts`. */
+/** An address of the tools; the table of them is `tool-access.ts`. */
 export interface ToolAddress {
   readonly path: string
   /** Whose tools are shown beside the public ones; without one, whoever the token is for. */
