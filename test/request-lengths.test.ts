@@ -1,7 +1,10 @@
 import { expect } from 'chai'
 
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
-import { type RequestLengths, whatIsTooLong } from '../src/oauth/authorization/request-lengths.ts'
+import {
+  explainTooLong,
+  type RequestLengths,
+} from '../src/oauth/authorization/authorize-requests.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { askToAuthorize, locationOf } from './support/client.ts'
 import { notes, type RunningService } from './support/gatehouse.ts'
@@ -29,24 +32,24 @@ const honest: Readonly<Record<string, number>> = {
 describe('the length of an authorization request (RFC 6749 §3.1)', () => {
   it('is enough for what relying parties send', () => {
     for (const [name, length] of Object.entries(honest)) {
-      expect(whatIsTooLong({ [name]: 'x'.repeat(length) }, limits), name).to.equal(undefined)
+      expect(explainTooLong({ [name]: 'x'.repeat(length) }, limits), name).to.equal(undefined)
     }
     const all = Object.entries(honest).map(([name, length]) => [name, 'x'.repeat(length)])
-    expect(whatIsTooLong(Object.fromEntries(all), limits)).to.equal(undefined)
+    expect(explainTooLong(Object.fromEntries(all), limits)).to.equal(undefined)
   })
 
   it('ends at a number that the sentence says, for each parameter and for all', () => {
-    expect(whatIsTooLong({ state: 'x'.repeat(4096) }, limits)).to.equal(undefined)
-    expect(whatIsTooLong({ state: 'x'.repeat(4097) }, limits)).to.equal(
+    expect(explainTooLong({ state: 'x'.repeat(4096) }, limits)).to.equal(undefined)
+    expect(explainTooLong({ state: 'x'.repeat(4097) }, limits)).to.equal(
       'the parameter state has 4097 bytes, and may have 4096',
     )
-    expect(whatIsTooLong({ anything: 'x'.repeat(513) }, limits)).to.include('and may have 512')
-    expect(whatIsTooLong({ resource: Array(30).fill('x'.repeat(99)) }, limits)).to.include('2048')
+    expect(explainTooLong({ anything: 'x'.repeat(513) }, limits)).to.include('and may have 512')
+    expect(explainTooLong({ resource: Array(30).fill('x'.repeat(99)) }, limits)).to.include('2048')
     // As they are kept: six bytes for a control character, three for one of an Asian script.
-    expect(whatIsTooLong({ nonce: '\u0001'.repeat(86) }, limits)).to.include('516 bytes')
-    expect(whatIsTooLong({ nonce: '名'.repeat(171) }, limits)).to.include('513 bytes')
+    expect(explainTooLong({ nonce: '\u0001'.repeat(86) }, limits)).to.include('516 bytes')
+    expect(explainTooLong({ nonce: '名'.repeat(171) }, limits)).to.include('513 bytes')
     const all = { state: 'x'.repeat(4096), id_token_hint: 'x'.repeat(4096), nonce: 'x' }
-    expect(whatIsTooLong(all, limits)).to.equal(
+    expect(explainTooLong(all, limits)).to.equal(
       'the parameters have 8193 bytes together, and may have 8192',
     )
   })

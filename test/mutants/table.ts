@@ -411,7 +411,10 @@ export const mutants: readonly Mutant[] = [
     'oauth/clients/authenticate-client.ts',
     ['introspect', 'hostile/client-endpoint', 'private-key-jwt'],
     [
-      ['if (claimed.authMethod !== methodOf({ secret, assertion })) {', 'if (false) {'],
+      [
+        "if (claimed.authMethod !== (assertion === undefined ? method : 'private_key_jwt')) {",
+        'if (false) {',
+      ],
       ['secret !== undefined && !matchesSecret(secret, claimed.secretDigests ?? [])', 'false'],
       ['if (refused !== undefined) return { refused, claimed }', ''],
     ],

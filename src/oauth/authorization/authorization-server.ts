@@ -14,14 +14,15 @@ import { type InteractionPorts, makeInteractions } from './interactions.ts'
 import { grantOncePerRequest, oncePerRequest } from './once-per-request.ts'
 import { createProvider, type ProviderDependencies } from './provider.ts'
 
-/** What is made here, and is no port. */
+/** What is made here. */
 type Made =
   | ('adapter' | 'completeExchange' | 'exchange' | 'findAccess' | 'findKeptClient')
-  | ('readTokenRequest' | 'keys' | 'listHeldSites' | 'resources')
+  | ('readTokenRequest' | 'keys' | 'listHeldSites' | 'resources' | 'conformance')
 
-type Needed = ProviderDependencies & EngineAdapterDependencies & TokenEndpointPorts
-
-export type AuthorizationServerPorts = Omit<Needed, Made | 'conformance'> &
+export type AuthorizationServerPorts = Omit<
+  ProviderDependencies & EngineAdapterDependencies & TokenEndpointPorts,
+  Made
+> &
   InteractionPorts & {
     readonly database: Database
     /** Present while applications are notified of sign-outs. */
@@ -30,7 +31,7 @@ export type AuthorizationServerPorts = Omit<Needed, Made | 'conformance'> &
     readonly conformance: ConformanceSettings | undefined
   }
 
-/** What clients may name as `resource`, besides the origin itself (design 3). */
+/** The paths that clients may name as `resource`, besides the origin (design 3). */
 const protectedPaths = [
   ...[paths.mcp, paths.mcpMember, paths.mcpAdmin],
   ...[paths.graphql, paths.adminGraphql],
@@ -43,7 +44,6 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
     ports.conformance && (await makeConformanceProfile(ports.conformance, ports.furtherPlans))
   if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
   const resources = makeResources(baseUrl, protectedPaths)
-  // One look at a client, at a grant and at the person's sites serves all steps of a request.
   const findGrant = grantOncePerRequest(ports.findGrant)
   const findAccess = makeFindAccess(findGrant, now)
   const clients = { find: oncePerRequest(ports.clients.find) }
@@ -51,16 +51,13 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
   const tokenEndpoint = makeTokenEndpoint({ ...ports, findGrant, resources })
   const { exchange } = tokenEndpoint
   const needed = {
-    ...{
-      ...ports,
-      ...tokenEndpoint,
-      conformance,
-      resources,
-      findGrant,
-      findAccess,
-      clients,
-      exchange,
-    },
+    ...ports,
+    ...tokenEndpoint,
+    conformance,
+    resources,
+    findGrant,
+    findAccess,
+    clients,
     findKeptClient,
     completeExchange: exchange.complete,
     listHeldSites: oncePerRequest((personId: string, clientId?: string) =>

@@ -16,16 +16,15 @@ import { factsOf } from '../clients/client-metadata.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
 import { explainUnknownScopes } from './engine-sentences.ts'
-import { type RequestLengths, whatIsTooLong } from './request-lengths.ts'
 
 // As long as the engine's own limit for request bodies.
 const FORM_BYTES_MAX = '56kb'
 
 /**
- * What happens to the requests that a browser brings before the engine reads them.
+ * Prepares the requests of browsers for the engine.
  *
- * GET: every accepted spelling of `resource` becomes the one audience, so that the grant and all
- * that is made of it know one resource (design 3).
+ * GET: every accepted spelling of `resource` becomes the one audience, so that the grant and all tokens from
+ * it know one resource (design 3).
  *
  * POST (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): 303 to GET with the same parameters.
  * The engine's own POST would demand SameSite=None cookies (design 18).
@@ -46,14 +45,14 @@ export function authorizationRequests(
     if (conformance && !conformance.covers(query.get('client_id') ?? undefined)) {
       removeConformanceScopes(query)
     }
-    // What needs no change stays as it was spelled.
+    // An unchanged query keeps its spelling.
     if (query.toString() !== sent) ctx.querystring = query.toString()
     await next()
   })
 
-  // The engine keeps of it what the page after the sign-out needs, and judges no length.
+  // The engine keeps these parameters for the page after the sign-out, and judges no length.
   router.get(paths.endSession, async (ctx, next) => {
-    const tooLong = whatIsTooLong(ctx.query, limits)
+    const tooLong = explainTooLong(ctx.query, limits)
     if (tooLong) throw parameterTooLong(tooLong)
     await next()
   })
@@ -72,8 +71,8 @@ export function authorizationRequests(
 }
 
 /**
- * How an answer is wanted by a request object, which is refused itself: the refusal has to go where the
- * client listens. Nothing else of the object is read (OpenID Connect Core §6.1).
+ * The response mode that a request object asks for. Request objects are refused, and the refusal has to go
+ * where the client listens (OpenID Connect Core §6.1).
  */
 function modeIn(requestObject: string | null): 'form_post' | undefined {
   try {
@@ -91,7 +90,7 @@ function nameOneAudience(query: URLSearchParams, resources: Resources): void {
   for (const resource of new Set(canonical)) query.append('resource', resource)
 }
 
-/** To any other client the suite's scopes are as unknown as they are without the profile. */
+/** The suite's scopes are unknown to every other client. */
 function removeConformanceScopes(query: URLSearchParams): void {
   const scopes = query.getAll('scope')
   query.delete('scope')
@@ -114,9 +113,58 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
     client: KoaContextWithOIDC['oidc']['client'],
   ): void => {
     if (client && factsOf(client).state !== 'active') throw clientSwitchedOff()
-    const tooLong = whatIsTooLong(params, limits)
+    const tooLong = explainTooLong(params, limits)
     if (tooLong) throw parameterTooLong(tooLong)
     const problem = explainUnknownScopes({ client, params, baseUrl: provider.issuer })
     if (problem !== undefined) throw noKnownScope(problem)
   }
+}
+
+/** How long an authorization request may be, in bytes as it is kept: of JSON. */
+export interface RequestLengths {
+  readonly stateBytesMax: number
+  /** All values of all parameters together. */
+  readonly bytesMax: number
+}
+
+/**
+ * A request is kept until the person has answered, so that each parameter has a length that no honest client
+ * exceeds. A state is the longest: libraries seal into it where the person was, and through a chain of
+ * providers it becomes more than two thousand characters (ASP.NET's handler; other providers take 1024 to
+ * 8192). All scopes together have 700, an id_token of ours 1500, and a nonce of ASP.NET 140. Proxies and
+ * servers refuse an address beyond 8 kB anyway.
+ */
+const bytesMax: Readonly<Record<string, number>> = {
+  redirect_uri: 2048,
+  client_id: 2048,
+  scope: 2048,
+  claims: 2048,
+  id_token_hint: 4096,
+  resource: 2048,
+}
+
+/** For every other parameter, like nonce, login_hint, prompt and acr_values. */
+const OTHERS_BYTES_MAX = 512
+
+/** What is too long in a request, as a sentence for its client. */
+export function explainTooLong(
+  parameters: Readonly<Record<string, unknown>>,
+  limits: RequestLengths,
+): string | undefined {
+  const lengths = Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined ? [] : [{ name, bytes: bytesOf(value) }],
+  )
+  for (const { name, bytes } of lengths) {
+    const max = name === 'state' ? limits.stateBytesMax : (bytesMax[name] ?? OTHERS_BYTES_MAX)
+    if (bytes > max) return `the parameter ${name} has ${bytes} bytes, and may have ${max}`
+  }
+  const total = lengths.reduce((sum, { bytes }) => sum + bytes, 0)
+  if (total <= limits.bytesMax) return undefined
+  return `the parameters have ${total} bytes together, and may have ${limits.bytesMax}`
+}
+
+/** Bytes as they are kept, of JSON: a control character has six, and one of an Asian script three. */
+function bytesOf(value: unknown): number {
+  const text = [value].flat().map(String).join(' ')
+  return Buffer.byteLength(JSON.stringify(text)) - 2
 }

@@ -58,28 +58,24 @@ export function logEngineEvents(
     })
   }
   provider.on('grant.success', fieldsOf)
+  const note = (ctx: unknown, event: Omit<Parameters<NoteEvent>[0], 'requestId' | 'address'>) =>
+    noteEvent({ ...event, ...callerOf(ctx as Context) })
   provider.on('authorization.success', (ctx) => {
     const { client: clientId, person: personId } = fieldsOf(ctx)
     const grantId = ctx.oidc.entities.Grant?.jti
-    const by = callerOf(ctx as unknown as Context)
-    noteEvent({ action: 'authorization.given', clientId, personId, grantId, ...by })
+    note(ctx, { action: 'authorization.given', clientId, personId, grantId })
   })
   provider.on('end_session.success', (ctx) => {
-    const personId = ctx.oidc.session?.accountId
+    const { session, params, client } = ctx.oidc
     // No person was signed in, or the person chose to stay signed in.
-    if (personId === undefined || ctx.oidc.params?.['logout'] === undefined) return
-    const by = callerOf(ctx as unknown as Context)
-    const clientId = ctx.oidc.client?.clientId
-    noteEvent({ action: 'sign_out.browser', personId, clientId, ...by })
+    if (session?.accountId === undefined || params?.['logout'] === undefined) return
+    const clientId = client?.clientId
+    note(ctx, { action: 'sign_out.browser', personId: session.accountId, clientId })
   })
-  provider.on('access_token.destroyed', ({ clientId, accountId, grantId }) => {
-    const { ctx } = Provider
-    if (ctx === undefined) return
-    const by = callerOf(ctx as unknown as Context)
-    noteEvent({
-      ...{ action: 'access_token.revoked', clientId, aboutPersonId: accountId, grantId, ...by },
-      reason: 'the client revoked it',
-    })
+  provider.on('access_token.destroyed', ({ clientId, accountId: aboutPersonId, grantId }) => {
+    const reason = 'the client revoked it'
+    if (Provider.ctx === undefined) return
+    note(Provider.ctx, { action: 'access_token.revoked', clientId, aboutPersonId, grantId, reason })
   })
   provider.on('grant.revoked', (ctx) => {
     Object.assign(fieldsOf(ctx), { revoked: true })

@@ -1,9 +1,9 @@
-import { CLIENT_NOT_AUTHENTICATED } from '../clients/authenticate-client.ts'
 import {
   BASIC_WITHOUT_SECRET,
+  CLIENT_NOT_AUTHENTICATED,
   MALFORMED_HEADER,
   SEVERAL_MECHANISMS,
-} from '../clients/client-credentials.ts'
+} from '../clients/authenticate-client.ts'
 import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
 import { explainRedirect } from '../clients/redirect-difference.ts'
 import { explainRefusedScopes, problemOfScopes } from '../clients/scope-advice.ts'

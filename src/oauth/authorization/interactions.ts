@@ -70,21 +70,17 @@ type Waiting = Awaited<ReturnType<typeof findWaiting>>
 
 /** The interaction that waits for this browser, and the client that asks. */
 async function findWaiting(ctx: Context, provider: Provider) {
-  try {
-    const details = await provider.interactionDetails(ctx.req, ctx.res)
-    const client = await provider.Client.find(String(details.params['client_id']))
-    if (!client) throw interactionGone()
-    const redirectUri = String(details.params['redirect_uri'])
-    // Callbacks that a pattern admits are found for authorization requests only, and this is none.
-    const byPattern =
-      redirectUri.startsWith('https:') && !client.redirectUris?.includes(redirectUri)
-    if (!mayStillAsk(client, details.params)) throw interactionGone()
-    const mustPush = client['requirePushedAuthorizationRequests'] === true
-    return { details, client: factsOf(client), redirectUri, byPattern, mustPush }
-  } catch (error) {
-    // The engine's error says too little to a person, and is thrown outside its own error handler.
+  // The engine's error says too little to a person, and is thrown outside its own error handler.
+  const details = await provider.interactionDetails(ctx.req, ctx.res).catch((error: unknown) => {
     throw error instanceof errors.SessionNotFound ? interactionGone() : error
-  }
+  })
+  const client = await provider.Client.find(String(details.params['client_id']))
+  if (!client || !mayStillAsk(client, details.params)) throw interactionGone()
+  const redirectUri = String(details.params['redirect_uri'])
+  // Callbacks that a pattern admits are found for authorization requests only, and this is none.
+  const byPattern = redirectUri.startsWith('https:') && !client.redirectUris?.includes(redirectUri)
+  const mustPush = client['requirePushedAuthorizationRequests'] === true
+  return { details, client: factsOf(client), redirectUri, byPattern, mustPush }
 }
 
 /**
@@ -104,7 +100,7 @@ function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting
   const { clientId, name, origin, siteId, siteName, document } = client
   // A resource server has no redirect addresses and never gets this far.
   if (origin === 'resource_server') throw interactionGone()
-  const { reviewed = document?.reviewed } = prompt.details as ConsentDetails
+  const { reviewed = document?.reviewed } = prompt.details as PromptDetails
   return {
     uid,
     prompt: prompt.name as PromptName,
@@ -129,7 +125,7 @@ function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
     scopes: scopesToShow(params),
     /** At `select_account` the sites to choose from, at `consent` the site of the grant, if any. */
-    sites: sitesOf(prompt.details),
+    sites: sitesOf(prompt.details as PromptDetails),
     /** Starts the same request again with the sign-in page. A pushed request cannot be repeated as a link. */
     otherAccountHref: mustPush ? paths.endSession : `${paths.authorization}?${sameRequest(params)}`,
   }
@@ -137,27 +133,33 @@ function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting
 
 /**
  * The scopes that the request names, and those whose claims it asks for one by one with the `claims`
- * parameter (OpenID Connect Core §5.5): the person is told of both in the same words.
+ * parameter (OpenID Connect Core §5.5): the page shows both in the same words.
  */
-function scopesToShow(params: Record<string, unknown>): string[] {
-  const named = String(params['scope'] ?? '').split(' ')
-  const claims = typeof params['claims'] === 'string' ? claimsIn(params['claims']) : []
+function scopesToShow({ scope, claims: parameter }: Record<string, unknown>): string[] {
+  const named = String(scope ?? '').split(' ')
+  // The engine has parsed the parameter already, and refused a malformed one.
+  const wanted: object = typeof parameter === 'string' ? JSON.parse(parameter) : {}
+  const claims = Object.values(wanted).flatMap((part) => Object.keys(part ?? {}))
   const implied = Object.entries(claimsByScope)
     .filter(([, released]) => released.some((claim) => claims.includes(claim)))
     .map(([scope]) => scope)
   return [...new Set([...named, ...implied])].filter(findScope)
 }
 
-/** The engine has parsed the parameter already, and refused a malformed one. */
-function claimsIn(parameter: string): string[] {
-  return Object.values(JSON.parse(parameter) as object).flatMap((claims) =>
-    Object.keys(claims ?? {}),
-  )
+/** The details that our policy (prompts.ts) and the engine gave a prompt. */
+interface PromptDetails {
+  readonly missingOIDCScope?: string[]
+  readonly missingOIDCClaims?: string[]
+  readonly missingResourceScopes?: Record<string, string[]>
+  /** Of the metadata document that the person was asked about. */
+  readonly fingerprint?: string
+  /** Whether that document is approved at the site that the consent is about. */
+  readonly reviewed?: boolean
+  readonly sites?: readonly HeldSite[]
+  readonly site?: HeldSite
 }
 
-/** The sites that the policy (prompts.ts) put here, from our own store. */
-function sitesOf(details: Record<string, unknown>): HeldSite[] {
-  const { sites, site } = details as { sites?: HeldSite[]; site?: HeldSite }
+function sitesOf({ sites, site }: PromptDetails): readonly HeldSite[] {
   return sites ?? (site ? [site] : [])
 }
 
@@ -171,22 +173,12 @@ function sameRequest(params: Record<string, unknown>): string {
   return query.toString()
 }
 
-interface ConsentDetails {
-  readonly missingOIDCScope?: string[]
-  readonly missingOIDCClaims?: string[]
-  readonly missingResourceScopes?: Record<string, string[]>
-  /** Of the metadata document that the person was asked about (prompts.ts). */
-  readonly fingerprint?: string
-  /** Whether that document is approved at the site that the consent is about. */
-  readonly reviewed?: boolean
-}
-
 /**
  * What the person agreed to: exactly what was missing, in the grant that the request continues or in
  * a new one. No form field names scopes, so that no form can add one.
  */
 async function agreedGrant({ details, client }: Waiting, provider: Provider): Promise<NewGrant> {
-  const missing = details.prompt.details as ConsentDetails
+  const missing = details.prompt.details as PromptDetails
   const { clientId, name, origin } = client
   const accountId = details.session?.accountId
   if (accountId === undefined) throw interactionGone()
@@ -204,7 +196,7 @@ async function agreedGrant({ details, client }: Waiting, provider: Provider): Pr
     clientId,
     clientName: name,
     clientOrigin: origin,
-    siteId: sitesOf(details.prompt.details)[0]?.id,
+    siteId: sitesOf(missing)[0]?.id,
     documentFingerprint: missing.fingerprint,
     allowed: allowedIn(grant),
   }

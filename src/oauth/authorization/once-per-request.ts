@@ -1,46 +1,50 @@
 import { Provider } from 'oidc-provider'
 
-import type { AccessFacts, FindGrant } from '../grants/access.ts'
+import type { FindGrant } from '../grants/access.ts'
 
-/**
- * Asks each question of a request once. One answer has several steps that need the same client or the
- * same grant, and none of them may see another state of it than the step before. Nothing is kept for
- * the next request.
- */
-export function oncePerRequest<Question extends (string | boolean | undefined)[], Answer>(
-  ask: (...question: Question) => Promise<Answer>,
-): (...question: Question) => Promise<Answer> {
-  const answers = new WeakMap<object, Map<string, Promise<Answer>>>()
-  return async (...question) => {
+type Answers<Answer> = Map<string, Promise<Answer>>
+
+/** The answers that are known in the running request; undefined outside of one. */
+function makeAnswers<Answer>() {
+  const byRequest = new WeakMap<object, Answers<Answer>>()
+  return (): Answers<Answer> | undefined => {
     const { ctx } = Provider
-    if (!ctx) return await ask(...question)
-    const known = answers.get(ctx) ?? new Map<string, Promise<Answer>>()
-    answers.set(ctx, known)
-    const key = JSON.stringify(question)
-    const answer = known.get(key) ?? ask(...question)
-    known.set(key, answer)
-    return await answer
+    if (!ctx) return undefined
+    const known = byRequest.get(ctx) ?? new Map()
+    byRequest.set(ctx, known)
+    return known
   }
 }
 
 /**
- * Looks at each grant of a request once. What was seen with its family or for a client that asks also
- * answers whoever wants to know of the grant alone.
+ * Asks each question of a request once. Several steps of a request need the same client or the same
+ * grant, and all must see the same state of it. Nothing is kept for the next request.
  */
+export function oncePerRequest<Question extends (string | boolean | undefined)[], Answer>(
+  ask: (...question: Question) => Promise<Answer>,
+): (...question: Question) => Promise<Answer> {
+  const answers = makeAnswers<Answer>()
+  return async (...question) => {
+    const key = JSON.stringify(question)
+    const known = answers()
+    const answer = known?.get(key) ?? ask(...question)
+    known?.set(key, answer)
+    return await answer
+  }
+}
+
+/** Finds each grant of a request once. A grant found with its family or a client also answers for the grant alone. */
 export function grantOncePerRequest(find: FindGrant): FindGrant {
-  const looks = new WeakMap<object, Map<string, Promise<AccessFacts | undefined>>>()
+  const answers = makeAnswers<Awaited<ReturnType<FindGrant>>>()
   return async (question) => {
-    const { ctx } = Provider
-    if (!ctx) return await find(question)
-    const known = looks.get(ctx) ?? new Map<string, Promise<AccessFacts | undefined>>()
-    looks.set(ctx, known)
     const { grantId, familyId, callerId } = question
-    const asked = familyId === undefined && callerId === undefined ? `${grantId}` : undefined
-    const key = asked ?? JSON.stringify([grantId, familyId, callerId])
-    const looked = known.get(key) ?? find(question)
-    known.set(key, looked)
-    const facts = await looked
-    if (facts && !known.has(facts.grant.id)) known.set(facts.grant.id, looked)
+    const isPlain = familyId === undefined && callerId === undefined
+    const key = isPlain ? `${grantId}` : JSON.stringify([grantId, familyId, callerId])
+    const known = answers()
+    const answer = known?.get(key) ?? find(question)
+    known?.set(key, answer)
+    const facts = await answer
+    if (facts && known?.has(facts.grant.id) === false) known.set(facts.grant.id, answer)
     return facts
   }
 }

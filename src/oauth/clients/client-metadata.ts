@@ -30,7 +30,7 @@ export type ClientFacts = Pick<
 >
 
 export function toClientMetadata(client: Client): ClientMetadata {
-  const introspectsOnly = client.origin === 'resource_server'
+  const { keys, logout, document, authMethod } = client
   const scopes = requestableScopes(client)
   return {
     client_id: client.clientId,
@@ -38,34 +38,13 @@ export function toClientMetadata(client: Client): ClientMetadata {
     application_type: client.applicationType,
     redirect_uris: [...client.redirectUris],
     post_logout_redirect_uris: [...(client.postLogoutRedirectUris ?? [])],
-    token_endpoint_auth_method: client.authMethod,
+    token_endpoint_auth_method: authMethod,
     grant_types: grantTypesOf(client),
-    response_types: introspectsOnly ? [] : ['code'],
+    response_types: client.origin === 'resource_server' ? [] : ['code'],
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
-    // The engine wants a secret of a confidential client, and we know digests only: comparing is
-    // replaced below, and this constant is no secret of anybody.
-    ...(client.authMethod === 'client_secret_post' && { client_secret: 'compared-by-digest' }),
-    ...furtherMetadata(client),
-    x_origin: client.origin,
-    x_site_id: client.siteId,
-    x_site_name: client.siteName,
-    x_state: client.state,
-    x_secret_digests: (client.secretDigests ?? []).join(' '),
-    x_reviewed: client.document?.reviewed,
-    x_may_write_somewhere: client.document?.mayWriteSomewhere,
-    x_fingerprint: client.document?.fingerprint,
-    x_pattern_callback: client.patternCallback,
-  }
-}
-
-/** What a client chose of the further plans; of any other the engine sees what it has always seen. */
-function furtherMetadata({
-  keys,
-  pushesRequests,
-  bindsTokens,
-  logout,
-}: Client): Partial<ClientMetadata> {
-  return {
+    // The engine demands a secret of a confidential client, and we know digests only: comparing is
+    // replaced below, and this constant is no secret.
+    ...(authMethod === 'client_secret_post' && { client_secret: 'compared-by-digest' }),
     ...(keys &&
       ('jwks' in keys
         ? { jwks: keys.jwks as ClientMetadata['jwks'] }
@@ -74,17 +53,18 @@ function furtherMetadata({
       backchannel_logout_uri: logout.uri,
       backchannel_logout_session_required: logout.sessionRequired,
     }),
-    ...(pushesRequests && { require_pushed_authorization_requests: true }),
-    ...(bindsTokens && { dpop_bound_access_tokens: true }),
+    ...(client.pushesRequests && { require_pushed_authorization_requests: true }),
+    ...(client.bindsTokens && { dpop_bound_access_tokens: true }),
+    x_origin: client.origin,
+    x_site_id: client.siteId,
+    x_site_name: client.siteName,
+    x_state: client.state,
+    x_secret_digests: (client.secretDigests ?? []).join(' '),
+    x_reviewed: document?.reviewed,
+    x_may_write_somewhere: document?.mayWriteSomewhere,
+    x_fingerprint: document?.fingerprint,
+    x_pattern_callback: client.patternCallback,
   }
-}
-
-/** `demandsFapi` of a client as the engine has it. */
-export function choseFapi(client: EngineClient): boolean {
-  return demandsFapi({
-    pushesRequests: client['requirePushedAuthorizationRequests'] === true,
-    bindsTokens: client['dpopBoundAccessTokens'] === true,
-  })
 }
 
 /** This service's own pages learn who the person is once, and refresh nothing. */
@@ -93,6 +73,14 @@ function grantTypesOf({ origin, grantTypes }: Client): string[] {
   return origin === 'first_party'
     ? ['authorization_code']
     : [...(grantTypes ?? ['authorization_code', 'refresh_token'])]
+}
+
+/** `demandsFapi` of a client as the engine has it. */
+export function choseFapi(client: EngineClient): boolean {
+  return demandsFapi({
+    pushesRequests: client['requirePushedAuthorizationRequests'] === true,
+    bindsTokens: client['dpopBoundAccessTokens'] === true,
+  })
 }
 
 /** Makes the engine compare secrets with the digests of the one or two that are live. */
@@ -109,6 +97,7 @@ export function compareSecretsByDigest(provider: Provider): void {
 
 export function factsOf(client: EngineClient): ClientFacts {
   const text = (name: string) => (typeof client[name] === 'string' ? client[name] : undefined)
+  const fingerprint = text('x_fingerprint')
   return {
     clientId: client.clientId,
     name: client.clientName ?? client.clientId,
@@ -116,14 +105,14 @@ export function factsOf(client: EngineClient): ClientFacts {
     siteId: text('x_site_id'),
     siteName: text('x_site_name'),
     state: (text('x_state') ?? 'active') as ClientFacts['state'],
-    document: documentOf(client),
+    document:
+      fingerprint === undefined
+        ? undefined
+        : {
+            fingerprint,
+            reviewed: client['x_reviewed'] === true,
+            mayWriteSomewhere: client['x_may_write_somewhere'] === true,
+          },
     patternCallback: text('x_pattern_callback'),
   }
-}
-
-function documentOf(client: EngineClient) {
-  const { x_fingerprint: fingerprint, x_reviewed: reviewed } = client
-  if (typeof fingerprint !== 'string') return undefined
-  const mayWriteSomewhere = client['x_may_write_somewhere'] === true
-  return { fingerprint, reviewed: reviewed === true, mayWriteSomewhere }
 }

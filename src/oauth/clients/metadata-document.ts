@@ -55,9 +55,9 @@ const documentShape = z.object({
 })
 
 /**
- * Judges the text of a document. Redirect addresses that lie elsewhere and grants that are not
- * served are dropped, so that one that also serves other servers (VS Code lists a second host of its
- * own) can be used here; without an address that counts it is refused.
+ * Judges the text of a document. Redirect addresses at other hosts and grants that are not served are
+ * dropped, so that a document for several servers (VS Code lists a second host of its own) can be used
+ * here; without an address that counts it is refused.
  */
 export function judgeDocument(
   address: URL,
@@ -67,7 +67,7 @@ export function judgeDocument(
   const read = parseStrictObject(text)
   if ('problem' in read) return refused(read.problem)
   const parsed = documentShape.safeParse(read.value)
-  if (!parsed.success) return refused(firstProblem(parsed.error))
+  if (!parsed.success) return refused(firstFault(parsed.error))
   const body = parsed.data
   const name = readClientName(body.client_name)
   if ('problem' in name) return refused(name.problem)
@@ -77,7 +77,7 @@ export function judgeDocument(
   const redirectUris = body.redirect_uris.filter(counts)
   const postLogoutRedirectUris = (body.post_logout_redirect_uris ?? []).filter(counts)
   const grantTypes = grantTypesServed.filter((type) => body.grant_types?.includes(type) ?? true)
-  const problem = problemOf({ ...body, name: name.name, redirectUris, grantTypes }, address)
+  const problem = problemOfDocument({ ...body, name: name.name, redirectUris, grantTypes }, address)
   if (problem !== undefined) return refused(problem)
   return {
     kind: 'accepted',
@@ -101,7 +101,7 @@ interface ReadDocument extends z.infer<typeof documentShape> {
   readonly grantTypes: readonly string[]
 }
 
-function problemOf(read: ReadDocument, address: URL): string | undefined {
+function problemOfDocument(read: ReadDocument, address: URL): string | undefined {
   if (read.client_id !== address.href) return 'its client_id is not its address'
   if (read.name === undefined) return 'its client_name is empty'
   if (!mayBePublic(read)) return 'its client cannot authenticate with the method none'
@@ -140,7 +140,7 @@ export function freshSeconds(cacheControl: string | null): number {
   return Math.min(FRESH_SECONDS_MAX, Math.max(FRESH_SECONDS_MIN, asked))
 }
 
-function firstProblem({ issues: [issue] }: z.ZodError): string {
+function firstFault({ issues: [issue] }: z.ZodError): string {
   return issue ? `${issue.path.join('.')}: ${issue.message}` : 'it is malformed'
 }
 

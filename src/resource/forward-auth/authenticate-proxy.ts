@@ -3,13 +3,11 @@ import type { Context } from 'koa'
 import {
   type AuthenticatingClient,
   authenticateClient,
+  type ClientCredentials,
   type FindAuthenticatingClient,
+  readClientCredentials,
   reasonNotToAnswer,
 } from '../../oauth/clients/authenticate-client.ts'
-import {
-  type ClientCredentials,
-  readClientCredentials,
-} from '../../oauth/clients/client-credentials.ts'
 import { sendJsonError } from '../../platform/http/error-handler.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 

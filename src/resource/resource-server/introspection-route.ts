@@ -6,14 +6,12 @@ import {
   type AuthenticatingClient,
   authenticateClient,
   CLIENT_NOT_AUTHENTICATED,
+  type ClientCredentials,
   type FindAuthenticatingClient,
+  readClientCredentials,
   reasonNotToAnswer,
 } from '../../oauth/clients/authenticate-client.ts'
 import { canBeClientId } from '../../oauth/clients/client.ts'
-import {
-  type ClientCredentials,
-  readClientCredentials,
-} from '../../oauth/clients/client-credentials.ts'
 import type { VerifyAssertion } from '../../oauth/proofs/client-assertion.ts'
 import { FOREIGN_TO_PAGES, isForeignToPages } from '../../platform/http/cors.ts'
 import { sendJsonError } from '../../platform/http/error-handler.ts'
