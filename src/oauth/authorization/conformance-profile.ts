@@ -38,10 +38,9 @@ const suiteClaims = {
 
 /**
  * The conformance profile (design 26): what the OpenID Foundation's suite demands against the
- * specification's rules, for the suite's own static confidential clients and for nobody else. The
- * suite sends no PKCE, authenticates with HTTP Basic, wants RS256 to be listed, and warns of any
- * profile claim in an id_token. Off by default; `environment.ts` refuses it beside production
- * settings.
+ * specification's rules, for the suite's own static confidential clients only. The suite sends no PKCE,
+ * authenticates with HTTP Basic, wants RS256 to be listed, and warns of any profile claim in an id_token.
+ * Off by default; `environment.ts` refuses it beside production settings.
  */
 export async function makeConformanceProfile(
   settings: ConformanceSettings,
@@ -66,7 +65,7 @@ export async function makeConformanceProfile(
         x_secret_digests: digestSecret(client.client_secret),
       }),
     ),
-    /** An RS256 key that is published and signs for nobody, since no client asks for it. */
+    /** An RS256 key that is published and never signs, since no client asks for it. */
     publishedKey: {
       ...(await exportJWK(privateKey)),
       kid: 'conformance',
@@ -75,7 +74,7 @@ export async function makeConformanceProfile(
     } as JWK,
     claimsByScope: suiteClaims,
     covers: (clientId: string | undefined) => covered.has(clientId ?? ''),
-    /** A client of the suite, as far as who it is is concerned. */
+    /** A client of the suite that authenticates. */
     findClient(clientId: string): AuthenticatingClient | undefined {
       const client = covered.get(clientId)
       return (
@@ -91,7 +90,7 @@ export async function makeConformanceProfile(
   }
 }
 
-/** The engine's settings while the profile is on, laid over those of every day. */
+/** Adds the profile to the engine's settings. */
 export function overlay(configuration: Configuration, profile: ConformanceProfile): Configuration {
   return {
     ...configuration,

@@ -136,16 +136,14 @@ function admitFormTarget(ctx: Context, oidc: Oidc): void {
 
 /** Where the page leads to, once the engine has found that the client registered it. */
 function checkedAddress(ctx: Context, oidc: Oidc): unknown {
-  if (oidc.route === 'end_session') {
+  const { route, params, client } = oidc
+  if (route === 'end_session') {
     // The engine has removed an address that belongs to no client.
-    return ctx.status === 200 ? oidc.params?.['post_logout_redirect_uri'] : undefined
+    return ctx.status === 200 ? params?.['post_logout_redirect_uri'] : undefined
   }
-  const returns = oidc.route === 'authorization' || oidc.route === 'resume'
-  if (!returns) return undefined
-  if (oidc.redirectUriCheckPerformed) return oidc.params?.['redirect_uri']
-  // An error that was raised before that check goes to the address all the same, if it is the client's.
-  const { redirect_uri: address } = oidc.params ?? ctx.query
-  return typeof address === 'string' && oidc.client?.redirectUriAllowed(address)
-    ? address
-    : undefined
+  if (route !== 'authorization' && route !== 'resume') return undefined
+  if (oidc.redirectUriCheckPerformed) return params?.['redirect_uri']
+  // An error before that check goes to the address all the same, if it is the client's.
+  const { redirect_uri: address } = params ?? ctx.query
+  return typeof address === 'string' && client?.redirectUriAllowed(address) ? address : undefined
 }

@@ -38,7 +38,7 @@ export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   }
 }
 
-/** The address that is not the application's, as text: nobody can have the page lead there. */
+/** The address that is not the application's, as text: the page must not link to it. */
 function sentAddress({ oidc: { params }, query }: KoaContextWithOIDC): string | undefined {
   const { redirect_uri: address } = params ?? query
   return typeof address === 'string' ? shownUri(address) : undefined
@@ -62,7 +62,7 @@ function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): stri
 /** The page on which a person confirms a sign-out that a client asked for (RP-Initiated Logout §3). */
 export function renderSignOut(ctx: KoaContextWithOIDC, form: string): void {
   const client = namedClient(ctx)
-  // The engine drops an address of which nobody says whose it is (RP-Initiated Logout §2).
+  // The engine drops an address without a client (RP-Initiated Logout §2).
   const addressIgnored = !client && ctx.query['post_logout_redirect_uri'] !== undefined
   if (addressIgnored) {
     const fields = logFields(ctx as unknown as Context)

@@ -7,32 +7,26 @@ export const fetchBounds = {
   perMinuteAndHostMax: 30,
 }
 
-interface Fetch {
-  readonly host: string
-  readonly startedAtMs: number
-  running: boolean
-}
-
 /**
- * Bounds what strangers can make this process fetch: whoever opens an authorization request chooses
- * the address. What exceeds a bound is refused and not queued, since a queue would be the next thing
- * to fill. Each process counts by itself.
+ * Bounds the requests that strangers can make this process send: any authorization request chooses an
+ * address. A request beyond a bound is refused and not queued, since a queue would be the next thing to fill.
+ * Each process counts by itself.
  */
 export function makeFetchGovernor(now: () => number, bounds: typeof fetchBounds) {
-  // A minute has perMinuteMax entries at most, beside those that are still running.
-  let recent: Fetch[] = []
-  const fits = (fetches: readonly Fetch[], running: number, perMinute: number) =>
+  // At most perMinuteMax entries of the last minute, and those that are still running.
+  let recent: { readonly host: string; readonly startedAtMs: number; running: boolean }[] = []
+  const fits = (fetches: typeof recent, running: number, perMinute: number) =>
     fetches.length < perMinute && fetches.filter((fetch) => fetch.running).length < running
 
   return {
-    /** Counts a fetch and returns how to end it; nothing when there were too many. */
+    /** Counts a fetch and returns how to end it; undefined when there were too many. */
     begin(host: string) {
       const minuteAgoMs = now() - MINUTE_MS
       recent = recent.filter(({ startedAtMs, running }) => running || startedAtMs > minuteAgoMs)
       const ofHost = recent.filter((fetch) => fetch.host === host)
       if (!fits(recent, bounds.runningMax, bounds.perMinuteMax)) return undefined
       if (!fits(ofHost, bounds.runningPerHostMax, bounds.perMinuteAndHostMax)) return undefined
-      const fetch: Fetch = { host, startedAtMs: now(), running: true }
+      const fetch = { host, startedAtMs: now(), running: true }
       recent.push(fetch)
       return () => {
         fetch.running = false

@@ -8,8 +8,8 @@ import { toClientMetadata } from './client-metadata.ts'
 import type { ClientFinder } from './find-client.ts'
 import { isLoopbackClientId } from './loopback-clients.ts'
 
-/** A client as it is, and as it is shown to the engine. */
-export interface KeptClient {
+/** A client, and its metadata for the engine. */
+interface KeptClient {
   readonly client: Client
   readonly metadata: ClientMetadata
 }
@@ -17,7 +17,7 @@ export interface KeptClient {
 /**
  * Finds a client for a request that authenticates it.
  *
- * @param version what the database said in the course of this request; asked for where it is not given
+ * @param version the version that a query of this request found; read where it is not given
  */
 export type FindKeptClient = (clientId: string, version?: number) => Promise<KeptClient | undefined>
 
@@ -38,11 +38,12 @@ export function makeKeptClients(
   const readVersion = versionReader(database)
   return async (clientId, version) => {
     if (!canBeClientId(clientId)) return undefined
-    if (!isVersioned(clientId)) {
+    if (isLoopbackClientId(clientId)) {
+      // A record of the OAuth state, which no trigger counts.
       const client = await clients.find(clientId)
       return client && { client, metadata: toClientMetadata(client) }
     }
-    // Read before the client: one that is changed in between is kept under a version that is over.
+    // Read before the client: one that changes in between is kept under an outdated version.
     const live = version ?? (await readVersion(clientId))
     const known = kept.get(clientId)
     if (known?.version === live && now() < (known.client.changesAt ?? Infinity)) return known
@@ -52,11 +53,6 @@ export function makeKeptClients(
     kept.set(clientId, compiledClient)
     return compiledClient
   }
-}
-
-/** The others are records of the OAuth state, which no trigger counts. */
-function isVersioned(clientId: string): boolean {
-  return !isLoopbackClientId(clientId)
 }
 
 function versionReader({ kysely }: Database) {

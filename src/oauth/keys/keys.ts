@@ -97,7 +97,7 @@ export async function loadKeyRing(dependencies: KeyDependencies): Promise<KeyRin
   return await readKeyRing(dependencies)
 }
 
-/** Every key that still counts, the newest state first, without a private part. */
+/** Every published key, without its private part. */
 export async function listKeys(dependencies: KeyDependencies) {
   const rows = await selectRing(dependencies)
   return rows.map(({ kid, state, created_at }) => ({ kid, state, createdAt: created_at }))
@@ -105,7 +105,7 @@ export async function listKeys(dependencies: KeyDependencies) {
 
 export interface Rotating {
   readonly force?: boolean
-  /** Writes down, in the same transaction, which key signs from now on. */
+  /** Writes into the same transaction which key signs from now on. */
   readonly record: (transaction: Transaction<Schema>, kid: string) => Promise<void>
 }
 

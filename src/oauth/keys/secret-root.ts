@@ -5,38 +5,32 @@ import { join } from 'node:path'
 export type SecretRoot = ReturnType<typeof makeSecretRoot>
 
 /**
- * What derives from the root secret: the keys that sign cookies, the keys of form tokens, and the
- * sealing of private keys at rest. With several roots the first signs and seals, and all are
- * accepted, so that a root can be replaced without signing anybody out.
+ * What derives from the root secret: keys of cookies, forms and the like, and the sealing of private keys at
+ * rest. Of each list the first key signs and all are accepted, so that a root can be replaced without signing
+ * people out.
  */
 export function makeSecretRoot(secrets: readonly string[]) {
+  if (secrets.length === 0) throw new Error('a secret root needs at least one secret')
   const keysFor = (purpose: string) => secrets.map((secret) => derive(secret, purpose))
+  const keyFor = (purpose: string) => derive(secrets[0] ?? '', purpose)
   const sealingKeys = keysFor('sealing')
-  const [sealingKey] = sealingKeys
-  const [formKey] = keysFor('forms')
-  const [nonceKey] = keysFor('DPoP nonces')
-  const [networkKey] = keysFor('networks')
-  if (!sealingKey || !formKey || !nonceKey || !networkKey)
-    throw new Error('a secret root needs at least one secret')
   return {
-    /** Keys for signed cookies, the current one first. */
     cookieKeys: keysFor('cookies').map((key) => key.toString('base64url')),
-    /** Key of the tokens that forms carry. */
-    formKey,
-    /** Key of the nonces that proofs carry, which live for minutes. */
-    nonceKey,
+    formKey: keyFor('forms'),
+    /** Key of the nonces that DPoP proofs carry, which live for minutes. */
+    nonceKey: keyFor('DPoP nonces'),
     /** Key of the digests of networks that registered clients. */
-    networkKey,
-    /** Keys that sign the cursors of pages, the current one first. */
+    networkKey: keyFor('networks'),
+    /** Keys that sign the cursors of pages. */
     cursorKeys: keysFor('cursors'),
-    /** Keys that sign the addresses of downloads, the current one first. */
+    /** Keys that sign the addresses of downloads. */
     downloadKeys: keysFor('downloads'),
-    /** Keys that say in which browsers people signed in before, the current one first. */
+    /** Keys of the cookies of browsers in which people signed in before. */
     browserKeys: keysFor('browsers'),
-    /** Keys that authenticate tokens, the current one first. */
+    /** Keys that authenticate tokens. */
     tokenKeys: keysFor('tokens'),
     /** Encrypts with AES-256-GCM; `label` binds the result to its use. */
-    seal: (plain: string, label: string) => seal(plain, label, sealingKey),
+    seal: (plain: string, label: string) => seal(plain, label, keyFor('sealing')),
     /** @throws when no root opens it: it was sealed under another secret, or was changed. */
     open: (sealed: string, label: string) => openWithAny(sealed, label, sealingKeys),
   }
@@ -51,7 +45,7 @@ export function readOrMakeSecret(dataDir: string): string {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   if (existsSync(file)) return readFileSync(file, 'utf8').trim()
   const made = randomBytes(32).toString('base64url')
-  // It gets its name when it is complete, so that nobody reads a file that is still empty.
+  // The file gets its name when it is complete, so that no process reads an empty one.
   const draft = join(dataDir, `secret.${randomBytes(6).toString('hex')}`)
   writeFileSync(draft, `${made}\n`, { mode: 0o600, flag: 'wx' })
   try {

@@ -26,16 +26,12 @@ export interface RegistrationPolicy {
   readonly integrations: readonly IntegrationRow[]
 }
 
-export type RegistrationDecision =
-  | IntegrationDecision
-  | { readonly kind: 'loopback'; readonly registration: LoopbackRegistration }
-
 export interface IntegrationDecision {
   readonly kind: 'integration'
   readonly integration: IntegrationRow
-  /** Those of the row, and what was sent besides that counts as one of them. */
+  /** Those of the row, and sent addresses that count as one of them. */
   readonly redirectUris: readonly string[]
-  /** Those of them that a pattern admitted, to be kept. */
+  /** Those that a pattern admitted, to be kept. */
   readonly byPattern: readonly string[]
   readonly scope: string
 }
@@ -66,7 +62,7 @@ type RegistrationBody = z.infer<typeof bodyShape>
 export function decideRegistration(
   body: Readonly<Record<string, unknown>>,
   policy: RegistrationPolicy,
-): RegistrationDecision {
+): IntegrationDecision | { kind: 'loopback'; registration: LoopbackRegistration } {
   const parsed = bodyShape.safeParse(withoutNulls(body))
   if (!parsed.success) throw invalidClientMetadata(firstFault(parsed.error))
   const read = readClientName(parsed.data.client_name ?? '')

@@ -19,7 +19,6 @@ import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { refuseTooMany } from '../../platform/limits/limits.ts'
 import { grantTypesServed, type LoopbackRegistration } from '../clients/client.ts'
 import type { Clients } from '../clients/find-client.ts'
-import type { LoopbackClients } from '../clients/loopback-clients.ts'
 import {
   decideRegistration,
   type IntegrationDecision,
@@ -58,21 +57,14 @@ async function answerRegistration(
 ): Promise<void> {
   refuseTooMany(ctx, await clients.countRegistration(ctx.ip))
   const decision = decideRegistration(await readBody(ctx), policy)
-  const record =
-    decision.kind === 'integration'
-      ? await registerIntegration(ctx, decision, clients)
-      : loopbackRecord(
-          decision.registration,
-          await clients.loopback.register(decision.registration, ctx.ip),
-        )
-  logFields(ctx).client = record.client_id
-  noteEvent({
-    action: 'client.registered',
-    clientId: record.client_id,
-    reason:
-      decision.kind === 'integration' ? 'a platform of this service' : 'a program on a computer',
-    ...callerOf(ctx),
-  })
+  const isPlatform = decision.kind === 'integration'
+  const record = isPlatform
+    ? await registerIntegration(ctx, decision, clients)
+    : await registerLoopback(ctx, decision.registration, clients)
+  const clientId = record.client_id
+  logFields(ctx).client = clientId
+  const reason = isPlatform ? 'a platform of this service' : 'a program on a computer'
+  noteEvent({ action: 'client.registered', clientId, reason, ...callerOf(ctx) })
   ctx.status = 201
   ctx.set('Cache-Control', 'no-store')
   ctx.body = record
@@ -86,7 +78,7 @@ async function readBody(ctx: Context): Promise<Readonly<Record<string, unknown>>
   return read.value
 }
 
-/** Public members only. When the platform got its client_id is not known, and so not said. */
+/** Public members only, without the unknown time at which the platform got its client_id. */
 async function registerIntegration(
   ctx: Context,
   { integration, redirectUris, byPattern, scope }: IntegrationDecision,
@@ -110,17 +102,20 @@ async function registerIntegration(
   }
 }
 
-function loopbackRecord(
-  { name, redirectUris, postLogoutRedirectUris = [], grantTypes, scope }: LoopbackRegistration,
-  { clientId, issuedAtSeconds }: Awaited<ReturnType<LoopbackClients['register']>>,
+async function registerLoopback(
+  ctx: Context,
+  registration: LoopbackRegistration,
+  { loopback }: Clients,
 ) {
+  const { name, redirectUris, postLogoutRedirectUris = [], grantTypes, scope } = registration
+  const { clientId, issuedAtSeconds } = await loopback.register(registration, ctx.ip)
   return {
     client_id: clientId,
     client_id_issued_at: issuedAtSeconds,
     client_name: name,
     application_type: 'native',
     redirect_uris: redirectUris,
-    // One that lies elsewhere was left out (RFC 7591 §3.2.1).
+    // Addresses elsewhere were left out (RFC 7591 §3.2.1).
     ...(postLogoutRedirectUris.length > 0 && {
       post_logout_redirect_uris: postLogoutRedirectUris,
     }),
