@@ -116,7 +116,6 @@ export const rooms: Readonly<Record<string, Room>> = {
       authorization: [],
       clients: [
         'authenticate-client.ts',
-        'client-credentials.ts',
         'client.ts',
         'document-clients.ts',
         'document-review.ts',
