@@ -10,13 +10,6 @@ export interface Count {
   endsAtMs: number
 }
 
-export interface CountsOptions {
-  readonly windowMs: number
-  readonly now: () => number
-  /** How many keys of a generation have a count of their own. */
-  readonly keysMax?: number
-}
-
 /** Keys that are counted from one turn to the next. */
 interface Generation {
   readonly counts: Map<string, Count>
@@ -24,7 +17,7 @@ interface Generation {
   cells?: Uint32Array
 }
 
-/** A count takes about 200 bytes. */
+/** How many keys of a generation have a count of their own, of about 200 bytes. */
 const KEYS_MAX = 10_000
 /** Two bytes of a digest choose a cell; the cells of one generation take 256 KiB. */
 const CELLS = 65_536
@@ -46,7 +39,7 @@ export class Counts {
   #old: Generation = { counts: new Map() }
   #turnsAtMs = 0
 
-  constructor({ windowMs, now, keysMax = KEYS_MAX }: CountsOptions) {
+  constructor(windowMs: number, now: () => number, keysMax = KEYS_MAX) {
     this.#windowMs = windowMs
     this.#now = now
     this.#keysMax = keysMax

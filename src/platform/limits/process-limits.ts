@@ -35,7 +35,7 @@ export function makeLimits({
 }): Limits {
   const counted = Object.fromEntries(
     Object.entries(limitsInForce(policy)).map(([name, limit]) => {
-      const counts = new Counts({ windowMs: limit.windowSeconds * 1000, now })
+      const counts = new Counts(limit.windowSeconds * 1000, now)
       return [name, { limit, counts, unreported: new Map<string, Count>() }]
     }),
   ) as Record<LimitName, Counted>

@@ -1,15 +1,18 @@
 import cluster, { type Worker } from 'node:cluster'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import type { ListeningAddress } from '../process/server.ts'
+import { isLoopbackInterface, leadsToThisMachine, loopbackAddress } from '../http/loopback.ts'
+import { metricsPath } from '../http/paths.ts'
+import { type ListeningAddress, listenAt } from '../process/server.ts'
 import { CONTENT_TYPE, openMetrics, render, type Snapshot, sumOf } from './registry.ts'
-import { openScrapeServer } from './scrape-server.ts'
 
 /** Serves the metrics of the only process, at their own address. */
 export async function serveMetrics(address: ListeningAddress) {
   const metrics = openMetrics()
   const scrape = async () => await render([await metrics.snapshot()])
-  const server = await openScrapeServer(address, CONTENT_TYPE, scrape)
+  const server = await openScrapeServer(address, scrape)
   return { metrics, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
 }
 
@@ -72,7 +75,7 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
     worker.send(QUESTION, () => {})
     await answered.promise
   }
-  return await openScrapeServer(address, CONTENT_TYPE, async () => {
+  return await openScrapeServer(address, async () => {
     // A worker without any answer yet does not serve.
     const asked = Object.values(cluster.workers ?? {}).map(async (worker) => {
       if (worker && latest.has(worker.id) && worker.isConnected()) await ask(worker)
@@ -88,4 +91,53 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
 
 function isAnswer(message: unknown): message is Answer {
   return Object(message).kind === 'metrics'
+}
+
+const OTHER_NAME = `ask by a name of this machine, such as ${loopbackAddress}\n`
+const CONNECTIONS_MAX = 32
+const REQUEST_MS = 5_000
+
+/**
+ * Answers only `GET /metrics`. It has a port of its own, so that no proxy which publishes the service publishes
+ * this, and no secret is needed.
+ *
+ * @param scrape the text of a scrape
+ * @throws when it cannot listen there; a taken port in a sentence
+ */
+async function openScrapeServer(
+  address: ListeningAddress,
+  scrape: () => Promise<string>,
+): Promise<AsyncDisposable> {
+  const ofThisMachine = isLoopbackInterface(address.host)
+  const server = createServer(async (request, response) => {
+    const answer = (status: number, text: string, type = 'text/plain; charset=utf-8') => {
+      response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' })
+      response.end(request.method === 'HEAD' ? '' : text)
+    }
+    // A foreign page that rebinds its name to a loopback address sends that name.
+    if (ofThisMachine && !isOwnName(request.headers.host)) return answer(403, OTHER_NAME)
+    if (request.url?.split('?')[0] !== metricsPath) return answer(404, `see ${metricsPath}\n`)
+    if (request.method !== 'GET' && request.method !== 'HEAD') return answer(405, 'only GET\n')
+    try {
+      answer(200, await scrape(), CONTENT_TYPE)
+    } catch {
+      answer(500, 'the metrics could not be collected\n')
+    }
+  })
+  server.maxConnections = CONNECTIONS_MAX
+  server.requestTimeout = server.headersTimeout = REQUEST_MS
+  await listenAt(server, address, `Port ${address.port} of ${address.host}, for metrics,`)
+  return {
+    async [Symbol.asyncDispose]() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** Whether a Host header is a name of this machine. Browsers always send one. */
+function isOwnName(host: string | undefined): boolean {
+  const hostname = host === undefined ? loopbackAddress : URL.parse(`http://${host}`)?.hostname
+  return hostname !== undefined && leadsToThisMachine(hostname)
 }
