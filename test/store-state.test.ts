@@ -206,7 +206,6 @@ function contract(open: () => Promise<Backend>): void {
     const interactions = backend.store.adapterFor('Interaction')
     await interactions.upsert('id-1', session('id-1', 'uid-1'), 60)
     expect(await interactions.findByUid('uid-1')).to.equal(undefined)
-    expect(await interactions.findByUserCode('code')).to.equal(undefined)
   })
 
   it('keeps nothing for ever', async () => {

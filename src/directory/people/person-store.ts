@@ -4,8 +4,8 @@ import { type Kysely, sql } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
+import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { EVERYTHING_ENDED } from '../../platform/store/settings.ts'
 
 export interface Person {
   readonly id: string

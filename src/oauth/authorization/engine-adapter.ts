@@ -47,6 +47,8 @@ export function engineAdapter(dependencies: EngineAdapterDependencies): AdapterF
     ...dependencies.state.adapterFor(model),
     // Tokens end with their grant or their family, and are looked up by neither.
     revokeByGrantId: async () => {},
+    // There is no device flow, so no record has a user code.
+    findByUserCode: async () => undefined,
     consume: async () => {
       throw new Error(`a record of the model ${model} is not consumed`)
     },

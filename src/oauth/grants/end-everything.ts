@@ -1,6 +1,6 @@
 import { recordAuditEvent } from '../../platform/audit/audit-log.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { EVERYTHING_ENDED } from '../../platform/store/settings.ts'
+import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
 import { endGrants } from './end-grants.ts'
 
 /** What ended with everything. */

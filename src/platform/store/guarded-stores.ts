@@ -1,4 +1,10 @@
-import { type DatabaseConnection, type Dialect, type Driver, Kysely } from 'kysely'
+import {
+  type ConnectionProvider,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  Kysely,
+} from 'kysely'
 
 import { type RunStatement, StatementExecutor } from './compiled.ts'
 import type { StateStore } from './oauth-state.ts'
@@ -6,11 +12,10 @@ import type { Schema } from './schema.ts'
 import type { RecordOperation, SqlStore, StoreUse } from './store-use.ts'
 
 /**
- * Makes one call to a store; what a failure means to its caller is decided outside of the stores.
+ * Wraps each call to a store. Callers outside the stores decide what a failure means.
  *
- * @param isFailure whether the store failed, of an error of the call: whatever else is thrown within a
- * transaction, a refusal for example, says nothing about the store
- * @param use what the call is for
+ * @param isFailure whether an error of the call is a failure of the store. Other errors of a transaction, a
+ * refusal for example, say nothing about the store
  */
 export type StoreGuard = <Result>(
   call: () => Promise<Result>,
@@ -18,25 +23,41 @@ export type StoreGuard = <Result>(
   use: StoreUse,
 ) => Promise<Result>
 
-/** Runs what `compiled` has made, on a store of this kind. */
-export interface Statements {
+export interface GuardedEngine {
   readonly store: SqlStore
+  readonly dialect: Dialect
+  readonly driver: Driver
+  /** Runs compiled statements directly. */
   readonly run: RunStatement
+  readonly guard: StoreGuard | undefined
 }
 
-/**
- * A database of which every use passes the guard, once: each query, each transaction as a whole.
- */
-export function openKysely(
-  dialect: Dialect,
-  { store, run }: Statements,
-  guard: StoreGuard = unguarded,
-): Kysely<Schema> {
-  const { driver, hasRaised } = withErrorsKept(dialect.createDriver())
-  const plain = new Kysely<Schema>({ dialect: withDriver(dialect, () => driver) })
+/** Opens a database that passes each statement and each transaction as a whole through the guard, once. */
+export function openKysely(engine: GuardedEngine): Kysely<Schema> {
+  const { store, dialect, driver, run, guard = (call) => call() } = engine
+  const hasRaised = markErrors(driver)
+  dialect.createDriver = () => driver
+  const plain = new Kysely<Schema>({ dialect })
   const executor = plain.getExecutor()
-  const transaction = { store, statement: 'transaction' } as const
-  // Kysely uses it on connections that the executor gave, and to close what `plain` has opened.
+  const connections: ConnectionProvider = {
+    provideConnection(use) {
+      let entered = false
+      const enter: typeof use = async (connection) => {
+        entered = true
+        return await use(connection)
+      }
+      return guard(
+        () => executor.provideConnection(enter),
+        (error) => (!entered || hasRaised(error)) && isStoreFailure(error),
+        { store, statement: 'transaction' },
+      )
+    },
+  }
+  const guarded = new StatementExecutor(dialect, connections, (query) => {
+    const use = { store, statement: query.query }
+    return guard(() => run(query) ?? plain.executeQuery(query), isStoreFailure, use)
+  })
+  // Used on connections of the executor, and to close `plain`.
   const within: Driver = {
     init: async () => {},
     acquireConnection: () => driver.acquireConnection(),
@@ -46,79 +67,45 @@ export function openKysely(
     rollbackTransaction: (connection) => driver.rollbackTransaction(connection),
     destroy: () => plain.destroy(),
   }
-  return new Kysely<Schema>({
-    config: { dialect },
-    dialect,
-    driver: within,
-    executor: new StatementExecutor(
-      dialect,
-      {
-        provideConnection(use) {
-          let entered = false
-          const useIt: typeof use = async (connection) => {
-            entered = true
-            return await use(connection)
-          }
-          return guard(
-            () => executor.provideConnection(useIt),
-            (error) => (!entered || hasRaised(error)) && isStoreFailure(error),
-            transaction,
-          )
-        },
-      },
-      (query) =>
-        guard(() => run(query) ?? plain.executeQuery(query), isStoreFailure, {
-          store,
-          statement: query.query,
-        }),
-    ),
-  })
+  return new Kysely<Schema>({ config: { dialect }, dialect, driver: within, executor: guarded })
 }
 
-const unguarded: StoreGuard = (call) => call()
-
-/** A driver that remembers which errors are its own, and not of those who use its connections. */
-function withErrorsKept(driver: Driver) {
+/**
+ * Makes a driver remember its errors.
+ *
+ * @returns whether an error is of the driver, not of the code that uses its connections
+ */
+function markErrors(driver: Driver): (error: unknown) => boolean {
   const raised = new WeakSet<object>()
-  const kept = async <Result>(work: Promise<Result>): Promise<Result> => {
-    try {
-      return await work
-    } catch (error) {
-      if (typeof error === 'object' && error !== null) raised.add(error)
-      throw error
+  const marked =
+    <Values extends unknown[], Result>(call: (...values: Values) => Promise<Result>) =>
+    async (...values: Values): Promise<Result> => {
+      try {
+        return await call(...values)
+      } catch (error) {
+        if (typeof error === 'object' && error !== null) raised.add(error)
+        throw error
+      }
     }
-  }
   const known = new WeakSet<DatabaseConnection>()
-  const keeping: Driver = {
-    init: () => kept(driver.init()),
-    async acquireConnection() {
-      const connection = await kept(driver.acquireConnection())
-      if (known.has(connection)) return connection
+  const acquire = marked(driver.acquireConnection.bind(driver))
+  driver.acquireConnection = async (options) => {
+    const connection = await acquire(options)
+    if (!known.has(connection)) {
       known.add(connection)
-      // In its place, because the driver wants its own connections back. Nothing here reads streams.
-      const executeQuery = connection.executeQuery.bind(connection)
-      connection.executeQuery = (query) => kept(executeQuery(query))
-      return connection
-    },
-    releaseConnection: (connection) => kept(driver.releaseConnection(connection)),
-    beginTransaction: (connection, settings) => kept(driver.beginTransaction(connection, settings)),
-    commitTransaction: (connection) => kept(driver.commitTransaction(connection)),
-    rollbackTransaction: (connection) => kept(driver.rollbackTransaction(connection)),
-    destroy: () => driver.destroy(),
+      // In place, because the driver wants its own connections back. Nothing here reads streams.
+      const execute = marked(connection.executeQuery.bind(connection))
+      connection.executeQuery = execute as typeof connection.executeQuery
+    }
+    return connection
   }
-  return { driver: keeping, hasRaised: (error: unknown) => raised.has(Object(error)) }
+  driver.beginTransaction = marked(driver.beginTransaction.bind(driver))
+  driver.commitTransaction = marked(driver.commitTransaction.bind(driver))
+  driver.rollbackTransaction = marked(driver.rollbackTransaction.bind(driver))
+  return (error) => raised.has(Object(error))
 }
 
-function withDriver(dialect: Dialect, createDriver: Dialect['createDriver']): Dialect {
-  return {
-    createDriver,
-    createAdapter: () => dialect.createAdapter(),
-    createQueryCompiler: () => dialect.createQueryCompiler(),
-    createIntrospector: (database) => dialect.createIntrospector(database),
-  }
-}
-
-/** A state store in Redis of which every use of a record passes the guard. */
+/** Passes every operation on a record in Redis through the guard. */
 export function guardedState(state: StateStore, guard: StoreGuard): StateStore {
   return {
     ...state,
@@ -130,7 +117,6 @@ export function guardedState(state: StateStore, guard: StoreGuard): StateStore {
         upsert: (...values) => guarded('upsert', () => records.upsert(...values)),
         find: (id) => guarded('find', () => records.find(id)),
         findByUid: (uid) => guarded('findByUid', () => records.findByUid(uid)),
-        findByUserCode: (code) => guarded('findByUserCode', () => records.findByUserCode(code)),
         consumeOnce: (id) => guarded('consumeOnce', () => records.consumeOnce(id)),
         addOnce: (id, ttlSeconds) => guarded('addOnce', () => records.addOnce(id, ttlSeconds)),
         destroy: (id) => guarded('destroy', () => records.destroy(id)),

@@ -89,7 +89,6 @@ function redisAdapter(commands: Commands, model: string, now: () => number): Sta
       const id = await commands.get(uidKey(uid))
       return id === null ? undefined : await this.find(id)
     },
-    async findByUserCode() {},
     async consumeOnce(id) {
       const reply = await commands.gatehouseConsume(keyOf(id), JSON.stringify([now()]))
       if (reply === null) return undefined

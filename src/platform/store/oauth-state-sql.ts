@@ -55,7 +55,6 @@ function sqlAdapter(queries: Queries, model: string, now: () => number): StateAd
       const [row] = rows
       return row && fromStored(model, { ...row, consumedAtMs: row.consumed_at })
     },
-    async findByUserCode() {},
     async consumeOnce(id) {
       const consumedAtMs = now()
       const { numAffectedRows } = await queries.consume({ ...keyOf(id), nowMs: consumedAtMs })

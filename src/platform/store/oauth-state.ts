@@ -22,12 +22,11 @@ export interface Consumption {
  * - A consumed record stays, with `consumed` in epoch seconds in its payload, until it expires,
  *   because a second use of it must be recognised.
  */
-export interface StateAdapter extends Omit<Adapter, 'consume' | 'revokeByGrantId'> {
+export interface StateAdapter
+  extends Omit<Adapter, 'consume' | 'revokeByGrantId' | 'findByUserCode'> {
   find(id: string): Promise<AdapterPayload | undefined>
   /** Sessions only; nothing for any other model. */
   findByUid(uid: string): Promise<AdapterPayload | undefined>
-  /** There is no device flow, so no record has a user code. */
-  findByUserCode(userCode: string): Promise<undefined>
   /**
    * One atomic compare-and-set: the time of the first caller is kept, and every caller is given it.
    * Nothing is returned for a record that is absent or expired.

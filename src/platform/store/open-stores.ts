@@ -7,8 +7,7 @@ import type { MigrationStatus } from './migrate.ts'
 import type { StateStore } from './oauth-state.ts'
 import { sqlState } from './oauth-state-sql.ts'
 import type { RedisClient, RedisLocation } from './redis.ts'
-import { databaseMemory, openRedisMemory, type StateMemory } from './redis-memory.ts'
-import { EVERYTHING_ENDED } from './settings.ts'
+import { EVERYTHING_ENDED, openRedisMemory, type StateMemory } from './redis-memory.ts'
 
 /** Where the stores of a service are, and how long they may take. */
 export interface StoreSettings {
@@ -52,8 +51,8 @@ export async function openStores(settings: StoreSettings, hooks: StoreHooks): Pr
   const state = found ? guardedState(found.state, hooks.guard) : sqlState(database, clock)
   opening.use(state)
   const stateMemory = found
-    ? await openRedisMemory(found.redis, { database, now: clock.now })
-    : databaseMemory(await whenEverythingEnded(database))
+    ? await openRedisMemory(found.redis, database, clock.now)
+    : await openDatabaseMemory(database)
   const open = opening.move()
   return {
     database,
@@ -66,14 +65,15 @@ export async function openStores(settings: StoreSettings, hooks: StoreHooks): Pr
   }
 }
 
-/** When a backup was restored last: what was used before that is forgotten (oauth/grants/end-everything.ts). */
-async function whenEverythingEnded({ kysely }: Database): Promise<number> {
+/** State in the database loses nothing; a restore of a backup ends everything (oauth/grants/end-everything.ts). */
+async function openDatabaseMemory({ kysely }: Database): Promise<StateMemory> {
   const row = await kysely
     .selectFrom('setting')
     .select('value')
     .where('name', '=', EVERYTHING_ENDED)
     .executeTakeFirst()
-  return Number(row?.value ?? 0)
+  const sinceMs = Number(row?.value ?? 0)
+  return { since: () => sinceMs, look: async () => {} }
 }
 
 /** Loads the driver only where it is used. */

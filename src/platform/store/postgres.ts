@@ -81,8 +81,11 @@ export async function openPostgres(
       connect: () => connectGuarded(pool, timeout),
     },
   })
-  const run = statementRunner(pool, pipelines, timeout)
-  const kysely = openKysely(dialect, { store: 'postgres', run }, options.guard)
+  const kysely = openKysely({
+    ...{ store: 'postgres', dialect, driver: dialect.createDriver() },
+    run: statementRunner(pool, pipelines, timeout),
+    guard: options.guard,
+  })
   return {
     kysely,
     engine: 'postgres',

@@ -3,27 +3,27 @@ import type { Logger } from 'pino'
 
 import type { RedisClient } from './redis.ts'
 
-/** What one Redis server does with what it acknowledged. */
+/** What one Redis server does with the writes that it acknowledged. */
 export interface Durability {
   /** Host and port of the server. */
   readonly address: string
-  /** Whether what it acknowledged is in an append-only file. */
+  /** Whether it has an append-only file. */
   readonly appends: boolean
-  /** When the append-only file is on the disk; nothing where nobody may see it. */
+  /** When the append-only file is flushed to the disk; undefined where CONFIG is forbidden. */
   readonly appendFsync: string | undefined
   /** Changes since the last snapshot. */
   readonly unsavedChanges: number
-  /** What it does when its memory is full; nothing where its memory has no limit. */
+  /** What it does when its memory is full; undefined where its memory has no limit. */
   readonly evictsBy: string | undefined
 }
 
-/** What is said of a server, and whether it breaks the service or only has a cost. */
+/** A finding about a server, and whether it breaks the service or only has a cost. */
 export interface Remark {
   readonly kind: 'ok' | 'note' | 'wrong'
   readonly sentence: string
 }
 
-/** Looks at the server, or at each server of a cluster, replicas included: one of them may be the next master. */
+/** Inspects the server, or each server of a cluster, replicas included, since one may become a master. */
 export async function lookAtDurability(client: RedisClient): Promise<Durability[]> {
   const servers = 'nodes' in client ? client.nodes('all') : [client]
   return await Promise.all(servers.map(lookAtServer))
@@ -33,26 +33,22 @@ async function lookAtServer(server: Redis): Promise<Durability> {
   const [persistence, memory] = [await server.info('persistence'), await server.info('memory')]
   const limited = !/^maxmemory:0\s*$/m.test(memory)
   const policy = fieldOf(memory, 'maxmemory_policy') ?? 'unknown'
+  // Providers often forbid CONFIG; then the setting is unknown.
+  const setting = await server.config('GET', 'appendfsync').catch(() => undefined)
   return {
     address: `${server.options.host}:${server.options.port}`,
     appends: fieldOf(persistence, 'aof_enabled') === '1',
-    appendFsync: await readSetting(server, 'appendfsync'),
+    appendFsync: (setting as string[] | undefined)?.[1],
     unsavedChanges: Number(fieldOf(persistence, 'rdb_changes_since_last_save') ?? 0),
     evictsBy: limited && policy !== 'noeviction' ? policy : undefined,
   }
 }
 
-/** Providers often forbid CONFIG; then it is not known. */
-async function readSetting(server: Redis, name: string): Promise<string | undefined> {
-  try {
-    const [, value] = (await server.config('GET', name)) as string[]
-    return value
-  } catch {
-    return undefined
-  }
+function fieldOf(info: string, name: string): string | undefined {
+  return new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
 }
 
-/** Says at a start what the servers can lose. That nobody may ask a server is no reason not to start. */
+/** Logs at a start what the servers can lose. A server that forbids INFO is no reason not to start. */
 export async function warnOfLoss(client: RedisClient, logger: Pick<Logger, 'warn'>): Promise<void> {
   const found = await lookAtDurability(client).catch(() => undefined)
   if (!found) {
@@ -66,11 +62,6 @@ export async function warnOfLoss(client: RedisClient, logger: Pick<Logger, 'warn
   }
 }
 
-function fieldOf(info: string, name: string): string | undefined {
-  return new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
-}
-
-/** What has to be said of a server; pure, so that every case stands in one table of its test. */
 export function judgeDurability(found: Durability): Remark[] {
   return [judgeEviction(found), judgeLoss(found)]
 }
@@ -97,26 +88,14 @@ function judgeLoss({ address, appends, appendFsync, unsavedChanges }: Durability
         'Tokens are not in it; people may have to sign in again. Set appendonly yes to keep them.',
     }
   }
-  switch (appendFsync) {
-    case 'always':
-      return {
-        kind: 'ok',
-        sentence: `Redis at ${address} keeps what it acknowledged, also when the power fails.`,
-      }
-    case 'everysec':
-      return {
-        kind: 'note',
-        sentence: `${loses} in the last 2 s when its machine fails (appendfsync everysec), and nothing when only Redis ends.`,
-      }
-    case 'no':
-      return {
-        kind: 'note',
-        sentence: `${loses} in the last 30 s or so when its machine fails (appendfsync no); everysec loses 2 s at most.`,
-      }
-    default:
-      return {
-        kind: 'note',
-        sentence: `How soon Redis at ${address} has on its disk what it acknowledged could not be seen (CONFIG is forbidden there): ask its provider for appendfsync.`,
-      }
+  if (appendFsync === 'always') {
+    const sentence = `Redis at ${address} keeps what it acknowledged, also when the power fails.`
+    return { kind: 'ok', sentence }
   }
+  const notes: Readonly<Record<string, string>> = {
+    everysec: `${loses} in the last 2 s when its machine fails (appendfsync everysec), and nothing when only Redis ends.`,
+    no: `${loses} in the last 30 s or so when its machine fails (appendfsync no); everysec loses 2 s at most.`,
+  }
+  const unknown = `How soon Redis at ${address} has on its disk what it acknowledged could not be seen (CONFIG is forbidden there): ask its provider for appendfsync.`
+  return { kind: 'note', sentence: notes[appendFsync ?? ''] ?? unknown }
 }

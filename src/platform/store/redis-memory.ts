@@ -1,43 +1,41 @@
 import type { Database } from './database.ts'
 import type { RedisClient } from './redis.ts'
 
-/** Since when the state store has forgotten nothing. */
+/** The setting that says when all sessions and grants ended, in epoch milliseconds. */
+export const EVERYTHING_ENDED = 'everything_ended_at'
+
+/** Since when the state store has lost nothing. */
 export interface StateMemory {
-  /** Epoch milliseconds, by the clock of the database. What was written before may be gone. */
+  /** Epoch milliseconds, by the clock of the database. Earlier writes may be lost. */
   since(): number
-  /** Looks again which server it is. Where a server was not seen before, `since` is now. Never fails. */
+  /** Checks again which server it is. For a server that was not seen before, `since` is now. Never fails. */
   look(): Promise<void>
 }
 
-/** So often is a cluster asked which servers these are: a fail-over is known after so long at most. */
+/** How often a cluster is asked for its servers, so how soon a fail-over is noticed. */
 export const MEMORY_LOOK_SECONDS = 1
 
-export interface RedisMemoryPorts {
-  readonly database: Pick<Database, 'kysely'>
-  readonly now: () => number
-}
-
 /**
- * Redis says with which id it was started. A start that was not seen before may have come from a snapshot, or
- * be a replica that took over with less, and no setting proves that it was not: what was used before is
- * treated as forgotten. The ids are kept in the database, so that a process which starts knows since when.
+ * Tells by its run id which Redis server this is. A run id that was not seen before may be a server that
+ * loaded a snapshot, or a replica that took over with less, and no setting proves that it is not: earlier
+ * writes count as lost. The database keeps the ids, so that a process that starts knows since when.
  */
 export async function openRedisMemory(
   client: RedisClient,
-  { database, now }: RedisMemoryPorts,
+  { kysely }: Pick<Database, 'kysely'>,
+  now: () => number,
 ): Promise<StateMemory> {
-  const met = new Map<string, number>()
+  const seenAt = new Map<string, number>()
   let present: readonly string[] = []
   let unknownSince: number | undefined = now()
-  let ready = 0
+  let connections = 0
 
-  const meet = async (runIds: readonly string[]): Promise<void> => {
+  const register = async (runIds: readonly string[]): Promise<void> => {
     const nowMs = now()
-    const { kysely } = database
     const known = await kysely.selectFrom('redis_server').select('run_id').executeTakeFirst()
     await kysely
       .insertInto('redis_server')
-      // Before the first of all nothing was used that these could have forgotten.
+      // Nothing was used before the first server of all.
       .values(runIds.map((runId) => ({ run_id: runId, seen_at: known ? nowMs : 0 })))
       .onConflict((conflict) => conflict.doNothing())
       .execute()
@@ -46,50 +44,45 @@ export async function openRedisMemory(
       .selectAll()
       .where('run_id', 'in', runIds)
       .execute()
-    for (const row of rows) met.set(row.run_id, row.seen_at)
+    for (const row of rows) seenAt.set(row.run_id, row.seen_at)
   }
 
   const look = async (): Promise<void> => {
-    const asked = ready
-    const found = await runIds(client)
-    const strangers = found.filter((runId) => !met.has(runId))
-    if (strangers.length > 0) {
-      // Nothing that was used until now is known to be there, until the database knows better.
-      for (const runId of strangers) met.set(runId, now())
+    const connection = connections
+    const found = await readRunIds(client)
+    const unseen = found.filter((runId) => !seenAt.has(runId))
+    if (unseen.length > 0) {
+      // Everything counts as lost until the database has the time.
+      for (const runId of unseen) seenAt.set(runId, now())
       present = found
-      await meet(strangers).catch((error: unknown) => {
-        for (const runId of strangers) met.delete(runId)
+      await register(unseen).catch((error: unknown) => {
+        for (const runId of unseen) seenAt.delete(runId)
         throw error
       })
     }
     present = found
-    if (asked === ready) unknownSince = undefined
+    if (connection === connections) unknownSince = undefined
   }
-  // A server that went away may be another one when it is back, or an older one.
+  // After a reconnect it may be another server, or an older one.
   client.on('ready', () => {
-    ready += 1
+    connections += 1
     unknownSince = now()
     look().catch(() => {})
   })
-  // Where nobody may ask which server it is, it may be another one after each new connection.
+  // Where INFO is forbidden, it may be another server after each reconnect.
   await look().catch(() => {})
   return {
     since: () =>
-      Math.max(unknownSince ?? 0, ...present.map((runId) => met.get(runId) ?? Infinity), 0),
+      Math.max(unknownSince ?? 0, ...present.map((runId) => seenAt.get(runId) ?? Infinity), 0),
     async look() {
-      // One server cannot become another without a new connection; the masters of a cluster can.
+      // One server cannot become another without a reconnect; the masters of a cluster can.
       if ('nodes' in client || unknownSince !== undefined) await look().catch(() => {})
     },
   }
 }
 
-/** State in the database itself, which ends everything when it is restored (oauth/grants/end-everything.ts). */
-export function databaseMemory(sinceMs: number): StateMemory {
-  return { since: () => sinceMs, look: async () => {} }
-}
-
-/** The id of each server that takes writes. */
-async function runIds(client: RedisClient): Promise<string[]> {
+/** The run id of each server that takes writes. */
+async function readRunIds(client: RedisClient): Promise<string[]> {
   const servers = 'nodes' in client ? client.nodes('master') : [client]
   const texts = await Promise.all(servers.map((server) => server.info('server')))
   return texts.map((text) => /^run_id:(\S+)/m.exec(text)?.[1] ?? 'unknown')

@@ -6,7 +6,6 @@ import BetterSqlite from 'better-sqlite3'
 import {
   CompiledQuery,
   type DatabaseConnection,
-  type Driver,
   type QueryResult,
   type SqliteDatabase,
   SqliteDialect,
@@ -24,15 +23,15 @@ import {
   readMigrationStatus,
 } from './migrate.ts'
 
-/** How long a start waits for another process that is just migrating the same file. */
+/** How long a start waits for another process that migrates the same file. */
 const MIGRATION_TIMEOUT_MS = 30_000
 
 const LOCKED_RETRY_MS = 5
 
 /**
- * One file, durable to the last acknowledged write, that several processes of a host may share.
- * Its calls are synchronous, so the busy timeout is also the longest time that this process stands
- * still while another one writes.
+ * Opens one file, durable to the last acknowledged write, that several processes of a host may share.
+ * Calls are synchronous, so `answerWithinMs` is also the longest time that this process is blocked
+ * while another one writes.
  */
 export async function openSqlite(file: string, options: EngineOptions): Promise<Database> {
   if (file !== ':memory:') createPrivately(file)
@@ -49,33 +48,36 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
   }
 
   const database = withStatementCache(connection)
-  const dialect = new WritingSqliteDialect({ database })
-  const run = statementRunner(connection, database)
-  const kysely = openKysely(dialect, { store: 'sqlite', run }, options.guard)
+  const kysely = openKysely({
+    ...{ store: 'sqlite', dialect: new SqliteDialect({ database }) },
+    driver: new WritingSqliteDriver({ database }),
+    run: statementRunner(connection, database),
+    guard: options.guard,
+  })
   return {
     kysely,
     engine: 'sqlite',
     ping: async () => void (await sql`select 1`.execute(kysely)),
     async [Symbol.asyncDispose]() {
       await kysely.destroy()
-      // Kysely closes what it has used, and nothing when no query was made.
+      // Kysely closes the connection only if it made a query.
       connection.close()
     },
   }
 }
 
 /**
- * Runs a statement at once, on the one connection that there is, unless a transaction is open on it:
- * then the statement would become a part of that. Kysely, to whom it is left, makes it wait for the
- * transaction's end. A connection of its own for such statements would not do: it would block this
- * process while it waits for that same transaction, and forget its pages at each write of the other.
+ * Runs a statement at once on the only connection, unless a transaction is open on it, of which the
+ * statement would become a part: Kysely makes it wait for the end of the transaction. A second connection
+ * would block this process while it waits for that same transaction, and lose its cached pages at
+ * each write of the other.
  */
 function statementRunner(
   connection: Pick<BetterSqlite.Database, 'inTransaction' | 'open'>,
   database: SqliteDatabase,
 ): RunStatement {
   return <Row>(query: CompiledQuery<Row>) =>
-    // Of a closed one Kysely says so, where the driver throws what looks like a mistake in the code.
+    // Kysely reports a closed connection; the driver throws an error that looks like a bug.
     connection.inTransaction || !connection.open ? undefined : runStatement<Row>(database, query)
 }
 
@@ -89,10 +91,7 @@ async function runStatement<Row>(
   return { rows: [], numAffectedRows: BigInt(changes) }
 }
 
-/**
- * While the last other process closes the file, and cleans up behind it, SQLite answers at once that the
- * file is locked, whatever its timeout is.
- */
+/** While the last other process closes the file, SQLite reports it as locked at once, whatever its timeout is. */
 async function useWriteAheadLog(connection: BetterSqlite.Database): Promise<void> {
   const deadlineMs = performance.now() + MIGRATION_TIMEOUT_MS
   for (;;) {
@@ -121,7 +120,7 @@ export async function readSqliteStatus(file: string): Promise<MigrationStatus> {
   }
 }
 
-/** The file holds password hashes, so it belongs to its owner alone from its first byte on. */
+/** The file has password hashes, so only its owner can read it, from its first byte on. */
 function createPrivately(file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   closeSync(openSync(file, 'a', 0o600))
@@ -134,28 +133,14 @@ function migrationSession(connection: BetterSqlite.Database): MigrationSession {
     rowsOf: async (query) => connection.prepare(query).all(),
     begin: 'begin immediate',
     findTable: "select 1 from sqlite_master where type = 'table' and name = 'schema_migration'",
-    // Its lock is that of the file, for which the connection itself waits.
+    // The connection itself waits for the lock of the file.
     isLockTimeout: () => false,
   }
 }
 
-class WritingSqliteDialect extends SqliteDialect {
-  readonly #database: SqliteDatabase
-
-  constructor(config: { database: SqliteDatabase }) {
-    super(config)
-    this.#database = config.database
-  }
-
-  override createDriver(): Driver {
-    return new WritingSqliteDriver({ database: this.#database })
-  }
-}
-
 /**
- * A transaction takes the write lock at its start. One that begins by reading and writes later is
- * refused at once with SQLITE_BUSY_SNAPSHOT, without any waiting, when another process wrote
- * between the two.
+ * Takes the write lock at the start of a transaction. A transaction that first reads and then writes
+ * is rejected at once with SQLITE_BUSY_SNAPSHOT, without waiting, when another process wrote in between.
  */
 class WritingSqliteDriver extends SqliteDriver {
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
