@@ -1,7 +1,6 @@
 import type { DatabaseLocation } from '../src/platform/store/database.ts'
 import type { Consumption, StateStore } from '../src/platform/store/oauth-state.ts'
-import { redisState } from '../src/platform/store/oauth-state-redis.ts'
-import { sqlState } from '../src/platform/store/oauth-state-sql.ts'
+import { redisState, sqlState } from '../src/platform/store/oauth-state.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { openRedis, type RedisLocation } from '../src/platform/store/redis.ts'
 import { makePostDelivery } from '../src/school/posts/delivery.ts'

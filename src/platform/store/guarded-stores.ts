@@ -7,9 +7,8 @@ import {
 } from 'kysely'
 
 import { type RunStatement, StatementExecutor } from './compiled.ts'
-import type { StateStore } from './oauth-state.ts'
 import type { Schema } from './schema.ts'
-import type { RecordOperation, SqlStore, StoreUse } from './store-use.ts'
+import type { SqlStore, StoreUse } from './store-use.ts'
 
 /**
  * Wraps each call to a store. Callers outside the stores decide what a failure means.
@@ -103,26 +102,6 @@ function markErrors(driver: Driver): (error: unknown) => boolean {
   driver.commitTransaction = marked(driver.commitTransaction.bind(driver))
   driver.rollbackTransaction = marked(driver.rollbackTransaction.bind(driver))
   return (error) => raised.has(Object(error))
-}
-
-/** Passes every operation on a record in Redis through the guard. */
-export function guardedState(state: StateStore, guard: StoreGuard): StateStore {
-  return {
-    ...state,
-    adapterFor(model) {
-      const records = state.adapterFor(model)
-      const guarded = <Result>(operation: RecordOperation, call: () => Promise<Result>) =>
-        guard(call, isStoreFailure, { store: 'redis', operation, model })
-      return {
-        upsert: (...values) => guarded('upsert', () => records.upsert(...values)),
-        find: (id) => guarded('find', () => records.find(id)),
-        findByUid: (uid) => guarded('findByUid', () => records.findByUid(uid)),
-        consumeOnce: (id) => guarded('consumeOnce', () => records.consumeOnce(id)),
-        addOnce: (id, ttlSeconds) => guarded('addOnce', () => records.addOnce(id, ttlSeconds)),
-        destroy: (id) => guarded('destroy', () => records.destroy(id)),
-      }
-    },
-  }
 }
 
 /**

@@ -1,38 +1,44 @@
+import type { Kysely } from 'kysely'
 import type { Adapter, AdapterPayload } from 'oidc-provider'
 
+import { compiled, type Valued } from './compiled.ts'
+import type { Database } from './database.ts'
 import { sha256 } from './digest.ts'
+import { isStoreFailure, type StoreGuard } from './guarded-stores.ts'
+import type { RedisClient } from './redis.ts'
+import type { Schema } from './schema.ts'
+import type { RecordOperation } from './store-use.ts'
 
-/** What is known of the one time that a record was consumed. */
+/** The first use of a record. */
 export interface Consumption {
-  /** What version 0.1.0 derived the next tokens from; empty in a record of today. */
-  readonly seed: string
+  readonly seed?: string
   readonly consumedAtMs: number
-  /** True for exactly one caller, in whatever process. */
+  /** True for exactly one caller, in all processes. */
   readonly first: boolean
 }
 
 /**
- * The records of one model of the engine: sessions, grants, codes, tokens, and the like.
+ * The records of one model of the engine: sessions, interactions, codes, and the like.
  *
  * - Every record has an expiry: `upsert` without a time to live throws, and nothing finds an
  *   expired record.
- * - Access tokens, codes, refresh tokens and pushed requests are bearer values. The store knows only the digest of
- *   their ids, so a copy of it holds no token that could be used. They are written once: a late
- *   duplicate write cannot clear `consumed`. Of any other model the last write wins.
+ * - Codes, tokens and pushed requests are bearer values. The store has only the digests of their ids, so a
+ *   copy of it contains nothing that could be used. They are written once: a late duplicate write cannot
+ *   clear `consumed`. Of any other model the last write wins.
  * - A consumed record stays, with `consumed` in epoch seconds in its payload, until it expires,
- *   because a second use of it must be recognised.
+ *   because a second use of it must be detected.
  */
 export interface StateAdapter
   extends Omit<Adapter, 'consume' | 'revokeByGrantId' | 'findByUserCode'> {
   find(id: string): Promise<AdapterPayload | undefined>
-  /** Sessions only; nothing for any other model. */
+  /** Sessions only; finds nothing for any other model. */
   findByUid(uid: string): Promise<AdapterPayload | undefined>
   /**
-   * One atomic compare-and-set: the time of the first caller is kept, and every caller is given it.
-   * Nothing is returned for a record that is absent or expired.
+   * One atomic compare-and-set: the time of the first call is kept and returned to every caller.
+   * Returns nothing for a record that is absent or expired.
    */
   consumeOnce(id: string): Promise<Consumption | undefined>
-  /** Remembers an id for a time. @returns false when it is there already; true for exactly one caller */
+  /** Remembers an id for a time. @returns false if it was there; true for exactly one caller */
   addOnce(id: string, ttlSeconds: number): Promise<boolean>
 }
 
@@ -41,62 +47,288 @@ export interface StateStore extends AsyncDisposable {
   ping(): Promise<void>
 }
 
+export interface StateOptions {
+  readonly now?: () => number
+}
+
 const bearerModels: ReadonlySet<string> = new Set([
   'AccessToken',
   'AuthorizationCode',
   'RefreshToken',
-  // Whoever knows the address of a pushed request may go on with it, once.
+  // The request_uri is enough to continue the authorization, once.
   'PushedAuthorizationRequest',
 ])
 
-/** Whether knowing the id of a record is enough to use it. */
-export function isBearer(model: string): boolean {
-  return bearerModels.has(model)
-}
-
 /** The id under which a record is stored: of a bearer value, its digest. */
 export function storedId(model: string, id: string): string {
-  return isBearer(model) ? sha256(id) : id
+  return bearerModels.has(model) ? sha256(id) : id
 }
 
-/** A record as it is stored, in words that every kind of store understands. */
-export interface StoredRecord {
-  readonly payload: string
-  readonly uid: string | undefined
-  readonly ttlMs: number
-}
-
-/** Turns the engine's payload into what may be stored of it. */
-export function toStored(
-  model: string,
-  payload: AdapterPayload,
-  ttlSeconds: number | undefined,
-): StoredRecord {
+/** Turns the engine's payload into what is stored of it. */
+function toStored(model: string, payload: AdapterPayload, ttlSeconds: number | undefined) {
   if (!(Number.isFinite(ttlSeconds) && Number(ttlSeconds) > 0)) {
     throw new Error(`A record of the model ${model} needs a time to live, but has ${ttlSeconds}.`)
   }
-  const bearer = isBearer(model)
   const { jti, ...rest } = payload
   const uid: unknown = Reflect.get(payload, 'uid')
   return {
-    payload: JSON.stringify(bearer ? rest : payload),
-    uid: model === 'Session' && typeof uid === 'string' ? uid : undefined,
+    payload: JSON.stringify(bearerModels.has(model) ? rest : payload),
+    uid: model === 'Session' && typeof uid === 'string' ? uid : null,
     ttlMs: Math.ceil(Number(ttlSeconds) * 1000),
   }
 }
 
-export interface Found {
-  readonly id: string
-  readonly payload: string
-  readonly consumedAtMs: number | null
-}
-
 /** Turns a stored record into the engine's payload again. */
-export function fromStored(model: string, { id, payload, consumedAtMs }: Found): AdapterPayload {
-  const stored: AdapterPayload = JSON.parse(payload)
+function fromStored(
+  model: string,
+  id: string,
+  record: { readonly payload: string; readonly consumed_at: number | null },
+): AdapterPayload {
+  const stored: AdapterPayload = JSON.parse(record.payload)
   return {
     ...stored,
-    ...(isBearer(model) ? { jti: id } : {}),
-    ...(consumedAtMs === null ? {} : { consumed: Math.floor(consumedAtMs / 1000) }),
+    ...(bearerModels.has(model) ? { jti: id } : {}),
+    ...(record.consumed_at === null ? {} : { consumed: Math.floor(record.consumed_at / 1000) }),
+  }
+}
+
+/** OAuth state in the table oauth_state. The caller closes the database. */
+export function sqlState(database: Database, { now = Date.now }: StateOptions = {}): StateStore {
+  const queries = makeQueries(database.kysely)
+  return {
+    adapterFor: (model) => sqlAdapter(queries, model, now),
+    ping: () => database.ping(),
+    async [Symbol.asyncDispose]() {},
+  }
+}
+
+function sqlAdapter(
+  queries: ReturnType<typeof makeQueries>,
+  model: string,
+  now: () => number,
+): StateAdapter {
+  const keyOf = (id: string): Key => ({ model, id: storedId(model, id) })
+  const findRow = async (id: string) => {
+    const { rows } = await queries.find({ ...keyOf(id), nowMs: now() })
+    return rows[0]
+  }
+  return {
+    async upsert(id, payload, ttlSeconds) {
+      const { ttlMs, ...record } = toStored(model, payload, ttlSeconds)
+      const nowMs = now()
+      const write = bearerModels.has(model) ? queries.insert : queries.replace
+      await write({ ...keyOf(id), ...record, expires_at: nowMs + ttlMs, nowMs })
+    },
+    async find(id) {
+      const row = await findRow(id)
+      return row && fromStored(model, id, row)
+    },
+    async findByUid(uid) {
+      const { rows } = await queries.findByUid({ model, uid, nowMs: now() })
+      const [row] = rows
+      return row && fromStored(model, row.id, row)
+    },
+    async consumeOnce(id) {
+      const consumedAtMs = now()
+      const { numAffectedRows } = await queries.consume({ ...keyOf(id), nowMs: consumedAtMs })
+      if (numAffectedRows === 1n) return { consumedAtMs, first: true }
+      const row = await findRow(id)
+      if (!row || row.consumed_at === null) return undefined
+      return { consumedAtMs: row.consumed_at, first: false }
+    },
+    async addOnce(id, ttlSeconds) {
+      const nowMs = now()
+      const expires_at = nowMs + Math.ceil(ttlSeconds * 1000)
+      const record = { ...keyOf(id), payload: '{}', uid: null, expires_at, nowMs }
+      return (await queries.insert(record)).numAffectedRows === 1n
+    },
+    async destroy(id) {
+      await queries.destroy(keyOf(id))
+    },
+  }
+}
+
+interface Key {
+  readonly model: string
+  readonly id: string
+}
+
+interface Written extends Key {
+  readonly payload: string
+  readonly uid: string | null
+  readonly expires_at: number
+  readonly nowMs: number
+}
+
+function makeQueries(kysely: Kysely<Schema>) {
+  const live = (model: string, nowMs: number) =>
+    kysely
+      .selectFrom('oauth_state')
+      .select(['id', 'payload', 'consumed_at'])
+      .where('model', '=', model)
+      .where('expires_at', '>', nowMs)
+  const upsert = (value: Valued<Written>, once: boolean) => {
+    const values = {
+      payload: value('payload'),
+      uid: value('uid'),
+      consumed_at: null,
+      expires_at: value('expires_at'),
+    }
+    return kysely
+      .insertInto('oauth_state')
+      .values({ model: value('model'), id: value('id'), ...values })
+      .onConflict((conflict) => {
+        const replace = conflict.columns(['model', 'id']).doUpdateSet(values)
+        // An expired record that waits for its removal counts as absent.
+        return once ? replace.where('oauth_state.expires_at', '<=', value('nowMs')) : replace
+      })
+  }
+  return {
+    insert: compiled(kysely, (value: Valued<Written>) => upsert(value, true)),
+    replace: compiled(kysely, (value: Valued<Written>) => upsert(value, false)),
+    find: compiled(kysely, (value: Valued<Key & { nowMs: number }>) =>
+      live(value('model'), value('nowMs')).where('id', '=', value('id')),
+    ),
+    findByUid: compiled(kysely, (value: Valued<{ model: string; uid: string; nowMs: number }>) =>
+      live(value('model'), value('nowMs'))
+        .where('uid', '=', value('uid'))
+        .orderBy('expires_at', 'desc')
+        .limit(1),
+    ),
+    destroy: compiled(kysely, (value: Valued<Key>) =>
+      kysely
+        .deleteFrom('oauth_state')
+        .where('model', '=', value('model'))
+        .where('id', '=', value('id')),
+    ),
+    consume: compiled(kysely, (value: Valued<Key & { nowMs: number }>) =>
+      kysely
+        .updateTable('oauth_state')
+        .set({ consumed_at: value('nowMs') })
+        .where('model', '=', value('model'))
+        .where('id', '=', value('id'))
+        .where('consumed_at', 'is', null)
+        .where('expires_at', '>', value('nowMs')),
+    ),
+  }
+}
+
+/**
+ * Every command and every script has exactly one key, so that the same code serves Redis Cluster. Commands
+ * that belong together are issued together and sent in one round trip. A value is the payload as
+ * JSON; that of a consumed record follows a line with the time of the consumption. Every key has a
+ * time to live.
+ */
+const PREFIX = 'gatehouse:'
+
+const scripts = {
+  /** Writes the time before the payload, unless there is one; returns the time that is there. */
+  gatehouseConsume: `
+local value = redis.call('GET', KEYS[1])
+if not value then return false end
+local consumed = string.match(value, '^(%d+)\\n')
+if consumed then return {0, consumed} end
+redis.call('SET', KEYS[1], ARGV[1] .. '\\n' .. value, 'KEEPTTL')
+return {1, ARGV[1]}`,
+
+  /** Deletes a pointer only while it points to the same record. */
+  gatehouseForget: `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])`,
+}
+
+/** The commands that a server and a cluster both have. */
+interface Commands {
+  get(key: string): Promise<string | null>
+  getdel(key: string): Promise<string | null>
+  set(key: string, value: string, px: 'PX', ttlMs: number): Promise<unknown>
+  set(key: string, value: string, px: 'PX', ttlMs: number, nx: 'NX'): Promise<unknown>
+  unlink(key: string): Promise<number>
+  ping(): Promise<unknown>
+  gatehouseConsume(key: string, nowMs: number): Promise<[first: number, atMs: string] | null>
+  gatehouseForget(key: string, value: string): Promise<unknown>
+}
+
+/** OAuth state in Redis, Valkey or a Redis Cluster. Takes the client over, and closes it. */
+export function redisState(
+  client: RedisClient,
+  { now = Date.now, guard = (call) => call() }: StateOptions & { readonly guard?: StoreGuard } = {},
+): StateStore {
+  for (const [name, lua] of Object.entries(scripts)) {
+    client.defineCommand(name, { numberOfKeys: 1, lua })
+  }
+  // The scripts are commands of the client since the lines above, which its type cannot express.
+  const commands = client as unknown as Commands
+  return {
+    adapterFor: (model) => guarded(redisAdapter(commands, model, now), model, guard),
+    ping: async () => void (await commands.ping()),
+    async [Symbol.asyncDispose]() {
+      client.disconnect()
+    },
+  }
+}
+
+/** Passes every operation through the guard. */
+function guarded(records: StateAdapter, model: string, guard: StoreGuard): StateAdapter {
+  const run = <Result>(operation: RecordOperation, call: () => Promise<Result>) =>
+    guard(call, isStoreFailure, { store: 'redis', operation, model })
+  return {
+    upsert: (...values) => run('upsert', () => records.upsert(...values)),
+    find: (id) => run('find', () => records.find(id)),
+    findByUid: (uid) => run('findByUid', () => records.findByUid(uid)),
+    consumeOnce: (id) => run('consumeOnce', () => records.consumeOnce(id)),
+    addOnce: (id, ttlSeconds) => run('addOnce', () => records.addOnce(id, ttlSeconds)),
+    destroy: (id) => run('destroy', () => records.destroy(id)),
+  }
+}
+
+function redisAdapter(commands: Commands, model: string, now: () => number): StateAdapter {
+  const keyOf = (id: string) => `${PREFIX}${model}:${storedId(model, id)}`
+  const uidKey = (uid: string) => `${PREFIX}session-uid:${uid}`
+  return {
+    async upsert(id, payload, ttlSeconds) {
+      const { ttlMs, uid, ...record } = toStored(model, payload, ttlSeconds)
+      const key = keyOf(id)
+      await Promise.all([
+        bearerModels.has(model)
+          ? commands.set(key, record.payload, 'PX', ttlMs, 'NX')
+          : commands.set(key, record.payload, 'PX', ttlMs),
+        uid !== null && commands.set(uidKey(uid), id, 'PX', ttlMs),
+      ])
+    },
+    async find(id) {
+      const value = await commands.get(keyOf(id))
+      return value === null ? undefined : fromStored(model, id, parseValue(value))
+    },
+    async findByUid(uid) {
+      if (model !== 'Session') return undefined
+      const id = await commands.get(uidKey(uid))
+      return id === null ? undefined : await this.find(id)
+    },
+    async consumeOnce(id) {
+      const reply = await commands.gatehouseConsume(keyOf(id), now())
+      return reply === null ? undefined : { consumedAtMs: Number(reply[1]), first: reply[0] === 1 }
+    },
+    async addOnce(id, ttlSeconds) {
+      const ttlMs = Math.ceil(ttlSeconds * 1000)
+      return (await commands.set(keyOf(id), '{}', 'PX', ttlMs, 'NX')) !== null
+    },
+    async destroy(id) {
+      if (model !== 'Session') {
+        await commands.unlink(keyOf(id))
+        return
+      }
+      const value = await commands.getdel(keyOf(id))
+      const uid: unknown = value === null ? undefined : JSON.parse(parseValue(value).payload).uid
+      if (typeof uid === 'string') await commands.gatehouseForget(uidKey(uid), id)
+    },
+  }
+}
+
+function parseValue(value: string): { payload: string; consumed_at: number | null } {
+  const end = value.startsWith('{') ? -1 : value.indexOf('\n')
+  return {
+    payload: value.slice(end + 1),
+    consumed_at: end === -1 ? null : Number(value.slice(0, end)),
   }
 }

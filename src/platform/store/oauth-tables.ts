@@ -69,11 +69,9 @@ export interface OauthTables {
   oauth_state: {
     model: string
     id: string
-    grant_id: string | null
     uid: string | null
     payload: string
     consumed_at: number | null
-    successor_seed: string | null
     expires_at: number
   }
   document_client: {

@@ -2,42 +2,41 @@ import { join } from 'node:path'
 
 import { openStoreClock, type StoreClock } from './clock.ts'
 import type { Database, DatabaseLocation, DatabaseOptions } from './database.ts'
-import { guardedState, type StoreGuard } from './guarded-stores.ts'
+import type { StoreGuard } from './guarded-stores.ts'
 import type { MigrationStatus } from './migrate.ts'
-import type { StateStore } from './oauth-state.ts'
-import { sqlState } from './oauth-state-sql.ts'
+import { redisState, type StateStore, sqlState } from './oauth-state.ts'
 import type { RedisClient, RedisLocation } from './redis.ts'
 import { EVERYTHING_ENDED, openRedisMemory, type StateMemory } from './redis-memory.ts'
 
-/** Where the stores of a service are, and how long they may take. */
+/** Where the stores of a service are, and how long a call may take. */
 export interface StoreSettings {
-  /** The folder of the embedded database, which serves unless there is a `databaseUrl`. */
+  /** The folder of the embedded database, used without a `databaseUrl`. */
   readonly dataDir: string
   readonly databaseUrl: string | undefined
-  /** Without one, OAuth state lives in the database. */
+  /** Without it, OAuth state is in the database. */
   readonly redis: RedisLocation | undefined
   readonly answerWithinMs: number
   readonly databaseConnectionsMax: number
-  /** Whether opening the database brings its schema up to date, or refuses one that is behind. */
+  /** Whether opening the database applies pending migrations, or fails because of them. */
   readonly migrateAtStart: boolean
 }
 
-/** What is opened once and outlives a change of keys. */
+/** The open stores; they outlive a change of keys. */
 export interface Stores extends AsyncDisposable {
   readonly database: Database
   readonly state: StateStore
-  /** By which everything is decided that processes have to agree on. */
+  /** For every decision that processes have to agree on. */
   readonly storeClock: StoreClock
-  /** Since when the OAuth state has forgotten nothing. */
+  /** Since when the OAuth state has lost nothing. */
   readonly stateMemory: StateMemory
-  /** For what is counted; nothing is lost when it is out of reach. */
+  /** For counts; undefined without Redis. */
   readonly redis: RedisClient | undefined
   /** Rejects when one of them does not answer in time. */
   ping(): Promise<void>
 }
 
 export interface StoreHooks extends Pick<DatabaseOptions, 'onIdleError'> {
-  /** What everything that is asked of the database or of the OAuth state passes through. */
+  /** Wraps every call to the database and the OAuth state. */
   readonly guard: StoreGuard
 }
 
@@ -46,12 +45,14 @@ export async function openStores(settings: StoreSettings, hooks: StoreHooks): Pr
   await using opening = new AsyncDisposableStack()
   const database = opening.use(await openServiceDatabase(settings, hooks))
   const clock = await openStoreClock(database)
-  const found =
-    settings.redis && (await openRedisState(settings.redis, settings.answerWithinMs, clock))
-  const state = found ? guardedState(found.state, hooks.guard) : sqlState(database, clock)
-  opening.use(state)
-  const stateMemory = found
-    ? await openRedisMemory(found.redis, database, clock.now)
+  const redis = settings.redis && (await openServiceRedis(settings.redis, settings))
+  const state = opening.use(
+    redis
+      ? redisState(redis, { now: clock.now, guard: hooks.guard })
+      : sqlState(database, { now: clock.now }),
+  )
+  const stateMemory = redis
+    ? await openRedisMemory(redis, database, clock.now)
     : await openDatabaseMemory(database)
   const open = opening.move()
   return {
@@ -59,7 +60,7 @@ export async function openStores(settings: StoreSettings, hooks: StoreHooks): Pr
     state,
     storeClock: clock,
     stateMemory,
-    redis: found?.redis,
+    redis,
     ping: async () => void (await Promise.all([database.ping(), state.ping()])),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
@@ -77,11 +78,12 @@ async function openDatabaseMemory({ kysely }: Database): Promise<StateMemory> {
 }
 
 /** Loads the driver only where it is used. */
-async function openRedisState(location: RedisLocation, answerWithinMs: number, clock: StoreClock) {
+async function openServiceRedis(
+  location: RedisLocation,
+  { answerWithinMs }: StoreSettings,
+): Promise<RedisClient> {
   const { openRedis } = await import('./redis.ts')
-  const { redisState } = await import('./oauth-state-redis.ts')
-  const redis = await openRedis(location, { answerWithinMs })
-  return { redis, state: redisState(redis, clock) }
+  return await openRedis(location, { answerWithinMs })
 }
 
 /** Opens the database that these settings name, for the service or for a command. */

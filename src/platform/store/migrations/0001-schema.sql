@@ -590,11 +590,9 @@ create index sign_out_notice_by_time on sign_out_notice (next_attempt_at);
 create table oauth_state (
   model text not null,
   id text not null,
-  grant_id text,
   uid text,
   payload text not null,
   consumed_at bigint,
-  successor_seed text,
   expires_at bigint not null,
   primary key (model, id)
 );
