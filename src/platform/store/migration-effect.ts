@@ -1,20 +1,14 @@
 /**
- * What a migration does to those who are at work meanwhile: a process of the version before, which does
- * not know it, and everybody who waits for a table that it locks.
- */
-
-/**
- * `expand` only adds, so that a process that knows nothing of it may run beside it and start on it;
- * `contract` takes away or narrows what such a process may rely on.
+ * How a migration affects processes of the version before, which do not know it: `expand` only adds, so they
+ * run and start on the new schema; `contract` removes or narrows what they may rely on.
  */
 export type MigrationEffect = 'expand' | 'contract'
 
-/** One statement of a file. */
 export interface StatementEffect {
-  /** Its first words, as somebody would look for it in the file. */
+  /** The start of the statement, to find it in the file. */
   readonly text: string
   readonly effect: MigrationEffect
-  /** What others wait for while it runs; absent where nobody does. */
+  /** Which queries of others wait while it runs. */
   readonly waits?: string
 }
 
@@ -25,7 +19,7 @@ export function effectOf(sql: string): MigrationEffect {
 
 const TEXT_CHARACTERS = 72
 
-/** Judges each statement of a file. What is in no form below counts as contracting. */
+/** Judges each statement of a file. A statement that matches no form below counts as contracting. */
 export function statementsOf(sql: string): StatementEffect[] {
   const made = new Set<string>()
   const added = new Set<string>()
@@ -36,7 +30,7 @@ export function statementsOf(sql: string): StatementEffect[] {
   })
 }
 
-/** What the file itself made before the statement: nobody else uses it yet. */
+/** What the same file created earlier, which nothing else uses yet. */
 interface Own {
   readonly made: Set<string>
   /** As `table.column`. */
@@ -60,7 +54,7 @@ const forms: readonly (readonly [
     /^create (unique )?index (?:if not exists )?\w+ on (\w+) ?\(([^)]*)/,
     ([, unique, table = '', columns = ''], { made, added }) => {
       if (made.has(table)) return { effect: 'expand' }
-      // Whoever does not know of it may write what it refuses, but never into a column that is new.
+      // The version before may write what the index rejects, but never into a new column.
       const own = columns.split(/,\s*/).some((column) => added.has(`${table}.${column.trim()}`))
       const effect = unique === undefined || own ? 'expand' : 'contract'
       return { effect, waits: `writes of ${table}, until the index is built` }
@@ -87,14 +81,9 @@ const forms: readonly (readonly [
       return { effect, waits: `writes of the rows of ${table} that it changes` }
     },
   ],
-  // It runs in the statements of those who do not know it, which is what it is for.
+  // A trigger also runs in statements of the version before, on purpose; `set (` changes how a table is stored.
   [
-    /^create trigger \w+ .*? on (\w+)/,
-    ([, table = '']) => ({ effect: 'expand', waits: `${table}, for a moment` }),
-  ],
-  // How a table is stored, and not what is in it.
-  [
-    /^alter table (\w+) set \(/,
+    /^(?:create trigger \w+ .*? on|alter table(?= \w+ set \()) (\w+)/,
     ([, table = '']) => ({ effect: 'expand', waits: `${table}, for a moment` }),
   ],
   [/^create (or replace )?(function|view) /, () => ({ effect: 'expand' })],
@@ -111,7 +100,7 @@ function judge(statement: string, own: Own): Judgement {
 }
 
 /**
- * The statements of a file, each as one line. A semicolon ends one at the end of a line (the rule of our
+ * Splits a file into statements, each as one line. A semicolon at the end of a line ends one (the rule of our
  * files), but not within the body of a function or of a trigger of SQLite.
  */
 function split(sql: string): string[] {

@@ -54,20 +54,21 @@ export async function openRedis(
   return client
 }
 
-/** Gives every command the time limit. The library's own would also count the time in which this process was blocked. */
+/**
+ * Gives every command the time limit. The library's own would also count the time in which this process was
+ * blocked.
+ */
 function limitCommands(client: RedisClient, timeout: StorageTimeout): void {
-  const send = client.sendCommand.bind(client) as SendCommand
+  const { prototype } = client instanceof Redis ? Redis : Cluster
   client.sendCommand = (command: Command, ...target: unknown[]) => {
     // One server: the socket batches the commands of a turn. A cluster pipelines them by itself.
     if (client instanceof Redis && client.stream) batchWritesOfThisTurn(client.stream)
     const wait = timeout.start(() => command.reject(new Error('Redis did not answer in time.')))
     const stop = () => timeout.stop(wait)
     command.promise.then(stop, stop)
-    return send(command, ...target)
+    return Reflect.apply(prototype.sendCommand, client, [command, ...target])
   }
 }
-
-type SendCommand = (command: Command, ...target: unknown[]) => unknown
 
 function reconnectDelayMs(attempt: number): number {
   return Math.min(50 * attempt, RECONNECT_DELAY_MAX_MS)

@@ -5,13 +5,13 @@ import type { Database } from './database.ts'
 import type { Schema } from './schema.ts'
 import { AnsweredTooLate } from './storage-timeout.ts'
 
-/** The rows of a table that a time of their own ends. */
+/** A table whose rows expire. */
 export type ExpiringRows = {
   [Table in keyof Schema]: {
     readonly table: Table
-    /** The first column of an index, by which the rows are found. */
+    /** The first column of an index. */
     readonly expiry: keyof Schema[Table] & string
-    /** Only rows that have nothing in this column, when the index holds no others. */
+    /** Only rows where this column is null, when the index has no others. */
     readonly unset?: keyof Schema[Table] & string
   }
 }[keyof Schema]
@@ -23,13 +23,12 @@ export interface Removal {
 }
 
 /**
- * Removes in one statement the rows that expired first, at most `rowsMax` of those whose expiry is
- * within `from` and `until`, both included. Each row is found by where it lies, so that the table's
- * size is nothing to the statement. On PostgreSQL a row that another transaction holds is left for
- * the next time: two processes that remove at once share the work and never wait for each other.
+ * Deletes in one statement the rows that expired first, at most `rowsMax` with an expiry from `from` to
+ * `until`, both included. Deletes by physical position, so that the size of the table does not matter.
+ * On PostgreSQL a locked row is left for the next run: two processes that delete at once share the
+ * work and never wait for each other.
  *
- * @returns the expiry of each row that was removed; nothing when the database cancelled the
- *   statement because it took too long
+ * @returns the expiry of each deleted row; undefined when the statement took too long and was cancelled
  */
 export async function removeExpired(
   database: Database,
@@ -58,7 +57,7 @@ export async function removeExpired(
 
 const QUERY_CANCELED = '57014'
 
-/** Whether the server gave the statement up, or this process did, which is a little later. */
+/** The server cancels a statement a little before this process gives it up. */
 function wasCancelled(error: unknown): boolean {
   if (error instanceof pg.DatabaseError) return error.code === QUERY_CANCELED
   return error instanceof AnsweredTooLate

@@ -2,22 +2,18 @@ import { sql } from 'kysely'
 
 import type { Database } from './database.ts'
 
-/** Whether a column holds these words, in any case of letters. It reads every row that is left. */
+/** Whether a column contains these words, ignoring case. Reads every remaining row. */
 export function holdsWords(column: string, words: string) {
-  return sql<boolean>`lower(${sql.ref(column)}) like ${`%${escaped(words)}%`} escape '!'`
+  const pattern = words.toLowerCase().replace(/[%_!]/g, '!$&').replaceAll('\0', '')
+  return sql<boolean>`lower(${sql.ref(column)}) like ${`%${pattern}%`} escape '!'`
 }
 
-/** The three signs that mean something in a pattern stand for themselves. */
-function escaped(words: string): string {
-  return words.toLowerCase().replace(/[%_!]/g, '!$&').replaceAll('\0', '')
-}
-
-/** Greater than every letter, so that what lies between a beginning and it begins so. */
+/** Greater than every letter, so that texts between a prefix and prefix + this have the prefix. */
 const LAST_LETTER = '\u{10ffff}'
 
 type Engine = Pick<Database, 'engine'>
 
-/** Where a search for a beginning reads, and in which order: an index has exactly this expression. */
+/** The columns that can be searched by prefix; an index has exactly this expression. */
 export type FoldedColumn = keyof typeof foldedColumns
 
 const foldedColumns = {
@@ -25,20 +21,16 @@ const foldedColumns = {
   address: sql<string>`person.email_canonical`,
 } as const
 
-/**
- * A column of people as its index has it: in small letters, compared byte by byte. Which letters of
- * other alphabets have a small one is the engine's to say; SQLite knows A to Z only.
- */
+/** A column of people as its index has it: in lower case, compared byte by byte. SQLite folds A to Z only. */
 export function folded({ engine }: Engine, column: FoldedColumn) {
   const order = { sqlite: sql`collate binary`, postgres: sql`collate "C"` }[engine]
   return sql<string>`${foldedColumns[column]} ${order}`
 }
 
 /**
- * Whether name or address of a person begins like this, as a range of an index.
+ * Whether name or address of a person has this prefix, as a range of an index.
  *
- * @param from where a page begins that is not the first: the same bound again would make SQLite read
- * from the beginning
+ * @param from where a later page begins: a second bound would make SQLite read from the first page
  */
 export function beginsWith(
   database: Engine,

@@ -12,9 +12,9 @@ import type { RedisClient } from './redis.ts'
 
 export interface CountToAdd {
   readonly key: string
-  /** Less than nothing gives back. */
+  /** Negative to give back. */
   readonly points: number
-  /** How long the window is that begins when there is none. */
+  /** The length of the window that begins when there is none. */
   readonly windowSeconds: number
 }
 
@@ -23,23 +23,18 @@ export interface Sum {
   readonly msLeft: number
 }
 
-/** Counts that the processes of a service have in common. Their windows are on the clock of the store. */
+/** Counts that the processes of a service share. Their windows use the clock of the store. */
 export interface SharedCounts {
-  /** The sum of each, in the same order; rejects when they cannot be reached. */
+  /** Returns the sum of each, in the same order; rejects when the store is unavailable. */
   add(counts: readonly CountToAdd[]): Promise<readonly Sum[]>
 }
 
-export interface CountingStores {
-  readonly database: Database
-  readonly redis: RedisClient | undefined
-}
-
 /**
- * Where processes count together: in Redis, or else in PostgreSQL; the workers of one host without
- * either in their primary. A process that is alone shares with nobody.
+ * Opens counts in Redis, or else in PostgreSQL; workers of one host without either count in their
+ * primary. A single process shares with no other.
  */
 export function openSharedCounts(
-  { database, redis }: CountingStores,
+  { database, redis }: { readonly database: Database; readonly redis: RedisClient | undefined },
   isWorker: boolean,
 ): SharedCounts | undefined {
   if (redis) {
@@ -49,15 +44,15 @@ export function openSharedCounts(
   return isWorker ? throughLimiter(inPrimary()) : undefined
 }
 
-/** Makes this process, a primary, the one in which its workers count. */
+/** Makes this process, a primary, count for its workers. */
 export function countForWorkers(): void {
   new RateLimiterClusterMaster()
 }
 
-/** The limits are elsewhere (platform/limits/limit-table.ts); here is only counted. */
+/** Only counts: the limits are in platform/limits/limit-table.ts. */
 const ofLimiter = { keyPrefix: 'gatehouse:counts', points: Number.MAX_SAFE_INTEGER, duration: 1 }
 
-/** A worker counts by itself rather than wait longer for the primary. */
+/** After this time a worker counts by itself. */
 const PRIMARY_ANSWERS_WITHIN_MS = 250
 
 function inPrimary(): RateLimiterAbstract {
@@ -82,7 +77,7 @@ function throughLimiter(limiter: RateLimiterAbstract): SharedCounts {
   }
 }
 
-/** One statement. Rows are locked in one order everywhere, so that no two processes wait in a circle. */
+/** One statement. Rows are locked in the order of their keys, to avoid deadlocks. */
 function inPostgres({ kysely }: Database): SharedCounts {
   return {
     async add(counts) {
