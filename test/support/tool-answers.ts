@@ -1,11 +1,9 @@
 import {
   type FieldNode,
-  type GraphQLNamedType,
   type GraphQLObjectType,
   type GraphQLOutputType,
   getNamedType,
   getNullableType,
-  isEnumType,
   isListType,
   isNonNullType,
   isObjectType,
@@ -15,6 +13,7 @@ import {
 import { z } from 'zod'
 
 import { PAGE_SIZE_MAX } from '../../src/api/graphql/page-arguments.ts'
+import { leafSchema } from '../../src/api/mcp/document-tool.ts'
 import type { FixedDocument, JsonSchema, Tool } from '../../src/api/mcp/tool.ts'
 import { LECTURES_SHOWN_MAX } from '../../src/directory/sites/public-courses.ts'
 
@@ -158,20 +157,4 @@ function propertyOf(schema: JsonSchema, name: string): JsonSchema {
   // A payload is null only when its mutation failed, and then the tool answers with an error.
   const { anyOf } = property as { anyOf?: readonly JsonSchema[] }
   return anyOf?.[0] ?? property
-}
-
-/** What the scalars of our schemas are in JSON. */
-const scalars: Readonly<Record<string, JsonSchema>> = {
-  ID: { type: 'string' },
-  String: { type: 'string' },
-  Int: { type: 'integer' },
-  Boolean: { type: 'boolean' },
-  DateTime: { type: 'string', format: 'date-time' },
-}
-
-function leafSchema(type: GraphQLNamedType): JsonSchema {
-  if (isEnumType(type)) return { type: 'string', enum: type.getValues().map(({ name }) => name) }
-  const schema = scalars[type.name]
-  if (!schema) throw new Error(`no JSON Schema is known for ${type.name}`)
-  return schema
 }

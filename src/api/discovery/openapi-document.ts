@@ -67,21 +67,22 @@ type Part = { readonly [key: string]: unknown }
 type Parts = Record<string, Part>
 
 /** What the blocks of openapi.txt have defined so far, by name. */
-interface Notation {
-  readonly tags: { name: string; description: string }[]
-  readonly paths: Record<string, Parts>
-  readonly components: Readonly<
-    Record<'headers' | 'responses' | 'schemas' | 'securitySchemes', Parts>
-  >
-  readonly types: Parts
+class Notation {
+  tag = ''
+  readonly tags: { name: string; description: string }[] = []
+  readonly paths: Record<string, Parts> = {}
+  readonly components: Record<'headers' | 'responses' | 'schemas' | 'securitySchemes', Parts> = {
+    headers: {},
+    responses: {},
+    schemas: {},
+    securitySchemes: {},
+  }
+  readonly types: Parts = {}
   /** The members of objects; the name of an optional one ends with `?`. */
-  readonly members: Record<string, Parts>
-  readonly headers: Parts
-  readonly answers: Record<string, Parts>
-  tag: string
+  readonly members: Record<string, Parts> = {}
+  readonly headers: Parts = {}
+  readonly answers: Record<string, Parts> = {}
 }
-
-type ReadBlock = (rest: string, lines: readonly string[], known: Notation) => void
 
 /**
  * Reads the notation of openapi.txt: blocks, of which each begins with a word in the first column.
@@ -89,17 +90,17 @@ type ReadBlock = (rest: string, lines: readonly string[], known: Notation) => vo
  * @throws Error for a name that no block before has defined
  */
 function readNotation(text: string): Pick<Notation, 'tags' | 'paths' | 'components'> {
-  const components = { headers: {}, responses: {}, schemas: {}, securitySchemes: {} }
-  const made = { types: {}, members: {}, headers: {}, answers: {}, tag: '' }
-  const known: Notation = { tags: [], paths: {}, components, ...made }
-  const told = text.replace(/^ *\/\/.*\n|^\n/gm, '')
+  const known = new Notation()
+  const told = text.replace(/^ *(\/\/.*)?\n/gm, '')
   for (const block of told.trimEnd().split(/\n(?! )/)) {
     const [head = '', ...lines] = block.split(/\n +/)
     const [kind, rest] = cut(head, ' ')
     named(readers, kind)(rest, lines, known)
   }
-  return { tags: known.tags, paths: known.paths, components }
+  return { tags: known.tags, paths: known.paths, components: known.components }
 }
+
+type ReadBlock = (rest: string, lines: readonly string[], known: Notation) => void
 
 const readers: Readonly<Record<string, ReadBlock>> = {
   tag: (rest, _lines, { tags }) => {
@@ -117,10 +118,10 @@ const readers: Readonly<Record<string, ReadBlock>> = {
   closed: (rest, lines, known) => readObject(rest, lines, known, { additionalProperties: false }),
   component: (rest, lines, known) => {
     const [kind, said] = cut(rest, ' ')
-    const [name] = said.split(' ')
+    const [name] = cut(said, ' ')
     named(readers, kind)(said, lines, known)
-    known.components.schemas[name ?? ''] = named(known.types, name ?? '')
-    known.types[name ?? ''] = { $ref: `#/components/schemas/${name}` }
+    known.components.schemas[name] = named(known.types, name)
+    known.types[name] = { $ref: `#/components/schemas/${name}` }
   },
   response: (rest, _lines, known) => {
     const [name, answer] = cut(rest, ' ')

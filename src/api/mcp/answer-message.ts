@@ -21,7 +21,7 @@ import { accessTo, audienceOf, isServedAt } from './tool-access.ts'
 import { findTool } from './tool-catalogue.ts'
 
 /** Who sent a message, and to which address. */
-interface From {
+export interface Sender {
   readonly caller: BearerToken | undefined
   readonly address: ToolAddress
 }
@@ -30,7 +30,7 @@ interface From {
 export function makeAnswerMessage(parts: ToolParts) {
   const answerPlain = makePlainAnswers(parts)
   const tools = makeToolServer()
-  return async (ctx: Context, message: Message, { caller, address }: From): Promise<void> => {
+  return async (ctx: Context, message: Message, { caller, address }: Sender): Promise<void> => {
     const hearProblem = () => {
       logFields(ctx).outcome = 'problem'
     }

@@ -288,7 +288,7 @@ const scalars: Readonly<Record<string, JsonSchema>> = {
 }
 
 /** The JSON Schema of a scalar or an enum. */
-function leafSchema(type: GraphQLNamedType): JsonSchema {
+export function leafSchema(type: GraphQLNamedType): JsonSchema {
   if (isEnumType(type)) return { type: 'string', enum: type.getValues().map(({ name }) => name) }
   const schema = scalars[type.name]
   if (!schema) throw new Error(`no JSON Schema is known for ${type.name}`)

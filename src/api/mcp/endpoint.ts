@@ -15,7 +15,7 @@ import {
   verdictOf,
 } from '../../resource/resource-server/protect.ts'
 import type { BearerToken, Verdict, VerifyBearer } from '../../resource/resource-server/verdict.ts'
-import type { accessOf, makeAnswerMessage } from './answer-message.ts'
+import type { accessOf, makeAnswerMessage, Sender } from './answer-message.ts'
 import { type AdmissionPolicy, admitOnly, fromBrowsers, makeAdmission } from './host-and-origin.ts'
 import { type Message, readMessage } from './message.ts'
 import { describeService, once, type ToolAddress, type ToolParts } from './tool.ts'
@@ -89,7 +89,7 @@ async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Pr
     throw methodNotAllowed('POST')
   }
   const message = await readMessage(ctx, endpoint.policy.bodyBytesMax)
-  if (message) await answer(ctx, { message, caller, address }, endpoint)
+  if (message) await answer(ctx, message, { caller, address }, endpoint)
 }
 
 /**
@@ -139,14 +139,12 @@ function answerOptions(ctx: Context): void {
   ctx.set('Allow', METHODS)
 }
 
-interface Asked {
-  readonly message: Message
-  readonly caller: BearerToken | undefined
-  readonly address: ToolAddress
-}
-
-async function answer(ctx: Context, asked: Asked, endpoint: Endpoint): Promise<void> {
-  const { message, caller, address } = asked
+async function answer(
+  ctx: Context,
+  message: Message,
+  { caller, address }: Sender,
+  endpoint: Endpoint,
+): Promise<void> {
   const { accessOf, answerMessage } = await endpoint.load()
   const used = accessOf(message.value, address)
   if (used) {
