@@ -14,29 +14,21 @@ const views = join(import.meta.dirname, '../../../views')
  * with what this configuration says. Readers look for a first heading that contains "auth.md", and
  * for a page that needs no other page to be followed.
  */
-export function authMd({ baseUrl, service, opened, integrations }: ServiceFacts): string {
+export function authMd(facts: ServiceFacts): string {
+  const { baseUrl, service, opened, integrations } = facts
   const { name, lifetimes, loopbackHosts, metadataDocuments } = service
   return fillTemplate(read('auth.md'), {
-    service_name: name,
-    base_url: baseUrl,
+    ...guideValues(facts),
     base_url_encoded: encodeURIComponent(baseUrl),
     example_registration: inShell(exampleRegistration(name)),
-    loopback_hosts: listed(loopbackHosts, 'or'),
     localhost: loopbackHosts.includes('localhost'),
-    known_platforms: listed(
-      integrations.map(({ client_name }) => client_name),
-      'or',
-    ),
     other_names: listed(
       integrations.flatMap(({ other_names }) => other_names),
       'and',
     ),
     connect: pages.connectHome,
-    metadata_documents: metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0,
     metadata_document_hosts:
       !metadataDocuments.openRegistration && listed(metadataDocuments.hosts, 'and'),
-    code_lives: inWords(lifetimes.authorizationCodeSeconds),
-    access_token_lives: inWords(lifetimes.accessTokenSeconds),
     id_token_lives: inWords(lifetimes.idTokenSeconds),
     refresh_token_lives: inWords(lifetimes.refreshTokenSeconds),
     refresh_token_lives_in_all: inWords(lifetimes.refreshTokenAbsoluteSeconds),
@@ -55,9 +47,13 @@ export function authMd({ baseUrl, service, opened, integrations }: ServiceFacts)
 }
 
 /** The same in short, for an agent that reads it as the answer of a tool: at most 4096 bytes. */
-export function authGuide({ baseUrl, service, integrations }: ServiceFacts): string {
+export function authGuide(facts: ServiceFacts): string {
+  return fillTemplate(read('auth-guide.md'), guideValues(facts))
+}
+
+function guideValues({ baseUrl, service, integrations }: ServiceFacts) {
   const { name, lifetimes, loopbackHosts, metadataDocuments } = service
-  return fillTemplate(read('auth-guide.md'), {
+  return {
     service_name: name,
     base_url: baseUrl,
     loopback_hosts: listed(loopbackHosts, 'or'),
@@ -68,7 +64,7 @@ export function authGuide({ baseUrl, service, integrations }: ServiceFacts): str
     metadata_documents: metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0,
     code_lives: inWords(lifetimes.authorizationCodeSeconds),
     access_token_lives: inWords(lifetimes.accessTokenSeconds),
-  })
+  }
 }
 
 /** What a program finds first at this origin (llmstxt.org): views/llms.txt. */

@@ -14,17 +14,14 @@ import {
 import { findTool, listedTools } from './tool-catalogue.ts'
 
 /** A list of tools or a call of one, with nothing about it that needs the SDK to be understood. */
-export type PlainRequest = Asked & { readonly era: Era }
+export interface PlainRequest {
+  readonly era: Era
+  readonly id: string | number
+  /** What is called; the tools are listed without it. */
+  readonly called?: { readonly tool: Tool; readonly values: unknown }
+}
 
 type Era = 'modern' | 'legacy'
-
-type Asked = {
-  readonly id: string | number
-  readonly meta: Record<string, unknown>
-} & (
-  | { readonly method: 'tools/list' }
-  | { readonly method: 'tools/call'; readonly tool: Tool; readonly values: unknown }
-)
 
 /**
  * Recognizes the two requests of which nearly all traffic consists, in exactly the form in which
@@ -39,33 +36,27 @@ export function readPlainRequest(
   body: unknown,
   address: ToolAddress,
 ): PlainRequest | undefined {
-  const said = {
-    version: single(headers['mcp-protocol-version']),
-    method: single(headers['mcp-method']),
-    name: single(headers['mcp-name']),
-  }
-  const era = eraOf(said, body)
-  const asked = era && readAsked(body, address)
-  if (!asked || !Object.keys(asked.meta).every((key) => knownMeta[era].has(key))) return undefined
-  const isNamed = era === 'legacy' || asked.method === 'tools/list' || asked.tool.name === said.name
-  return isNamed ? { ...asked, era } : undefined
-}
-
-interface SaidInHeaders {
-  readonly version: string | undefined
-  readonly method: string | undefined
-  readonly name: string | undefined
-}
-
-/** The generation of a request whose headers and envelope fit each other; nothing for any other. */
-function eraOf({ version, method, name }: SaidInHeaders, body: unknown): Era | undefined {
-  const outcome = classifyInboundRequest({
+  const version = single(headers['mcp-protocol-version'])
+  const method = single(headers['mcp-method'])
+  const name = single(headers['mcp-name'])
+  const era = eraOf({
     httpMethod: 'POST',
     body,
     ...(version !== undefined && { protocolVersionHeader: version }),
     ...(method !== undefined && { mcpMethodHeader: method }),
     ...(name !== undefined && { mcpNameHeader: name }),
   })
+  const asked = era && readAsked(body, address)
+  if (!asked || !Object.keys(asked.meta).every((key) => knownMeta[era].has(key))) return undefined
+  const { id, called } = asked
+  const isNamed = era === 'legacy' || !called || called.tool.name === name
+  return isNamed ? { era, id, ...(called && { called }) } : undefined
+}
+
+/** The generation of a request whose headers and envelope fit each other; nothing for any other. */
+function eraOf(request: Parameters<typeof classifyInboundRequest>[0]): Era | undefined {
+  const { protocolVersionHeader: version, mcpMethodHeader: method } = request
+  const outcome = classifyInboundRequest(request)
   if (outcome.kind === 'modern') {
     return version === MODERN && method !== undefined ? 'modern' : undefined
   }
@@ -90,25 +81,19 @@ function single(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-function readAsked(body: unknown, address: ToolAddress): Asked | undefined {
+function readAsked(body: unknown, address: ToolAddress) {
   if (!isRecord(body) || !hasOnly(body, ['jsonrpc', 'id', 'method', 'params'])) return undefined
   const { id, method, params = {} } = body
   if (!isToken(id) || !isRecord(params)) return undefined
-  const { _meta: meta = {}, ...rest } = params
+  const { _meta: meta = {}, name, arguments: values, ...rest } = params
   if (!isRecord(meta) || ('progressToken' in meta && !isToken(meta['progressToken']))) {
     return undefined
   }
-  if (method === 'tools/list') return hasOnly(rest, []) ? { id, meta, method } : undefined
-  const call = method === 'tools/call' ? readCall(rest, address) : undefined
-  return call && { id, meta, ...call }
-}
-
-function readCall(params: Record<string, unknown>, address: ToolAddress) {
-  const { name, arguments: values } = params
-  const tool = findTool(name, address)
-  if (!tool || !hasOnly(params, ['name', 'arguments'])) return undefined
-  if (values !== undefined && !isRecord(values)) return undefined
-  return { method: 'tools/call', tool, values } as const
+  if (!hasOnly(rest, [])) return undefined
+  if (method === 'tools/list') return hasOnly(params, ['_meta']) ? { id, meta } : undefined
+  const tool = method === 'tools/call' ? findTool(name, address) : undefined
+  if (!tool || (values !== undefined && !isRecord(values))) return undefined
+  return { id, meta, called: { tool, values } }
 }
 
 function isToken(value: unknown): value is string | number {
@@ -134,14 +119,14 @@ export function makePlainAnswers(parts: ToolParts) {
   // What is listed depends on the token, so that nobody may keep it for another request.
   const listEnd = `,"resultType":"complete","ttlMs":0,"cacheScope":"private"${modernEnd}`
   const callEnd = `,"resultType":"complete"${modernEnd}`
-  return async (request: PlainRequest, call: ToolCall): Promise<string> => {
-    const end = `,"jsonrpc":"2.0","id":${JSON.stringify(request.id)}}`
-    if (request.method === 'tools/list') {
+  return async ({ era, id, called }: PlainRequest, call: ToolCall): Promise<string> => {
+    const end = `,"jsonrpc":"2.0","id":${JSON.stringify(id)}}`
+    if (!called) {
       const tools = listedTools(call.caller, call.address).text
-      return `{"result":{"tools":${tools}${request.era === 'modern' ? listEnd : ''}}${end}`
+      return `{"result":{"tools":${tools}${era === 'modern' ? listEnd : ''}}${end}`
     }
-    const result = await callTool(request.tool, request.values, call)
+    const result = await callTool(called.tool, called.values, call)
     const open = JSON.stringify(result).slice(0, -1)
-    return `{"result":${open}${request.era === 'modern' ? callEnd : ''}}${end}`
+    return `{"result":${open}${era === 'modern' ? callEnd : ''}}${end}`
   }
 }
