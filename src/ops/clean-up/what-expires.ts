@@ -67,7 +67,7 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
       after: ['refresh_token_family', 'relying_party_session', 'oauth_grant_day'],
     },
     {
-      // Anybody can make a row by opening an authorization request, and nobody decided about it.
+      // Every authorization request can add a row, and these were not reviewed.
       table: 'document_client',
       expiry: 'fetched_at',
       unset: 'review',

@@ -16,7 +16,7 @@ import { withDatabase } from './configured-stores.ts'
 
 const EVENTS_PER_READ = 500
 const FOLLOW_SECONDS = 1
-/** Rows appear so much later than what they tell of, at most: what is counted waits for its minute. */
+/** How much later than its event a row appears at most: events that are counted wait for their minute. */
 const LATE_MS = 120_000
 const DAY_MS = 86_400_000
 
@@ -31,9 +31,6 @@ const options = {
   follow: { type: 'boolean' },
 } as const
 
-/** Whoever reads the lines may go away: then there is nothing more to do. */
-export type PrintLine = (line: string) => void
-
 /**
  * `audit`: the events that the options ask for, the oldest first, each as a line of words or of JSON. With
  * `--follow` it goes on until the signal comes.
@@ -43,19 +40,20 @@ export type PrintLine = (line: string) => void
 export async function printAudit(
   config: Config,
   words: readonly string[],
-  { print, signal }: { readonly print: PrintLine; readonly signal: AbortSignal },
+  print: (line: string) => void,
+  signal: AbortSignal,
 ): Promise<void> {
   const { values } = parseArgs({ args: [...words], options })
   await withDatabase(config, async (database) => {
-    const filter = await filterOf(database, values)
-    const lineOf = values.json === true ? eventLine : wordsOf
+    const filter = await readFilter(database, values)
+    const lineOf = values.json === true ? eventLine : describeEvent
     const wanted =
       values.follow === true ? following(database, filter, signal) : inOrder(database, filter)
     for await (const event of wanted) print(lineOf(event))
   })
 }
 
-/** What is there, and then what comes, each once, until the signal. */
+/** The events that exist, then new ones, each once, until the signal. */
 async function* following(
   database: Database,
   filter: AuditFilter,
@@ -77,18 +75,14 @@ async function* following(
 async function* inOrder(database: Database, filter: AuditFilter): AsyncGenerator<FoundEvent> {
   let after: FoundEvent | undefined
   for (;;) {
-    const query = findEvents(database, filter)
-    const last = after
-    const rest =
-      last === undefined
-        ? query
-        : query.where((eb) =>
-            eb.or([
-              eb('e.occurred_at', '>', last.occurred_at),
-              eb.and([eb('e.occurred_at', '=', last.occurred_at), eb('e.id', '>', last.id)]),
-            ]),
-          )
-    const rows = await rest
+    let query = findEvents(database, filter)
+    if (after !== undefined) {
+      const { occurred_at, id } = after
+      query = query.where(({ eb, refTuple, tuple }) =>
+        eb(refTuple('e.occurred_at', 'e.id'), '>', tuple(occurred_at, id)),
+      )
+    }
+    const rows = await query
       .orderBy('e.occurred_at')
       .orderBy('e.id')
       .limit(EVENTS_PER_READ)
@@ -99,30 +93,25 @@ async function* inOrder(database: Database, filter: AuditFilter): AsyncGenerator
   }
 }
 
-type Values = { readonly [Name in keyof typeof options]?: string | boolean | undefined }
+type Values = { readonly [Name in Exclude<keyof typeof options, 'json' | 'follow'>]?: string }
 
-async function filterOf(database: Database, values: Values): Promise<AuditFilter> {
-  const text = (name: keyof Values) => {
-    const value = values[name]
-    return typeof value === 'string' ? value : undefined
-  }
-  const action = text('action')
+async function readFilter(database: Database, values: Values): Promise<AuditFilter> {
+  const { action, client, site, person } = values
   if (action !== undefined && !Object.hasOwn(auditActions, action)) {
     throw new Error(`there is no action ${action}: ${Object.keys(auditActions).join(', ')}`)
   }
-  const [site, person] = [text('site'), text('person')]
   return {
     action,
-    clientId: text('client'),
-    siteId: site === undefined ? undefined : await siteId(database, site),
-    // What was written may be the id of somebody who is not there any more.
+    clientId: client,
+    siteId: site === undefined ? undefined : await findSiteId(database, site),
+    // It may be the id of a person who does not exist any more.
     personId: person === undefined ? undefined : ((await findPersonId(database, person)) ?? person),
-    fromMs: momentOf('since', text('since')) ?? Date.now() - DAY_MS,
-    untilMs: momentOf('until', text('until')),
+    fromMs: readTime('since', values.since) ?? Date.now() - DAY_MS,
+    untilMs: readTime('until', values.until),
   }
 }
 
-async function siteId({ kysely }: Database, written: string): Promise<string> {
+async function findSiteId({ kysely }: Database, written: string): Promise<string> {
   const site = await kysely
     .selectFrom('site')
     .select('id')
@@ -134,7 +123,7 @@ async function siteId({ kysely }: Database, written: string): Promise<string> {
 
 const units = { m: 60_000, h: 3_600_000, d: DAY_MS } as const
 
-function momentOf(name: string, written: string | undefined): number | undefined {
+function readTime(name: string, written: string | undefined): number | undefined {
   if (written === undefined) return undefined
   const [, count, unit] = /^(\d{1,6})([mhd])$/.exec(written) ?? []
   if (unit !== undefined) return Date.now() - Number(count) * units[unit as keyof typeof units]
@@ -145,7 +134,7 @@ function momentOf(name: string, written: string | undefined): number | undefined
   return ms
 }
 
-function wordsOf(event: FoundEvent): string {
+function describeEvent(event: FoundEvent): string {
   const { actor_person_id, person_id } = event
   const who = actor_person_id === null ? 'somebody' : `${event.actor_name ?? ''} ${actor_person_id}`
   const facts = [

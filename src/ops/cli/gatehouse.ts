@@ -177,7 +177,7 @@ async function audit(words: readonly string[]): Promise<undefined> {
   process.stdout.on('error', () => process.exit())
   const print = (line: string) => process.stdout.write(`${line}\n`)
   const { printAudit } = await import('./audit-command.ts')
-  await printAudit(await read(), words, { print, signal: stopping.signal })
+  await printAudit(await read(), words, print, stopping.signal)
 }
 
 async function read(): Promise<Config> {

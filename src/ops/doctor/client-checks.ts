@@ -1,3 +1,4 @@
+import type { Config } from '../../config/config.ts'
 import { readKeySet } from '../../oauth/clients/further-plans.ts'
 import { isLoopbackHost, isNamedLoopback } from '../../platform/http/loopback.ts'
 import type { Database } from '../../platform/store/database.ts'
@@ -153,32 +154,9 @@ function daysSince(timestamp: number, now: number): number {
   return Number.isFinite(timestamp) ? Math.floor((now - timestamp) / DAY_MS) : Number.NaN
 }
 
-/** A platform of the configuration, as far as it is judged. */
-interface Platform {
-  readonly client_id: string
-  readonly client_name: string
-  readonly redirect_uris: readonly string[]
-  readonly redirect_patterns: readonly string[]
-  readonly token_endpoint_auth_method: 'none' | 'client_secret_post'
-}
-
-/** What a platform has none of. */
-const none = {
-  postLogoutUris: [],
-  backchannelLogoutUri: undefined,
-  secretsMadeAt: [],
-  jwks: undefined,
-  jwksUri: undefined,
-  createdAt: undefined,
-  lastUsedAt: undefined,
-  scopes: [],
-  grantedScopes: [],
-}
-
 /** A platform has no row of its own: who may use it is in the configuration. */
-export function platformFacts(platform: Platform): ClientFacts {
+export function platformFacts(platform: Config['integrations'][number]): ClientFacts {
   return {
-    ...none,
     clientId: platform.client_id,
     name: platform.client_name,
     kind: 'integration',
@@ -186,6 +164,15 @@ export function platformFacts(platform: Platform): ClientFacts {
     authMethod: platform.token_endpoint_auth_method,
     redirectUris: platform.redirect_uris,
     redirectPatterns: platform.redirect_patterns,
+    postLogoutUris: [],
+    backchannelLogoutUri: undefined,
+    secretsMadeAt: [],
+    jwks: undefined,
+    jwksUri: undefined,
+    createdAt: undefined,
+    lastUsedAt: undefined,
+    scopes: [],
+    grantedScopes: [],
   }
 }
 

@@ -9,7 +9,7 @@ import { type Campus, kindNames, kinds } from './record-kinds.ts'
 /** Where lines come from: a file of NDJSON, standard input, or the .json files of a campus. */
 export interface Source {
   readonly name: string
-  /** In bytes, or in lines where there are none; 0 when nobody knows. */
+  /** In bytes, or in lines where there are none; 0 when that is unknown. */
   readonly size: number
   /** Recognizes the same content in a later run; none when it can be read only once. */
   readonly digest?: () => Promise<string>
@@ -35,7 +35,7 @@ const LINE_BYTES_MAX = 1024 * 1024
  * @throws Error when there is nothing to read
  */
 export async function openSources(path: string): Promise<readonly Source[]> {
-  if (path === '-') return [lineSource('standard input', process.stdin)]
+  if (path === '-') return [lineSource('standard input', () => process.stdin)]
   if (!(await stat(path)).isDirectory()) return [await fileSource(path)]
   const files = (await readdir(path)).filter((name) => name.endsWith('.ndjson')).sort()
   if (files.length === 0) return [await campusSource(path)]
@@ -55,17 +55,13 @@ async function fileSource(path: string): Promise<Source> {
   }
 }
 
-function lineSource(
-  name: string,
-  input: NodeJS.ReadableStream | (() => NodeJS.ReadableStream),
-): Source {
+function lineSource(name: string, open: () => NodeJS.ReadableStream): Source {
   return {
     name,
     size: 0,
     async *lines() {
-      const stream = typeof input === 'function' ? input() : input
       let number = 0
-      for await (const { text, size } of textLines(stream)) {
+      for await (const { text, size } of textLines(open())) {
         number += 1
         if (text?.trim() !== '') yield { number, size, value: text && parse(text) }
       }

@@ -73,7 +73,8 @@ async function writeAlike(
   const rows = records.map(({ values }) => recordRow(kind, values, writing))
   const changed = columnsGiven(kind, given, rows[0] ?? {})
   const signedOut = await findEndedSessions(trx, type === 'person' ? rows : [], changed)
-  await upsert(trx, { table: kind.table, key: (kind.key ?? ['id']).map(columnOf), rows, changed })
+  const key = (kind.key ?? ['id']).map(columnOf)
+  await upsert(trx, { table: kind.table, key }, rows, changed)
   await signOut(trx, signedOut, writing.nowMs)
   if (type === 'person') await endAccess(trx, records, writing.nowMs)
   const { parent = '', lists = [] } = kind.inner ?? {}
@@ -85,18 +86,16 @@ async function writeAlike(
   }
 }
 
-interface Upsert {
-  readonly table: string
-  readonly key: readonly string[]
-  readonly rows: readonly Row[]
-  /** The columns that an existing row takes over. */
-  readonly changed: readonly string[]
-}
-
-/** One statement. A row that has these values already is not written, and no trigger runs for it. */
+/**
+ * Writes rows in one statement. A row that has these values already is not written, and no trigger runs for it.
+ *
+ * @param changed the columns that an existing row takes over
+ */
 async function upsert(
   trx: Transaction<Schema>,
-  { table, key, rows, changed }: Upsert,
+  { table, key }: { readonly table: string; readonly key: readonly string[] },
+  rows: readonly Row[],
+  changed: readonly string[],
 ): Promise<void> {
   const [first] = rows
   if (!first) return
@@ -139,7 +138,7 @@ async function replaceInner(
       trx,
     )
   }
-  await upsert(trx, { table, key, rows, changed: Object.keys(rows[0] ?? {}) })
+  await upsert(trx, { table, key }, rows, Object.keys(rows[0] ?? {}))
 }
 
 function columnList(columns: readonly string[]): RawBuilder<unknown> {
