@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 
 import type { Client } from '../src/oauth/clients/client.ts'
-import { makeKeptClients } from '../src/oauth/clients/kept-clients.ts'
+import { makeKeptClients } from '../src/oauth/clients/find-client.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { withDatabases } from './support/database.ts'
 

@@ -1,7 +1,7 @@
 import { listHeldSites } from '../../directory/sites/site-choice.ts'
 import { paths } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { makeKeptClients } from '../clients/kept-clients.ts'
+import { makeKeptClients } from '../clients/find-client.ts'
 import { makeFindAccess } from '../grants/access.ts'
 import { makeResources } from '../token/resource-indicators.ts'
 import { makeTokenEndpoint, type TokenEndpointPorts } from '../token/token-endpoint.ts'

@@ -5,8 +5,7 @@ import { refuseBusyClient } from '../../platform/limits/client-requests.ts'
 import type { Limits } from '../../platform/limits/limits.ts'
 import type { StateAdapter, StateStore } from '../../platform/store/oauth-state.ts'
 import { toClientMetadata } from '../clients/client-metadata.ts'
-import type { ClientFinder } from '../clients/find-client.ts'
-import type { FindKeptClient } from '../clients/kept-clients.ts'
+import type { ClientFinder, FindKeptClient } from '../clients/find-client.ts'
 import type { ReadTokenRequest } from '../token/token-request.ts'
 
 export interface ClientDependencies {

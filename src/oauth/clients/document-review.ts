@@ -40,7 +40,7 @@ export function makeDocumentReviews({ kysely }: Database) {
         },
         request,
       )
-      return { ...page, rows: page.rows.map(clientOf) }
+      return { ...page, rows: page.rows.map(reviewedClientOf) }
     },
 
     /** One of them. */
@@ -48,7 +48,7 @@ export function makeDocumentReviews({ kysely }: Database) {
       const row = await clientsAt(kysely, siteId)
         .where('d.client_id', '=', clientId)
         .executeTakeFirst()
-      return row && clientOf(row)
+      return row && reviewedClientOf(row)
     },
 
     /** Whether the person decides for every site. */
@@ -90,7 +90,7 @@ async function review(trx: Connection, verdict: Verdict, actor: Actor): Promise<
     action: decision === 'approved' ? 'document_client.approved' : 'document_client.blocked',
     subject: { kind: 'document_client', id: clientId },
     siteId: forAll ? undefined : siteId,
-    before: { review: clientOf(row).state },
+    before: { review: reviewedClientOf(row).state },
     after: { review: decision, fingerprint, for: forAll ? 'every site' : 'this site' },
   })
   return 'done'
@@ -114,7 +114,7 @@ function clientsAt(kysely: Connection, siteId: string) {
 type Row = Awaited<ReturnType<ReturnType<typeof clientsAt>['executeTakeFirstOrThrow']>>
 
 /** A client of a metadata document as the operators of a site see it. */
-function clientOf(row: Row) {
+function reviewedClientOf(row: Row) {
   const { client_id: clientId, fingerprint, first_seen_at: firstSeenAt } = row
   const { name, redirectUris } = clientDocument.parse(JSON.parse(row.document))
   const platform = decisionOf(row.review, row.reviewed_fingerprint)

@@ -92,7 +92,7 @@ export interface AccessFacts {
   readonly documentReview?: ReviewState | undefined
   /** The family that was asked for, if it is of this grant. */
   readonly family: Family | undefined
-  /** Of the client that asks, how often it was changed (oauth/clients/kept-clients.ts). */
+  /** Of the client that asks, how often it was changed (oauth/clients/find-client.ts). */
   readonly callerVersion: number
 }
 

@@ -49,7 +49,7 @@ export const rememberedInMemory: readonly Remembered[] = [
   },
   {
     what: 'clients, as they are shown to the engine',
-    file: 'src/oauth/clients/kept-clients.ts',
+    file: 'src/oauth/clients/find-client.ts',
     bound: '1000 that exist',
   },
   {
