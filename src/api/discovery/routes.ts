@@ -18,14 +18,12 @@ import {
 import {
   aiCatalog,
   catalogType,
+  publicToolServer,
   serverCard,
-  serverCardPath,
   serverCardType,
-  type ToolServer,
   toolServers,
 } from './server-card.ts'
 
-const json = 'application/json'
 const preflightMaxAgeSeconds = 3600
 
 /** What the service says of itself, at its addresses and to its other parts. */
@@ -90,22 +88,21 @@ const ofTheEngine: ReadonlySet<string> = new Set([
 type Document = [path: string, render: () => RenderedDocument]
 
 function documents(facts: ServiceFacts): Document[] {
-  const cardAt = (path: string, server: ToolServer): Document => [
+  const inJson = (path: string, make: () => object, type = 'application/json'): Document => [
     path,
-    () => renderDocument(JSON.stringify(serverCard(facts, server)), serverCardType),
+    () => renderDocument(JSON.stringify(make()), type),
   ]
   return [
-    ...protectedResources.map(
-      (resource): Document => [
-        protectedResourcePath(resource),
-        () => renderDocument(JSON.stringify(protectedResourceMetadata(facts, resource)), json),
-      ],
+    ...protectedResources.map((resource) =>
+      inJson(protectedResourcePath(resource), () => protectedResourceMetadata(facts, resource)),
     ),
     [paths.authMd, () => renderDocument(authMd(facts), 'text/markdown; charset=utf-8')],
     [paths.llmsTxt, () => renderDocument(llmsTxt(facts), 'text/plain; charset=utf-8')],
-    [paths.aiCatalog, () => renderDocument(JSON.stringify(aiCatalog(facts)), catalogType)],
-    ...toolServers.map((server) => cardAt(serverCardPath(server), server)),
-    cardAt(paths.serverCardEarlier, 'everybody'),
-    [paths.openApi, () => renderDocument(JSON.stringify(openApiDocument(facts)), json)],
+    inJson(paths.aiCatalog, () => aiCatalog(facts), catalogType),
+    ...toolServers.map((server) =>
+      inJson(server.card, () => serverCard(facts, server), serverCardType),
+    ),
+    inJson(paths.serverCardEarlier, () => serverCard(facts, publicToolServer), serverCardType),
+    inJson(paths.openApi, () => openApiDocument(facts)),
   ]
 }

@@ -6,9 +6,7 @@ import type { ServiceFacts } from './facts.ts'
  * Server cards and the catalogue of them, by which a client that knows only the origin finds the tools
  * (MCP, SEP-2127). A card says where to connect; what is offered there is listed after connecting.
  */
-export type ToolServer = 'everybody' | 'members' | 'operators'
-
-interface Row {
+interface ToolServer {
   readonly path: string
   readonly card: string
   /** The last part of its name; the rest is the origin. */
@@ -18,46 +16,40 @@ interface Row {
   readonly description: string
 }
 
-const servers: Readonly<Record<ToolServer, Row>> = {
-  everybody: {
-    path: paths.mcp,
-    card: paths.serverCard,
-    name: 'campus',
-    title: '',
-    description: 'Sites and published courses, without a token; more after a sign-in.',
-  },
-  members: {
+export const publicToolServer: ToolServer = {
+  path: paths.mcp,
+  card: paths.serverCard,
+  name: 'campus',
+  title: '',
+  description: 'Sites and published courses, without a token; more after a sign-in.',
+}
+
+export const toolServers: readonly ToolServer[] = [
+  publicToolServer,
+  {
     path: paths.mcpMember,
     card: paths.serverCardMember,
     name: 'campus-member',
     title: ' for members',
     description: 'Courses, other purchases and notifications of the person who signs in.',
   },
-  operators: {
+  {
     path: paths.mcpAdmin,
     card: paths.serverCardAdmin,
     name: 'campus-admin',
     title: ' for operators',
     description: 'Courses, people, announcements and figures of the site that a person runs.',
   },
-}
-
-export const toolServers = Object.keys(servers) as ToolServer[]
+]
 
 export const serverCardType = 'application/mcp-server-card+json'
 export const catalogType = 'application/ai-catalog+json'
 
-/** Where the card of a server stands: its own address, with one more segment. */
-export function serverCardPath(server: ToolServer): string {
-  return servers[server].card
-}
-
-/** What is said of a tool server before anybody connects to it. */
+/** What a tool server says of itself before a client connects. */
 export function serverCard(
   { baseUrl, service, protocolVersions }: ServiceFacts,
-  server: ToolServer,
+  { path, name, title, description }: ToolServer,
 ) {
-  const { path, name, title, description } = servers[server]
   return {
     $schema: 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json',
     name: `${reversedHost(baseUrl)}/${name}`,
@@ -85,10 +77,10 @@ const TITLE_LENGTH_MAX = 100
 export function aiCatalog({ baseUrl }: Pick<ServiceFacts, 'baseUrl'>) {
   return {
     specVersion: '1.0',
-    entries: toolServers.map((server) => ({
-      identifier: `urn:air:${hostOf(baseUrl)}:mcp:${servers[server].name}`,
+    entries: toolServers.map(({ name, card }) => ({
+      identifier: `urn:air:${hostOf(baseUrl)}:mcp:${name}`,
       type: serverCardType,
-      url: baseUrl + servers[server].card,
+      url: baseUrl + card,
     })),
   }
 }

@@ -33,13 +33,10 @@ export async function readMessage(
   const text = decodeUtf8(await readRequestBody(ctx, bodyBytesMax))
   const message = text === undefined ? undefined : parseMessage(text)
   if (!message) {
-    return sendFault(ctx, {
-      status: 400,
-      code: PARSE_ERROR,
-      message: 'the body is not JSON in UTF-8',
-    })
+    const fault = { status: 400, code: PARSE_ERROR, message: 'the body is not JSON in UTF-8' }
+    return sendFault(ctx, fault)
   }
-  const problem = problemOf(message.value)
+  const problem = messageProblem(message.value)
   if (problem === undefined) return message
   return sendFault(ctx, { status: 400, code: INVALID_REQUEST, message: problem })
 }
@@ -47,7 +44,7 @@ export async function readMessage(
 /** Far deeper than any argument or capability; what writes JSON runs out of stack at some thousands. */
 const NESTING_MAX = 64
 
-function problemOf(value: unknown): string | undefined {
+function messageProblem(value: unknown): string | undefined {
   // A batch of 2025-03-26 would carry calls past every check of the one message (design 23).
   if (Array.isArray(value)) return 'batches are not supported: send one message a request'
   return nestsDeeperThan(value, NESTING_MAX)

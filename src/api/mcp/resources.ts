@@ -7,7 +7,7 @@ import {
 
 import { MEMBER_READ, readScope } from '../../directory/scopes/catalogue.ts'
 import { type Exchange, orFail } from './call-tool.ts'
-import { type Tool, type ToolAccess, type ToolCall, ToolProblem } from './tool.ts'
+import { type ToolAccess, type ToolCall, ToolProblem } from './tool.ts'
 import { isOpen, isServedAt } from './tool-access.ts'
 import { toolCatalogue } from './tool-catalogue.ts'
 
@@ -155,13 +155,9 @@ async function findListed(id: string, tool: string, call: ToolCall): Promise<obj
 }
 
 async function run(name: string, values: object, call: ToolCall): Promise<object | string> {
-  return await toolNamed(name).run(values, call)
-}
-
-function toolNamed(name: string): Tool {
   const tool = toolCatalogue.find((each) => each.name === name)
   if (!tool) throw new Error(`no tool is called ${name}`)
-  return tool
+  return await tool.run(values, call)
 }
 
 /** Answers for the resources that the caller's token opens at this address. */

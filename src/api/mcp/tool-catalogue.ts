@@ -82,20 +82,17 @@ export function unknownToolWords(name: string, { caller, address, parts }: ToolC
   }
   const names = listedTools(caller, address).tools.map((tool) => tool.name)
   const near = nearNames(name, names)
-  const hint = near.length > 0 ? `Near it are ${near.join(', ')}.` : ''
-  return `There is no tool of that name. ${hint} tools/list shows what this token opens.`.replace(
-    '  ',
-    ' ',
-  )
+  const hint = near.length > 0 ? ` Near it are ${near.join(', ')}.` : ''
+  return `There is no tool of that name.${hint} tools/list shows what this token opens.`
 }
 
 const NEAR_MAX = 3
 
 /** The names that share the most words with one that is unknown, the nearest first. */
 export function nearNames(wanted: string, names: readonly string[]): string[] {
-  const words = new Set(wordsOf(wanted))
+  const words = new Set(nameWords(wanted))
   return names
-    .map((name) => ({ name, shared: wordsOf(name).filter((word) => words.has(word)).length }))
+    .map((name) => ({ name, shared: nameWords(name).filter((word) => words.has(word)).length }))
     .filter(({ shared }) => shared > 0)
     .sort((one, other) => other.shared - one.shared)
     .slice(0, NEAR_MAX)
@@ -103,7 +100,7 @@ export function nearNames(wanted: string, names: readonly string[]): string[] {
 }
 
 /** `listCourses` and `list-course` share both words with `list_courses`. */
-function wordsOf(name: string): string[] {
+function nameWords(name: string): string[] {
   return name
     .slice(0, NAME_LENGTH_MAX)
     .replace(/([a-z])([A-Z])/g, '$1_$2')
