@@ -42,7 +42,8 @@ describe('metrics: what is counted', function () {
     rises: Readonly<Record<string, number>>,
     work: () => Promise<unknown>,
   ): Promise<void> {
-    const label = Object.keys(metricTable[metric as keyof typeof metricTable].labels).at(-1) ?? ''
+    const { labels = {} } = metricTable[metric as keyof typeof metricTable]
+    const label = Object.keys(labels).at(-1) ?? ''
     const sums = (scraped: Scrape) =>
       Object.fromEntries(
         Object.keys(rises).map((value) => [value, scraped.sum(metric, { [label]: value })]),
@@ -254,7 +255,7 @@ describe('metrics: a loopback port', () => {
 
 describe('metrics: names', () => {
   it('follow the conventions of Prometheus: prefix, unit, and _total for what counts', () => {
-    for (const [name, { type, help, labels }] of Object.entries(metricTable)) {
+    for (const [name, { type, help, labels = {} }] of Object.entries(metricTable)) {
       expect(name).to.match(/^gatehouse_[a-z_]+$/)
       expect(name.endsWith('_total'), name).to.equal(type === 'counter')
       if (type === 'histogram') expect(name).to.match(/_seconds$/)

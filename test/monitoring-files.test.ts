@@ -44,12 +44,14 @@ const expressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map((
 
 /** What a scrape of the table has, by name, with the labels that are there. */
 const series = new Map(
-  Object.entries<Metric>(metricTable).flatMap(([name, { type, labels }]): [string, string[]][] => {
-    const own = ['instance', 'job', ...Object.keys(labels)]
-    if (type !== 'histogram') return [[name, own]]
-    const bucket: [string, string[]] = [`${name}_bucket`, [...own, 'le']]
-    return [bucket, [`${name}_sum`, own], [`${name}_count`, own]]
-  }),
+  Object.entries<Metric>(metricTable).flatMap(
+    ([name, { type, labels = {} }]): [string, string[]][] => {
+      const own = ['instance', 'job', ...Object.keys(labels)]
+      if (type !== 'histogram') return [[name, own]]
+      const bucket: [string, string[]] = [`${name}_bucket`, [...own, 'le']]
+      return [bucket, [`${name}_sum`, own], [`${name}_count`, own]]
+    },
+  ),
 )
 
 /** The metrics that an expression names, with the labels that it selects by. */
@@ -69,7 +71,7 @@ function namesIn(expression: string) {
 function valuesOf(series: string, label: string): readonly string[] | undefined {
   const metric: Metric | undefined =
     metricTable[series.replace(/_(bucket|sum|count)$/, '') as keyof typeof metricTable]
-  const values = metric?.labels[label]
+  const values = metric?.labels?.[label]
   return values === undefined || 'valuesMax' in values ? undefined : [...values, 'other']
 }
 

@@ -18,7 +18,7 @@ export const metricsDocument: string = join(import.meta.dirname, '../../docs/mon
 /** The table of metrics as people read it. */
 export function renderMetrics(): string {
   const rows = Object.entries<Metric>(metricTable).map(
-    ([name, { type, labels, help, ofHost = 'sum' }]) =>
+    ([name, { type, labels = {}, help, ofHost = 'sum' }]) =>
       `| \`${name}\` | ${type} | ${labelWords(labels)} | ${ofHost} | ${help} |`,
   )
   return [
@@ -36,7 +36,7 @@ export function renderMetrics(): string {
 /** Lists that are long stand in the code. */
 const LISTED_MAX = 7
 
-function labelWords(labels: Metric['labels']): string {
+function labelWords(labels: NonNullable<Metric['labels']>): string {
   const words = Object.entries(labels).map(
     ([label, values]) => `\`${label}\`: ${valueWords(values)}`,
   )

@@ -45,14 +45,9 @@ export function makeAuditTrail(
     noteEvent,
 
     /** Notes a request whose client did not authenticate. */
-    hear({
-      id: requestId,
-      address,
-      client: clientId,
-      error,
-      detail: reason,
-    }: Pick<LoggedRequest, 'id' | 'client' | 'error' | 'detail'> & Partial<LoggedRequest>): void {
-      if (error !== 'invalid_client') return
+    hear(line: Pick<LoggedRequest, 'id' | 'client' | 'error' | 'detail'> & Partial<LoggedRequest>) {
+      if (line.error !== 'invalid_client') return
+      const { id: requestId, client: clientId, detail: reason, address } = line
       noteEvent({ action: 'client.refused', clientId, reason, address, requestId })
     },
 

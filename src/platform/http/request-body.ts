@@ -12,11 +12,8 @@ import { bodyTooLarge, unsupportedBody } from './errors.ts'
  */
 export async function readRequestBody(ctx: Context, bytesMax: number): Promise<Buffer> {
   if (Number(ctx.get('content-length')) > bytesMax) throw bodyTooLarge(bytesMax)
-  return await readBytes(ctx.req, bytesMax)
-}
-
-// Events cost less than an iterator over the stream.
-async function readBytes(stream: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  const stream = ctx.req
+  // Events cost less than an iterator over the stream.
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const chunks: Buffer[] = []
   let length = 0

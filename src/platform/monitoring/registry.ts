@@ -62,7 +62,7 @@ interface Made {
 }
 
 /** Counts values beyond those that the table allows as `other`. */
-function boundLabels({ labels: allowed }: Metric): Made['bound'] {
+function boundLabels({ labels: allowed = {} }: Metric): Made['bound'] {
   const bounds = Object.entries(allowed).map(([label, values]) => [label, boundOf(values)] as const)
   return (labels) =>
     Object.fromEntries(bounds.map(([label, bound]) => [label, bound(labels[label] ?? OTHER)]))
@@ -81,7 +81,7 @@ function boundOf(values: LabelValues): (value: string) => string {
 
 function makeMetric(
   name: string,
-  { type, help, labels, buckets = [], ofHost = 'sum' }: Metric,
+  { type, help, labels = {}, buckets = [], ofHost = 'sum' }: Metric,
   registry: Registry,
   collect: () => Promise<void>,
 ) {
@@ -98,7 +98,7 @@ function makeMetric(
 const BEGUN_MAX = 20
 
 /** A counter that does not exist yet cannot be seen to rise, so those with few labels start at zero. */
-function beginAtZero(counter: Counter, labels: Metric['labels']): Counter {
+function beginAtZero(counter: Counter, labels: NonNullable<Metric['labels']>): Counter {
   const lists = Object.entries(labels).map(([label, values]) =>
     'valuesMax' in values ? [] : values.map((value) => ({ [label]: value })),
   )

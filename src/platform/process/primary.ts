@@ -49,6 +49,8 @@ export class Workers {
   readonly #restarts = new Set<NodeJS.Timeout>()
   readonly #reasons = new Set<string>()
   readonly #ended = Promise.withResolvers<readonly string[] | undefined>()
+  /** Resolves when no worker is left: after `stop`, or with the reasons why none could start. */
+  readonly ended = this.#ended.promise
   #servedOnce = false
   #stopping = false
   #deathsInARow = 0
@@ -61,11 +63,6 @@ export class Workers {
     cluster.schedulingPolicy = cluster.SCHED_RR
     if (options.counting) countForWorkers()
     for (let turn = 0; turn < options.count; turn += 1) this.#start()
-  }
-
-  /** Resolves when no worker is left: after `stop`, or with the reasons why none could start. */
-  get ended(): Promise<readonly string[] | undefined> {
-    return this.#ended.promise
   }
 
   /**
