@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { MCP_CONNECTIONS } from '../src/directory/sites/feature.ts'
+import { MCP_CONNECTIONS } from '../src/directory/sites/mcp-connections.ts'
 import {
   type AccessFacts,
   judgeAccess,

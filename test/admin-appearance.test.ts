@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { contrastOf, darker } from '../src/directory/sites/colors.ts'
+import { contrastOf, darker } from '../src/directory/sites/site-look.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { type Operator, startOperator } from './support/admin-api.ts'
 import { authorizeUrl } from './support/client.ts'

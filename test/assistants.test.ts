@@ -8,14 +8,21 @@ import { parse as parseToml } from 'smol-toml'
 import {
   type Assistant,
   assistantTable,
+  placeholders,
   schemesOf,
   type Way,
 } from '../src/config/assistant-table.ts'
-import { placeholders, type Values } from '../src/config/placeholders.ts'
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
-import { callbacksOf, canReturnTo, isOwnCallback } from '../src/pages/assistants/callbacks.ts'
-import { memberSteps, operatorSteps } from '../src/pages/assistants/connect-steps.ts'
-import { type Instruction, instructionOf } from '../src/pages/assistants/instructions.ts'
+import {
+  callbacksOf,
+  canReturnTo,
+  instructionOf,
+  isOwnCallback,
+  memberSteps,
+  operatorSteps,
+  type Values,
+} from '../src/pages/assistants/connect-steps.ts'
+import type { InstructionView } from '../views/connect-steps.ts'
 
 const rows: unknown[] = JSON.parse(
   readFileSync(join(import.meta.dirname, '../config/assistants.json'), 'utf8'),
@@ -219,7 +226,7 @@ function idOf({ id }: Assistant): string {
   return id
 }
 
-function textOf(instruction: Instruction): string {
+function textOf(instruction: InstructionView): string {
   switch (instruction.kind) {
     case 'steps':
       return instruction.steps.map(({ text, value }) => `${text} ${value ?? ''}`).join('\n')
@@ -230,7 +237,7 @@ function textOf(instruction: Instruction): string {
   }
 }
 
-function decodedTextOf(instruction: Instruction): string {
+function decodedTextOf(instruction: InstructionView): string {
   if (instruction.kind !== 'link') return textOf(instruction)
   const decoded = decodeURIComponent(instruction.href)
   const base64 = /config=([A-Za-z0-9+/=]+)$/.exec(decoded)?.[1] ?? ''
@@ -238,7 +245,7 @@ function decodedTextOf(instruction: Instruction): string {
 }
 
 /** What the program into which it is pasted reads of it. */
-function read(way: Way, instruction: Instruction): unknown {
+function read(way: Way, instruction: InstructionView): unknown {
   if (instruction.kind === 'steps') return instruction.steps.map(({ value }) => value ?? null)
   const text = textOf(instruction)
   switch (way.kind) {

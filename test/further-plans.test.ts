@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { furtherPlans } from '../src/config/further-plans.ts'
+import { furtherPlans } from '../src/config/service-policy.ts'
 import { lacksPlan } from '../src/oauth/clients/further-plans.ts'
 import { paths, planPaths } from '../src/platform/http/paths.ts'
 import { authorizeUrl } from './support/client.ts'

@@ -1,10 +1,7 @@
 import { expect } from 'chai'
 
-import {
-  findAdminSite,
-  listOperatedSites,
-  switchMcpConnections,
-} from '../src/directory/sites/site-admin.ts'
+import { switchMcpConnections } from '../src/directory/sites/mcp-connections.ts'
+import { findAdminSite, listOperatedSites } from '../src/directory/sites/site-admin.ts'
 import { makeFamilyStore } from '../src/oauth/grants/family-store.ts'
 import { makeFindGrant } from '../src/oauth/grants/find-grant.ts'
 import { makeGrantLists } from '../src/oauth/grants/grant-lists.ts'
@@ -17,19 +14,16 @@ import {
   listApplications,
   listAssistantApplications,
 } from '../src/pages/applications/application-lists.ts'
+import { makeApplicationSecrets } from '../src/pages/applications/application-secrets.ts'
+import { makeApplicationStore } from '../src/pages/applications/application-store.ts'
 import {
   makeClientRefusals,
   REFUSALS_PER_CLIENT,
-} from '../src/pages/applications/application-refusals.ts'
-import { makeApplicationSecrets } from '../src/pages/applications/application-secrets.ts'
-import {
-  type ApplicationStore,
-  makeApplicationStore,
-} from '../src/pages/applications/application-store.ts'
+} from '../src/pages/applications/client-refusals.ts'
 import {
   findConnectableSite,
   listConnectableSites,
-} from '../src/pages/assistants/site-assistants.ts'
+} from '../src/pages/assistants/connect-routes.ts'
 import { listEvents } from '../src/platform/audit/audit-list.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { cleanUpAt } from './support/clean-up.ts'
@@ -371,7 +365,7 @@ withDatabases('grants and applications', (open) => {
 
     const site = await findConnectableSite(database, 'north')
     expect(site?.applications, 'while MCP connections is off').to.deep.equal([])
-    await switchMcpConnections(database.kysely, 'north', now)
+    await switchMcpConnections(database, 'north', true, actor)
     const [shown] = (await findConnectableSite(database, 'north'))?.applications ?? []
     expect(shown).to.deep.include({
       assistant: 'claude',
@@ -414,15 +408,18 @@ withDatabases('grants and applications', (open) => {
     expect(await findAdminSite(database, 'south', 'sam')).to.equal(undefined)
     expect(await listOperatedSites(database, 'olivia')).to.have.length(1)
     expect(await listOperatedSites(database, 'sam')).to.deep.equal([])
-    expect(await switchMcpConnections(database.kysely, 'north', now)).to.equal(true)
-    expect(await switchMcpConnections(database.kysely, 'north', now)).to.equal(false)
+    expect(await switchMcpConnections(database, 'north', true, actor)).to.equal(true)
+    expect(await switchMcpConnections(database, 'north', true, actor)).to.equal(false)
     const site = await findAdminSite(database, 'north', 'olivia')
     expect(site).to.include({ mcpConnectionsOnSince: now })
-    expect(await switchMcpConnections(database.kysely, 'north', undefined)).to.equal(true)
+    expect(await switchMcpConnections(database, 'north', false, actor)).to.equal(true)
   })
 })
 
-async function create(store: ApplicationStore, entry: ReturnType<typeof entryOf>) {
+async function create(
+  store: ReturnType<typeof makeApplicationStore>,
+  entry: ReturnType<typeof entryOf>,
+) {
   const created = await store.create('north', entry, actor)
   if (typeof created === 'string') throw new Error(`the application was not made: ${created}`)
   return created

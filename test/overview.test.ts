@@ -2,7 +2,7 @@ import { expect } from 'chai'
 
 import { makeGrantStore } from '../src/oauth/grants/grant-store.ts'
 import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
-import { makeClientRefusals } from '../src/pages/applications/application-refusals.ts'
+import { makeClientRefusals } from '../src/pages/applications/client-refusals.ts'
 import { countOverview, OVERVIEW_DAYS } from '../src/school/analytics/overview.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
 import { withDatabases } from './support/database.ts'

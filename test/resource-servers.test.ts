@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { RESOURCE_SERVERS_PER_SITE_MAX } from '../src/pages/applications/register-resource-server.ts'
+import { applicationKinds } from '../src/pages/applications/application-store.ts'
 import { introspect, obtain, refresh } from './support/client.ts'
 import { amir, marco, olivia, type RunningService, sam, startService } from './support/gatehouse.ts'
 import {
@@ -181,10 +181,11 @@ describe('/admin/{site}/resource-servers', () => {
     expect((await operator.visit(asApplication)).status).to.equal(404)
   })
 
-  it(`takes ${RESOURCE_SERVERS_PER_SITE_MAX} of a site`, async () => {
+  const { perSiteMax } = applicationKinds.resource_server
+  it(`takes ${perSiteMax} of a site`, async () => {
     const other = makePagePerson(service.url, marco)
     const path = '/admin/open-kitchen/resource-servers'
-    for (let made = 0; made < RESOURCE_SERVERS_PER_SITE_MAX; made += 1) {
+    for (let made = 0; made < perSiteMax; made += 1) {
       await registerResourceServer(service, 'sit_open_kitchen')
     }
     const page = await other.send(await other.visit(path), path, { name: 'One more' })

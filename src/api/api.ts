@@ -5,8 +5,7 @@
 
 import type { Config } from '../config/config.ts'
 import { makeOpenedScopes, type OpenedScopes } from '../directory/scopes/opened.ts'
-import { makePublicCourses } from '../directory/sites/public-courses.ts'
-import { makePublicSites } from '../directory/sites/public-sites.ts'
+import { makePublicCourses, makePublicSites } from '../directory/sites/public-sites.ts'
 import type { Oauth } from '../oauth/oauth.ts'
 import { paths } from '../platform/http/paths.ts'
 import type { Platform } from '../platform/platform.ts'

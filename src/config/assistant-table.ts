@@ -5,15 +5,30 @@
 
 import { z } from 'zod'
 
-import { type Content, placeholders, placeholdersIn } from './placeholders.ts'
-
 // Each row says how one assistant comes back from the sign-in (`callbacks`), and how a person connects
 // it: a member to the tools of their own data with the client_id of the site's application, an operator
 // to the tools of their site, for which it registers itself. docs/connect-assistants.md explains it.
 
 export type Assistant = z.infer<typeof assistant>
 export type Way = z.infer<typeof way>
-export type OwnCallback = NonNullable<Assistant['ownCallback']>
+
+/** JSON in which every string may hold placeholders. */
+export type Content =
+  | string
+  | number
+  | boolean
+  | readonly Content[]
+  | { readonly [name: string]: Content }
+
+/** The names that stand in the table for the values of one site. */
+export const placeholders = ['url', 'client_id', 'server', 'site', 'scopes'] as const
+export const PLACEHOLDER = /\{([a-z_]+)\}/g
+
+/** The names of all placeholders in a value of the table, known ones and others. */
+function placeholdersIn(value: unknown): string[] {
+  const names = JSON.stringify(value).matchAll(PLACEHOLDER)
+  return [...new Set([...names].map(([, name = '']) => name))]
+}
 
 const sentence = z.string().min(1).max(600)
 const title = z.string().min(1).max(80)

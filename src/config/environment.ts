@@ -63,14 +63,16 @@ const secrets = z
     error: `each secret must have ${SECRET_LENGTH_MIN} characters or more`,
   })
 
-const secretFile = z.string().transform((file, context) => {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    context.addIssue('SECRET_FILE names a file that cannot be read')
-    return z.NEVER
-  }
-})
+/** The content of the file that the variable names. */
+const fileOf = (name: string) =>
+  z.string().transform((file, context) => {
+    try {
+      return readFileSync(file, 'utf8').trim()
+    } catch {
+      context.addIssue(`${name} names a file that cannot be read`)
+      return z.NEVER
+    }
+  })
 
 const s3Endpoint = z
   .string()
@@ -81,15 +83,6 @@ const s3Endpoint = z
 
 const s3Bucket = z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, {
   error: 'FILES_S3_BUCKET must be the name of a bucket',
-})
-
-const s3SecretFile = z.string().transform((file, context) => {
-  try {
-    return readFileSync(file, 'utf8').trim()
-  } catch {
-    context.addIssue('FILES_S3_SECRET_ACCESS_KEY_FILE names a file that cannot be read')
-    return z.NEVER
-  }
 })
 
 /**
@@ -132,7 +125,10 @@ export const environmentVariables = z.object({
     .describe(
       'Root secret of cookies and sealed keys, 32 characters or more. Several, separated by spaces: the first seals, all open.',
     ),
-  SECRET_FILE: secretFile.pipe(secrets).optional().describe('File that holds SECRET, one a line.'),
+  SECRET_FILE: fileOf('SECRET_FILE')
+    .pipe(secrets)
+    .optional()
+    .describe('File that holds SECRET, one a line.'),
   FILES_S3_ENDPOINT: s3Endpoint
     .optional()
     .describe('Address of an S3-compatible storage of files. Empty: files live in DATA_DIR.'),
@@ -140,7 +136,7 @@ export const environmentVariables = z.object({
   FILES_S3_REGION: z.string().default('us-east-1').describe('Region that requests are signed for.'),
   FILES_S3_ACCESS_KEY_ID: z.string().optional().describe('Who signs the requests for files.'),
   FILES_S3_SECRET_ACCESS_KEY: z.string().optional().describe('The key that signs them.'),
-  FILES_S3_SECRET_ACCESS_KEY_FILE: s3SecretFile
+  FILES_S3_SECRET_ACCESS_KEY_FILE: fileOf('FILES_S3_SECRET_ACCESS_KEY_FILE')
     .optional()
     .describe('File that holds FILES_S3_SECRET_ACCESS_KEY.'),
   TRUST_PROXY: oneOf('no', 'yes', 'no').describe(
@@ -175,7 +171,7 @@ export type Environment = NonNullable<ReturnType<typeof readEnvironment>>
 /** Reads the environment; every problem is added to `problems`, and none hides another. */
 export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]) {
   const before = problems.length
-  // An empty variable is as good as none.
+  // An empty variable counts as unset.
   const texts = Object.entries(variables).map(([name, text]) => [name, text?.trim() || undefined])
   const set: NodeJS.ProcessEnv = Object.fromEntries(texts)
   const secretGiven = Boolean(set['SECRET'] ?? set['SECRET_FILE'])

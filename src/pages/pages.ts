@@ -11,15 +11,18 @@ import type { Keys } from '../oauth/keys/keys.ts'
 import type { Platform } from '../platform/platform.ts'
 import { accountRoutes } from './account/routes.ts'
 import { adminRoutes } from './admin/routes.ts'
-import { makeClientRefusals } from './applications/application-refusals.ts'
+import { makeClientRefusals } from './applications/client-refusals.ts'
 import { connectRoutes } from './assistants/connect-routes.ts'
-import { makeOwnPages, type OwnPagesPorts } from './relying-party/own-pages.ts'
+import { makeListPages } from './relying-party/list-pages.ts'
+import { makeSessions } from './relying-party/page-session.ts'
+import { ownClient } from './relying-party/sign-in.ts'
+import { makeSignedInPages, type SignedInPagesPorts } from './relying-party/signed-in-pages.ts'
 
 export interface PagesPorts {
   readonly keys: Keys
   readonly opened: OpenedScopes
   /** The application with the current keys; own pages call back into it, so resolve it lazily. */
-  readonly handler: OwnPagesPorts['handler']
+  readonly handler: SignedInPagesPorts['handler']
 }
 
 /** What the pages show, and what exists only when the rest has been made. */
@@ -37,23 +40,22 @@ export function makePages(
 ) {
   const { database, state, noteEvent, requestLimits, now } = platform
   const { secretRoot, cursors } = keys
-  const { client, signedInPages, listPages } = makeOwnPages({
+  const sessions = makeSessions({
     baseUrl,
-    serviceName: service.name,
     state,
     people,
-    seals: secretRoot,
     formKey: secretRoot.formKey,
-    cursors,
     sessionSeconds: service.lifetimes.pageSessionSeconds,
-    requestLimits,
     noteEvent,
-    handler,
     now,
   })
+  const seals = secretRoot
+  const ports = { baseUrl, seals, sessions, requestLimits, handler, now }
+  const signedInPages = makeSignedInPages(ports)
+  const listPages = makeListPages(cursors)
   const refusals = makeClientRefusals(database)
   return {
-    client,
+    client: ownClient(baseUrl, service.name),
     refusals,
     /** The routes in the order in which they see a request. */
     routes: ({ api, discovery, acceptsDocuments }: PageSources) => [
@@ -73,7 +75,7 @@ export function makePages(
       adminRoutes({
         database,
         state,
-        seals: secretRoot,
+        seals,
         signedInPages,
         listPages,
         refusals,

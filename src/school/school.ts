@@ -8,9 +8,11 @@ import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { BackgroundTask } from '../platform/process/background-tasks.ts'
-import { keepBundledFiles } from './files/bundled-files.ts'
+import { makeDownloadLinks } from './files/download-links.ts'
 import { downloadRoutes } from './files/download-routes.ts'
-import { makeFiles } from './files/files.ts'
+import { diskStorage } from './files/file-storage.ts'
+import { keepBundledFiles, removeStaleDrafts } from './files/receive-file.ts'
+import { s3Storage } from './files/s3-storage.ts'
 import { makePostDelivery } from './posts/delivery.ts'
 
 export type School = Awaited<ReturnType<typeof makeSchool>>
@@ -22,10 +24,13 @@ export async function makeSchool(
   downloadKeys: readonly Buffer[],
 ) {
   const { database, logger, now } = platform
-  const { files, uploadLimits, downloadLinks, downloadAddress } = await makeFiles(
-    { baseUrl, dataDir, filesS3, service: { files: service.files } },
-    { downloadKeys, now },
-  )
+  const folder = join(dataDir, 'files')
+  // On the disk of the storage, if that is one, so that a draft needs only another name.
+  const draftFolder = join(folder, 'drafts')
+  await removeStaleDrafts(draftFolder, now())
+  const files = { storage: filesS3 ? s3Storage(filesS3) : diskStorage(folder), draftFolder }
+  const seconds = service.files.downloadSeconds
+  const downloadLinks = makeDownloadLinks({ keys: downloadKeys, baseUrl, seconds, now })
   const delivery: BackgroundTask = {
     name: 'posts',
     everySeconds: service.posts.deliverySeconds,
@@ -34,8 +39,8 @@ export async function makeSchool(
   }
   return {
     files,
-    uploadLimits,
-    downloadAddress,
+    uploadLimits: service.files,
+    downloadAddress: downloadLinks.addressFor,
     downloadRoutes: downloadRoutes({ database, downloadLinks, files }),
     delivery,
     /** Keeps the files of the demo campus. Without them the demo still serves. */

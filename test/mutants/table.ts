@@ -457,8 +457,8 @@ export const mutants: readonly Mutant[] = [
       ['checkFormToken(ctx, session.csrf)', ''],
       ['return url.length > RETURN_TO_CHARACTERS_MAX ? areaOf(path) : url', 'return url'],
       [
-        'if (!session) return await sendToSignIn(ctx, placeOf(ctx), parts)',
-        "if (!session) return await show(ctx as PageContext, { person: { id: 'per_olivia' } } as unknown as PageSession)",
+        'if (!session) return await sendToSignIn(ctx, placeOf(ctx), ports)',
+        "if (!session) return send(ctx, await show(ctx as PageContext, { person: { id: 'per_olivia' } } as unknown as PageSession))",
       ],
     ],
   ),

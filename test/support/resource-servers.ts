@@ -1,4 +1,7 @@
-import { registerResourceServer as register } from '../../src/pages/applications/register-resource-server.ts'
+import {
+  makeApplicationStore,
+  newResourceServer,
+} from '../../src/pages/applications/application-store.ts'
 import type { RunningService } from './gatehouse.ts'
 
 export interface Registered {
@@ -12,7 +15,9 @@ export async function registerResourceServer(
   siteId: string,
 ): Promise<Registered> {
   const actor = { personId: 'per_amir', requestId: 'a-test', now: Date.now() }
-  const made = await register(service.stores.database, { siteId, name: 'A proxy' }, actor)
-  if (made === 'full') throw new Error('the site has too many resource servers')
-  return made
+  const store = makeApplicationStore(service.stores.database)
+  const made = await store.create(siteId, newResourceServer('A proxy'), actor)
+  if (typeof made === 'string') throw new Error('the site has too many resource servers')
+  const { clientId, secret = '' } = made
+  return { clientId, secret }
 }

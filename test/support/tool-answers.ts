@@ -15,7 +15,7 @@ import { z } from 'zod'
 import { PAGE_SIZE_MAX } from '../../src/api/graphql/page-arguments.ts'
 import { leafSchema } from '../../src/api/mcp/document-tool.ts'
 import type { FixedDocument, JsonSchema, Tool } from '../../src/api/mcp/tool.ts'
-import { LECTURES_SHOWN_MAX } from '../../src/directory/sites/public-courses.ts'
+import { LECTURES_SHOWN_MAX } from '../../src/directory/sites/public-sites.ts'
 
 /**
  * What a tool answers, as a JSON Schema, for docs/tools.md and the tests: no client is told it (decision

@@ -1,5 +1,5 @@
 import { type Figures, siteFigures } from '../../school/analytics/analytics.ts'
-import { DAY_MS, DAYS_MAX, daysOf, periodOf } from '../../school/analytics/period.ts'
+import { DAY_MS, DAYS_MAX, daysOf, periodOf } from '../../school/analytics/counting.ts'
 import { badArgument } from '../graphql/errors.ts'
 import type { PageArguments } from '../graphql/page-arguments.ts'
 import type { AdminContext, AdminResolver } from './context.ts'

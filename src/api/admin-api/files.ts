@@ -1,9 +1,11 @@
 import {
+  deleteFile,
+  findFile,
   findProductFile,
+  listFiles,
   type ProductFile,
   setProductFile,
-} from '../../school/files/product-file.ts'
-import { deleteFile, findFile, listFiles } from '../../school/files/stored-files.ts'
+} from '../../school/files/stored-files.ts'
 import type { PageArguments } from '../graphql/page-arguments.ts'
 import { type AdminResolver, actorOf } from './context.ts'
 import { siteList } from './lists.ts'

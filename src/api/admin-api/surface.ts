@@ -1,6 +1,6 @@
 import type Router from 'koa-router'
 
-import type { Files } from '../../school/files/open-file-storage.ts'
+import type { Files } from '../../school/files/file-storage.ts'
 import { makeTryQuery, type TryQuery } from '../graphql/try-query.ts'
 import type { AdminApi, AdminApiDependencies, ExecuteAdmin } from './admin-api.ts'
 import type { AdminCaller } from './context.ts'

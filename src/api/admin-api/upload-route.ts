@@ -22,7 +22,7 @@ import {
 } from '../../resource/resource-server/verdict.ts'
 import type { SiteActor } from '../../school/changes/change.ts'
 import { ChangeRefused } from '../../school/changes/refused.ts'
-import type { Files } from '../../school/files/open-file-storage.ts'
+import type { Files } from '../../school/files/file-storage.ts'
 import { receiveFile, type UploadLimits } from '../../school/files/receive-file.ts'
 import type { AdminCaller } from './context.ts'
 

@@ -3,8 +3,7 @@ import type { GraphQLSchema, OperationDefinitionNode } from 'graphql'
 import { z } from 'zod'
 
 import packageJson from '../../../package.json' with { type: 'json' }
-import type { PublicCourses } from '../../directory/sites/public-courses.ts'
-import type { PublicSites } from '../../directory/sites/public-sites.ts'
+import type { PublicCourses, PublicSites } from '../../directory/sites/public-sites.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { NamedRequest } from '../../platform/http/request-log.ts'
 import type { Cursors } from '../../platform/store/cursor.ts'

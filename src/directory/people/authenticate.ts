@@ -1,10 +1,10 @@
 import type { Attempt, AttemptLimits } from './attempt-limits.ts'
-import { canonicalEmail } from './email-address.ts'
 import type { KnownBrowser, KnownBrowsers } from './known-browsers.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
 import type { PersonStore } from './person-store.ts'
+import { canonicalEmail } from './person-store.ts'
 
-/** What came of an attempt to sign in. Why it was refused is for the audit trail, and not for who tried. */
+/** The outcome of an attempt to sign in. The reason of a refusal is for the audit trail only. */
 export type SignIn =
   | {
       readonly kind: 'signed-in'
@@ -18,19 +18,19 @@ export type NotSignedIn =
   | {
       readonly kind: 'refused'
       readonly why: 'no such account' | 'wrong password' | 'disabled account' | 'too long'
-      /** Whose account it was meant to be, where there is one. */
+      /** The account of the address, if there is one. */
       readonly personId?: string
     }
   | { readonly kind: 'limited'; readonly waitSeconds: number }
   | { readonly kind: 'busy' }
 
-export interface SignInAttempt extends Pick<Attempt, 'login' | 'address'> {
+interface SignInAttempt extends Pick<Attempt, 'login' | 'address'> {
   readonly password: string
   /** What the browser has kept of earlier sign-ins. */
   readonly browser?: string | undefined
 }
 
-export interface SignInDependencies {
+interface SignInPorts {
   readonly store: Pick<PersonStore, 'findCredentials'>
   readonly passwords: Pick<Passwords, 'verify'>
   readonly limits: AttemptLimits
@@ -39,7 +39,7 @@ export interface SignInDependencies {
 
 export type SignInService = (attempt: SignInAttempt) => Promise<SignIn>
 
-// Longer input is refused unread: hashing cost must not depend on what a stranger sends.
+// Longer input is refused unread: the cost of hashing must not depend on what a caller sends.
 const LOGIN_LENGTH_MAX = 320
 const PASSWORD_LENGTH_MAX = 1024
 
@@ -47,8 +47,7 @@ const PASSWORD_LENGTH_MAX = 1024
  * Checks an e-mail address and a password. Unknown address, wrong password and disabled person
  * take the same path, the same time and the same answer.
  */
-export function makeSignIn(dependencies: SignInDependencies): SignInService {
-  const { store, limits, browsers, passwords } = dependencies
+export function makeSignIn({ store, limits, browsers, passwords }: SignInPorts): SignInService {
   return async ({ login: typed, password, address, browser }) => {
     const login = canonicalEmail(typed)
     if (login.length > LOGIN_LENGTH_MAX || password.length > PASSWORD_LENGTH_MAX) {
@@ -67,11 +66,11 @@ export function makeSignIn(dependencies: SignInDependencies): SignInService {
   }
 }
 
-/** Signing out everywhere ends this too. Of strangers nothing is looked up before they were counted. */
+/** A sign-out everywhere ends this too. For other browsers nothing is looked up before they are counted. */
 async function stillKnown(
   login: string,
   { browserId, signedInAt }: KnownBrowser,
-  store: SignInDependencies['store'],
+  store: SignInPorts['store'],
 ): Promise<string | undefined> {
   const { signedOutAt = 0 } = (await store.findCredentials(login)).account ?? {}
   return signedInAt > signedOutAt ? browserId : undefined
@@ -83,7 +82,7 @@ type Checked =
 
 async function check(
   { login, password }: Pick<SignInAttempt, 'login' | 'password'>,
-  { store, passwords }: Pick<SignInDependencies, 'store' | 'passwords'>,
+  { store, passwords }: Pick<SignInPorts, 'store' | 'passwords'>,
 ): Promise<Checked> {
   const { account, standIn } = await store.findCredentials(login)
   try {
@@ -92,8 +91,8 @@ async function check(
     const { personId, disabled } = account
     if (!matches) return { kind: 'refused', why: 'wrong password', personId }
     if (disabled) return { kind: 'refused', why: 'disabled account', personId }
-    // A check waits its turn for seconds. Whoever got another password or was disabled meanwhile was signed out
-    // before this session begins, which would live on.
+    // A check may wait for seconds. A person who got another password or was disabled meanwhile was signed
+    // out before this session begins, which would live on.
     const { account: now } = await store.findCredentials(login)
     if (now?.passwordHash !== account.passwordHash) {
       return { kind: 'refused', why: 'wrong password', personId }

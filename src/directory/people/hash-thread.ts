@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads'
 
 import { hashSync, verifySync } from '@node-rs/argon2'
 
-import type { HashTask, HashTaskResult } from './hash-threads.ts'
+import type { HashTask, HashTaskResult } from './password.ts'
 
 // The library's own names are const enums, which do not exist at run time here; 2 is Argon2id.
 const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }

@@ -84,3 +84,149 @@ function sites(kysely: Kysely<Schema>, nowMs: number) {
       and course.published_at <= ${nowMs} and course.archived_at is null)`.as('courseCount'),
   ])
 }
+
+/** What anybody may know of a course: what its page in the site's shop window says. */
+export interface PublishedCourse {
+  readonly id: string
+  readonly slug: string
+  readonly title: string
+  readonly summary: string
+  readonly publishedAt: number
+  readonly lectureCount: number
+}
+
+/** The shop windows of all sites. */
+export type PublicCourses = ReturnType<typeof makePublicCourses>
+
+export interface Published {
+  readonly siteId: string
+  readonly nowMs: number
+}
+
+export interface PublishedQuestion extends Published {
+  /** Only courses with these words in title, slug or summary, in any case of letters. */
+  readonly words?: string | undefined
+}
+
+/** A course of more lectures than this shows its first ones; `lectureCount` says how many exist. */
+export const LECTURES_SHOWN_MAX = 500
+
+/** Made once: anybody may ask, without a token, so that a question has to cost little. */
+export function makePublicCourses({ kysely }: Database) {
+  const site = compiled(kysely, (value: Valued<{ slug: string }>) =>
+    kysely.selectFrom('site').select(['id', 'slug', 'name']).where('slug', '=', value('slug')),
+  )
+  const siteById = compiled(kysely, (value: Valued<{ id: string }>) =>
+    kysely.selectFrom('site').select(['id', 'slug', 'name']).where('id', '=', value('id')),
+  )
+  const count = compiled(kysely, (value: Valued<Published>) =>
+    publishedCourses(kysely, value).clearSelect().select(sql<number>`count(*)`.as('total')),
+  )
+  const page = coursePage(kysely)
+  const course = compiled(kysely, (value: Valued<Published & { slug: string }>) =>
+    publishedCourses(kysely, value).where('course.slug', '=', value('slug')),
+  )
+  return {
+    /** The site of that slug as its visitors know it, or nothing. */
+    findSite: async (slug: string) => (await site({ slug })).rows[0],
+
+    findSiteById: async (id: string) => (await siteById({ id })).rows[0],
+
+    /** The published courses of a site, by slug. Two queries at the same time. */
+    async list(
+      { words, ...published }: PublishedQuestion,
+      request: PageRequest,
+    ): Promise<CountedPage<PublishedCourse>> {
+      if (words !== undefined) return await searchedPage(kysely, { ...published, words }, request)
+      const [found, { rows: counted }] = await Promise.all([
+        page(published, request),
+        count(published),
+      ])
+      const rows = found.slice(0, request.first)
+      return {
+        rows,
+        places: rows.map(({ slug, id }) => [slug, id]),
+        hasNextPage: found.length > request.first,
+        totalCount: Number(counted[0]?.total),
+      }
+    },
+
+    /** One published course with its lectures, or nothing. Two queries. */
+    async findCourse(published: Published, slug: string) {
+      const [found] = (await course({ ...published, slug })).rows
+      if (!found) return undefined
+      const lectures = await kysely
+        .selectFrom('lecture')
+        .select(['title', 'duration_seconds as durationSeconds'])
+        .where('course_id', '=', found.id)
+        .orderBy('position')
+        .limit(LECTURES_SHOWN_MAX)
+        .execute()
+      return { ...found, lectures }
+    },
+  }
+}
+
+/** One row more than wanted, which tells whether more follow (`platform/store/keyset.ts`). */
+function coursePage(kysely: Kysely<Schema>) {
+  const first = compiled(kysely, (value: Valued<Published & { limit: number }>) =>
+    inOrder(publishedCourses(kysely, value)).limit(value('limit')),
+  )
+  const next = compiled(
+    kysely,
+    (value: Valued<Published & { limit: number; slug: string | number; id: string }>) =>
+      inOrder(publishedCourses(kysely, value))
+        .where(sql<boolean>`(course.slug, course.id) > (${value('slug')}, ${value('id')})`)
+        .limit(value('limit')),
+  )
+  return async (published: Published, { first: wanted, after }: PageRequest) => {
+    const asked = { ...published, limit: wanted + 1 }
+    const { rows } = await (after ? next({ ...asked, slug: after[0], id: after[1] }) : first(asked))
+    return rows
+  }
+}
+
+/** Reads every published course of the site, and so is left to who searches. */
+async function searchedPage(
+  kysely: Kysely<Schema>,
+  { words, ...published }: Published & { readonly words: string },
+  request: PageRequest,
+): Promise<CountedPage<PublishedCourse>> {
+  const columns = ['course.title', 'course.slug', 'course.summary']
+  const held = columns.map((column) => holdsWords(column, words))
+  return await readCountedPage(
+    publishedCourses(kysely, (name) => published[name]).where(
+      sql<boolean>`(${sql.join(held, sql` or `)})`,
+    ),
+    {
+      by: 'course.slug',
+      id: 'course.id',
+      direction: 'asc',
+      placeOf: ({ slug, id }) => [slug, id],
+    },
+    request,
+  )
+}
+
+function inOrder(query: ReturnType<typeof publishedCourses>) {
+  return query.orderBy('course.slug').orderBy('course.id')
+}
+
+function publishedCourses(kysely: Kysely<Schema>, value: Valued<Published>) {
+  return kysely
+    .selectFrom('course')
+    .select((eb) => [
+      'course.id',
+      'course.slug',
+      'course.title',
+      'course.summary',
+      eb.ref('course.published_at').$notNull().as('publishedAt'),
+      // One subquery in the select list of a page counts only what the page shows.
+      sql<number>`(select count(*) from lecture where lecture.course_id = course.id)`.as(
+        'lectureCount',
+      ),
+    ])
+    .where('course.site_id', '=', value('siteId'))
+    .where('course.published_at', '<=', value('nowMs'))
+    .where('course.archived_at', 'is', null)
+}

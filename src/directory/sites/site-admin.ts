@@ -1,13 +1,9 @@
 /**
- * Sites: roles, the choice of one, and what a site has. What it looks like in a page is none of
- * its business.
+ * Sites: roles, the choice of one, and what a site has. Pages are not known here.
  */
 
-import type { Kysely } from 'kysely'
-
 import type { Database } from '../../platform/store/database.ts'
-import type { Schema } from '../../platform/store/schema.ts'
-import { MCP_CONNECTIONS } from './feature.ts'
+import { MCP_CONNECTIONS } from './mcp-connections.ts'
 import { operates } from './roles.ts'
 import { type HeldSite, listHeldSites } from './site-choice.ts'
 
@@ -47,26 +43,4 @@ export async function findAdminSite({ kysely }: Database, name: string, personId
 export async function listOperatedSites(database: Database, personId: string): Promise<HeldSite[]> {
   const sites = await listHeldSites(database, personId)
   return sites.filter(({ roles }) => operates(roles))
-}
-
-/** Switches the beta feature; says whether that changed anything. */
-export async function switchMcpConnections(
-  kysely: Kysely<Schema>,
-  siteId: string,
-  onAt: number | undefined,
-): Promise<boolean> {
-  if (onAt === undefined) {
-    const { numDeletedRows } = await kysely
-      .deleteFrom('site_feature')
-      .where('site_id', '=', siteId)
-      .where('feature', '=', MCP_CONNECTIONS)
-      .executeTakeFirstOrThrow()
-    return numDeletedRows > 0n
-  }
-  const { numInsertedOrUpdatedRows } = await kysely
-    .insertInto('site_feature')
-    .values({ site_id: siteId, feature: MCP_CONNECTIONS, enabled_at: onAt })
-    .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirstOrThrow()
-  return (numInsertedOrUpdatedRows ?? 0n) > 0n
 }

@@ -39,7 +39,7 @@ export async function findRememberedGrant(
 }
 
 /**
- * The grant of this service's own pages (pages/relying-party/own-client.ts). They only ask who the person
+ * The grant of this service's own pages (pages/relying-party/sign-in.ts). They only ask who the person
  * is, so there is nothing to consent to; `openid` is all that it holds.
  */
 async function findOwnGrant(

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 
-import { MCP_CONNECTIONS } from '../../directory/sites/feature.ts'
+import { MCP_CONNECTIONS } from '../../directory/sites/mcp-connections.ts'
 import { decideReview, decisionOf, type ReviewState } from '../../directory/sites/review-policy.ts'
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'

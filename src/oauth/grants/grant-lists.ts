@@ -6,8 +6,6 @@ import { type ListOrder, type PageRequest, readPage } from '../../platform/store
 import type { Schema } from '../../platform/store/schema.ts'
 import { CALL_DAYS, dayOf } from './grant-store.ts'
 
-export type GrantLists = ReturnType<typeof makeGrantLists>
-
 /** One line of a person's list. */
 export interface AppLine {
   readonly personId: string

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Insertable, Kysely, Transaction } from 'kysely'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
-import { MCP_CONNECTIONS } from '../../directory/sites/feature.ts'
+import { MCP_CONNECTIONS } from '../../directory/sites/mcp-connections.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { type FindGrant, judgeAccess, type LostReason } from '../grants/access.ts'

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import { canonicalEmail } from '../../directory/people/email-address.ts'
+import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { recordAuditEvent } from '../../platform/audit/audit-log.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { asOneLine } from './command-output.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
-import { canonicalEmail } from '../../directory/people/email-address.ts'
-import { problemOfPasswordHash } from '../../directory/people/password-hash.ts'
+import { problemOfPasswordHash } from '../../directory/people/password.ts'
+import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { takenSlugs } from '../../platform/http/paths.ts'
 import { application } from './application-kind.ts'
 import { resolveTime } from './campus-time.ts'

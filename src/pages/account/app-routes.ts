@@ -1,16 +1,16 @@
 import type Router from 'koa-router'
 
 import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts'
-import { describeScopes } from '../../directory/scopes/scope-sentences.ts'
+import type { ClientView } from '../../../views/client-view.ts'
+import { describeScopes } from '../../directory/scopes/opened.ts'
 import { type AppLine, makeGrantLists } from '../../oauth/grants/grant-lists.ts'
 import { removeApp } from '../../oauth/grants/remove-app.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
-import { noticeOf, seeOther } from '../../platform/http/page.ts'
+import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
-import { kindOfOrigin } from './app-kind.ts'
-import { type AccountPorts, areaOf, sendOwnPage } from './area.ts'
+import { type AccountPorts, areaOf, ownPage } from './area.ts'
 
 /** Connected apps, and the removal of one. */
 export function appRoutes(router: Router, ports: AccountPorts): void {
@@ -25,7 +25,7 @@ export function appRoutes(router: Router, ports: AccountPorts): void {
           name: clientName,
           kind: kindOfOrigin(clientOrigin),
           siteName: site?.name,
-          removeHref: `${pages.removeApp}?${lineQuery(clientId, site?.id)}`,
+          removeHref: `${pages.removeApp}?${new URLSearchParams({ client: clientId, site: site?.id ?? '' })}`,
           ...describeScopes(scopes, opened),
           ...use,
         }),
@@ -35,7 +35,7 @@ export function appRoutes(router: Router, ports: AccountPorts): void {
       })
       const area = areaOf(session, pages.apps)
       const page = connectedAppsPage({ area, apps, pager: listPages.pagerOf(ctx, found), done })
-      await sendOwnPage(ctx, { page, session, database })
+      return await ownPage(page, session, database)
     }),
   )
   router.get(
@@ -56,17 +56,17 @@ export function appRoutes(router: Router, ports: AccountPorts): void {
         ],
         cancelHref: pages.apps,
       })
-      await sendOwnPage(ctx, { page, session, database })
+      return await ownPage(page, session, database)
     }),
   )
   router.post(
     pages.removeApp,
     signedInPages.form(async (ctx, session) => {
       const line = lineOf(session, formField(ctx, 'client'), formField(ctx, 'site'))
-      // What is somebody else's, or gone, or was never there, is answered alike.
+      // The answer does not tell a grant of another person from one that is gone or never was.
       const ended = await removeApp(database, line, actorOf(ctx, session, now))
       if (ended.length === 0) throw nothingHere()
-      seeOther(ctx, `${pages.apps}?done=removed`)
+      return `${pages.apps}?done=removed`
     }),
   )
 }
@@ -75,6 +75,14 @@ function lineOf({ person }: PageSession, clientId: string, site: string): AppLin
   return { personId: person.id, clientId, siteId: site === '' ? undefined : site }
 }
 
-function lineQuery(clientId: string, siteId: string | undefined): string {
-  return new URLSearchParams({ client: clientId, site: siteId ?? '' }).toString()
+const kinds: ReadonlyMap<string, ClientView['kind']> = new Map([
+  ['integration', 'vendor'],
+  ['site', 'operator-created'],
+  ['loopback', 'loopback'],
+])
+
+/** What a connected client is called, by its origin at the time when it was connected. */
+function kindOfOrigin(origin: string): ClientView['kind'] {
+  // Nothing was checked of a client of any other origin.
+  return kinds.get(origin) ?? 'self-declared'
 }

@@ -1,11 +1,7 @@
-import type { Context } from 'koa'
-
 import type { AreaView } from '../../../views/area.ts'
 import type { Page } from '../../../views/layout.ts'
 import type { OpenedScopes } from '../../directory/scopes/opened.ts'
-import { findLookOfPerson } from '../../directory/sites/find-look.ts'
-import { siteLook } from '../../directory/sites/site-look.ts'
-import { sendPage } from '../../platform/http/page.ts'
+import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { ListPages } from '../relying-party/list-pages.ts'
@@ -32,17 +28,11 @@ export function areaOf({ person, csrf }: PageSession, current: string): AreaView
   }
 }
 
-export interface OwnPage {
-  readonly page: Page
-  readonly session: PageSession
-  readonly database: Database
-}
-
-/** Sends a page of somebody's account, which looks like the site of whoever belongs to one alone. */
-export async function sendOwnPage(
-  ctx: Context,
-  { page, session, database }: OwnPage,
-): Promise<void> {
-  const look = await findLookOfPerson(database, session.person.id)
-  sendPage(ctx, { ...page, look: siteLook(look) })
+/** A page of an account. It has the look of the site if the person belongs to one site alone. */
+export async function ownPage(
+  page: Page,
+  { person }: PageSession,
+  database: Database,
+): Promise<Page> {
+  return { ...page, look: siteLook(await findLookOfPerson(database, person.id)) }
 }

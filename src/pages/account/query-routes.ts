@@ -17,7 +17,7 @@ import type { PageSession } from '../relying-party/page-session.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import { type AccountPorts, areaOf } from './area.ts'
 
-/** A member at one of their sites, as the Member API knows whoever asks. */
+/** A member at one of their sites, as the Member API knows its caller. */
 interface Member {
   readonly personId: string
   readonly siteId: string
@@ -33,86 +33,73 @@ export interface QueryPorts extends AccountPorts {
 
 /**
  * Where a member tries queries of the Member API about one of their sites, in a browser and without a
- * token: being signed in as oneself is as good as `account:read` and, for the script that sends the
- * page's token along, `account:write`.
+ * token: a signed-in member may do what `account:read` allows and, for the script that sends the
+ * page's token along, what `account:write` allows.
  */
 export function queryRoutes(router: Router, ports: QueryPorts): void {
-  const { signedInPages, tryMemberQuery, queryTool } = ports
+  const { database, signedInPages, tryMemberQuery, queryTool, baseUrl } = ports
+
+  /** The site of a request, at which the person holds a role now. */
+  const enterSite = async ({ person }: PageSession, slug: string | null) => {
+    const sites = await listHeldSites(database, person.id)
+    const site = slug === null ? sites[0] : sites.find((held) => held.slug === slug)
+    if (!site) throw nothingHere()
+    const { id: siteId } = site
+    const member: Member = { personId: person.id, siteId, name: person.name, email: person.email }
+    return { site, sites, member }
+  }
+
+  const show = async (
+    ctx: PageContext,
+    session: PageSession,
+    { site, sites }: { readonly site: HeldSite; readonly sites: readonly HeldSite[] },
+    tried?: Tried,
+  ) => {
+    const page = {
+      area: areaOf(session, pages.memberQueries),
+      apiName: 'Member API',
+      siteName: site.name,
+      says: 'It is run as you: you see what is yours there.',
+      sites: sites.map(({ slug, name }) => ({
+        name,
+        href: `${pages.memberQueries}?${new URLSearchParams({ site: slug })}`,
+        current: slug === site.slug,
+      })),
+      action: pages.memberQueries,
+      hidden: { site: site.slug },
+      endpoint: baseUrl + paths.graphql,
+      schemaHref: paths.memberSchema,
+    }
+    const runAddress = addressOf(pages.runMemberQuery, { site: site.slug })
+    await sendQueryPage(ctx, page, { runAddress, example: EXAMPLE, tried, tool: queryTool })
+    return undefined
+  }
+
   queryTool.addRoutes(router)
   router.get(
     pages.memberQueries,
     signedInPages.page(async (ctx, session) => {
-      const wanted = new URLSearchParams(ctx.querystring).get('site')
-      const sites = await listHeldSites(ports.database, session.person.id)
-      const site = wanted === null ? sites[0] : sites.find(({ slug }) => slug === wanted)
-      if (!site) throw nothingHere()
-      await send(ctx, session, { site, sites, ports })
+      const slug = new URLSearchParams(ctx.querystring).get('site')
+      return await show(ctx, session, await enterSite(session, slug))
     }),
   )
   router.post(
     pages.memberQueries,
     signedInPages.form(async (ctx, session) => {
-      const { site, sites } = await enter(session, formField(ctx, 'site'), ports)
+      const entered = await enterSite(session, formField(ctx, 'site'))
       const typed = typedInForm(ctx)
-      const outcome = await tryMemberQuery(typed, memberAt(session, site))
-      await send(ctx, session, { site, sites, ports, tried: { typed, outcome } })
+      const outcome = await tryMemberQuery(typed, entered.member)
+      return await show(ctx, session, entered, { typed, outcome })
     }),
   )
   router.post(
     pages.runMemberQuery,
     signedInPages.script(async (ctx, session) => {
-      const { site } = await enter(session, ctx.params['site'] ?? '', ports)
+      const { member } = await enterSite(session, ctx.params['site'] ?? '')
       const typed = { ...(await typedInScript(ctx)), mayChange: true }
-      sendTried(ctx, await tryMemberQuery(typed, memberAt(session, site)))
+      sendTried(ctx, await tryMemberQuery(typed, member))
     }),
   )
-}
-
-/** The site of a request, at which the person holds a role now. */
-async function enter(
-  { person }: PageSession,
-  slug: string,
-  { database }: QueryPorts,
-): Promise<{ readonly site: HeldSite; readonly sites: readonly HeldSite[] }> {
-  const sites = await listHeldSites(database, person.id)
-  const site = sites.find((held) => held.slug === slug)
-  if (!site) throw nothingHere()
-  return { site, sites }
-}
-
-function memberAt({ person }: PageSession, { id: siteId }: HeldSite): Member {
-  return { personId: person.id, siteId, name: person.name, email: person.email }
-}
-
-interface Shown {
-  readonly site: HeldSite
-  readonly sites: readonly HeldSite[]
-  readonly ports: QueryPorts
-  readonly tried?: Tried
-}
-
-async function send(
-  ctx: PageContext,
-  session: PageSession,
-  { site, sites, ports, tried }: Shown,
-): Promise<void> {
-  const page = {
-    area: areaOf(session, pages.memberQueries),
-    apiName: 'Member API',
-    siteName: site.name,
-    says: 'It is run as you: you see what is yours there.',
-    sites: sites.map(({ slug, name }) => ({
-      name,
-      href: `${pages.memberQueries}?${new URLSearchParams({ site: slug })}`,
-      current: slug === site.slug,
-    })),
-    action: pages.memberQueries,
-    hidden: { site: site.slug },
-    endpoint: ports.baseUrl + paths.graphql,
-    schemaHref: paths.memberSchema,
-  }
-  const runAddress = addressOf(pages.runMemberQuery, { site: site.slug })
-  await sendQueryPage(ctx, page, { runAddress, example: EXAMPLE, tried, tool: ports.queryTool })
 }
 
 const EXAMPLE = `{

@@ -1,174 +1,152 @@
-import type Router from 'koa-router'
-
-import { applicationFormPage } from '../../../views/admin-application-form.ts'
-import { applicationsPage } from '../../../views/admin-applications.ts'
-import { noticeOf, seeOther, sendPage } from '../../platform/http/page.ts'
-import { formField, formFields } from '../../platform/http/page-form.ts'
-import { pages } from '../../platform/http/paths.ts'
-import { makeRouter } from '../../platform/http/router.ts'
 import {
-  type CheckedEntry,
-  checkEntry,
-  choosableScopes,
-  entryOf,
-  type RedirectRules,
-  type TypedEntry,
-} from '../applications/application-form.ts'
+  applicationPeoplePage,
+  endAllGrantsPage,
+  endGrantPage,
+} from '../../../views/admin-application-use.ts'
+import { applicationPage, applicationsPage } from '../../../views/admin-applications.ts'
+import { scopeNames } from '../../directory/scopes/catalogue.ts'
+import { describeScopes } from '../../directory/scopes/opened.ts'
+import { nothingHere } from '../../platform/http/errors.ts'
+import { isLoopbackUrl } from '../../platform/http/loopback.ts'
+import { noticeOf } from '../../platform/http/page.ts'
+import { pages, paths, planPaths } from '../../platform/http/paths.ts'
+import { choosableScopes } from '../applications/application-form.ts'
 import { type Application, listApplications } from '../applications/application-lists.ts'
-import { APPLICATIONS_PER_SITE_MAX } from '../applications/application-store.ts'
-import type { PageContext } from '../relying-party/signed-in-pages.ts'
-import { applicationOf, showApplication } from './application-page.ts'
+import { canReturnTo, memberSteps } from '../assistants/connect-steps.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 import type { AdminParts } from './parts.ts'
+import { secretsView } from './stop-and-secret-routes.ts'
 
-/** The OAuth applications of a site: the list, one of them, and the form that makes or changes it. */
-export function applicationRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
-  const router = makeRouter()
-  const { listPages } = parts
-  const { kysely } = parts.database
+/** The OAuth applications of a site: the list, one of them, and who connected it. */
+export function applicationRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
+  const { database, grantLists, listPages, offersChoices } = parts
 
-  router.get(
-    pages.applications,
-    operatorPages.whereOn.page(async (ctx, { area, site, address }) => {
-      const found = await listApplications(kysely, site.id, listPages.requestOf(ctx))
-      const page = applicationsPage({
-        area,
-        siteName: site.name,
-        applications: found.rows.map(({ clientId, name, authMethod, disabled }) => ({
-          name,
-          clientId,
-          confidential: authMethod !== 'none',
-          disabled,
-          href: address(pages.application, { client: clientId }),
-        })),
-        newHref: address(pages.newApplication),
-        assistantsHref: address(pages.assistants),
-        resourceServersHref: address(pages.resourceServers),
-        pager: listPages.pagerOf(ctx, found),
-        done: noticeOf(ctx, { deleted: 'The application was deleted.' }),
-      })
-      sendPage(ctx, page)
-    }),
-  )
-  creationRoutes(router, operatorPages, parts)
+  operatorPages.whereOn.page(pages.applications, async ({ area, site, address }, ctx) => {
+    const found = await listApplications(database.kysely, site.id, listPages.requestOf(ctx))
+    return applicationsPage({
+      area,
+      siteName: site.name,
+      applications: found.rows.map(({ clientId, name, authMethod, disabled }) => ({
+        name,
+        clientId,
+        confidential: authMethod !== 'none',
+        disabled,
+        href: address(pages.application, { client: clientId }),
+      })),
+      newHref: address(pages.newApplication),
+      assistantsHref: address(pages.assistants),
+      resourceServersHref: address(pages.resourceServers),
+      pager: listPages.pagerOf(ctx, found),
+      done: noticeOf(ctx, { deleted: 'The application was deleted.' }),
+    })
+  })
 
-  router.get(
-    pages.application,
-    operatorPages.whereOn.page(async (ctx, operator) => {
-      const app = await applicationOf(ctx, operator, parts)
-      await showApplication(ctx, { app, operator }, parts)
-    }),
-  )
-  editRoutes(router, operatorPages, parts)
-  return router
+  operatorPages.of('site').page(pages.application, async (app, operator, ctx) => {
+    const { area, address } = operator
+    return applicationPage({
+      area,
+      application: {
+        ...app,
+        confidential: app.authMethod !== 'none',
+        scopes: choosableScopes.filter(({ name }) => app.scopes.includes(name)),
+      },
+      ...(await secretsView(app, operator, parts)),
+      people: await grantLists.countPeople(app.clientId),
+      hrefs: {
+        edit: address(pages.editApplication),
+        security: offersChoices ? address(pages.applicationSecurity) : undefined,
+        people: address(pages.people),
+        refusals: address(pages.refusals),
+        addSecret: address(pages.secrets),
+        remove: address(pages.deleteApplication),
+        disable: address(pages.disableApplication),
+        enable: address(pages.enableApplication),
+        assistants: address(pages.assistants),
+      },
+      ...instructionsFor(app, operator, parts),
+      done: noticeOf(ctx, doneSentences),
+    })
+  })
+  peopleRoutes(operatorPages, parts)
 }
 
-const nothingTyped: TypedEntry = {
-  ...{ name: '', redirectUris: '', postLogoutRedirectUris: '' },
-  ...{ authMethod: '', scopes: [] },
-}
-
-function creationRoutes(
-  router: Router,
-  operatorPages: OperatorPages,
-  { applications, newSecrets, redirectRules }: AdminParts,
-): void {
-  router.get(
-    pages.newApplication,
-    operatorPages.whereOn.page(async (ctx, operator) => {
-      sendForm(ctx, redirectRules, { operator, app: undefined, typed: nothingTyped })
-    }),
-  )
-  router.post(
-    pages.applications,
-    operatorPages.whereOn.form(async (ctx, operator) => {
-      const typed = typedEntry(ctx)
-      const checked = checkEntry(typed, redirectRules)
-      if (checked.kind === 'bad') {
-        return sendForm(ctx, redirectRules, {
-          operator,
-          app: undefined,
-          typed,
-          problems: checked.problems,
-        })
-      }
-      const { site, actor, session, address } = operator
-      const created = await applications.create(site.id, checked.application, actor)
-      if (typeof created === 'string') {
-        const problem = `A site may have ${APPLICATIONS_PER_SITE_MAX} applications. Delete one first.`
-        return sendForm(ctx, redirectRules, { operator, app: undefined, typed, problem })
-      }
-      const { clientId, secret } = created
-      if (secret !== undefined) await newSecrets.keep(session, clientId, secret)
-      seeOther(ctx, `${address(pages.application, { client: clientId })}?done=created`)
-    }),
-  )
-}
-
-function editRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
-  const { applications, redirectRules } = parts
-  router.get(
-    pages.editApplication,
-    operatorPages.whereOn.page(async (ctx, operator) => {
-      const app = await applicationOf(ctx, operator, parts)
-      sendForm(ctx, redirectRules, { operator, app, typed: entryOf(app) })
-    }),
-  )
-  router.post(
-    pages.editApplication,
-    operatorPages.whereOn.form(async (ctx, operator) => {
-      const app = await applicationOf(ctx, operator, parts)
-      // What a client is does not change: a public one would have no secret, a confidential one two.
-      const authMethod = app.authMethod === 'none' ? 'none' : 'client_secret_post'
-      const typed = { ...typedEntry(ctx), authMethod }
-      const checked = checkEntry(typed, redirectRules)
-      if (checked.kind === 'bad') {
-        return sendForm(ctx, redirectRules, { operator, app, typed, problems: checked.problems })
-      }
-      await applications.update(app, checked.application, operator.actor)
-      seeOther(ctx, `${operator.address(pages.application, { client: app.clientId })}?done=saved`)
-    }),
-  )
-}
-
-function typedEntry(ctx: PageContext): TypedEntry {
+/** What the maker of the application enters into a library, and its members into an assistant. */
+function instructionsFor(
+  app: Application,
+  { site }: Operator,
+  { baseUrl, assistants }: Pick<AdminParts, 'baseUrl' | 'assistants'>,
+) {
+  const url = baseUrl + paths.mcpMember
   return {
-    name: formField(ctx, 'name'),
-    redirectUris: formField(ctx, 'redirect_uris'),
-    postLogoutRedirectUris: formField(ctx, 'post_logout_redirect_uris'),
-    authMethod: formField(ctx, 'auth_method'),
-    scopes: formFields(ctx, 'scope'),
+    settings: {
+      issuer: baseUrl,
+      discoveryHref: baseUrl + paths.openidConfiguration,
+      scope: [...scopeNames('identity'), ...app.scopes].join(' '),
+      resource: baseUrl,
+      authMethod: app.authMethod,
+      pushesTo: app.further.pushesRequests ? baseUrl + planPaths.pushedAuthorization : undefined,
+      bindsTokens: app.further.bindsTokens,
+      toolAddress: url,
+    },
+    assistants: assistants
+      .filter((assistant) => app.scopes.length > 0 && canReturnTo(assistant, app))
+      .filter(({ id }) => app.assistant === undefined || app.assistant === id)
+      .map((assistant) => memberSteps(assistant, { site, application: app, url })),
+    local: isLoopbackUrl(baseUrl),
   }
 }
 
-interface Form {
-  readonly operator: Operator
-  readonly app: Application | undefined
-  readonly typed: TypedEntry
-  readonly problems?: Extract<CheckedEntry, { kind: 'bad' }>['problems']
-  readonly problem?: string
+const doneSentences = {
+  created: 'The application was created. Give its client_id to its maker.',
+  saved: 'The changes were saved. They hold from now on.',
+  disabled: 'The application was disabled. Its tokens are refused.',
+  enabled: 'The application was enabled.',
+  'secret-added': 'A new secret was made. The other one works until you remove it.',
+  'secret-removed': 'The secret was removed.',
+  'two-secrets': 'Two secrets live already. Remove one before you make another.',
 }
 
-function sendForm(
-  ctx: PageContext,
-  { appSchemes }: RedirectRules,
-  { operator, app, typed, problems, problem }: Form,
-): void {
-  const { area, address } = operator
-  if (problems || problem) ctx.status = 422
-  const known = app && address(pages.application, { client: app.clientId })
-  const page = applicationFormPage({
-    area,
-    editing: app?.name,
-    action: app
-      ? address(pages.editApplication, { client: app.clientId })
-      : address(pages.applications),
-    cancelHref: known ?? address(pages.applications),
-    typed,
-    choices: choosableScopes,
-    appSchemes: appSchemes.map((scheme) => `${scheme}//…`),
-    problems: problems ?? {},
-    problem,
+/** Who connected an application, and the end of their access. */
+function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
+  const { applications, grantLists, listPages, opened } = parts
+  const onApplication = operatorPages.of('site')
+  onApplication.page(pages.people, async ({ clientId, name }, { area, address }, ctx) => {
+    const found = await grantLists.listPeople(clientId, listPages.requestOf(ctx))
+    return applicationPeoplePage({
+      area,
+      name,
+      people: found.rows.map(({ personId, scopes, ...person }) => ({
+        ...person,
+        ...describeScopes(scopes, opened),
+        removeHref: address(pages.endGrant, { person: personId }),
+      })),
+      removeAllHref: address(pages.endAllGrants),
+      backHref: address(pages.application),
+      pager: listPages.pagerOf(ctx, found),
+      done: noticeOf(ctx, {
+        ended: 'The access was ended. Its tokens are refused.',
+        'all-ended': "Everybody's access was ended. All tokens are refused.",
+      }),
+    })
   })
-  sendPage(ctx, page)
+  onApplication.page(pages.endAllGrants, async ({ clientId, name }, { area, address }, ctx) => {
+    const people = await grantLists.countPeople(clientId)
+    const cancelHref = address(pages.people)
+    return endAllGrantsPage({ area, name, people, action: ctx.path, cancelHref })
+  })
+  onApplication.form(pages.endAllGrants, async (app, { actor, address }) => {
+    await applications.disconnect(app, undefined, actor)
+    return `${address(pages.people)}?done=all-ended`
+  })
+  onApplication.page(pages.endGrant, async ({ clientId, name }, { area, address }, ctx) => {
+    const person = await grantLists.findPerson(clientId, ctx.params['person'] ?? '')
+    if (!person) throw nothingHere()
+    const cancelHref = address(pages.people)
+    return endGrantPage({ area, name, personName: person.name, action: ctx.path, cancelHref })
+  })
+  onApplication.form(pages.endGrant, async (app, { actor, address }, ctx) => {
+    const ended = await applications.disconnect(app, ctx.params['person'] ?? '', actor)
+    if (ended.length === 0) throw nothingHere()
+    return `${address(pages.people)}?done=ended`
+  })
 }

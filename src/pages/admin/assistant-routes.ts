@@ -1,82 +1,65 @@
-import type Router from 'koa-router'
-
 import { assistantsPage, ownAssistantsPage } from '../../../views/admin-assistants.ts'
+import type { Assistant } from '../../config/assistant-table.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { isLoopbackUrl } from '../../platform/http/loopback.ts'
-import { noticeOf, seeOther, sendPage } from '../../platform/http/page.ts'
+import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, pages, paths } from '../../platform/http/paths.ts'
-import { makeRouter } from '../../platform/http/router.ts'
-import { listAssistantApplications } from '../applications/application-lists.ts'
-import { operatorSteps } from '../assistants/connect-steps.ts'
+import { checkEntry, choosableScopes, entryOf } from '../applications/application-form.ts'
+import { findApplication, listAssistantApplications } from '../applications/application-lists.ts'
+import { applicationKinds } from '../applications/application-store.ts'
+import { callbacksOf, isOwnCallback, operatorSteps } from '../assistants/connect-steps.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
-import { admitAssistant } from './admit-assistant.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 import type { AdminParts } from './parts.ts'
 
+/** What is wrong with the callback, or with the whole form of an assistant. */
+interface AdmissionProblem {
+  readonly callback?: string
+  readonly problem?: string
+}
+
+/** The assistant was added, was there already, or got a further callback. */
+type Admission = 'made' | 'there' | 'added' | AdmissionProblem
+
 /** Which assistants the members of a site may connect, and how an operator connects one. */
-export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts): Router {
-  const router = makeRouter()
+export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { assistants, baseUrl, discovery } = parts
 
-  router.get(
-    pages.assistants,
-    operatorPages.page(async (ctx, operator) => await showAssistants(ctx, { operator }, parts)),
-  )
-  router.post(
-    pages.assistants,
-    operatorPages.whereOn.form(async (ctx, operator) => {
-      const assistant = assistants.find(({ id }) => id === formField(ctx, 'assistant'))
-      if (!assistant) throw nothingHere()
-      const typed = formField(ctx, 'callback').trim()
-      const outcome = await admitAssistant({ assistant, typed, operator }, parts)
-      if (typeof outcome === 'string') {
-        return seeOther(ctx, `${operator.address(pages.assistants)}?done=${outcome}`)
-      }
-      ctx.status = 422
-      const wrong = { id: assistant.id, typed, ...outcome }
-      await showAssistants(ctx, { operator, wrong }, parts)
-    }),
-  )
-  router.get(
-    pages.ownAssistants,
-    operatorPages.page(async (ctx, { area, site, address }) => {
-      const url = baseUrl + paths.mcpAdmin
-      const scopes = discovery.scopesOf('mcpAdmin')
-      const page = ownAssistantsPage({
-        area,
-        siteName: site.name,
-        address: url,
-        assistants: assistants.map((assistant) => operatorSteps(assistant, { site, url, scopes })),
-        local: isLoopbackUrl(baseUrl),
-        reviewsHref: address(pages.documentClients),
-        backHref: address(pages.assistants),
-      })
-      sendPage(ctx, page)
-    }),
-  )
-  return router
+  operatorPages.page(pages.assistants, (operator, ctx) => listPage(operator, ctx, parts))
+  operatorPages.whereOn.form(pages.assistants, async (operator, ctx) => {
+    const assistant = assistants.find(({ id }) => id === formField(ctx, 'assistant'))
+    if (!assistant) throw nothingHere()
+    const typed = formField(ctx, 'callback').trim()
+    const outcome = await admitAssistant(assistant, typed, operator, parts)
+    if (typeof outcome === 'string') return `${operator.address(pages.assistants)}?done=${outcome}`
+    ctx.status = 422
+    return await listPage(operator, ctx, parts, { id: assistant.id, typed, ...outcome })
+  })
+  operatorPages.page(pages.ownAssistants, ({ area, site, address }) => {
+    const url = baseUrl + paths.mcpAdmin
+    const scopes = discovery.scopesOf('mcpAdmin')
+    return ownAssistantsPage({
+      area,
+      siteName: site.name,
+      address: url,
+      assistants: assistants.map((assistant) => operatorSteps(assistant, { site, url, scopes })),
+      local: isLoopbackUrl(baseUrl),
+      reviewsHref: address(pages.documentClients),
+      backHref: address(pages.assistants),
+    })
+  })
 }
 
-/** What was wrong with one of the forms. */
-interface Wrong {
-  readonly id: string
-  readonly typed: string
-  /** What is wrong with the callback. */
-  readonly callback?: string | undefined
-  /** What is wrong with the whole. */
-  readonly problem?: string | undefined
-}
-
-async function showAssistants(
+async function listPage(
+  { area, site, address }: Operator,
   ctx: PageContext,
-  { operator, wrong }: { readonly operator: Operator; readonly wrong?: Wrong },
   { database, assistants, baseUrl }: AdminParts,
-): Promise<void> {
-  const { area, site, address } = operator
+  wrong?: AdmissionProblem & { readonly id: string; readonly typed: string },
+) {
   const on = site.mcpConnectionsOnSince !== undefined
   const made = await listAssistantApplications(database.kysely, site.id)
-  const page = assistantsPage({
+  return assistantsPage({
     area,
     siteName: site.name,
     switchOnAction: on ? undefined : address(pages.betaOn),
@@ -101,11 +84,72 @@ async function showAssistants(
     problem: wrong?.problem,
     done: noticeOf(ctx, doneSentences),
   })
-  sendPage(ctx, page)
 }
 
 const doneSentences = {
   made: 'The assistant was added. Give your members the address below.',
   there: 'The assistant is there already. Nothing was changed.',
   added: 'The callback was added. It holds from now on.',
+}
+
+/**
+ * Makes the site's application for an assistant, as if the operator had filled in the form: the same
+ * rules hold. A site has one for each assistant; pressed again, it takes a further callback or stays as
+ * it is.
+ *
+ * @param typed the callback that only this connection has, as the operator entered it; empty without one
+ */
+async function admitAssistant(
+  assistant: Assistant,
+  typed: string,
+  { site, actor }: Operator,
+  { applications, database: { kysely }, redirectRules }: AdminParts,
+): Promise<Admission> {
+  const { ownCallback } = assistant
+  if (ownCallback && !isOwnCallback(ownCallback, typed)) {
+    return {
+      callback: `Copy the whole Callback URL that ${assistant.name} shows: it begins with ${ownCallback.prefix} and ends with one name.`,
+    }
+  }
+  const own = ownCallback ? [typed] : []
+
+  /** Nothing if the site has no application for the assistant yet. */
+  const addToMade = async (): Promise<Admission | undefined> => {
+    const all = await listAssistantApplications(kysely, site.id)
+    const listed = all.find((each) => each.assistant === assistant.id)
+    const made = listed && (await findApplication(kysely, site.id, listed.clientId))
+    if (!made) return undefined
+    const more = own.filter((uri) => !made.redirectUris.includes(uri))
+    if (more.length === 0) return 'there'
+    const entry = entryOf({ ...made, redirectUris: [...made.redirectUris, ...more] })
+    const checked = checkEntry(entry, redirectRules)
+    if (checked.kind === 'bad') return { callback: sentencesOf(checked.problems) }
+    await applications.update(made, checked.application, actor)
+    return 'added'
+  }
+
+  const known = await addToMade()
+  if (known) return known
+  const entry = {
+    name: assistant.name,
+    redirectUris: [...callbacksOf(assistant, redirectRules.loopbackHosts), ...own].join('\n'),
+    postLogoutRedirectUris: '',
+    authMethod: 'none',
+    scopes: choosableScopes.map(({ name }) => name),
+  }
+  const checked = checkEntry(entry, redirectRules)
+  if (checked.kind === 'bad') return { problem: sentencesOf(checked.problems) }
+  const newApplication = { ...checked.application, assistant: assistant.id }
+  const created = await applications.create(site.id, newApplication, actor)
+  if (created === 'full') {
+    return {
+      problem: `A site may have ${applicationKinds.site.perSiteMax} applications. Delete one first.`,
+    }
+  }
+  // `taken`: another operator pressed at the same moment.
+  return created === 'taken' ? ((await addToMade()) ?? 'there') : 'made'
+}
+
+function sentencesOf(problems: object): string {
+  return Object.values(problems).flat().join(' ')
 }

@@ -1,15 +1,17 @@
-import type { Middleware } from 'koa'
+import type { Context } from 'koa'
+import type Router from 'koa-router'
 
 import type { AreaView } from '../../../views/area.ts'
 import { operates } from '../../directory/sites/roles.ts'
 import { type AdminSite, findAdminSite } from '../../directory/sites/site-admin.ts'
 import type { Actor } from '../../platform/audit/audit-log.ts'
 import { notAnOperator, nothingHere } from '../../platform/http/errors.ts'
-import { seeOther } from '../../platform/http/page.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
+import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
+import { type Application, findApplication } from '../applications/application-lists.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
-import type { PageContext } from '../relying-party/signed-in-pages.ts'
-import type { AdminPorts } from './parts.ts'
+import type { Answer, PageContext } from '../relying-party/signed-in-pages.ts'
+import type { AdminParts } from './parts.ts'
 
 /** An operator at the site of the address. */
 export interface Operator {
@@ -17,62 +19,92 @@ export interface Operator {
   readonly site: AdminSite
   readonly actor: Actor
   readonly area: AreaView
-  /** Address of a page of this site's administration. */
+  /**
+   * Address of a page of this site's administration. Parameters that are not given, such as the
+   * application, are those of the current address.
+   */
   address(pattern: string, values?: Readonly<Record<string, string>>): string
 }
 
-export type OperatorHandler = (ctx: PageContext, operator: Operator) => Promise<void>
+/** Answers at an address of a site, for an operator of that site. */
+export type OperatorHandler = (operator: Operator, ctx: PageContext) => Answer | Promise<Answer>
 
-/**
- * The pages of the administration of one site: an unknown site is 404, and somebody who is neither
- * owner nor admin there is 403. Asked anew at every request, because roles are taken away.
- */
-export interface OperatorPages {
-  page(show: OperatorHandler): Middleware
-  form(answer: OperatorHandler): Middleware
-  /** What a script of such a page asks. */
-  script(answer: OperatorHandler): Middleware
-  /**
-   * The same two for pages that appear once the site has MCP connections on (specification, What
-   * the service does 9).
-   */
-  readonly whereOn: Pick<OperatorPages, 'page' | 'form'>
+/** Answers at an address of an application, for an operator of its site. */
+export type ApplicationHandler = (
+  app: Application,
+  operator: Operator,
+  ctx: PageContext,
+) => Answer | Promise<Answer>
+
+/** Declares a page and a form. */
+interface Declaring<Handler> {
+  page(pattern: string, show: Handler): void
+  /** The form's token has been checked when `answer` is called. */
+  form(pattern: string, answer: Handler): void
 }
 
-type OperatorPagesPorts = Pick<AdminPorts, 'signedInPages' | 'database' | 'now'>
+/**
+ * Declares the pages of the administration of one site. An unknown site is 404, and a person who is
+ * neither owner nor admin there is refused with 403: at every request, because roles are taken away.
+ */
+export interface OperatorPages extends Declaring<OperatorHandler> {
+  /** A request of a script of such a page. */
+  script(pattern: string, answer: (operator: Operator, ctx: PageContext) => Promise<void>): void
+  /** Pages that appear once the site has MCP connections on (specification, What the service does 9). */
+  readonly whereOn: Declaring<OperatorHandler>
+  /** Pages of one application of the kind, which the address names; those of `site` appear as `whereOn`. */
+  of(kind: ApplicationKind): Declaring<ApplicationHandler>
+}
 
-export function makeOperatorPages(ports: OperatorPagesPorts): OperatorPages {
-  const { signedInPages } = ports
-  const entering = (handler: OperatorHandler) => async (ctx: PageContext, session: PageSession) =>
-    await handler(ctx, await enter(ctx, session, ports))
+export function makeOperatorPages(router: Router, parts: AdminParts): OperatorPages {
+  const { signedInPages, database } = parts
+  const declaring = <Handler>(enter: (handler: Handler) => OperatorHandler): Declaring<Handler> => {
+    const entering = (handler: Handler) => async (ctx: PageContext, session: PageSession) =>
+      await enter(handler)(await operatorOf(ctx, session, parts), ctx)
+    return {
+      page: (pattern, show) => void router.get(pattern, signedInPages.page(entering(show))),
+      form: (pattern, answer) => void router.post(pattern, signedInPages.form(entering(answer))),
+    }
+  }
   return {
-    page: (show) => signedInPages.page(entering(show)),
-    form: (answer) => signedInPages.form(entering(answer)),
-    script: (answer) => signedInPages.script(entering(answer)),
-    whereOn: {
-      page: (show) => signedInPages.page(entering(ifOn(show))),
-      form: (answer) => signedInPages.form(entering(ifOn(answer))),
+    ...declaring<OperatorHandler>((handler) => handler),
+    script(pattern, answer) {
+      const entering = async (ctx: PageContext, session: PageSession) =>
+        await answer(await operatorOf(ctx, session, parts), ctx)
+      router.post(pattern, signedInPages.script(entering))
     },
+    whereOn: declaring(ifOn),
+    of: (kind) =>
+      declaring((handler) => {
+        const found: OperatorHandler = async (operator, ctx) => {
+          const clientId = ctx.params['client'] ?? ''
+          const app = await findApplication(database.kysely, operator.site.id, clientId, kind)
+          if (!app) throw nothingHere()
+          return await handler(app, operator, ctx)
+        }
+        // Resource servers ask about tokens, which end with the beta feature where they must.
+        return kind === 'site' ? ifOn(found) : found
+      }),
   }
 }
 
 function ifOn(handler: OperatorHandler): OperatorHandler {
-  return async (ctx, operator) => {
-    if (operator.site.mcpConnectionsOnSince !== undefined) return await handler(ctx, operator)
-    seeOther(ctx, operator.address(pages.beta))
-  }
+  return (operator, ctx) =>
+    operator.site.mcpConnectionsOnSince === undefined
+      ? operator.address(pages.beta)
+      : handler(operator, ctx)
 }
 
-async function enter(
+async function operatorOf(
   ctx: PageContext,
   session: PageSession,
-  { database, now }: OperatorPagesPorts,
+  { database, now }: Pick<AdminParts, 'database' | 'now'>,
 ): Promise<Operator> {
   const site = await findAdminSite(database, ctx.params['site'] ?? '', session.person.id)
   if (!site) throw nothingHere()
   if (!operates(site.roles)) throw notAnOperator()
   const address: Operator['address'] = (pattern, values) =>
-    addressOf(pattern, { site: nameOfSite(site), ...values })
+    addressOf(pattern, { ...ctx.params, site: nameOfSite(site), ...values })
   return {
     session,
     site,
@@ -83,7 +115,7 @@ async function enter(
 }
 
 function areaOf(
-  ctx: PageContext,
+  ctx: Context,
   { person, csrf }: PageSession,
   { site, address }: Pick<Operator, 'site' | 'address'>,
 ): AreaView {

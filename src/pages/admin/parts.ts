@@ -1,23 +1,17 @@
 import type { QueryPorts } from '../../api/graphql/query-pages.ts'
 import { type Assistant, schemesOf } from '../../config/assistant-table.ts'
 import type { OpenedScopes } from '../../directory/scopes/opened.ts'
-import { type DocumentReviews, makeDocumentReviews } from '../../oauth/clients/document-review.ts'
+import { makeDocumentReviews } from '../../oauth/clients/document-review.ts'
 import { type FurtherPlans, hasFurtherPlan } from '../../oauth/clients/further-plans.ts'
-import { type GrantLists, makeGrantLists } from '../../oauth/grants/grant-lists.ts'
+import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
 import type { Stores } from '../../platform/store/open-stores.ts'
-import type { RedirectRules } from '../applications/application-form.ts'
-import type { ClientRefusals } from '../applications/application-refusals.ts'
-import {
-  type ApplicationSecrets,
-  makeApplicationSecrets,
-} from '../applications/application-secrets.ts'
-import { type ApplicationStore, makeApplicationStore } from '../applications/application-store.ts'
+import { makeApplicationSecrets, makeNewSecrets } from '../applications/application-secrets.ts'
+import { makeApplicationStore } from '../applications/application-store.ts'
+import type { ClientRefusals } from '../applications/client-refusals.ts'
 import type { ListPages } from '../relying-party/list-pages.ts'
-import type { Seals } from '../relying-party/pending-sign-in.ts'
-import type { SignedInPages } from '../relying-party/signed-in-pages.ts'
-import { makeNewSecrets, type NewSecrets } from './new-secret.ts'
+import type { Seals, SignedInPages } from '../relying-party/signed-in-pages.ts'
 
-/** Whoever tries a query, as the Admin API knows who asks. */
+/** The caller of a query that is tried, as the Admin API knows it. */
 type QueryCaller = Readonly<Record<'personId' | 'requestId' | 'siteId' | 'clientId', string>> & {
   readonly address?: string | undefined
 }
@@ -41,28 +35,20 @@ export interface AdminPorts extends QueryPorts<QueryCaller>, Pick<Stores, 'datab
 }
 
 /** What the pages of an operator read and change. */
-export interface AdminParts extends AdminPorts {
-  readonly applications: ApplicationStore
-  readonly redirectRules: RedirectRules
-  /** Whether an operator can choose anything of the further plans. */
-  readonly offersChoices: boolean
-  readonly secrets: ApplicationSecrets
-  readonly newSecrets: NewSecrets
-  readonly grantLists: Pick<GrantLists, 'listPeople' | 'findPerson' | 'countPeople'>
-  readonly documents: DocumentReviews | undefined
-}
+export type AdminParts = ReturnType<typeof makeAdminParts>
 
-export function makeAdminParts(ports: AdminPorts): AdminParts {
+export function makeAdminParts(ports: AdminPorts) {
   const { database, state, seals, acceptsDocuments, now } = ports
   const { loopbackHosts, assistants } = ports
   return {
     ...ports,
     redirectRules: { loopbackHosts, appSchemes: schemesOf(assistants) },
     applications: makeApplicationStore(database),
+    /** Whether an operator can choose anything of the further plans. */
     offersChoices: hasFurtherPlan(ports.furtherPlans),
     secrets: makeApplicationSecrets(database),
     newSecrets: makeNewSecrets(state.adapterFor('NewSecret'), seals),
     grantLists: makeGrantLists(database, now),
-    documents: acceptsDocuments ? makeDocumentReviews(database) : undefined,
+    reviews: acceptsDocuments ? makeDocumentReviews(database) : undefined,
   }
 }

@@ -1,5 +1,5 @@
 import { catalogue } from '../../directory/scopes/catalogue.ts'
-import { describeScope } from '../../directory/scopes/scope-sentences.ts'
+import { describeScope } from '../../directory/scopes/opened.ts'
 import { hidesSomething } from '../../oauth/clients/client.ts'
 import { leadsToThisMachine } from '../../platform/http/loopback.ts'
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/oauth-tables.ts'

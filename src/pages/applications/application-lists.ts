@@ -8,7 +8,7 @@ import { choicesOf } from './further-choices.ts'
 /** An OAuth application as the operators of its site see it. */
 export type Application = NonNullable<Awaited<ReturnType<typeof findApplication>>>
 
-function applicationsOf(kysely: Kysely<Schema>, siteId: string, kind: ApplicationKind = 'site') {
+function applicationsOf(kysely: Kysely<Schema>, siteId: string, kind: ApplicationKind) {
   return kysely
     .selectFrom('oauth_application as app')
     .where('app.site_id', '=', siteId)
@@ -16,23 +16,13 @@ function applicationsOf(kysely: Kysely<Schema>, siteId: string, kind: Applicatio
     .where('app.deleted_at', 'is', null)
 }
 
-/** An application of this very site; that of another site is as good as none. */
-export async function findApplication(kysely: Kysely<Schema>, siteId: string, clientId: string) {
-  return await findOfKind(kysely, { siteId, clientId, kind: 'site' })
-}
-
-/** A resource server of this very site; one of the deployment is of none. */
-export async function findResourceServer(kysely: Kysely<Schema>, siteId: string, clientId: string) {
-  return await findOfKind(kysely, { siteId, clientId, kind: 'resource_server' })
-}
-
-interface Wanted {
-  readonly siteId: string
-  readonly clientId: string
-  readonly kind: ApplicationKind
-}
-
-async function findOfKind(kysely: Kysely<Schema>, { siteId, clientId, kind }: Wanted) {
+/** An application of this site and kind; nothing for one of another site. */
+export async function findApplication(
+  kysely: Kysely<Schema>,
+  siteId: string,
+  clientId: string,
+  kind: ApplicationKind = 'site',
+) {
   const row = await applicationsOf(kysely, siteId, kind)
     .leftJoin('person', 'person.id', 'app.created_by')
     .selectAll('app')
@@ -59,7 +49,7 @@ async function findOfKind(kysely: Kysely<Schema>, { siteId, clientId, kind }: Wa
 
 /** The applications of a site that were made for an assistant, disabled ones too; one for each. */
 export async function listAssistantApplications(kysely: Kysely<Schema>, siteId: string) {
-  const rows = await applicationsOf(kysely, siteId)
+  const rows = await applicationsOf(kysely, siteId, 'site')
     .select(['app.client_id', 'app.assistant', 'app.name', 'app.disabled_at'])
     .where('app.assistant', 'is not', null)
     .execute()
@@ -90,7 +80,7 @@ async function readLists(kysely: Kysely<Schema>, clientId: string) {
     .where('client_id', '=', clientId)
     .orderBy('scope')
     .execute()
-  // What is known of a secret after it was shown: by its last characters people tell two apart.
+  // After it was shown, only the last characters of a secret are known.
   const secrets = await kysely
     .selectFrom('client_secret')
     .select(['id', 'hint', 'created_at as createdAt', 'expires_at as expiresAt'])
@@ -105,27 +95,15 @@ async function readLists(kysely: Kysely<Schema>, clientId: string) {
   }
 }
 
-/** The applications of a site, the newest first. */
+/** The applications of a site and kind, the newest first. */
 export async function listApplications(
   kysely: Kysely<Schema>,
   siteId: string,
   request: PageRequest,
+  kind: ApplicationKind = 'site',
 ) {
-  return await listOfKind(applicationsOf(kysely, siteId), request)
-}
-
-/** The resource servers that operators of a site registered, the newest first. */
-export async function listResourceServers(
-  kysely: Kysely<Schema>,
-  siteId: string,
-  request: PageRequest,
-) {
-  return await listOfKind(applicationsOf(kysely, siteId, 'resource_server'), request)
-}
-
-async function listOfKind(found: ReturnType<typeof applicationsOf>, request: PageRequest) {
   const page = await readPage(
-    found.selectAll(),
+    applicationsOf(kysely, siteId, kind).selectAll(),
     {
       by: 'app.created_at',
       id: 'app.client_id',

@@ -5,12 +5,14 @@ import type { Transaction } from 'kysely'
 import { hintOf, makeSecret } from '../../oauth/clients/secret.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/audit-log.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { sha256 } from '../../platform/store/digest.ts'
+import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import type { Schema } from '../../platform/store/schema.ts'
+import type { PageSession } from '../relying-party/page-session.ts'
+import type { Seals } from '../relying-party/signed-in-pages.ts'
 import type { Application } from './application-lists.ts'
 
 export const LIVE_SECRETS_MAX = 2
-
-export type ApplicationSecrets = ReturnType<typeof makeApplicationSecrets>
 
 /**
  * The secrets of a confidential application. Two may live at once, so that the application can
@@ -90,4 +92,37 @@ async function lockAndList(trx: Transaction<Schema>, clientId: string, nowMs: nu
     .where('client_id', '=', clientId)
     .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', nowMs)]))
     .execute()
+}
+
+const NEW_SECRET_SECONDS = 120
+const NEW_SECRET_LABEL = 'a new client secret'
+
+/**
+ * New secrets between the form that made one and the page that shows it. A secret lies sealed in the
+ * state store for a moment, so that loading the page again neither shows it twice nor makes another one.
+ *
+ * @param state the records of the model `NewSecret`
+ */
+export function makeNewSecrets(
+  state: Pick<StateAdapter, 'upsert' | 'find' | 'destroy' | 'consumeOnce'>,
+  seals: Seals,
+) {
+  const recordId = ({ sessionId }: PageSession, clientId: string) =>
+    sha256(`${sessionId} ${clientId}`)
+  return {
+    async keep(session: PageSession, clientId: string, secret: string): Promise<void> {
+      const sealed = seals.seal(secret, NEW_SECRET_LABEL)
+      await state.upsert(recordId(session, clientId), { sealed }, NEW_SECRET_SECONDS)
+    },
+
+    /** The secret, the first time that this session asks for it. */
+    async take(session: PageSession, clientId: string): Promise<string | undefined> {
+      const id = recordId(session, clientId)
+      const record = await state.find(id)
+      if (!record) return undefined
+      const consumption = await state.consumeOnce(id)
+      await state.destroy(id)
+      return consumption?.first ? seals.open(String(record['sealed']), NEW_SECRET_LABEL) : undefined
+    },
+  }
 }

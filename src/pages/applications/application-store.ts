@@ -16,17 +16,53 @@ import type { Schema } from '../../platform/store/schema.ts'
 import type { CheckedApplication } from './application-form.ts'
 import { type Application, findApplication } from './application-lists.ts'
 import { insertSecret, subjectOf } from './application-secrets.ts'
-import { makeChoiceStore } from './choice-store.ts'
-
-export const APPLICATIONS_PER_SITE_MAX = 200
+import { authMethodWith, columnsOf, type FurtherChoices } from './further-choices.ts'
 
 /** What an operator entered, or what one press made of a row of the assistants' table. */
 export interface NewApplication extends CheckedApplication {
+  readonly kind?: ApplicationKind
   /** The id of the assistant for which it is made. */
   readonly assistant?: string
 }
 
-export type ApplicationStore = ReturnType<typeof makeApplicationStore>
+/** A resource server authorizes nobody: it has no redirect address, and only asks about tokens of its site. */
+export function newResourceServer(name: string): NewApplication {
+  return {
+    kind: 'resource_server',
+    name,
+    redirectUris: [],
+    postLogoutRedirectUris: [],
+    authMethod: 'client_secret_post',
+    applicationType: 'web',
+    scopes: [],
+  }
+}
+
+/** How applications of each kind are named and counted, and what the audit trail calls their changes. */
+export const applicationKinds = {
+  site: {
+    prefix: 'app_',
+    perSiteMax: 200,
+    create: { action: 'application.create' },
+    enable: { action: 'application.enable' },
+    disable: { action: 'application.disable' },
+    delete: { action: 'application.delete' },
+  },
+  resource_server: {
+    prefix: 'rs_',
+    perSiteMax: 50,
+    create: { action: 'resource_server.create' },
+    enable: { action: 'resource_server.enable' },
+    disable: { action: 'resource_server.disable' },
+    delete: { action: 'resource_server.delete' },
+  },
+} as const satisfies Record<
+  ApplicationKind,
+  { prefix: string; perSiteMax: number } & Record<
+    'create' | 'enable' | 'disable' | 'delete',
+    { action: ChangeAction }
+  >
+>
 
 /**
  * How operators change the OAuth applications of their site. Each change is one transaction with its
@@ -37,18 +73,20 @@ export function makeApplicationStore({ kysely }: Database) {
     await kysely.transaction().execute(work)
 
   return {
-    ...makeChoiceStore({ kysely }),
-
     /**
      * @returns the client_id and, of a confidential client, its secret; `full` when the site has as
      *   many as it may, `taken` when it has one for the assistant already
      */
     create: async (siteId: string, entry: NewApplication, actor: Actor) =>
-      await changing(async (trx) => await create(trx, { siteId, entry, actor })),
+      await changing(async (trx) => await create(trx, siteId, entry, actor)),
 
     /** @returns the grants that ended because they held scopes which were taken away */
     update: async (app: Application, entry: CheckedApplication, actor: Actor) =>
-      await changing(async (trx) => await update(trx, { app, entry, actor })),
+      await changing(async (trx) => await update(trx, app, entry, actor)),
+
+    /** Stores what an operator chose of the further plans. */
+    choose: async (app: Application, choices: FurtherChoices, actor: Actor) =>
+      await changing(async (trx) => await choose(trx, app, choices, actor)),
 
     setEnabled: async (app: Application, enabled: boolean, actor: Actor) =>
       await changing(async (trx) => {
@@ -59,9 +97,9 @@ export function makeApplicationStore({ kysely }: Database) {
           .where('deleted_at', 'is', null)
           .where('disabled_at', enabled ? 'is not' : 'is', null)
           .executeTakeFirstOrThrow()
-        // Sent twice, it changed something once.
+        // A form that is sent twice changes something once.
         if (numUpdatedRows === 0n) return
-        const change = changesOf[app.kind][enabled ? 'enable' : 'disable']
+        const change = applicationKinds[app.kind][enabled ? 'enable' : 'disable']
         await recordAuditEvent(trx, actor, { ...subjectOf(app), ...change })
       }),
 
@@ -75,19 +113,18 @@ export function makeApplicationStore({ kysely }: Database) {
           .where('deleted_at', 'is', null)
           .executeTakeFirstOrThrow()
         if (numUpdatedRows === 0n) return []
-        // One that only asks about tokens has none.
         const why = { reason: 'the application was deleted', nowMs: actor.now } as const
         const ended = await endGrants(trx, { clientId: app.clientId }, why)
         await recordAuditEvent(trx, actor, {
           ...subjectOf(app),
-          ...changesOf[app.kind].delete,
+          ...applicationKinds[app.kind].delete,
           before: factsOf(app),
           after: { grantsEnded: ended.length },
         })
         return ended
       }),
 
-    /** Ends the grants of one person to the application, or of everybody. */
+    /** Ends the grants of one person to the application, or of all people. */
     disconnect: async (app: Application, personId: string | undefined, actor: Actor) =>
       await changing(async (trx) => {
         const whose = personId === undefined ? {} : { personId }
@@ -105,40 +142,29 @@ export function makeApplicationStore({ kysely }: Database) {
   }
 }
 
-/** What the audit trail calls a change of each kind. */
-const changesOf = {
-  site: {
-    enable: { action: 'application.enable' },
-    disable: { action: 'application.disable' },
-    delete: { action: 'application.delete' },
-  },
-  resource_server: {
-    enable: { action: 'resource_server.enable' },
-    disable: { action: 'resource_server.disable' },
-    delete: { action: 'resource_server.delete' },
-  },
-} as const satisfies Record<ApplicationKind, Record<string, { readonly action: ChangeAction }>>
-
 async function create(
   trx: Transaction<Schema>,
-  { siteId, entry, actor }: { siteId: string; entry: NewApplication; actor: Actor },
+  siteId: string,
+  entry: NewApplication,
+  actor: Actor,
 ) {
-  const { assistant = null } = entry
+  const { kind = 'site', assistant = null } = entry
+  const { prefix, perSiteMax, create: change } = applicationKinds[kind]
   const { existing } = await trx
     .selectFrom('oauth_application')
     .select((eb) => eb.fn.countAll<number>().as('existing'))
     .where('site_id', '=', siteId)
-    .where('kind', '=', 'site')
+    .where('kind', '=', kind)
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow()
-  if (Number(existing) >= APPLICATIONS_PER_SITE_MAX) return 'full'
+  if (Number(existing) >= perSiteMax) return 'full'
 
-  const clientId = `app_${randomBytes(12).toString('hex')}`
+  const clientId = prefix + randomBytes(12).toString('hex')
   const { numInsertedOrUpdatedRows } = await trx
     .insertInto('oauth_application')
     .values({
       client_id: clientId,
-      kind: 'site',
+      kind,
       site_id: siteId,
       name: entry.name,
       auth_method: entry.authMethod,
@@ -153,20 +179,25 @@ async function create(
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirstOrThrow()
   if (numInsertedOrUpdatedRows === 0n) return 'taken'
-  await replaceLists(trx, clientId, entry)
+  await insertLists(trx, clientId, entry)
   const secret =
     entry.authMethod === 'none' ? undefined : await insertSecret(trx, clientId, actor.now)
   await recordAuditEvent(trx, actor, {
-    ...subjectOf({ clientId, siteId, kind: 'site' }),
-    action: 'application.create',
-    after: { ...factsOf(entry), ...(assistant !== null && { assistant }) },
+    ...subjectOf({ clientId, siteId, kind }),
+    ...change,
+    after: {
+      ...(kind === 'site' ? factsOf(entry) : { name: entry.name }),
+      ...(assistant !== null && { assistant }),
+    },
   })
   return { clientId, secret }
 }
 
 async function update(
   trx: Transaction<Schema>,
-  { app, entry, actor }: { app: Application; entry: CheckedApplication; actor: Actor },
+  app: Application,
+  entry: CheckedApplication,
+  actor: Actor,
 ) {
   // The update locks the row, so that what is compared below cannot change any more.
   await trx
@@ -175,7 +206,10 @@ async function update(
     .where('client_id', '=', app.clientId)
     .execute()
   const before = (await findApplication(trx, app.siteId, app.clientId)) ?? app
-  await replaceLists(trx, app.clientId, entry)
+  for (const table of listTables) {
+    await trx.deleteFrom(table).where('client_id', '=', app.clientId).execute()
+  }
+  await insertLists(trx, app.clientId, entry)
   const withScopes = before.scopes.filter((scope) => !entry.scopes.includes(scope))
   const reason = 'a scope of it was taken from the application'
   const ended =
@@ -191,33 +225,58 @@ async function update(
   return ended
 }
 
-async function replaceLists(
+async function choose(
   trx: Transaction<Schema>,
-  clientId: string,
+  app: Application,
+  choices: FurtherChoices,
+  actor: Actor,
+): Promise<void> {
+  const authMethod = authMethodWith(choices, app.authMethod)
+  await trx
+    .updateTable('oauth_application')
+    .set({ ...columnsOf(choices, actor.now), auth_method: authMethod })
+    .where('client_id', '=', app.clientId)
+    .execute()
+  await recordAuditEvent(trx, actor, {
+    ...subjectOf(app),
+    action: 'application.update',
+    before: choiceFactsOf(app.authMethod, app.further),
+    after: choiceFactsOf(authMethod, choices),
+  })
+}
+
+/** The audit trail says of keys only that they are there. */
+function choiceFactsOf(authMethod: string, choices: FurtherChoices) {
+  return {
+    authMethod,
+    keys: choices.jwksUri ?? (choices.jwks === undefined ? '' : 'a set'),
+    pushesRequests: choices.pushesRequests,
+    bindsTokens: choices.bindsTokens,
+    logoutUri: choices.logoutUri ?? '',
+    logoutSessionRequired: choices.logoutSessionRequired,
+  }
+}
+
+const listTables = [
+  'oauth_application_redirect_uri',
+  'oauth_application_post_logout_uri',
+  'oauth_application_scope',
+] as const
+
+async function insertLists(
+  trx: Transaction<Schema>,
+  client_id: string,
   { redirectUris, postLogoutRedirectUris, scopes }: CheckedApplication,
 ): Promise<void> {
-  for (const table of [
-    'oauth_application_redirect_uri',
-    'oauth_application_post_logout_uri',
-    'oauth_application_scope',
-  ] as const) {
-    await trx.deleteFrom(table).where('client_id', '=', clientId).execute()
-  }
-  await trx
-    .insertInto('oauth_application_redirect_uri')
-    .values(redirectUris.map((uri, position) => ({ client_id: clientId, uri, position })))
-    .execute()
-  if (postLogoutRedirectUris.length > 0) {
-    await trx
-      .insertInto('oauth_application_post_logout_uri')
-      .values(postLogoutRedirectUris.map((uri) => ({ client_id: clientId, uri })))
-      .execute()
-  }
-  if (scopes.length === 0) return
-  await trx
-    .insertInto('oauth_application_scope')
-    .values(scopes.map((scope) => ({ client_id: clientId, scope })))
-    .execute()
+  const [redirects, postLogouts, scopeRows] = [
+    redirectUris.map((uri, position) => ({ client_id, uri, position })),
+    postLogoutRedirectUris.map((uri) => ({ client_id, uri })),
+    scopes.map((scope) => ({ client_id, scope })),
+  ]
+  const [redirectTable, postLogoutTable, scopeTable] = listTables
+  if (redirects.length > 0) await trx.insertInto(redirectTable).values(redirects).execute()
+  if (postLogouts.length > 0) await trx.insertInto(postLogoutTable).values(postLogouts).execute()
+  if (scopeRows.length > 0) await trx.insertInto(scopeTable).values(scopeRows).execute()
 }
 
 function factsOf(application: CheckedApplication | Application) {

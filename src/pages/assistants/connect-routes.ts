@@ -1,26 +1,21 @@
-/** The public pages that say how an assistant is connected. Which are admitted is the operators'. */
+/** The public pages that say how an assistant is connected. Operators decide which are admitted. */
 
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
 import { connectPage, connectSitePage } from '../../../views/connect.ts'
 import type { Assistant } from '../../config/assistant-table.ts'
-import { findLook } from '../../directory/sites/find-look.ts'
-import { siteLook } from '../../directory/sites/site-look.ts'
+import { MCP_CONNECTIONS } from '../../directory/sites/mcp-connections.ts'
+import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { isLoopbackUrl } from '../../platform/http/loopback.ts'
 import { seeOther, sendPublicPage } from '../../platform/http/page.ts'
 import { addressOf, nameOfSite, pages, paths } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
 import type { ListPages } from '../relying-party/list-pages.ts'
-import { memberSteps } from './connect-steps.ts'
-import {
-  assistantsReadyAt,
-  type ConnectableSite,
-  findConnectableSite,
-  listConnectableSites,
-} from './site-assistants.ts'
+import { canReturnTo, memberSteps } from './connect-steps.ts'
 
 export interface ConnectPorts {
   readonly database: Database
@@ -31,7 +26,7 @@ export interface ConnectPorts {
 
 const SLUG_LENGTH_MAX = 80
 
-/** /connect, the way to a site, and /connect/:site, the steps for its members. Nobody has to sign in. */
+/** /connect, the way to a site, and /connect/:site, the steps for its members. They are public. */
 export function connectRoutes(ports: ConnectPorts): Router {
   const router = makeRouter()
   const { database, listPages } = ports
@@ -67,7 +62,7 @@ export function connectRoutes(ports: ConnectPorts): Router {
 }
 
 async function findSite(slug: string, database: Database): Promise<ConnectableSite | undefined> {
-  // Any other is nobody's, and PostgreSQL would fail at a NUL.
+  // No site has another slug, and PostgreSQL would fail at a NUL.
   if (slug.length > SLUG_LENGTH_MAX || !/^[\w-]+$/.test(slug)) return undefined
   return await findConnectableSite(database, slug)
 }
@@ -94,4 +89,90 @@ function sitePage(site: ConnectableSite, { assistants, baseUrl }: ConnectPorts) 
     appsHref: pages.apps,
     look: undefined,
   })
+}
+
+type ConnectableSite = NonNullable<Awaited<ReturnType<typeof findConnectableSite>>>
+
+/**
+ * What is public of the site of a slug, with the applications that were made for an assistant: none
+ * while MCP connections is off. Four queries.
+ */
+export async function findConnectableSite({ kysely }: Database, slug: string) {
+  const site = await kysely
+    .selectFrom('site')
+    .leftJoin('site_feature as f', (join) =>
+      join.onRef('f.site_id', '=', 'site.id').on('f.feature', '=', MCP_CONNECTIONS),
+    )
+    .select(['site.id', 'site.slug', 'site.name', 'f.enabled_at as onSince'])
+    .where('site.slug', '=', slug)
+    .executeTakeFirst()
+  if (!site) return undefined
+  const { id, name, onSince } = site
+  const applications = onSince === null ? [] : await readApplications(kysely, id)
+  return { id, slug, name, applications }
+}
+
+/** The live applications that were made for an assistant. */
+async function readApplications(kysely: Database['kysely'], siteId: string) {
+  const rows = await kysely
+    .selectFrom('oauth_application')
+    .select(['client_id', 'assistant', 'application_type'])
+    .where('site_id', '=', siteId)
+    .where('kind', '=', 'site')
+    .where('assistant', 'is not', null)
+    .where('disabled_at', 'is', null)
+    .where('deleted_at', 'is', null)
+    .execute()
+  if (rows.length === 0) return []
+  const clientIds = rows.map((row) => row.client_id)
+  const scopes = await kysely
+    .selectFrom('oauth_application_scope')
+    .select(['client_id', 'scope'])
+    .where('client_id', 'in', clientIds)
+    .orderBy('scope')
+    .execute()
+  const uris = await kysely
+    .selectFrom('oauth_application_redirect_uri')
+    .select(['client_id', 'uri'])
+    .where('client_id', 'in', clientIds)
+    .orderBy('position')
+    .execute()
+  return rows.flatMap(({ client_id: clientId, assistant, application_type: applicationType }) => {
+    if (assistant === null) return []
+    const isOfIt = (row: { client_id: string }) => row.client_id === clientId
+    return {
+      clientId,
+      assistant,
+      applicationType,
+      scopes: scopes.filter(isOfIt).map(({ scope }) => scope),
+      redirectUris: uris.filter(isOfIt).map(({ uri }) => uri),
+    }
+  })
+}
+
+/**
+ * The assistants of the table that members of a site can connect, each with its application. What an
+ * operator took from an application afterwards, its callbacks or all its scopes, steps cannot give back.
+ */
+function assistantsReadyAt({ applications }: ConnectableSite, assistants: readonly Assistant[]) {
+  return assistants.flatMap((assistant) => {
+    const application = applications.find((each) => each.assistant === assistant.id)
+    const isReady =
+      application && application.scopes.length > 0 && canReturnTo(assistant, application)
+    return isReady ? [{ assistant, application }] : []
+  })
+}
+
+/** A part of all sites, in the order of their slugs, which have an index. */
+export async function listConnectableSites({ kysely }: Database, request: PageRequest) {
+  return await readPage(
+    kysely.selectFrom('site').select(['site.id', 'site.slug', 'site.name']),
+    {
+      by: 'site.slug',
+      id: 'site.id',
+      direction: 'asc',
+      placeOf: (row) => [row.slug, row.id],
+    },
+    request,
+  )
 }

@@ -32,16 +32,9 @@ export interface SessionPorts {
   readonly now: () => number
 }
 
-export interface Sessions {
-  /** Whose browser sent the request, unless signed out meanwhile, here or everywhere. */
-  find(ctx: Context): Promise<PageSession | undefined>
-  begin(ctx: Context, who: CameBack): Promise<void>
-  end(ctx: Context): Promise<void>
-  /** Ends every session of the person, of any browser, at the authorization server too. */
-  endEverywhere(ctx: Context, person: Person): Promise<void>
-}
+export type Sessions = ReturnType<typeof makeSessions>
 
-export function makeSessions(ports: SessionPorts): Sessions {
+export function makeSessions(ports: SessionPorts) {
   const { baseUrl, people, formKey, sessionSeconds, noteEvent, now } = ports
   const state = ports.state.adapterFor('AreaSession')
   const secure = baseUrl.startsWith('https:')
@@ -60,7 +53,8 @@ export function makeSessions(ports: SessionPorts): Sessions {
   }
 
   return {
-    async find(ctx) {
+    /** The session of the browser, unless signed out meanwhile, here or everywhere. */
+    async find(ctx: Context): Promise<PageSession | undefined> {
       const sessionId = ctx.cookies.get(cookie, { signed: true })
       const record = sessionId ? await state.find(sha256(sessionId)) : undefined
       if (!sessionId || !record?.accountId) return undefined
@@ -71,11 +65,11 @@ export function makeSessions(ports: SessionPorts): Sessions {
       return { person, csrf, sessionId }
     },
 
-    async begin(ctx, { personId, signedInAt }) {
+    async begin(ctx: Context, { personId, signedInAt }: CameBack): Promise<void> {
       await end(ctx)
       const sessionId = randomBytes(32).toString('base64url')
-      // It is as old as the sign-in that it comes from, and over with a sign-out everywhere after that: whoever
-      // held back the way here would outlive it.
+      // It is as old as the sign-in that it comes from, so that a sign-out everywhere after that ends it too,
+      // also when the way here was held back until later.
       const record = { accountId: personId, beganAt: signedInAt }
       await state.upsert(sha256(sessionId), record, sessionSeconds)
       ctx.cookies.set(cookie, sessionId, { ...options, maxAge: sessionSeconds * 1000 })
@@ -83,7 +77,8 @@ export function makeSessions(ports: SessionPorts): Sessions {
 
     end,
 
-    async endEverywhere(ctx, { id }) {
+    /** Ends every session of the person, of any browser, at the authorization server too. */
+    async endEverywhere(ctx: Context, { id }: Person): Promise<void> {
       await people.signOutEverywhere(id, now())
       noteEvent({ action: 'sign_out.everywhere', personId: id, ...callerOf(ctx) })
       await end(ctx)

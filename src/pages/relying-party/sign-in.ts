@@ -1,3 +1,5 @@
+import type { RequestListener } from 'node:http'
+
 import {
   allowInsecureRequests,
   authorizationCodeGrantRequest,
@@ -16,20 +18,46 @@ import {
 } from 'oauth4webapi'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
+import type { Client } from '../../oauth/clients/client.ts'
 import { signInIncomplete, storageUnavailable } from '../../platform/http/errors.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
-import { OWN_CLIENT_ID } from './own-client.ts'
-import type { OwnFetch } from './own-request.ts'
-import type { PendingSignIn } from './pending-sign-in.ts'
+
+// The relying party's half of a sign-in: authorization code with PKCE, state, nonce and the check of
+// `iss` (RFC 9207), which this service requires of every client. Cookies and sessions are elsewhere.
+
+/** The client_id under which /admin and /account sign people in. */
+export const OWN_CLIENT_ID = 'gatehouse-pages'
 
 /**
- * The relying party's half of a sign-in: authorization code with PKCE, state, nonce and the check of
- * `iss` (RFC 9207), as this service asks it of everybody. It owns no cookie and no session.
+ * This service's own pages as a client of this service, so that there is one password form, one
+ * session and one sign-out (docs/decisions/0008-own-pages-are-a-client.md).
+ *
+ * It is a public client. A secret would prove nothing: the code comes to an address of this origin,
+ * is redeemed inside this process with its PKCE verifier, and the token is never kept.
  */
-export interface SignInDependencies {
-  readonly baseUrl: string
-  readonly ownFetch: OwnFetch
-  readonly now: () => number
+export function ownClient(baseUrl: string, serviceName: string): Client {
+  return {
+    clientId: OWN_CLIENT_ID,
+    origin: 'first_party',
+    name: serviceName,
+    siteId: undefined,
+    siteName: undefined,
+    redirectUris: [baseUrl + pages.signedIn],
+    postLogoutRedirectUris: [],
+    authMethod: 'none',
+    applicationType: 'web',
+    secretDigests: [],
+    chosenScopes: undefined,
+    state: 'active',
+  }
+}
+
+/** What the browser brings back, sealed, from the authorization endpoint. */
+export interface PendingSignIn {
+  readonly state: string
+  readonly nonce: string
+  readonly verifier: string
+  readonly returnTo: string
 }
 
 /** Begins a sign-in that ends at `returnTo`, an address of this service. */
@@ -64,11 +92,53 @@ export interface CameBack {
   readonly signedInAt: number
 }
 
+/** As `fetch`, for addresses of this service. */
+export type OwnFetch = (
+  address: string,
+  request: {
+    readonly method: 'GET' | 'POST'
+    readonly headers: Record<string, string>
+    readonly body?: unknown
+  },
+) => Promise<Response>
+
+/**
+ * Requests to this service that do not leave the process. They pass every middleware and the same
+ * endpoint as a request from outside, yet need no network: behind a proxy a service can often not reach
+ * itself under its own address, and it would occupy a second connection for each sign-in.
+ *
+ * @param handler the application with the keys that sign now
+ * @param callerAddress the network address that rate limits charge
+ */
+export function makeOwnFetch(handler: RequestListener, callerAddress: string): OwnFetch {
+  return async (address, { method, headers, body }) => {
+    // Loaded lazily: few processes ever sign in to our own pages, and a start should not wait for it.
+    const { inject } = await import('light-my-request')
+    const response = await inject(handler, {
+      method,
+      url: new URL(address).pathname,
+      headers,
+      remoteAddress: callerAddress,
+      ...(body !== undefined && { payload: String(body) }),
+    })
+    return new Response(new Uint8Array(response.rawPayload), {
+      status: response.statusCode,
+      headers: { 'content-type': String(response.headers['content-type']) },
+    })
+  }
+}
+
+export interface SignInPorts {
+  readonly baseUrl: string
+  readonly ownFetch: OwnFetch
+  readonly now: () => number
+}
+
 /** Redeems the code and gives the person whom the id_token names. */
 export async function completeSignIn(
   answer: URLSearchParams,
   pending: PendingSignIn,
-  { baseUrl, ownFetch, now }: SignInDependencies,
+  { baseUrl, ownFetch, now }: SignInPorts,
 ): Promise<CameBack> {
   const server = {
     issuer: baseUrl,

@@ -97,7 +97,7 @@ export const pages = {
   cancelSiteChoice: `${promptPages.select_account}/cancel`,
   cancelConsent: `${promptPages.consent}/cancel`,
 
-  /** Where the sign-in to the pages below comes back to; the redirect address of `own-client.ts`. */
+  /** Where the sign-in to the pages below comes back to; the redirect address of `relying-party/sign-in.ts`. */
   signedIn: '/signed-in',
   signOut: '/sign-out',
 

@@ -1,4 +1,4 @@
-/** What happened at a site, counted by day and by course from the rows that say so. Why it happened is nobody's here. */
+/** What happened at a site, counted by day and by course from the stored rows. Reasons are not known here. */
 
 import type { Database } from '../../platform/store/database.ts'
 import { countRows, type PageRequest, readPage } from '../../platform/store/keyset.ts'
@@ -8,10 +8,9 @@ import {
   countCompletedByCourse,
   countCompletedByDay,
 } from './activity.ts'
+import { DAY_MS, type Question, type Tally } from './counting.ts'
 import { countEnrolmentsByCourse, countEnrolmentsByDay } from './enrolments.ts'
 import { countCalls, countConnected, countSignIns } from './grant-figures.ts'
-import { DAY_MS, type Question } from './period.ts'
-import type { Tally } from './pieces.ts'
 
 export type Figures = ReturnType<typeof siteFigures>
 

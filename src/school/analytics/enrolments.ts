@@ -3,8 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 
 import type { Schema } from '../../platform/store/schema.ts'
-import type { Question } from './period.ts'
-import { addTo, dayOf, inPieces, type Tally } from './pieces.ts'
+import { addTo, dayOf, inPieces, type Question, type Tally } from './counting.ts'
 
 /** A statement reads no more than so many enrolments. */
 const ENROLMENTS_PER_PIECE = 10_000
@@ -28,11 +27,8 @@ export async function countEnrolmentsByDay(
   )
   for await (const piece of courses) {
     const courseIds = piece.map(({ id }) => id)
-    await count(kysely, { courseIds, fromMs, untilMs }, (rows) =>
-      addTo(
-        tally,
-        rows.map(({ day, total }) => ({ key: day, total })),
-      ),
+    await count(kysely, { courseIds, fromMs, untilMs }, ({ day, total }) =>
+      addTo(tally, [{ key: day, total }]),
     )
   }
   return tally
@@ -45,11 +41,8 @@ export async function countEnrolmentsByCourse(
   courseIds: readonly string[],
 ): Promise<Tally<string>> {
   const tally: Tally<string> = new Map()
-  await count(kysely, { courseIds, fromMs, untilMs }, (rows) =>
-    addTo(
-      tally,
-      rows.map(({ courseId, total }) => ({ key: courseId, total })),
-    ),
+  await count(kysely, { courseIds, fromMs, untilMs }, ({ courseId, total }) =>
+    addTo(tally, [{ key: courseId, total }]),
   )
   return tally
 }
@@ -60,7 +53,7 @@ interface Span {
   readonly untilMs: number
 }
 
-interface Counted {
+interface Enrolments {
   readonly courseId: string
   readonly day: number
   readonly total: number
@@ -73,12 +66,12 @@ interface Counted {
 async function count(
   kysely: Kysely<Schema>,
   span: Span,
-  add: (rows: readonly Counted[]) => void,
+  add: (row: Enrolments) => void,
 ): Promise<void> {
   const halves = halvesOf(span)
   const found = await countAtMost(kysely, span, halves ? ENROLMENTS_PER_PIECE + 1 : undefined)
   const read = found.reduce((sum, { total }) => sum + total, 0)
-  if (!halves || read <= ENROLMENTS_PER_PIECE) return add(found)
+  if (!halves || read <= ENROLMENTS_PER_PIECE) return found.forEach(add)
   for (const half of halves) {
     await setImmediate()
     await count(kysely, half, add)
@@ -104,9 +97,9 @@ async function countAtMost(
   kysely: Kysely<Schema>,
   { courseIds, fromMs, untilMs }: Span,
   rowsMax: number | undefined,
-): Promise<readonly Counted[]> {
+): Promise<readonly Enrolments[]> {
   const limit = rowsMax === undefined ? sql`` : sql`limit ${rowsMax}`
-  const { rows } = await sql<Counted>`
+  const { rows } = await sql<Enrolments>`
     select course_id as "courseId", ${dayOf('purchased_at')} as day, count(*) as total
     from (
       select course_id, purchased_at from course_purchase

@@ -1,24 +1,18 @@
 import { type Kysely, sql } from 'kysely'
 
 import type { Schema } from '../../platform/store/schema.ts'
-import type { Question } from './period.ts'
-import { addTo, dayOf, inPieces, type Tally } from './pieces.ts'
+import { addTo, type Counted, dayOf, inPieces, type Question, type Tally } from './counting.ts'
 
 const GRANTS_PER_PIECE = 1000
 
-interface Counted {
-  readonly key: number
-  readonly total: number
-}
-
-/** How often somebody signed in to a client of the site, by day: each exchange of a code is one. */
+/** Sign-ins to clients of the site, by day: each exchange of a code is one. */
 export async function countSignIns(
   kysely: Kysely<Schema>,
   question: Question,
 ): Promise<Tally<number>> {
   const { fromMs, untilMs } = question
   return await countByGrants(kysely, question, async (grantIds) => {
-    const { rows } = await sql<Counted>`
+    const { rows } = await sql<Counted<number>>`
       select ${dayOf('started_at')} as key, count(*) as total from refresh_token_family
       where grant_id in (${sql.join(grantIds)})
         and started_at >= ${fromMs} and started_at < ${untilMs}
@@ -35,7 +29,7 @@ export async function countCalls(
   const { firstDay, lastDay } = question.period
   return await countByGrants(kysely, question, async (grantIds) => {
     // Grants first, as in activity.ts: SQLite would look through all that was used in these days.
-    const { rows } = await sql<Counted>`
+    const { rows } = await sql<Counted<number>>`
       select used.day as key, sum(used.calls) as total
       from oauth_grant cross join oauth_grant_day as used
       where oauth_grant.id in (${sql.join(grantIds)}) and used.grant_id = oauth_grant.id
@@ -79,7 +73,7 @@ export async function countConnected(
 async function countByGrants(
   kysely: Kysely<Schema>,
   { siteId }: Question,
-  count: (grantIds: readonly string[]) => Promise<readonly Counted[]>,
+  count: (grantIds: readonly string[]) => Promise<readonly Counted<number>[]>,
 ): Promise<Tally<number>> {
   const tally: Tally<number> = new Map()
   const grants = inPieces<{ id: string }>(GRANTS_PER_PIECE, async (after) =>

@@ -6,8 +6,7 @@ import { LRUCache } from 'lru-cache'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { siteFigures } from './analytics.ts'
-import { DAY_MS, daysOf, type Period, periodOf } from './period.ts'
-import { addTo, inPieces, type Tally } from './pieces.ts'
+import { addTo, DAY_MS, daysOf, inPieces, type Period, periodOf, type Tally } from './counting.ts'
 
 /** As many days as calls and refusals are kept for. */
 export const OVERVIEW_DAYS = 30
@@ -17,25 +16,7 @@ const SITES_KEPT_MAX = 200
 const PEOPLE_PER_PIECE = 500
 
 /** What happened at a site on each of thirty days in UTC, of which the last is today. */
-export interface Overview {
-  /** When it was counted, in epoch milliseconds. */
-  readonly countedAt: number
-  readonly days: readonly OverviewDay[]
-  /** How many different people used an application at all. */
-  readonly people: number
-  /** Refusals by error code, the most frequent first. */
-  readonly reasons: readonly { readonly error: string; readonly refusals: number }[]
-}
-
-export interface OverviewDay {
-  /** As 2026-03-01. */
-  readonly date: string
-  readonly connected: number
-  readonly people: number
-  readonly calls: number
-  readonly signIns: number
-  readonly refusals: number
-}
+export type Overview = Awaited<ReturnType<typeof countOverview>>
 
 /** The overviews of sites; what was counted is good for a minute. */
 export function makeOverviews(database: Database, now: () => number) {
@@ -52,11 +33,7 @@ export function makeOverviews(database: Database, now: () => number) {
 }
 
 /** Counts, piece by piece, so that no statement is long and SQLite has time for others. */
-export async function countOverview(
-  database: Database,
-  siteId: string,
-  nowMs: number,
-): Promise<Overview> {
+export async function countOverview(database: Database, siteId: string, nowMs: number) {
   const { kysely } = database
   const period = periodOf(nowMs - (OVERVIEW_DAYS - 1) * DAY_MS, nowMs)
   const { byDay } = siteFigures(database, { siteId, period })
@@ -66,8 +43,11 @@ export async function countOverview(
   const people = await countPeople(kysely, siteId, period)
   const refused = await countRefusals(kysely, siteId, period)
   return {
+    /** In epoch milliseconds. */
     countedAt: nowMs,
+    /** How many different people used an application at all. */
     people: people.inAll,
+    /** Refusals by error code, the most frequent first. */
     reasons: refused.reasons,
     days: daysOf(period).map(({ day, date }) => ({
       date,
@@ -80,7 +60,7 @@ export async function countOverview(
   }
 }
 
-/** How many people used at least one application, by day and in all; nobody is in two pieces. */
+/** How many people used at least one application, by day and in all; no person is in two pieces. */
 async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Period) {
   const byDay: Tally<number> = new Map()
   let inAll = 0
@@ -106,10 +86,7 @@ async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Perio
         and used.grant_id = oauth_grant.id
         and used.day >= ${period.firstDay} and used.day <= ${period.lastDay}
       group by oauth_grant.person_id, used.day`.execute(kysely)
-    addTo(
-      byDay,
-      rows.map(({ key }) => ({ key, total: 1 })),
-    )
+    for (const { key } of rows) addTo(byDay, [{ key, total: 1 }])
     inAll += new Set(rows.map(({ person }) => person)).size
     await setImmediate()
   }
@@ -125,14 +102,10 @@ async function countRefusals(kysely: Kysely<Schema>, siteId: string, period: Per
     .where('day', '<=', period.lastDay)
     .execute()
   const [byDay, byError]: [Tally<number>, Tally<string>] = [new Map(), new Map()]
-  addTo(
-    byDay,
-    rows.map(({ day, refusals }) => ({ key: day, total: refusals })),
-  )
-  addTo(
-    byError,
-    rows.map(({ error, refusals }) => ({ key: error, total: refusals })),
-  )
+  for (const { day, error, refusals } of rows) {
+    addTo(byDay, [{ key: day, total: refusals }])
+    addTo(byError, [{ key: error, total: refusals }])
+  }
   const reasons = [...byError].map(([error, refusals]) => ({ error, refusals }))
   return { byDay, reasons: reasons.toSorted((one, other) => other.refusals - one.refusals) }
 }

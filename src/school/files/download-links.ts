@@ -1,26 +1,18 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 import { addressOf, pages } from '../../platform/http/paths.ts'
+import type { Database } from '../../platform/store/database.ts'
+import { fitsName, kindOfType } from './file-kinds.ts'
 
-/** A purchase of a digital product that has a file. */
-export interface Downloadable {
+/** What a link that has not expired stands for: a purchase of a digital product that has a file. */
+export interface DownloadLink {
   readonly purchaseId: string
   readonly fileId: string
-  /** The name under which the file is saved. */
-  readonly fileName: string
 }
 
-/** What a link that has not expired stands for. */
-export type DownloadLink = Pick<Downloadable, 'purchaseId' | 'fileId'>
+export type DownloadLinks = ReturnType<typeof makeDownloadLinks>
 
-export interface DownloadLinks {
-  /** The full address; whoever has it may fetch the file until it expires. */
-  addressFor(bought: Downloadable): string
-  /** Nothing for one that this service did not make, for another name, and for one that has expired. */
-  open(token: string, fileName: string): DownloadLink | undefined
-}
-
-export interface DownloadPorts {
+interface DownloadPorts {
   /** The key that signs first; all are accepted. */
   readonly keys: readonly Buffer[]
   readonly baseUrl: string
@@ -33,18 +25,24 @@ const MAC_BYTES = 16
 const TOKEN_LENGTH_MAX = 2048
 
 /** Addresses that carry what they are for, and a signature (HMAC-SHA256) over it and the name. */
-export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts): DownloadLinks {
+export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts) {
   const [signingKey] = keys
   if (!signingKey) throw new Error('download links need a key')
   return {
-    addressFor({ purchaseId, fileId, fileName }) {
+    /**
+     * The full address, with which anyone may fetch the file until it expires.
+     *
+     * @param fileName the name under which the file is saved
+     */
+    addressFor({ purchaseId, fileId, fileName }: DownloadLink & { readonly fileName: string }) {
       const name = nameInAddress(fileName)
       const bytes = Buffer.from(JSON.stringify([purchaseId, fileId, now() + seconds * 1000]))
       const mac = macOf(bytes, name, signingKey)
       const token = Buffer.concat([mac, bytes]).toString('base64url')
       return baseUrl + addressOf(pages.download, { token, name })
     },
-    open(token, name) {
+    /** Nothing for a link that this service did not make, for another name, and for an expired one. */
+    open(token: string, name: string): DownloadLink | undefined {
       if (token.length > TOKEN_LENGTH_MAX) return undefined
       const bytes = Buffer.from(token, 'base64url')
       const mac = bytes.subarray(0, MAC_BYTES)
@@ -72,4 +70,47 @@ function macOf(content: Buffer, name: string, key: Buffer): Buffer {
   // As JSON, so that no two different names make the same text.
   const hmac = createHmac('sha256', key).update(JSON.stringify(name))
   return hmac.update(content).digest().subarray(0, MAC_BYTES)
+}
+
+export type Download = NonNullable<Awaited<ReturnType<typeof findDownload>>>
+
+/**
+ * The file that a link still stands for, with a name whose end fits its type: the purchase is there and was not refunded, its product still has the
+ * file, and the buyer still holds a role at the site. One query.
+ */
+export async function findDownload({ kysely }: Database, { purchaseId, fileId }: DownloadLink) {
+  const found = await kysely
+    .selectFrom('digital_product_purchase as bought')
+    .innerJoin('digital_product as product', 'product.id', 'bought.digital_product_id')
+    .innerJoin('stored_file as file', 'file.id', 'product.file_id')
+    .innerJoin('person', 'person.id', 'bought.person_id')
+    .leftJoin('customer_order as placed', 'placed.id', 'bought.order_id')
+    .select([
+      'file.id as fileId',
+      'file.name as storedName',
+      'file.media_type as mediaType',
+      'file.size_bytes as sizeBytes',
+      'file.sha256',
+      'product.file_name as fileName',
+    ])
+    .where('bought.id', '=', purchaseId)
+    .where('file.id', '=', fileId)
+    .where('person.disabled_at', 'is', null)
+    .where('placed.refunded_at', 'is', null)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('site_role')
+          .select('site_role.role')
+          .whereRef('site_role.person_id', '=', 'bought.person_id')
+          .whereRef('site_role.site_id', '=', 'product.site_id'),
+      ),
+    )
+    .executeTakeFirst()
+  if (!found) return undefined
+  const { fileName, storedName, ...file } = found
+  const kind = kindOfType(file.mediaType)
+  // An import brings rows of any type.
+  if (!kind) return { ...file, mediaType: 'application/octet-stream', name: storedName }
+  // A product may call its file as it likes, but for an end that would have it opened as something else.
+  return { ...file, name: fitsName(kind, fileName) ? fileName : storedName }
 }

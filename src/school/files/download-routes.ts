@@ -1,18 +1,21 @@
 /** What browsers fetch of a site's files: downloads of members, logos, colors. Who uploads them is the Admin API's. */
 
+import type { Readable } from 'node:stream'
+
+import type { Context } from 'koa'
 import type Router from 'koa-router'
 
-import { findLogo } from '../../directory/sites/find-look.ts'
-import { findColorSheet } from '../../directory/sites/site-look.ts'
+import { findColorSheet, findLogo } from '../../directory/sites/site-look.ts'
 import { methodNotAllowed, nothingHere } from '../../platform/http/errors.ts'
 import { pages } from '../../platform/http/paths.ts'
+import { logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { DownloadLinks } from './download-links.ts'
-import { findDownload } from './find-download.ts'
-import { NOTHING_RUNS, openFile, type SendPorts, sendDownload } from './send-file.ts'
+import { type Download, type DownloadLinks, findDownload } from './download-links.ts'
+import { type ByteRange, FileMissing, type Files, storageKey } from './file-storage.ts'
 
-export interface DownloadRoutesPorts extends SendPorts {
+export interface DownloadRoutesPorts {
+  readonly files: Files
   readonly database: Database
   readonly downloadLinks: Pick<DownloadLinks, 'open'>
 }
@@ -35,7 +38,7 @@ export function downloadRoutes(ports: DownloadRoutesPorts): Router {
     const link = ports.downloadLinks.open(token, name)
     const found = link && (await findDownload(ports.database, link))
     if (!found) throw nothingHere()
-    await sendDownload(ctx, found, ports)
+    await sendDownload(ctx, found, ports.files)
   })
 
   router.get(pages.siteLogo, async (ctx) => {
@@ -46,7 +49,7 @@ export function downloadRoutes(ports: DownloadRoutesPorts): Router {
     ctx.status = 200
     ctx.type = logo.mediaType
     ctx.length = logo.sizeBytes
-    if (ctx.method !== 'HEAD') ctx.body = await openFile(ctx, ports, { fileId: logo.fileId })
+    if (ctx.method !== 'HEAD') ctx.body = await openFile(ctx, ports.files, logo.fileId)
   })
 
   router.get(pages.siteColors, (ctx) => {
@@ -57,4 +60,83 @@ export function downloadRoutes(ports: DownloadRoutesPorts): Router {
     ctx.body = sheet.content
   })
   return router
+}
+
+/** Opened as a document, the file can do nothing (CSP3 §6.2.2). */
+const NOTHING_RUNS = "default-src 'none'; sandbox; frame-ancestors 'none'"
+
+/** Sends a file, or the part of it that was asked for, to be saved and never to be shown. */
+async function sendDownload(
+  ctx: Context,
+  { fileId, name, mediaType, sizeBytes, sha256 }: Download,
+  files: Files,
+): Promise<void> {
+  const etag = `"${sha256}"`
+  ctx.set({
+    'Accept-Ranges': 'bytes',
+    'Cache-Control': 'private, no-store',
+    'Content-Disposition': attachment(name),
+    'Content-Security-Policy': NOTHING_RUNS,
+    ETag: etag,
+  })
+  ctx.type = mediaType
+  // RFC 9110 §13.1.5: a part is of use to whoever has the rest of the same file.
+  const isSame = ['', etag].includes(ctx.get('If-Range'))
+  const range = isSame ? rangeOf(ctx.get('Range'), sizeBytes) : undefined
+  if (range === 'beyond') {
+    ctx.status = 416
+    ctx.remove('Content-Disposition')
+    ctx.set('Content-Range', `bytes */${sizeBytes}`)
+    ctx.body = ''
+    return
+  }
+  ctx.status = range ? 206 : 200
+  if (range) ctx.set('Content-Range', `bytes ${range.start}-${range.end}/${sizeBytes}`)
+  ctx.length = range ? range.end - range.start + 1 : sizeBytes
+  if (ctx.method !== 'HEAD') ctx.body = await openFile(ctx, files, fileId, range)
+}
+
+/** A file that the database knows and the storage does not have is 404, with its cause in the log. */
+async function openFile(
+  ctx: Context,
+  files: Files,
+  fileId: string,
+  range?: ByteRange,
+): Promise<Readable> {
+  try {
+    return await files.storage.get(storageKey(fileId), range)
+  } catch (error) {
+    if (!(error instanceof FileMissing)) throw error
+    logFields(ctx).cause = error
+    ctx.remove('Content-Disposition')
+    throw nothingHere()
+  }
+}
+
+/**
+ * The one range that a Range header asks for of a file (RFC 9110 §14). Nothing when the whole file
+ * should be sent: for several ranges and for what is no range, both of which a server may ignore.
+ */
+export function rangeOf(header: string, sizeBytes: number): ByteRange | 'beyond' | undefined {
+  const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(header) ?? []
+  if (first === '' && last === '') return undefined
+  if (first === '') {
+    const length = Math.min(Number(last), sizeBytes)
+    return length === 0 ? 'beyond' : { start: sizeBytes - length, end: sizeBytes - 1 }
+  }
+  const start = Number(first)
+  const end = last === '' ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1)
+  if (last !== '' && Number(last) < start) return undefined
+  return start < sizeBytes ? { start, end } : 'beyond'
+}
+
+/** What makes a browser save what it gets, under this name (RFC 6266 §4, RFC 8187 §3.2). */
+export function attachment(name: string): string {
+  // Programs that do not know the second form get a name in ASCII, without what ends a quoted string.
+  const plain = name.toWellFormed().replace(/[^\x20-\x7e]|["\\%]/g, '_')
+  const whole = encodeURIComponent(name.toWellFormed()).replace(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+  return `attachment; filename="${plain}"; filename*=UTF-8''${whole}`
 }

@@ -10,11 +10,10 @@ import {
 } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { holdsWords } from '../../platform/store/search.ts'
-import { changeSite, newId, type RecordChange, type SiteActor } from '../changes/change.ts'
+import { changeSite, differenceOf, newId, type SiteActor } from '../changes/change.ts'
 import { fileName, readInput } from '../changes/fields.ts'
 import { conflict, limitReached, notFound } from '../changes/refused.ts'
-import type { Draft, FileStorage } from './file-storage.ts'
-import { storageKey } from './storage-key.ts'
+import { type Draft, type FileStorage, storageKey } from './file-storage.ts'
 
 /** How much a site may keep. */
 export interface SiteLimits {
@@ -72,78 +71,60 @@ export function readFileName(name: string | undefined): string {
   return readInput(naming, { name }).name
 }
 
-export interface Keeping {
-  readonly storage: FileStorage
-  readonly limits: SiteLimits
-}
-
 /**
  * Keeps a draft as a file of the actor's site. The same bytes under the same name are the file that is
- * there already. The bytes come before the row: a crash between leaves bytes that nobody knows of, and
- * never a row without bytes.
+ * there already. The bytes come before the row: a crash between leaves bytes without a row, never a row
+ * without bytes.
  *
  * @throws ChangeRefused when the site has as much as it may, or storageUnavailable
  */
 export async function keepFile(
   database: Database,
   actor: SiteActor,
-  { draft, name, storage, limits }: Keeping & { readonly draft: Draft; readonly name: string },
+  file: { readonly draft: Draft; readonly name: string },
+  { storage, limits }: { readonly storage: FileStorage; readonly limits: SiteLimits },
 ): Promise<{ readonly file: StoredFile; readonly isNew: boolean }> {
   const { kysely } = database
   const { siteId } = actor
-  const content = { name, sha256: draft.sha256 }
+  const { draft, name } = file
+  const { mediaType, sizeBytes, sha256 } = draft
+  const content = { name, sha256 }
   const before = await findByContent(kysely, siteId, content)
   if (before) return { file: before, isNew: false }
-  await mustHaveRoom(kysely, siteId, { bytes: draft.sizeBytes, limits })
+  await mustHaveRoom(kysely, siteId, sizeBytes, limits)
   const id = newId('fil')
   await storage.put(storageKey(id), draft)
   let isNew = false
   try {
     isNew = await changeSite(database, actor, async (trx, record) => {
-      await mustHaveRoom(trx, siteId, { bytes: draft.sizeBytes, limits })
-      return await insertFile(trx, { id, name, draft, actor, record })
+      await mustHaveRoom(trx, siteId, sizeBytes, limits)
+      const made = await trx
+        .insertInto('stored_file')
+        .values({
+          id,
+          site_id: siteId,
+          name,
+          media_type: mediaType,
+          size_bytes: sizeBytes,
+          sha256,
+          created_by: actor.personId,
+          created_at: actor.now,
+        })
+        // Of two uploads at once the second finds the file of the first.
+        .onConflict((taken) => taken.columns(['site_id', 'sha256', 'name']).doNothing())
+        .returning('id')
+        .executeTakeFirst()
+      if (!made) return false
+      const after = { name, mediaType, sizeBytes, sha256 }
+      await record({ action: 'file.create', subject: { kind: 'file', id }, after })
+      return true
     })
   } finally {
     if (!isNew) await removeBytes(storage, id)
   }
-  const file = await findByContent(kysely, siteId, content)
-  if (!file) throw conflict('the file was removed at the same time')
-  return { file, isNew }
-}
-
-interface NewFile {
-  readonly id: string
-  readonly name: string
-  readonly draft: Draft
-  readonly actor: SiteActor
-  readonly record: RecordChange
-}
-
-/** @returns whether it was not there; of two that come at once the second finds the first */
-async function insertFile(
-  trx: Transaction<Schema>,
-  { id, name, draft, actor, record }: NewFile,
-): Promise<boolean> {
-  const { mediaType, sizeBytes, sha256 } = draft
-  const made = await trx
-    .insertInto('stored_file')
-    .values({
-      id,
-      site_id: actor.siteId,
-      name,
-      media_type: mediaType,
-      size_bytes: sizeBytes,
-      sha256,
-      created_by: actor.personId,
-      created_at: actor.now,
-    })
-    .onConflict((taken) => taken.columns(['site_id', 'sha256', 'name']).doNothing())
-    .returning('id')
-    .executeTakeFirst()
-  if (!made) return false
-  const after = { name, mediaType, sizeBytes, sha256 }
-  await record({ action: 'file.create', subject: { kind: 'file', id }, after })
-  return true
+  const kept = await findByContent(kysely, siteId, content)
+  if (!kept) throw conflict('the file was removed at the same time')
+  return { file: kept, isNew }
 }
 
 async function findByContent(
@@ -157,13 +138,13 @@ async function findByContent(
     .executeTakeFirst()
 }
 
-/** A site has few enough files that adding them up is no work. */
+/** A site has few enough files that adding them up is cheap. */
 async function mustHaveRoom(
   kysely: Kysely<Schema>,
   siteId: string,
-  { bytes, limits }: { readonly bytes: number; readonly limits: SiteLimits },
+  bytes: number,
+  { siteBytesMax, siteFilesMax }: SiteLimits,
 ): Promise<void> {
-  const { siteBytesMax, siteFilesMax } = limits
   const { files, kept } = await kysely
     .selectFrom('stored_file')
     .select([sql<number>`count(*)`.as('files'), sql<number>`sum(size_bytes)`.as('kept')])
@@ -203,11 +184,11 @@ export async function deleteFile(
     const before = { name, mediaType, sizeBytes, sha256 }
     await record({ action: 'file.delete', subject: { kind: 'file', id }, before })
   })
-  // After the row: bytes that nobody knows of harm nobody, a row without bytes would.
+  // After the row: bytes without a row do no harm, a row without bytes would.
   await removeBytes(storage, id)
 }
 
-/** What was decided stands, also when the storage is away at this moment. */
+/** The change of the row stands even if the storage is out of reach now. */
 async function removeBytes(storage: FileStorage, id: string): Promise<void> {
   await storage.remove(storageKey(id)).catch(() => {})
 }
@@ -232,4 +213,57 @@ export async function holdFile(
   const file = await findFile(trx, siteId, id)
   if (!file) throw notFound('file')
   return file
+}
+
+export interface ProductFile {
+  readonly productId: string
+  /** Null takes the file away; who bought the product then has nothing to download. */
+  readonly fileId: string | null
+}
+
+/**
+ * Gives a digital product of the actor's site a file, whose name it takes.
+ *
+ * @throws ChangeRefused when the site has no such product or file
+ */
+export async function setProductFile(
+  database: Database,
+  actor: SiteActor,
+  { productId, fileId }: ProductFile,
+): Promise<void> {
+  await changeSite(database, actor, async (trx, record) => {
+    const file = fileId === null ? undefined : await holdFile(trx, actor.siteId, fileId)
+    const product = await trx
+      .selectFrom('digital_product')
+      .select(['file_id as fileId', 'file_name as fileName'])
+      .where('id', '=', productId)
+      .where('site_id', '=', actor.siteId)
+      .executeTakeFirst()
+    if (!product) throw notFound('digital product')
+    const wanted = { fileId, ...(file && { fileName: file.name }) }
+    const change = differenceOf(product, wanted)
+    if (!change) return
+    await trx
+      .updateTable('digital_product')
+      .set({ file_id: fileId, ...(file && { file_name: file.name }) })
+      .where('id', '=', productId)
+      .execute()
+    const subject = { kind: 'digital_product', id: productId }
+    await record({ action: 'digital_product.file', subject, ...change })
+  })
+}
+
+/** The file of a digital product of a site, or nothing. */
+export async function findProductFile(
+  { kysely }: Database,
+  siteId: string,
+  productId: string,
+): Promise<StoredFile | undefined> {
+  const product = await kysely
+    .selectFrom('digital_product')
+    .select('file_id')
+    .where('id', '=', productId)
+    .where('site_id', '=', siteId)
+    .executeTakeFirst()
+  return product?.file_id ? await findFile(kysely, siteId, product.file_id) : undefined
 }

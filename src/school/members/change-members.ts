@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import { z } from 'zod'
 
-import { canonicalEmail } from '../../directory/people/email-address.ts'
+import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { endGrants } from '../../oauth/grants/end-grants.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'

@@ -9,7 +9,7 @@ import {
   type SiteColors,
   textColorOn,
   WHITE,
-} from '../../directory/sites/colors.ts'
+} from '../../directory/sites/site-look.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { changeSite, differenceOf, type SiteActor } from '../changes/change.ts'

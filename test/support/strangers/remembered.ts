@@ -1,7 +1,7 @@
 /** What grows in the memory of a process by what callers choose, and what bounds each. */
 
 import { fetchBounds } from '../../../src/oauth/clients/fetch-governor.ts'
-import { REFUSALS_PER_CLIENT } from '../../../src/pages/applications/application-refusals.ts'
+import { REFUSALS_PER_CLIENT } from '../../../src/pages/applications/client-refusals.ts'
 
 export interface Remembered {
   readonly what: string
@@ -69,7 +69,7 @@ export const rememberedInMemory: readonly Remembered[] = [
   },
   {
     what: 'refusals that wait to be written',
-    file: 'src/pages/applications/application-refusals.ts',
+    file: 'src/pages/applications/client-refusals.ts',
     bound: `${REFUSALS_PER_CLIENT} of each of 500 clients, for \`storage.usageFlushSeconds\``,
   },
   {

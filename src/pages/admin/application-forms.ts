@@ -1,0 +1,155 @@
+import { applicationFormPage } from '../../../views/admin-application-form.ts'
+import { furtherPage } from '../../../views/admin-application-further.ts'
+import { formField, formFields } from '../../platform/http/page-form.ts'
+import { pages } from '../../platform/http/paths.ts'
+import {
+  checkEntry,
+  choosableScopes,
+  type EntryProblems,
+  entryOf,
+  type TypedEntry,
+} from '../applications/application-form.ts'
+import type { Application } from '../applications/application-lists.ts'
+import { applicationKinds } from '../applications/application-store.ts'
+import {
+  type ChoiceProblems,
+  checkChoices,
+  type FurtherChoices,
+  type TypedChoices,
+} from '../applications/further-choices.ts'
+import type { PageContext } from '../relying-party/signed-in-pages.ts'
+import type { Operator, OperatorPages } from './operator-pages.ts'
+import type { AdminParts } from './parts.ts'
+
+const nothingTyped: TypedEntry = {
+  ...{ name: '', redirectUris: '', postLogoutRedirectUris: '' },
+  ...{ authMethod: '', scopes: [] },
+}
+
+/** The forms that make and change an application. */
+export function applicationFormRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
+  const { applications, newSecrets, redirectRules, offersChoices } = parts
+  const onApplication = operatorPages.of('site')
+
+  const formPage = (
+    { area, address }: Operator,
+    typed: TypedEntry,
+    app?: Application,
+    wrong: { readonly problems?: EntryProblems; readonly problem?: string } = {},
+  ) =>
+    applicationFormPage({
+      area,
+      editing: app?.name,
+      action: address(app ? pages.editApplication : pages.applications),
+      cancelHref: address(app ? pages.application : pages.applications),
+      typed,
+      choices: choosableScopes,
+      appSchemes: redirectRules.appSchemes.map((scheme) => `${scheme}//…`),
+      problems: wrong.problems ?? {},
+      problem: wrong.problem,
+    })
+
+  operatorPages.whereOn.page(pages.newApplication, (operator) => formPage(operator, nothingTyped))
+  operatorPages.whereOn.form(pages.applications, async (operator, ctx) => {
+    const { site, actor, session, address } = operator
+    const typed = typedEntry(ctx)
+    const checked = checkEntry(typed, redirectRules)
+    if (checked.kind === 'bad') {
+      ctx.status = 422
+      return formPage(operator, typed, undefined, checked)
+    }
+    const created = await applications.create(site.id, checked.application, actor)
+    if (typeof created === 'string') {
+      ctx.status = 422
+      const problem = `A site may have ${applicationKinds.site.perSiteMax} applications. Delete one first.`
+      return formPage(operator, typed, undefined, { problem })
+    }
+    const { clientId: client, secret } = created
+    if (secret !== undefined) await newSecrets.keep(session, client, secret)
+    return `${address(pages.application, { client })}?done=created`
+  })
+
+  onApplication.page(pages.editApplication, (app, operator) =>
+    formPage(operator, entryOf(app), app),
+  )
+  onApplication.form(pages.editApplication, async (app, operator, ctx) => {
+    // What a client is does not change: a public one would have no secret, a confidential one two.
+    const authMethod = app.authMethod === 'none' ? 'none' : 'client_secret_post'
+    const typed = { ...typedEntry(ctx), authMethod }
+    const checked = checkEntry(typed, redirectRules)
+    if (checked.kind === 'bad') {
+      ctx.status = 422
+      return formPage(operator, typed, app, checked)
+    }
+    await applications.update(app, checked.application, operator.actor)
+    return `${operator.address(pages.application)}?done=saved`
+  })
+  if (offersChoices) furtherRoutes(operatorPages, parts)
+}
+
+function typedEntry(ctx: PageContext): TypedEntry {
+  return {
+    name: formField(ctx, 'name'),
+    redirectUris: formField(ctx, 'redirect_uris'),
+    postLogoutRedirectUris: formField(ctx, 'post_logout_redirect_uris'),
+    authMethod: formField(ctx, 'auth_method'),
+    scopes: formFields(ctx, 'scope'),
+  }
+}
+
+/** What an operator chooses for an application of the further plans. */
+function furtherRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
+  const { applications, furtherPlans: plans } = parts
+  const onApplication = operatorPages.of('site')
+
+  const formPage = (
+    { name, authMethod }: Application,
+    { area, address }: Operator,
+    typed: TypedChoices,
+    problems: ChoiceProblems,
+  ) =>
+    furtherPage({
+      area,
+      name,
+      action: address(pages.applicationSecurity),
+      cancelHref: address(pages.application),
+      on: {
+        keys: plans.privateKeyJwt && authMethod !== 'none',
+        pushedRequests: plans.pushedAuthorizationRequests,
+        boundTokens: plans.dpop,
+        logout: plans.backChannelLogout,
+      },
+      typed,
+      problems,
+    })
+
+  onApplication.page(pages.applicationSecurity, (app, operator) =>
+    formPage(app, operator, typedChoicesOf(app.further), {}),
+  )
+  onApplication.form(pages.applicationSecurity, async (app, operator, ctx) => {
+    const typed = {
+      keys: formField(ctx, 'keys'),
+      logoutUri: formField(ctx, 'logout_uri'),
+      demands: formFields(ctx, 'demand'),
+    }
+    const checked = checkChoices(typed, { ...app.further, authMethod: app.authMethod }, plans)
+    if (checked.kind === 'bad') {
+      ctx.status = 422
+      return formPage(app, operator, typed, checked.problems)
+    }
+    await applications.choose(app, checked.choices, operator.actor)
+    return `${operator.address(pages.application)}?done=saved`
+  })
+}
+
+function typedChoicesOf(choices: FurtherChoices): TypedChoices {
+  return {
+    keys: choices.jwks ?? choices.jwksUri ?? '',
+    logoutUri: choices.logoutUri ?? '',
+    demands: [
+      ...(choices.pushesRequests ? ['pushed_requests'] : []),
+      ...(choices.bindsTokens ? ['bound_tokens'] : []),
+      ...(choices.logoutSessionRequired ? ['logout_session'] : []),
+    ],
+  }
+}

@@ -1,0 +1,140 @@
+import {
+  deleteApplicationPage,
+  disableApplicationPage,
+  refusalsPage,
+  removeSecretPage,
+} from '../../../views/admin-application-use.ts'
+import {
+  deleteResourceServerPage,
+  disableResourceServerPage,
+} from '../../../views/admin-resource-servers.ts'
+import { nothingHere } from '../../platform/http/errors.ts'
+import { pages } from '../../platform/http/paths.ts'
+import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
+import type { Application } from '../applications/application-lists.ts'
+import { LIVE_SECRETS_MAX } from '../applications/application-secrets.ts'
+import { REFUSALS_PER_CLIENT } from '../applications/client-refusals.ts'
+import type { Operator, OperatorPages } from './operator-pages.ts'
+import type { AdminParts } from './parts.ts'
+
+/** Where applications and resource servers have the same pages. */
+const patternsOf = {
+  site: {
+    list: pages.applications,
+    one: pages.application,
+    enable: pages.enableApplication,
+    disable: pages.disableApplication,
+    remove: pages.deleteApplication,
+    secrets: pages.secrets,
+    removeSecret: pages.removeSecret,
+    refusals: pages.refusals,
+    disablePage: disableApplicationPage,
+    removePage: deleteApplicationPage,
+  },
+  resource_server: {
+    list: pages.resourceServers,
+    one: pages.resourceServer,
+    enable: pages.enableResourceServer,
+    disable: pages.disableResourceServer,
+    remove: pages.deleteResourceServer,
+    secrets: pages.resourceServerSecrets,
+    removeSecret: pages.removeResourceServerSecret,
+    refusals: pages.resourceServerRefusals,
+    disablePage: disableResourceServerPage,
+    removePage: deleteResourceServerPage,
+  },
+} as const
+
+/** Stopping an application or a resource server, its secrets and its refusals. What cannot be undone asks once. */
+export function stopAndSecretRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
+  for (const kind of ['site', 'resource_server'] as const) {
+    stopRoutes(kind, operatorPages, parts)
+    secretRoutes(kind, operatorPages, parts)
+  }
+}
+
+function stopRoutes(kind: ApplicationKind, operatorPages: OperatorPages, parts: AdminParts): void {
+  const { applications, grantLists, refusals } = parts
+  const patterns = patternsOf[kind]
+  const onApplication = operatorPages.of(kind)
+  for (const [pattern, confirmPage] of [
+    [patterns.disable, patterns.disablePage],
+    [patterns.remove, patterns.removePage],
+  ] as const) {
+    onApplication.page(pattern, async ({ name, clientId }, { area, address }) => {
+      const [action, cancelHref] = [address(pattern), address(patterns.one)]
+      // No person connects a resource server, and its pages do not say how many did.
+      const people = kind === 'site' ? await grantLists.countPeople(clientId) : 0
+      return confirmPage({ area, name, people, action, cancelHref })
+    })
+  }
+  for (const done of ['enabled', 'disabled'] as const) {
+    const pattern = done === 'enabled' ? patterns.enable : patterns.disable
+    onApplication.form(pattern, async (app, { actor, address }) => {
+      await applications.setEnabled(app, done === 'enabled', actor)
+      return `${address(patterns.one)}?done=${done}`
+    })
+  }
+  onApplication.form(patterns.remove, async (app, { actor, address }) => {
+    await applications.remove(app, actor)
+    return `${address(patterns.list)}?done=deleted`
+  })
+  onApplication.page(patterns.refusals, async ({ name, clientId }, { area, address }) =>
+    refusalsPage({
+      area,
+      name,
+      backHref: address(patterns.one),
+      refusals: await refusals.list(clientId),
+      kept: REFUSALS_PER_CLIENT,
+    }),
+  )
+}
+
+function secretRoutes(
+  kind: ApplicationKind,
+  operatorPages: OperatorPages,
+  { secrets, newSecrets }: AdminParts,
+): void {
+  const patterns = patternsOf[kind]
+  const onApplication = operatorPages.of(kind)
+  onApplication.form(patterns.secrets, async (app, { actor, session, address }) => {
+    const secret = await secrets.add(app, actor)
+    if (secret !== undefined) await newSecrets.keep(session, app.clientId, secret)
+    const done = secret === undefined ? 'two-secrets' : 'secret-added'
+    return `${address(patterns.one)}?done=${done}`
+  })
+  onApplication.page(patterns.removeSecret, (app, { area, address }, ctx) => {
+    const secret = app.secrets.find(({ id }) => id === ctx.params['secret'])
+    if (!secret) throw nothingHere()
+    return removeSecretPage({
+      area,
+      name: app.name,
+      hint: secret.hint,
+      action: ctx.path,
+      cancelHref: address(patterns.one),
+    })
+  })
+  onApplication.form(patterns.removeSecret, async (app, { actor, address }, ctx) => {
+    const removed = await secrets.remove(app, ctx.params['secret'] ?? '', actor)
+    if (!removed) throw nothingHere()
+    return `${address(patterns.one)}?done=secret-removed`
+  })
+}
+
+/** What the page of an application or a resource server says of its secrets. */
+export async function secretsView(
+  { clientId, kind, secrets }: Application,
+  { session, address }: Operator,
+  { newSecrets }: Pick<AdminParts, 'newSecrets'>,
+) {
+  const { removeSecret } = patternsOf[kind]
+  return {
+    secrets: secrets.map(({ id, hint, createdAt }) => ({
+      hint,
+      createdAt,
+      removeHref: secrets.length > 1 ? address(removeSecret, { secret: id }) : undefined,
+    })),
+    mayAddSecret: secrets.length < LIVE_SECRETS_MAX,
+    newSecret: await newSecrets.take(session, clientId),
+  }
+}

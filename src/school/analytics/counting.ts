@@ -1,0 +1,77 @@
+import { setImmediate } from 'node:timers/promises'
+
+import { type RawBuilder, sql } from 'kysely'
+
+export const DAY_MS = 86_400_000
+
+/** The most days that are counted at a time. Sign-ins are kept for as many. */
+export const DAYS_MAX = 92
+
+/** Whole days in UTC, each as the number of days since 1970-01-01. */
+export interface Period {
+  readonly firstDay: number
+  readonly lastDay: number
+}
+
+/** The days of two moments in epoch milliseconds and all between. It does not limit their number. */
+export function periodOf(fromMs: number, toMs: number): Period {
+  return { firstDay: Math.floor(fromMs / DAY_MS), lastDay: Math.floor(toMs / DAY_MS) }
+}
+
+/** Each day of a period with its date, as `2026-03-01`. */
+export function daysOf({ firstDay, lastDay }: Period) {
+  return Array.from({ length: lastDay - firstDay + 1 }, (_, index) => {
+    const day = firstDay + index
+    return { day, date: new Date(day * DAY_MS).toISOString().slice(0, 10) }
+  })
+}
+
+/** The site and the time for which one kind of figures is counted. */
+export interface Question {
+  readonly siteId: string
+  readonly period: Period
+  /** The first moment of the period, in epoch milliseconds. */
+  readonly fromMs: number
+  /** The first moment after it. */
+  readonly untilMs: number
+}
+
+/** Counts by day or by id; a key that is absent stands for none. */
+export type Tally<Key extends string | number> = Map<Key, number>
+
+export interface Counted<Key> {
+  readonly key: Key
+  readonly total: number
+}
+
+export function addTo<Key extends string | number>(
+  tally: Tally<Key>,
+  rows: readonly Counted<Key>[],
+): void {
+  for (const { key, total } of rows) tally.set(key, (tally.get(key) ?? 0) + total)
+}
+
+/** The day of a time, as the database counts it. The number is literal, so that a query can group by it. */
+export function dayOf(column: string): RawBuilder<number> {
+  return sql<number>`${sql.ref(column)} / ${sql.lit(DAY_MS)}`
+}
+
+/**
+ * All rows of a long list, `size` at a time, so that no statement is long. Between two pieces the
+ * process does something else, because a query of SQLite blocks it.
+ *
+ * @param next at most `size` rows after this one, or from the beginning, in the order of the list
+ */
+export async function* inPieces<Row>(
+  size: number,
+  next: (after: Row | undefined) => Promise<readonly Row[]>,
+): AsyncGenerator<readonly Row[]> {
+  let after: Row | undefined
+  for (;;) {
+    const rows = await next(after)
+    if (rows.length > 0) yield rows
+    if (rows.length < size) return
+    after = rows.at(-1)
+    await setImmediate()
+  }
+}
