@@ -6,28 +6,16 @@ import { type CountedPage, type PageRequest, readCountedPage } from '../../platf
 import type { Schema } from '../../platform/store/schema.ts'
 import { holdsWords } from '../../platform/store/search.ts'
 
-/** What anybody may know of a site: what its front page says. */
-export interface PublicSite {
-  readonly id: string
-  readonly slug: string
-  readonly name: string
-  readonly description: string | null
-  /** The address of its own pages; null when it has none. */
-  readonly address: string | null
-  /** How many courses it has published. */
-  readonly courseCount: number
-}
-
 /** The sites of the platform, as visitors know them. */
 export type PublicSites = ReturnType<typeof makePublicSites>
 
-export interface SiteQuestion {
+interface SiteQuestion {
   /** Only sites with these words in name or slug, in any case of letters. */
   readonly words: string | undefined
   readonly nowMs: number
 }
 
-/** Made once: anybody may ask, without a token, so that a question has to cost little. */
+/** Made once: unauthenticated callers may ask, so that a question has to cost little. */
 export function makePublicSites({ kysely }: Database) {
   const beginning = compiled(
     kysely,
@@ -42,10 +30,7 @@ export function makePublicSites({ kysely }: Database) {
   )
   return {
     /** Sites, by slug. Two queries at the same time. */
-    list: async (
-      { words, nowMs }: SiteQuestion,
-      request: PageRequest,
-    ): Promise<CountedPage<PublicSite>> =>
+    list: async ({ words, nowMs }: SiteQuestion, request: PageRequest) =>
       await readCountedPage(
         sites(kysely, nowMs).$if(words !== undefined, (query) =>
           query.where(
@@ -72,6 +57,7 @@ export function makePublicSites({ kysely }: Database) {
 /** Sorts after every sign of a slug. */
 const AFTER_SLUGS = '~'
 
+/** What is public of each site; its address and description are null when it has none. */
 function sites(kysely: Kysely<Schema>, nowMs: number) {
   return kysely.selectFrom('site').select([
     'site.id',
@@ -85,25 +71,20 @@ function sites(kysely: Kysely<Schema>, nowMs: number) {
   ])
 }
 
-/** What anybody may know of a course: what its page in the site's shop window says. */
-export interface PublishedCourse {
-  readonly id: string
-  readonly slug: string
-  readonly title: string
-  readonly summary: string
-  readonly publishedAt: number
-  readonly lectureCount: number
-}
+/** What is public of a course. */
+export type PublishedCourse = Awaited<
+  ReturnType<ReturnType<typeof publishedCourses>['executeTakeFirstOrThrow']>
+>
 
 /** The shop windows of all sites. */
 export type PublicCourses = ReturnType<typeof makePublicCourses>
 
-export interface Published {
+interface Published {
   readonly siteId: string
   readonly nowMs: number
 }
 
-export interface PublishedQuestion extends Published {
+interface PublishedQuestion extends Published {
   /** Only courses with these words in title, slug or summary, in any case of letters. */
   readonly words?: string | undefined
 }
@@ -111,7 +92,7 @@ export interface PublishedQuestion extends Published {
 /** A course of more lectures than this shows its first ones; `lectureCount` says how many exist. */
 export const LECTURES_SHOWN_MAX = 500
 
-/** Made once: anybody may ask, without a token, so that a question has to cost little. */
+/** Made once: unauthenticated callers may ask, so that a question has to cost little. */
 export function makePublicCourses({ kysely }: Database) {
   const site = compiled(kysely, (value: Valued<{ slug: string }>) =>
     kysely.selectFrom('site').select(['id', 'slug', 'name']).where('slug', '=', value('slug')),
@@ -186,7 +167,7 @@ function coursePage(kysely: Kysely<Schema>) {
   }
 }
 
-/** Reads every published course of the site, and so is left to who searches. */
+/** Reads every published course of the site, so it serves searches only. */
 async function searchedPage(
   kysely: Kysely<Schema>,
   { words, ...published }: Published & { readonly words: string },

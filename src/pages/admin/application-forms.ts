@@ -14,8 +14,8 @@ import { applicationKinds } from '../applications/application-store.ts'
 import {
   type ChoiceProblems,
   checkChoices,
-  type FurtherChoices,
   type TypedChoices,
+  typedChoicesOf,
 } from '../applications/further-choices.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
@@ -140,16 +140,4 @@ function furtherRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
     await applications.choose(app, checked.choices, operator.actor)
     return `${operator.address(pages.application)}?done=saved`
   })
-}
-
-function typedChoicesOf(choices: FurtherChoices): TypedChoices {
-  return {
-    keys: choices.jwks ?? choices.jwksUri ?? '',
-    logoutUri: choices.logoutUri ?? '',
-    demands: [
-      ...(choices.pushesRequests ? ['pushed_requests'] : []),
-      ...(choices.bindsTokens ? ['bound_tokens'] : []),
-      ...(choices.logoutSessionRequired ? ['logout_session'] : []),
-    ],
-  }
 }

@@ -9,7 +9,8 @@ import { makeApplicationSecrets, makeNewSecrets } from '../applications/applicat
 import { makeApplicationStore } from '../applications/application-store.ts'
 import type { ClientRefusals } from '../applications/client-refusals.ts'
 import type { ListPages } from '../relying-party/list-pages.ts'
-import type { Seals, SignedInPages } from '../relying-party/signed-in-pages.ts'
+import type { Seals } from '../relying-party/sign-in.ts'
+import type { SignedInPages } from '../relying-party/signed-in-pages.ts'
 
 /** The caller of a query that is tried, as the Admin API knows it. */
 type QueryCaller = Readonly<Record<'personId' | 'requestId' | 'siteId' | 'clientId', string>> & {

@@ -1,3 +1,4 @@
+import type { ApplicationFormPage } from '../../../views/admin-application-form.ts'
 import { catalogue } from '../../directory/scopes/catalogue.ts'
 import { describeScope } from '../../directory/scopes/opened.ts'
 import { hidesSomething } from '../../oauth/clients/client.ts'
@@ -20,29 +21,11 @@ export interface CheckedApplication {
 }
 
 /** What is wrong with an entry, in sentences that stand beside the field. */
-export interface EntryProblems {
-  readonly name?: string
-  readonly redirectUris?: readonly string[]
-  readonly postLogoutRedirectUris?: readonly string[]
-  readonly authMethod?: string
-  readonly scopes?: string
-}
+export type EntryProblems = ApplicationFormPage['problems']
+/** Addresses are typed one a line. */
+export type TypedEntry = ApplicationFormPage['typed']
 
-export type CheckedEntry =
-  | { readonly kind: 'good'; readonly application: CheckedApplication }
-  | { readonly kind: 'bad'; readonly problems: EntryProblems }
-
-export interface TypedEntry {
-  readonly name: string
-  /** One address a line. */
-  readonly redirectUris: string
-  /** As those. */
-  readonly postLogoutRedirectUris: string
-  readonly authMethod: string
-  readonly scopes: readonly string[]
-}
-
-/** What somebody would type for an application as it is. */
+/** The form of an application as it is. */
 export function entryOf(application: CheckedApplication): TypedEntry {
   const { name, redirectUris, postLogoutRedirectUris, authMethod, scopes } = application
   return {
@@ -53,7 +36,7 @@ export function entryOf(application: CheckedApplication): TypedEntry {
 }
 
 /** What a deployment admits among redirect addresses. */
-export interface RedirectRules {
+interface RedirectRules {
   readonly loopbackHosts: readonly string[]
   /** Schemes of known assistants that are no domain name turned around, as a URL has them: `cursor:`. */
   readonly appSchemes: readonly string[]
@@ -74,7 +57,9 @@ export const choosableScopes = catalogue
 export function checkEntry(
   typed: TypedEntry,
   { loopbackHosts, appSchemes }: RedirectRules,
-): CheckedEntry {
+):
+  | { readonly kind: 'good'; readonly application: CheckedApplication }
+  | { readonly kind: 'bad'; readonly problems: EntryProblems } {
   const name = typed.name.normalize('NFC').trim()
   const redirectUris = linesOf(typed.redirectUris)
   const postLogoutRedirectUris = linesOf(typed.postLogoutRedirectUris)
@@ -96,7 +81,7 @@ export function checkEntry(
     ...(authMethod !== typed.authMethod && {
       authMethod: 'Choose whether the application can keep a secret.',
     }),
-    ...(!typed.scopes.every((name) => choosableScopes.some((scope) => scope.name === name)) && {
+    ...(scopes.length < new Set(typed.scopes).size && {
       scopes: 'Choose from the listed scopes only.',
     }),
   }
@@ -113,6 +98,7 @@ function linesOf(text: string): string[] {
     .filter((line) => line !== '')
 }
 
+/** Pages count the keys of the problems, so that a field without one has none. */
 function optional<Key extends keyof EntryProblems>(key: Key, problem: EntryProblems[Key]) {
   return problem === undefined ? {} : { [key]: problem }
 }

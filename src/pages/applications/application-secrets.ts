@@ -9,7 +9,7 @@ import { sha256 } from '../../platform/store/digest.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
-import type { Seals } from '../relying-party/signed-in-pages.ts'
+import type { Seals } from '../relying-party/sign-in.ts'
 import type { Application } from './application-lists.ts'
 
 export const LIVE_SECRETS_MAX = 2

@@ -1,5 +1,5 @@
-import type { FurtherPlans } from '../../oauth/clients/further-plans.ts'
-import { readKeySet } from '../../oauth/clients/further-plans.ts'
+import type { FurtherPage } from '../../../views/admin-application-further.ts'
+import { type FurtherPlans, readKeySet } from '../../oauth/clients/further-plans.ts'
 import { problemOfServerAddress } from '../../platform/http/server-address.ts'
 import type { ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
 
@@ -18,36 +18,41 @@ export interface FurtherChoices {
   readonly logoutSessionRequired: boolean
 }
 
-export interface TypedChoices {
-  /** A JWK set, or the address where it is. */
-  readonly keys: string
-  readonly logoutUri: string
-  /** The boxes that are ticked, `pushed_requests`, `bound_tokens` and `logout_session`. */
-  readonly demands: readonly string[]
-}
-
+/** `keys` holds a JWK set or its address; `demands` are the boxes that are ticked. */
+export type TypedChoices = FurtherPage['typed']
 /** What is wrong, in sentences that stand beside the field. */
-export interface ChoiceProblems {
-  readonly keys?: string
-  readonly logoutUri?: string
-}
+export type ChoiceProblems = FurtherPage['problems']
 
-export type CheckedChoices =
-  | { readonly kind: 'good'; readonly choices: FurtherChoices }
-  | { readonly kind: 'bad'; readonly problems: ChoiceProblems }
+/** The form of an application as it is. */
+export function typedChoicesOf(choices: FurtherChoices): TypedChoices {
+  return {
+    keys: choices.jwks ?? choices.jwksUri ?? '',
+    logoutUri: choices.logoutUri ?? '',
+    demands: [
+      ...(choices.pushesRequests ? ['pushed_requests'] : []),
+      ...(choices.bindsTokens ? ['bound_tokens'] : []),
+      ...(choices.logoutSessionRequired ? ['logout_session'] : []),
+    ],
+  }
+}
 
 /** @param before what is stored, which a plan that is off leaves alone */
 export function checkChoices(
   typed: TypedChoices,
   before: FurtherChoices & { readonly authMethod: ClientAuthMethod },
   plans: FurtherPlans,
-): CheckedChoices {
+):
+  | { readonly kind: 'good'; readonly choices: FurtherChoices }
+  | { readonly kind: 'bad'; readonly problems: ChoiceProblems } {
+  const hasLogout = plans.backChannelLogout
   // A public application has no place for a private key either.
   const mayHaveKeys = plans.privateKeyJwt && before.authMethod !== 'none'
-  const keys = mayHaveKeys ? readKeys(typed.keys.trim(), plans) : {}
-  const logoutUri = plans.backChannelLogout ? typed.logoutUri.trim() : ''
+  const keys: ReadKeys = mayHaveKeys ? readKeys(typed.keys.trim(), plans) : before
+  const logoutUri = hasLogout ? typed.logoutUri.trim() || undefined : before.logoutUri
   const logoutProblem =
-    logoutUri === '' ? undefined : problemOfServerAddress(logoutUri, plans.privateHosts)
+    hasLogout && logoutUri !== undefined
+      ? problemOfServerAddress(logoutUri, plans.privateHosts)
+      : undefined
   if (keys.problem !== undefined || logoutProblem !== undefined) {
     const problems: ChoiceProblems = {
       ...(keys.problem !== undefined && { keys: keys.problem }),
@@ -55,40 +60,24 @@ export function checkChoices(
     }
     return { kind: 'bad', problems }
   }
-  const chosenKeys = mayHaveKeys ? { jwks: keys.jwks, jwksUri: keys.jwksUri } : keysOf(before)
+  const isTicked = (isOn: boolean, box: string, was: boolean) =>
+    isOn ? typed.demands.includes(box) : was
+  const wantsSession = isTicked(hasLogout, 'logout_session', before.logoutSessionRequired)
   return {
     kind: 'good',
     choices: {
-      ...chosenKeys,
-      ...demandsOf(typed, before, plans),
-      ...logoutOf({ ...typed, logoutUri }, before, plans),
+      jwks: keys.jwks,
+      jwksUri: keys.jwksUri,
+      pushesRequests: isTicked(
+        plans.pushedAuthorizationRequests,
+        'pushed_requests',
+        before.pushesRequests,
+      ),
+      bindsTokens: isTicked(plans.dpop, 'bound_tokens', before.bindsTokens),
+      logoutUri,
+      logoutSessionRequired: wantsSession && (logoutUri !== undefined || !hasLogout),
     },
   }
-}
-
-function demandsOf({ demands: ticked }: TypedChoices, before: FurtherChoices, plans: FurtherPlans) {
-  return {
-    pushesRequests: plans.pushedAuthorizationRequests
-      ? ticked.includes('pushed_requests')
-      : before.pushesRequests,
-    bindsTokens: plans.dpop ? ticked.includes('bound_tokens') : before.bindsTokens,
-  }
-}
-
-function logoutOf(
-  { logoutUri, demands: ticked }: TypedChoices,
-  before: FurtherChoices,
-  { backChannelLogout }: FurtherPlans,
-) {
-  if (!backChannelLogout) {
-    return { logoutUri: before.logoutUri, logoutSessionRequired: before.logoutSessionRequired }
-  }
-  const logoutSessionRequired = logoutUri !== '' && ticked.includes('logout_session')
-  return { logoutUri: logoutUri || undefined, logoutSessionRequired }
-}
-
-function keysOf({ jwks, jwksUri }: FurtherChoices) {
-  return { jwks, jwksUri }
 }
 
 interface ReadKeys {
@@ -109,17 +98,7 @@ function readKeys(typed: string, { privateHosts }: FurtherPlans): ReadKeys {
     : { jwks: JSON.stringify(read.jwks) }
 }
 
-/** As the columns of an application have them. */
-interface ChoiceColumns {
-  readonly jwks: string | null
-  readonly jwks_uri: string | null
-  readonly pushed_requests_required_at: number | null
-  readonly bound_tokens_required_at: number | null
-  readonly backchannel_logout_uri: string | null
-  readonly backchannel_logout_session_required_at: number | null
-}
-
-export function choicesOf(row: ChoiceColumns): FurtherChoices {
+export function choicesOf(row: ReturnType<typeof columnsOf>): FurtherChoices {
   return {
     jwks: row.jwks ?? undefined,
     jwksUri: row.jwks_uri ?? undefined,
@@ -130,7 +109,7 @@ export function choicesOf(row: ChoiceColumns): FurtherChoices {
   }
 }
 
-export function columnsOf(choices: FurtherChoices, nowMs: number): ChoiceColumns {
+export function columnsOf(choices: FurtherChoices, nowMs: number) {
   const since = (chosen: boolean) => (chosen ? nowMs : null)
   return {
     jwks: choices.jwks ?? null,
@@ -142,7 +121,7 @@ export function columnsOf(choices: FurtherChoices, nowMs: number): ChoiceColumns
   }
 }
 
-/** While an application has keys, they are what it authenticates with, and its secrets wait. */
+/** While an application has keys, it authenticates with them, and its secrets wait. */
 export function authMethodWith(
   { jwks, jwksUri }: Pick<FurtherChoices, 'jwks' | 'jwksUri'>,
   before: ClientAuthMethod,

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http'
 
+import type { Context } from 'koa'
 import {
   allowInsecureRequests,
   authorizationCodeGrantRequest,
@@ -16,6 +17,7 @@ import {
   validateApplicationLevelSignature,
   validateAuthResponse,
 } from 'oauth4webapi'
+import { z } from 'zod'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import type { Client } from '../../oauth/clients/client.ts'
@@ -23,7 +25,7 @@ import { signInIncomplete, storageUnavailable } from '../../platform/http/errors
 import { pages, paths } from '../../platform/http/paths.ts'
 
 // The relying party's half of a sign-in: authorization code with PKCE, state, nonce and the check of
-// `iss` (RFC 9207), which this service requires of every client. Cookies and sessions are elsewhere.
+// `iss` (RFC 9207), which this service requires of every client. Sessions are elsewhere.
 
 /** The client_id under which /admin and /account sign people in. */
 export const OWN_CLIENT_ID = 'gatehouse-pages'
@@ -50,14 +52,6 @@ export function ownClient(baseUrl: string, serviceName: string): Client {
     chosenScopes: undefined,
     state: 'active',
   }
-}
-
-/** What the browser brings back, sealed, from the authorization endpoint. */
-export interface PendingSignIn {
-  readonly state: string
-  readonly nonce: string
-  readonly verifier: string
-  readonly returnTo: string
 }
 
 /** Begins a sign-in that ends at `returnTo`, an address of this service. */
@@ -188,5 +182,67 @@ async function orRefuse<Value>(why: string, step: () => Value | Promise<Value>):
     return await step()
   } catch (error) {
     throw Object.assign(signInIncomplete(why), { cause: error })
+  }
+}
+
+/** Encrypts for ourselves; the label binds the result to its use. */
+export interface Seals {
+  seal(plain: string, label: string): string
+  /** @throws when it was not sealed by us for this use */
+  open(sealed: string, label: string): string
+}
+
+export interface PendingPorts {
+  readonly baseUrl: string
+  readonly seals: Seals
+}
+
+/** What the browser brings back from the authorization endpoint. */
+type PendingSignIn = z.infer<typeof pendingSignIn>
+
+const COOKIE = 'gatehouse_sign_in'
+const LABEL = 'a sign-in to the pages'
+const KEPT_SECONDS = 3600
+
+const pendingSignIn = z.strictObject({
+  state: z.string(),
+  nonce: z.string(),
+  verifier: z.string(),
+  returnTo: z.string(),
+})
+
+/** Keeps the sign-in sealed in a cookie that only the way back reads. */
+export function keepPending(
+  ctx: Context,
+  pending: PendingSignIn,
+  { baseUrl, seals }: PendingPorts,
+): void {
+  ctx.cookies.set(COOKIE, seals.seal(JSON.stringify(pending), LABEL), {
+    ...cookieOptions(baseUrl),
+    maxAge: KEPT_SECONDS * 1000,
+  })
+}
+
+/** @throws signInIncomplete when this browser has begun no sign-in */
+export function takePending(ctx: Context, { baseUrl, seals }: PendingPorts): PendingSignIn {
+  const sealed = ctx.cookies.get(COOKIE)
+  if (!sealed) throw signInIncomplete('no cookie')
+  const pending = pendingSignIn.parse(JSON.parse(openOrRefuse(sealed, seals)))
+  ctx.cookies.set(COOKIE, null, cookieOptions(baseUrl))
+  return pending
+}
+
+/** It is sealed, so that it needs no signature. */
+function cookieOptions(baseUrl: string) {
+  const secure = baseUrl.startsWith('https:')
+  const path = pages.signedIn
+  return { httpOnly: true, sameSite: 'lax', signed: false, secure, path, overwrite: true } as const
+}
+
+function openOrRefuse(sealed: string, seals: Seals): string {
+  try {
+    return seals.open(sealed, LABEL)
+  } catch (error) {
+    throw Object.assign(signInIncomplete('a cookie that is not ours'), { cause: error })
   }
 }

@@ -5,7 +5,6 @@ import type { RequestListener } from 'node:http'
 import { bodyParser } from '@koa/bodyparser'
 import type { Context, Middleware } from 'koa'
 import type Router from 'koa-router'
-import { z } from 'zod'
 
 import { signInCancelledPage } from '../../../views/account-signed-out.ts'
 import type { Page } from '../../../views/layout.ts'
@@ -17,43 +16,25 @@ import { logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { answerTooMany, type Limits } from '../../platform/limits/limits.ts'
 import type { PageSession, Sessions } from './page-session.ts'
-import { beginSignIn, completeSignIn, makeOwnFetch, type PendingSignIn } from './sign-in.ts'
+import {
+  beginSignIn,
+  completeSignIn,
+  keepPending,
+  makeOwnFetch,
+  type PendingPorts,
+  takePending,
+} from './sign-in.ts'
 
-/**
- * The pages at /admin and /account, for people who are signed in. Without a session the browser is sent
- * through this service's own authorization endpoint, and returns to the page that was asked for.
- */
-export interface SignedInPages {
-  /** A page of a signed-in person. */
-  page(show: PageHandler): Middleware
-  /** A form of one of our pages, sent by a signed-in person. */
-  form(answer: PageHandler): Middleware
-  /** A request of a script of one of our pages; every answer is JSON, which the handler sends. */
-  script(answer: (ctx: PageContext, session: PageSession) => Promise<void>): Middleware
-  /** The way back from the sign-in, and the sign-out. */
-  routes(): Router
-  /** Ends every session of the person, of any browser. */
-  signOutEverywhere(ctx: Context, session: PageSession): Promise<void>
-  /** Ends the person's session here when the browser session ends at the logout endpoint. */
-  followLogout(): Middleware
-}
+export type SignedInPages = ReturnType<typeof makeSignedInPages>
 
 /** The router's context; its `params` are those of the address. */
 export type PageContext = Context & { params: Record<string, string> }
 /** A page to send, or the address to go to next; nothing when the handler has answered itself. */
 export type Answer = Page | string | undefined
 export type PageHandler = (ctx: PageContext, session: PageSession) => Answer | Promise<Answer>
+type ScriptHandler = (ctx: PageContext, session: PageSession) => Promise<void>
 
-/** Encrypts for ourselves; the label binds the result to its use. */
-export interface Seals {
-  seal(plain: string, label: string): string
-  /** @throws when it was not sealed by us for this use */
-  open(sealed: string, label: string): string
-}
-
-export interface SignedInPagesPorts {
-  readonly baseUrl: string
-  readonly seals: Seals
+export interface SignedInPagesPorts extends PendingPorts {
   readonly sessions: Sessions
   readonly requestLimits: Limits
   /** The application with the keys that sign now. */
@@ -63,42 +44,56 @@ export interface SignedInPagesPorts {
 
 const FORM_BYTES_MAX = '32kb'
 
-export function makeSignedInPages(ports: SignedInPagesPorts): SignedInPages {
+/**
+ * The pages at /admin and /account, for people who are signed in. Without a session the browser is sent
+ * through this service's own authorization endpoint, and returns to the page that was asked for.
+ */
+export function makeSignedInPages(ports: SignedInPagesPorts) {
   const { sessions, requestLimits } = ports
   const isTooMany = (ctx: Context, { person }: PageSession, shape: 'page' | 'json') => {
     logFields(ctx).person = person.id
     return answerTooMany(ctx, requestLimits.take('pagesOfPerson', person.id), shape)
   }
   const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
-  const signedInPages: SignedInPages = {
-    page: (show) => async (ctx) => {
-      const session = await sessions.find(ctx)
-      if (!session) return await sendToSignIn(ctx, placeOf(ctx), ports)
-      if (isTooMany(ctx, session, 'page')) return
-      send(ctx, await show(ctx as PageContext, session))
-    },
+  const signedInPages = {
+    /** A page of a signed-in person. */
+    page:
+      (show: PageHandler): Middleware =>
+      async (ctx) => {
+        const session = await sessions.find(ctx)
+        if (!session) return await sendToSignIn(ctx, placeOf(ctx), ports)
+        if (isTooMany(ctx, session, 'page')) return
+        send(ctx, await show(ctx as PageContext, session))
+      },
 
-    form: (answer) => async (ctx) => {
-      const session = await sessions.find(ctx)
-      // What was typed is lost, but nothing is done in the name of a session that is over.
-      if (!session) return seeOther(ctx, areaOf(ctx.path))
-      if (isTooMany(ctx, session, 'page')) return
-      await parse(ctx, async () => {})
-      refuseNul(ctx)
-      checkFormToken(ctx, session.csrf)
-      send(ctx, await answer(ctx as PageContext, session))
-    },
+    /** A form of one of our pages, sent by a signed-in person. */
+    form:
+      (answer: PageHandler): Middleware =>
+      async (ctx) => {
+        const session = await sessions.find(ctx)
+        // What was typed is lost, but nothing is done in the name of a session that is over.
+        if (!session) return seeOther(ctx, areaOf(ctx.path))
+        if (isTooMany(ctx, session, 'page')) return
+        await parse(ctx, async () => {})
+        refuseNul(ctx)
+        checkFormToken(ctx, session.csrf)
+        send(ctx, await answer(ctx as PageContext, session))
+      },
 
-    script: (answer) => async (ctx) => {
-      const session = await sessions.find(ctx)
-      if (!session) throw signedOut()
-      if (isTooMany(ctx, session, 'json')) return
-      checkScriptToken(ctx, session.csrf)
-      ctx.set('Cache-Control', 'no-store')
-      await answer(ctx as PageContext, session)
-    },
+    /** A request of a script of one of our pages; every answer is JSON, which the handler sends. */
+    script:
+      (answer: ScriptHandler): Middleware =>
+      async (ctx) => {
+        const session = await sessions.find(ctx)
+        if (!session) throw signedOut()
+        if (isTooMany(ctx, session, 'json')) return
+        checkScriptToken(ctx, session.csrf)
+        ctx.set('Cache-Control', 'no-store')
+        await answer(ctx as PageContext, session)
+      },
 
-    routes() {
+    /** The way back from the sign-in, and the sign-out. */
+    routes(): Router {
       const router = makeRouter()
       router.get(pages.signedIn, async (ctx) => await comeBack(ctx, ports))
       router.post(
@@ -112,9 +107,12 @@ export function makeSignedInPages(ports: SignedInPagesPorts): SignedInPages {
       return router
     },
 
-    signOutEverywhere: (ctx, { person }) => sessions.endEverywhere(ctx, person),
+    /** Ends every session of the person, of any browser. */
+    signOutEverywhere: async (ctx: Context, { person }: PageSession) =>
+      await sessions.endEverywhere(ctx, person),
 
-    followLogout: () => async (ctx, next) => {
+    /** Ends the person's session here when the browser session ends at the logout endpoint. */
+    followLogout: (): Middleware => async (ctx, next) => {
       await next()
       const { oidc } = ctx as { oidc?: { route?: string; params?: Record<string, unknown> } }
       if (oidc?.route === 'end_session_confirm' && oidc.params?.['logout'] && ctx.status === 303) {
@@ -176,51 +174,4 @@ async function comeBack(ctx: Context, ports: SignedInPagesPorts): Promise<void> 
 function sendCancelled(ctx: Context, answer: URLSearchParams, returnTo: string): void {
   if (answer.get('error') !== 'access_denied') throw signInIncomplete(String(answer.get('error')))
   sendPage(ctx, signInCancelledPage({ againHref: returnTo }))
-}
-
-const COOKIE = 'gatehouse_sign_in'
-const LABEL = 'a sign-in to the pages'
-const KEPT_SECONDS = 3600
-
-const pendingSignIn: z.ZodType<PendingSignIn> = z.strictObject({
-  state: z.string(),
-  nonce: z.string(),
-  verifier: z.string(),
-  returnTo: z.string(),
-})
-
-/** Keeps the sign-in sealed in a cookie that only the way back reads. */
-function keepPending(
-  ctx: Context,
-  pending: PendingSignIn,
-  { baseUrl, seals }: SignedInPagesPorts,
-): void {
-  ctx.cookies.set(COOKIE, seals.seal(JSON.stringify(pending), LABEL), {
-    ...cookieOptions(baseUrl),
-    maxAge: KEPT_SECONDS * 1000,
-  })
-}
-
-/** @throws signInIncomplete when this browser has begun no sign-in */
-function takePending(ctx: Context, { baseUrl, seals }: SignedInPagesPorts): PendingSignIn {
-  const sealed = ctx.cookies.get(COOKIE)
-  if (!sealed) throw signInIncomplete('no cookie')
-  const pending = pendingSignIn.parse(JSON.parse(openOrRefuse(sealed, seals)))
-  ctx.cookies.set(COOKIE, null, cookieOptions(baseUrl))
-  return pending
-}
-
-/** It is sealed, so that it needs no signature. */
-function cookieOptions(baseUrl: string) {
-  const secure = baseUrl.startsWith('https:')
-  const path = pages.signedIn
-  return { httpOnly: true, sameSite: 'lax', signed: false, secure, path, overwrite: true } as const
-}
-
-function openOrRefuse(sealed: string, seals: Seals): string {
-  try {
-    return seals.open(sealed, LABEL)
-  } catch (error) {
-    throw Object.assign(signInIncomplete('a cookie that is not ours'), { cause: error })
-  }
 }
