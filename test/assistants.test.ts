@@ -141,7 +141,7 @@ describe('what a row becomes for a site', () => {
     for (const assistant of assistants) {
       const application = { clientId: plain.clientId, scopes: plain.scopes, redirectUris: [] }
       const site = { name: 'Northlight Academy', slug: 'northlight' }
-      const { instructions } = memberSteps(assistant, { site, application, url: plain.url })
+      const { instructions } = memberSteps(assistant, site, application, plain.url)
       const text = instructions.map(decodedTextOf).join('\n')
       expect(text, assistant.name).to.include(plain.url).and.include(plain.clientId)
     }
@@ -150,8 +150,8 @@ describe('what a row becomes for a site', () => {
   it('calls the server by a plain word, whatever the slug is', () => {
     const codex = named('codex')
     const serverOf = (slug: string) => {
-      const way = { site: { name: 'x', slug }, url: 'https://a.example/mcp/admin', scopes: [] }
-      const [first] = operatorSteps(codex, way).instructions
+      const site = { name: 'x', slug }
+      const [first] = operatorSteps(codex, site, 'https://a.example/mcp/admin', []).instructions
       return first?.kind === 'snippet' ? first.text.split(' ')[3] : undefined
     }
     expect(serverOf('open-kitchen')).to.equal('open-kitchen-admin')

@@ -150,21 +150,19 @@ export function makePublicCourses({ kysely }: Database) {
 
 /** One row more than wanted, which tells whether more follow (`platform/store/keyset.ts`). */
 function coursePage(kysely: Kysely<Schema>) {
-  const first = compiled(kysely, (value: Valued<Published & { limit: number }>) =>
-    inOrder(publishedCourses(kysely, value)).limit(value('limit')),
-  )
   const next = compiled(
     kysely,
     (value: Valued<Published & { limit: number; slug: string | number; id: string }>) =>
-      inOrder(publishedCourses(kysely, value))
+      publishedCourses(kysely, value)
         .where(sql<boolean>`(course.slug, course.id) > (${value('slug')}, ${value('id')})`)
+        .orderBy('course.slug')
+        .orderBy('course.id')
         .limit(value('limit')),
   )
-  return async (published: Published, { first: wanted, after }: PageRequest) => {
-    const asked = { ...published, limit: wanted + 1 }
-    const { rows } = await (after ? next({ ...asked, slug: after[0], id: after[1] }) : first(asked))
-    return rows
-  }
+  return async (
+    published: Published,
+    { first: wanted, after: [slug, id] = ['', ''] }: PageRequest,
+  ) => (await next({ ...published, limit: wanted + 1, slug, id })).rows
 }
 
 /** Reads every published course of the site, so it serves searches only. */
@@ -187,10 +185,6 @@ async function searchedPage(
     },
     request,
   )
-}
-
-function inOrder(query: ReturnType<typeof publishedCourses>) {
-  return query.orderBy('course.slug').orderBy('course.id')
 }
 
 function publishedCourses(kysely: Kysely<Schema>, value: Valued<Published>) {

@@ -65,7 +65,7 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
       return formPage(operator, typed, undefined, { problem })
     }
     const { clientId: client, secret } = created
-    if (secret !== undefined) await newSecrets.keep(session, client, secret)
+    if (secret !== undefined) await newSecrets.keep(session.sessionId, client, secret)
     return `${address(pages.application, { client })}?done=created`
   })
 

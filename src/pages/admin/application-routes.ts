@@ -91,7 +91,7 @@ function instructionsFor(
     assistants: assistants
       .filter((assistant) => app.scopes.length > 0 && canReturnTo(assistant, app))
       .filter(({ id }) => app.assistant === undefined || app.assistant === id)
-      .map((assistant) => memberSteps(assistant, { site, application: app, url })),
+      .map((assistant) => memberSteps(assistant, site, app, url)),
     local: isLoopbackUrl(baseUrl),
   }
 }

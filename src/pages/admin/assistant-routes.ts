@@ -43,7 +43,7 @@ export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts)
       area,
       siteName: site.name,
       address: url,
-      assistants: assistants.map((assistant) => operatorSteps(assistant, { site, url, scopes })),
+      assistants: assistants.map((assistant) => operatorSteps(assistant, site, url, scopes)),
       local: isLoopbackUrl(baseUrl),
       reviewsHref: address(pages.documentClients),
       backHref: address(pages.assistants),

@@ -27,55 +27,49 @@ export interface Operator {
 }
 
 /** Answers at an address of a site, for an operator of that site. */
-export type OperatorHandler = (operator: Operator, ctx: PageContext) => Answer | Promise<Answer>
+type OperatorHandler = (operator: Operator, ctx: PageContext) => Answer | Promise<Answer>
 
 /** Answers at an address of an application, for an operator of its site. */
-export type ApplicationHandler = (
+type ApplicationHandler = (
   app: Application,
   operator: Operator,
   ctx: PageContext,
 ) => Answer | Promise<Answer>
 
-/** Declares a page and a form. */
-interface Declaring<Handler> {
-  page(pattern: string, show: Handler): void
-  /** The form's token has been checked when `answer` is called. */
-  form(pattern: string, answer: Handler): void
-}
+export type OperatorPages = ReturnType<typeof makeOperatorPages>
 
 /**
  * Declares the pages of the administration of one site. An unknown site is 404, and a person who is
  * neither owner nor admin there is refused with 403: at every request, because roles are taken away.
  */
-export interface OperatorPages extends Declaring<OperatorHandler> {
-  /** A request of a script of such a page. */
-  script(pattern: string, answer: (operator: Operator, ctx: PageContext) => Promise<void>): void
-  /** Pages that appear once the site has MCP connections on (specification, What the service does 9). */
-  readonly whereOn: Declaring<OperatorHandler>
-  /** Pages of one application of the kind, which the address names; those of `site` appear as `whereOn`. */
-  of(kind: ApplicationKind): Declaring<ApplicationHandler>
-}
-
-export function makeOperatorPages(router: Router, parts: AdminParts): OperatorPages {
+export function makeOperatorPages(router: Router, parts: AdminParts) {
   const { signedInPages, database } = parts
-  const declaring = <Handler>(enter: (handler: Handler) => OperatorHandler): Declaring<Handler> => {
+  const declaring = <Handler>(enter: (handler: Handler) => OperatorHandler) => {
     const entering = (handler: Handler) => async (ctx: PageContext, session: PageSession) =>
       await enter(handler)(await operatorOf(ctx, session, parts), ctx)
     return {
-      page: (pattern, show) => void router.get(pattern, signedInPages.page(entering(show))),
-      form: (pattern, answer) => void router.post(pattern, signedInPages.form(entering(answer))),
+      page(pattern: string, show: Handler): void {
+        router.get(pattern, signedInPages.page(entering(show)))
+      },
+      /** The form's token has been checked when `answer` is called. */
+      form(pattern: string, answer: Handler): void {
+        router.post(pattern, signedInPages.form(entering(answer)))
+      },
     }
   }
   return {
     ...declaring<OperatorHandler>((handler) => handler),
-    script(pattern, answer) {
+    /** A request of a script of such a page. */
+    script(pattern: string, answer: (operator: Operator, ctx: PageContext) => Promise<void>): void {
       const entering = async (ctx: PageContext, session: PageSession) =>
         await answer(await operatorOf(ctx, session, parts), ctx)
       router.post(pattern, signedInPages.script(entering))
     },
+    /** Pages that appear once the site has MCP connections on (specification, What the service does 9). */
     whereOn: declaring(ifOn),
-    of: (kind) =>
-      declaring((handler) => {
+    /** Pages of one application of the kind, which the address names; those of `site` appear as `whereOn`. */
+    of: (kind: ApplicationKind) =>
+      declaring<ApplicationHandler>((handler) => {
         const found: OperatorHandler = async (operator, ctx) => {
           const clientId = ctx.params['client'] ?? ''
           const app = await findApplication(database.kysely, operator.site.id, clientId, kind)

@@ -54,7 +54,7 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
       return await listPage(operator, ctx, name, full)
     }
     const { clientId: client, secret } = made
-    if (secret !== undefined) await newSecrets.keep(session, client, secret)
+    if (secret !== undefined) await newSecrets.keep(session.sessionId, client, secret)
     return `${address(pages.resourceServer, { client })}?done=registered`
   })
 

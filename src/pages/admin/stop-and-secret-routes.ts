@@ -99,7 +99,7 @@ function secretRoutes(
   const onApplication = operatorPages.of(kind)
   onApplication.form(patterns.secrets, async (app, { actor, session, address }) => {
     const secret = await secrets.add(app, actor)
-    if (secret !== undefined) await newSecrets.keep(session, app.clientId, secret)
+    if (secret !== undefined) await newSecrets.keep(session.sessionId, app.clientId, secret)
     const done = secret === undefined ? 'two-secrets' : 'secret-added'
     return `${address(patterns.one)}?done=${done}`
   })
@@ -135,6 +135,6 @@ export async function secretsView(
       removeHref: secrets.length > 1 ? address(removeSecret, { secret: id }) : undefined,
     })),
     mayAddSecret: secrets.length < LIVE_SECRETS_MAX,
-    newSecret: await newSecrets.take(session, clientId),
+    newSecret: await newSecrets.take(session.sessionId, clientId),
   }
 }

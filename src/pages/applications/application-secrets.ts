@@ -8,8 +8,6 @@ import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import type { PageSession } from '../relying-party/page-session.ts'
-import type { Seals } from '../relying-party/sign-in.ts'
 import type { Application } from './application-lists.ts'
 
 export const LIVE_SECRETS_MAX = 2
@@ -94,6 +92,11 @@ async function lockAndList(trx: Transaction<Schema>, clientId: string, nowMs: nu
     .execute()
 }
 
+interface Seals {
+  seal(plain: string, label: string): string
+  open(sealed: string, label: string): string
+}
+
 const NEW_SECRET_SECONDS = 120
 const NEW_SECRET_LABEL = 'a new client secret'
 
@@ -107,17 +110,16 @@ export function makeNewSecrets(
   state: Pick<StateAdapter, 'upsert' | 'find' | 'destroy' | 'consumeOnce'>,
   seals: Seals,
 ) {
-  const recordId = ({ sessionId }: PageSession, clientId: string) =>
-    sha256(`${sessionId} ${clientId}`)
+  const recordId = (sessionId: string, clientId: string) => sha256(`${sessionId} ${clientId}`)
   return {
-    async keep(session: PageSession, clientId: string, secret: string): Promise<void> {
+    async keep(sessionId: string, clientId: string, secret: string): Promise<void> {
       const sealed = seals.seal(secret, NEW_SECRET_LABEL)
-      await state.upsert(recordId(session, clientId), { sealed }, NEW_SECRET_SECONDS)
+      await state.upsert(recordId(sessionId, clientId), { sealed }, NEW_SECRET_SECONDS)
     },
 
     /** The secret, the first time that this session asks for it. */
-    async take(session: PageSession, clientId: string): Promise<string | undefined> {
-      const id = recordId(session, clientId)
+    async take(sessionId: string, clientId: string): Promise<string | undefined> {
+      const id = recordId(sessionId, clientId)
       const record = await state.find(id)
       if (!record) return undefined
       const consumption = await state.consumeOnce(id)

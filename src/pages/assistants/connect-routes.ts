@@ -79,7 +79,7 @@ function sitePage(site: ConnectableSite, { assistants, baseUrl }: ConnectPorts) 
   return connectSitePage({
     siteName: site.name,
     assistants: ready.map(({ assistant, application }) =>
-      memberSteps(assistant, { site, application, url }),
+      memberSteps(assistant, site, application, url),
     ),
     others: assistants
       .filter((each) => !ready.some(({ assistant }) => assistant === each))

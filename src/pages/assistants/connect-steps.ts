@@ -7,27 +7,20 @@ import {
 } from '../../config/assistant-table.ts'
 import { isLoopbackHost } from '../../platform/http/loopback.ts'
 
-/** A site as the steps name it. */
 interface NamedSite {
   readonly name: string
   readonly slug: string
 }
 
-/** A member's way to the tools of their own data, with the client_id of an application of the site. */
-interface MemberWay {
-  readonly site: NamedSite
-  readonly application: {
-    readonly clientId: string
-    readonly scopes: readonly string[]
-    readonly redirectUris: readonly string[]
-  }
-  readonly url: string
-}
-
-/** The steps of a member, with the callbacks that are registered where each connection has its own. */
+/**
+ * The steps of a member to the tools of their own data, with the client_id of an application of the
+ * site, and the callbacks that are registered where each connection has its own.
+ */
 export function memberSteps(
   assistant: Assistant,
-  { site, application, url }: MemberWay,
+  site: NamedSite,
+  application: Pick<Values, 'clientId' | 'scopes'> & { readonly redirectUris: readonly string[] },
+  url: string,
 ): ConnectStepsView {
   const { clientId, scopes, redirectUris } = application
   const { ownCallback } = assistant
@@ -41,16 +34,13 @@ export function memberSteps(
   }
 }
 
-/** An operator's way to the tools of a site; the assistant registers itself. */
-interface OperatorWay {
-  readonly site: NamedSite
-  readonly url: string
-  /** For assistants that need a list of scopes. */
-  readonly scopes: readonly string[]
-}
-
-export function operatorSteps(assistant: Assistant, way: OperatorWay): ConnectStepsView {
-  const { site, url, scopes } = way
+/** The steps of an operator to the tools of a site. The assistant registers itself, some with `scopes`. */
+export function operatorSteps(
+  assistant: Assistant,
+  site: NamedSite,
+  url: string,
+  scopes: readonly string[],
+): ConnectStepsView {
   // A person may connect both, and has to tell them apart.
   const server = `${serverName(site)}-admin`
   return stepsOf(assistant, 'operator', { url, clientId: '', server, site: site.name, scopes })

@@ -17,57 +17,19 @@ import { addTo, type Counted, dayOf, inPieces, type Question, type Tally } from 
 /** With what each of them watched, some thousands of rows. */
 const PEOPLE_PER_PIECE = 250
 
-/** How many people with a role at the site watched something there, by day. */
-export async function countActiveByDay(
-  kysely: Kysely<Schema>,
-  question: Question,
-): Promise<Tally<number>> {
-  return await countByMembers(kysely, question, async (watched) =>
-    countActive(kysely, question, watched, dayOf('w.watched_at')),
-  )
-}
-
-/** How many courses were completed by people with a role at the site, by day. */
-export async function countCompletedByDay(
-  kysely: Kysely<Schema>,
-  question: Question,
-): Promise<Tally<number>> {
-  return await countByMembers(kysely, question, async (watched) =>
-    countCompleted(kysely, question, watched, dayOf('completed.at')),
-  )
-}
-
-/** How many of those who were ever enrolled in each course watched something of it in the period. */
-export async function countActiveByCourse(
-  kysely: Kysely<Schema>,
-  question: Question,
-  courseIds: readonly string[],
-): Promise<Tally<string>> {
-  return await countByCourse(kysely, courseIds, async (watched) =>
-    countActive(kysely, question, watched, sql<string>`lecture.course_id`),
-  )
-}
-
-/** How many of those who were ever enrolled in each course completed it in the period. */
-export async function countCompletedByCourse(
-  kysely: Kysely<Schema>,
-  question: Question,
-  courseIds: readonly string[],
-): Promise<Tally<string>> {
-  return await countByCourse(kysely, courseIds, async (watched) =>
-    countCompleted(kysely, question, watched, sql<string>`completed.course_id`),
-  )
-}
-
 /** What some people watched, as `from … where …`. */
 type Watched = RawBuilder<unknown>
 
-async function countActive<Key>(
+type CountActivity = typeof countActive
+
+/** How many people watched something in the period, by day or by course. */
+export async function countActive<Key>(
   kysely: Kysely<Schema>,
   { fromMs, untilMs }: Question,
   watched: Watched,
-  key: RawBuilder<Key>,
+  by: 'day' | 'course',
 ): Promise<readonly Counted<Key>[]> {
+  const key = by === 'day' ? dayOf('w.watched_at') : sql.ref('lecture.course_id')
   const { rows } = await sql<Counted<Key>>`
     select ${key} as key, count(distinct w.person_id) as total ${watched}
       and w.watched_at >= ${fromMs} and w.watched_at < ${untilMs}
@@ -75,12 +37,14 @@ async function countActive<Key>(
   return rows
 }
 
-async function countCompleted<Key>(
+/** How many courses were completed in the period, by day or by course. */
+export async function countCompleted<Key>(
   kysely: Kysely<Schema>,
   { fromMs, untilMs }: Question,
   watched: Watched,
-  key: RawBuilder<Key>,
+  by: 'day' | 'course',
 ): Promise<readonly Counted<Key>[]> {
+  const key = by === 'day' ? dayOf('completed.at') : sql.ref('completed.course_id')
   const { rows } = await sql<Counted<Key>>`
     select ${key} as key, count(*) as total from (
       select lecture.course_id, max(w.watched_at) as at ${watched}
@@ -94,12 +58,13 @@ async function countCompleted<Key>(
   return rows
 }
 
-/** Adds up what is counted for all people of the site; one person is never in two pieces. */
-async function countByMembers(
+/** Adds up an activity of all people with a role at the site, by day; one person is never in two pieces. */
+export async function countByMembers(
   kysely: Kysely<Schema>,
-  { siteId }: Question,
-  count: (watched: Watched) => Promise<readonly Counted<number>[]>,
+  question: Question,
+  count: CountActivity,
 ): Promise<Tally<number>> {
+  const { siteId } = question
   const tally: Tally<number> = new Map()
   const people = inPieces<{ personId: string }>(PEOPLE_PER_PIECE, async (after) =>
     kysely
@@ -121,7 +86,7 @@ async function countByMembers(
       where lecture.id = w.lecture_id and course.id = lecture.course_id
         and w.person_id in (${sql.join(piece.map(({ personId }) => personId))})
         and course.site_id = ${siteId}`
-    addTo(tally, await count(watched))
+    addTo(tally, await count<number>(kysely, question, watched, 'day'))
   }
   return tally
 }
@@ -132,11 +97,12 @@ interface Enrolled {
   readonly purchasedAt: number
 }
 
-/** Adds up what is counted for all who were ever enrolled, course by course. */
-async function countByCourse(
+/** Adds up an activity of all who were ever enrolled, course by course. */
+export async function countByCourse(
   kysely: Kysely<Schema>,
+  question: Question,
   courseIds: readonly string[],
-  count: (watched: Watched) => Promise<readonly Counted<string>[]>,
+  count: CountActivity,
 ): Promise<Tally<string>> {
   const tally: Tally<string> = new Map()
   for (const courseId of courseIds) {
@@ -157,7 +123,7 @@ async function countByCourse(
         where lecture.id = w.lecture_id
           and w.person_id in (${sql.join(piece.map(({ personId }) => personId))})
           and lecture.course_id = ${courseId}`
-      addTo(tally, await count(watched))
+      addTo(tally, await count<string>(kysely, question, watched, 'course'))
     }
   }
   return tally

@@ -2,12 +2,7 @@
 
 import type { Database } from '../../platform/store/database.ts'
 import { countRows, type PageRequest, readPage } from '../../platform/store/keyset.ts'
-import {
-  countActiveByCourse,
-  countActiveByDay,
-  countCompletedByCourse,
-  countCompletedByDay,
-} from './activity.ts'
+import { countActive, countByCourse, countByMembers, countCompleted } from './activity.ts'
 import { DAY_MS, type Question, type Tally } from './counting.ts'
 import { countEnrolmentsByCourse, countEnrolmentsByDay } from './enrolments.ts'
 import { countCalls, countConnected, countSignIns } from './grant-figures.ts'
@@ -47,16 +42,16 @@ export function siteFigures(
     ...question,
     byDay: {
       enrolments: once(countEnrolmentsByDay),
-      activeMembers: once(countActiveByDay),
-      completedCourses: once(countCompletedByDay),
+      activeMembers: once(async (...asked) => await countByMembers(...asked, countActive)),
+      completedCourses: once(async (...asked) => await countByMembers(...asked, countCompleted)),
       signIns: once(countSignIns),
       connectedApplications: once(countConnected),
       calls: once(countCalls),
     },
     byCourse: {
       enrolments: ofCourses(countEnrolmentsByCourse),
-      activeMembers: ofCourses(countActiveByCourse),
-      completions: ofCourses(countCompletedByCourse),
+      activeMembers: ofCourses(async (...asked) => await countByCourse(...asked, countActive)),
+      completions: ofCourses(async (...asked) => await countByCourse(...asked, countCompleted)),
     },
     courses: listCourses(database, siteId),
   }
