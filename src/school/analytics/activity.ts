@@ -3,7 +3,15 @@ import { setImmediate } from 'node:timers/promises'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 
 import type { Schema } from '../../platform/store/schema.ts'
-import { addTo, type Counted, dayOf, inPieces, type Question, type Tally } from './counting.ts'
+import {
+  addTo,
+  type Counted,
+  dayOf,
+  idsOfSite,
+  inPieces,
+  type Question,
+  type Tally,
+} from './counting.ts'
 
 /**
  * Who watched, and who completed a course, from the places where people stopped in lectures. Each
@@ -66,25 +74,15 @@ export async function countByMembers(
 ): Promise<Tally<number>> {
   const { siteId } = question
   const tally: Tally<number> = new Map()
-  const people = inPieces<{ personId: string }>(PEOPLE_PER_PIECE, async (after) =>
-    kysely
-      .selectFrom('site_role')
-      .select('person_id as personId')
-      .distinct()
-      .where('site_id', '=', siteId)
-      .where('person_id', '>', after?.personId ?? '')
-      .orderBy('person_id')
-      .limit(PEOPLE_PER_PIECE)
-      .execute(),
-  )
-  for await (const piece of people) {
+  const people = idsOfSite(kysely, siteId, ['site_role', 'person_id'], PEOPLE_PER_PIECE)
+  for await (const personIds of people) {
     // `cross join`, because SQLite keeps to the order in which it is written: people first, who are few.
     const watched = sql`
       from watch_position as w
       cross join lecture
       cross join course
       where lecture.id = w.lecture_id and course.id = lecture.course_id
-        and w.person_id in (${sql.join(piece.map(({ personId }) => personId))})
+        and w.person_id in (${sql.join(personIds)})
         and course.site_id = ${siteId}`
     addTo(tally, await count<number>(kysely, question, watched, 'day'))
   }

@@ -1,6 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 
-import { type RawBuilder, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+
+import type { Schema } from '../../platform/store/schema.ts'
 
 export const DAY_MS = 86_400_000
 
@@ -74,4 +76,20 @@ export async function* inPieces<Row>(
     after = rows.at(-1)
     await setImmediate()
   }
+}
+
+/** The ids in a column of the rows of a site, each once, `size` at a time. */
+export function idsOfSite(
+  kysely: Kysely<Schema>,
+  siteId: string,
+  [table, column]: readonly ['site_role' | 'oauth_grant', 'id' | 'person_id'],
+  size: number,
+): AsyncGenerator<readonly string[]> {
+  return inPieces<string>(size, async (after = '') => {
+    const { rows } = await sql<{ id: string }>`
+      select distinct ${sql.ref(column)} as id from ${sql.table(table)}
+      where site_id = ${siteId} and ${sql.ref(column)} > ${after}
+      order by 1 limit ${size}`.execute(kysely)
+    return rows.map(({ id }) => id)
+  })
 }

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
 import type { Schema } from '../../platform/store/schema.ts'
-import { addTo, type Counted, dayOf, inPieces, type Question, type Tally } from './counting.ts'
+import { addTo, type Counted, dayOf, idsOfSite, type Question, type Tally } from './counting.ts'
 
 const GRANTS_PER_PIECE = 1000
 
@@ -76,16 +76,7 @@ async function countByGrants(
   count: (grantIds: readonly string[]) => Promise<readonly Counted<number>[]>,
 ): Promise<Tally<number>> {
   const tally: Tally<number> = new Map()
-  const grants = inPieces<{ id: string }>(GRANTS_PER_PIECE, async (after) =>
-    kysely
-      .selectFrom('oauth_grant')
-      .select('id')
-      .where('site_id', '=', siteId)
-      .where('id', '>', after?.id ?? '')
-      .orderBy('id')
-      .limit(GRANTS_PER_PIECE)
-      .execute(),
-  )
-  for await (const piece of grants) addTo(tally, await count(piece.map(({ id }) => id)))
+  const grants = idsOfSite(kysely, siteId, ['oauth_grant', 'id'], GRANTS_PER_PIECE)
+  for await (const grantIds of grants) addTo(tally, await count(grantIds))
   return tally
 }

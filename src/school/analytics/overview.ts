@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { siteFigures } from './analytics.ts'
-import { addTo, DAY_MS, daysOf, inPieces, type Period, periodOf, type Tally } from './counting.ts'
+import { addTo, DAY_MS, daysOf, idsOfSite, type Period, periodOf, type Tally } from './counting.ts'
 
 /** As many days as calls and refusals are kept for. */
 export const OVERVIEW_DAYS = 30
@@ -64,19 +64,9 @@ export async function countOverview(database: Database, siteId: string, nowMs: n
 async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Period) {
   const byDay: Tally<number> = new Map()
   let inAll = 0
-  const pieces = inPieces<{ id: string }>(PEOPLE_PER_PIECE, async (after) =>
-    kysely
-      .selectFrom('oauth_grant')
-      .select('person_id as id')
-      .distinct()
-      .where('site_id', '=', siteId)
-      .where('person_id', '>', after?.id ?? '')
-      .orderBy('person_id')
-      .limit(PEOPLE_PER_PIECE)
-      .execute(),
-  )
-  for await (const piece of pieces) {
-    const [first, last] = [piece[0]?.id ?? '', piece.at(-1)?.id ?? '']
+  const pieces = idsOfSite(kysely, siteId, ['oauth_grant', 'person_id'], PEOPLE_PER_PIECE)
+  for await (const personIds of pieces) {
+    const [first, last] = [personIds[0] ?? '', personIds.at(-1) ?? '']
     // Grants first, as in activity.ts: SQLite would look through all that was used in these days.
     const { rows } = await sql<{ person: string; key: number }>`
       select oauth_grant.person_id as person, used.day as key
