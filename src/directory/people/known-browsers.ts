@@ -2,13 +2,13 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /** A browser in which an account was signed in before. */
 export interface KnownBrowser {
-  /** Random; says nothing of anybody. */
+  /** Random. */
   readonly browserId: string
   /** When the account was last signed in there. */
   readonly signedInAt: number
 }
 
-export interface KnownBrowsersPorts {
+interface KnownBrowsersPorts {
   /** The current one first; a browser that an older one marked is known until that is taken away. */
   readonly browserKeys: readonly Buffer[]
   readonly now: () => number
@@ -68,7 +68,7 @@ export function makeKnownBrowsers({ browserKeys, now, knownBrowserSeconds }: Kno
   }
 }
 
-/** What is no cookie of ours has none. */
+/** None for a cookie that is not ours. */
 function entriesOf(cookie = ''): readonly string[] {
   if (cookie.length > ACCOUNTS_MAX * (ENTRY_CHARACTERS + 1)) return []
   return cookie.split('.').filter((entry) => entry.length === ENTRY_CHARACTERS)

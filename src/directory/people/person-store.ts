@@ -17,30 +17,17 @@ export interface Person {
   readonly sessionEnded?: boolean | undefined
 }
 
-export interface Credentials {
-  readonly account:
-    | {
-        readonly personId: string
-        /** Undefined for somebody who has no password. */
-        readonly passwordHash: string | undefined
-        readonly disabled: boolean
-        readonly signedOutAt?: number
-      }
-    | undefined
-  /**
-   * The hash of somebody whose address comes after this one: platforms bring hashes along that cost
-   * more or less than those made here, and by the time of a refusal nobody shall tell an account.
-   */
-  readonly standIn: string | undefined
-}
-
 export type PersonStore = ReturnType<typeof makePersonStore>
 
 /** Reads who can sign in. One query each. */
 export function makePersonStore({ kysely }: Database) {
   return {
-    /** The account of an address, if there is one, and what its password is checked against otherwise. */
-    async findCredentials(emailCanonical: string): Promise<Credentials> {
+    /**
+     * The account of an address, if there is one, and the hash that a password is checked against
+     * otherwise: that of another person near in the order of addresses. Platforms bring hashes that cost
+     * more or less than those made here, and the time of a refusal must not tell whether an account exists.
+     */
+    async findCredentials(emailCanonical: string) {
       // No address has a NUL in it, and PostgreSQL fails at one.
       if (emailCanonical.includes('\0')) return { account: undefined, standIn: undefined }
       const row = await kysely
@@ -57,6 +44,7 @@ export function makePersonStore({ kysely }: Database) {
       if (row.id === null) return { account: undefined, standIn }
       const account = {
         personId: row.id,
+        /** Undefined for a person without a password. */
         passwordHash: row.password_hash ?? undefined,
         disabled: row.disabled_at !== null,
         ...(row.signed_out_at !== null && { signedOutAt: row.signed_out_at }),

@@ -1,29 +1,29 @@
 import { findScope, type Scope } from './catalogue.ts'
 
 /** An address of this deployment, and the scopes of operators that open something there. */
-export interface Opening {
+interface Opening {
   readonly address: string
   readonly scopes: Iterable<string>
 }
 
-/** What the scopes of operators open in this deployment. */
-export interface OpenedScopes {
-  /** Where a scope of operators opens something, if anywhere. */
-  addressesOf(scope: string): readonly string[]
-  /** Whether a scope opens anything. Those of identity and of members always do. */
-  opensAnything(scope: string): boolean
-}
+export type OpenedScopes = ReturnType<typeof makeOpenedScopes>
 
-/** @param list is asked at the first question, and once */
-export function makeOpenedScopes(list: () => readonly Opening[]): OpenedScopes {
+/**
+ * What the scopes of operators open in this deployment.
+ *
+ * @param list is called once, with the first question
+ */
+export function makeOpenedScopes(list: () => readonly Opening[]) {
   let known: Map<string, string[]> | undefined
-  const addressesOf = (scope: string) => {
+  /** Where a scope of operators opens something, if anywhere. */
+  const addressesOf = (scope: string): readonly string[] => {
     known ??= addressesByScope(list())
     return known.get(scope) ?? []
   }
   return {
     addressesOf,
-    opensAnything: (scope) =>
+    /** Whether a scope opens anything. Those of identity and of members always do. */
+    opensAnything: (scope: string) =>
       findScope(scope)?.audience !== 'operator' || addressesOf(scope).length > 0,
   }
 }
@@ -43,10 +43,7 @@ function addressesByScope(openings: readonly Opening[]): Map<string, string[]> {
 export function describeScopes(
   names: readonly string[],
   { opensAnything }: Pick<OpenedScopes, 'opensAnything'>,
-): {
-  canSee: string[]
-  canChange: string[]
-} {
+) {
   const known = names.flatMap((name) => findScope(name) ?? [])
   const sentences = (verb: string) =>
     known

@@ -24,11 +24,10 @@ export interface UploadLimits extends SiteLimits {
   readonly uploadSeconds: number
 }
 
-/** A file on its way here. */
-export interface Upload {
+interface Upload {
   readonly stream: Readable
   readonly name: string | undefined
-  /** What its sender says that it is, if anything. */
+  /** The Content-Type that its sender declares, if any. */
   readonly declaredType: string
   readonly files: Files
   readonly limits: UploadLimits
