@@ -81,19 +81,10 @@ export const rooms: Readonly<Record<string, Room>> = {
     mayImport: ['views', 'platform'],
     folders: {
       '.': ['directory.ts'],
-      people: [
-        'authenticate.ts',
-        'email-address.ts',
-        'password-hash.ts',
-        'password.ts',
-        'person-store.ts',
-      ],
-      scopes: ['catalogue.ts', 'opened.ts', 'policy.ts', 'scope-sentences.ts'],
+      people: ['authenticate.ts', 'password.ts', 'person-store.ts'],
+      scopes: ['catalogue.ts', 'opened.ts', 'policy.ts'],
       sites: [
-        'colors.ts',
-        'feature.ts',
-        'find-look.ts',
-        'public-courses.ts',
+        'mcp-connections.ts',
         'public-sites.ts',
         'review-policy.ts',
         'roles.ts',
@@ -106,7 +97,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   config: {
     mayImport: ['platform', 'directory'],
     folders: {
-      '.': ['assistant-table.ts', 'config.ts', 'environment.ts', 'placeholders.ts'],
+      '.': ['assistant-table.ts', 'config.ts', 'environment.ts'],
     },
   },
   oauth: {
@@ -160,18 +151,11 @@ export const rooms: Readonly<Record<string, Room>> = {
     mayImport: ['platform', 'directory', 'config', 'oauth'],
     folders: {
       '.': ['school.ts'],
-      analytics: ['analytics.ts', 'overview.ts', 'period.ts'],
+      analytics: ['analytics.ts', 'counting.ts', 'overview.ts'],
       changes: ['change.ts', 'refused.ts', 'release.ts'],
       commerce: ['event-registrations.ts', 'event-store.ts', 'order-list.ts', 'product-store.ts'],
       courses: ['course-store.ts', 'curriculum.ts', 'lectures.ts', 'sections.ts'],
-      files: [
-        'file-storage.ts',
-        'open-file-storage.ts',
-        'product-file.ts',
-        'receive-file.ts',
-        's3-storage.ts',
-        'stored-files.ts',
-      ],
+      files: ['file-storage.ts', 'receive-file.ts', 's3-storage.ts', 'stored-files.ts'],
       member: ['member-data.ts', 'notifications.ts', 'paged-list.ts', 'purchases.ts', 'topics.ts'],
       members: [
         'change-enrolments.ts',
