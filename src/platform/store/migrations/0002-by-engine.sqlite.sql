@@ -21,103 +21,88 @@ create table client_version (
 );
 
 create trigger oauth_application_insert_counts after insert on oauth_application begin
-  insert into client_version (client_id) values (new.client_id)
-    on conflict (client_id) do update set version = version + 1;
+  insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
 end;
 create trigger oauth_application_update_counts after update on oauth_application begin
   insert into client_version (client_id) select old.client_id union select new.client_id where true
-    on conflict (client_id) do update set version = version + 1;
+    on conflict do update set version = version + 1;
 end;
 create trigger oauth_application_delete_counts after delete on oauth_application begin
-  insert into client_version (client_id) values (old.client_id)
-    on conflict (client_id) do update set version = version + 1;
+  insert into client_version (client_id) values (old.client_id) on conflict do update set version = version + 1;
 end;
 
 create trigger oauth_application_redirect_uri_insert_counts after insert on oauth_application_redirect_uri begin
-  insert into client_version (client_id) values (new.client_id)
-    on conflict (client_id) do update set version = version + 1;
+  insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
 end;
 create trigger oauth_application_redirect_uri_update_counts after update on oauth_application_redirect_uri begin
   insert into client_version (client_id) select old.client_id union select new.client_id where true
-    on conflict (client_id) do update set version = version + 1;
+    on conflict do update set version = version + 1;
 end;
 create trigger oauth_application_redirect_uri_delete_counts after delete on oauth_application_redirect_uri begin
-  insert into client_version (client_id) values (old.client_id)
-    on conflict (client_id) do update set version = version + 1;
+  insert into client_version (client_id) values (old.client_id) on conflict do update set version = version + 1;
 end;
 
 create trigger oauth_application_post_logout_uri_insert_counts after insert on oauth_application_post_logout_uri begin
-  insert into client_version (client_id) values (new.client_id)
-    on conflict (client_id) do update set version = version + 1;
+  insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
 end;
 create trigger oauth_application_post_logout_uri_update_counts after update on oauth_application_post_logout_uri begin
   insert into client_version (client_id) select old.client_id union select new.client_id where true
-    on conflict (client_id) do update set version = version + 1;
+    on conflict do update set version = version + 1;
 end;
 create trigger oauth_application_post_logout_uri_delete_counts after delete on oauth_application_post_logout_uri begin
-  insert into client_version (client_id) values (old.client_id)
-    on conflict (client_id) do update set version = version + 1;
+  insert into client_version (client_id) values (old.client_id) on conflict do update set version = version + 1;
 end;
 
 create trigger oauth_application_scope_insert_counts after insert on oauth_application_scope begin
-  insert into client_version (client_id) values (new.client_id)
-    on conflict (client_id) do update set version = version + 1;
+  insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
 end;
 create trigger oauth_application_scope_update_counts after update on oauth_application_scope begin
   insert into client_version (client_id) select old.client_id union select new.client_id where true
-    on conflict (client_id) do update set version = version + 1;
+    on conflict do update set version = version + 1;
 end;
 create trigger oauth_application_scope_delete_counts after delete on oauth_application_scope begin
-  insert into client_version (client_id) values (old.client_id)
-    on conflict (client_id) do update set version = version + 1;
+  insert into client_version (client_id) values (old.client_id) on conflict do update set version = version + 1;
 end;
 
 create trigger client_secret_insert_counts after insert on client_secret begin
-  insert into client_version (client_id) values (new.client_id)
-    on conflict (client_id) do update set version = version + 1;
+  insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
 end;
 create trigger client_secret_update_counts after update on client_secret begin
   insert into client_version (client_id) select old.client_id union select new.client_id where true
-    on conflict (client_id) do update set version = version + 1;
+    on conflict do update set version = version + 1;
 end;
 create trigger client_secret_delete_counts after delete on client_secret begin
-  insert into client_version (client_id) values (old.client_id)
-    on conflict (client_id) do update set version = version + 1;
+  insert into client_version (client_id) values (old.client_id) on conflict do update set version = version + 1;
 end;
 
 create trigger integration_override_insert_counts after insert on integration_override begin
-  insert into client_version (client_id) values (new.client_id)
-    on conflict (client_id) do update set version = version + 1;
+  insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
 end;
 create trigger integration_override_update_counts after update on integration_override begin
   insert into client_version (client_id) select old.client_id union select new.client_id where true
-    on conflict (client_id) do update set version = version + 1;
+    on conflict do update set version = version + 1;
 end;
 create trigger integration_override_delete_counts after delete on integration_override begin
-  insert into client_version (client_id) values (old.client_id)
-    on conflict (client_id) do update set version = version + 1;
+  insert into client_version (client_id) values (old.client_id) on conflict do update set version = version + 1;
 end;
 
 create trigger document_site_review_insert_counts after insert on document_site_review begin
-  insert into client_version (client_id) values (new.client_id)
-    on conflict (client_id) do update set version = version + 1;
+  insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
 end;
 create trigger document_site_review_update_counts after update on document_site_review begin
   insert into client_version (client_id) select old.client_id union select new.client_id where true
-    on conflict (client_id) do update set version = version + 1;
+    on conflict do update set version = version + 1;
 end;
 create trigger document_site_review_delete_counts after delete on document_site_review begin
-  insert into client_version (client_id) values (old.client_id)
-    on conflict (client_id) do update set version = version + 1;
+  insert into client_version (client_id) values (old.client_id) on conflict do update set version = version + 1;
 end;
 
 create trigger document_client_insert_counts after insert on document_client begin
-  insert into client_version (client_id) values (new.client_id)
-    on conflict (client_id) do update set version = version + 1;
+  insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
 end;
 create trigger document_client_update_counts after update on document_client begin
   insert into client_version (client_id) select old.client_id union select new.client_id where true
-    on conflict (client_id) do update set version = version + 1;
+    on conflict do update set version = version + 1;
 end;
 create trigger document_client_delete_counts after delete on document_client begin
   delete from client_version where client_id = old.client_id;
