@@ -13,8 +13,8 @@ create table request_count (
 create index request_count_ends_at on request_count (ends_at);
 
 -- Every change of a row that a client consists of increments the version of the client, also a change by hand: a
--- compiled client is used while the version is the same (oauth/clients/find-client.ts). A version starts as the time in
--- epoch milliseconds, so that the deleted version of a metadata document never comes back as the same number.
+-- compiled client is used while the version is the same (oauth/clients/find-client.ts). A version starts as the
+-- time in epoch milliseconds, so that the deleted version of a metadata document never comes back as the same number.
 create table client_version (
   client_id text not null primary key,
   version bigint not null default (cast(unixepoch('subsec') * 1000 as integer))
