@@ -1,15 +1,12 @@
 import { expect } from 'chai'
+import type { KoaContextWithOIDC } from 'oidc-provider'
 
 import { MCP_CONNECTIONS } from '../src/directory/sites/mcp-connections.ts'
-import {
-  type AccessFacts,
-  judgeAccess,
-  judgeToken,
-  makeFindAccess,
-} from '../src/oauth/grants/access.ts'
-import type { Family } from '../src/oauth/grants/family-store.ts'
+import { type AccessFacts, judgeAccess } from '../src/oauth/grants/access.ts'
 import { makeFindGrant } from '../src/oauth/grants/find-grant.ts'
+import { makeFindAccount } from '../src/oauth/token/claims.ts'
 import { paths } from '../src/platform/http/paths.ts'
+import { logFields } from '../src/platform/http/request-log.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { obtainTokens, refresh } from './support/client.ts'
 import {
@@ -110,8 +107,7 @@ describe('access: judged at every use of a token (design 15)', () => {
   for (const [when, changed, expected] of rows) {
     it(`${when}: ${JSON.stringify(expected)}`, () => {
       for (const [name, use] of Object.entries({ member, operator, plain })) {
-        const access = judge(changed && { ...facts, ...changed }, use)
-        const said = access.kind === 'good' ? 'good' : access.reason
+        const said = judge(changed && { ...facts, ...changed }, use) ?? 'good'
         expect(said, name).to.include(expected[name as keyof typeof expected])
       }
     })
@@ -119,33 +115,9 @@ describe('access: judged at every use of a token (design 15)', () => {
 
   it('a token for a site that names none is of no use, whatever roles the person has', () => {
     for (const scopes of [['account:read'], ['openid', 'account:write'], ['courses:write']]) {
-      const access = judge({ ...facts, roles: [] }, { scopes, atNoSite: true })
-      expect(access.kind, scopes.join()).to.equal('lost')
+      const lost = judge({ ...facts, roles: [] }, { scopes, atNoSite: true })
+      expect(lost, scopes.join()).to.be.a('string')
     }
-  })
-
-  it('what is good brings person and roles as they are now', () => {
-    const roles = ['admin', 'student'] as const
-    const access = judge({ ...facts, roles }, operator)
-    const { grant, person } = facts
-    expect(access).to.deep.equal({ kind: 'good', grant, person, roles })
-  })
-
-  it('a token of a family lives as long as that family, and one of none as long as its grant', () => {
-    const family: Family = {
-      ...{ id: 'f', seed: 's', generation: 0, steps: [], startedAt: 1, ended: false },
-      token: { scopes: member.scopes, refreshes: true },
-    }
-    const token = { accountId: 'per_x', clientId: 'a-client' }
-    const judged = (named: string | undefined, found: Family | undefined) => {
-      const use = { scopes: member.scopes, nowMs: NOW_MS }
-      const access = judgeToken({ ...facts, family: found }, { ...token, family: named }, use)
-      return access.kind === 'good' ? 'good' : access.reason
-    }
-    expect(judged(undefined, undefined)).to.equal('good')
-    expect(judged('f', family)).to.equal('good')
-    expect(judged('f', { ...family, ended: true })).to.include('revoked')
-    expect(judged('f', undefined)).to.include('revoked')
   })
 
   function row(member: string, operator: string, plain: string) {
@@ -248,18 +220,19 @@ describe('access: what is lost ends tokens at once (design 12, 15; CVE-2026-4398
     await obtainTokens(service.url, fields, olivia)
     const grant = await database.kysely
       .selectFrom('oauth_grant')
-      .select(['id as grantId', 'person_id as accountId', 'client_id as clientId'])
+      .select('id')
       .where('client_id', '=', 'integration-vscode')
       .executeTakeFirstOrThrow()
     const accessWhere = async (integrations: readonly string[]) => {
       const admitted = { integrations: new Set(integrations), admitsOrigin: () => true }
-      return await makeFindAccess(makeFindGrant(database, admitted), Date.now)(grant, ['openid'])
+      const found = await makeFindGrant(database, admitted)({ grantId: grant.id })
+      return judgeAccess(found, ['openid'], Date.now())
     }
-    expect((await accessWhere(['integration-vscode'])).kind).to.equal('good')
-    expect(await accessWhere([])).to.deep.equal({ kind: 'lost', reason: 'the client was deleted' })
+    expect(await accessWhere(['integration-vscode'])).to.equal(undefined)
+    expect(await accessWhere([])).to.equal('the client was deleted')
   })
 
-  it('a grant is of use to its own person and client only', async () => {
+  it('the grant of a code is of use to its own person and client only', async () => {
     await using service = await startService()
     await obtainTokens(service.url)
     const { database } = service.service.stores
@@ -269,15 +242,22 @@ describe('access: what is lost ends tokens at once (design 12, 15; CVE-2026-4398
       .where('client_id', '=', notes.clientId)
       .executeTakeFirstOrThrow()
     const admitted = { integrations: new Set<string>(), admitsOrigin: () => true }
-    const findAccess = makeFindAccess(makeFindGrant(database, admitted), Date.now)
-    const token = { grantId: id, accountId: 'per_sam', clientId: notes.clientId }
-    expect((await findAccess(token, ['openid'])).kind).to.equal('good')
-    for (const other of [{ accountId: 'per_olivia' }, { clientId: 'northlight-portal' }]) {
-      expect(await findAccess({ ...token, ...other }, ['openid'])).to.deep.equal({
-        kind: 'lost',
-        reason: 'the grant is of another person or client',
-      })
+    const findAccount = makeFindAccount({
+      findGrant: makeFindGrant(database, admitted),
+      findPerson: async () => undefined,
+      conformance: undefined,
+      now: Date.now,
+    })
+    const find = async (personId: string, clientId: string) => {
+      const ctx = { state: {} } as KoaContextWithOIDC
+      const code = { grantId: id, clientId, scopes: new Set(['openid']) } as never
+      const account = await findAccount(ctx, personId, code)
+      return account?.accountId ?? logFields(ctx).detail
     }
+    expect(await find('per_sam', notes.clientId)).to.equal('per_sam')
+    const refused = 'the grant is of another person or client'
+    expect(await find('per_olivia', notes.clientId)).to.equal(refused)
+    expect(await find('per_sam', 'northlight-portal')).to.equal(refused)
   })
 
   it('roles are those of now, and org_id is the site of the grant', async () => {

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 
 import { forwardAuthFor, paths } from '../src/platform/http/paths.ts'
-import { identityHeaders, identityOf } from '../src/resource/forward-auth/identity-headers.ts'
-import { tokenFor } from '../src/resource/forward-auth/proxied-token.ts'
-import type { GoodToken } from '../src/resource/resource-server/judge-token.ts'
+import { headersOf, identityHeaders } from '../src/resource/forward-auth/identity-headers.ts'
+import { verdictFor } from '../src/resource/forward-auth/routes.ts'
+import { accessToken } from './support/access-token.ts'
 import { asClaude, asResourceServer, introspect, obtain } from './support/client.ts'
 import { notes, olivia, portal, resourceServer, sam, startService } from './support/gatehouse.ts'
 import { registerResourceServer } from './support/resource-servers.ts'
@@ -222,11 +222,11 @@ describe('forward auth', () => {
 
   it('refuses a token that is bound to a key, of which a proxy can show nothing (RFC 9449 §7)', () => {
     const proxy = { clientId: 'rs', origin: 'resource_server', state: 'active' } as const
-    const token = (record: object) =>
-      ({ kind: 'good', record, scopes: new Set(), access: { grant: {} } }) as unknown as GoodToken
     const asked = { ...proxy, authMethod: 'client_secret_post' } as const
-    expect(tokenFor(asked, token({ clientId: 'c', jkt: 'a-key' })).kind).to.equal('invalid')
-    expect(tokenFor(asked, token({ clientId: 'c' })).kind).to.equal('good')
+    const verdictOn = (jkt: string | undefined) =>
+      verdictFor(asked, { kind: 'good', token: accessToken({ jkt }) }).kind
+    expect(verdictOn('a-key')).to.equal('invalid')
+    expect(verdictOn(undefined)).to.equal('granted')
   })
 
   it('writes no token and no credentials into the log', async () => {
@@ -252,9 +252,7 @@ describe('forward auth', () => {
   })
 
   describe('headers', () => {
-    const record = { clientId: 'c' } as Parameters<typeof identityOf>[0]['record']
-    const of = (claims: object) =>
-      identityOf({ record, scopes: new Set(['openid']) }, { sub: 's', ...claims })
+    const of = (claims: object) => headersOf({ sub: 's', ...claims })
 
     it('hold nothing by which a name could end them, begin another or be taken for two [141]', async () => {
       await using changing = await startService()

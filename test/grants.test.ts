@@ -119,7 +119,6 @@ withDatabases('grants and applications', (open) => {
     expect(await store.end({ id: 'g1' }, 'the person removed it')).to.deep.equal(['g1'])
     await store.save({ ...grant, ...allowing('openid', 'profile') })
     await store.prolong({ id: 'g1', expiresAt: 1 })
-    await store.adopt('g1', { openid: { scope: 'openid email' } })
     expect(await find('g1')).to.deep.include({
       endedBecause: 'the person removed it',
       allowed: grant.allowed,

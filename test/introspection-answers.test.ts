@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { CLIENT_NOT_AUTHENTICATED } from '../src/oauth/clients/authenticate-client.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { asClaude, asPortal, asResourceServer, obtain, type Tokens } from './support/client.ts'
+import { bindTo, expiredToken } from './support/families.ts'
 import { notes, olivia, portal, startService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
 import {
@@ -305,12 +306,9 @@ describe('the answers of introspection', () => {
     })
     const bare = await obtain(url, { authorization: { scope: 'openid' } })
     const confidential = await obtain(url, { authorization: asPortal, token: asPortal })
-    const records = running.stores.state.adapterFor('AccessToken')
-    const record = await records.find(bound.access_token)
-    const foreign = 'a-token-of-another-origin'
-    await records.upsert(foreign, { ...record, aud: 'https://elsewhere.example' }, 600)
-    const expired = 'a-token-that-has-expired'
-    await records.upsert(expired, { ...record, exp: Math.floor(Date.now() / 1000) - 3 }, 600)
+    const foreign = (await obtain(url)).access_token
+    await bindTo('https://elsewhere.example', foreign.split('.')[0] ?? '', running.stores.database)
+    const expired = await expiredToken(bound.access_token, service())
     held = { bound, unbound, bare, confidential, foreign, expired }
   })
 

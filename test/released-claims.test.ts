@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 
-import { claimsByScope } from '../src/oauth/token/claims.ts'
-import { type Release, releasedClaims } from '../src/oauth/token/released-claims.ts'
+import { claimsByScope, type Release, releasedClaims } from '../src/oauth/token/claims.ts'
 
 const known = {
   ...{ sub: 'per_sam', name: 'Sam', email: 'sam@example', picture: 'https://example/sam.jpg' },

@@ -5,19 +5,20 @@ import { sql } from 'kysely'
 import { tokenRevocation } from 'openid-client'
 
 import type { ServicePolicy } from '../src/config/config.ts'
-import type { AccessFacts } from '../src/oauth/grants/access.ts'
+import type { AccessToken } from '../src/oauth/token/tokens.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { challengeHeader } from '../src/resource/resource-server/challenge.ts'
 import {
   type JudgeDependencies,
-  makeJudgeToken,
+  makeTokenJudges,
 } from '../src/resource/resource-server/judge-token.ts'
+import { challengeHeader } from '../src/resource/resource-server/protect.ts'
 import {
   demandScopes,
   makeVerifyBearer,
   TOKEN_REFUSED,
   type VerdictDependencies,
 } from '../src/resource/resource-server/verdict.ts'
+import { accessToken } from './support/access-token.ts'
 import { bindTo } from './support/families.ts'
 import { notes, type RunningService, startService } from './support/gatehouse.ts'
 import { askMember, memberToken, readOnly, readWrite } from './support/member-api.ts'
@@ -26,39 +27,11 @@ import { discover, getTokens } from './support/relying-party.ts'
 
 const origin = 'https://gatehouse.example'
 
-const record = {
-  accountId: 'per_sam',
-  clientId: 'app',
-  grantId: 'g',
-  scope: 'a b',
-  aud: origin,
-  exp: Math.floor(Date.now() / 1000) + 3600,
-}
-
-const person = { id: 'per_sam', name: 'Sam', email: 'sam@example', picture: undefined }
-const grant = {
-  id: 'g',
-  personId: 'per_sam',
-  clientId: 'app',
-  clientOrigin: 'site',
-  siteId: 'sit',
-  documentFingerprint: undefined,
-  allowed: {},
-  grantedAt: 1,
-  expiresAt: 2,
-  endedBecause: undefined,
-}
+const good = accessToken({ scopes: ['a', 'b'], audience: origin })
 
 interface Changes {
-  readonly record?: Readonly<Record<string, unknown>>
-  readonly facts?: Partial<AccessFacts> | 'none'
-  readonly find?: JudgeDependencies['accessTokens']['find']
-}
-
-const facts: AccessFacts = {
-  ...{ grant, person, personDisabled: false, roles: ['student'], clientDisabled: false },
-  ...{ clientDeleted: false, isApplication: true, featureOff: false },
-  ...{ family: undefined, callerVersion: 1 },
+  readonly token?: Partial<AccessToken>
+  readonly find?: JudgeDependencies['findAccessToken']
 }
 
 /** Storage in which everything is as it should be, but for what a case says. */
@@ -73,16 +46,13 @@ function storage(changes: Changes = {}): VerdictDependencies & { readonly calls:
       return call(...values)
     }
   }
-  const found = {
-    record: { ...record, ...changes.record },
-    facts: changes.facts === 'none' ? undefined : { ...facts, ...changes.facts },
-  }
-  const judgeToken = makeJudgeToken({
+  const found = { ...good, ...changes.token }
+  const judges = makeTokenJudges({
     ...{ audience: origin, now: () => 1, lifetimes },
-    accessTokens: { find: counted('token', changes.find ?? (async () => found)) },
+    findAccessToken: counted('token', changes.find ?? (async () => found)),
     findRefreshToken: counted('refresh token', async () => undefined),
   })
-  return { calls, judgeToken, countUse: (grantId) => calls.push(`use of ${grantId}`) }
+  return { calls, ...judges, countUse: (grantId) => calls.push(`use of ${grantId}`) }
 }
 
 const lifetimes = {
@@ -105,17 +75,7 @@ describe('bearer verdicts', () => {
   // [RFC 6750 §2.1; RFC 6749 §7]
   it('grants a token of this origin with the roles that the person holds now', async () => {
     const verdict = await makeVerifyBearer(storage())(asking(['bearer  abc']))
-    expect(verdict).to.deep.equal({
-      kind: 'granted',
-      token: {
-        personId: 'per_sam',
-        clientId: 'app',
-        siteId: 'sit',
-        scopes: new Set(['a', 'b']),
-        person,
-        roles: ['student'],
-      },
-    })
+    expect(verdict).to.deep.equal({ kind: 'granted', token: good })
   })
 
   it('calls a request without an Authorization header anonymous, and asks no storage', async () => {
@@ -125,10 +85,10 @@ describe('bearer verdicts', () => {
   })
 
   it('asks once, for the token and its access, and counts the use of what is good only', async () => {
-    const good = storage()
-    await makeVerifyBearer(good)(asking(['Bearer abc']))
-    expect(good.calls).to.deep.equal(['token', 'use of g'])
-    const lost = storage({ facts: { clientDisabled: true } })
+    const used = storage()
+    await makeVerifyBearer(used)(asking(['Bearer abc']))
+    expect(used.calls).to.deep.equal(['token', 'use of g'])
+    const lost = storage({ token: { clientDisabled: true } })
     await makeVerifyBearer(lost)(asking(['Bearer abc']))
     expect(lost.calls).to.deep.equal(['token'])
   })
@@ -137,23 +97,21 @@ describe('bearer verdicts', () => {
     const reasons = [
       await reasonOf({}, ''),
       await reasonOf({ find: async () => undefined }),
-      await reasonOf({ record: { exp: 0 } }),
-      await reasonOf({ record: { aud: 'https://else.example' } }),
-      await reasonOf({ facts: 'none' }),
-      await reasonOf({ record: { accountId: 'per_amir' } }),
-      await reasonOf({ facts: { clientDisabled: true } }),
-      await reasonOf({ record: { family: 'f' } }),
+      await reasonOf({ token: { expiresAt: 0 } }),
+      await reasonOf({ token: { audience: 'https://else.example' } }),
+      await reasonOf({ token: { clientDisabled: true } }),
+      await reasonOf({ token: { family: { ...good.family, ended: true } } }),
     ]
     expect(new Set(reasons).size).to.equal(reasons.length)
   })
 
   // [RFC 9700 §4.10.2]
-  it('takes neither an unbound token nor one bound to several origins', async () => {
-    expect(await reasonOf({ record: { aud: undefined } })).to.equal(
+  it('takes neither an unbound token nor one bound to another origin', async () => {
+    expect(await reasonOf({ token: { audience: undefined } })).to.equal(
       `the token was asked for without resource: send resource=${origin} at the authorization and at the token endpoint`,
     )
-    for (const audience of [[origin], [origin, 'https://else.example'], `${origin}/`]) {
-      expect(await reasonOf({ record: { aud: audience } })).to.equal(
+    for (const audience of ['https://else.example', `${origin}/`]) {
+      expect(await reasonOf({ token: { audience } })).to.equal(
         'the token was issued for another origin',
       )
     }

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 
 import { paths } from '../src/platform/http/paths.ts'
 import { asClaude, asPortal, obtain } from './support/client.ts'
+import { bindTo, expiredToken } from './support/families.ts'
 import { olivia } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
 import {
@@ -301,12 +302,9 @@ describe('the answers of UserInfo', () => {
     })
     const withoutOpenid = await obtain(url, { authorization: { scope: 'account:read' } })
     const confidential = await obtain(url, { authorization: asPortal, token: asPortal })
-    const records = running.stores.state.adapterFor('AccessToken')
-    const record = await records.find(bound)
-    const foreign = 'a-token-of-another-origin'
-    await records.upsert(foreign, { ...record, aud: 'https://elsewhere.example' }, 600)
-    const expired = 'a-token-that-has-expired'
-    await records.upsert(expired, { ...record, exp: Math.floor(Date.now() / 1000) - 3 }, 600)
+    const foreign = (await obtain(url)).access_token
+    await bindTo('https://elsewhere.example', foreign.split('.')[0] ?? '', running.stores.database)
+    const expired = await expiredToken(bound, service())
     held = {
       ...{ bound, refresh, foreign, expired },
       unbound: unbound.access_token,

@@ -65,22 +65,15 @@ export async function makeOauth(
   })
   const grants = makeGrants({
     database,
-    state,
     // To a grant the suite's clients are platforms that the configuration lists.
     integrations: [integrations, conformance?.clients ?? []].flat(),
     admitsOrigin: clients.admitsOrigin,
     refreshTokenAbsoluteSeconds: lifetimes.refreshTokenAbsoluteSeconds,
     now,
   })
-  const { findGrant, findAllowed, grantSeconds } = grants
+  const { findGrant, grantSeconds } = grants
   const proofs = makeProofs({ baseUrl, state, stateMemory, secretRoot, furtherPlans, now })
-  const tokens = makeTokens({
-    state,
-    findGrant,
-    keys: secretRoot.tokenKeys,
-    accessTokenSeconds: lifetimes.accessTokenSeconds,
-    refreshRetrySeconds: lifetimes.refreshRetrySeconds,
-  })
+  const tokens = makeTokens({ findGrant, keys: secretRoot.tokenKeys, lifetimes })
   const signOuts = furtherPlans.backChannelLogout
     ? makeSignOuts({ database, logger, findGrant, noteFailure: noteSignOutFailure, now })
     : undefined
@@ -102,14 +95,13 @@ export async function makeOauth(
     useOnce: proofs.useOnce,
     checkDpop: proofs.checkDpop,
     values: tokens.values,
-    accessTokens: tokens.accessTokens,
+    findAccessToken: tokens.findAccessToken,
     findRefreshToken: tokens.findRefreshToken,
     clients,
     grants: grants.store,
     families: grants.families,
     grantSeconds,
     findGrant,
-    findAllowed,
     signOuts,
     findPerson: people.findPerson,
     signOutSession: people.signOutSession,

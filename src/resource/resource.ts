@@ -24,10 +24,9 @@ export function makeResource(
   const { requestLimits, callerLimits, now, watch } = platform
   const { grants, tokens, authorization, checkDpop, verifyAssertion, adviseOnScopes } = oauth
   const { conformance, findClient } = authorization
-  const { findAllowed } = grants
   const countUse = grants.usage.count
-  const { judgeToken, verifyBearer } = makeVerdicts({
-    accessTokens: tokens.accessTokens,
+  const { judgeAccessToken, judgeAnyToken, verifyBearer } = makeVerdicts({
+    findAccessToken: tokens.findAccessToken,
     findRefreshToken: tokens.findRefreshToken,
     lifetimes: service.lifetimes,
     audience: baseUrl,
@@ -40,9 +39,8 @@ export function makeResource(
     userinfo: userinfoRoute({
       baseUrl,
       resourceMetadataUrl,
-      judgeToken,
+      judgeAccessToken,
       checkDpop,
-      findAllowed,
       findClient,
       conformance,
       callerLimits,
@@ -50,7 +48,7 @@ export function makeResource(
     }),
     introspection: introspectionRoute({
       baseUrl,
-      judgeToken,
+      judgeAnyToken,
       findClient,
       verifyAssertion,
       requestLimits,
@@ -58,8 +56,7 @@ export function makeResource(
     }),
     forwardAuth: forwardAuthRoute({
       resourceMetadataUrl,
-      judgeToken,
-      findAllowed,
+      judgeAccessToken,
       findClient,
       adviseOnScopes,
       requestLimits,

@@ -70,10 +70,7 @@ export const mutants: readonly Mutant[] = [
     'oauth/grants/access.ts',
     ['access'],
     [
-      [
-        "if (!facts) return { kind: 'lost', reason: 'the grant does not exist' }",
-        "if (!facts) throw new Error('gone')",
-      ],
+      ["if (!facts) return 'the grant does not exist'", "if (!facts) throw new Error('gone')"],
       ['if (facts.personDisabled) return', 'if (false) return'],
       [
         'facts.clientDeleted || (needsResource(scopes) && !facts.isApplication)',
@@ -92,22 +89,19 @@ export const mutants: readonly Mutant[] = [
       ['grant.siteId !== undefined || needsResource(scopes)', 'needsResource(scopes)'],
       ['if (atSite && roles.length === 0) return', 'if (false) return'],
       ['return needsOperator(scopes) && !operates(roles)', 'return false'],
+    ],
+  ),
+  ...inFile(
+    'oauth/token/claims.ts',
+    ['access'],
+    [
       [
-        'grant.personId !== accountId || grant.clientId !== clientId',
-        'grant.personId !== accountId',
+        'facts.grant.personId === personId && facts.grant.clientId === clientId',
+        'facts.grant.personId === personId',
       ],
       [
-        'grant.personId !== accountId || grant.clientId !== clientId',
-        'grant.clientId !== clientId',
-      ],
-      ["if (access.kind === 'lost' || family === undefined) return access", 'return access'],
-      [
-        'if (facts?.family && !facts.family.ended) return access',
-        'if (facts?.family) return access',
-      ],
-      [
-        'if (facts?.family && !facts.family.ended) return access',
-        'if (!facts?.family?.ended) return access',
+        'facts.grant.personId === personId && facts.grant.clientId === clientId',
+        'facts.grant.clientId === clientId',
       ],
     ],
   ),
@@ -162,34 +156,13 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'oauth/token/refresh-token-use.ts',
-    ['hostile/grant', 'families'],
-    [
-      [
-        'const genuine = facts?.family && read.isGenuine(facts.family)',
-        'const genuine = facts?.family',
-      ],
-      [
-        "if (value.includes('.')) return undefined",
-        'if (false) return undefined',
-        'the look-up of an old token finds nothing for a value with a dot; it only saves a query',
-      ],
-    ],
-  ),
-  ...inFile(
     'oauth/token/refresh-token.ts',
     ['hostile/grant', 'token'],
     [
-      ['if (named && token.audience === undefined) throw resourceNotGranted()', ''],
-      [
-        "if (grant.clientId !== oidc.client.clientId) throw invalidGrant('another client holds it')",
-        '',
-      ],
-      [
-        'if (token.audience !== undefined && token.audience !== resources.audience) {',
-        'if (false) {',
-      ],
-      ["if (access.kind === 'lost') throw invalidGrant(access.reason)", ''],
+      ['if (named && audience === undefined) throw resourceNotGranted()', ''],
+      ["if (clientId !== oidc.client.clientId) throw invalidGrant('another client holds it')", ''],
+      ['if (audience !== undefined && audience !== resources.audience) {', 'if (false) {'],
+      ['if (lost !== undefined) throw invalidGrant(lost)', ''],
       [
         'const granted = held.filter((scope) => allowed.includes(scope))',
         'const granted = [...held]',
@@ -198,15 +171,15 @@ export const mutants: readonly Mutant[] = [
       ['return granted.filter((scope) => scopes.includes(scope))', 'return granted'],
       ["if (scopes.length === 0) throw noKnownScope('the scope names none that is known')", ''],
       [
-        "if (use.kind === 'reused') throw await reuse(ctx, facts.grant.id, grants)",
+        "if (use.kind === 'reused') throw await endReused(ctx, grant.id, grants)",
         "if (use.kind === 'reused') throw invalidGrant('used')",
       ],
       [
         "if (use.kind === 'lost') throw invalidGrant(use.reason)",
-        "if (use.kind === 'lost') return { family }",
+        "if (use.kind === 'lost') return undefined",
       ],
       [
-        'if (known.replacedAt !== undefined) return { ...known, replacedAt: known.replacedAt }',
+        'if (repeats !== undefined) return { family, replacedAt: repeats }',
         '',
         'the step that follows is refused by the store, and the retry is found again with one query more',
       ],
@@ -215,14 +188,14 @@ export const mutants: readonly Mutant[] = [
         'const generation = use.generation',
       ],
       [
-        'return scopes.filter((scope) => allowed.includes(scope))',
-        'return [...scopes]',
+        'use.granted.filter((scope) => allowed.includes(scope))',
+        'use.granted',
         'what a person refused later is taken out of the grant as well; this is the second of two guards',
       ],
     ],
   ),
   ...inFile(
-    'oauth/token/refresh-reuse.ts',
+    'oauth/token/refresh-binding.ts',
     ['hostile/grant', 'token'],
     [["await grants.end({ id: grantId }, 'a used refresh token came back', callerOf(ctx))", '']],
   ),
@@ -231,10 +204,10 @@ export const mutants: readonly Mutant[] = [
     ['dpop'],
     [
       [
-        'throw comesBack ? await reuse(ctx, grant.id, grants) : invalidGrant(choice.reason)',
+        'throw comesBack ? await endReused(ctx, grant.id, grants) : invalidGrant(choice.reason)',
         'throw invalidGrant(choice.reason)',
       ],
-      ["(use?.kind === 'retry' && token.jkt !== undefined)", 'false'],
+      ["(use.kind === 'retry' && bound !== undefined)", 'false'],
       ['if (jkt === bindTo) return', ''],
       ["if (bound === undefined && !demanded) return { kind: 'keep' }", "return { kind: 'keep' }"],
       [
@@ -279,31 +252,30 @@ export const mutants: readonly Mutant[] = [
     [['const REPEAT_SECONDS = 5', 'const REPEAT_SECONDS = 5_000']],
   ),
   ...inFile(
-    'oauth/token/access-token.ts',
+    'oauth/token/tokens.ts',
     ['hostile/token-kind', 'hostile/grant', 'resource-server'],
     [
       [
         'if (!facts?.family || !claim.isGenuine(facts.family)) return undefined',
         'if (!facts?.family) return undefined',
       ],
-      ['return Number(exp) * 1000 <= nowMs', 'return false'],
-      ["scope: claim.scopesOf(token.scopes).join(' '),", "scope: token.scopes.join(' '),"],
+      ['scopes: claim.scopesOf(token.scopes),', 'scopes: token.scopes,'],
     ],
   ),
   ...inFile(
     'resource/resource-server/judge-token.ts',
     ['resource-server', 'hostile/token-kind', 'introspect'],
     [
-      ["if (isPastEnd(record, nowMs)) return 'the token has expired'", ''],
-      ["record['consumed'] ? 'the refresh token was used' : undefined", 'undefined'],
+      ["if (token.expiresAt * 1000 <= nowMs) return 'the token has expired'", ''],
+      ["return use.kind === 'good' ? undefined : 'the refresh token was used'", 'return undefined'],
       ['return unbound\n    ? undefined', 'return true\n    ? undefined'],
-      ["if (record.aud !== undefined) return 'the token was issued for another origin'", ''],
-      ['if (record.aud === audience) return undefined', 'if (record.aud !== "") return undefined'],
-      ['if (problem !== undefined) return worthless(problem, known)', ''],
+      ["if (token.audience !== undefined) return 'the token was issued for another origin'", ''],
       [
-        "return access.kind === 'lost'\n      ? worthless",
-        "return access.kind === ('never' as string)\n      ? worthless",
+        'if (token.audience === audience) return undefined',
+        'if (token.audience !== "") return undefined',
       ],
+      ['if (lost !== undefined) return lost', ''],
+      ["return token.family.ended ? 'the token was revoked with its family' : undefined", ''],
     ],
   ),
   ...inFile(
@@ -312,10 +284,13 @@ export const mutants: readonly Mutant[] = [
     [
       ['if (authorization.length > 1) {', 'if (authorization.length > 9) {'],
       [
-        'if (needed.every((scope) => token.scopes.has(scope))) return verdict',
-        'if (needed.some((scope) => token.scopes.has(scope))) return verdict',
+        'if (needed.every((scope) => token.scopes.includes(scope))) return verdict',
+        'if (needed.some((scope) => token.scopes.includes(scope))) return verdict',
       ],
-      ['if (sufficient.some((scope) => token.scopes.has(scope))) return verdict', 'return verdict'],
+      [
+        'if (sufficient.some((scope) => token.scopes.includes(scope))) return verdict',
+        'return verdict',
+      ],
       ['/^(bearer|dpop) +([^ ]+)$/i', '/^(bearer|dpop|token)? *([^ ]+)$/i'],
       ["return { kind: 'unavailable', cause }", 'return invalid(String(cause))'],
     ],
@@ -329,7 +304,7 @@ export const mutants: readonly Mutant[] = [
         "if (scheme === 'Bearer') return refused('the token is bound to a key and came without a proof')",
         "if (scheme === 'Bearer') return {}",
       ],
-      ['if (proof.thumbprint === bound) return { nextNonce }', 'return { nextNonce }'],
+      ['if (proof.thumbprint === jkt) return { nextNonce }', 'return { nextNonce }'],
     ],
   ),
   ...inFile(

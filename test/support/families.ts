@@ -1,6 +1,9 @@
 import { sql } from 'kysely'
 
+import { makeSecretRoot, readOrMakeSecret } from '../../src/oauth/keys/secret-root.ts'
+import { makeTokenValues } from '../../src/oauth/token/token-values.ts'
 import type { Database } from '../../src/platform/store/database.ts'
+import type { RunningService } from './gatehouse.ts'
 
 /** Makes the tokens of a family those of another origin, as if its database had been that one's. */
 export async function bindTo(
@@ -15,4 +18,25 @@ export async function bindTo(
     .executeTakeFirstOrThrow()
   const bound = JSON.stringify({ ...JSON.parse(token), audience })
   await sql`update refresh_token_family set token = ${bound} where id = ${familyId}`.execute(kysely)
+}
+
+/** The first access token of a family as it would have been issued long enough ago to be over now. */
+export async function expiredToken(
+  accessToken: string,
+  { config: { secrets, dataDir, service: policy }, service }: RunningService,
+): Promise<string> {
+  const [id = ''] = accessToken.split('.')
+  const { seed, token } = await service.stores.database.kysely
+    .selectFrom('refresh_token_family')
+    .select(['seed', 'token'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  const { tokenKeys } = makeSecretRoot(secrets ?? [readOrMakeSecret(dataDir)])
+  const { scopes } = JSON.parse(token)
+  const ageSeconds = policy.lifetimes.accessTokenSeconds + 3
+  const issuedAtSeconds = Math.floor(Date.now() / 1000) - ageSeconds
+  return makeTokenValues(tokenKeys).writeAccessToken(
+    { id, seed, scopes },
+    { generation: 0, issuedAtSeconds, has: scopes },
+  )
 }

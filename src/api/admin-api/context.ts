@@ -1,17 +1,13 @@
+import type { AccessToken } from '../../oauth/token/tokens.ts'
 import type { NamedRequest } from '../../platform/http/request-log.ts'
 import type { Cursors } from '../../platform/store/cursor.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { BearerToken } from '../../resource/resource-server/verdict.ts'
 import type { SiteActor } from '../../school/changes/change.ts'
 import type { FileStorage } from '../../school/files/file-storage.ts'
 import { makeBatch } from '../graphql/batch.ts'
 
-/** Who asks: an operator, the site of the grant, and the client that acts for them. */
-export interface AdminCaller extends NamedRequest {
-  readonly personId: string
-  readonly siteId: string
-  readonly clientId: string
-}
+/** The actor of the changes of one request; each change has its own time. */
+export type AdminCaller = Omit<SiteActor, 'now'>
 
 /** What the areas of the Admin API work with. */
 export interface AdminParts {
@@ -37,9 +33,9 @@ export type AdminContext = {
   ) => Promise<Value | undefined>
 }
 
-/** Who asks by a token, in a request. */
+/** The actor that a token stands for, in a request. */
 export function adminCaller(
-  { siteId, personId, clientId }: BearerToken,
+  { siteId, personId, clientId }: AccessToken,
   request: NamedRequest,
 ): AdminCaller {
   if (siteId === undefined) throw new Error('a token without a site came through')

@@ -7,7 +7,7 @@ import { paths } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import type { Limits } from '../../platform/limits/limits.ts'
 import type { AdviseOnScopes } from '../../resource/resource-server/protect.ts'
-import { TOKEN_REFUSED, type Verdict } from '../../resource/resource-server/verdict.ts'
+import { invalid, type Verdict } from '../../resource/resource-server/verdict.ts'
 import type { UploadLimits } from '../../school/files/receive-file.ts'
 import { graphqlEndpoint } from '../graphql/endpoint.ts'
 import type { AdminApi } from './admin-api.ts'
@@ -66,5 +66,5 @@ export function adminApiRoutes(dependencies: AdminApiRoutesDependencies): Router
 /** Operator scopes are never without a site; a token that has none can do nothing here. */
 function mustBeAtSite(verdict: Verdict): Verdict {
   if (verdict.kind !== 'granted' || verdict.token.siteId !== undefined) return verdict
-  return { kind: 'invalid', reason: 'the token is for no site', description: TOKEN_REFUSED }
+  return invalid('the token is for no site')
 }

@@ -1,8 +1,8 @@
 import { type SpecTypeName, specTypeSchemas } from '@modelcontextprotocol/server'
 import type { Context } from 'koa'
 
+import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { callerOf, logFields } from '../../platform/http/request-log.ts'
-import type { BearerToken } from '../../resource/resource-server/verdict.ts'
 import type { Exchange } from './call-tool.ts'
 import {
   fetchRequest,
@@ -22,7 +22,7 @@ import { findTool } from './tool-catalogue.ts'
 
 /** Who sent a message, and to which address. */
 export interface Sender {
-  readonly caller: BearerToken | undefined
+  readonly caller: AccessToken | undefined
   readonly address: ToolAddress
 }
 

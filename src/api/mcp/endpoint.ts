@@ -14,11 +14,11 @@ import {
   refuse,
   verdictOf,
 } from '../../resource/resource-server/protect.ts'
-import type { BearerToken, Verdict, VerifyBearer } from '../../resource/resource-server/verdict.ts'
+import type { Verdict, VerifyBearer } from '../../resource/resource-server/verdict.ts'
 import type { accessOf, makeAnswerMessage, Sender } from './answer-message.ts'
 import { type AdmissionPolicy, admitOnly, fromBrowsers, makeAdmission } from './host-and-origin.ts'
 import { type Message, readMessage } from './message.ts'
-import { describeService, once, type ToolAddress, type ToolParts } from './tool.ts'
+import { describeService, once, type ToolAddress, type ToolCall, type ToolParts } from './tool.ts'
 import {
   addressFor,
   judgeAccess,
@@ -101,7 +101,7 @@ async function letIn(
   ctx: Context,
   address: ToolAddress,
   endpoint: Endpoint,
-): Promise<BearerToken | undefined | 'refused'> {
+): Promise<ToolCall['caller'] | 'refused'> {
   ctx.vary('Authorization')
   const verdict = await verdictOf(ctx, endpoint.verifyBearer)
   if (verdict.kind === 'granted') {

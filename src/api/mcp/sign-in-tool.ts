@@ -8,8 +8,8 @@ import {
   scopeNames,
   writeScope,
 } from '../../directory/scopes/catalogue.ts'
+import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { paths } from '../../platform/http/paths.ts'
-import type { BearerToken } from '../../resource/resource-server/verdict.ts'
 import { callerOf, defineTool, type ToolAccess, type ToolAudience, ToolProblem } from './tool.ts'
 
 const audiences = ['member', 'operator'] as const satisfies readonly ToolAudience[]
@@ -88,8 +88,8 @@ function audienceIn(values: unknown): ToolAudience | undefined {
 }
 
 /** Tells no more than UserInfo would for the same scopes (design 15). */
-function whoIs({ clientId, scopes, person }: BearerToken) {
-  const has = (...anyOf: string[]) => anyOf.some((scope) => scopes.has(scope))
+function whoIs({ clientId, scopes, person }: AccessToken) {
+  const has = (...anyOf: string[]) => anyOf.some((scope) => scopes.includes(scope))
   return {
     clientId,
     scopes: [...scopes].sort(),
@@ -102,15 +102,15 @@ function whoIs({ clientId, scopes, person }: BearerToken) {
 }
 
 /** An operator's token shows the site by everything that it opens. */
-function knowsSite({ scopes }: BearerToken): boolean {
-  return scopes.has('profile') || scopes.has(MEMBER_READ) || opens({ scopes }, 'operator')
+function knowsSite({ scopes }: AccessToken): boolean {
+  return scopes.includes('profile') || scopes.includes(MEMBER_READ) || opens({ scopes }, 'operator')
 }
 
-function opens({ scopes }: Pick<BearerToken, 'scopes'>, audience: ToolAudience): boolean {
+function opens({ scopes }: Pick<AccessToken, 'scopes'>, audience: ToolAudience): boolean {
   return [...scopes].some((scope) => findScope(scope)?.audience === audience)
 }
 
-function nextStepOf(caller: BearerToken): string {
+function nextStepOf(caller: AccessToken): string {
   if (opens(caller, 'member')) {
     return 'List the tools again: those of members are there, such as list_enrolled_courses.'
   }

@@ -1,7 +1,7 @@
 import { findScope, scopeNames } from '../../directory/scopes/catalogue.ts'
+import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { paths } from '../../platform/http/paths.ts'
 import {
-  type BearerToken,
   demandOneScope,
   demandScopes,
   type Verdict,
@@ -70,7 +70,7 @@ export function judgeAccess(access: ToolAccess, verdict: Verdict, asked: ScopesF
 }
 
 /** Whether a caller may use a tool; a scope includes no other, as the catalogue reads. */
-export function isOpen(access: ToolAccess, caller: BearerToken | undefined): boolean {
+export function isOpen(access: ToolAccess, caller: AccessToken | undefined): boolean {
   return (
     access.kind === 'public' ||
     judgeAccess(access, verdictOn(caller), scopeNames).kind === 'granted'
@@ -78,6 +78,6 @@ export function isOpen(access: ToolAccess, caller: BearerToken | undefined): boo
 }
 
 /** The verdict on a caller who was let in. */
-export function verdictOn(caller: BearerToken | undefined): Verdict {
+export function verdictOn(caller: AccessToken | undefined): Verdict {
   return caller ? { kind: 'granted', token: caller } : { kind: 'anonymous' }
 }

@@ -1,7 +1,7 @@
 import type { Tool as ToolDescription } from '@modelcontextprotocol/server'
 import { LRUCache } from 'lru-cache'
 
-import type { BearerToken } from '../../resource/resource-server/verdict.ts'
+import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { memberTools } from './member-tools.ts'
 import { teachingTools } from './operator-courses.ts'
 import { peopleTools } from './operator-people.ts'
@@ -51,7 +51,7 @@ const usedScopes = new Set(
  * granted scopes permit" (MCP 2026-07-28, tools). Kept by the scopes that matter to any tool, because
  * callers of one application all have the same.
  */
-export function listedTools(caller: BearerToken | undefined, address: ToolAddress): ListedTools {
+export function listedTools(caller: AccessToken | undefined, address: ToolAddress): ListedTools {
   const key = `${address.path} ${keyOf(caller)}`
   const kept = listsByScopes.get(key)
   if (kept) return kept
@@ -64,7 +64,7 @@ export function listedTools(caller: BearerToken | undefined, address: ToolAddres
   return listed
 }
 
-function keyOf(caller: BearerToken | undefined): string {
+function keyOf(caller: AccessToken | undefined): string {
   if (!caller) return 'anonymous'
   return [...caller.scopes]
     .filter((scope) => usedScopes.has(scope))

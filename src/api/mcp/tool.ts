@@ -4,10 +4,10 @@ import { z } from 'zod'
 
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { PublicCourses, PublicSites } from '../../directory/sites/public-sites.ts'
+import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { NamedRequest } from '../../platform/http/request-log.ts'
 import type { Cursors } from '../../platform/store/cursor.ts'
-import type { BearerToken } from '../../resource/resource-server/verdict.ts'
 import type { ExecuteAdmin } from '../admin-api/admin-api.ts'
 import type { ExecuteMember } from '../member-api/member-api.ts'
 
@@ -67,7 +67,7 @@ export interface Tool {
 /** What a running tool may use. */
 export interface ToolCall {
   /** Who calls; undefined when nobody signed in. */
-  readonly caller: BearerToken | undefined
+  readonly caller: AccessToken | undefined
   /** What the audit trail keeps with a change. */
   readonly request: NamedRequest
   /** Hears that the answer says what the caller did wrong. */
@@ -81,7 +81,7 @@ export interface ToolCall {
  *
  * @throws Error when nobody does: the way to the tool has been left open
  */
-export function callerOf({ caller }: ToolCall): BearerToken {
+export function callerOf({ caller }: ToolCall): AccessToken {
   if (!caller) throw new Error('a tool that needs a token was called without one')
   return caller
 }

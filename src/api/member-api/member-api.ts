@@ -2,7 +2,6 @@ import { getOperationAST } from 'graphql'
 
 import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
 import type { Cursors } from '../../platform/store/cursor.ts'
-import type { BearerToken } from '../../resource/resource-server/verdict.ts'
 import type { MemberData } from '../../school/member/member-data.ts'
 import {
   type ApiLimits,
@@ -37,11 +36,17 @@ export function makeMemberApi({ limits, ...shared }: MemberApiDependencies): Mem
   })
 }
 
+/** The part of an access token that is about its person. */
+interface TokenOfMember {
+  readonly siteId: string | undefined
+  readonly person: { readonly id: string; readonly name: string; readonly email: string }
+}
+
 /**
  * The person and the site of a token. Nothing for a token without a site: member scopes are given
  * to site clients only, so that one which has them and no site is not ours.
  */
-export function memberCaller({ siteId, person }: BearerToken): MemberCaller | undefined {
+export function memberCaller({ siteId, person }: TokenOfMember): MemberCaller | undefined {
   if (siteId === undefined) return undefined
   return { personId: person.id, siteId, name: person.name, email: person.email }
 }

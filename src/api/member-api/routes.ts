@@ -9,7 +9,7 @@ import type { Limits } from '../../platform/limits/limits.ts'
 import type { AdviseOnScopes } from '../../resource/resource-server/protect.ts'
 import {
   demandScopes,
-  TOKEN_REFUSED,
+  invalid,
   type Verdict,
   type VerifyBearer,
 } from '../../resource/resource-server/verdict.ts'
@@ -79,12 +79,8 @@ function explanation(baseUrl: string) {
 function mustBeMember(verdict: Verdict): Verdict {
   if (verdict.kind !== 'granted') return verdict
   const { token } = verdict
-  if (token.scopes.has(MEMBER_WRITE) && token.siteId !== undefined) return verdict
+  if (token.scopes.includes(MEMBER_WRITE) && token.siteId !== undefined) return verdict
   const demanded = demandScopes(verdict, [MEMBER_READ])
   if (demanded.kind !== 'granted' || token.siteId !== undefined) return demanded
-  return {
-    kind: 'invalid',
-    reason: 'the token has a member scope and no site',
-    description: TOKEN_REFUSED,
-  }
+  return invalid('the token has a member scope and no site')
 }

@@ -2,7 +2,6 @@ import { listHeldSites } from '../../directory/sites/site-choice.ts'
 import { paths } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { makeKeptClients } from '../clients/find-client.ts'
-import { makeFindAccess } from '../grants/access.ts'
 import { makeResources } from '../token/resource-indicators.ts'
 import { makeTokenEndpoint, type TokenEndpointPorts } from '../token/token-endpoint.ts'
 import { authorizationRequests } from './authorize-requests.ts'
@@ -16,7 +15,7 @@ import { createProvider, type ProviderDependencies } from './provider.ts'
 
 /** What is made here. */
 type Made =
-  | ('adapter' | 'completeExchange' | 'exchange' | 'findAccess' | 'findKeptClient')
+  | ('adapter' | 'exchange' | 'findKeptClient')
   | ('readTokenRequest' | 'keys' | 'listHeldSites' | 'resources' | 'conformance')
 
 export type AuthorizationServerPorts = Omit<
@@ -45,7 +44,6 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
   if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
   const resources = makeResources(baseUrl, protectedPaths)
   const findGrant = grantOncePerRequest(ports.findGrant)
-  const findAccess = makeFindAccess(findGrant, now)
   const clients = { find: oncePerRequest(ports.clients.find) }
   const findKeptClient = makeKeptClients(clients, database, now)
   const tokenEndpoint = makeTokenEndpoint({ ...ports, findGrant, resources })
@@ -56,10 +54,8 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
     conformance,
     resources,
     findGrant,
-    findAccess,
     clients,
     findKeptClient,
-    completeExchange: exchange.complete,
     listHeldSites: oncePerRequest((personId: string, clientId?: string) =>
       listHeldSites(database, personId, clientId),
     ),

@@ -11,24 +11,20 @@ import { promptPages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import type { FindGrant } from '../grants/access.ts'
-import type { FindAllowed } from '../grants/find-allowed.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
-import { type AccessTokenAdapterDependencies, accessTokenAdapter } from '../token/access-token.ts'
-import type { Exchange } from '../token/authorization-code.ts'
-import { refreshTokenAdapter } from '../token/refresh-token-record.ts'
-import type { FindRefreshToken, RefreshTokenLifetimes } from '../token/refresh-token-use.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import { type ClientDependencies, clientFinder, PUSHED_REQUEST } from './engine-clients.ts'
+import {
+  accessTokenAdapter,
+  codeAdapter,
+  refreshTokenAdapter,
+  type TokenAdapterDependencies,
+} from './engine-tokens.ts'
 
-export interface EngineAdapterDependencies
-  extends Omit<AccessTokenAdapterDependencies, 'grants'>,
-    ClientDependencies {
+export interface EngineAdapterDependencies extends TokenAdapterDependencies, ClientDependencies {
   readonly findGrant: FindGrant
-  readonly findAllowed: FindAllowed
-  readonly findRefreshToken: FindRefreshToken
-  readonly exchange: Pick<Exchange, 'codeAdapter'>
   readonly grants: Pick<GrantStore, 'end'>
-  readonly lifetimes: RefreshTokenLifetimes & { readonly sessionSeconds: number }
+  readonly lifetimes: { readonly sessionSeconds: number }
   readonly resources: Resources
   /** Writes down that a session is over (directory/people/person-store.ts). */
   readonly signOutSession: (
@@ -64,17 +60,15 @@ function rulesOf(model: string, dependencies: EngineAdapterDependencies): Partia
     case 'Grant':
       return grantAdapter(dependencies)
     case 'AccessToken':
-      return accessTokenAdapter(records, dependencies)
+      return accessTokenAdapter(dependencies)
     case 'AuthorizationCode':
-      return dependencies.exchange.codeAdapter(records)
+      return codeAdapter(records, dependencies)
     case PUSHED_REQUEST:
       return pushedRequestAdapter(records, dependencies.resources)
     case 'Session':
       return sessionAdapter(records, dependencies)
-    case 'RefreshToken': {
-      const { findRefreshToken, lifetimes, now } = dependencies
-      return refreshTokenAdapter(findRefreshToken, lifetimes, now)
-    }
+    case 'RefreshToken':
+      return refreshTokenAdapter(dependencies)
     default:
       return {}
   }
@@ -89,7 +83,6 @@ const [interactions = ''] = promptPages.login.split(':')
  */
 function grantAdapter({
   findGrant,
-  findAllowed,
   grants,
 }: EngineAdapterDependencies): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
   return {
@@ -98,18 +91,15 @@ function grantAdapter({
       // To continue an ended grant would bring its old tokens back to life. Where a token is used the
       // ended grant is found, so that the answer to the token's access, and the log, can say why it ended.
       if (!grant || (grant.endedBecause !== undefined && asksPerson())) return undefined
-      const allowed = await findAllowed(grant)
-      return (
-        allowed && {
-          ...(allowed as AdapterPayload),
-          kind: 'Grant',
-          jti: grant.id,
-          accountId: grant.personId,
-          clientId: grant.clientId,
-          iat: Math.floor(grant.grantedAt / 1000),
-          exp: Math.floor(grant.expiresAt / 1000),
-        }
-      )
+      return {
+        ...(grant.allowed as AdapterPayload),
+        kind: 'Grant',
+        jti: grant.id,
+        accountId: grant.personId,
+        clientId: grant.clientId,
+        iat: Math.floor(grant.grantedAt / 1000),
+        exp: Math.floor(grant.expiresAt / 1000),
+      }
     },
     upsert: async () => {
       throw new Error('the engine writes no grants')

@@ -6,7 +6,7 @@ import type { Limits } from '../../platform/limits/limits.ts'
 import type { StateAdapter, StateStore } from '../../platform/store/oauth-state.ts'
 import { toClientMetadata } from '../clients/client-metadata.ts'
 import type { ClientFinder, FindKeptClient } from '../clients/find-client.ts'
-import type { ReadTokenRequest } from '../token/token-request.ts'
+import type { ReadTokenRequest } from '../token/authorization-code.ts'
 
 export interface ClientDependencies {
   readonly state: StateStore

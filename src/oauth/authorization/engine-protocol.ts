@@ -7,11 +7,11 @@ import type { FurtherPlans } from '../clients/further-plans.ts'
 import { proofAlgorithms } from '../proofs/proof-rules.ts'
 import { claimsByScope } from '../token/claims.ts'
 import { type Resources, resourceIndicators } from '../token/resource-indicators.ts'
-import { mayRevokeToken } from '../token/revocation.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
 import { renderSignedOut, renderSignOut } from './engine-pages.ts'
 import { assertAssertion } from './engine-proofs.ts'
 import { type DocumentResolution, documentFeature } from './engine-requests.ts'
+import { mayRevokeToken } from './engine-tokens.ts'
 
 export interface ProtocolDependencies {
   readonly baseUrl: string

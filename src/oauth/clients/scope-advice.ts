@@ -7,7 +7,7 @@ import type { ClientFinder } from './find-client.ts'
 /** The scopes that an operation needs, and those that a token has or had. */
 export interface WantedScopes {
   readonly needed: readonly string[]
-  readonly held: ReadonlySet<string>
+  readonly held: readonly string[]
   /** Whether one of those needed is enough. */
   readonly oneIsEnough: boolean
 }
@@ -42,7 +42,7 @@ export function adviseScopes(
   const obtainable = needed.filter((scope) => open.includes(scope))
   const isReachable = oneIsEnough ? obtainable.length > 0 : obtainable.length === needed.length
   if (!isReachable) return { scopes: [], remedy: remedyFor(client, needed, baseUrl) }
-  return { scopes: open.filter((scope) => held.has(scope) || needed.includes(scope)) }
+  return { scopes: open.filter((scope) => held.includes(scope) || needed.includes(scope)) }
 }
 
 function remedyFor(client: Client, needed: readonly string[], baseUrl: string): string {

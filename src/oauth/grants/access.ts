@@ -6,25 +6,9 @@ import type { Allowed } from './allowed.ts'
 import type { EndReason } from './end-grants.ts'
 import type { Family } from './family-store.ts'
 
-/**
- * Access: whether a grant may still be used, by whom, and with which roles. Codes and tokens say
- * nothing by themselves, so this is asked at every use of one, with one query (design 15 and 30).
- */
-export type Access =
-  | {
-      readonly kind: 'good'
-      readonly grant: Grant
-      readonly person: PersonFacts
-      /** The roles that the person holds now at the site of the grant. */
-      readonly roles: readonly SiteRole[]
-    }
-  | { readonly kind: 'lost'; readonly reason: LostReason }
-
 export type LostReason =
   | 'the grant does not exist'
-  | 'the grant is of another person or client'
   | 'the grant has expired'
-  | 'the token was revoked with its family'
   | `the grant has ended: ${EndReason}`
   | 'the account is disabled'
   | 'the person has no role at the site'
@@ -34,15 +18,6 @@ export type LostReason =
   | 'the site switched MCP connections off'
   | 'no operator of the site approved that the client changes anything'
 
-/** A code or token, as far as access is concerned: the engine's own are such, and so is a record. */
-export interface TokenOfGrant {
-  readonly grantId?: string | undefined
-  readonly accountId?: string | undefined
-  readonly clientId?: string | undefined
-  /** The family that an access token is of; none has one from the version before. */
-  readonly family?: string | undefined
-}
-
 /** A grant as its row has it. */
 export interface Grant {
   readonly id: string
@@ -51,8 +26,7 @@ export interface Grant {
   readonly clientOrigin: string
   readonly siteId: string | undefined
   readonly documentFingerprint: string | undefined
-  /** Undefined while the OAuth state still has it, from the version before. */
-  readonly allowed: Allowed | undefined
+  readonly allowed: Allowed
   readonly grantedAt: number
   readonly expiresAt: number
   readonly endedBecause: EndReason | undefined
@@ -76,11 +50,12 @@ export interface ToldOfPerson {
   readonly updatedAt?: number
 }
 
-/** What one query knows of a grant, before anything is concluded from it. */
+/** What one query reads about a grant, before anything is concluded from it. */
 export interface AccessFacts {
   readonly grant: Grant
   readonly person: PersonFacts
   readonly personDisabled: boolean
+  /** The roles that the person holds now at the site of the grant. */
   readonly roles: readonly SiteRole[]
   readonly clientDisabled: boolean
   readonly clientDeleted: boolean
@@ -107,21 +82,22 @@ export interface GrantQuestion {
 /** Finds a grant with what decides about its use; nothing when there is no such grant. One query. */
 export type FindGrant = (question: GrantQuestion) => Promise<AccessFacts | undefined>
 
-/** Concludes from the facts. Pure, so that every case stands in one table of its test. */
+/**
+ * Whether a grant may still be used. Codes and tokens say nothing by themselves, so this is asked at every
+ * use of one, with one query (design 15 and 30). Pure, so that one table of its test has every case.
+ *
+ * @returns why the grant may not be used; nothing when it may
+ */
 export function judgeAccess(
   facts: AccessFacts | undefined,
-  scopes: Iterable<string>,
+  scopes: readonly string[],
   nowMs: number,
-): Access {
-  if (!facts) return { kind: 'lost', reason: 'the grant does not exist' }
-  const reason =
-    lossOfClient(facts, scopes) ?? lossOfGrant(facts, nowMs) ?? lossOfRole(facts, scopes)
-  if (reason !== undefined) return { kind: 'lost', reason }
-  const { grant, person, roles } = facts
-  return { kind: 'good', grant, person, roles }
+): LostReason | undefined {
+  if (!facts) return 'the grant does not exist'
+  return lossOfClient(facts, scopes) ?? lossOfGrant(facts, nowMs) ?? lossOfRole(facts, scopes)
 }
 
-function lossOfClient(facts: AccessFacts, scopes: Iterable<string>): LostReason | undefined {
+function lossOfClient(facts: AccessFacts, scopes: readonly string[]): LostReason | undefined {
   if (facts.personDisabled) return 'the account is disabled'
   // Member scopes are of a site's own applications only, so that one without a row was removed.
   if (facts.clientDeleted || (needsResource(scopes) && !facts.isApplication)) {
@@ -142,7 +118,7 @@ function lossOfGrant({ grant }: AccessFacts, nowMs: number): LostReason | undefi
 
 function lossOfRole(
   { grant, roles }: AccessFacts,
-  scopes: Iterable<string>,
+  scopes: readonly string[],
 ): LostReason | undefined {
   // Only a plain sign-in is at no site: without one there is nothing to read or to operate.
   const atSite = grant.siteId !== undefined || needsResource(scopes)
@@ -150,32 +126,6 @@ function lossOfRole(
   return needsOperator(scopes) && !operates(roles)
     ? 'the person does not operate the site any more'
     : undefined
-}
-
-/** Looks up whether a code may be used that has these scopes. */
-export type FindAccess = (token: TokenOfGrant, scopes: Iterable<string>) => Promise<Access>
-
-export function makeFindAccess(findGrant: FindGrant, now: () => number): FindAccess {
-  return async (token, scopes) => {
-    const facts = await findGrant({ grantId: token.grantId })
-    return judgeToken(facts, token, { scopes, nowMs: now() })
-  }
-}
-
-/** Concludes from the facts about the grant of a token, and about its family. Pure. */
-export function judgeToken(
-  facts: AccessFacts | undefined,
-  { accountId, clientId, family }: TokenOfGrant,
-  { scopes, nowMs }: { readonly scopes: Iterable<string>; readonly nowMs: number },
-): Access {
-  const { grant } = facts ?? {}
-  if (grant && (grant.personId !== accountId || grant.clientId !== clientId)) {
-    return { kind: 'lost', reason: 'the grant is of another person or client' }
-  }
-  const access = judgeAccess(facts, scopes, nowMs)
-  if (access.kind === 'lost' || family === undefined) return access
-  if (facts?.family && !facts.family.ended) return access
-  return { kind: 'lost', reason: 'the token was revoked with its family' }
 }
 
 /** What a document was approved to change, another one of the same client is not (design 31). */

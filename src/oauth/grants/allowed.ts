@@ -7,6 +7,12 @@ export interface Allowed {
   readonly rejected?: Pick<Allowed, 'openid' | 'resources'> | undefined
 }
 
+/** The part of the engine's record of a grant that is kept. */
+export function allowedIn(record: object): Allowed {
+  const { openid, resources, rejected } = record as Allowed
+  return JSON.parse(JSON.stringify({ openid, resources, rejected }))
+}
+
 /** What two consents allow together. What was refused is what the later one says. */
 export function allowedByEither(earlier: Allowed, later: Allowed): Allowed {
   const scopes = (...texts: readonly (string | undefined)[]) =>

@@ -33,7 +33,6 @@ export interface FamilyToken {
   /** The `claims` parameter of the authorization request (OpenID Connect Core §5.5). */
   readonly claims?: ClaimsParameter | undefined
   readonly sid?: string | undefined
-  readonly sessionUid?: string | undefined
   /** The thumbprint of the key that its access tokens are bound to (RFC 9449 §6). */
   readonly jkt?: string | undefined
 }
@@ -46,8 +45,6 @@ export interface NewFamily {
   readonly seed: string
   readonly token: FamilyToken
   readonly startedAt: number
-  /** When its present refresh token was issued. */
-  readonly issuedAt: number
   /** When nothing of it can be alive any more; the row goes then. */
   readonly keptUntil: number
 }
@@ -80,21 +77,13 @@ export function makeFamilyStore({ kysely }: Database) {
   )
   return {
     /** Begins a family. @returns false when there is one: whoever came first has used the code up */
-    async begin({
-      id,
-      grantId,
-      seed,
-      token,
-      startedAt,
-      issuedAt,
-      keptUntil,
-    }: NewFamily): Promise<boolean> {
+    async begin({ id, grantId, seed, token, startedAt, keptUntil }: NewFamily): Promise<boolean> {
       const { numAffectedRows } = await insert({
         id,
         grant_id: grantId,
         seed,
         token: JSON.stringify(token),
-        steps: String(issuedAt),
+        steps: String(startedAt),
         started_at: startedAt,
         kept_until: keptUntil,
       })

@@ -40,8 +40,6 @@ export interface GrantStore {
   save(grant: NewGrant, by?: Caller): Promise<void>
   /** Moves the end of a grant on, when there is a day to gain: most requests need not write. */
   prolong(grant: { readonly id: string; readonly expiresAt: number }): Promise<void>
-  /** Takes over what the version before kept of a grant outside of the database. */
-  adopt(id: string, allowed: Allowed): Promise<void>
   /**
    * Ends grants, with a line in the audit trail where it was a client that did something: what people do
    * is written by whoever ends the grants for them.
@@ -111,16 +109,6 @@ export function makeGrantStore({
         .updateTable('oauth_grant')
         .set({ expires_at: full })
         .where('id', '=', id)
-        .where('ended_at', 'is', null)
-        .execute()
-    },
-
-    async adopt(id, allowed) {
-      await kysely
-        .updateTable('oauth_grant')
-        .set({ allowed: JSON.stringify(allowed) })
-        .where('id', '=', id)
-        .where('allowed', 'is', null)
         .where('ended_at', 'is', null)
         .execute()
     },

@@ -1,15 +1,12 @@
 import type { Database } from '../../platform/store/database.ts'
-import type { StateStore } from '../../platform/store/oauth-state.ts'
 import type { FindGrant } from './access.ts'
 import { type FamilyStore, makeFamilyStore } from './family-store.ts'
-import { type FindAllowed, makeFindAllowed } from './find-allowed.ts'
 import { makeFindGrant } from './find-grant.ts'
 import { type GrantStore, makeGrantStore } from './grant-store.ts'
 import { type GrantUsage, makeGrantUsage } from './grant-usage.ts'
 
 export interface GrantPorts {
   readonly database: Database
-  readonly state: StateStore
   readonly integrations: readonly { readonly client_id: string }[]
   /** Whether clients of this origin are admitted at all, which a configuration can take back. */
   readonly admitsOrigin: (clientId: string) => boolean
@@ -24,26 +21,22 @@ export interface Grants {
   readonly store: GrantStore
   readonly families: FamilyStore
   readonly findGrant: FindGrant
-  /** What does it allow? */
-  readonly findAllowed: FindAllowed
   readonly usage: GrantUsage
 }
 
 const DAY_SECONDS = 86_400
 
 export function makeGrants(ports: GrantPorts) {
-  const { database, state, integrations, admitsOrigin, refreshTokenAbsoluteSeconds, now } = ports
+  const { database, integrations, admitsOrigin, refreshTokenAbsoluteSeconds, now } = ports
   const clientIds = new Set(integrations.map(({ client_id }) => client_id))
   const findGrant = makeFindGrant(database, { integrations: clientIds, admitsOrigin })
   // The grant outlives its refresh tokens, or they would fail although they are alive (design 9).
   const grantSeconds = refreshTokenAbsoluteSeconds + 2 * DAY_SECONDS
-  const store = makeGrantStore({ database, grantSeconds, now })
   return {
     grantSeconds,
-    store,
+    store: makeGrantStore({ database, grantSeconds, now }),
     families: makeFamilyStore(database),
     findGrant,
-    findAllowed: makeFindAllowed(state.adapterFor('Grant').find, store),
     usage: makeGrantUsage(database, now),
   } satisfies Grants
 }

@@ -35,10 +35,8 @@ export const tellsOf: Readonly<Record<SessionEnd, boolean>> = {
   'the site switched MCP connections off': true,
   'no operator of the site approved that the client changes anything': true,
   'the grant has ended: the client revoked it': false,
-  'the token was revoked with its family': false,
   'the grant has expired': false,
   'the grant does not exist': false,
-  'the grant is of another person or client': false,
 }
 
 /** A sign-in at an application that is notified of its end. */
@@ -80,8 +78,7 @@ export function makeSessions({ database: { kysely }, findGrant, now }: SessionDe
     if (row.signed_out_at !== null && row.signed_out_at >= row.started_at) {
       return 'the person signed out everywhere'
     }
-    const access = judgeAccess(await findGrant({ grantId: row.grant_id }), [OPENID], now())
-    return access.kind === 'lost' ? access.reason : undefined
+    return judgeAccess(await findGrant({ grantId: row.grant_id }), [OPENID], now())
   }
 
   return {

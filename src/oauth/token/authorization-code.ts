@@ -1,4 +1,4 @@
-import { type Adapter, type AdapterPayload, type KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { ClaimsParameter, KoaContextWithOIDC } from 'oidc-provider'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { needsResource } from '../../directory/scopes/policy.ts'
@@ -8,13 +8,52 @@ import {
   resourceNotRepeated,
 } from '../../platform/http/errors.ts'
 import { logFields } from '../../platform/http/request-log.ts'
-import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { choseFapi } from '../clients/client-metadata.ts'
-import type { FamilyStore, NewFamily } from '../grants/family-store.ts'
-import { familyTokenOf } from './former-refresh-token.ts'
+import type { AccessFacts } from '../grants/access.ts'
+import type { FamilyStore, FamilyToken, NewFamily } from '../grants/family-store.ts'
 import { namedResources, type Resources } from './resource-indicators.ts'
-import type { ReadTokenRequest, TokenRequest } from './token-request.ts'
 import { familyOfCode, newSeed, type TokenValues } from './token-values.ts'
+import type { RefreshToken } from './tokens.ts'
+
+/** An authorization code, as the engine stored it when the person consented. */
+export interface AuthorizationCode {
+  readonly clientId: string
+  readonly personId: string
+  readonly grantId: string
+  /** What the tokens that come of it say. */
+  readonly token: Pick<FamilyToken, 'scopes' | 'audience' | 'claims' | 'sid'>
+  /** The engine's own record, for the engine only. */
+  readonly record: object
+}
+
+/** Reads the engine's record of a code. */
+export function readCode(record: object): AuthorizationCode {
+  const said: Readonly<Record<string, unknown>> = { ...record }
+  const text = (name: string) => (typeof said[name] === 'string' ? said[name] : undefined)
+  return {
+    clientId: text('clientId') ?? '',
+    personId: text('accountId') ?? '',
+    grantId: text('grantId') ?? '',
+    token: {
+      scopes: (text('scope') ?? '').split(' ').filter(Boolean),
+      audience: text('resource'),
+      claims: said['claims'] as ClaimsParameter | undefined,
+      sid: text('sid'),
+    },
+    record,
+  }
+}
+
+/** What a token request presents, and everything that is known of it. */
+export interface TokenRequest {
+  readonly code?: AuthorizationCode | undefined
+  readonly refreshToken?: RefreshToken | undefined
+  /** Of its grant, and of the client that asks; nothing when there is no such code or family. */
+  readonly facts?: AccessFacts | undefined
+}
+
+/** Reads what a token request presents; the first call says which client asks. */
+export type ReadTokenRequest = (ctx: KoaContextWithOIDC, callerId?: string) => Promise<TokenRequest>
 
 export interface ExchangeDependencies {
   readonly readTokenRequest: ReadTokenRequest
@@ -58,46 +97,22 @@ export function makeExchange(dependencies: ExchangeDependencies) {
   const { readTokenRequest, families, values, now } = dependencies
   const firstTokens = new WeakMap<object, FirstTokens>()
 
-  /** Codes as the engine is shown them. */
-  const codeAdapter = (records: StateAdapter): Pick<Adapter, 'find' | 'consume'> => ({
-    async find(code) {
-      const { ctx } = Provider
-      if (ctx?.oidc?.route !== 'token') return await records.find(code)
-      return codeForExchange(ctx, await readTokenRequest(ctx), dependencies)
-    },
-    // By now the engine has found everything else right. What uses the code up is `complete`.
-    async consume() {
-      const { ctx } = Provider
-      if (ctx && (await readTokenRequest(ctx)).facts?.family) {
-        throw invalidGrant('the code was used a moment ago, which ended nothing')
-      }
-    },
-  })
-
-  /** Begins the family. Whoever does so first has used the code up, and gets its first tokens. */
-  const complete = async (issued: AdapterPayload): Promise<void> => {
-    const { grantId = '', scope = '', jkt } = issued
-    const { ctx } = Provider
-    const { code } = ctx ? await readTokenRequest(ctx) : {}
-    if (!ctx || !code) throw new Error('an access token is issued for a code only')
+  /** Begins the family. The first exchange to do so has used the code up, and gets its first tokens. */
+  const complete = async (ctx: KoaContextWithOIDC, { scopes, jkt }: Issued): Promise<void> => {
+    const { code } = await readTokenRequest(ctx)
+    if (!code) throw new Error('an access token is issued for a code only')
     const refreshes = ctx.oidc.client?.grantTypeAllowed('refresh_token') === true
-    // The engine has checked the proof of the key by now.
-    const bound = typeof jkt === 'string' && { jkt }
-    const token = { ...familyTokenOf(code), refreshes, ...bound }
+    const token = { ...code.token, refreshes, ...(jkt !== undefined && { jkt }) }
     const startedAt = now()
     const family = { id: familyOfCode(String(ctx.oidc.params?.['code'])), seed: newSeed() }
     const keptUntil = startedAt + keptSeconds(refreshes, dependencies) * 1000
-    const begun = { ...family, grantId, token, startedAt, issuedAt: startedAt, keptUntil }
+    const begun = { ...family, grantId: code.grantId, token, startedAt, keptUntil }
     // Before the code is used up: a client that is told 503 here repeats its request.
-    await beginSession(ctx, { ...begun, personId: code.accountId }, dependencies)
+    await beginSession(ctx, { ...begun, personId: code.personId }, dependencies)
     if (!(await families.begin(begun))) {
       throw invalidGrant('another exchange of the same code was quicker')
     }
-    const first = {
-      generation: 0,
-      issuedAtSeconds: Math.floor(startedAt / 1000),
-      has: scope.split(' '),
-    }
+    const first = { generation: 0, issuedAtSeconds: Math.floor(startedAt / 1000), has: scopes }
     firstTokens.set(ctx, {
       access_token: values.writeAccessToken({ ...family, scopes: token.scopes }, first),
       ...(refreshes && { refresh_token: values.writeRefreshToken(family, 0) }),
@@ -105,8 +120,19 @@ export function makeExchange(dependencies: ExchangeDependencies) {
   }
 
   return {
-    codeAdapter,
+    /** The code of a token request. @returns with `usedAt` once a second use is no accident any more */
+    presentCode: async (ctx: KoaContextWithOIDC) =>
+      codeForExchange(ctx, await readTokenRequest(ctx), dependencies),
+
+    /** By now the engine has found everything else right. What uses the code up is `complete`. */
+    async mustBeUnused(ctx: KoaContextWithOIDC): Promise<void> {
+      if ((await readTokenRequest(ctx)).facts?.family) {
+        throw invalidGrant('the code was used a moment ago, which ended nothing')
+      }
+    },
+
     complete,
+
     /**
      * The tokens of an exchange that was just answered. The engine chose values by itself before any
      * adapter was asked, which nothing knows.
@@ -118,7 +144,7 @@ export function makeExchange(dependencies: ExchangeDependencies) {
 /** An application that is told of sign-outs has a session from here on. */
 async function beginSession(
   { oidc: { client } }: KoaContextWithOIDC,
-  { id, grantId, token, startedAt, keptUntil, personId = '' }: Begun,
+  { id, grantId, token, startedAt, keptUntil, personId }: NewFamily & { readonly personId: string },
   { signOuts }: Pick<ExchangeDependencies, 'signOuts'>,
 ): Promise<void> {
   if (!signOuts || !client?.backchannelLogoutUri || !token.scopes.includes(OPENID)) return
@@ -127,8 +153,10 @@ async function beginSession(
   await signOuts.begin({ familyId: id, grantId, clientId, personId, sid: token.sid, ...times })
 }
 
-interface Begun extends NewFamily {
-  readonly personId: string | undefined
+/** The access token that the engine is about to issue. It has checked the proof of the key. */
+interface Issued {
+  readonly scopes: readonly string[]
+  readonly jkt: string | undefined
 }
 
 /** What takes the place of the engine's own values in its answer. */
@@ -139,15 +167,21 @@ interface FirstTokens {
 
 export type Exchange = ReturnType<typeof makeExchange>
 
-/** The code as it is shown to the engine: as used, once that is no accident any more. */
+interface PresentedCode {
+  readonly code: AuthorizationCode
+  /** When it was used, in epoch milliseconds. */
+  readonly usedAt?: number
+}
+
 function codeForExchange(
   ctx: KoaContextWithOIDC,
   { code, facts }: TokenRequest,
   { resources, now }: ExchangeDependencies,
-): AdapterPayload | undefined {
+): PresentedCode | undefined {
   const { client } = ctx.oidc
+  if (!code) return undefined
   // The engine refuses the code of another client.
-  if (!code || !client || code.clientId !== client.clientId) return code
+  if (client?.clientId !== code.clientId) return { code }
   const { grant, family } = facts ?? {}
   if (!grant || grant.endedBecause !== undefined) {
     logFields(ctx).detail = `the grant has ended: ${grant?.endedBecause ?? 'it is gone'}`
@@ -156,10 +190,10 @@ function codeForExchange(
   const mayRepeat = !choseFapi(client)
   if (family && !(mayRepeat && now() - family.startedAt <= REPEAT_SECONDS * 1000)) {
     logFields(ctx).outcome = 'reused'
-    return { ...code, consumed: Math.floor(family.startedAt / 1000) }
+    return { code, usedAt: family.startedAt }
   }
   settleResource(ctx.oidc, code, resources)
-  return code
+  return { code }
 }
 
 /** Codes end by the clock of the store that they are in. */
@@ -181,14 +215,14 @@ function keptSeconds(mayRefresh: boolean, { grantSeconds, lifetimes }: ExchangeD
  */
 function settleResource(
   oidc: KoaContextWithOIDC['oidc'],
-  stored: AdapterPayload,
+  { token }: AuthorizationCode,
   resources: Resources,
 ): void {
-  const granted = stored['resource']
+  const granted = token.audience !== undefined
   if (namedResources(oidc, resources).length > 0) {
     if (!granted) throw resourceNotGranted()
     Object.assign(oidc.params ?? {}, { resource: resources.audience })
-  } else if (granted && needsResource(String(stored.scope ?? '').split(' '))) {
+  } else if (granted && needsResource(token.scopes)) {
     throw resourceNotRepeated(resources.audience)
   }
 }

@@ -1,13 +1,14 @@
 import type { FindAccount } from 'oidc-provider'
 
 import { logFields } from '../../platform/http/request-log.ts'
-import type {
-  Access,
-  FindAccess,
-  PersonFacts,
-  TokenOfGrant,
-  ToldOfPerson,
+import {
+  type AccessFacts,
+  type FindGrant,
+  judgeAccess,
+  type PersonFacts,
+  type ToldOfPerson,
 } from '../grants/access.ts'
+import { type Allowed, allowedScopes } from '../grants/allowed.ts'
 
 /**
  * The claims of a person (specification, UserInfo / id_token claims), by the scope that releases each.
@@ -30,9 +31,10 @@ type SessionPerson = Omit<PersonFacts, 'picture' | 'told'> & {
 
 export interface ClaimsDependencies {
   readonly findPerson: (personId: string, sessionId?: string) => Promise<SessionPerson | undefined>
-  readonly findAccess: FindAccess
+  readonly findGrant: FindGrant
   /** What the conformance suite's clients are told of a person besides (design 26). */
   readonly conformance: SuiteClaims | undefined
+  readonly now: () => number
 }
 
 export interface SuiteClaims {
@@ -44,8 +46,12 @@ export interface SuiteClaims {
 
 export type Claims = { readonly sub: string } & Readonly<Record<string, unknown>>
 
-/** All that may be said of the person of a grant; `roles` are those held now. */
-export function claimsOf({ grant, person, roles }: Extract<Access, { kind: 'good' }>): Claims {
+/** Every claim about the person of a grant, before scopes decide; `roles` are those held now. */
+export function claimsOf({
+  grant,
+  person,
+  roles,
+}: Pick<AccessFacts, 'grant' | 'person' | 'roles'>): Claims {
   return {
     sub: person.id,
     name: person.name,
@@ -74,26 +80,38 @@ function standardClaims({
 }
 
 /**
- * The engine's `findAccount`, for sessions and id_tokens. With a code its access is looked up, and
- * where it was lost there is nobody, which the engine answers with invalid_grant. One query at most.
+ * The engine's `findAccount`, for sessions and id_tokens. With a code it finds nobody once the access of its
+ * grant was lost, which the engine answers with invalid_grant. One query at most.
  */
 export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
-  const { findPerson, findAccess, conformance } = dependencies
+  const { findPerson, findGrant, conformance, now } = dependencies
   return async (ctx, personId, token) => {
     if (!token || !('grantId' in token)) {
       return sessionAccount(await findPerson(personId, ctx.oidc.session?.jti))
     }
-    const { grantId, clientId }: TokenOfGrant = token
-    const access = await findAccess({ grantId, clientId, accountId: personId }, token.scopes)
-    if (access.kind === 'lost') {
+    const { grantId, clientId, scopes } = token
+    const facts = await findGrant({ grantId })
+    const lost = lossOfCode(facts, { personId, clientId }) ?? judgeAccess(facts, [...scopes], now())
+    if (!facts || lost !== undefined) {
       // The caller learns that the code is of no use; the log says why.
-      logFields(ctx).detail = access.reason
+      logFields(ctx).detail = lost
       return undefined
     }
     // The suite warns of profile claims in an id_token, and asks UserInfo for them.
     const bare = conformance?.covers(clientId)
-    return accountOf(bare ? { sub: access.person.id } : claimsOf(access))
+    return accountOf(bare ? { sub: facts.person.id } : claimsOf(facts))
   }
+}
+
+/** A code names its grant, and person and client beside it. */
+function lossOfCode(
+  facts: AccessFacts | undefined,
+  { personId, clientId }: { readonly personId: string; readonly clientId: string | undefined },
+): string | undefined {
+  if (!facts || (facts.grant.personId === personId && facts.grant.clientId === clientId)) {
+    return undefined
+  }
+  return 'the grant is of another person or client'
 }
 
 /** Whose session it is, with what tells whether it began before a sign-out everywhere. */
@@ -105,4 +123,39 @@ function sessionAccount(person: SessionPerson | undefined) {
 
 function accountOf(claims: Claims) {
   return { accountId: claims.sub, claims: () => claims }
+}
+
+/** What decides which claims a token releases. */
+export interface Release {
+  /** Of the token, or fewer, where the request names some of them. */
+  readonly scopes: readonly string[]
+  /** Names that the authorization request asked for, `claims.userinfo` (OpenID Connect Core §5.5). */
+  readonly requested: readonly string[]
+  /** What the person allowed, and what they refused. */
+  readonly allowed: Allowed
+  readonly claimsByScope: Readonly<Record<string, readonly string[]>>
+}
+
+/**
+ * The claims that a token releases: those of its scopes that the person granted, and those which were
+ * asked for by name and granted so, without what the person refused. `sub` is always among them
+ * (OpenID Connect Core §5.3.2).
+ */
+export function releasedClaims(
+  known: Claims,
+  { scopes, requested, allowed, claimsByScope }: Release,
+): Claims {
+  const { openid, rejected } = allowed
+  const granted = allowedScopes(allowed)
+  const released = new Set<string>()
+  for (const scope of scopes) {
+    if (!granted.includes(scope)) continue
+    for (const name of claimsByScope[scope] ?? []) released.add(name)
+  }
+  for (const name of requested) {
+    if (openid?.claims?.includes(name)) released.add(name)
+  }
+  for (const name of rejected?.openid?.claims ?? []) released.delete(name)
+  const named = [...released].filter((name) => Object.hasOwn(known, name))
+  return { sub: known.sub, ...Object.fromEntries(named.map((name) => [name, known[name]])) }
 }

@@ -2,20 +2,12 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 
 import { dpopNonceWanted, invalidDpopProof, invalidGrant } from '../../platform/http/errors.ts'
 import { paths } from '../../platform/http/paths.ts'
-import type { AccessFacts } from '../grants/access.ts'
-import type { Family, FamilyStore, FamilyToken } from '../grants/family-store.ts'
+import { callerOf, logFields } from '../../platform/http/request-log.ts'
+import type { FamilyStore } from '../grants/family-store.ts'
+import type { GrantStore } from '../grants/grant-store.ts'
 import type { CheckDpop } from '../proofs/dpop-proof.ts'
-import { type ReusePorts, reuse } from './refresh-reuse.ts'
-import {
-  type FindRefreshToken,
-  judgeGeneration,
-  type RefreshTokenLifetimes,
-} from './refresh-token-use.ts'
-
-export interface BindingPorts {
-  /** Left out where no token is bound to a key. */
-  readonly checkDpop?: CheckDpop | undefined
-}
+import { judgeGeneration, type RefreshTokenLifetimes } from './refresh-token-use.ts'
+import type { FindRefreshToken, RefreshToken } from './tokens.ts'
 
 /** What decides to which key the tokens of a refresh are bound. */
 export interface RefreshBinding {
@@ -74,17 +66,10 @@ export async function provenKey(
   return proof.thumbprint
 }
 
-/** One use of a refresh token, as far as keys are concerned. */
-interface BoundUse {
-  readonly value: string
-  readonly generation: number
-  readonly facts: AccessFacts
-  readonly token: FamilyToken
-}
-
-export interface BindingDependencies extends ReusePorts {
+export interface BindingDependencies {
   readonly findRefreshToken: FindRefreshToken
   readonly families: Pick<FamilyStore, 'bind'>
+  readonly grants: Pick<GrantStore, 'end'>
   readonly lifetimes: RefreshTokenLifetimes
   readonly now: () => number
 }
@@ -97,42 +82,48 @@ export interface BindingDependencies extends ReusePorts {
  */
 export async function newBinding(
   ctx: KoaContextWithOIDC,
-  { facts: { family, grant }, generation, token, proven }: BoundUse & Proven,
+  { family, generation, grant }: RefreshToken,
+  proven: string | undefined,
   { grants, lifetimes, now }: BindingDependencies,
 ): Promise<string | undefined> {
   const { client } = ctx.oidc
+  const bound = family.token.jkt
   const choice = chooseBinding({
-    bound: token.jkt,
+    bound,
     proven,
     isPublic: client?.clientAuthMethod === 'none',
     demanded: client?.['dpopBoundAccessTokens'] === true,
   })
   if (choice.kind === 'bind') return choice.jkt
   if (choice.kind === 'keep') return undefined
-  const use = family && judgeGeneration(family, generation, { lifetimes, nowMs: now() })
-  const comesBack = use?.kind === 'reused' || (use?.kind === 'retry' && token.jkt !== undefined)
-  throw comesBack ? await reuse(ctx, grant.id, grants) : invalidGrant(choice.reason)
+  const use = judgeGeneration(family, generation, { lifetimes, nowMs: now() })
+  const comesBack = use.kind === 'reused' || (use.kind === 'retry' && bound !== undefined)
+  throw comesBack ? await endReused(ctx, grant.id, grants) : invalidGrant(choice.reason)
 }
 
-interface Proven {
-  readonly proven: string | undefined
-}
-
-interface Binding {
-  readonly family: Pick<Family, 'id'>
-  readonly bindTo: string
-}
-
-/** Binds the family, unless somebody with another key was quicker: then of these two one is a thief, too. */
+/** Binds the family, unless another key was quicker: then one of these two holders is a thief, too. */
 export async function bindFamily(
   ctx: KoaContextWithOIDC,
-  { family, bindTo, value, facts, token }: BoundUse & Binding,
+  { value, family, grant }: RefreshToken & { readonly value: string },
+  bindTo: string,
   { families, findRefreshToken, grants }: BindingDependencies,
 ): Promise<void> {
   // As it was when the choice was made, and not as it may have become since.
-  if (await families.bind({ id: family.id, token }, bindTo)) return
-  const jkt = (await findRefreshToken(value))?.facts?.family?.token.jkt
+  if (await families.bind(family, bindTo)) return
+  const jkt = (await findRefreshToken(value))?.family.token.jkt
   if (jkt === bindTo) return
-  if (ctx.oidc.client?.clientAuthMethod === 'none') throw await reuse(ctx, facts.grant.id, grants)
+  if (ctx.oidc.client?.clientAuthMethod === 'none') throw await endReused(ctx, grant.id, grants)
   throw invalidGrant('its tokens were bound to another key meanwhile')
+}
+
+/** RFC 9700 §4.14.2: a replaced token that comes back means that one of two holders is a thief. */
+export async function endReused(
+  ctx: KoaContextWithOIDC,
+  grantId: string,
+  grants: Pick<GrantStore, 'end'>,
+): Promise<Error> {
+  logFields(ctx).outcome = 'reused'
+  await grants.end({ id: grantId }, 'a used refresh token came back', callerOf(ctx))
+  ctx.oidc.provider.emit('grant.revoked', ctx, grantId)
+  return invalidGrant('the refresh token was used before: the grant has been ended')
 }

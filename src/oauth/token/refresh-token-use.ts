@@ -1,51 +1,4 @@
-import type { StateAdapter } from '../../platform/store/oauth-state.ts'
-import type { AccessFacts, FindGrant } from '../grants/access.ts'
 import type { Family } from '../grants/family-store.ts'
-import { type FormerToken, familyOfFormer, findFormerToken } from './former-refresh-token.ts'
-import type { TokenValues } from './token-values.ts'
-
-/** A refresh token that somebody presents, with everything that is known of it. */
-export interface FoundRefreshToken {
-  readonly generation: number
-  /** Of its grant and its family, and of the client that asks. */
-  readonly facts: AccessFacts | undefined
-  /** It is of the version before, and was not used since. */
-  readonly former?: FormerToken | undefined
-}
-
-/** Finds a refresh token; nothing for what never was one. One query. */
-export type FindRefreshToken = (
-  value: string,
-  callerId?: string,
-) => Promise<FoundRefreshToken | undefined>
-
-export interface RefreshTokenDependencies {
-  readonly values: TokenValues
-  readonly findGrant: FindGrant
-  /** Where the version before kept its refresh tokens. */
-  readonly former: Pick<StateAdapter, 'find' | 'consumeOnce'>
-}
-
-export function makeFindRefreshToken(dependencies: RefreshTokenDependencies): FindRefreshToken {
-  const { values, findGrant, former } = dependencies
-  return async (value, callerId) => {
-    const read = values.readRefreshToken(value)
-    if (read) {
-      const facts = await findGrant({ familyId: read.familyId, callerId })
-      const genuine = facts?.family && read.isGenuine(facts.family)
-      return genuine ? { generation: read.generation, facts } : undefined
-    }
-    // Those of the version before had no dot, so that an access token is not looked up as one.
-    if (value.includes('.')) return undefined
-    const familyId = familyOfFormer(value)
-    const facts = await findGrant({ familyId, callerId })
-    if (facts) return { generation: 0, facts }
-    const found = await findFormerToken(value, former)
-    if (!found) return undefined
-    const { grantId } = found
-    return { generation: 0, facts: await findGrant({ grantId, callerId }), former: found }
-  }
-}
 
 /** What a refresh token is worth, its grant apart. */
 export type RefreshTokenUse =
@@ -64,17 +17,11 @@ export interface RefreshTokenLifetimes {
   readonly refreshRetrySeconds: number
 }
 
-/** By which lifetimes, and when. */
-export interface Judging {
-  readonly lifetimes: RefreshTokenLifetimes
-  readonly nowMs: number
-}
-
 /** Judges the token of a generation. Pure, so that every case stands in one table of its test. */
 export function judgeGeneration(
   family: Family,
   generation: number,
-  { lifetimes, nowMs }: Judging,
+  { lifetimes, nowMs }: { readonly lifetimes: RefreshTokenLifetimes; readonly nowMs: number },
 ): RefreshTokenUse {
   if (family.ended) return { kind: 'lost', reason: 'the refresh token was revoked' }
   if (!family.token.refreshes) return { kind: 'lost', reason: 'the client may not refresh' }

@@ -14,22 +14,22 @@ import {
   scopeNotGranted,
 } from '../../platform/http/errors.ts'
 import { logFields } from '../../platform/http/request-log.ts'
-import { type AccessFacts, judgeAccess, stillApproved } from '../grants/access.ts'
+import { judgeAccess, stillApproved } from '../grants/access.ts'
 import { allowedScopes } from '../grants/allowed.ts'
-import type { Family, FamilyStore, FamilyToken } from '../grants/family-store.ts'
-import type { FindAllowed } from '../grants/find-allowed.ts'
-import { type FormerToken, familyOfFormer } from './former-refresh-token.ts'
-import { type BindingPorts, bindFamily, newBinding, provenKey } from './refresh-binding.ts'
-import { type ReusePorts, reuse } from './refresh-reuse.ts'
+import type { Family, FamilyStore } from '../grants/family-store.ts'
+import type { CheckDpop } from '../proofs/dpop-proof.ts'
+import type { ReadTokenRequest } from './authorization-code.ts'
 import {
-  type FindRefreshToken,
-  judgeGeneration,
-  type RefreshTokenLifetimes,
-  stepsAfter,
-} from './refresh-token-use.ts'
+  type BindingDependencies,
+  bindFamily,
+  endReused,
+  newBinding,
+  provenKey,
+} from './refresh-binding.ts'
+import { judgeGeneration, type RefreshTokenLifetimes, stepsAfter } from './refresh-token-use.ts'
 import { namedResources, type Resources } from './resource-indicators.ts'
-import type { ReadTokenRequest } from './token-request.ts'
-import { newSeed, type TokenValues } from './token-values.ts'
+import type { TokenValues } from './token-values.ts'
+import type { RefreshToken } from './tokens.ts'
 
 /**
  * The refresh grant (RFC 6749 §6), in place of the engine's, because of what design 10 asks: a token
@@ -42,16 +42,14 @@ import { newSeed, type TokenValues } from './token-values.ts'
  * uses of one generation arrive at the same values. That step is the only write. As long as it has not
  * been made there was no answer, and a client that was told 503 repeats the request however late.
  */
-export interface RefreshDependencies extends BindingPorts, ReusePorts {
+export interface RefreshDependencies extends BindingDependencies {
   readonly readTokenRequest: ReadTokenRequest
-  readonly findRefreshToken: FindRefreshToken
+  /** Undefined where no token is bound to a key. */
+  readonly checkDpop?: CheckDpop | undefined
   readonly values: TokenValues
-  readonly families: Pick<FamilyStore, 'begin' | 'step' | 'touch' | 'bind'>
-  readonly findAllowed: FindAllowed
+  readonly families: Pick<FamilyStore, 'step' | 'touch' | 'bind'>
   readonly resources: Resources
   readonly lifetimes: RefreshTokenLifetimes & { readonly accessTokenSeconds: number }
-  /** How long the row of a family is kept from its start. */
-  readonly grantSeconds: number
   readonly callerLimits: {
     /** @throws tooManyRequests */
     refuseBeyond(
@@ -60,7 +58,6 @@ export interface RefreshDependencies extends BindingPorts, ReusePorts {
       person: { readonly personId: string; readonly clientId: string },
     ): void
   }
-  readonly now: () => number
 }
 
 /** Registers the grant type; its parameters are those of RFC 6749 §6 and RFC 8707 §2.2. */
@@ -77,53 +74,36 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: RefreshDepen
   const { values, lifetimes, checkDpop } = dependencies
   const proven = await provenKey(ctx, checkDpop)
   const use = await findUse(ctx, dependencies)
-  dependencies.callerLimits.refuseBeyond(ctx, 'refreshes', use.facts.grant)
-  const bindTo = await newBinding(ctx, { ...use, proven }, dependencies)
-  const isKept = use.token.jkt !== undefined && use.generation === use.facts.family?.generation
+  dependencies.callerLimits.refuseBeyond(ctx, 'refreshes', use)
+  const bindTo = await newBinding(ctx, use, proven, dependencies)
+  const isKept = use.family.token.jkt !== undefined && use.generation === use.family.generation
   const renewed = isKept
     ? await keep(ctx, use, dependencies)
     : await replace(ctx, use, dependencies)
-  const { family, replacedAt, repeated } = renewed
-  if (bindTo !== undefined) await bindFamily(ctx, { ...use, family, bindTo }, dependencies)
+  const { family, replacedAt } = renewed
+  if (bindTo !== undefined) await bindFamily(ctx, use, bindTo, dependencies)
   const isBound = (bindTo ?? family.token.jkt) !== undefined
-  const scopes = await scopesOf(use, dependencies)
-  const { scopes: all } = family.token
+  const allowed = allowedScopes(use.grant.allowed, use.family.token.audience)
+  const scopes = use.granted.filter((scope) => allowed.includes(scope))
   const generation = isKept ? use.generation : use.generation + 1
   const issuedAtSeconds = Math.floor(replacedAt / 1000)
-  const issued = { generation, issuedAtSeconds, has: scopes }
   ctx.body = {
-    access_token: values.writeAccessToken({ ...family, scopes: all }, issued),
+    access_token: values.writeAccessToken(
+      { ...family, scopes: family.token.scopes },
+      { generation, issuedAtSeconds, has: scopes },
+    ),
     expires_in: lifetimes.accessTokenSeconds,
-    refresh_token: repeated ?? values.writeRefreshToken(family, generation),
+    refresh_token: values.writeRefreshToken(family, generation),
     scope: scopes.join(' '),
     token_type: isBound ? 'DPoP' : 'Bearer',
   }
 }
 
-/**
- * A refresh token of tokens that are bound to a key is not replaced (FAPI 2.0 Security Profile §5.3.2.1):
- * alone it is of no use to a thief. That it was used is written down all the same, for its idle end.
- */
-async function keep(
-  ctx: KoaContextWithOIDC,
-  use: Use,
-  dependencies: RefreshDependencies,
-): Promise<Replaced> {
-  const { families, now } = dependencies
-  const { family } = await judgeUse(ctx, { ...use, family: use.facts.family }, dependencies)
-  const replacedAt = now()
-  if (await families.touch(family, replacedAt)) return { family, replacedAt }
-  throw invalidGrant('the refresh token changed meanwhile')
-}
-
 /** One use of a refresh token whose grant, person and client are good. */
-interface Use {
+interface Use extends RefreshToken {
   readonly value: string
-  readonly generation: number
-  readonly facts: AccessFacts
-  readonly token: FamilyToken
-  readonly scopes: readonly string[]
-  readonly former: FormerToken | undefined
+  /** The scopes that this request may have of those of its family. */
+  readonly granted: readonly string[]
 }
 
 async function findUse(
@@ -134,23 +114,22 @@ async function findUse(
   const value = oidc.params?.['refresh_token']
   if (typeof value !== 'string' || !oidc.client) throw missingParameter('refresh_token')
   const { refreshToken } = await readTokenRequest(ctx)
-  const { facts, former, generation = 0 } = refreshToken ?? {}
-  const token = former?.token ?? facts?.family?.token
-  if (!facts || !token) throw invalidGrant('the refresh token is unknown')
-  const { grant } = facts
+  if (!refreshToken) throw invalidGrant('the refresh token is unknown')
+  const { clientId, family, personId, scopes } = refreshToken
+  const { audience } = family.token
   // RFC 6749 §6: a refresh token is bound to the client that it was issued to.
-  if (grant.clientId !== oidc.client.clientId) throw invalidGrant('another client holds it')
+  if (clientId !== oidc.client.clientId) throw invalidGrant('another client holds it')
   const named = namedResources(oidc, resources).length > 0
-  if (named && token.audience === undefined) throw resourceNotGranted()
+  if (named && audience === undefined) throw resourceNotGranted()
   // With another BASE_URL on the same database its access tokens would be refused everywhere.
-  if (token.audience !== undefined && token.audience !== resources.audience) {
+  if (audience !== undefined && audience !== resources.audience) {
     throw invalidGrant('the refresh token was issued for another origin')
   }
-  const scopes = narrowScopes(oidc, stillApproved(token.scopes, facts))
-  const access = judgeAccess(facts, token.scopes, now())
-  if (access.kind === 'lost') throw invalidGrant(access.reason)
-  logFields(ctx).person = grant.personId
-  return { value, generation, facts, token, scopes, former }
+  const granted = narrowScopes(oidc, stillApproved(scopes, refreshToken))
+  const lost = judgeAccess(refreshToken, scopes, now())
+  if (lost !== undefined) throw invalidGrant(lost)
+  logFields(ctx).person = personId
+  return { ...refreshToken, value, granted }
 }
 
 /**
@@ -175,91 +154,61 @@ function narrowScopes(
   return granted.filter((scope) => scopes.includes(scope))
 }
 
-/** A refresh token that was replaced: by this request, or by an earlier one that it repeats. */
-interface Replaced {
+/** The family of a refresh token after this use of it. */
+interface Renewed {
   readonly family: Family
-  /** In epoch milliseconds. */
+  /** When the token was replaced, by this request or by one that it repeats; in epoch milliseconds. */
   readonly replacedAt: number
-  /** What the version before put in its place. */
-  readonly repeated?: string
+}
+
+/**
+ * A refresh token of tokens that are bound to a key is not replaced (FAPI 2.0 Security Profile §5.3.2.1):
+ * alone it is of no use to a thief. That it was used is written down all the same, for its idle end.
+ */
+async function keep(
+  ctx: KoaContextWithOIDC,
+  use: Use,
+  dependencies: RefreshDependencies,
+): Promise<Renewed> {
+  const { families, now } = dependencies
+  const { family } = use
+  await judgeUse(ctx, use, dependencies)
+  const replacedAt = now()
+  if (await families.touch(family, replacedAt)) return { family, replacedAt }
+  throw invalidGrant('the refresh token changed meanwhile')
 }
 
 async function replace(
   ctx: KoaContextWithOIDC,
   use: Use,
   dependencies: RefreshDependencies,
-): Promise<Replaced> {
+): Promise<Renewed> {
   const { families, findRefreshToken, lifetimes, now } = dependencies
-  const { former, value } = use
-  if (former?.answered) return await repeatFormer(ctx, { ...use, former }, dependencies)
-  const family = former ? await adopt(former, dependencies) : use.facts.family
-  const known = await judgeUse(ctx, { ...use, family }, dependencies)
-  if (known.replacedAt !== undefined) return { ...known, replacedAt: known.replacedAt }
+  const { family } = use
+  const repeats = await judgeUse(ctx, use, dependencies)
+  if (repeats !== undefined) return { family, replacedAt: repeats }
   const replacedAt = now()
-  if (await families.step(known.family, stepsAfter(known.family, lifetimes, replacedAt))) {
-    return { family: known.family, replacedAt }
+  if (await families.step(family, stepsAfter(family, lifetimes, replacedAt))) {
+    return { family, replacedAt }
   }
-  // Another use of the same token was quicker, which makes this one a retry, or somebody ended it.
-  const again = await findRefreshToken(value)
-  const later = await judgeUse(ctx, { ...use, family: again?.facts?.family }, dependencies)
-  if (later.replacedAt === undefined) throw invalidGrant('the refresh token changed meanwhile')
-  return { ...later, replacedAt: later.replacedAt }
+  // Another use of the same token was quicker, which makes this one a retry, or the family was ended.
+  const again = await findRefreshToken(use.value)
+  if (!again) throw invalidGrant('the refresh token is unknown')
+  const later = await judgeUse(ctx, again, dependencies)
+  if (later === undefined) throw invalidGrant('the refresh token changed meanwhile')
+  return { family: again.family, replacedAt: later }
 }
 
 /** @returns when the token was replaced, if this is a retry of that */
 async function judgeUse(
   ctx: KoaContextWithOIDC,
-  { family, facts, generation }: Use & { readonly family: Family | undefined },
+  { family, generation, grant }: RefreshToken,
   { grants, lifetimes, now }: RefreshDependencies,
-): Promise<{ readonly family: Family; readonly replacedAt?: number }> {
-  if (!family) throw invalidGrant('the refresh token is unknown')
+): Promise<number | undefined> {
   const use = judgeGeneration(family, generation, { lifetimes, nowMs: now() })
   if (use.kind === 'lost') throw invalidGrant(use.reason)
-  if (use.kind === 'reused') throw await reuse(ctx, facts.grant.id, grants)
-  if (use.kind === 'good') return { family }
+  if (use.kind === 'reused') throw await endReused(ctx, grant.id, grants)
+  if (use.kind === 'good') return undefined
   Object.assign(logFields(ctx), { outcome: 'repeated', detail: 'the refresh was repeated' })
-  return { family, replacedAt: use.replacedAt }
-}
-
-/**
- * Repeats what the version before answered, if that was only just. The access token is a new one, of
- * the family of the refresh token that was answered.
- */
-async function repeatFormer(
-  ctx: KoaContextWithOIDC,
-  { facts, former }: Use & { readonly former: FormerToken },
-  dependencies: RefreshDependencies,
-): Promise<Replaced> {
-  const { findRefreshToken, grants, lifetimes, now } = dependencies
-  const { atMs = 0, refreshToken = '' } = former.answered ?? {}
-  const nowMs = now()
-  if (nowMs - atMs > lifetimes.refreshRetrySeconds * 1000) {
-    throw await reuse(ctx, facts.grant.id, grants)
-  }
-  const answered = await findRefreshToken(refreshToken)
-  const family = answered?.former
-    ? await adopt(answered.former, dependencies)
-    : answered?.facts?.family
-  if (!family) throw invalidGrant('the refresh token is unknown')
-  return { family, replacedAt: nowMs, repeated: refreshToken }
-}
-
-/** Begins the family of a token of the version before; whoever comes second finds it begun. */
-async function adopt(
-  { value, grantId = '', token, startedAt, issuedAt }: FormerToken,
-  { families, findRefreshToken, grantSeconds }: RefreshDependencies,
-): Promise<Family | undefined> {
-  const keptUntil = startedAt + grantSeconds * 1000
-  const id = familyOfFormer(value)
-  await families.begin({ id, grantId, seed: newSeed(), token, startedAt, issuedAt, keptUntil })
-  return (await findRefreshToken(value))?.facts?.family
-}
-
-/** What the person allowed of the scopes that are asked for. */
-async function scopesOf(
-  { facts: { grant }, scopes, token }: Use,
-  { findAllowed }: RefreshDependencies,
-): Promise<string[]> {
-  const allowed = allowedScopes((await findAllowed(grant)) ?? {}, token.audience)
-  return scopes.filter((scope) => allowed.includes(scope))
+  return use.replacedAt
 }

@@ -19,17 +19,17 @@ import type { Family } from '../grants/family-store.ts'
 export type TokenValues = ReturnType<typeof makeTokenValues>
 
 /** What a value claims to be. */
-interface Claim {
+export interface TokenClaim {
   readonly familyId: string
   /** Whether it was made here, which the row of the family decides. */
   isGenuine(family: Pick<Family, 'seed'>): boolean
 }
 
-export interface RefreshTokenClaim extends Claim {
+export interface RefreshTokenClaim extends TokenClaim {
   readonly generation: number
 }
 
-export interface AccessTokenClaim extends Claim {
+export interface AccessTokenClaim extends TokenClaim {
   /** Of the refresh token that it came with. */
   readonly generation: number
   readonly issuedAtSeconds: number

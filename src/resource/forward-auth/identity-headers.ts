@@ -1,7 +1,5 @@
-import type { Allowed } from '../../oauth/grants/allowed.ts'
-import { type Claims, claimsByScope, claimsOf } from '../../oauth/token/claims.ts'
-import { releasedClaims } from '../../oauth/token/released-claims.ts'
-import type { GoodToken } from '../resource-server/judge-token.ts'
+import { type Claims, claimsByScope, claimsOf, releasedClaims } from '../../oauth/token/claims.ts'
+import type { AccessToken } from '../../oauth/token/tokens.ts'
 
 /**
  * What the application behind a proxy is told, by header and the claim that it tells. Every answer has
@@ -21,26 +19,22 @@ export const identityHeaders = {
 /** Of all headers together nginx reads 4 KiB by default, and of these a person may choose the name. */
 const NAME_BYTES_MAX = 512
 
-/** What UserInfo would tell of the person for this token. */
-export function claimsReleased({ access, scopes }: GoodToken, allowed: Allowed): Claims {
-  return releasedClaims(claimsOf(access), { scopes, requested: [], allowed, claimsByScope })
+/** The values of the headers: what UserInfo would tell of the person for this token, and the token's own. */
+export function identityOf(token: AccessToken): Readonly<Record<string, string>> {
+  const { clientId, grant, scopes } = token
+  const released = { scopes, requested: [], allowed: grant.allowed, claimsByScope }
+  const claims = releasedClaims(claimsOf(token), released)
+  return headersOf({ ...claims, client_id: clientId, scope: scopes })
 }
 
 /**
- * The values of the headers. A list has one space between its items. Each item is visible ASCII: whatever
- * else it has, and `%`, `"` and `,`, is percent-encoded as UTF-8, so that no value can end a header, begin
- * another or be taken for two.
- *
- * @param claims those that the token releases
+ * A list has one space between its items. Each item is visible ASCII: whatever else it has, and `%`, `"` and
+ * `,`, is percent-encoded as UTF-8, so that no value can end a header, begin another or be taken for two.
  */
-export function identityOf(
-  { record, scopes }: Pick<GoodToken, 'record' | 'scopes'>,
-  claims: Claims,
-): Readonly<Record<string, string>> {
-  const said: Claims = { ...claims, client_id: record.clientId, scope: [...scopes] }
+export function headersOf(claims: Claims): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(identityHeaders).map(([header, claim]) => {
-      const items = [said[claim] ?? []].flat().map(String)
+      const items = [claims[claim] ?? []].flat().map(String)
       return [header, claim === 'name' ? shortened(items) : items.map(encoded).join(' ')]
     }),
   )

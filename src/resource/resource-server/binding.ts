@@ -1,7 +1,6 @@
-import type { AdapterPayload } from 'oidc-provider'
-
 import type { CheckDpop, ProvenRequest } from '../../oauth/proofs/dpop-proof.ts'
 import { proofAlgorithms } from '../../oauth/proofs/proof-rules.ts'
+import type { AccessToken } from '../../oauth/token/tokens.ts'
 
 /** How a token came with a request. */
 export type TokenScheme = 'Bearer' | 'DPoP'
@@ -19,13 +18,16 @@ export interface Binding {
   readonly nextNonce?: string | undefined
 }
 
+/** Whether a challenge offers bound tokens beside bearer tokens, or takes no others (RFC 9449 §7.1). */
+export type DpopChallenge = 'offered' | 'demanded'
+
 /** The algorithms of a proof, as a challenge names them. */
 export const dpopAlgorithms = proofAlgorithms.join(' ')
 
 export interface TokenOfCaller {
   readonly scheme: TokenScheme
   readonly value: string
-  readonly record: AdapterPayload
+  readonly token: Pick<AccessToken, 'jkt'>
 }
 
 /**
@@ -34,12 +36,11 @@ export interface TokenOfCaller {
  * use where nobody checks proofs.
  */
 export async function judgeBinding(
-  { scheme, value, record }: TokenOfCaller,
+  { scheme, value, token: { jkt } }: TokenOfCaller,
   request: Omit<ProvenRequest, 'accessToken'>,
   checkDpop: CheckDpop | undefined,
 ): Promise<Binding> {
-  const bound = record['jkt']
-  if (typeof bound !== 'string') {
+  if (jkt === undefined) {
     return scheme === 'Bearer' ? {} : refused('the token is bound to no key')
   }
   if (scheme === 'Bearer') return refused('the token is bound to a key and came without a proof')
@@ -47,7 +48,7 @@ export async function judgeBinding(
   switch (proof?.kind) {
     case 'good': {
       const { nextNonce } = proof
-      if (proof.thumbprint === bound) return { nextNonce }
+      if (proof.thumbprint === jkt) return { nextNonce }
       return { ...refused('the proof is of another key'), nextNonce }
     }
     case 'stale':

@@ -13,6 +13,7 @@ import {
 } from '../../oauth/clients/authenticate-client.ts'
 import { canBeClientId } from '../../oauth/clients/client.ts'
 import type { VerifyAssertion } from '../../oauth/proofs/client-assertion.ts'
+import type { AccessToken, RefreshToken } from '../../oauth/token/tokens.ts'
 import { FOREIGN_TO_PAGES, isForeignToPages } from '../../platform/http/cors.ts'
 import { sendJsonError } from '../../platform/http/error-handler.ts'
 import { paths } from '../../platform/http/paths.ts'
@@ -20,13 +21,11 @@ import { parameterOf, readForm, repetitionIn } from '../../platform/http/request
 import { logFields } from '../../platform/http/request-log.ts'
 import { programRoute } from '../../platform/http/router.ts'
 import { answerTooMany, type Limits } from '../../platform/limits/limits.ts'
-import { activeToken } from './active-token.ts'
-import type { ExpectedToken, JudgeToken } from './judge-token.ts'
-import { isToldOf } from './told-of.ts'
+import type { JudgeAnyToken } from './judge-token.ts'
 
 export interface IntrospectionPorts {
   readonly baseUrl: string
-  readonly judgeToken: JudgeToken
+  readonly judgeAnyToken: JudgeAnyToken
   readonly findClient: FindAuthenticatingClient
   /** Left out where no client authenticates with a key of its own. */
   readonly verifyAssertion: VerifyAssertion | undefined
@@ -75,12 +74,14 @@ async function answerCaller(
   { form, credentials }: Question,
   ports: IntrospectionPorts,
 ): Promise<void> {
-  const { judgeToken, countUse, baseUrl } = ports
+  const { judgeAnyToken, countUse, baseUrl } = ports
   const problem = repetitionIn(form, ['token', 'token_type_hint'])
-  const token = problem === undefined ? parameterOf(form, 'token') : undefined
+  const value = problem === undefined ? parameterOf(form, 'token') : undefined
+  const callerId = canBeClientId(credentials.clientId) ? credentials.clientId : undefined
   const judged =
-    token === undefined ? undefined : await judgeToken(token, expectedOf(token, form, credentials))
-  const caller = await authenticate(ctx, { credentials, version: judged?.callerVersion }, ports)
+    value === undefined ? undefined : await judgeAnyToken(value, likelyKind(value, form), callerId)
+  const version = judged?.token?.callerVersion
+  const caller = await authenticate(ctx, { credentials, version }, ports)
   if (!caller) return
   ports.requestLimits.count('requestsOfClient', caller.clientId)
   if (!judged) {
@@ -93,29 +94,63 @@ async function answerCaller(
   fields.outcome = 'inactive'
   if (judged.kind === 'worthless') {
     fields.detail = judged.reason
-    // What was ours once is asked about by honest callers; what never was, by somebody who guesses.
-    if (judged.clientId === undefined) {
-      ports.requestLimits.count('unknownTokens', caller.clientId)
-    }
-  } else if (isToldOf(caller, judged)) {
+    // Honest callers ask about tokens that were issued here once; values that never were are guesses.
+    if (!judged.token) ports.requestLimits.count('unknownTokens', caller.clientId)
+  } else if (mayIntrospect(caller, judged.token)) {
     fields.outcome = 'active'
-    countUse(judged.access.grant.id)
-    ctx.body = activeToken(judged, baseUrl)
+    countUse(judged.token.grant.id)
+    ctx.body = activeToken(judged.token, baseUrl)
   }
 }
 
-/** What the hint and the form of the token say is looked for first, and then the other (RFC 7662 §2.1). */
-function expectedOf(
-  token: string,
-  form: URLSearchParams,
-  { clientId }: Question['credentials'],
-): ExpectedToken {
+/** The kind that the hint and the form of the token say, which is looked for first (RFC 7662 §2.1). */
+function likelyKind(token: string, form: URLSearchParams): 'access' | 'refresh' {
   const refreshes = parameterOf(form, 'token_type_hint') === 'refresh_token' || token.includes('.')
+  return refreshes ? 'refresh' : 'access'
+}
+
+/**
+ * Whether a client that authenticated may introspect a token (RFC 7662 §2.1; design 13): its own in any
+ * case. A resource server that the operator of a site registered may introspect those that are for this
+ * site, and one of the deployment every one.
+ */
+export function mayIntrospect(
+  { clientId, origin, siteId }: Pick<AuthenticatingClient, 'clientId' | 'origin' | 'siteId'>,
+  token: AccessToken | RefreshToken,
+): boolean {
+  if (token.clientId === clientId) return true
+  if (origin !== 'resource_server') return false
+  return siteId === undefined || siteId === token.siteId
+}
+
+/**
+ * What a token is good for (RFC 7662 §2.2): for whom it is, and with `profile` the site that it is
+ * for and the roles that the person holds there now (design 15). A refresh token has no type and no
+ * audience of its own.
+ */
+function activeToken(
+  token: AccessToken | RefreshToken,
+  issuer: string,
+): Readonly<Record<string, unknown>> {
+  const { siteId, roles, scopes } = token
   return {
-    kinds: refreshes ? ['refresh', 'access'] : ['access', 'refresh'],
-    unbound: true,
-    ...(canBeClientId(clientId) && { callerId: clientId }),
+    active: true,
+    sub: token.personId,
+    ...(scopes.includes('profile') && siteId !== undefined && { org_id: siteId, roles }),
+    client_id: token.clientId,
+    exp: token.expiresAt,
+    iat: token.issuedAt,
+    sid: token.family.token.sid,
+    iss: issuer,
+    aud: token.kind === 'access' ? token.audience : undefined,
+    scope: scopes.join(' ') || undefined,
+    ...(token.kind === 'access' && typeOf(token)),
   }
+}
+
+/** One that is bound to a key is told with the key (RFC 9449 §6.2). */
+function typeOf({ jkt }: AccessToken) {
+  return jkt === undefined ? { token_type: 'Bearer' } : { token_type: 'DPoP', cnf: { jkt } }
 }
 
 /** Who asks; nobody when the request was refused. */

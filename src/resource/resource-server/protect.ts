@@ -1,9 +1,10 @@
 import type { Context } from 'koa'
 
+import type { ScopeAdvice, WantedScopes } from '../../oauth/clients/scope-advice.ts'
 import type { ProvenRequest } from '../../oauth/proofs/dpop-proof.ts'
 import { RETRY_AFTER_SECONDS } from '../../platform/http/error-handler.ts'
 import { logFields } from '../../platform/http/request-log.ts'
-import { type Challenge, challengeHeader } from './challenge.ts'
+import { type BindingFault, type DpopChallenge, dpopAlgorithms } from './binding.ts'
 import { TOKEN_REQUIRED, type Verdict, type VerifyBearer } from './verdict.ts'
 
 /** How a surface speaks of itself in its challenges. */
@@ -16,21 +17,7 @@ export interface Protection {
 }
 
 /** Advises a client that is known by a token of its own; asks the store. */
-export type AdviseOnScopes = (clientId: string, wanted: Wanted) => Promise<Advice>
-
-interface Wanted {
-  readonly needed: readonly string[]
-  readonly held: ReadonlySet<string>
-  /** Whether one of those needed is enough. */
-  readonly oneIsEnough: boolean
-}
-
-interface Advice {
-  /** What to ask for; nothing where it would be refused. */
-  readonly scopes: readonly string[]
-  /** What the person does then. */
-  readonly remedy?: string
-}
+export type AdviseOnScopes = (clientId: string, wanted: WantedScopes) => Promise<ScopeAdvice>
 
 /** A verdict that the request cannot go on with, at a surface without an anonymous mode. */
 export type Refused = Exclude<Verdict, { kind: 'granted' }>
@@ -95,7 +82,7 @@ export async function refuse(
     error: challenge.error,
     detail: verdict.kind === 'invalid' ? verdict.reason : challenge.description,
     // The operator of the application sees its refusals with these reasons.
-    ...(verdict.kind === 'invalid' && verdict.clientId && { client: verdict.clientId }),
+    ...(verdict.kind === 'invalid' && verdict.token && { client: verdict.token.clientId }),
   })
   ctx.status = verdict.kind === 'insufficient' ? 403 : 401
   ctx.set('WWW-Authenticate', challengeHeader(challenge))
@@ -126,20 +113,21 @@ async function demandMore(
   const which = oneIsEnough && needed.length > 1 ? 'one of the scopes' : 'the scope'
   const description = sentence(`this needs ${which} ${needed.join(' ')}`, advice)
   const { scopes } = advice
-  const dpop = token.bound && ({ dpop: 'demanded' } as const)
+  const dpop = token.jkt !== undefined && ({ dpop: 'demanded' } as const)
   return { resourceMetadataUrl, scopes, error: 'insufficient_scope', description, ...dpop }
 }
 
 /** A token that was good once is replaced by one that opens the same. */
 async function adviceAfter(
-  { clientId, former = new Set() }: Extract<Verdict, { kind: 'invalid' }>,
+  { token }: Extract<Verdict, { kind: 'invalid' }>,
   { scopes, adviseOnScopes }: Pick<Protection, 'scopes' | 'adviseOnScopes'>,
-): Promise<Advice> {
-  if (clientId === undefined || scopes.length === 0) return { scopes }
-  return await adviseOnScopes(clientId, { needed: scopes, held: former, oneIsEnough: true })
+): Promise<ScopeAdvice> {
+  if (!token || scopes.length === 0) return { scopes }
+  const { clientId, scopes: held } = token
+  return await adviseOnScopes(clientId, { needed: scopes, held, oneIsEnough: true })
 }
 
-function sentence(description: string, { remedy }: Advice): string {
+function sentence(description: string, { remedy }: ScopeAdvice): string {
   return remedy === undefined ? description : `${description}; ${remedy}`
 }
 
@@ -154,4 +142,49 @@ function askForAnotherTry(ctx: Context, cause: unknown): void {
 /** A store's own error lies under the refusal that was made of it. */
 function rootOf(cause: unknown): unknown {
   return cause instanceof Error && cause.cause !== undefined ? cause.cause : cause
+}
+
+/** What a protected resource demands, in the words of RFC 6750 §3. */
+export interface Challenge {
+  /** Who protects the resource, where that is said. */
+  readonly realm?: string
+  /** Left out when no token came with the request (RFC 6750 §3.1). */
+  readonly error?:
+    | ('invalid_request' | 'invalid_token' | 'insufficient_scope')
+    | BindingFault['error']
+  readonly description?: string
+  /** Every scope that the operation needs; left out where the caller is not told one. */
+  readonly scopes?: readonly string[]
+  /** Address of the protected-resource metadata (RFC 9728 §5.1). */
+  readonly resourceMetadataUrl: string
+  /** Whether a token that is bound to a key is taken beside a bearer token, or nothing else. */
+  readonly dpop?: DpopChallenge | undefined
+}
+
+/**
+ * The value of `WWW-Authenticate`. The values are sentences, scopes and addresses of our own, none
+ * of which holds a quotation mark or a backslash; one that did would break the header, and throws.
+ */
+export function challengeHeader(challenge: Challenge): string {
+  const { realm, error, description, scopes = [], resourceMetadataUrl, dpop } = challenge
+  const attributes = Object.entries({
+    realm,
+    error,
+    error_description: description,
+    scope: scopes.length > 0 ? scopes.join(' ') : undefined,
+    resource_metadata: resourceMetadataUrl,
+    algs: dpop === 'demanded' ? dpopAlgorithms : undefined,
+  })
+  const said = attributes.filter(([, value]) => value !== undefined)
+  const words = said.map(([name, value]) => `${name}="${quotable(value)}"`).join(', ')
+  if (dpop === 'demanded') return `DPoP ${words}`
+  return dpop === 'offered' ? `Bearer ${words}, DPoP algs="${dpopAlgorithms}"` : `Bearer ${words}`
+}
+
+/** RFC 6750 §3: the characters that the value of `error_description` may have. */
+function quotable(value = ''): string {
+  if (!/^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/.test(value)) {
+    throw new Error('a challenge holds a character that RFC 6750 does not allow')
+  }
+  return value
 }

@@ -4,31 +4,31 @@ import type { Context, Middleware } from 'koa'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import type { FindAuthenticatingClient } from '../../oauth/clients/authenticate-client.ts'
-import type { FindAllowed } from '../../oauth/grants/find-allowed.ts'
-import { type Claims, claimsByScope, claimsOf, type SuiteClaims } from '../../oauth/token/claims.ts'
-import { type Release, releasedClaims } from '../../oauth/token/released-claims.ts'
+import type { CheckDpop } from '../../oauth/proofs/dpop-proof.ts'
+import {
+  type Claims,
+  claimsByScope,
+  claimsOf,
+  releasedClaims,
+  type SuiteClaims,
+} from '../../oauth/token/claims.ts'
+import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { FOREIGN_TO_PAGES, isForeignToPages } from '../../platform/http/cors.ts'
+import { sendJsonError } from '../../platform/http/error-handler.ts'
 import { paths } from '../../platform/http/paths.ts'
-import { readForm } from '../../platform/http/request-body.ts'
+import { parameterOf, readForm, repetitionIn } from '../../platform/http/request-body.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { programRoute } from '../../platform/http/router.ts'
-import { type BoundTokenPorts, lackOfProof } from './bound-token.ts'
-import type { ExpectedToken, GoodToken, JudgeToken } from './judge-token.ts'
-import { readTokenOf } from './token-of-request.ts'
-import {
-  invalidToken,
-  lackingScope,
-  malformedRequest,
-  refuseUserinfo,
-  type UserinfoRefusal,
-  withoutToken,
-} from './userinfo-refusals.ts'
+import { type BindingFault, type DpopChallenge, judgeBinding, type TokenScheme } from './binding.ts'
+import type { JudgeAccessToken } from './judge-token.ts'
+import { type Challenge, challengeHeader, provenRequest, tellNonce } from './protect.ts'
 
-export interface UserinfoPorts extends BoundTokenPorts {
+export interface UserinfoPorts {
+  /** Undefined where no token is bound to a key. */
+  readonly checkDpop: CheckDpop | undefined
   readonly baseUrl: string
   readonly resourceMetadataUrl: string
-  readonly judgeToken: JudgeToken
-  readonly findAllowed: FindAllowed
+  readonly judgeAccessToken: JudgeAccessToken
   readonly findClient: FindAuthenticatingClient
   readonly conformance: SuiteClaims | undefined
   readonly callerLimits: {
@@ -60,81 +60,174 @@ export function userinfoRoute(ports: UserinfoPorts): Middleware {
   return programRoute({ path: paths.userinfo, name: 'userinfo', methods: ['GET', 'POST'], answer })
 }
 
-/** Its row has no word of what was allowed, and neither has what the version before left. */
-const UNKNOWN_GRANT = 'the grant does not say what it allows'
-
-const expected = { kinds: ['access'], unbound: true } as const satisfies ExpectedToken
-
 async function claimsFor(
   ctx: Context,
   ports: UserinfoPorts,
 ): Promise<{ readonly claims: Claims } | UserinfoRefusal> {
-  const query = new URLSearchParams(ctx.querystring)
-  const token = readTokenOf({
-    authorization: ctx.req.headersDistinct['authorization'] ?? [],
-    query,
-    parameters: ctx.method === 'POST' ? await readForm(ctx) : query,
-    takesProofs: ports.checkDpop !== undefined,
-  })
-  if (token === 'none') return withoutToken
-  if ('problem' in token) return malformedRequest(token.problem)
-  const judged = await ports.judgeToken(token.value, expected)
+  const { checkDpop } = ports
+  const sent = await readTokenOf(ctx, checkDpop !== undefined)
+  if (sent === 'none') return { status: 401 }
+  if ('problem' in sent) return malformedRequest(sent.problem)
+  const judged = await ports.judgeAccessToken(sent.value, { unbound: true })
   if (judged.kind === 'worthless') return invalidToken(ctx, judged)
-  const { record, access } = judged
-  const unproven = await lackOfProof(ctx, { ...token, record }, ports)
-  if (unproven) return unproven
-  Object.assign(logFields(ctx), { client: record.clientId, person: record.accountId })
-  const { clientId = '', accountId: personId = '' } = record
-  ports.callerLimits.refuseBeyond(ctx, 'userinfo', { clientId, personId })
-  const refusal = lackOf(judged.scopes, token.scope) ?? (await strangeness(ctx, judged, ports))
+  const { token } = judged
+  const { fault, nextNonce } = await judgeBinding({ ...sent, token }, provenRequest(ctx), checkDpop)
+  tellNonce(ctx, nextNonce)
+  if (checkDpop) ctx.append('Access-Control-Expose-Headers', 'DPoP-Nonce')
+  if (fault) return unprovenToken(ctx, fault, token)
+  Object.assign(logFields(ctx), { client: token.clientId, person: token.personId })
+  ports.callerLimits.refuseBeyond(ctx, 'userinfo', token)
+  const refusal = lackOf(token, sent.scope) ?? (await foreignOrigin(ctx, token, ports))
   if (refusal) return refusal
-  const allowed = await ports.findAllowed(access.grant)
-  if (!allowed) return invalidToken(ctx, { clientId: record.clientId, reason: UNKNOWN_GRANT })
-  ports.countUse(access.grant.id)
-  const scopes = token.scope?.split(' ') ?? judged.scopes
-  return { claims: claimsOfToken(judged, { scopes, allowed }, ports.conformance) }
+  ports.countUse(token.grant.id)
+  const scopes = sent.scope?.split(' ') ?? token.scopes
+  return { claims: claimsReleased(token, scopes, ports.conformance) }
+}
+
+/** The access token of a request, and the scopes that it wants to see no more than. */
+type SentToken =
+  | {
+      readonly scheme: TokenScheme
+      readonly value: string
+      readonly scope: string | undefined
+    }
+  | 'none'
+  /** In words that the caller is told. */
+  | { readonly problem: string }
+
+/**
+ * Reads the token of a UserInfo request: by header, or by form where it is posted (RFC 6750 §2.1 and
+ * §2.2; OpenID Connect Core §5.3.1), by one of them only, and never from the address, which ends in
+ * logs.
+ *
+ * @param takesProofs whether tokens are taken that are bound to a key (RFC 9449 §7.1)
+ */
+async function readTokenOf(ctx: Context, takesProofs: boolean): Promise<SentToken> {
+  const query = new URLSearchParams(ctx.querystring)
+  const form = ctx.method === 'POST' ? await readForm(ctx) : undefined
+  const parameters = form ?? query
+  const repetition = repetitionIn(parameters, ['scope', 'access_token'])
+  if (repetition !== undefined) return { problem: repetition }
+  // A request may illegally carry several.
+  const authorization = ctx.req.headersDistinct['authorization'] ?? []
+  if (authorization.length > 1) return { problem: 'there are several Authorization headers' }
+  const header = authorization[0] || undefined
+  const posted = form && parameterOf(form, 'access_token')
+  const inAddress = parameterOf(query, 'access_token')
+  const ways = [header, posted, inAddress].filter((way) => way !== undefined)
+  if (ways.length > 1) return { problem: 'access token must only be provided using one mechanism' }
+  if (inAddress !== undefined) {
+    return { problem: 'access tokens must not be provided via query parameter' }
+  }
+  const scope = parameterOf(parameters, 'scope')
+  if (header === undefined) {
+    return posted === undefined ? 'none' : { scheme: 'Bearer', value: posted, scope }
+  }
+  const read = readHeader(header, takesProofs)
+  return 'problem' in read ? read : { ...read, scope }
+}
+
+function readHeader(
+  header: string,
+  takesProofs: boolean,
+): { readonly scheme: TokenScheme; readonly value: string } | { readonly problem: string } {
+  // RFC 6750 §2.1: one space or more.
+  const [scheme = '', value, ...more] = header.split(/ +/)
+  if (value === undefined || value === '' || more.length > 0) {
+    return { problem: 'invalid authorization header value format' }
+  }
+  if (takesProofs && scheme.toLowerCase() === 'dpop') return { scheme: 'DPoP', value }
+  return scheme.toLowerCase() === 'bearer'
+    ? { scheme: 'Bearer', value }
+    : { problem: 'authorization header scheme must be `Bearer`' }
 }
 
 /** What the token has too little of: `openid`, or a scope that the request names. */
-function lackOf(
-  scopes: ReadonlySet<string>,
-  named: string | undefined,
-): UserinfoRefusal | undefined {
-  if (!scopes.has(OPENID)) return lackingScope('access token missing openid scope', [OPENID])
+function lackOf({ scopes }: AccessToken, named: string | undefined): UserinfoRefusal | undefined {
+  if (!scopes.includes(OPENID)) return lackingScope('access token missing openid scope', [OPENID])
   if (named === undefined) return undefined
   // RFC 6749 §3.3
   if (!/^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(named)) {
     return malformedRequest('scope contains invalid characters')
   }
-  const missing = named.split(' ').filter((scope) => !scopes.has(scope))
+  const missing = named.split(' ').filter((scope) => !scopes.includes(scope))
   if (missing.length === 0) return undefined
   return lackingScope('access token missing requested scope', missing)
 }
 
 /** The client is looked up for a page only: what else matters of it is part of the token's access. */
-async function strangeness(
+async function foreignOrigin(
   ctx: Context,
-  { record }: GoodToken,
+  { clientId }: AccessToken,
   { findClient }: UserinfoPorts,
 ): Promise<UserinfoRefusal | undefined> {
   if (!ctx.get('Origin')) return undefined
-  const client = await findClient(record.clientId ?? '')
-  return isForeignToPages(ctx, client) ? malformedRequest(FOREIGN_TO_PAGES) : undefined
+  const isForeign = isForeignToPages(ctx, await findClient(clientId))
+  return isForeign ? malformedRequest(FOREIGN_TO_PAGES) : undefined
 }
 
-function claimsOfToken(
-  { record, access }: GoodToken,
-  release: Pick<Release, 'scopes' | 'allowed'>,
+function claimsReleased(
+  token: AccessToken,
+  scopes: readonly string[],
   conformance: SuiteClaims | undefined,
 ): Claims {
-  const suite = conformance?.covers(record.clientId) ? conformance : undefined
-  const { userinfo = {} } = (record['claims'] ?? {}) as { readonly userinfo?: object }
+  const suite = conformance?.covers(token.clientId) ? conformance : undefined
   return releasedClaims(
-    { ...suite?.claims, ...claimsOf(access) },
+    { ...suite?.claims, ...claimsOf(token) },
     {
-      ...release,
-      requested: Object.keys(userinfo),
+      scopes,
+      requested: Object.keys(token.family.token.claims?.userinfo ?? {}),
+      allowed: token.grant.allowed,
       claimsByScope: suite?.claimsByScope ?? claimsByScope,
     },
   )
+}
+
+/** How a UserInfo request is refused, in the words that the engine's own endpoint has. */
+interface UserinfoRefusal extends Pick<Challenge, 'error' | 'description' | 'scopes'> {
+  readonly status: 400 | 401 | 403
+  readonly dpop?: DpopChallenge | undefined
+}
+
+/** @param description is sent in a header: a sentence of ours, without what the caller sent */
+function malformedRequest(description: string): UserinfoRefusal {
+  return { status: 400, error: 'invalid_request', description }
+}
+
+function lackingScope(description: string, scopes: readonly string[]): UserinfoRefusal {
+  return { status: 403, error: 'insufficient_scope', description, scopes }
+}
+
+/** The caller is told one sentence; the log and the operator of the client learn which fault it is. */
+function invalidToken(
+  ctx: Context,
+  { reason, token }: { readonly reason: string; readonly token?: AccessToken },
+): UserinfoRefusal {
+  Object.assign(logFields(ctx), { client: token?.clientId, detail: reason })
+  return { status: 401, error: 'invalid_token', description: 'invalid token provided' }
+}
+
+/** The token is bound to a key, and came without a good proof of it (RFC 9449 §7.1). */
+function unprovenToken(
+  ctx: Context,
+  { error, description, reason }: BindingFault,
+  { clientId }: AccessToken,
+): UserinfoRefusal {
+  Object.assign(logFields(ctx), { client: clientId, detail: reason })
+  return { status: 401, error, description, dpop: 'demanded' }
+}
+
+function refuseUserinfo(
+  ctx: Context,
+  { status, ...demand }: UserinfoRefusal,
+  protection: Pick<Challenge, 'realm' | 'resourceMetadataUrl' | 'dpop'>,
+): void {
+  ctx.set('WWW-Authenticate', challengeHeader({ ...protection, ...demand }))
+  // Without a token the challenge names no fault (RFC 6750 §3.1).
+  const { error = 'invalid_token', description = 'no access token provided', scopes } = demand
+  sendJsonError(ctx, status, {
+    error,
+    error_description: description,
+    ...(scopes && { scope: scopes.join(' ') }),
+  })
 }

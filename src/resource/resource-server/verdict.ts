@@ -4,32 +4,25 @@
  */
 
 import type { CheckDpop, ProvenRequest } from '../../oauth/proofs/dpop-proof.ts'
-import { type BindingFault, judgeBinding, type TokenOfCaller } from './binding.ts'
-import type { DpopChallenge } from './challenge.ts'
+import type { AccessToken } from '../../oauth/token/tokens.ts'
+import { type BindingFault, type DpopChallenge, judgeBinding, type TokenScheme } from './binding.ts'
 import {
-  type ExpectedToken,
-  type GoodAccess,
-  type GoodToken,
+  type JudgeAccessToken,
   type JudgeDependencies,
-  type JudgeToken,
-  makeJudgeToken,
+  makeTokenJudges,
   type WorthlessToken,
 } from './judge-token.ts'
 
 /**
  * What a bearer token is worth at a protected resource. This part judges tokens for every surface
- * that takes them; how a surface answers is `protect.ts`, how a refusal is worded `challenge.ts`.
+ * that takes them; how a surface answers is `protect.ts`.
  *
  * A verdict is a value, because the caller goes on with it: without a token one surface refuses and
  * another serves the public (specification, Errors 5).
  */
 export type Verdict =
   | { readonly kind: 'anonymous'; readonly dpop?: DpopChallenge }
-  | {
-      readonly kind: 'granted'
-      readonly token: BearerToken
-      readonly nextNonce?: string | undefined
-    }
+  | Granted
   | {
       readonly kind: 'invalid'
       /** For the log; the caller is told one sentence whatever it was. */
@@ -39,13 +32,12 @@ export type Verdict =
       readonly error?: BindingFault['error']
       readonly dpop?: DpopChallenge
       readonly nextNonce?: string | undefined
-      /** Whose token it is, and what it opened, when it is known at all. */
-      readonly clientId?: string
-      readonly former?: ReadonlySet<string>
+      /** The token that is refused, when it is known at all. */
+      readonly token?: AccessToken | undefined
     }
   | {
       readonly kind: 'insufficient'
-      readonly token: BearerToken
+      readonly token: AccessToken
       /** Every scope of the operation, not only those that are missing (RFC 6750 §3.1). */
       readonly needed: readonly string[]
       /** Whether one of them is enough. */
@@ -54,19 +46,14 @@ export type Verdict =
   /** No verdict can be reached, which says nothing about the token (specification, Errors 7). */
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
-/** A valid token of this origin, and the person who holds it as they are now. */
-export interface BearerToken extends Pick<GoodAccess, 'person' | 'roles'> {
-  readonly personId: string
-  readonly clientId: string
-  /** The site that the token is bound to; undefined for a sign-in without one. */
-  readonly siteId: string | undefined
-  readonly scopes: ReadonlySet<string>
-  /** Whether it works together with a key only. */
-  readonly bound?: true
+export interface Granted {
+  readonly kind: 'granted'
+  readonly token: AccessToken
+  readonly nextNonce?: string | undefined
 }
 
 export interface VerdictDependencies {
-  readonly judgeToken: JudgeToken
+  readonly judgeAccessToken: JudgeAccessToken
   /** Left out where no token is bound to a key. */
   readonly checkDpop?: CheckDpop | undefined
   /** Hears of each use of a token. */
@@ -94,20 +81,14 @@ export function makeVerdicts({
   countUse,
   checkDpop,
   ...dependencies
-}: JudgeDependencies & Omit<VerdictDependencies, 'judgeToken'>) {
-  const judgeToken = makeJudgeToken(dependencies)
+}: JudgeDependencies & Omit<VerdictDependencies, 'judgeAccessToken'>) {
+  const judges = makeTokenJudges(dependencies)
   return {
-    judgeToken,
+    ...judges,
     checkDpop,
-    verifyBearer: makeVerifyBearer({ judgeToken, checkDpop, countUse }),
+    verifyBearer: makeVerifyBearer({ ...judges, checkDpop, countUse }),
   }
 }
-
-/** A protected resource takes access tokens that are bound to this origin, and no others. */
-export const ownAccessToken = {
-  kinds: ['access'],
-  unbound: false,
-} as const satisfies ExpectedToken
 
 export function makeVerifyBearer(dependencies: VerdictDependencies): VerifyBearer {
   const { checkDpop } = dependencies
@@ -129,25 +110,27 @@ export function makeVerifyBearer(dependencies: VerdictDependencies): VerifyBeare
   }
 }
 
-type SentToken = Pick<TokenOfCaller, 'scheme' | 'value'>
+interface SentToken {
+  readonly scheme: TokenScheme
+  readonly value: string
+}
 
 async function judgeSent(
   sent: SentToken,
   request: BearerRequest,
-  { judgeToken, checkDpop, countUse }: VerdictDependencies,
+  { judgeAccessToken, checkDpop, countUse }: VerdictDependencies,
 ): Promise<Verdict> {
-  const judged = await judgeToken(sent.value, ownAccessToken)
+  // A protected resource takes tokens that are bound to this origin, and no others.
+  const judged = await judgeAccessToken(sent.value, { unbound: false })
   if (judged.kind === 'worthless') {
     const offer = checkDpop && ({ dpop: 'offered' } as const)
-    return { ...verdictOn(judged), ...offer }
+    return { ...invalidBecause(judged), ...offer }
   }
-  const { fault, nextNonce } = await judgeBinding({ ...sent, ...judged }, request, checkDpop)
-  if (fault) {
-    const { clientId = '' } = judged.record
-    return { kind: 'invalid', ...fault, clientId, dpop: 'demanded', nextNonce }
-  }
-  countUse(judged.access.grant.id)
-  return { ...verdictOn(judged), ...(nextNonce && { nextNonce }) }
+  const { token } = judged
+  const { fault, nextNonce } = await judgeBinding({ ...sent, token }, request, checkDpop)
+  if (fault) return { kind: 'invalid', ...fault, token, dpop: 'demanded', nextNonce }
+  countUse(token.grant.id)
+  return { kind: 'granted', token, ...(nextNonce !== undefined && { nextNonce }) }
 }
 
 /** The token of a request that shows no key, or the verdict where there is none to judge. */
@@ -160,15 +143,11 @@ export function readBearer(
   return readHeader(header, false) ?? invalid('the Authorization header is no Bearer token')
 }
 
-type Granted = Extract<Verdict, { kind: 'granted' }>
 type Invalid = Extract<Verdict, { kind: 'invalid' }>
 
-/** What follows from the judgement of a token, whether or not a key goes with it. */
-export function verdictOn(judged: GoodToken): Granted
-export function verdictOn(judged: WorthlessToken): Invalid
-export function verdictOn(judged: GoodToken | WorthlessToken): Granted | Invalid {
-  if (judged.kind === 'worthless') return { ...invalid(judged.reason), ...knownOf(judged) }
-  return { kind: 'granted', token: bearerToken(judged) }
+/** The refusal of a worthless token. */
+export function invalidBecause({ reason, token }: WorthlessToken): Invalid {
+  return { ...invalid(reason), token }
 }
 
 function readHeader(header: string, takesProofs: boolean): SentToken | undefined {
@@ -178,18 +157,8 @@ function readHeader(header: string, takesProofs: boolean): SentToken | undefined
   return { scheme: isDpop ? 'DPoP' : 'Bearer', value }
 }
 
-function knownOf({ clientId, former }: WorthlessToken) {
-  return { ...(clientId !== undefined && { clientId }), ...(former && { former }) }
-}
-
-function bearerToken({ record, scopes, access }: GoodToken): BearerToken {
-  const { accountId: personId = '', clientId = '' } = record
-  const { grant, person, roles } = access
-  const bound = record['jkt'] !== undefined && ({ bound: true } as const)
-  return { personId, clientId, siteId: grant.siteId, scopes, person, roles, ...bound }
-}
-
-function invalid(reason: string): Invalid {
+/** @param reason for the log */
+export function invalid(reason: string): Invalid {
   return { kind: 'invalid', reason, description: TOKEN_REFUSED }
 }
 
@@ -197,7 +166,7 @@ function invalid(reason: string): Invalid {
 export function demandScopes(verdict: Verdict, needed: readonly string[]): Verdict {
   if (verdict.kind !== 'granted') return verdict
   const { token } = verdict
-  if (needed.every((scope) => token.scopes.has(scope))) return verdict
+  if (needed.every((scope) => token.scopes.includes(scope))) return verdict
   return { kind: 'insufficient', token, needed, oneIsEnough: false }
 }
 
@@ -213,6 +182,6 @@ export function demandOneScope(
 ): Verdict {
   if (verdict.kind !== 'granted') return verdict
   const { token } = verdict
-  if (sufficient.some((scope) => token.scopes.has(scope))) return verdict
+  if (sufficient.some((scope) => token.scopes.includes(scope))) return verdict
   return { kind: 'insufficient', token, needed, oneIsEnough: true }
 }

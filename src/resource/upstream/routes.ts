@@ -14,7 +14,7 @@ import {
   refuse,
   verdictOf,
 } from '../resource-server/protect.ts'
-import { type BearerToken, demandScopes, type VerifyBearer } from '../resource-server/verdict.ts'
+import { demandScopes, type Granted, type VerifyBearer } from '../resource-server/verdict.ts'
 import { forward } from './forward.ts'
 import type { SignForwarded } from './forwarded-token.ts'
 import { hasOneSpelling } from './spelling.ts'
@@ -131,7 +131,7 @@ function protectionOf(
 }
 
 async function signedToken(
-  { personId, siteId, roles, scopes, clientId }: BearerToken,
+  { personId, siteId, roles, scopes, clientId }: Granted['token'],
   upstream: Upstream,
   { sign }: UpstreamDependencies,
 ): Promise<string> {
@@ -143,6 +143,6 @@ async function signedToken(
     siteId,
     roles,
     clientId,
-    scopes: openingOf(upstream).scopes.filter((scope) => scopes.has(scope)),
+    scopes: openingOf(upstream).scopes.filter((scope) => scopes.includes(scope)),
   })
 }
