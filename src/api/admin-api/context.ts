@@ -1,7 +1,7 @@
-import type { AccessToken } from '../../oauth/token/tokens.ts'
 import type { NamedRequest } from '../../platform/http/request-log.ts'
 import type { Cursors } from '../../platform/store/cursor.ts'
 import type { Database } from '../../platform/store/database.ts'
+import type { Granted } from '../../resource/resource-server/verdict.ts'
 import type { SiteActor } from '../../school/changes/change.ts'
 import type { FileStorage } from '../../school/files/file-storage.ts'
 import { makeBatch } from '../graphql/batch.ts'
@@ -35,7 +35,7 @@ export type AdminContext = {
 
 /** The actor that a token stands for, in a request. */
 export function adminCaller(
-  { siteId, personId, clientId }: AccessToken,
+  { siteId, personId, clientId }: Granted['token'],
   request: NamedRequest,
 ): AdminCaller {
   if (siteId === undefined) throw new Error('a token without a site came through')

@@ -7,13 +7,13 @@ import {
 import { createHandler, type RequestParams, type Response } from 'graphql-http'
 import type { Context } from 'koa'
 
-import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { sendError } from '../../platform/http/error-handler.ts'
 import { unsupportedBody } from '../../platform/http/errors.ts'
 import { decodeUtf8, readRequestBody } from '../../platform/http/request-body.ts'
 import { logFields, requestIdOf } from '../../platform/http/request-log.ts'
 import { answerTooMany } from '../../platform/limits/limits.ts'
 import { type Protection, type Refused, refuse } from '../../resource/resource-server/protect.ts'
+import type { Granted } from '../../resource/resource-server/verdict.ts'
 import { type ContextRecord, faultsIn, type GraphqlApi, throwUnavailable } from './api.ts'
 import { type CostLimit, countOperation, countPreparing, takeChanges } from './cost-limit.ts'
 import { internalError } from './errors.ts'
@@ -23,7 +23,7 @@ import { readParameters } from './persisted-queries.ts'
 /** One request on its way through graphql-http. */
 interface Exchange<Caller> {
   readonly ctx: Context
-  readonly token: AccessToken
+  readonly token: Granted['token']
   readonly caller: Caller
   insufficient: Extract<Refused, { kind: 'insufficient' }> | undefined
   /** The limit of changes, when it is reached. */
@@ -33,7 +33,7 @@ interface Exchange<Caller> {
 }
 
 /** Who asks: made of a good token, and of the request that it came with. */
-export type CallerOf<Caller> = (token: AccessToken, ctx: Context) => Caller
+export type CallerOf<Caller> = (token: Granted['token'], ctx: Context) => Caller
 
 /** Answers requests with a good token; whether it has the scopes shows in the document. */
 export function makeAnswer<Caller, ApiContext extends ContextRecord>(
@@ -42,7 +42,7 @@ export function makeAnswer<Caller, ApiContext extends ContextRecord>(
   protection: Protection,
 ) {
   const handle = makeHandler(api, costLimit)
-  return async (ctx: Context, token: AccessToken): Promise<void> => {
+  return async (ctx: Context, token: Granted['token']): Promise<void> => {
     const caller = callerOf(token, ctx)
     const text = await bodyOf(ctx, api.limits.bodyBytesMax)
     const exchange: Exchange<Caller> = {
@@ -99,7 +99,7 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
   costLimit: CostLimit,
 ) {
   const limits = limitsInForce(api.limits)
-  const prepare = (source: string, token: AccessToken) => {
+  const prepare = (source: string, token: Granted['token']) => {
     const prepared = api.prepare(source)
     if (!prepared.isKept) countPreparing(token, costLimit)
     return prepared
