@@ -1,9 +1,13 @@
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 
+import {
+  endAllAccess,
+  endSessions,
+  findPeopleToSignOut,
+} from '../../oauth/grants/end-access-after-password-change.ts'
 import type { Schema } from '../../platform/store/schema.ts'
+import { resolveTime } from './campus-time.ts'
 import { findContradiction } from './contradictions.ts'
-import { endAccess } from './ended-access.ts'
-import { findEndedSessions, signOut } from './ended-sessions.ts'
 import type { DataRecord } from './read-records.ts'
 import type { InnerList, Writing } from './record-kind.ts'
 import { type KindName, kindNames, kindOf } from './record-kinds.ts'
@@ -61,6 +65,20 @@ export async function writeBatch(
   if (contradiction !== undefined) throw new Contradiction(contradiction)
 }
 
+/** Ends the access of people whose line has `accessEndedAt`, at most until now. */
+async function endNamedAccess(
+  trx: Transaction<Schema>,
+  people: readonly DataRecord[],
+  nowMs: number,
+): Promise<void> {
+  for (const { id, values } of people) {
+    const { accessEndedAt } = values
+    if (typeof accessEndedAt !== 'string') continue
+    const untilMs = Math.min(resolveTime(accessEndedAt, nowMs), nowMs)
+    await endAllAccess(trx, id, { untilMs, nowMs })
+  }
+}
+
 /** Writes records of one kind whose lines have the same fields. */
 async function writeAlike(
   trx: Transaction<Schema>,
@@ -72,11 +90,11 @@ async function writeAlike(
   const given = records[0]?.given ?? new Set()
   const rows = records.map(({ values }) => recordRow(kind, values, writing))
   const changed = columnsGiven(kind, given, rows[0] ?? {})
-  const signedOut = await findEndedSessions(trx, type === 'person' ? rows : [], changed)
+  const signedOut = await findPeopleToSignOut(trx, type === 'person' ? rows : [], changed)
   const key = (kind.key ?? ['id']).map(columnOf)
   await upsert(trx, { table: kind.table, key }, rows, changed)
-  await signOut(trx, signedOut, writing.nowMs)
-  if (type === 'person') await endAccess(trx, records, writing.nowMs)
+  await endSessions(trx, signedOut, writing.nowMs)
+  if (type === 'person') await endNamedAccess(trx, records, writing.nowMs)
   const { parent = '', lists = [] } = kind.inner ?? {}
   for (const list of lists) {
     if (!given.has(list.field) && !given.has(list.also ?? '')) continue

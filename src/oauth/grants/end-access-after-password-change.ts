@@ -1,0 +1,97 @@
+import type { Transaction } from 'kysely'
+
+import { recordAuditEvent } from '../../platform/audit/audit-log.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import { endGrants } from './end-grants.ts'
+
+/**
+ * What a changed password ends (design 35): every session that began with the old one, in every browser. What
+ * the person allowed to applications goes on, unless it is ended too, by `endAllAccess`: a thief who was
+ * signed in may have connected a program, which another password alone does not end (RFC 9700 §4.14.2).
+ */
+
+/** The columns of a person that decide whether sessions end. */
+export interface DecisiveColumns {
+  readonly id?: unknown
+  readonly password_hash?: unknown
+  readonly disabled_at?: unknown
+}
+
+const decisive = ['password_hash', 'disabled_at'] as const
+
+/**
+ * Finds the people whose sessions end with a change of their rows: they get another password, and sessions
+ * opened with the old one may be an attacker's; or they are disabled, and their sessions must not come back
+ * with the account (OWASP ASVS 5.0, 7.4.2 and 7.4.3).
+ *
+ * @param rows before they are written
+ * @param changed the columns that change
+ */
+export async function findPeopleToSignOut(
+  trx: Transaction<Schema>,
+  rows: readonly DecisiveColumns[],
+  changed: readonly string[],
+): Promise<string[]> {
+  if (rows.length === 0 || !decisive.some((column) => changed.includes(column))) return []
+  const wanted = new Map(rows.map((row) => [String(row.id), row]))
+  const before = await trx
+    .selectFrom('person')
+    .select(['id', ...decisive])
+    .where('id', 'in', [...wanted.keys()])
+    .execute()
+  return before.flatMap((person) => {
+    const row = wanted.get(person.id)
+    const hasOther =
+      changed.includes('password_hash') &&
+      person.password_hash !== null &&
+      person.password_hash !== (row?.password_hash ?? null)
+    const isDisabled =
+      changed.includes('disabled_at') && person.disabled_at === null && row?.disabled_at != null
+    return hasOther || isDisabled ? person.id : []
+  })
+}
+
+/** Ends every session of these people that began until this time, in every browser. */
+export async function endSessions(
+  trx: Transaction<Schema>,
+  personIds: readonly string[],
+  untilMs: number,
+): Promise<void> {
+  if (personIds.length === 0) return
+  await trx
+    .insertInto('signed_out_everywhere')
+    .values(personIds.map((person_id) => ({ person_id, signed_out_at: untilMs })))
+    .onConflict((conflict) =>
+      conflict
+        .column('person_id')
+        .doUpdateSet({ signed_out_at: untilMs })
+        .where('signed_out_everywhere.signed_out_at', '<', untilMs),
+    )
+    .execute()
+}
+
+/**
+ * Ends all access to an account that began until a time: sessions, and what applications were allowed, with
+ * every token. Repeated with the same time, it ends nothing newer.
+ */
+export async function endAllAccess(
+  trx: Transaction<Schema>,
+  personId: string,
+  { untilMs, nowMs }: { readonly untilMs: number; readonly nowMs: number },
+): Promise<void> {
+  await endSessions(trx, [personId], untilMs)
+  const whose = { personId, grantedUntil: untilMs }
+  const ended = await endGrants(trx, whose, { reason: 'the platform ended it', nowMs })
+  if (ended.length === 0) return
+  await recordAuditEvent(
+    trx,
+    { now: nowMs },
+    {
+      action: 'grants.end_person',
+      subject: { kind: 'person', id: personId },
+      siteId: undefined,
+      personId,
+      after: { grants: ended.length },
+    },
+  )
+}
