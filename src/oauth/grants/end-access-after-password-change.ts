@@ -5,7 +5,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { endGrants } from './end-grants.ts'
 
 /**
- * What a changed password ends (design 35): every session that began with the old one, in every browser. What
+ * What a changed password ends: every session that began with the old one, in every browser. What
  * the person allowed to applications goes on, unless it is ended too, by `endAllAccess`: a thief who was
  * signed in may have connected a program, which another password alone does not end (RFC 9700 §4.14.2).
  */
