@@ -117,6 +117,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       consent: [],
       grants: [
         'access.ts',
+        'end-access-after-password-change.ts',
         'end-everything.ts',
         'end-grants.ts',
         'grant-lists.ts',
