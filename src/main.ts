@@ -1,23 +1,14 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 
-import { type Logger, pino } from 'pino'
-
 import { readConfig } from './config/config.ts'
-import type { ListeningAddress } from './platform/process/server.ts'
+import { openHostMetrics, openWatchers } from './platform/monitoring/open-watchers.ts'
+import { openLog } from './platform/process/open-log.ts'
 import { type DemoPerson, welcomeText } from './platform/process/welcome.ts'
 import type { WorkerSide } from './platform/process/worker.ts'
 
-/** As much as a pipe takes in one piece, so that lines of several processes are not mixed in it. */
-const LOG_WRITE_BYTES = 4096
-
-/** A long line of the log; a batch is written when there may be no room for another. */
-const LOG_LINE_BYTES = 512
-/** How long a line waits for others to be written with, at most. */
-const LOG_FLUSH_MS = 100
-
 const config = await readOrExit()
-const log = openLog()
+const log = openLog(config.logLevel, config.workers)
 
 // What belongs to workers is loaded by those who have any, and the service by those who serve.
 if (config.workers === 1) await runAlone()
@@ -50,7 +41,7 @@ async function runPrimary(): Promise<void> {
   const { Workers } = await import('./platform/process/primary.ts')
   const counting = config.redis === undefined
   // Before any worker starts, so that a taken port is said and nothing has to be stopped.
-  const metrics = await hostMetrics()
+  const metrics = await openHostMetrics(config.metricsAddress)
   const workers = new Workers({ count: config.workers, counting, logger: log, onServing: greet })
   process.on('SIGHUP', () => workers.reload())
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => workers.stop())
@@ -67,7 +58,9 @@ async function serve(side?: WorkerSide): Promise<void> {
   await using watching = new AsyncDisposableStack()
   // What is closed may have something to say.
   watching.defer(() => log.flush())
-  const watchers = await openWatchers(watching, side)
+  const { metricsAddress, traces } = config
+  const isWorker = side !== undefined
+  const watchers = watching.use(await openWatchers({ metricsAddress, traces, isWorker, log }))
   await using service = await openGatehouse(config, log, { worker, watchers })
   // The engine asks for the time at Date.now and has no setting for it. With the clock of the database
   // there, its codes, sessions and id_tokens have the times of every other process.
@@ -85,43 +78,6 @@ async function serve(side?: WorkerSide): Promise<void> {
     await stop
   }
   await server.drain()
-}
-
-/** What measures is loaded where something is measured. */
-async function openWatchers(watching: AsyncDisposableStack, side?: WorkerSide) {
-  const { metricsAddress, traces: settings } = config
-  const metrics = metricsAddress && (await openMetrics(metricsAddress, side))
-  const traces =
-    settings && (await import('./platform/monitoring/traces.ts')).openTraces(settings, log)
-  if (metrics) watching.use(metrics)
-  if (traces) watching.use(traces)
-  return { metrics: metrics?.metrics, traces }
-}
-
-async function openMetrics(address: ListeningAddress, side?: WorkerSide) {
-  const { serveMetrics, tellMetrics } = await import('./platform/monitoring/serve-metrics.ts')
-  return side ? tellMetrics() : await serveMetrics(address)
-}
-
-async function hostMetrics() {
-  if (!config.metricsAddress) return undefined
-  const { serveHostMetrics } = await import('./platform/monitoring/serve-metrics.ts')
-  return await serveHostMetrics(config.metricsAddress)
-}
-
-/** With workers each line says whose it is. */
-function openLog(): Logger {
-  const { logLevel: level, workers } = config
-  return pino(
-    { level, base: workers > 1 ? { pid: process.pid } : null },
-    pino.destination({
-      dest: 1,
-      sync: false,
-      minLength: LOG_WRITE_BYTES - LOG_LINE_BYTES,
-      maxWrite: LOG_WRITE_BYTES,
-      periodicFlush: LOG_FLUSH_MS,
-    }),
-  )
 }
 
 function greet(demoPeople: readonly DemoPerson[]): void {
