@@ -40,75 +40,39 @@ export async function makeOauth(
   { keys, own, opened, noteSignOutFailure }: OauthPorts,
 ) {
   const { database, state, stateMemory, logger, noteEvent, now, fetch } = platform
-  const { requestLimits, callerLimits } = platform
   const { lifetimes, furtherPlans, loopbackHosts, metadataDocuments, registration } = service
+  const policy = metadataDocuments
+  const copies = documentCopies
+  const documents = makeDocumentClients({ database, policy, loopbackHosts, copies, now })
   const { secretRoot } = keys
-  const documents = makeDocumentClients({
-    database,
-    policy: metadataDocuments,
-    loopbackHosts,
-    copies: documentCopies,
-    now,
-  })
-  const clients = makeClients({
-    database,
-    state,
-    requestLimits,
-    integrations,
-    furtherPlans,
-    loopbackHosts,
-    registration,
-    networkKey: secretRoot.networkKey,
-    documents,
-    own,
-    now,
-  })
+  const { networkKey, tokenKeys, cookieKeys, formKey } = secretRoot
+  const clientPolicy = { integrations, furtherPlans, loopbackHosts, registration }
+  const clients = makeClients(platform, clientPolicy, { networkKey, documents, own })
+  // To a grant the suite's clients are platforms that the configuration lists.
+  const platforms = [integrations, conformance?.clients ?? []].flat()
+  const { refreshTokenAbsoluteSeconds } = lifetimes
   const grants = makeGrants({
     database,
-    // To a grant the suite's clients are platforms that the configuration lists.
-    integrations: [integrations, conformance?.clients ?? []].flat(),
+    integrations: platforms,
     admitsOrigin: clients.admitsOrigin,
-    refreshTokenAbsoluteSeconds: lifetimes.refreshTokenAbsoluteSeconds,
+    refreshTokenAbsoluteSeconds,
     now,
   })
-  const { findGrant, grantSeconds } = grants
+  const { findGrant } = grants
   const proofs = makeProofs({ baseUrl, state, stateMemory, secretRoot, furtherPlans, now })
-  const tokens = makeTokens({ findGrant, keys: secretRoot.tokenKeys, lifetimes })
+  const tokens = makeTokens({ findGrant, keys: tokenKeys, lifetimes })
   const signOuts = furtherPlans.backChannelLogout
     ? makeSignOuts({ database, logger, findGrant, noteFailure: noteSignOutFailure, now })
     : undefined
   const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
-  const authorization = await makeAuthorizationServer({
-    baseUrl,
-    database,
-    state,
-    logger,
-    noteEvent,
-    requestLimits,
-    callerLimits,
-    lifetimes,
-    furtherPlans,
-    requestLengths: service.authorizationRequests,
-    conformance,
-    cookieKeys: secretRoot.cookieKeys,
-    nonceKey: proofs.nonceKey,
-    useOnce: proofs.useOnce,
-    checkDpop: proofs.checkDpop,
-    values: tokens.values,
-    findAccessToken: tokens.findAccessToken,
-    findRefreshToken: tokens.findRefreshToken,
-    clients,
-    grants: grants.store,
-    families: grants.families,
-    grantSeconds,
-    findGrant,
-    signOuts,
-    findPerson: people.findPerson,
-    signOutSession: people.signOutSession,
-    connectionPrefixes: assistants.flatMap(({ ownCallback }) => ownCallback?.prefix ?? []),
-    documentResolution: { enabled: acceptsDocuments, documents, fetch },
-    now,
-  })
+  const documentResolution = { enabled: acceptsDocuments, documents, fetch }
+  const requestLengths = service.authorizationRequests
+  const connectionPrefixes = assistants.flatMap(({ ownCallback }) => ownCallback?.prefix ?? [])
+  const authorization = await makeAuthorizationServer(
+    platform,
+    { people, clients, documentResolution, grants, tokens, proofs, signOuts, cookieKeys },
+    { baseUrl, lifetimes, furtherPlans, requestLengths, conformance, connectionPrefixes },
+  )
   const registrationPolicy = { baseUrl, loopbackHosts, metadataDocuments, integrations }
   const tasks: BackgroundTask[] = []
   if (signOuts) {
@@ -133,17 +97,8 @@ export async function makeOauth(
     /** Puts the engine of a key ring together with the pages between its requests and answers. */
     withKeys(ring: Parameters<typeof authorization.withKeys>[0]) {
       const { engine, interactions } = authorization.withKeys(ring)
-      const pages = interactionRoutes({
-        interactions,
-        database,
-        signIn,
-        findPerson: people.findPerson,
-        knownBrowserSeconds: people.knownBrowserSeconds,
-        formKey: secretRoot.formKey,
-        opened,
-        noteEvent,
-      })
-      return { engine, pages }
+      const asks = { interactions, database, people, signIn, formKey, opened, noteEvent }
+      return { engine, pages: interactionRoutes(asks) }
     },
     registrationRoutes: registrationRoutes({ policy: registrationPolicy, clients, noteEvent }),
   }

@@ -1,7 +1,11 @@
 import { listHeldSites } from '../../directory/sites/site-choice.ts'
 import { paths } from '../../platform/http/paths.ts'
-import type { Database } from '../../platform/store/database.ts'
+import type { Platform } from '../../platform/platform.ts'
 import { makeKeptClients } from '../clients/find-client.ts'
+import type { Grants } from '../grants/grants.ts'
+import type { Proofs } from '../proofs/proofs.ts'
+import type { SignOuts } from '../sign-outs/sign-outs.ts'
+import type { Tokens } from '../token/tokens.ts'
 import { makeResources } from '../token/resource-indicators.ts'
 import { makeTokenEndpoint, type TokenEndpointPorts } from '../token/token-endpoint.ts'
 import { authorizationRequests } from './authorize-requests.ts'
@@ -18,17 +22,29 @@ type Made =
   | ('adapter' | 'exchange' | 'findKeptClient')
   | ('readTokenRequest' | 'keys' | 'listHeldSites' | 'resources' | 'conformance')
 
-export type AuthorizationServerPorts = Omit<
-  ProviderDependencies & EngineAdapterDependencies & TokenEndpointPorts,
-  Made
-> &
-  InteractionPorts & {
-    readonly database: Database
-    /** Present while applications are notified of sign-outs. */
-    readonly signOuts: Parameters<typeof makeCurrentEngine>[0]
-    /** Present while the conformance profile is on. */
-    readonly conformance: ConformanceSettings | undefined
-  }
+type Needed = ProviderDependencies & EngineAdapterDependencies & TokenEndpointPorts
+
+type Ports = Omit<Needed, Made> & InteractionPorts
+
+/** The parts that the authorization server puts together. */
+export interface AuthorizationServerParts {
+  readonly people: Pick<Ports, 'findPerson' | 'signOutSession'>
+  readonly clients: Ports['clients']
+  readonly documentResolution: Ports['documentResolution']
+  readonly grants: Grants
+  readonly tokens: Tokens
+  readonly proofs: Proofs
+  /** Present while applications are notified of sign-outs. */
+  readonly signOuts: SignOuts | undefined
+  readonly cookieKeys: Ports['cookieKeys']
+}
+
+export interface AuthorizationServerSettings
+  extends Pick<Ports, 'baseUrl' | 'connectionPrefixes' | 'lifetimes' | 'furtherPlans'> {
+  readonly requestLengths: Ports['requestLengths']
+  /** Present while the conformance profile is on. */
+  readonly conformance: ConformanceSettings | undefined
+}
 
 /** The paths that clients may name as `resource`, besides the origin (design 3). */
 const protectedPaths = [
@@ -37,10 +53,17 @@ const protectedPaths = [
 ]
 
 /** The authorization server: the engine, and what stands before it and after it. */
-export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
-  const { baseUrl, database, logger, now } = ports
+export async function makeAuthorizationServer(
+  platform: Platform,
+  parts: AuthorizationServerParts,
+  settings: AuthorizationServerSettings,
+) {
+  const { baseUrl } = settings
+  const { database, logger, now } = platform
   const conformance =
-    ports.conformance && (await makeConformanceProfile(ports.conformance, ports.furtherPlans))
+    settings.conformance &&
+    (await makeConformanceProfile(settings.conformance, settings.furtherPlans))
+  const ports = portsOf(platform, parts, settings)
   if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
   const resources = makeResources(baseUrl, protectedPaths)
   const findGrant = grantOncePerRequest(ports.findGrant)
@@ -61,7 +84,7 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
     ),
   }
   const adapter = engineAdapter(needed)
-  const current = makeCurrentEngine(ports.signOuts)
+  const current = makeCurrentEngine(parts.signOuts)
   return {
     /** What happens to the answers of the engine on their way out. */
     answers: engineAnswers(exchange.firstTokens),
@@ -85,5 +108,42 @@ export async function makeAuthorizationServer(ports: AuthorizationServerPorts) {
       tokenEndpoint.serveRefreshes(engine)
       return { engine, interactions: makeInteractions(engine, ports) }
     },
+  }
+}
+
+function portsOf(
+  platform: Platform,
+  { people, clients, documentResolution, grants, tokens, proofs, ...parts }: AuthorizationServerParts,
+  { baseUrl, connectionPrefixes, lifetimes, furtherPlans, ...settings }: AuthorizationServerSettings,
+): Ports {
+  const { state, logger, noteEvent, requestLimits, callerLimits, now } = platform
+  return {
+    baseUrl,
+    lifetimes,
+    furtherPlans,
+    connectionPrefixes,
+    requestLengths: settings.requestLengths,
+    state,
+    logger,
+    noteEvent,
+    requestLimits,
+    callerLimits,
+    cookieKeys: parts.cookieKeys,
+    nonceKey: proofs.nonceKey,
+    useOnce: proofs.useOnce,
+    checkDpop: proofs.checkDpop,
+    values: tokens.values,
+    findAccessToken: tokens.findAccessToken,
+    findRefreshToken: tokens.findRefreshToken,
+    clients,
+    grants: grants.store,
+    families: grants.families,
+    grantSeconds: grants.grantSeconds,
+    findGrant: grants.findGrant,
+    signOuts: parts.signOuts,
+    findPerson: people.findPerson,
+    signOutSession: people.signOutSession,
+    documentResolution,
+    now,
   }
 }

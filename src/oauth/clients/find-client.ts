@@ -1,11 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import type { ClientMetadata } from 'oidc-provider'
 
-import type { Limits } from '../../platform/limits/limits.ts'
 import { networkOf } from '../../platform/limits/network.ts'
+import type { Platform } from '../../platform/platform.ts'
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { StateStore } from '../../platform/store/oauth-state.ts'
 import { type Client, canBeClientId } from './client.ts'
 import { toClientMetadata } from './client-metadata.ts'
 import { type ClientStoreDependencies, makeClientStore } from './client-store.ts'
@@ -30,13 +29,16 @@ export interface ClientFinder {
 /** Every way in which a client comes to be. */
 export type Clients = ReturnType<typeof makeClients>
 
-export interface ClientsDependencies
-  extends ClientStoreDependencies,
-    Omit<LoopbackClientDependencies, 'records'> {
-  readonly state: StateStore
-  readonly requestLimits: Limits
+/** What the configuration says of clients. */
+export interface ClientPolicy
+  extends Pick<ClientStoreDependencies, 'integrations' | 'furtherPlans'>,
+    Pick<LoopbackClientDependencies, 'loopbackHosts'> {
   readonly registration: LoopbackClientDependencies['registration'] &
     PlatformCallbackDependencies['registration']
+}
+
+export interface ClientSources {
+  readonly networkKey: LoopbackClientDependencies['networkKey']
   readonly documents: Pick<DocumentClients, 'find' | 'admitsAddress'>
   /** The client of this service's own pages. */
   readonly own: Client
@@ -47,11 +49,16 @@ export interface ClientsDependencies
  * one origin cannot take the place of another: an address is a document's, `loopback_` and 128 random
  * bits is a self-registered one, and every other id is known beforehand.
  */
-export function makeClients(dependencies: ClientsDependencies) {
-  const { state, requestLimits, documents, own } = dependencies
-  const known = makeClientStore(dependencies)
-  const loopback = makeLoopbackClients({ ...dependencies, records: state.adapterFor('Client') })
-  const callbacks = makePlatformCallbacks(dependencies)
+export function makeClients(
+  { database, state, requestLimits, now }: Platform,
+  { integrations, furtherPlans, loopbackHosts, registration }: ClientPolicy,
+  { networkKey, documents, own }: ClientSources,
+) {
+  const known = makeClientStore({ database, integrations, furtherPlans, now })
+  const records = state.adapterFor('Client')
+  const ofLoopback = { database, records, loopbackHosts, registration, networkKey, now }
+  const loopback = makeLoopbackClients(ofLoopback)
+  const callbacks = makePlatformCallbacks({ database, integrations, registration, now })
   return {
     loopback,
     callbacks,

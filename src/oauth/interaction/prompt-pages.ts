@@ -14,7 +14,7 @@ import { frameOfPage, showPage } from './page-frame.ts'
 
 export interface PromptPagesDependencies {
   readonly database: Database
-  readonly findPerson: PersonStore['findPerson']
+  readonly people: Pick<PersonStore, 'findPerson'>
   readonly formKey: Buffer
   readonly opened: OpenedScopes
 }
@@ -22,14 +22,14 @@ export interface PromptPagesDependencies {
 /** The page of each prompt. */
 export function makePromptPages({
   database,
-  findPerson,
+  people,
   formKey,
   opened,
 }: PromptPagesDependencies) {
   const frameOf = (pending: PendingInteraction) => frameOfPage(pending, formKey)
 
   const personOf = async ({ personId }: PendingInteraction) => {
-    const person = personId === undefined ? undefined : await findPerson(personId)
+    const person = personId === undefined ? undefined : await people.findPerson(personId)
     if (!person) throw interactionGone()
     return person
   }

@@ -18,9 +18,11 @@ import { makePromptPages, type PromptPagesDependencies } from './prompt-pages.ts
 
 export interface InteractionDependencies extends PromptPagesDependencies {
   readonly interactions: Interactions
+  readonly people: PromptPagesDependencies['people'] & {
+    /** How long a browser remembers that a person signed in there. */
+    readonly knownBrowserSeconds: number
+  }
   readonly signIn: SignInService
-  /** How long a browser remembers that a person signed in there. */
-  readonly knownBrowserSeconds: number
   readonly noteEvent: NoteEvent
 }
 
@@ -92,7 +94,7 @@ type Step = (ctx: Context, pending: PendingInteraction) => Promise<void>
 function stepsOf(
   dependencies: InteractionDependencies,
 ): Readonly<Record<PromptName, { show: Step; answer: Step }>> {
-  const { interactions, signIn, noteEvent, knownBrowserSeconds } = dependencies
+  const { interactions, signIn, noteEvent, people } = dependencies
   const promptPages = makePromptPages(dependencies)
   return {
     login: {
@@ -106,7 +108,7 @@ function stepsOf(
         const outcome = await signIn({ login, password, address: ctx.ip, browser })
         if (outcome.kind === 'signed-in') {
           const { personId } = outcome
-          keepBrowser(ctx, outcome.browser, knownBrowserSeconds)
+          keepBrowser(ctx, outcome.browser, people.knownBrowserSeconds)
           logFields(ctx).person = personId
           noteEvent({ ...eventOf(ctx, pending), action: 'sign_in.success', personId })
           return seeOther(ctx, await interactions.signedIn(ctx, personId))

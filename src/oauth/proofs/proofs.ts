@@ -16,6 +16,8 @@ export interface ProofPorts extends UseOncePorts {
   readonly furtherPlans: { readonly dpop: boolean; readonly privateKeyJwt: boolean }
 }
 
+export type Proofs = ReturnType<typeof makeProofs>
+
 /** The checks whose plans are on; the others are undefined. */
 export function makeProofs(ports: ProofPorts) {
   const { baseUrl: issuer, secretRoot, furtherPlans, now } = ports
