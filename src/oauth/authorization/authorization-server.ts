@@ -5,9 +5,9 @@ import { makeKeptClients } from '../clients/find-client.ts'
 import type { Grants } from '../grants/grants.ts'
 import type { Proofs } from '../proofs/proofs.ts'
 import type { SignOuts } from '../sign-outs/sign-outs.ts'
-import type { Tokens } from '../token/tokens.ts'
 import { makeResources } from '../token/resource-indicators.ts'
 import { makeTokenEndpoint, type TokenEndpointPorts } from '../token/token-endpoint.ts'
+import type { Tokens } from '../token/tokens.ts'
 import { authorizationRequests } from './authorize-requests.ts'
 import { type ConformanceSettings, makeConformanceProfile } from './conformance-profile.ts'
 import { makeCurrentEngine } from './current-engine.ts'
@@ -113,8 +113,22 @@ export async function makeAuthorizationServer(
 
 function portsOf(
   platform: Platform,
-  { people, clients, documentResolution, grants, tokens, proofs, ...parts }: AuthorizationServerParts,
-  { baseUrl, connectionPrefixes, lifetimes, furtherPlans, ...settings }: AuthorizationServerSettings,
+  {
+    people,
+    clients,
+    documentResolution,
+    grants,
+    tokens,
+    proofs,
+    ...parts
+  }: AuthorizationServerParts,
+  {
+    baseUrl,
+    connectionPrefixes,
+    lifetimes,
+    furtherPlans,
+    ...settings
+  }: AuthorizationServerSettings,
 ): Ports {
   const { state, logger, noteEvent, requestLimits, callerLimits, now } = platform
   return {

@@ -20,12 +20,7 @@ export interface PromptPagesDependencies {
 }
 
 /** The page of each prompt. */
-export function makePromptPages({
-  database,
-  people,
-  formKey,
-  opened,
-}: PromptPagesDependencies) {
+export function makePromptPages({ database, people, formKey, opened }: PromptPagesDependencies) {
   const frameOf = (pending: PendingInteraction) => frameOfPage(pending, formKey)
 
   const personOf = async ({ personId }: PendingInteraction) => {
