@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 
 import { forwardAuthFor, paths } from '../src/platform/http/paths.ts'
-import { headersOf, identityHeaders } from '../src/resource/forward-auth/identity-headers.ts'
-import { verdictFor } from '../src/resource/forward-auth/routes.ts'
+import { verdictFor } from '../src/resource/resource-server/forward-auth-route.ts'
+import { headersOf, identityHeaders } from '../src/resource/resource-server/identity-headers.ts'
 import { accessToken } from './support/access-token.ts'
 import { asClaude, asResourceServer, introspect, obtain } from './support/client.ts'
 import { notes, olivia, portal, resourceServer, sam, startService } from './support/gatehouse.ts'

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 
 import { readKeySet } from '../src/oauth/clients/further-plans.ts'
 import { welcomeText } from '../src/platform/process/welcome.ts'
-import { readWantedScopes } from '../src/resource/forward-auth/routes.ts'
+import { readWantedScopes } from '../src/resource/resource-server/forward-auth-route.ts'
 
 /** What stumbled those who set the service up, or an application or a proxy of theirs. */
 describe('who sets something up', () => {

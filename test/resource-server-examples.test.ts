@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 
 import { paths } from '../src/platform/http/paths.ts'
-import { identityHeaders } from '../src/resource/forward-auth/identity-headers.ts'
+import { identityHeaders } from '../src/resource/resource-server/identity-headers.ts'
 import { obtain } from './support/client.ts'
 import { notes, type RunningService, startService } from './support/gatehouse.ts'
 import {

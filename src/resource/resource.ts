@@ -6,7 +6,7 @@
 import type { Config } from '../config/config.ts'
 import type { Oauth } from '../oauth/oauth.ts'
 import type { Platform } from '../platform/platform.ts'
-import { forwardAuthRoute } from './forward-auth/routes.ts'
+import { forwardAuthRoute } from './resource-server/forward-auth-route.ts'
 import { introspectionRoute } from './resource-server/introspection-route.ts'
 import { userinfoRoute } from './resource-server/userinfo-route.ts'
 import { makeVerdicts } from './resource-server/verdict.ts'

@@ -17,17 +17,11 @@ import { forwardAuthFor, paths } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { answerUnkept } from '../../platform/http/router.ts'
 import { answerTooMany, type Limits } from '../../platform/limits/limits.ts'
-import { mayIntrospect } from '../resource-server/introspection-route.ts'
-import type { JudgeAccessToken, Judged } from '../resource-server/judge-token.ts'
-import { type AdviseOnScopes, refuse } from '../resource-server/protect.ts'
-import {
-  demandScopes,
-  invalid,
-  invalidBecause,
-  readBearer,
-  type Verdict,
-} from '../resource-server/verdict.ts'
 import { identityOf } from './identity-headers.ts'
+import { mayIntrospect } from './introspection-route.ts'
+import type { JudgeAccessToken, Judged } from './judge-token.ts'
+import { type AdviseOnScopes, refuse } from './protect.ts'
+import { demandScopes, invalid, invalidBecause, readBearer, type Verdict } from './verdict.ts'
 
 export interface ForwardAuthPorts {
   readonly resourceMetadataUrl: string
