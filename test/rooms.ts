@@ -143,7 +143,6 @@ export const rooms: Readonly<Record<string, Room>> = {
     mayImport: ['platform', 'directory', 'config', 'oauth'],
     folders: {
       '.': ['resource.ts'],
-      'forward-auth': [],
       'resource-server': ['protect.ts', 'verdict.ts'],
       upstream: ['routes.ts'],
     },
