@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 import { expect } from 'chai'
 
-import { makeAdminSchema } from '../src/api/admin-api/schema.ts'
+import { makeAdminSchema } from '../src/api/admin-api/admin-api.ts'
 import {
   adminDocument,
   countRequests,

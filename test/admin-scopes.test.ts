@@ -10,10 +10,9 @@ import {
 } from 'graphql'
 import { auditServer } from 'graphql-http'
 
-import { scopesOfField } from '../src/api/admin-api/needed-scopes.ts'
-import { makeAdminSchema } from '../src/api/admin-api/schema.ts'
-import { schemaText } from '../src/api/admin-api/schema-text.ts'
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../src/api/graphql/page-arguments.ts'
+import { makeAdminSchema } from '../src/api/admin-api/admin-api.ts'
+import { schemaText, scopesOfField } from '../src/api/admin-api/published-schema.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../src/api/graphql/connections.ts'
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { eventActions } from '../src/platform/audit/audit-actions.ts'
 import { paths } from '../src/platform/http/paths.ts'

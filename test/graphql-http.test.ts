@@ -4,7 +4,7 @@ import { auditServer } from 'graphql-http'
 import { sql } from 'kysely'
 
 import { makePrepareDocument } from '../src/api/graphql/documents.ts'
-import { makeMemberSchema } from '../src/api/member-api/schema.ts'
+import { makeMemberSchema } from '../src/api/member-api/member-api.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
 import {

@@ -8,9 +8,9 @@ import {
   isSpecifiedScalarType,
 } from 'graphql'
 
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../src/api/graphql/page-arguments.ts'
-import { makeMemberSchema, schemaText } from '../src/api/member-api/schema.ts'
-import { knownTopics } from '../src/school/member/topics.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../src/api/graphql/connections.ts'
+import { makeMemberSchema, schemaText } from '../src/api/member-api/member-api.ts'
+import { knownTopics } from '../src/school/member/notifications.ts'
 import { startService } from './support/gatehouse.ts'
 import { memberToken, readMember, readOnly } from './support/member-api.ts'
 

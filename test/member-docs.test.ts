@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { makeMemberSchema } from '../src/api/member-api/schema.ts'
+import { makeMemberSchema } from '../src/api/member-api/member-api.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
 import { askMember, memberToken, readWrite } from './support/member-api.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { type GraphQLSchema, isObjectType } from 'graphql'
 
-import { makeMemberSchema } from '../src/api/member-api/schema.ts'
+import { makeMemberSchema } from '../src/api/member-api/member-api.ts'
 import { makeCursors } from '../src/platform/store/cursor.ts'
 import { june, marco, noor, type RunningService, sam, startService } from './support/gatehouse.ts'
 import {

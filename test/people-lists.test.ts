@@ -4,8 +4,7 @@ import { CompiledQuery, type KyselyPlugin, type RootOperationNode, sql } from 'k
 import type { Database } from '../src/platform/store/database.ts'
 import type { Page, PageRequest } from '../src/platform/store/keyset.ts'
 import { listOrders } from '../src/school/commerce/order-list.ts'
-import { listPeople } from '../src/school/members/people-list.ts'
-import { listStudents } from '../src/school/members/student-list.ts'
+import { listPeople, listStudents } from '../src/school/members/people-list.ts'
 import { withDatabases } from './support/database.ts'
 
 const PEOPLE = 100_000

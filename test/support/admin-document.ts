@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { scopesOfField } from '../../src/api/admin-api/needed-scopes.ts'
-import { makeAdminSchema } from '../../src/api/admin-api/schema.ts'
+import { makeAdminSchema } from '../../src/api/admin-api/admin-api.ts'
+import { scopesOfField } from '../../src/api/admin-api/published-schema.ts'
 import { scopeNames, writeScope } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
 import { type Operator, startOperator } from './admin-api.ts'

@@ -135,12 +135,12 @@ const wideLimits = {
 
 /** The Member API without HTTP over a database of the test's own. */
 export function memberApiOver(database: Database, now: () => number = Date.now) {
-  return makeMemberApi({
+  const parts = {
     data: makeMemberData(database, now),
     cursors: makeCursors([Buffer.alloc(32, 1)]),
-    downloadAddress: ({ fileId }) => `https://files.example/${fileId}`,
-    limits: wideLimits,
-  })
+    downloadAddress: ({ fileId }: { readonly fileId: string }) => `https://files.example/${fileId}`,
+  }
+  return makeMemberApi(parts, wideLimits)
 }
 
 export const samAtNorthlight: MemberCaller = {

@@ -12,7 +12,7 @@ import {
 } from 'graphql'
 import { z } from 'zod'
 
-import { PAGE_SIZE_MAX } from '../../src/api/graphql/page-arguments.ts'
+import { PAGE_SIZE_MAX } from '../../src/api/graphql/connections.ts'
 import { leafSchema } from '../../src/api/mcp/document-tool.ts'
 import type { FixedDocument, JsonSchema, Tool } from '../../src/api/mcp/tool.ts'
 import { LECTURES_SHOWN_MAX } from '../../src/directory/sites/public-sites.ts'

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/api/graphql/page-arguments.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/api/graphql/connections.ts'
 import { ANSWER_LENGTH_MAX } from '../../src/api/mcp/call-tool.ts'
 import { type Prompt, promptCatalogue } from '../../src/api/mcp/prompts.ts'
 import { resourceKinds } from '../../src/api/mcp/resources.ts'

@@ -1,24 +1,91 @@
-import { type ApiLimits, type Execute, type GraphqlApi, makeApi } from '../graphql/api.ts'
-import { type AdminCaller, type AdminContext, type AdminParts, makeContext } from './context.ts'
-import { makeScopesNeeded } from './needed-scopes.ts'
-import { makeAdminSchema } from './schema.ts'
+import { GraphQLError, type GraphQLFieldResolver, type GraphQLSchema } from 'graphql'
 
-export interface AdminApiDependencies extends AdminParts {
-  readonly limits: ApiLimits
-}
+import { badInput, ChangeRefused } from '../../school/changes/refused.ts'
+import { type Execute, type GraphqlApi, makeApi } from '../graphql/api.ts'
+import type { ApiLimits } from '../graphql/documents.ts'
+import { makeSchema } from '../graphql/schema.ts'
+import { analyticsResolvers } from './analytics.ts'
+import { digitalProductResolvers, fileResolvers, orderResolvers } from './commerce.ts'
+import { type AdminCaller, type AdminContext, type AdminParts, makeContext } from './context.ts'
+import { courseResolvers, curriculumResolvers } from './courses.ts'
+import { eventResolvers } from './events.ts'
+import { lecturerResolvers, memberResolvers } from './people.ts'
+import { postResolvers } from './posts.ts'
+import { makeScopesNeeded, schemaText } from './published-schema.ts'
+import { appearanceResolvers, siteResolvers } from './site.ts'
+import { studentResolvers } from './students.ts'
+
+const resolvers = [
+  siteResolvers,
+  courseResolvers,
+  curriculumResolvers,
+  studentResolvers,
+  memberResolvers,
+  lecturerResolvers,
+  orderResolvers,
+  digitalProductResolvers,
+  eventResolvers,
+  postResolvers,
+  analyticsResolvers,
+  fileResolvers,
+  appearanceResolvers,
+]
 
 /** Runs a document of our own for an operator, through the schema of the Admin API. */
 export type ExecuteAdmin = Execute<AdminCaller>
 
-export type AdminApi = GraphqlApi<AdminCaller, AdminContext>
-
 /** The Admin API without HTTP. It is made once; its documents stay prepared. */
-export function makeAdminApi({ limits, ...parts }: AdminApiDependencies): AdminApi {
+export function makeAdminApi(
+  parts: AdminParts,
+  limits: ApiLimits,
+): GraphqlApi<AdminCaller, AdminContext> {
   const schema = makeAdminSchema()
-  return makeApi({
-    schema,
-    limits,
-    scopesNeeded: makeScopesNeeded(schema),
-    contextFor: (caller) => makeContext(caller, parts),
-  })
+  return makeApi(schema, limits, makeScopesNeeded(schema), (caller) => makeContext(caller, parts))
+}
+
+/** The published schema with our resolvers in it. Throws when the two do not fit each other. */
+export function makeAdminSchema(): GraphQLSchema {
+  return makeSchema(schemaText, resolvers, checkingAndTelling)
+}
+
+type Resolve = GraphQLFieldResolver<unknown, unknown>
+
+/**
+ * A change that was refused is an error for the caller; everything else that is thrown is a fault. A
+ * NUL in any text is refused before a store sees it: PostgreSQL keeps none, and fails where it should
+ * find nothing.
+ */
+function checkingAndTelling(resolve: Resolve): Resolve {
+  return async (...given) => {
+    try {
+      const argument = findNul(given[1])
+      if (argument !== undefined) throw badInput(argument, 'must not hold a NUL')
+      const { search } = given[1] as { readonly search?: unknown }
+      if (String(search ?? '').length > SEARCH_LENGTH_MAX) {
+        throw badInput('search', `must have at most ${SEARCH_LENGTH_MAX} characters`)
+      }
+      return await resolve(...given)
+    } catch (error) {
+      if (!(error instanceof ChangeRefused)) throw error
+      const { code, field } = error
+      const extensions = { code, ...(field !== undefined && { argument: field }) }
+      // The refusal is not its origin: graphql-js would keep it, and take the error for a fault.
+      // biome-ignore lint/style/useErrorCause: GraphQL has no causes, and the message is the same
+      throw new GraphQLError(error.message, { extensions })
+    }
+  }
+}
+
+/** Longer than any name, title or address. */
+const SEARCH_LENGTH_MAX = 300
+
+/** The name of the first argument, or field of one, that holds a NUL. */
+function findNul(value: unknown, name = ''): string | undefined {
+  if (typeof value === 'string') return value.includes('\0') ? name : undefined
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, inner] of Object.entries(value)) {
+    const found = findNul(inner, Array.isArray(value) ? name : key)
+    if (found !== undefined) return found
+  }
+  return undefined
 }

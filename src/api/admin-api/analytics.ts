@@ -1,9 +1,9 @@
+import type { PageRequest } from '../../platform/store/keyset.ts'
 import { type Figures, siteFigures } from '../../school/analytics/analytics.ts'
 import { DAY_MS, DAYS_MAX, daysOf, periodOf } from '../../school/analytics/counting.ts'
-import { badArgument } from '../graphql/errors.ts'
-import type { PageArguments } from '../graphql/page-arguments.ts'
+import { badArgument, type PageArguments } from '../graphql/connections.ts'
 import type { AdminContext, AdminResolver } from './context.ts'
-import { siteList } from './lists.ts'
+import { siteList } from './field-resolvers.ts'
 import { inTurnOf } from './turns.ts'
 
 const DAYS_DEFAULT = 30
@@ -50,12 +50,12 @@ export const analyticsResolvers = {
       const { courses, fromMs, untilMs } = figures
       const list = {
         ...courses,
-        page: async (request: Parameters<typeof courses.page>[0]) => {
+        page: async (request: PageRequest) => {
           const page = await courses.page(request)
           return { ...page, rows: page.rows.map((course) => ({ ...course, figures })) }
         },
       }
-      return await siteList({ named: ['analytics', fromMs, untilMs], args, context, list })
+      return await siteList(context, args, list, 'analytics', fromMs, untilMs)
     },
   } satisfies Record<string, AdminResolver<Figures, never>>,
   AnalyticsDay: {

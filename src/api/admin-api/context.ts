@@ -4,7 +4,7 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Granted } from '../../resource/resource-server/verdict.ts'
 import type { SiteActor } from '../../school/changes/change.ts'
 import type { FileStorage } from '../../school/files/file-storage.ts'
-import { makeBatch } from '../graphql/batch.ts'
+import { makeOneOfMany, type OneOfMany } from '../graphql/one-of-many.ts'
 
 /** The actor of the changes of one request; each change has its own time. */
 export type AdminCaller = Omit<SiteActor, 'now'>
@@ -22,15 +22,7 @@ export interface AdminParts {
 export type AdminContext = {
   readonly caller: AdminCaller
   readonly parts: AdminParts
-  /**
-   * Finds something for one of many nodes: all that are asked for in one turn under one name cost one
-   * question. It is never asked for no key at all.
-   */
-  readonly oneOfMany: <Value>(
-    name: string,
-    findAll: (keys: readonly string[]) => Promise<Map<string, Value>>,
-    key: string,
-  ) => Promise<Value | undefined>
+  readonly oneOfMany: OneOfMany
 }
 
 /** The actor that a token stands for, in a request. */
@@ -49,21 +41,7 @@ export type AdminResolver<Source, Arguments = object> = (
 ) => unknown
 
 export function makeContext(caller: AdminCaller, parts: AdminParts): AdminContext {
-  const batches = new Map<string, (key: string) => Promise<unknown>>()
-  return {
-    caller,
-    parts,
-    oneOfMany: <Value>(
-      name: string,
-      findAll: (keys: readonly string[]) => Promise<Map<string, Value>>,
-      key: string,
-    ) => {
-      const batch = batches.get(name) ?? makeBatch(findAll)
-      batches.set(name, batch)
-      // Every name has one kind of value, which its own area gave it.
-      return batch(key) as Promise<Value | undefined>
-    },
-  }
+  return { caller, parts, oneOfMany: makeOneOfMany() }
 }
 
 /** Who a change is made by. */

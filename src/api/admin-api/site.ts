@@ -1,3 +1,10 @@
+import { logoAddress } from '../../directory/sites/site-look.ts'
+import {
+  type Appearance,
+  type AppearanceChanges,
+  findAppearance,
+  updateAppearance,
+} from '../../school/site/appearance.ts'
 import {
   findSiteRecord,
   type SiteChanges,
@@ -22,4 +29,24 @@ async function siteOf({ caller, parts }: AdminContext) {
   const site = await findSiteRecord(parts.database, caller.siteId)
   if (!site) throw new Error('the site of a good token is not there')
   return site
+}
+
+/** How the site looks to its people: `appearance:read` and `appearance:write`. */
+export const appearanceResolvers = {
+  Query: {
+    appearance: async (_source, _args, context) => await appearanceOf(context),
+  } satisfies Record<string, AdminResolver<undefined>>,
+  Mutation: {
+    updateAppearance: async (_source, { input }: { input: AppearanceChanges }, context) => {
+      await updateAppearance(context.parts.database, actorOf(context), input)
+      return { id: context.caller.siteId, appearance: async () => await appearanceOf(context) }
+    },
+  } satisfies Record<string, AdminResolver<undefined, never>>,
+  Appearance: {
+    logoPath: ({ logoDigest }, _args, { caller }) => logoAddress(caller.siteId, logoDigest),
+  } satisfies Record<string, AdminResolver<Appearance>>,
+}
+
+async function appearanceOf({ caller, parts }: AdminContext) {
+  return await findAppearance(parts.database, caller.siteId)
 }

@@ -5,24 +5,12 @@ import {
   GraphQLError,
   type GraphQLSchema,
   getOperationAST,
-  type OperationDefinitionNode,
 } from 'graphql'
 import type { RequestParams } from 'graphql-http'
 
 import { isRefusal } from '../../platform/http/errors.ts'
-import { makeCostOf } from './cost.ts'
-import {
-  type DocumentCacheLimits,
-  makePrepareDocument,
-  type PreparedDocument,
-} from './documents.ts'
-import { makeFold } from './fold.ts'
-import { type DocumentLimits, limitExceeded } from './limits.ts'
-
-export interface ApiLimits extends DocumentLimits, DocumentCacheLimits {
-  readonly bodyBytesMax: number
-  readonly costMax: number
-}
+import { changesIn, makeCostOf } from './cost.ts'
+import { type ApiLimits, limitExceeded, makePrepareDocument } from './documents.ts'
 
 /** The scopes that the operation which a request selects needs, known before anything is executed. */
 export type ScopesNeeded = (
@@ -33,15 +21,7 @@ export type ScopesNeeded = (
 /** What graphql-http takes for a context: a type of its own, and no interface. */
 export type ContextRecord = Record<PropertyKey, unknown>
 
-export interface ApiDefinition<Caller, Context extends ContextRecord> {
-  readonly schema: GraphQLSchema
-  readonly limits: ApiLimits
-  readonly scopesNeeded: ScopesNeeded
-  /** What the resolvers of one request share. */
-  readonly contextFor: (caller: Caller) => Context
-}
-
-/** Which operation of a document, and with what; the document was prepared already. */
+/** Which operation of a prepared document, and its variables. */
 type Request = Pick<RequestParams, 'operationName' | 'variables'>
 
 /**
@@ -57,44 +37,23 @@ export type Execute<Caller> = (
 ) => Promise<ExecutionResult>
 
 /** A GraphQL API without HTTP. It is made once; its documents stay prepared. */
-export interface GraphqlApi<Caller, Context extends ContextRecord>
-  extends Pick<ApiDefinition<Caller, Context>, 'limits' | 'scopesNeeded'> {
-  readonly prepare: (source: string) => PreparedDocument
-  readonly argumentsFor: (
-    document: DocumentNode,
-    request: Request,
-    caller: Caller,
-  ) => Parameters<typeof execute>[0] & { readonly contextValue: Context }
-  readonly execute: Execute<Caller>
-  /** The same for a document that was prepared, and one of its operations. */
-  readonly run: (
-    document: DocumentNode,
-    request: Request,
-    caller: Caller,
-  ) => Promise<ExecutionResult>
-  /** What the operation costs, and an error when that is more than it may. */
-  readonly measure: (document: DocumentNode, request: Request) => Measured
-}
+export type GraphqlApi<Caller, Context extends ContextRecord> = ReturnType<
+  typeof makeApi<Caller, Context>
+>
 
-export interface Measured {
-  readonly cost: number
-  /** How many changes it asks for: the fields of a mutation. */
-  readonly changes: number
-  readonly excess: GraphQLError | undefined
-}
-
-export function makeApi<Caller, Context extends ContextRecord>({
-  schema,
-  limits,
-  scopesNeeded,
-  contextFor,
-}: ApiDefinition<Caller, Context>): GraphqlApi<Caller, Context> {
+/** @param contextFor makes what the resolvers of one request share */
+export function makeApi<Caller, Context extends ContextRecord>(
+  schema: GraphQLSchema,
+  limits: ApiLimits,
+  scopesNeeded: ScopesNeeded,
+  contextFor: (caller: Caller) => Context,
+) {
   const prepare = makePrepareDocument(schema, limits)
   const costOf = makeCostOf(schema)
-  const argumentsFor: GraphqlApi<Caller, Context>['argumentsFor'] = (
-    document,
-    { operationName, variables },
-    caller,
+  const argumentsFor = (
+    document: DocumentNode,
+    { operationName, variables }: Request,
+    caller: Caller,
   ) => ({
     schema,
     document,
@@ -102,12 +61,21 @@ export function makeApi<Caller, Context extends ContextRecord>({
     variableValues: variables ?? null,
     contextValue: contextFor(caller),
   })
-  const run: GraphqlApi<Caller, Context>['run'] = async (document, request, caller) => {
+  /** As `Execute`, for a document that was prepared, and one of its operations. */
+  const run = async (document: DocumentNode, request: Request, caller: Caller) => {
     const result = await execute(argumentsFor(document, request, caller))
     throwUnavailable(result)
     const [fault] = faultsIn(result)
     if (fault) throw fault.originalError ?? fault
     return result
+  }
+  const executeOwn: Execute<Caller> = async (source, variables, caller) => {
+    const prepared = prepare(source)
+    if (prepared.kind === 'refused') throw prepared.error
+    if (prepared.kind === 'invalid') {
+      throw new AggregateError(prepared.errors, 'a document of our own is not valid')
+    }
+    return await run(prepared.document, { variables }, caller)
   }
   return {
     limits,
@@ -115,21 +83,16 @@ export function makeApi<Caller, Context extends ContextRecord>({
     prepare,
     argumentsFor,
     run,
-    execute: async (source, variables, caller) =>
-      await run(documentOf(prepare(source)), { variables }, caller),
-    measure(document, { operationName, variables }) {
+    execute: executeOwn,
+    /** The cost and the number of changes of an operation; an error when it costs too much. */
+    measure(document: DocumentNode, { operationName, variables }: Request) {
       const operation = getOperationAST(document, operationName)
-      const cost = operation ? costOf({ document, operation, variables }) : 0
+      if (!operation) return { cost: 0, changes: 0, excess: undefined }
+      const cost = costOf(document, operation, variables ?? {})
       const excess = cost > limits.costMax ? limitExceeded('cost', limits.costMax) : undefined
-      return { cost, changes: operation ? changesIn(document, operation) : 0, excess }
+      return { cost, changes: changesIn(document, operation), excess }
     },
   }
-}
-
-function changesIn(document: DocumentNode, operation: OperationDefinitionNode): number {
-  if (operation.operation !== 'mutation') return 0
-  const count = makeFold(document, { join: (total, part) => total + part, field: () => 1 })
-  return count(operation.selectionSet, 1)
 }
 
 /** Errors that no caller is meant to read: thrown by a resolver, and not as a GraphQL error. */
@@ -139,16 +102,8 @@ export function faultsIn({ errors = [] }: ExecutionResult): GraphQLError[] {
   )
 }
 
-/** Storage that gave no answer makes the whole request 503, however much of it was answered. */
+/** Makes the whole request 503 when storage gave no answer, however much of it was answered. */
 export function throwUnavailable(result: ExecutionResult): void {
   for (const { originalError } of faultsIn(result))
     if (isRefusal(originalError)) throw originalError
-}
-
-/** The documents that come this way are ours: one that is not valid is a fault of ours too. */
-function documentOf(prepared: PreparedDocument): DocumentNode {
-  if (prepared.kind === 'valid') return prepared.document
-  throw prepared.kind === 'refused'
-    ? prepared.error
-    : new AggregateError(prepared.errors, 'a document of our own is not valid')
 }

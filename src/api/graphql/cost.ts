@@ -14,123 +14,142 @@ import {
   valueFromASTUntyped,
 } from 'graphql'
 
-import { makeFold } from './fold.ts'
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from './page-arguments.ts'
+import type { LimitName } from '../../platform/limits/limit-table.ts'
+import { type Exceeded, type Limits, personKey } from '../../platform/limits/limits.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from './connections.ts'
+import { makeFold } from './documents.ts'
 
-export interface Operation {
-  readonly document: DocumentNode
-  readonly operation: OperationDefinitionNode
-  readonly variables: Readonly<Record<string, unknown>> | null | undefined
+/** By which limits the operations of a person are counted. */
+export interface CostLimit {
+  readonly limits: Pick<Limits, 'count' | 'exceeded' | 'take'>
+  readonly name: LimitName
+  /** The limit of changes, which are counted for the person whichever client asks for them. */
+  readonly changes?: LimitName
 }
 
-/** What an operation costs: one for every field of its answer, as large as the answer can be. */
-export type CostOf = (operation: Operation) => number
+/** What preparing a document that is not kept counts: it takes as long as so many fields. */
+const PREPARING_COST = 500
 
-const listFields: ReadonlySet<string> = new Set(['nodes', 'edges'])
+/** What every operation counts besides its fields: a request takes as long as so many. */
+const REQUEST_COST = 100
 
-/** How long a list without pages counts of which the schema says nothing. */
-const UNSAID_SIZE = 10
+type Caller = Parameters<typeof personKey>[0]
+
+/** Counts a document that is not kept. */
+export function countPreparing(caller: Caller, { limits, name }: CostLimit): void {
+  limits.count(name, personKey(caller), PREPARING_COST)
+}
+
+/** Counts an operation of a person by a client. */
+export function countOperation(caller: Caller, cost: number, { limits, name }: CostLimit): void {
+  limits.count(name, personKey(caller), REQUEST_COST + cost)
+}
+
+/** Counts changes, unless there were too many: for the person, who decides how many clients they have. */
+export function takeChanges(
+  { personId, siteId }: Caller,
+  changes: number,
+  { limits, changes: limit }: CostLimit,
+): Exceeded | undefined {
+  if (limit === undefined || changes === 0) return undefined
+  return limits.take(limit, personKey({ personId, clientId: '', siteId }), changes)
+}
+
+/** How many changes an operation asks for: the fields of a mutation. */
+export function changesIn(document: DocumentNode, operation: OperationDefinitionNode): number {
+  if (operation.operation !== 'mutation') return 0
+  return makeFold(document, add, () => 1)(operation.selectionSet, 1)
+}
+
+type Variables = Readonly<Record<string, unknown>>
+
+const add = (total: number, part: number) => total + part
+
+const pageFields: ReadonlySet<string> = new Set(['nodes', 'edges'])
+
+/** The assumed length of a list without pages that has no `@listSize`. */
+const LIST_SIZE_DEFAULT = 10
 
 /**
- * What the schema tells of itself is as long whatever is asked for by a few fields: a whole answer is three
- * hundred kilobytes, and each alias would be another. Below `costMax` as low as it may be, one is admitted.
+ * An answer about the schema is long whatever few fields ask for it: the whole is three hundred
+ * kilobytes, and each alias repeats it. One is admitted at the lowest `costMax`.
  */
 const introspectionWeights = { __schema: 700, __type: 100 } as const
 
 /**
- * Counts the fields that an answer can have. Below a connection, what stands in `nodes` and `edges`
- * counts `first` times; a list without pages counts as often as its `@listSize` assumes, or ten times;
- * a field that takes more than others as much as its `@cost` says, and so does an argument that is given,
- * such as words that are looked for in every row. Conditions (`@skip`, `@include`) are taken for true.
+ * Makes the cost of an operation: one for every field of its answer, as large as the answer can be. Below
+ * a connection, what stands in `nodes` and `edges` counts `first` times; a list without pages counts as
+ * often as its `@listSize` assumes, or ten times; a field that takes more than others counts its `@cost`,
+ * and so does an argument that is given, such as words that are searched in every row. Conditions
+ * (`@skip`, `@include`) are taken for true.
  */
-export function makeCostOf(schema: GraphQLSchema): CostOf {
-  const connections = connectionFields(schema)
+export function makeCostOf(schema: GraphQLSchema) {
+  const fields = fieldsOf(schema)
+  const connections = new Set(
+    fields.filter(({ args }) => args.some(({ name }) => name === 'first')).map(({ name }) => name),
+  )
   const sizes = new Map([
-    ...unsaidSizes(schema),
-    ...saidOf(fieldsOf(schema), { directive: 'listSize', argument: 'assumedSize' }),
+    ...fields.filter(isUnpagedList).map(({ name }) => [name, LIST_SIZE_DEFAULT] as const),
+    ...numbersOf(fields, 'listSize'),
   ])
-  const weights = new Map([
-    ...saidOf(fieldsOf(schema), { directive: 'cost', argument: 'weight' }),
-    ...Object.entries(introspectionWeights),
-  ])
-  const argumentsOfFields = fieldsOf(schema).flatMap(({ args }) => args)
-  const argumentWeights = saidOf(argumentsOfFields, { directive: 'cost', argument: 'weight' })
-  return ({ document, operation, variables }) => {
-    const given = { ...defaultsOf(operation), ...variables }
-    const costOf = makeFold(document, {
-      join: (total, cost) => total + cost,
-      field(field, pageSize, fold) {
-        const name = field.name.value
-        const own = (weights.get(name) ?? 1) + weightOfGiven(field, given, argumentWeights)
-        if (!field.selectionSet) return own
-        const times = listFields.has(name) ? pageSize : unpagedSize(field, sizes)
-        const inside = connections.has(name) ? pageSizeOf(field, given) : 1
-        return own + times * fold(field.selectionSet, inside)
-      },
+  const weights = new Map([...numbersOf(fields, 'cost'), ...Object.entries(introspectionWeights)])
+  const argumentWeights = numbersOf(
+    fields.flatMap(({ args }) => args),
+    'cost',
+  )
+
+  /** What the arguments of a field count that are given: null stands for one that is left out. */
+  const weightOfGiven = ({ arguments: named = [] }: FieldNode, variables: Variables) =>
+    named
+      .filter(({ name }) => argumentWeights.has(name.value))
+      .filter(({ value }) => valueFromASTUntyped(value, variables) != null)
+      .reduce((sum, { name }) => sum + (argumentWeights.get(name.value) ?? 0), 0)
+
+  /**
+   * The size of a list without pages. Fields are known by their names, and a list may have the name of a
+   * connection: one of which nodes are selected is the connection.
+   */
+  const unpagedSize = ({ name, selectionSet }: FieldNode) => {
+    const isPage = selectionSet?.selections.some(
+      (selection) => selection.kind === Kind.FIELD && pageFields.has(selection.name.value),
+    )
+    return isPage ? 1 : (sizes.get(name.value) ?? 1)
+  }
+
+  return (document: DocumentNode, operation: OperationDefinitionNode, given: Variables): number => {
+    const variables = { ...defaultsOf(operation), ...given }
+    const costOf = makeFold(document, add, (field, pageSize, fold) => {
+      const name = field.name.value
+      const own = (weights.get(name) ?? 1) + weightOfGiven(field, variables)
+      if (!field.selectionSet) return own
+      const times = pageFields.has(name) ? pageSize : unpagedSize(field)
+      const inside = connections.has(name) ? pageSizeOf(field, variables) : 1
+      return own + times * fold(field.selectionSet, inside)
     })
     return costOf(operation.selectionSet, 1)
   }
 }
 
-/**
- * How many there are of a list without pages. Fields are known by their names, and a list may have the
- * name of a connection: whoever selects its nodes asks for the connection.
- */
-function unpagedSize(field: FieldNode, sizes: ReadonlyMap<string, number>): number {
-  const isPage = field.selectionSet?.selections.some(
-    (selection) => selection.kind === Kind.FIELD && listFields.has(selection.name.value),
-  )
-  return isPage ? 1 : (sizes.get(field.name.value) ?? 1)
-}
+type Definition = GraphQLField<unknown, unknown> | GraphQLArgument
 
-/** What the arguments of a field count that are given: null stands for one that is left out. */
-function weightOfGiven(
-  { arguments: named = [] }: FieldNode,
-  variables: Readonly<Record<string, unknown>>,
-  weights: ReadonlyMap<string, number>,
-): number {
-  return named.reduce((sum, { name, value }) => {
-    const isNull =
-      value.kind === Kind.NULL ||
-      (value.kind === Kind.VARIABLE && variables[value.name.value] == null)
-    return isNull ? sum : sum + (weights.get(name.value) ?? 0)
-  }, 0)
-}
-
-/** A number that a directive says of fields or arguments, by their names; the largest of one name. */
-function saidOf(
-  definitions: readonly Pick<
-    GraphQLField<unknown, unknown> | GraphQLArgument,
-    'name' | 'astNode'
-  >[],
-  { directive, argument }: { readonly directive: string; readonly argument: string },
+/** The number that a directive gives to fields or arguments, by their names; the largest of one name. */
+function numbersOf(
+  definitions: readonly Pick<Definition, 'name' | 'astNode'>[],
+  directive: 'cost' | 'listSize',
 ): ReadonlyMap<string, number> {
   const numbers = new Map<string, number>()
   for (const { name, astNode } of definitions) {
-    const said = astNode?.directives?.find((one) => one.name.value === directive)
-    const value = said?.arguments?.find((one) => one.name.value === argument)?.value
+    const found = astNode?.directives?.find((one) => one.name.value === directive)
+    const value = found?.arguments?.[0]?.value
     if (value?.kind !== Kind.INT) continue
     numbers.set(name, Math.max(Number(value.value), numbers.get(name) ?? 0))
   }
   return numbers
 }
 
-/** The lists of objects that are no pages, by their names. */
-function unsaidSizes(schema: GraphQLSchema): ReadonlyMap<string, number> {
-  const lists = fieldsOf(schema).filter(
-    ({ name, type }) =>
-      !listFields.has(name) &&
-      isListType(getNullableType(type)) &&
-      isObjectType(getNamedType(type)),
-  )
-  return new Map(lists.map(({ name }) => [name, UNSAID_SIZE]))
-}
-
-function connectionFields(schema: GraphQLSchema): ReadonlySet<string> {
-  const connections = fieldsOf(schema).filter(({ args }) =>
-    args.some(({ name }) => name === 'first'),
-  )
-  return new Set(connections.map(({ name }) => name))
+function isUnpagedList({ name, type }: GraphQLField<unknown, unknown>): boolean {
+  if (pageFields.has(name)) return false
+  return isListType(getNullableType(type)) && isObjectType(getNamedType(type))
 }
 
 function fieldsOf(schema: GraphQLSchema): GraphQLField<unknown, unknown>[] {
@@ -139,10 +158,8 @@ function fieldsOf(schema: GraphQLSchema): GraphQLField<unknown, unknown>[] {
   return types.flatMap((type) => Object.values(type.getFields()))
 }
 
-/** What a variable is that is not sent. */
-function defaultsOf({
-  variableDefinitions = [],
-}: OperationDefinitionNode): Record<string, unknown> {
+/** The values of variables that are not sent. */
+function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): Variables {
   return Object.fromEntries(
     variableDefinitions.flatMap(({ variable, defaultValue }) =>
       defaultValue ? [[variable.name.value, valueFromASTUntyped(defaultValue)]] : [],
@@ -151,11 +168,8 @@ function defaultsOf({
 }
 
 /** A size that the connection will refuse counts as the largest that it would accept. */
-function pageSizeOf(field: FieldNode, variables: Readonly<Record<string, unknown>>): number {
-  const value = field.arguments?.find(({ name }) => name.value === 'first')?.value
-  const asked =
-    value?.kind === Kind.VARIABLE
-      ? (variables[value.name.value] ?? PAGE_SIZE_DEFAULT)
-      : Number(value?.kind === Kind.INT ? value.value : PAGE_SIZE_DEFAULT)
+function pageSizeOf(field: FieldNode, variables: Variables): number {
+  const first = field.arguments?.find(({ name }) => name.value === 'first')
+  const asked = (first && valueFromASTUntyped(first.value, variables)) ?? PAGE_SIZE_DEFAULT
   return typeof asked === 'number' && asked >= 0 ? Math.min(asked, PAGE_SIZE_MAX) : PAGE_SIZE_MAX
 }

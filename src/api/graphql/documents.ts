@@ -1,21 +1,61 @@
-import { type DocumentNode, GraphQLError, type GraphQLSchema, parse, validate } from 'graphql'
+import {
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  GraphQLError,
+  type GraphQLSchema,
+  Kind,
+  parse,
+  type SelectionNode,
+  type SelectionSetNode,
+  validate,
+  visit,
+} from 'graphql'
 import { LRUCache } from 'lru-cache'
 
-import { type DocumentLimits, findExceededLimit, limitExceeded } from './limits.ts'
+/** How large a document may be before anything is done with it; the units are in the names. */
+interface DocumentLimits {
+  readonly documentTokensMax: number
+  readonly depthMax: number
+  readonly nestingMax: number
+  readonly fieldsMax: number
+  readonly aliasesMax: number
+  readonly directivesMax: number
+}
 
-/**
- * How many documents are kept parsed and validated, and how long one and all of them may be. A
- * parsed document takes about 120 bytes of memory for each of its characters.
- */
-export interface DocumentCacheLimits {
+/** The limits of an API. */
+export interface ApiLimits extends DocumentLimits {
+  readonly bodyBytesMax: number
+  readonly costMax: number
+  /**
+   * How many documents are kept parsed and validated, and how long one and all of them may be. A
+   * parsed document takes about 120 bytes of memory for each of its characters.
+   */
   readonly cachedDocumentsMax: number
   readonly cachedDocumentCharactersMax: number
   readonly cachedCharactersMax: number
 }
 
+/** The limits that callers are told, which leaves out how documents are kept. */
+export function limitsInForce(limits: ApiLimits): Readonly<Record<string, number>> {
+  const { bodyBytesMax, documentTokensMax, depthMax, nestingMax } = limits
+  const { fieldsMax, aliasesMax, directivesMax, costMax } = limits
+  return {
+    ...{ costMax, depthMax, fieldsMax, aliasesMax, directivesMax, nestingMax },
+    ...{ documentTokensMax, bodyBytesMax },
+  }
+}
+
+/** A refusal that names the limit and its value. */
+export function limitExceeded(limit: string, max: number): GraphQLError {
+  return new GraphQLError(`the document exceeds the limit of ${max} ${limit}`, {
+    extensions: { code: 'LIMIT_EXCEEDED', limit, max },
+  })
+}
+
 /**
- * A document that may be executed, or what is wrong with it; and whether that was known, because it is
- * kept. To find it out takes up to some milliseconds, whatever the document costs when it is run.
+ * A document that may be executed, or what is wrong with it; and whether it was in the cache. Preparing
+ * takes up to some milliseconds, whatever the document costs when it is run.
  */
 export type PreparedDocument = PreparedSource & { readonly isKept: boolean }
 
@@ -25,16 +65,14 @@ type PreparedSource =
   /** Not looked at any further, because it is too large. */
   | { readonly kind: 'refused'; readonly error: GraphQLError }
 
-export type PrepareDocument = (source: string) => PreparedDocument
-
 /**
  * Parses, limits and validates documents. Validation is two thirds of the work of a request and the
  * same every time, so that valid documents are kept, the most recently used ones.
  */
 export function makePrepareDocument(
   schema: GraphQLSchema,
-  limits: DocumentLimits & DocumentCacheLimits,
-): PrepareDocument {
+  limits: ApiLimits,
+): (source: string) => PreparedDocument {
   const kept = new LRUCache<string, PreparedDocument>({
     max: limits.cachedDocumentsMax,
     maxSize: limits.cachedCharactersMax,
@@ -45,7 +83,7 @@ export function makePrepareDocument(
     const known = kept.get(source)
     if (known) return known
     const prepared = prepare(source, schema, limits)
-    // What is not valid is not kept: it would push out what is asked for again and again.
+    // Invalid documents are not kept: they would evict those that are sent again and again.
     if (prepared.kind === 'valid') kept.set(source, { ...prepared, isKept: true })
     return { ...prepared, isKept: false }
   }
@@ -57,7 +95,8 @@ function prepare(source: string, schema: GraphQLSchema, limits: DocumentLimits):
   }
   const parsed = parseWithin(source, limits.documentTokensMax)
   if (parsed instanceof GraphQLError) {
-    return isTokenLimit(parsed)
+    // graphql-js has no code for its token limit.
+    return parsed.message.includes('Parsing aborted')
       ? { kind: 'refused', error: limitExceeded('tokens', limits.documentTokensMax) }
       : { kind: 'invalid', errors: [parsed] }
   }
@@ -77,8 +116,8 @@ function parseWithin(source: string, maxTokens: number): DocumentNode | GraphQLE
 }
 
 /**
- * Whether brackets stand in brackets too often. The parser calls itself for each of them and would
- * run out of stack long before it ran out of tokens. Brackets in texts count too, which is harmless.
+ * Whether brackets are nested too deeply. The parser recurses into each of them and would run out of
+ * stack long before it ran out of tokens. Brackets in texts count too, which is harmless.
  */
 function nestsDeeperThan(source: string, max: number): boolean {
   let depth = 0
@@ -90,7 +129,90 @@ function nestsDeeperThan(source: string, max: number): boolean {
   return false
 }
 
-/** graphql-js has no code for it. */
-function isTokenLimit({ message }: GraphQLError): boolean {
-  return message.includes('Parsing aborted')
+/**
+ * Checks a document before it is validated, because validation compares fields with one another and
+ * takes time that grows with the square of their number.
+ */
+function findExceededLimit(
+  document: DocumentNode,
+  limits: DocumentLimits,
+): GraphQLError | undefined {
+  const counts = { fields: 0, aliases: 0, directives: 0 }
+  visit(document, {
+    Field({ alias }) {
+      counts.fields += 1
+      if (alias) counts.aliases += 1
+    },
+    Directive() {
+      counts.directives += 1
+    },
+  })
+  for (const name of ['fields', 'aliases', 'directives'] as const) {
+    const max = limits[`${name}Max`]
+    if (counts[name] > max) return limitExceeded(name, max)
+  }
+  const depthOf = makeFold(document, Math.max, depthOfField)
+  const isTooDeep = document.definitions.some(
+    (definition) =>
+      definition.kind === Kind.OPERATION_DEFINITION &&
+      depthOf(definition.selectionSet, 0) > limits.depthMax,
+  )
+  return isTooDeep ? limitExceeded('levels of depth', limits.depthMax) : undefined
+}
+
+/** The standard introspection query is deeper than any query for data; graphql-js bounds its lists. */
+const INTROSPECTION_DEPTH_MAX = 20
+
+const depthOfField: FieldNumber = ({ name, selectionSet }, within, fold) => {
+  const depth = 1 + (selectionSet ? fold(selectionSet, within) : 0)
+  const introspects = name.value.startsWith('__')
+  return introspects && depth <= INTROSPECTION_DEPTH_MAX ? 1 : depth
+}
+
+/** A number for some selections; `within` is passed down by the fields above. */
+type Fold = (selections: SelectionSetNode, within: number) => number
+
+type FieldNumber = (field: FieldNode, within: number, fold: Fold) => number
+
+/** Makes one number of a selection; each fragment is evaluated once for each `within`. */
+export function makeFold(
+  document: DocumentNode,
+  join: (total: number, part: number) => number,
+  field: FieldNumber,
+): Fold {
+  const fragments = new Map<string, FragmentDefinitionNode>()
+  for (const definition of document.definitions) {
+    if (definition.kind === Kind.FRAGMENT_DEFINITION) {
+      fragments.set(definition.name.value, definition)
+    }
+  }
+  const known = new Map<string, number>()
+
+  const fold: Fold = ({ selections }, within) =>
+    selections.reduce((total, selection) => join(total, partOf(selection, within)), 0)
+
+  const partOf = (selection: SelectionNode, within: number): number => {
+    switch (selection.kind) {
+      case Kind.FIELD:
+        return field(selection, within, fold)
+      case Kind.INLINE_FRAGMENT:
+        return fold(selection.selectionSet, within)
+      case Kind.FRAGMENT_SPREAD:
+        return partOfFragment(selection.name.value, within)
+    }
+  }
+
+  const partOfFragment = (name: string, within: number): number => {
+    const key = `${within} ${name}`
+    const before = known.get(key)
+    if (before !== undefined) return before
+    // A fragment that spreads itself ends here; validation refuses it a moment later.
+    known.set(key, 0)
+    const fragment = fragments.get(name)
+    const part = fragment ? fold(fragment.selectionSet, within) : 0
+    known.set(key, part)
+    return part
+  }
+
+  return fold
 }

@@ -9,21 +9,21 @@ import {
 } from 'graphql'
 
 /** The fields of a schema that are not simply a property of what is above them, by type and name. */
-export type Resolvers = Readonly<Record<string, Readonly<Record<string, unknown>>>>
+type Resolvers = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
 /**
  * A schema as it is published, with our resolvers in it.
  *
- * @param around what every resolver is wrapped in; nothing when it is left out
+ * @param around wraps every resolver
  * @throws Error when text and resolvers do not fit each other, so that a slip shows at the start
  */
 export function makeSchema(
   text: string,
-  resolvers: Resolvers,
+  resolvers: readonly Resolvers[],
   around: (resolve: Resolve) => Resolve = (resolve) => resolve,
 ): GraphQLSchema {
   const schema = buildSchema(text)
-  for (const [typeName, fields] of Object.entries(resolvers)) {
+  for (const [typeName, fields] of resolvers.flatMap(Object.entries<Resolvers[string]>)) {
     const type = schema.getType(typeName)
     if (!isObjectType(type)) throw new Error(`the schema has no type ${typeName}`)
     for (const [name, resolve] of Object.entries(fields)) {

@@ -22,7 +22,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql'
 
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/page-arguments.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/connections.ts'
 import {
   type FixedDocument,
   type JsonSchema,

@@ -1,6 +1,5 @@
 import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
-import { memberCaller } from '../member-api/member-api.ts'
-import { makeMemberSchema } from '../member-api/schema.ts'
+import { makeMemberSchema, memberCaller } from '../member-api/member-api.ts'
 import { declared, makeDocumentTool, passed } from './document-tool.ts'
 import { callerOf, once, type Tool, ToolProblem } from './tool.ts'
 

@@ -1,6 +1,6 @@
 import { readScope, writeScope } from '../../directory/scopes/catalogue.ts'
+import { makeAdminSchema } from '../admin-api/admin-api.ts'
 import { adminCaller } from '../admin-api/context.ts'
-import { makeAdminSchema } from '../admin-api/schema.ts'
 import { type DocumentDefinition, declared, makeDocumentTool, passed } from './document-tool.ts'
 import { callerOf, once, type Tool } from './tool.ts'
 

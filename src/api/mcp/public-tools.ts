@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { PublishedCourse } from '../../directory/sites/public-sites.ts'
 import { addressOf, pages, paths } from '../../platform/http/paths.ts'
 import type { CountedPage, PageRequest } from '../../platform/store/keyset.ts'
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/page-arguments.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/connections.ts'
 import { FOREIGN_CURSOR, pageArgumentWords } from './document-tool.ts'
 import { defineTool, protocolVersions, type Tool, type ToolCall, ToolProblem } from './tool.ts'
 

@@ -1,40 +1,39 @@
-import { getOperationAST } from 'graphql'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { type GraphQLSchema, getOperationAST } from 'graphql'
 
 import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
-import type { Cursors } from '../../platform/store/cursor.ts'
-import type { MemberData } from '../../school/member/member-data.ts'
-import {
-  type ApiLimits,
-  type Execute,
-  type GraphqlApi,
-  makeApi,
-  type ScopesNeeded,
-} from '../graphql/api.ts'
-import { makeBatch } from '../graphql/batch.ts'
-import type { DownloadAddress, MemberCaller, MemberContext } from './resolvers.ts'
-import { makeMemberSchema } from './schema.ts'
+import { type Execute, makeApi, type ScopesNeeded } from '../graphql/api.ts'
+import { listTypes } from '../graphql/connections.ts'
+import type { ApiLimits } from '../graphql/documents.ts'
+import { makeOneOfMany } from '../graphql/one-of-many.ts'
+import { makeSchema } from '../graphql/schema.ts'
+import { type MemberCaller, type MemberContext, type MemberParts, resolvers } from './resolvers.ts'
 
-export interface MemberApiDependencies {
-  readonly data: MemberData
-  readonly cursors: Cursors
-  readonly downloadAddress: DownloadAddress
-  readonly limits: ApiLimits
+const connections = {
+  EnrolledCourse: { one: 'a purchased course', many: 'purchased courses' },
+  DigitalProduct: { one: 'a purchased product', many: 'purchased products' },
+  ConsultingService: { one: 'a purchased service', many: 'purchased services' },
+  EventRegistration: { one: 'a registration', many: 'registrations' },
+  Notification: {
+    ...{ one: 'a notification', many: 'notifications' },
+    counted: ', with `unreadOnly` as asked.',
+  },
+}
+
+/** The schema as it is published, descriptions and all. */
+export const schemaText: string =
+  readFileSync(join(import.meta.dirname, 'schema.graphql'), 'utf8') +
+  listTypes(connections, { boundTo: 'this person, site' })
+
+/** The published schema with our resolvers in it. Throws when the two do not fit each other. */
+export function makeMemberSchema(): GraphQLSchema {
+  return makeSchema(schemaText, [resolvers])
 }
 
 /** Runs a document of our own for a member, through the schema of the Member API. */
 export type ExecuteMember = Execute<MemberCaller>
-
-export type MemberApi = GraphqlApi<MemberCaller, MemberContext>
-
-/** The Member API without HTTP. It is made once; its documents stay prepared. */
-export function makeMemberApi({ limits, ...shared }: MemberApiDependencies): MemberApi {
-  return makeApi({
-    schema: makeMemberSchema(),
-    limits,
-    scopesNeeded,
-    contextFor: (caller) => contextFor(caller, shared),
-  })
-}
 
 /** The part of an access token that is about its person. */
 interface TokenOfMember {
@@ -44,11 +43,21 @@ interface TokenOfMember {
 
 /**
  * The person and the site of a token. Nothing for a token without a site: member scopes are given
- * to site clients only, so that one which has them and no site is not ours.
+ * to site clients only, so that a token with them and without a site was not issued here.
  */
 export function memberCaller({ siteId, person }: TokenOfMember): MemberCaller | undefined {
   if (siteId === undefined) return undefined
   return { personId: person.id, siteId, name: person.name, email: person.email }
+}
+
+/** The Member API without HTTP. It is made once; its documents stay prepared. */
+export function makeMemberApi(parts: MemberParts, limits: ApiLimits) {
+  return makeApi<MemberCaller, MemberContext>(
+    makeMemberSchema(),
+    limits,
+    scopesNeeded,
+    (caller) => ({ ...parts, caller, oneOfMany: makeOneOfMany() }),
+  )
 }
 
 /**
@@ -64,19 +73,4 @@ const scopesNeeded: ScopesNeeded = (document, operationName) => {
     default:
       return []
   }
-}
-
-function contextFor(
-  caller: MemberCaller,
-  { data, ...shared }: Omit<MemberApiDependencies, 'limits'>,
-): MemberContext {
-  const lastWatched = makeBatch(async (courseIds: readonly string[]) => {
-    const lectures = await data.findLastWatched(caller.personId, courseIds)
-    return new Map(lectures.map((lecture) => [lecture.courseId, lecture]))
-  })
-  const progressPercent = makeBatch(
-    async (courseIds: readonly string[]) =>
-      await data.findProgressPercent(caller.personId, courseIds),
-  )
-  return { ...shared, caller, data, lastWatched, progressPercent }
 }

@@ -1,23 +1,39 @@
+import { GraphQLError } from 'graphql'
+
 import type { Cursors } from '../../platform/store/cursor.ts'
+import type { PageRequest } from '../../platform/store/keyset.ts'
 import type { MemberData } from '../../school/member/member-data.ts'
-import type { Notification, NotificationSubscription } from '../../school/member/notifications.ts'
+import {
+  knownTopicOf,
+  type Notification,
+  type NotificationSubscription,
+} from '../../school/member/notifications.ts'
 import type { Membership, PagedList, Question } from '../../school/member/paged-list.ts'
 import type {
   BoughtDigitalProduct,
   EnrolledCourse,
   EventRegistration,
   PurchaseLists,
-  WatchedLecture,
 } from '../../school/member/purchases.ts'
-import { knownTopicOf } from '../../school/member/topics.ts'
-import { notFound } from '../graphql/errors.ts'
-import { answerList } from '../graphql/list-answer.ts'
-import { isPossibleId, type PageArguments } from '../graphql/page-arguments.ts'
+import { answerList, type PageArguments } from '../graphql/connections.ts'
+import type { OneOfMany } from '../graphql/one-of-many.ts'
 
 /** Who asks: the person and the site of the token. */
 export interface MemberCaller extends Membership {
   readonly name: string
   readonly email: string
+}
+
+const ID_LENGTH_MAX = 200
+
+/** Whether something may have this id; PostgreSQL fails on a NUL where it should find nothing. */
+function isPossibleId(id: string): boolean {
+  return id.length <= ID_LENGTH_MAX && !id.includes('\0')
+}
+
+/** Nothing with this id belongs to the caller; whether it belongs to another is not said. */
+function notFound(what: string): GraphQLError {
+  return new GraphQLError(`there is no such ${what}`, { extensions: { code: 'NOT_FOUND' } })
 }
 
 /** The address at which the file of a purchase can be fetched for some minutes. */
@@ -27,14 +43,17 @@ export type DownloadAddress = (bought: {
   readonly fileName: string
 }) => string
 
-/** What the resolvers of one request share. A type, because graphql-http takes records only. */
-export type MemberContext = {
-  readonly caller: MemberCaller
+/** What the resolvers work with. A type, because graphql-http takes records only. */
+export type MemberParts = {
   readonly data: MemberData
   readonly cursors: Cursors
   readonly downloadAddress: DownloadAddress
-  readonly lastWatched: (courseId: string) => Promise<WatchedLecture | undefined>
-  readonly progressPercent: (courseId: string) => Promise<number | undefined>
+}
+
+/** What the resolvers of one request share. */
+export type MemberContext = MemberParts & {
+  readonly caller: MemberCaller
+  readonly oneOfMany: OneOfMany
 }
 
 type Resolver<Source, Arguments = object> = (
@@ -58,13 +77,13 @@ const query = {
   node: async (_source, { id }: { id: string }, context) =>
     isPossibleId(id) ? ((await findNode(id, context)) ?? null) : null,
   notifications: async (_source, { topic, ...args }: NotificationArguments, context) =>
-    await memberList({
-      list: context.data.notifications,
-      name: 'notifications',
+    await memberList(
+      'notifications',
+      context.data.notifications,
       // PostgreSQL keeps no NUL, and fails on one where it should find nothing.
-      args: { ...args, topic: topic?.replaceAll('\0', '\ufffd') ?? null },
+      { ...args, topic: topic?.replaceAll('\0', '\ufffd') ?? null },
       context,
-    }),
+    ),
   unreadNotificationCount: (_source, _args, { data, caller }) => countUnread(data, caller),
   notificationSubscriptions: (_source, _args, { data, caller }) => data.listSubscriptions(caller),
 } satisfies Record<string, Resolver<undefined, never>>
@@ -95,7 +114,7 @@ const mutation = {
 const purchases =
   (name: keyof PurchaseLists): Resolver<MemberCaller, PageArguments & Question> =>
   (_source, args, context) =>
-    memberList<object, Question>({ list: context.data[name], name, args, context })
+    memberList<object, Question>(name, context.data[name], args, context)
 
 const viewer = {
   id: ({ personId }) => personId,
@@ -109,9 +128,12 @@ const viewer = {
 const enrolledCourse = {
   expireDate: ({ expiresAt }) => expiresAt,
   hasLifetimeAccess: ({ expiresAt }) => expiresAt === null,
-  lastWatchedLecture: ({ courseId }, _args, { lastWatched }) => lastWatched(courseId),
-  progressPercent: async ({ courseId }, _args, { progressPercent }) =>
-    (await progressPercent(courseId)) ?? 0,
+  lastWatchedLecture: ({ courseId }, _args, { oneOfMany, data, caller }) =>
+    oneOfMany('last watched', (ids) => data.findLastWatched(caller.personId, ids), courseId),
+  progressPercent: async ({ courseId }, _args, { oneOfMany, data, caller }) => {
+    const ofCourses = (ids: readonly string[]) => data.findProgressPercent(caller.personId, ids)
+    return (await oneOfMany('progress', ofCourses, courseId)) ?? 0
+  },
 } satisfies Record<string, Resolver<EnrolledCourse>>
 
 /** GraphQL §3.5.1: an Int has 32 bits. */
@@ -172,34 +194,19 @@ export const resolvers = {
   MarkAllNotificationsReadPayload: afterChange,
 }
 
-interface MemberListQuestion<Row, Asked extends Question> {
-  readonly list: PagedList<Row, Asked>
-  /** The name of the list, to which its cursors are bound. */
-  readonly name: string
-  readonly args: PageArguments & Asked
-  readonly context: MemberContext
-}
-
-/** A cursor is a place in one sequence: it is bound to the sort, and good with any filter. */
-async function memberList<Row, Asked extends Question>({
-  list,
-  name,
-  args,
-  context,
-}: MemberListQuestion<Row, Asked>) {
-  const { caller, cursors } = context
-  const { first, after, ...asked } = args
-  // What is left of the arguments is what the list is asked.
-  const question = asked as unknown as Asked
-  return await answerList({
-    list: {
-      page: async (request) => await list.page(caller, question, request),
-      count: async () => await list.count(caller, question),
-    },
-    args: { first: first ?? null, after: after ?? null },
-    cursors,
-    scope: [caller.personId, caller.siteId, name, args.sort ?? ''],
-  })
+/** A cursor is a place in one order: it is bound to the sort, and good with any filter. */
+async function memberList<Row, Asked extends Question>(
+  name: string,
+  list: PagedList<Row, Asked>,
+  args: PageArguments & Asked,
+  { caller, cursors }: MemberContext,
+) {
+  const source = {
+    page: async (request: PageRequest) => await list.page(caller, args, request),
+    count: async () => await list.count(caller, args),
+  }
+  const scope = [caller.personId, caller.siteId, name, args.sort ?? '']
+  return await answerList(source, args, cursors, scope)
 }
 
 function countUnread(data: MemberData, caller: MemberCaller): Promise<number> {

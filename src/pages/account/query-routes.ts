@@ -4,11 +4,11 @@ import {
   sendQueryPage,
   sendTried,
   type Tried,
+  type TryQuery,
   typedInForm,
   typedInScript,
-} from '../../api/graphql/query-pages.ts'
+} from '../../api/graphql/query-page.ts'
 import type { QueryToolFiles } from '../../api/graphql/query-tool.ts'
-import type { TryQuery } from '../../api/graphql/try-query.ts'
 import { type HeldSite, listHeldSites } from '../../directory/sites/site-choice.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { formField } from '../../platform/http/page-form.ts'

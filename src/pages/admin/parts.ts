@@ -1,4 +1,4 @@
-import type { QueryPorts } from '../../api/graphql/query-pages.ts'
+import type { QueryPorts } from '../../api/graphql/query-page.ts'
 import { type Assistant, schemesOf } from '../../config/assistant-table.ts'
 import type { OpenedScopes } from '../../directory/scopes/opened.ts'
 import { makeDocumentReviews } from '../../oauth/clients/document-review.ts'

@@ -6,7 +6,7 @@ import {
   type Tried,
   typedInForm,
   typedInScript,
-} from '../../api/graphql/query-pages.ts'
+} from '../../api/graphql/query-page.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import { OWN_CLIENT_ID } from '../relying-party/sign-in.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'

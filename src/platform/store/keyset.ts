@@ -87,6 +87,21 @@ export async function readCountedPage<Schema, Tables extends keyof Schema, Row>(
   return { ...page, totalCount }
 }
 
+/** A list that is read one page at a time, and counted only on request. Each call is one query. */
+export interface PagedRows<Row> {
+  readonly page: (request: PageRequest) => Promise<Page<Row>>
+  readonly count: () => Promise<number>
+}
+
+/** The list of the rows of a query. `count` counts them where that can be done with less. */
+export function pagedRows<Schema, Tables extends keyof Schema, Row>(
+  query: SelectQueryBuilder<Schema, Tables, Row>,
+  order: ListOrder<Simplify<Row>>,
+  count: () => Promise<number> = async () => await countRows(query),
+): PagedRows<Simplify<Row>> {
+  return { page: async (request) => await readPage(query, order, request), count }
+}
+
 /** How many rows a query finds, whatever it selects of them; it must not group them. */
 export async function countRows<Schema, Tables extends keyof Schema, Row>(
   query: SelectQueryBuilder<Schema, Tables, Row>,

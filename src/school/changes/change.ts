@@ -103,16 +103,13 @@ const KEY_SECONDS = 7 * 86_400
 export async function createAtSite(
   database: Database,
   actor: SiteActor,
-  { prefix, idempotencyKey, wish, isThere, make }: Creation,
+  creation: Creation,
 ): Promise<string> {
-  const id = newId(prefix)
-  const key = idempotencyKey ?? undefined
+  const id = newId(creation.prefix)
   return await changeSite(database, actor, async (trx, record) => {
-    const before =
-      key === undefined ? undefined : await takeKey(trx, actor, { key, wish, prefix, id })
-    if (before !== undefined && (await isThere(trx, before))) return before
-    if (before !== undefined) await renewKey(trx, actor, { key: key ?? '', id })
-    await make(id, trx, record)
+    const before = await useKey(trx, actor, creation, id)
+    if (before !== undefined) return before
+    await creation.make(id, trx, record)
     return id
   })
 }
@@ -122,32 +119,27 @@ export function newId(prefix: string): string {
   return `${prefix}_${randomBytes(15).toString('base64url')}`
 }
 
-interface KeyUse {
-  readonly key: string
-  readonly wish: object
-  readonly prefix: string
-  readonly id: string
-}
-
-/** @returns the id that was made under this key before; nothing when the key is new */
-async function takeKey(
+/**
+ * Lets an idempotency key stand for a new id.
+ *
+ * @returns the id that was made under this key before and is still there; nothing when the key is new
+ */
+async function useKey(
   trx: Transaction<Schema>,
   { siteId, clientId, now }: SiteActor,
-  { key, wish, prefix, id }: KeyUse,
+  { prefix, idempotencyKey, wish, isThere }: Creation,
+  id: string,
 ): Promise<string | undefined> {
+  if (idempotencyKey == null) return undefined
   const digest = createHash('sha256')
     .update(JSON.stringify([prefix, wish]))
     .digest('base64url')
+  const use = { made_id: id, expires_at: now + KEY_SECONDS * 1000 }
+  const key = { site_id: siteId, client_id: clientId, key: idempotencyKey }
+  const isKey = sql<boolean>`site_id = ${siteId} and client_id = ${clientId} and key = ${idempotencyKey}`
   const taken = await trx
     .insertInto('change_key')
-    .values({
-      site_id: siteId,
-      client_id: clientId,
-      key,
-      digest,
-      made_id: id,
-      expires_at: now + KEY_SECONDS * 1000,
-    })
+    .values({ ...key, ...use, digest })
     .onConflict((conflict) => conflict.doNothing())
     .returning('key')
     .executeTakeFirst()
@@ -155,27 +147,15 @@ async function takeKey(
   const before = await trx
     .selectFrom('change_key')
     .select(['digest', 'made_id'])
-    .where('site_id', '=', siteId)
-    .where('client_id', '=', clientId)
-    .where('key', '=', key)
+    .where(isKey)
     .executeTakeFirstOrThrow()
-  if (before.digest === digest) return before.made_id
-  throw badInput('idempotencyKey', 'stands for another change already')
-}
-
-/** What was made under the key was removed: from now on it stands for what is made in its place. */
-async function renewKey(
-  trx: Transaction<Schema>,
-  { siteId, clientId, now }: SiteActor,
-  { key, id }: Pick<KeyUse, 'key' | 'id'>,
-): Promise<void> {
-  await trx
-    .updateTable('change_key')
-    .set({ made_id: id, expires_at: now + KEY_SECONDS * 1000 })
-    .where('site_id', '=', siteId)
-    .where('client_id', '=', clientId)
-    .where('key', '=', key)
-    .execute()
+  if (before.digest !== digest) {
+    throw badInput('idempotencyKey', 'stands for another change already')
+  }
+  if (await isThere(trx, before.made_id)) return before.made_id
+  // It was removed: from now on the key stands for what is made in its place.
+  await trx.updateTable('change_key').set(use).where(isKey).execute()
+  return undefined
 }
 
 function recordBy(trx: Transaction<Schema>, actor: SiteActor): RecordChange {

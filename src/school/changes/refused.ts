@@ -30,6 +30,12 @@ export function badInput(field: string, message: string): ChangeRefused {
   return new ChangeRefused('BAD_INPUT', `${field} ${message}`, field)
 }
 
+/** A row that has to be there. @throws ChangeRefused when it is not */
+export function mustBeThere<Row>(row: Row | undefined, what: string): Row {
+  if (row === undefined) throw notFound(what)
+  return row
+}
+
 export function notFound(what: string): ChangeRefused {
   return new ChangeRefused('NOT_FOUND', `there is no such ${what}`)
 }

@@ -1,66 +1,113 @@
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Kysely, type SelectQueryBuilder, type Simplify, sql, type Transaction } from 'kysely'
 import type { z } from 'zod'
 
-import type { ChangeAction } from '../../platform/audit/audit-actions.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { type ListOrder, type PagedRows, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
+import { holdsWords } from '../../platform/store/search.ts'
 import { changeSite, createAtSite, differenceOf, type SiteActor } from './change.ts'
 import { given, readInput } from './fields.ts'
 import { conflict, limitReached, notFound } from './refused.ts'
-import { decideRelease, type Release, type ReleaseChange } from './release.ts'
+import {
+  decideRelease,
+  isInState,
+  type Release,
+  type ReleaseChange,
+  type ReleaseState,
+} from './release.ts'
 
 /** The tables whose rows have a slug of their own at the site, and a release. */
-export type ItemTable = 'course' | 'digital_product' | 'event'
+type ItemTable = 'course' | 'digital_product' | 'event'
 
-/** What identifies one of them at a site. */
+/** Tables whose rows belong to an item. */
+type ReferringTable = 'lecture' | 'course_purchase' | 'digital_product_purchase'
+
+/** What identifies an item at a site. */
 export type ItemKey = { readonly id: string } | { readonly slug: string }
 
-type ItemFields = Record<string, unknown> & { readonly slug: string }
-
-/** What is known of one, its fields named as its columns are, in camel case. */
-type ItemOf<Fields> = Fields & Release & { readonly id: string }
-
-/** What the audit trail calls what is done with one of them. */
-type ItemActions = Readonly<
-  Record<'create' | 'update' | ReleaseChange['kind'], { readonly action: ChangeAction }>
->
+/** The columns that every kind has; the others are named as their columns are, in camel case. */
+interface ItemRow extends Release {
+  readonly id: string
+  readonly slug: string
+  readonly title: string
+  readonly createdAt: number
+}
 
 /** A kind of thing that a site has under a slug and shows to visitors. */
-export interface ItemKind<Fields, Item extends ItemOf<Fields>, Creation, Changes> {
+interface ItemKind<
+  Table extends keyof Schema,
+  Row,
+  Fields extends { readonly slug: string },
+  Creation,
+  Changes,
+  Sort extends string,
+> {
   readonly table: ItemTable
-  /** What refusals call one. */
-  readonly noun: string
   /** The prefix of its ids, as in `crs_`. */
   readonly prefix: string
-  readonly find: (kysely: Kysely<Schema>, siteId: string, by: ItemKey) => Promise<Item | undefined>
-  /** The forms of what an operator gives to make one, and to change one. */
+  readonly rowsOf: (
+    kysely: Kysely<Schema>,
+    siteId: string,
+  ) => SelectQueryBuilder<Schema, Table, Row>
+  readonly orders: Readonly<Record<Sort, ListOrder<NoInfer<Simplify<Row>>>>>
+  readonly sortedBy: NoInfer<Sort>
+  /** The input that makes an item, and the one that changes it. */
   readonly creation: z.ZodType<Fields & { idempotencyKey?: string | null | undefined }, Creation>
-  readonly changes: z.ZodType<{ [Field in keyof Fields]?: Fields[Field] | undefined }, Changes>
-  readonly actions: ItemActions
-  /** Throws ChangeRefused when fields do not go together, given all of them. */
-  readonly check?: (fields: Fields) => void
+  readonly changes: z.ZodType<
+    { [Field in keyof NoInfer<Fields>]?: NoInfer<Fields>[Field] | undefined },
+    Changes
+  >
+  /** Throws ChangeRefused when fields contradict each other, given all of them. */
+  readonly check?: (fields: NoInfer<Fields>) => void
+}
+
+/** Which items a list has. */
+interface ItemQuestion {
+  readonly siteId: string
+  readonly nowMs: number
+  /** A part of the title or of the slug, in any case of letters. */
+  readonly search?: string | null | undefined
+  readonly state?: ReleaseState | null | undefined
 }
 
 const ITEMS_PER_SITE_MAX = 10_000
 
-/** What one kind of these things can be made to do; each is one transaction with its line of the audit trail. */
+/** Reads and changes one kind of items; each change is one transaction with its line of the audit trail. */
 export function releasedItems<
-  Fields extends ItemFields,
-  Item extends ItemOf<Fields>,
+  Table extends keyof Schema,
+  Row extends ItemRow,
+  Fields extends { readonly slug: string },
   Creation,
   Changes,
->(kind: ItemKind<Fields, Item, Creation, Changes>) {
-  const { table, noun, prefix, find, actions, check } = kind
+  Sort extends string,
+>(kind: ItemKind<Table, Row, Fields, Creation, Changes, Sort>) {
+  const { table, prefix, rowsOf, check } = kind
+  const noun = nounOf(table)
 
-  /** @throws ChangeRefused when the site has no such thing */
-  const mustFind = async (kysely: Kysely<Schema>, siteId: string, id: string): Promise<Item> => {
+  /** One item of a site by its id or its slug, or nothing. One query. */
+  const find = async (kysely: Kysely<Schema>, siteId: string, by: ItemKey) => {
+    return await rowsOf(kysely, siteId).where(isItem(table, by)).executeTakeFirst()
+  }
+
+  /** @throws ChangeRefused when the site has no such item */
+  const mustFind = async (kysely: Kysely<Schema>, siteId: string, id: string) => {
     const item = await find(kysely, siteId, { id })
     if (!item) throw notFound(noun)
     return item
   }
 
   return {
+    find,
     mustFind,
+
+    /** One page of the items of a site, and how many there are, each in one query. */
+    list(
+      { kysely }: Database,
+      question: ItemQuestion & { readonly sort?: Sort | null | undefined },
+    ): PagedRows<Simplify<Row>> {
+      const found = rowsOf(kysely, question.siteId).where(itemMatches(table, question))
+      return pagedRows(found, kind.orders[question.sort ?? kind.sortedBy])
+    },
 
     /**
      * Makes a draft.
@@ -77,16 +124,17 @@ export function releasedItems<
         ...{ prefix, idempotencyKey, wish: fields },
         isThere: async (trx, id) => (await find(trx, actor.siteId, { id })) !== undefined,
         make: async (id, trx, record) => {
-          await mustHaveRoom(trx, actor.siteId, { table, noun })
+          await mustHaveRoom(trx, actor.siteId, table)
           const { siteId, now: createdAt } = actor
           const made = await insert(trx, table, { id, siteId, ...fields, createdAt })
           if (!made) throw slugTaken(fields.slug)
-          await record({ ...actions.create, subject: { kind: table, id }, after: fields })
+          const subject = { kind: table, id }
+          await record({ action: `${table}.create`, subject, after: { ...fields } })
         },
       })
     },
 
-    /** Changes the fields that are given; what is so already is no change. @throws ChangeRefused as `create` */
+    /** Changes the fields that are given, if they differ. @throws ChangeRefused as `create` */
     async update(
       database: Database,
       actor: SiteActor,
@@ -94,14 +142,15 @@ export function releasedItems<
     ): Promise<void> {
       const wanted = given(readInput(kind.changes, input)) as Partial<Fields>
       await changeSite(database, actor, async (trx, record) => {
-        const item = await mustFind(trx, actor.siteId, id)
+        // The fields are columns of the table, and so of every row.
+        const item = (await mustFind(trx, actor.siteId, id)) as unknown as Fields
         const change = differenceOf<Fields>(item, wanted)
         if (!change) return
         check?.({ ...item, ...wanted })
         const { slug } = change.after
         if (slug !== undefined && (await find(trx, actor.siteId, { slug }))) throw slugTaken(slug)
-        await write(trx, { table, id, values: change.after })
-        await record({ ...actions.update, subject: { kind: table, id }, ...change })
+        await write(trx, table, id, change.after)
+        await record({ action: `${table}.update`, subject: { kind: table, id }, ...change })
       })
     },
 
@@ -116,23 +165,70 @@ export function releasedItems<
         const wanted = decideRelease(item, change, { nowMs: actor.now, noun })
         const difference = differenceOf<Release>(item, wanted)
         if (!difference) return
-        await write(trx, { table, id, values: difference.after })
-        const action = actions[change.kind]
-        await record({ ...action, subject: { kind: table, id }, ...difference })
+        await write(trx, table, id, difference.after)
+        const action = `${table}.${change.kind}` as const
+        await record({ action, subject: { kind: table, id }, ...difference })
       })
     },
   }
 }
 
+/** Counts the rows of a table that belong to each of several items; an item without any is left out. */
+export function countReferring(table: ItemTable, referring: ReferringTable) {
+  const column = sql.ref(`${table}_id`)
+  return async (kysely: Kysely<Schema>, ids: readonly string[]): Promise<Map<string, number>> => {
+    const { rows } = await sql<{ id: string; total: number }>`
+      select ${column} as id, count(*) as total from ${sql.table(referring)}
+      where ${column} in (${sql.join(ids)}) group by ${column}`.execute(kysely)
+    return new Map(rows.map(({ id, total }) => [id, Number(total)]))
+  }
+}
+
+/** The name of a kind in refusals. */
+function nounOf(table: ItemTable): string {
+  return table.replaceAll('_', ' ')
+}
+
+function isItem(table: ItemTable, by: ItemKey) {
+  return 'id' in by
+    ? sql<boolean>`${sql.ref(`${table}.id`)} = ${by.id}`
+    : sql<boolean>`${sql.ref(`${table}.slug`)} = ${by.slug}`
+}
+
+/** The question as a condition on the rows of the table. */
+function itemMatches(table: ItemTable, { nowMs, search, state }: ItemQuestion) {
+  const words = search ?? ''
+  const found = sql<boolean>`(${holdsWords(`${table}.title`, words)} or ${holdsWords(`${table}.slug`, words)})`
+  const conditions = [
+    ...(search == null ? [] : [found]),
+    ...(state == null ? [] : [isInState(state, nowMs)]),
+  ]
+  return conditions.length === 0
+    ? sql<boolean>`1 = 1`
+    : sql<boolean>`${sql.join(conditions, sql` and `)}`
+}
+
+/** The orders that lists of every kind have. */
+export const itemOrders = {
+  SLUG: { by: 'slug', id: 'id', direction: 'asc', placeOf: (row) => [row.slug, row.id] },
+  TITLE: { by: 'title', id: 'id', direction: 'asc', placeOf: (row) => [row.title, row.id] },
+  NEWEST: {
+    by: 'created_at',
+    id: 'id',
+    direction: 'desc',
+    placeOf: (row) => [row.createdAt, row.id],
+  },
+} as const satisfies Record<string, ListOrder<ItemRow>>
+
 async function mustHaveRoom(
   trx: Transaction<Schema>,
   siteId: string,
-  { table, noun }: { readonly table: ItemTable; readonly noun: string },
+  table: ItemTable,
 ): Promise<void> {
   const { rows } = await sql<{ total: number }>`
     select count(*) as total from ${sql.table(table)} where site_id = ${siteId}`.execute(trx)
   if (Number(rows[0]?.total) < ITEMS_PER_SITE_MAX) return
-  throw limitReached(`a site has at most ${ITEMS_PER_SITE_MAX} ${noun}s`)
+  throw limitReached(`a site has at most ${ITEMS_PER_SITE_MAX} ${nounOf(table)}s`)
 }
 
 /** @returns whether nothing had the slug */
@@ -150,11 +246,9 @@ async function insert(
 
 async function write(
   trx: Transaction<Schema>,
-  {
-    table,
-    id,
-    values,
-  }: { readonly table: ItemTable; readonly id: string; readonly values: object },
+  table: ItemTable,
+  id: string,
+  values: object,
 ): Promise<void> {
   const changes = Object.entries(values).map(([field, value]) => sql`${columnOf(field)} = ${value}`)
   await sql`update ${sql.table(table)} set ${sql.join(changes)} where id = ${id}`.execute(trx)

@@ -4,11 +4,9 @@ import { type Kysely, sql } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
 import {
-  countRows,
   inTimeOrder,
   type ListOrder,
-  type PageRequest,
-  readPage,
+  pagedRows,
   type TimeOrder,
 } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
@@ -36,15 +34,11 @@ const newestFirst: ListOrder<Pick<Order, 'id' | 'placedAt'>> = {
 /** The orders of a site by when they were placed: one page, and how many there are, each in one query. */
 export function listOrders({ kysely }: Database, question: OrderQuestion) {
   const { siteId, personId, from, until, sort } = question
-  const order = inTimeOrder(newestFirst, sort)
   const found = ordersOf(kysely, siteId)
     .$if(personId != null, (query) => query.where('placed.person_id', '=', personId ?? ''))
     .$if(from != null, (query) => query.where('placed.placed_at', '>=', from ?? 0))
     .$if(until != null, (query) => query.where('placed.placed_at', '<', until ?? 0))
-  return {
-    page: async (request: PageRequest) => await readPage(found, order, request),
-    count: async () => await countRows(found),
-  }
+  return pagedRows(found, inTimeOrder(newestFirst, sort))
 }
 
 /** One order of a site by its id or its number, or nothing. One query. */

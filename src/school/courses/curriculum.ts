@@ -1,19 +1,12 @@
-import type { Kysely, Transaction } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 
 import type { Schema } from '../../platform/store/schema.ts'
-import { arrange, type Place } from './order.ts'
 
 /**
  * What a course is made of: sections, and lectures in them or before the first one. Every lecture has
  * its place in the whole course, so that whoever knows no sections reads them in the right order.
  */
 
-export const SECTIONS_PER_COURSE_MAX = 200
-export const LECTURES_PER_COURSE_MAX = 1000
-/** A day. */
-export const LECTURE_SECONDS_MAX = 86_400
-
-export type Section = Awaited<ReturnType<typeof listSections>>[number]
 export type Lecture = Awaited<ReturnType<typeof listLectures>>[number]
 
 /** The sections of courses, each course's in their order. One query. */
@@ -87,19 +80,6 @@ function lectures(kysely: Kysely<Schema>) {
     ])
 }
 
-/** All rows but one. */
-export function others<Row extends { readonly id: string }>(
-  rows: readonly Row[],
-  id: string,
-): Row[] {
-  return rows.filter((row) => row.id !== id)
-}
-
-/** A number among rows: one beyond their end is the last. */
-export function within(position: number | undefined, rows: readonly unknown[]): number | undefined {
-  return position === undefined ? undefined : Math.min(position, rows.length)
-}
-
 /** Gives sections and lectures of a course their numbers, in the order that is given or that they have. */
 export async function arrangeCourse(
   trx: Transaction<Schema>,
@@ -116,4 +96,41 @@ export async function arrangeCourse(
   )
   await arrange(trx, 'section', sections)
   await arrange(trx, 'lecture', lectureOrder)
+}
+
+/** A row that has a number among others, from 1. */
+interface Place {
+  readonly id: string
+  readonly position: number
+}
+
+/** Puts a row among others at a number, or at their end. */
+export function placeAmong<Row extends Place>(
+  others: readonly Row[],
+  row: Row,
+  position: number | undefined,
+): Row[] {
+  const at = position === undefined ? others.length : Math.min(position - 1, others.length)
+  return [...others.slice(0, at), row, ...others.slice(at)]
+}
+
+/**
+ * Numbers the rows in the order given. Only what changes is written: first as negative numbers,
+ * because on the way no two rows of a course may have the same one.
+ */
+async function arrange(
+  trx: Transaction<Schema>,
+  table: 'section' | 'lecture',
+  ordered: readonly Place[],
+): Promise<void> {
+  const moved = ordered
+    .map(({ id, position }, index) => ({ id, from: position, to: index + 1 }))
+    .filter(({ from, to }) => from !== to)
+  if (moved.length === 0) return
+  const cases = moved.map(({ id, to }) => sql`when ${id} then ${sql.lit(-to)}`)
+  const ids = moved.map(({ id }) => sql`${id}`)
+  const whose = sql`where id in (${sql.join(ids)})`
+  await sql`update ${sql.table(table)}
+    set position = case id ${sql.join(cases, sql` `)} end ${whose}`.execute(trx)
+  await sql`update ${sql.table(table)} set position = -position ${whose}`.execute(trx)
 }

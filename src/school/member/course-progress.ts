@@ -1,68 +1,76 @@
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 
-import type { Schema } from '../../platform/store/schema.ts'
+import type { Database } from '../../platform/store/database.ts'
 
 /** How far a person came in courses: of several in one statement, because a page shows several. */
+export function courseProgress({ kysely }: Database) {
+  return {
+    /** The lecture that a person watched last in each of several courses. One statement. */
+    async findLastWatched(personId: string, courseIds: readonly string[]) {
+      const latest = sql<number>`row_number() over (
+          partition by lecture.course_id order by watch_position.watched_at desc, lecture.id
+        )`
+      const rows = await kysely
+        .selectFrom(
+          kysely
+            .selectFrom('watch_position')
+            .innerJoin('lecture', 'lecture.id', 'watch_position.lecture_id')
+            .where('watch_position.person_id', '=', personId)
+            .where('lecture.course_id', 'in', courseIds)
+            .select([
+              'lecture.course_id as courseId',
+              'lecture.id as lectureId',
+              'lecture.title',
+              'watch_position.position_seconds as positionSeconds',
+              'lecture.duration_seconds as durationSeconds',
+              'watch_position.watched_at as watchedAt',
+              latest.as('place'),
+            ])
+            .as('watched'),
+        )
+        .select([
+          'courseId',
+          'lectureId',
+          'title',
+          'positionSeconds',
+          'durationSeconds',
+          'watchedAt',
+        ])
+        .where('place', '=', 1)
+        .execute()
+      return new Map(rows.map((row) => [row.courseId, row]))
+    },
 
-/** The lecture that a person watched last in each of several courses. One statement. */
-export async function findLastWatched(
-  kysely: Kysely<Schema>,
-  personId: string,
-  courseIds: readonly string[],
-) {
-  const latest = sql<number>`row_number() over (
-      partition by lecture.course_id order by watch_position.watched_at desc, lecture.id
-    )`
-  return await kysely
-    .selectFrom(
-      kysely
-        .selectFrom('watch_position')
-        .innerJoin('lecture', 'lecture.id', 'watch_position.lecture_id')
-        .where('watch_position.person_id', '=', personId)
+    /**
+     * How much of each of several courses a person has watched to the end, from 0 to 100 and rounded down,
+     * so that 100 is all of it; a course without lectures is not among them. One statement.
+     */
+    async findProgressPercent(
+      personId: string,
+      courseIds: readonly string[],
+    ): Promise<Map<string, number>> {
+      const rows = await kysely
+        .selectFrom('lecture')
+        .leftJoin('watch_position as watched', (join) =>
+          join
+            .onRef('watched.lecture_id', '=', 'lecture.id')
+            .on('watched.person_id', '=', personId),
+        )
         .where('lecture.course_id', 'in', courseIds)
+        .groupBy('lecture.course_id')
         .select([
           'lecture.course_id as courseId',
-          'lecture.id as lectureId',
-          'lecture.title',
-          'watch_position.position_seconds as positionSeconds',
-          'lecture.duration_seconds as durationSeconds',
-          'watch_position.watched_at as watchedAt',
-          latest.as('place'),
+          sql<number>`count(*)`.as('lectures'),
+          sql<number>`sum(case when watched.position_seconds >= lecture.duration_seconds
+            then 1 else 0 end)`.as('completed'),
         ])
-        .as('watched'),
-    )
-    .select(['courseId', 'lectureId', 'title', 'positionSeconds', 'durationSeconds', 'watchedAt'])
-    .where('place', '=', 1)
-    .execute()
-}
-
-/**
- * How much of each of several courses a person has watched to the end, from 0 to 100 and rounded down,
- * so that 100 is all of it; a course without lectures is not among them. One statement.
- */
-export async function findProgressPercent(
-  kysely: Kysely<Schema>,
-  personId: string,
-  courseIds: readonly string[],
-): Promise<Map<string, number>> {
-  const rows = await kysely
-    .selectFrom('lecture')
-    .leftJoin('watch_position as watched', (join) =>
-      join.onRef('watched.lecture_id', '=', 'lecture.id').on('watched.person_id', '=', personId),
-    )
-    .where('lecture.course_id', 'in', courseIds)
-    .groupBy('lecture.course_id')
-    .select([
-      'lecture.course_id as courseId',
-      sql<number>`count(*)`.as('lectures'),
-      sql<number>`sum(case when watched.position_seconds >= lecture.duration_seconds
-        then 1 else 0 end)`.as('completed'),
-    ])
-    .execute()
-  return new Map(
-    rows.map(({ courseId, lectures, completed }) => [
-      courseId,
-      Math.floor((100 * Number(completed)) / Number(lectures)),
-    ]),
-  )
+        .execute()
+      return new Map(
+        rows.map(({ courseId, lectures, completed }) => [
+          courseId,
+          Math.floor((100 * Number(completed)) / Number(lectures)),
+        ]),
+      )
+    },
+  }
 }

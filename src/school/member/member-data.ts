@@ -1,20 +1,61 @@
 /** What the Member API shows of a person. GraphQL is not known here. */
 
+import { sql } from 'kysely'
+
 import { makeFindHeldSites } from '../../directory/sites/site-choice.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { makeFindNode } from './nodes.ts'
+import { courseProgress } from './course-progress.ts'
 import { inboxData } from './notifications.ts'
-import { purchaseData } from './purchases.ts'
+import type { Membership } from './paged-list.ts'
+import { purchaseLists } from './purchases.ts'
 
 /** Everything that a member may ask and change. Each call is one statement, but for `findNode`. */
 export function makeMemberData(database: Database, now: () => number) {
-  const lists = { ...purchaseData(database, now), ...inboxData(database, now) }
+  const purchases = purchaseLists(database, now)
+  const inbox = inboxData(database, now)
   return {
     /** Every site of a person, by name; the only question here that reaches beyond a token's site. */
     listSites: makeFindHeldSites(database),
-    ...lists,
-    findNode: makeFindNode(database, lists),
+    ...courseProgress(database),
+    ...purchases,
+    ...inbox,
+    findNode: makeFindNode(database, {
+      EnrolledCourse: ['course_purchase', purchases.enrolledCourses.find],
+      DigitalProduct: ['digital_product_purchase', purchases.digitalProducts.find],
+      ConsultingService: ['consulting_service_purchase', purchases.consultingServices.find],
+      EventRegistration: ['event_registration', purchases.eventRegistrations.find],
+      Notification: ['notification', inbox.notifications.find],
+      NotificationSubscription: ['notification_subscription', inbox.findSubscription],
+    }),
   }
 }
 
 export type MemberData = ReturnType<typeof makeMemberData>
+
+/** The table of a type of the schema, and what finds a row of it. */
+type NodeSource = readonly [
+  table: string,
+  find: (membership: Membership, id: string) => Promise<object | undefined>,
+]
+
+/**
+ * Finds a node by its id among those of a member at the site of the token. Two statements: one for its
+ * type, one for the row. Ids of purchases have one prefix for three tables; an import refuses one that two
+ * of them would have.
+ */
+function makeFindNode({ kysely }: Database, sources: Readonly<Record<string, NodeSource>>) {
+  return async (membership: Membership, id: string) => {
+    const owned = Object.entries(sources).map(
+      ([type, [table]]) => sql`select ${sql.lit(type)} as type from ${sql.table(table)}
+        where id = ${id} and person_id = ${membership.personId}`,
+    )
+    const { rows } = await sql<{ type: string }>`${sql.join(owned, sql` union all `)}`.execute(
+      kysely,
+    )
+    for (const { type } of rows) {
+      const row = await sources[type]?.[1](membership, id)
+      if (row) return { type, row }
+    }
+    return undefined
+  }
+}

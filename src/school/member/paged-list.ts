@@ -30,13 +30,11 @@ export interface PagedList<Row, Asked> {
 /** What a list is of. */
 export type RowOf<List> = List extends PagedList<infer Row, never> ? Row : never
 
-/** How a list can be sorted, and how it is when nobody says how. */
-export interface Orders<Row, Sort extends string> {
-  readonly orders: Readonly<Record<Sort, ListOrder<Row>>>
-  readonly sortedBy: NoInfer<Sort>
-}
-
-/** Makes a list of a query for the rows that belong to a member, and that a filter leaves. */
+/**
+ * Makes a list of a query for the rows that belong to a member, and that a filter leaves.
+ *
+ * @param sortedBy the order without a `sort`
+ */
 export function pagedList<
   Schema,
   Tables extends keyof Schema,
@@ -45,7 +43,8 @@ export function pagedList<
   Sort extends string,
 >(
   rowsOf: (membership: Membership, filter: Filter) => SelectQueryBuilder<Schema, Tables, Row>,
-  { orders, sortedBy }: Orders<NoInfer<Simplify<Row>>, Sort>,
+  orders: Readonly<Record<Sort, ListOrder<NoInfer<Simplify<Row>>>>>,
+  sortedBy: NoInfer<Sort>,
 ): PagedList<Simplify<Row>, Question<Filter, Sort>> {
   return {
     page: async (membership, asked, request) =>

@@ -3,7 +3,6 @@ import { type Kysely, sql } from 'kysely'
 import type { Database } from '../../platform/store/database.ts'
 import type { ListOrder } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { findLastWatched, findProgressPercent } from './course-progress.ts'
 import { type Membership, pagedList, type RowOf } from './paged-list.ts'
 
 /**
@@ -11,19 +10,8 @@ import { type Membership, pagedList, type RowOf } from './paged-list.ts'
  * column of an order: number, coupon, refund and invoice cannot come out because they never come in.
  */
 
-/** What a person bought or registered for, and how far they came in courses. */
-export function purchaseData({ kysely }: Database, now: () => number) {
-  return {
-    ...purchaseLists(kysely, now),
-    /** The lecture that a person watched last in each of several courses, in one statement. */
-    findLastWatched: async (personId: string, courseIds: readonly string[]) =>
-      await findLastWatched(kysely, personId, courseIds),
-    findProgressPercent: async (personId: string, courseIds: readonly string[]) =>
-      await findProgressPercent(kysely, personId, courseIds),
-  }
-}
-
-function purchaseLists(kysely: Kysely<Schema>, now: () => number) {
+/** The lists of what a person bought or registered for. */
+export function purchaseLists({ kysely }: Database, now: () => number) {
   return {
     enrolledCourses: enrolledCourses(kysely, now),
     digitalProducts: digitalProducts(kysely),
@@ -36,7 +24,6 @@ export type PurchaseLists = ReturnType<typeof purchaseLists>
 export type EnrolledCourse = RowOf<PurchaseLists['enrolledCourses']>
 export type BoughtDigitalProduct = RowOf<PurchaseLists['digitalProducts']>
 export type EventRegistration = RowOf<PurchaseLists['eventRegistrations']>
-export type WatchedLecture = Awaited<ReturnType<typeof findLastWatched>>[number]
 
 const latestPurchaseFirst: ListOrder<{ readonly purchasedAt: number; readonly id: string }> = {
   by: 'bought.purchased_at',
@@ -92,13 +79,11 @@ function enrolledCourses(kysely: Kysely<Schema>, now: () => number) {
           'bought.expires_at as expiresAt',
         ]),
     {
-      orders: {
-        PURCHASED: latestPurchaseFirst,
-        EXPIRE_DATE: firstToEndFirst,
-        TITLE: byTitle('course.title'),
-      },
-      sortedBy: 'PURCHASED',
+      PURCHASED: latestPurchaseFirst,
+      EXPIRE_DATE: firstToEndFirst,
+      TITLE: byTitle('course.title'),
     },
+    'PURCHASED',
   )
 }
 
@@ -122,10 +107,8 @@ function digitalProducts(kysely: Kysely<Schema>) {
           'file.size_bytes as sizeBytes',
           'bought.purchased_at as purchasedAt',
         ]),
-    {
-      orders: { PURCHASED: latestPurchaseFirst, TITLE: byTitle('digital_product.title') },
-      sortedBy: 'PURCHASED',
-    },
+    { PURCHASED: latestPurchaseFirst, TITLE: byTitle('digital_product.title') },
+    'PURCHASED',
   )
 }
 
@@ -146,10 +129,8 @@ function consultingServices(kysely: Kysely<Schema>) {
           'bought.purchased_at as purchasedAt',
           'bought.scheduled_at as scheduledAt',
         ]),
-    {
-      orders: { PURCHASED: latestPurchaseFirst, TITLE: byTitle('consulting_service.title') },
-      sortedBy: 'PURCHASED',
-    },
+    { PURCHASED: latestPurchaseFirst, TITLE: byTitle('consulting_service.title') },
+    'PURCHASED',
   )
 }
 
@@ -185,21 +166,19 @@ function eventRegistrations(kysely: Kysely<Schema>, now: () => number) {
           'bought.cancelled_at as cancelledAt',
         ]),
     {
-      orders: {
-        REGISTERED: {
-          by: 'bought.registered_at',
-          id: 'bought.id',
-          direction: 'desc',
-          placeOf: ({ registeredAt, id }) => [registeredAt, id],
-        },
-        START: {
-          by: 'event.starts_at',
-          id: 'bought.id',
-          direction: 'asc',
-          placeOf: ({ startsAt, id }) => [startsAt, id],
-        },
+      REGISTERED: {
+        by: 'bought.registered_at',
+        id: 'bought.id',
+        direction: 'desc',
+        placeOf: ({ registeredAt, id }) => [registeredAt, id],
       },
-      sortedBy: 'REGISTERED',
+      START: {
+        by: 'event.starts_at',
+        id: 'bought.id',
+        direction: 'asc',
+        placeOf: ({ startsAt, id }) => [startsAt, id],
+      },
     },
+    'REGISTERED',
   )
 }

@@ -42,8 +42,8 @@ export async function addMember(
     const added = wanted.roles.filter((role) => !before.includes(role))
     if (added.length === 0) return id
     await mayChangeOwners(trx, actor, added)
-    await grantRoles(trx, { personId: id, siteId: actor.siteId, roles: added, nowMs: actor.now })
-    await subscribe(trx, { personId: id, siteId: actor.siteId, nowMs: actor.now })
+    await grantRoles(trx, actor, id, added)
+    await subscribe(trx, actor, id)
     await record({
       action: 'member.add',
       subject: { kind: 'person', id },
@@ -72,8 +72,8 @@ export async function setMemberRoles(
     if (added.length + removed.length === 0) return
     await mayChangeOwners(trx, actor, [...added, ...removed])
     if (removed.includes('owner')) await mustLeaveAnOwner(trx, actor.siteId, id)
-    await takeRoles(trx, { personId: id, siteId: actor.siteId, roles: removed })
-    await grantRoles(trx, { personId: id, siteId: actor.siteId, roles: added, nowMs: actor.now })
+    await takeRoles(trx, actor.siteId, id, removed)
+    await grantRoles(trx, actor, id, added)
     await record({
       action: 'member.roles',
       subject: { kind: 'person', id },
@@ -98,12 +98,10 @@ export async function removeMember(
     const before = await mustHaveRoles(trx, actor.siteId, id)
     await mayChangeOwners(trx, actor, before)
     if (before.includes('owner')) await mustLeaveAnOwner(trx, actor.siteId, id)
-    await takeRoles(trx, { personId: id, siteId: actor.siteId, roles: before })
+    await takeRoles(trx, actor.siteId, id, before)
     const whose = { personId: id, siteId: actor.siteId }
-    const ended = await endGrants(trx, whose, {
-      reason: 'an operator ended it',
-      nowMs: actor.now,
-    })
+    const ending = { reason: 'an operator ended it', nowMs: actor.now } as const
+    const ended = await endGrants(trx, whose, ending)
     await record({
       action: 'member.remove',
       subject: { kind: 'person', id },
@@ -119,13 +117,14 @@ export async function removeMember(
  */
 async function subscribe(
   trx: Transaction<Schema>,
-  { personId, siteId, nowMs }: { personId: string; siteId: string; nowMs: number },
+  { siteId, now }: SiteActor,
+  personId: string,
 ): Promise<void> {
   const whose = { person_id: personId, site_id: siteId, topic: ANNOUNCEMENTS }
   await trx
     .insertInto('notification_subscription')
     .values([
-      { id: newId('sub'), ...whose, channel: 'inbox', enabled_at: nowMs },
+      { id: newId('sub'), ...whose, channel: 'inbox', enabled_at: now },
       { id: newId('sub'), ...whose, channel: 'email', enabled_at: null },
     ])
     .onConflict((decided) => decided.doNothing())

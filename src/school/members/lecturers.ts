@@ -1,10 +1,11 @@
-import type { Kysely, Transaction } from 'kysely'
+import type { Kysely } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
 import { countRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { changeSite, type SiteActor } from '../changes/change.ts'
 import { conflict, limitReached, notFound } from '../changes/refused.ts'
+import { courses } from '../courses/course-store.ts'
 import { rolesOf } from './site-roles.ts'
 
 const LECTURERS_PER_COURSE_MAX = 100
@@ -12,8 +13,8 @@ const LECTURERS_PER_COURSE_MAX = 100
 /** The courses of the site that people teach, each person's by slug. One query. */
 export async function listTaughtCourses(
   kysely: Kysely<Schema>,
-  siteId: string,
   personIds: readonly string[],
+  siteId: string,
 ) {
   const rows = await kysely
     .selectFrom('course_lecturer')
@@ -64,7 +65,7 @@ export async function assignLecturer(
   { courseId, personId }: Teaching,
 ): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {
-    await mustBeOfSite(trx, actor.siteId, courseId)
+    await courses.mustFind(trx, actor.siteId, courseId)
     const roles = await rolesOf(trx, actor.siteId, personId)
     if (roles.length === 0) throw notFound('member')
     if (!roles.includes('lecturer')) {
@@ -96,7 +97,7 @@ export async function unassignLecturer(
   { courseId, personId }: Teaching,
 ): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {
-    await mustBeOfSite(trx, actor.siteId, courseId)
+    await courses.mustFind(trx, actor.siteId, courseId)
     const { numDeletedRows } = await trx
       .deleteFrom('course_lecturer')
       .where('course_id', '=', courseId)
@@ -106,14 +107,4 @@ export async function unassignLecturer(
     const subject = { kind: 'course', id: courseId }
     await record({ action: 'lecturer.unassign', subject, before: { lecturer: personId } })
   })
-}
-
-async function mustBeOfSite(trx: Transaction<Schema>, siteId: string, id: string): Promise<void> {
-  const course = await trx
-    .selectFrom('course')
-    .select('id')
-    .where('id', '=', id)
-    .where('site_id', '=', siteId)
-    .executeTakeFirst()
-  if (!course) throw notFound('course')
 }

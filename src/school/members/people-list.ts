@@ -9,6 +9,7 @@ import {
   inTimeOrder,
   type ListOrder,
   type PageRequest,
+  pagedRows,
   readPage,
   type TimeOrder,
 } from '../../platform/store/keyset.ts'
@@ -59,14 +60,11 @@ const newestFirst: ListOrder<ListedPerson> = {
 }
 
 function peopleByTime({ kysely }: Database, { siteId, role, sort }: PeopleQuestion) {
-  const order = inTimeOrder(newestFirst, sort)
   const found = holders(kysely, siteId)
     .$if(role != null, (query) => query.where('held.role', '=', role ?? 'student'))
     .$if(role == null, (query) => query.where(isFirstRole))
-  return {
-    page: async (request: PageRequest) => await readPage(found, order, request),
-    count: async () => await countHolders(kysely, siteId, role ?? undefined),
-  }
+  const count = async () => await countHolders(kysely, siteId, role ?? undefined)
+  return pagedRows(found, inTimeOrder(newestFirst, sort), count)
 }
 
 /** Written with `cross join`, so that SQLite begins with the roles: their index has the order. */
@@ -180,4 +178,68 @@ function foldedFields(database: Database) {
     folded(database, 'name').as('folded_name'),
     folded(database, 'address').as('folded_address'),
   ] as const
+}
+
+interface StudentQuestion extends Pick<PeopleQuestion, 'siteId' | 'search' | 'sort'> {
+  /** Only who is or was enrolled in this course of the site. */
+  readonly courseId?: string | null | undefined
+}
+
+/** The students of one course are counted no further: each is looked at for the role that they hold. */
+const COURSE_COUNT_MAX = 50_000
+
+/**
+ * The students of a site by when they came; those of one course by their enrolment; those that are
+ * searched by name or address. One query a page.
+ */
+export function listStudents(database: Database, question: StudentQuestion) {
+  const { siteId, courseId, search, sort } = question
+  if (courseId == null) return listPeople(database, { siteId, role: 'student', search, sort })
+  if (!search?.trim()) return listStudentsOfCourse(database, { siteId, courseId, sort })
+  const among = sql<boolean>`exists (select 1 from course_purchase as bought
+    join course on course.id = bought.course_id
+    where bought.person_id = person.id and bought.course_id = ${courseId}
+      and course.site_id = ${siteId})`
+  return listPeople(database, { siteId, role: 'student', search, among })
+}
+
+type EnrolledPerson = ListedPerson & { readonly purchaseId: string; readonly purchasedAt: number }
+
+const latestEnrolmentFirst: ListOrder<EnrolledPerson> = {
+  by: 'bought.purchased_at',
+  id: 'bought.id',
+  direction: 'desc',
+  placeOf: ({ purchasedAt, purchaseId }) => [purchasedAt, purchaseId],
+}
+
+function listStudentsOfCourse(
+  { kysely }: Database,
+  { siteId, courseId, sort }: StudentQuestion & { readonly courseId: string },
+) {
+  const found = enrolledPeople(kysely, siteId).where('bought.course_id', '=', courseId)
+  const count = async () => await countRowsUpTo(kysely, found, COURSE_COUNT_MAX)
+  return pagedRows(found, inTimeOrder(latestEnrolmentFirst, sort), count)
+}
+
+/** Written with `cross join`, so that SQLite begins with the enrolments: their index has the order. */
+function enrolledPeople(kysely: Kysely<Schema>, siteId: string) {
+  return kysely
+    .selectFrom('course_purchase as bought')
+    .crossJoin('site_role as held')
+    .crossJoin('person')
+    .whereRef('held.person_id', '=', 'bought.person_id')
+    .whereRef('person.id', '=', 'bought.person_id')
+    .where('held.site_id', '=', siteId)
+    .where('held.role', '=', 'student')
+    .where(sql<boolean>`exists (
+      select 1 from course where course.id = bought.course_id and course.site_id = ${siteId})`)
+    .select([
+      'person.id',
+      'person.name',
+      'person.email',
+      'person.picture',
+      'held.granted_at as since',
+      'bought.id as purchaseId',
+      'bought.purchased_at as purchasedAt',
+    ])
 }

@@ -1,6 +1,56 @@
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
+import type { SiteActor } from '../changes/change.ts'
+import type { SitePerson } from './people-list.ts'
+
+/** A role of a person at the site. */
+export interface HeldRole {
+  readonly role: SiteRole
+  readonly since: number
+}
+
+/** One person who holds a role at the site, or that role where one is named; or nothing. One query. */
+export async function findMember(
+  kysely: Kysely<Schema>,
+  siteId: string,
+  { id, role }: { readonly id: string; readonly role?: SiteRole },
+): Promise<SitePerson | undefined> {
+  return await kysely
+    .selectFrom('person')
+    .select(['id', 'name', 'email', 'picture'])
+    .where('id', '=', id)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('site_role')
+          .select('role')
+          .whereRef('person_id', '=', 'person.id')
+          .where('site_id', '=', siteId)
+          .$if(role !== undefined, (query) => query.where('role', '=', role ?? 'student')),
+      ),
+    )
+    .executeTakeFirst()
+}
+
+/** The roles that people hold at a site, each person's in the order in which they got them. One query. */
+export async function listHeldRoles(
+  kysely: Kysely<Schema>,
+  personIds: readonly string[],
+  siteId: string,
+): Promise<Map<string, HeldRole[]>> {
+  const rows = await kysely
+    .selectFrom('site_role')
+    .select(['person_id', 'role', 'granted_at as since'])
+    .where('site_id', '=', siteId)
+    .where('person_id', 'in', personIds)
+    .execute()
+  // Sorted here: for the order SQLite would read the site's index by age, and everybody in it.
+  rows.sort((one, other) => one.since - other.since || one.role.localeCompare(other.role))
+  const held = Map.groupBy(rows, ({ person_id }) => person_id)
+  return new Map(
+    [...held].map(([id, roles]) => [id, roles.map(({ role, since }) => ({ role, since }))]),
+  )
+}
 
 /** The roles of a person at a site, sorted. */
 export async function rolesOf(
@@ -17,19 +67,15 @@ export async function rolesOf(
   return rows.map(({ role }) => role).sort()
 }
 
-interface RolesAtSite {
-  readonly personId: string
-  readonly siteId: string
-  readonly roles: readonly SiteRole[]
-}
-
 /** Gives roles to a person; those that they hold already stay as old as they are. */
 export async function grantRoles(
   trx: Transaction<Schema>,
-  { personId, siteId, roles: given, nowMs }: RolesAtSite & { readonly nowMs: number },
+  { siteId, now }: Pick<SiteActor, 'siteId' | 'now'>,
+  personId: string,
+  given: readonly SiteRole[],
 ): Promise<void> {
   if (given.length === 0) return
-  const row = { person_id: personId, site_id: siteId, granted_at: nowMs }
+  const row = { person_id: personId, site_id: siteId, granted_at: now }
   await trx
     .insertInto('site_role')
     .values(given.map((role) => ({ ...row, role })))
@@ -37,10 +83,12 @@ export async function grantRoles(
     .execute()
 }
 
-/** Takes roles from a person; who teaches no more is taken from the courses, too. */
+/** Takes roles from a person, and their courses with the role of a lecturer. */
 export async function takeRoles(
   trx: Transaction<Schema>,
-  { personId, siteId, roles: taken }: RolesAtSite,
+  siteId: string,
+  personId: string,
+  taken: readonly SiteRole[],
 ): Promise<void> {
   if (taken.length === 0) return
   await trx

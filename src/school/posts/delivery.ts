@@ -33,7 +33,8 @@ export async function deliverBatch(
     const post = await lockPost(trx, postId)
     if (!post || !isUndelivered(post)) return false
     const subscribers = await nextSubscribers(trx, post)
-    await notify(trx, post, { personIds: membersAmong(subscribers), nowMs })
+    const members = subscribers.filter(({ isMember }) => isMember === 1)
+    await notify(trx, post, members, nowMs)
     const isLast = subscribers.length < NOTIFICATIONS_PER_BATCH
     await trx
       .updateTable('post')
@@ -58,7 +59,14 @@ export async function removeBatch({ kysely }: Database, postId: string): Promise
     const post = await lockPost(trx, postId)
     if (!post || post.removed_at === null) return false
     const from = post.delivered_to ?? ''
-    const receivers = await nextReceivers(trx, { postId, from })
+    const receivers = await trx
+      .selectFrom('notification')
+      .select('person_id')
+      .where('post_id', '=', postId)
+      .where('person_id', '>', from)
+      .orderBy('person_id')
+      .limit(NOTIFICATIONS_PER_BATCH)
+      .execute()
     const last = receivers.at(-1)?.person_id
     if (last !== undefined) {
       await trx
@@ -73,20 +81,6 @@ export async function removeBatch({ kysely }: Database, postId: string): Promise
     await trx.deleteFrom('post').where('id', '=', postId).execute()
     return false
   })
-}
-
-async function nextReceivers(
-  trx: Transaction<Schema>,
-  { postId, from }: { readonly postId: string; readonly from: string },
-) {
-  return await trx
-    .selectFrom('notification')
-    .select('person_id')
-    .where('post_id', '=', postId)
-    .where('person_id', '>', from)
-    .orderBy('person_id')
-    .limit(NOTIFICATIONS_PER_BATCH)
-    .execute()
 }
 
 type PostRow = NonNullable<Awaited<ReturnType<typeof lockPost>>>
@@ -105,14 +99,13 @@ function isUndelivered(post: PostRow): boolean {
   return post.published_at !== null && post.delivered_at === null && post.removed_at === null
 }
 
-interface Subscriber {
-  readonly personId: string
-  /** 1 while they have a role at the site. */
-  readonly isMember: number
-}
+type Subscriber = Awaited<ReturnType<typeof nextSubscribers>>[number]
 
-/** Those who subscribe stay so when they lose their role, so that a step may be for few of them. */
-async function nextSubscribers(trx: Transaction<Schema>, post: PostRow): Promise<Subscriber[]> {
+/**
+ * The next subscribers; `isMember` is 1 while they have a role at the site. Subscriptions outlast roles,
+ * so that a step may be for few of them.
+ */
+async function nextSubscribers(trx: Transaction<Schema>, post: PostRow) {
   return await trx
     .selectFrom('notification_subscription as s')
     .select([
@@ -130,21 +123,18 @@ async function nextSubscribers(trx: Transaction<Schema>, post: PostRow): Promise
     .execute()
 }
 
-function membersAmong(subscribers: readonly Subscriber[]): readonly string[] {
-  return subscribers.filter(({ isMember }) => isMember === 1).map(({ personId }) => personId)
-}
-
 async function notify(
   trx: Transaction<Schema>,
   { id, site_id, topic, title, body, link }: PostRow,
-  { personIds, nowMs }: { readonly personIds: readonly string[]; readonly nowMs: number },
+  members: readonly Subscriber[],
+  nowMs: number,
 ): Promise<void> {
-  if (personIds.length === 0) return
+  if (members.length === 0) return
   const copied = { post_id: id, site_id, topic, title, body, link }
   await trx
     .insertInto('notification')
     .values(
-      personIds.map((person_id) => ({
+      members.map(({ personId: person_id }) => ({
         ...{ id: newId('not'), person_id, ...copied },
         ...{ created_at: nowMs, read_at: null },
       })),
@@ -154,47 +144,38 @@ async function notify(
     .execute()
 }
 
-export interface PostDeliveryPorts {
-  readonly database: Database
-  readonly now: () => number
-}
-
 /**
- * What was not finished when a post was published or removed. It works half of the time, so that
- * requests get their turn, until nothing is left or the signal comes.
+ * Finishes what publishing or removing a post began. It works half of the time, so that requests get
+ * their turn, until nothing is left or the signal comes.
  *
  * @returns a background task; it throws the first failure of a round, in which every post is tried
  */
-export function makePostDelivery(ports: PostDeliveryPorts) {
+export function makePostDelivery({
+  database,
+  now,
+}: {
+  readonly database: Database
+  readonly now: () => number
+}) {
+  const workOn = async ({ id, isRemoved }: Unfinished) =>
+    await (isRemoved === 1 ? removeBatch(database, id) : deliverBatch(database, id, now()))
+  const workOnAll = async (unfinished: readonly Unfinished[], signal: AbortSignal) => {
+    const failures: unknown[] = []
+    for (const post of unfinished) {
+      if (signal.aborted) break
+      const startedMs = performance.now()
+      await workOn(post).catch((error: unknown) => failures.push(error))
+      await pause(performance.now() - startedMs, signal)
+    }
+    if (failures.length > 0) throw failures[0]
+  }
   return async (signal: AbortSignal): Promise<void> => {
     for (;;) {
-      const unfinished = await listUnfinished(ports.database.kysely)
+      const unfinished = await listUnfinished(database.kysely)
       if (unfinished.length === 0 || signal.aborted) return
-      await goOnWithAll(unfinished, ports, signal)
+      await workOnAll(unfinished, signal)
     }
   }
-}
-
-async function goOnWithAll(
-  unfinished: readonly Unfinished[],
-  ports: PostDeliveryPorts,
-  signal: AbortSignal,
-): Promise<void> {
-  const failures: unknown[] = []
-  for (const post of unfinished) {
-    if (signal.aborted) break
-    const startedMs = performance.now()
-    await goOnWith(post, ports).catch((error: unknown) => failures.push(error))
-    await pause(performance.now() - startedMs, signal)
-  }
-  if (failures.length > 0) throw failures[0]
-}
-
-async function goOnWith(
-  { id, isRemoved }: Unfinished,
-  { database, now }: PostDeliveryPorts,
-): Promise<void> {
-  await (isRemoved === 1 ? removeBatch(database, id) : deliverBatch(database, id, now()))
 }
 
 type Unfinished = Awaited<ReturnType<typeof listUnfinished>>[number]

@@ -4,12 +4,7 @@ import type { Kysely } from 'kysely'
 import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
-import {
-  countRows,
-  type ListOrder,
-  type PageRequest,
-  readPage,
-} from '../../platform/store/keyset.ts'
+import { countRows, type ListOrder, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { holdsWords } from '../../platform/store/search.ts'
 import { changeSite, createAtSite, differenceOf, type SiteActor } from '../changes/change.ts'
@@ -23,7 +18,7 @@ import {
   TITLE_LENGTH_MAX,
   text,
 } from '../changes/fields.ts'
-import { conflict, limitReached, notFound } from '../changes/refused.ts'
+import { conflict, limitReached, mustBeThere, notFound } from '../changes/refused.ts'
 import { deliverBatch, removeBatch } from './delivery.ts'
 
 const POSTS_PER_SITE_MAX = 10_000
@@ -52,10 +47,7 @@ export function listPosts({ kysely }: Database, { siteId, search, published }: P
     .$if(published != null, (query) =>
       query.where('post.published_at', published ? 'is not' : 'is', null),
     )
-  return {
-    page: async (request: PageRequest) => await readPage(found, newestFirst, request),
-    count: async () => await countRows(found),
-  }
+  return pagedRows(found, newestFirst)
 }
 
 /** One announcement of a site, or nothing. */
@@ -69,9 +61,7 @@ export async function mustFindPost(
   siteId: string,
   id: string,
 ): Promise<Post> {
-  const post = await findPost(kysely, siteId, id)
-  if (!post) throw notFound('post')
-  return post
+  return mustBeThere(await findPost(kysely, siteId, id), 'post')
 }
 
 function postsOf(kysely: Kysely<Schema>, siteId: string) {

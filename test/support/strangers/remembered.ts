@@ -59,7 +59,7 @@ export const rememberedInMemory: readonly Remembered[] = [
   },
   {
     what: 'the scopes that a document needs',
-    file: 'src/api/admin-api/needed-scopes.ts',
+    file: 'src/api/admin-api/published-schema.ts',
     bound: 'as long as the document, once for each of its operations',
   },
   {

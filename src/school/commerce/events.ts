@@ -1,16 +1,77 @@
+/** The events of a site and who registered for them, as its operators keep them. What is sold is elsewhere. */
+
 import { type Kysely, sql } from 'kysely'
+import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
-import {
-  countRows,
-  type ListOrder,
-  type PageRequest,
-  readPage,
-} from '../../platform/store/keyset.ts'
+import { countRows, type ListOrder, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { changeSite, newId, type SiteActor } from '../changes/change.ts'
-import { conflict, notFound } from '../changes/refused.ts'
-import { mustFindEvent } from './event-store.ts'
+import {
+  idempotencyKey,
+  line,
+  pageAddress,
+  SUMMARY_LENGTH_MAX,
+  slug,
+  TITLE_LENGTH_MAX,
+  text,
+} from '../changes/fields.ts'
+import { badInput, conflict, mustBeThere, notFound } from '../changes/refused.ts'
+import { itemOrders, releasedItems } from '../changes/released-items.ts'
+import { rolesOf } from '../members/site-roles.ts'
+
+const LOCATION_LENGTH_MAX = 300
+
+const form = z.strictObject({
+  slug,
+  title: line(TITLE_LENGTH_MAX),
+  summary: text(SUMMARY_LENGTH_MAX),
+  location: line(LOCATION_LENGTH_MAX).nullable(),
+  joinUrl: pageAddress.nullable(),
+  startsAt: z.int(),
+  endsAt: z.int(),
+})
+
+export const events = releasedItems({
+  table: 'event',
+  prefix: 'evt',
+  rowsOf: (kysely: Kysely<Schema>, siteId: string) =>
+    kysely
+      .selectFrom('event')
+      .select([
+        'event.id',
+        'event.slug',
+        'event.title',
+        'event.summary',
+        'event.location',
+        'event.join_url as joinUrl',
+        'event.starts_at as startsAt',
+        'event.ends_at as endsAt',
+        'event.published_at as publishedAt',
+        'event.archived_at as archivedAt',
+        'event.created_at as createdAt',
+      ])
+      .where('event.site_id', '=', siteId),
+  orders: {
+    ...itemOrders,
+    START: {
+      by: 'starts_at',
+      id: 'id',
+      direction: 'asc',
+      placeOf: ({ startsAt, id }) => [startsAt, id],
+    },
+  },
+  sortedBy: 'START',
+  creation: form.extend({
+    location: form.shape.location.default(null),
+    joinUrl: form.shape.joinUrl.default(null),
+    idempotencyKey,
+  }),
+  changes: form.partial(),
+  check: ({ startsAt, endsAt }) => {
+    if (endsAt <= startsAt) throw badInput('endsAt', 'must be after startsAt')
+  },
+})
 
 /** That a person comes to an event. There is one for a person and an event, cancelled or not. */
 export type Registration = NonNullable<Awaited<ReturnType<typeof findRegistration>>>
@@ -27,10 +88,7 @@ export function listRegistrations({ kysely }: Database, eventId: string) {
   const found = registrations(kysely).where('r.event_id', '=', eventId)
   // No foreign key goes astray, so that they are counted without the people.
   const counted = kysely.selectFrom('event_registration').where('event_id', '=', eventId)
-  return {
-    page: async (request: PageRequest) => await readPage(found, newestFirst, request),
-    count: async () => await countRows(counted),
-  }
+  return pagedRows(found, newestFirst, async () => await countRows(counted))
 }
 
 /** How many registrations of each event stand; of one that is not there none does. One query. */
@@ -89,9 +147,11 @@ export async function registerForEvent(
   { eventId, personId }: Attendance,
 ): Promise<string> {
   return await changeSite(database, actor, async (trx, record) => {
-    const event = await mustFindEvent(trx, actor.siteId, eventId)
+    const event = await events.mustFind(trx, actor.siteId, eventId)
     if (event.archivedAt !== null) throw conflict('the event is archived; restore it first')
-    await mustBeOfSite(trx, actor.siteId, personId)
+    // Whether the person is known elsewhere is not said.
+    const roles = await rolesOf(trx, actor.siteId, personId)
+    if (roles.length === 0) throw notFound('person')
     const registered = await trx
       .insertInto('event_registration')
       .values({
@@ -125,8 +185,7 @@ export async function cancelRegistration(
   id: string,
 ): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {
-    const registration = await findRegistration(trx, actor.siteId, id)
-    if (!registration) throw notFound('registration')
+    const registration = mustBeThere(await findRegistration(trx, actor.siteId, id), 'registration')
     const { numUpdatedRows } = await trx
       .updateTable('event_registration')
       .set({ cancelled_at: actor.now })
@@ -138,22 +197,6 @@ export async function cancelRegistration(
     const subject = { kind: 'event_registration', id }
     await record({ action: 'event.cancel_registration', subject, before: { eventId, personId } })
   })
-}
-
-/** Whether somebody is known elsewhere is not told: whoever has no role at the site is nobody. */
-async function mustBeOfSite(
-  kysely: Kysely<Schema>,
-  siteId: string,
-  personId: string,
-): Promise<void> {
-  const role = await kysely
-    .selectFrom('site_role')
-    .select(sql<number>`1`.as('held'))
-    .where('person_id', '=', personId)
-    .where('site_id', '=', siteId)
-    .limit(1)
-    .executeTakeFirst()
-  if (!role) throw notFound('person')
 }
 
 async function idOf(kysely: Kysely<Schema>, { eventId, personId }: Attendance): Promise<string> {

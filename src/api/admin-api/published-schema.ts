@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
 import {
   type DocumentNode,
   type GraphQLField,
@@ -16,7 +19,45 @@ import {
 } from 'graphql'
 
 import type { ScopesNeeded } from '../graphql/api.ts'
-import { schemaText } from './schema-text.ts'
+import { type ListWords, listTypes } from '../graphql/connections.ts'
+
+/** The areas of the Admin API, each a file of the schema. */
+const areaNames = [
+  'site',
+  'courses',
+  'students',
+  'people',
+  'commerce',
+  'events',
+  'posts',
+  'analytics',
+] as const
+
+const searched = '. A search counts to 1000 and no further'
+
+const connections: Readonly<Record<string, ListWords>> = {
+  Course: { one: 'a course', many: 'courses' },
+  Student: {
+    ...{ one: 'a student', many: 'students', whose: 'their' },
+    counted: `${searched}, the students of one course to 50000.`,
+  },
+  Member: { one: 'a member', many: 'members', whose: 'their', counted: `${searched}.` },
+  Lecturer: { one: 'a lecturer', many: 'lecturers', whose: 'their', counted: `${searched}.` },
+  Order: { one: 'an order', many: 'orders' },
+  DigitalProduct: { one: 'a digital product', many: 'digital products' },
+  StoredFile: { one: 'a file', many: 'files' },
+  Event: { one: 'an event', many: 'events' },
+  EventRegistration: { one: 'a registration', many: 'registrations' },
+  Post: { one: 'a post', many: 'posts' },
+  AnalyticsCourse: { one: 'a course', many: 'courses' },
+}
+
+/** The schema as it is published, descriptions and all. */
+export const schemaText: string =
+  ['schema', ...areaNames]
+    .map((name) => readFileSync(join(import.meta.dirname, `${name}.graphql`), 'utf8'))
+    .join('\n') +
+  listTypes(connections, { boundTo: 'this site', countDirectives: ' @cost(weight: 500)' })
 
 /**
  * The scopes that the fields of an operation name with `@needs`, all of them, in the order in which

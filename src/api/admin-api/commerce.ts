@@ -1,0 +1,87 @@
+import { countReferring } from '../../school/changes/released-items.ts'
+import {
+  findOrder,
+  listBuyers,
+  listOrderItems,
+  listOrders,
+  type Order,
+} from '../../school/commerce/order-list.ts'
+import { products } from '../../school/commerce/product-store.ts'
+import {
+  deleteFile,
+  findFile,
+  findProductFile,
+  listFiles,
+  type ProductFile,
+  setProductFile,
+} from '../../school/files/stored-files.ts'
+import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
+import { batched, found, itemResolvers, listed } from './field-resolvers.ts'
+
+/** The digital products of the site: `digital_products:read` and `digital_products:write`. */
+export const digitalProductResolvers = itemResolvers('DigitalProduct', products, {
+  buyerCount: batched(
+    'buyers of products',
+    countReferring('digital_product', 'digital_product_purchase'),
+    0,
+  ),
+})
+
+interface FileQuestion {
+  readonly siteId: string
+  readonly search?: string | null
+}
+
+type ProductFileArguments = Pick<ProductFile, 'productId'> & { readonly fileId?: string | null }
+
+/** The files of the site, and which one a digital product has: `storage:write`, `digital_products:write`. */
+export const fileResolvers = {
+  Query: {
+    files: listed('files', (database, { siteId, search }: FileQuestion) =>
+      listFiles(database, siteId, search),
+    ),
+    file: found(findFile),
+  },
+  Mutation: {
+    deleteFile: async (_source, { id }: { id: string }, context) => {
+      const { database, storage } = context.parts
+      await deleteFile(database, actorOf(context), { id, storage })
+      return { deletedId: id }
+    },
+    setDigitalProductFile: async (
+      _source,
+      { productId, fileId = null }: ProductFileArguments,
+      context: AdminContext,
+    ) => {
+      const { database } = context.parts
+      await setProductFile(database, actorOf(context), { productId, fileId })
+      const file = async () =>
+        (await findProductFile(database, context.caller.siteId, productId)) ?? null
+      return { id: productId, file }
+    },
+  } satisfies Record<string, AdminResolver<undefined, never>>,
+}
+
+interface OrderArguments {
+  readonly id?: string | null
+  readonly number?: string | null
+}
+
+const buyerOf = batched('buyers', listBuyers)
+
+/** What was bought at the site: `orders:read`. */
+export const orderResolvers = {
+  Query: {
+    orders: listed('orders', listOrders),
+    order: async (_source: unknown, { id, number }: OrderArguments, context: AdminContext) => {
+      const { caller, parts } = context
+      const { kysely } = parts.database
+      if (id != null) return await findOrder(kysely, caller.siteId, { id })
+      return number == null ? null : await findOrder(kysely, caller.siteId, { number })
+    },
+  },
+  Order: {
+    buyer: ({ personId }, args, context) => buyerOf({ id: personId }, args, context),
+    items: batched('order items', listOrderItems, []),
+  } satisfies Record<string, AdminResolver<Order>>,
+}

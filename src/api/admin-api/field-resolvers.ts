@@ -1,0 +1,184 @@
+import type { Kysely } from 'kysely'
+
+import type { Database } from '../../platform/store/database.ts'
+import type { PagedRows } from '../../platform/store/keyset.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import type { SiteActor } from '../../school/changes/change.ts'
+import { type Release, type ReleaseChange, releaseStateOf } from '../../school/changes/release.ts'
+import type { ItemKey } from '../../school/changes/released-items.ts'
+import { answerList, type PageArguments } from '../graphql/connections.ts'
+import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
+import { inTurnOf } from './turns.ts'
+
+/** Finds one row of a site. */
+type Find = (
+  kysely: Kysely<Schema>,
+  siteId: string,
+  id: string,
+) => Promise<object | null | undefined>
+
+/** The field of one row, which its id names. */
+export function found(find: Find): AdminResolver<unknown, { readonly id: string }> {
+  return async (_source, { id }, { caller, parts }) =>
+    await find(parts.database.kysely, caller.siteId, id)
+}
+
+/** A field that is found for all nodes of a page at once; `missing` stands for a node without it. */
+export function batched<Value>(
+  name: string,
+  findAll: (
+    kysely: Kysely<Schema>,
+    ids: readonly string[],
+    siteId: string,
+  ) => Promise<Map<string, Value>>,
+  missing?: Value,
+) {
+  return async (
+    { id }: { readonly id: string },
+    _args: object,
+    { oneOfMany, parts, caller }: AdminContext,
+  ): Promise<Value | undefined> => {
+    const ofNodes = async (ids: readonly string[]) =>
+      await findAll(parts.database.kysely, ids, caller.siteId)
+    return (await oneOfMany(name, ofNodes, id)) ?? missing
+  }
+}
+
+/** The field of a list: its arguments, the caller's site and the time are the question. */
+export function listed<Question extends { readonly siteId: string }>(
+  name: string,
+  listRows: (database: Database, question: Question) => PagedRows<unknown>,
+): AdminResolver<unknown, PageArguments> {
+  return async (_source, args, context) => {
+    const { caller, parts } = context
+    const asked: object = { ...args, siteId: caller.siteId, nowMs: parts.now() }
+    // The arguments were checked against the schema, which the types of questions repeat.
+    const question = asked as Question
+    return await siteList(context, args, listRows(parts.database, question), name)
+  }
+}
+
+/**
+ * The answer of a list of the caller's site. Its cursors are valid for no other list: they are bound to its
+ * name, to what it is a list of, and to the arguments on which its rows and their order depend.
+ */
+export async function siteList<Row>(
+  { caller, parts }: AdminContext,
+  { first, after, ...asked }: PageArguments,
+  list: PagedRows<Row>,
+  ...named: readonly (string | number)[]
+) {
+  const given = Object.entries(asked).filter(([, value]) => value != null)
+  const count = async () => await inTurnOf(`counts of ${caller.siteId}`, list.count)
+  const scope = ['admin', caller.siteId, JSON.stringify([...named, given])]
+  return await answerList({ ...list, count }, { first, after }, parts.cursors, scope)
+}
+
+/** A change of the domain, by an operator. */
+type Change<Input, Result> = (database: Database, actor: SiteActor, input: Input) => Promise<Result>
+
+/** Makes the payload of a mutation: fields that are read after the change, when they are selected. */
+type Payload = (id: string, context: AdminContext) => object
+
+/** The payload with the row as it is now, for a caller that may read it and asks. */
+export function payloadWith(name: string, find: Find): Payload {
+  return (id, { caller, parts }) => ({
+    id,
+    [name]: async () => await find(parts.database.kysely, caller.siteId, id),
+  })
+}
+
+/** A mutation that makes something. */
+export function creates<Input>(create: Change<Input, string>, payload: Payload) {
+  return async (_source: unknown, { input }: { readonly input: Input }, context: AdminContext) =>
+    payload(await create(context.parts.database, actorOf(context), input), context)
+}
+
+/** A mutation whose input has an id. */
+export function updates<Input extends { readonly id: string }>(
+  update: Change<Input, void>,
+  payload: Payload,
+) {
+  return async (_source: unknown, { input }: { readonly input: Input }, context: AdminContext) => {
+    await update(context.parts.database, actorOf(context), input)
+    return payload(input.id, context)
+  }
+}
+
+/** A mutation that takes an id. */
+export function changes(change: Change<string, void>, payload: Payload) {
+  return async (_source: unknown, { id }: { readonly id: string }, context: AdminContext) => {
+    await change(context.parts.database, actorOf(context), id)
+    return payload(id, context)
+  }
+}
+
+/** A mutation that removes what an id names. */
+export function deletes(remove: Change<string, void>) {
+  return changes(remove, (deletedId) => ({ deletedId }))
+}
+
+/** A kind of things with a slug and a release (`releasedItems`). */
+interface Items {
+  readonly find: (
+    kysely: Kysely<Schema>,
+    siteId: string,
+    by: ItemKey,
+  ) => Promise<object | undefined>
+  readonly mustFind: Find
+  readonly list: (database: Database, question: never) => PagedRows<object>
+  readonly create: Change<never, string>
+  readonly update: Change<never, void>
+  readonly release: Change<{ readonly id: string; readonly change: ReleaseChange }, void>
+}
+
+/**
+ * The queries and mutations of a kind of items, named after its type: `courses`, `course`, `createCourse`,
+ * `publishCourse` and so on; and the fields of the type.
+ */
+export function itemResolvers(
+  type: string,
+  items: Items,
+  fields: Readonly<Record<string, AdminResolver<never, never>>>,
+) {
+  const one = type.charAt(0).toLowerCase() + type.slice(1)
+  const payload = payloadWith(one, items.mustFind)
+  const releases =
+    (changeOf: (at: number | undefined) => ReleaseChange) =>
+    async (
+      _source: unknown,
+      { id, at }: { readonly id: string; readonly at?: number | null },
+      context: AdminContext,
+    ) => {
+      const change = changeOf(at ?? undefined)
+      await items.release(context.parts.database, actorOf(context), { id, change })
+      return payload(id, context)
+    }
+  return {
+    Query: {
+      [`${one}s`]: listed(`${one}s`, items.list),
+      [one]: async (
+        _source: unknown,
+        { id, slug }: { readonly id?: string | null; readonly slug?: string | null },
+        { caller, parts }: AdminContext,
+      ) => {
+        const { kysely } = parts.database
+        if (id != null) return await items.find(kysely, caller.siteId, { id })
+        return slug == null ? null : await items.find(kysely, caller.siteId, { slug })
+      },
+    },
+    Mutation: {
+      [`create${type}`]: creates(items.create, payload),
+      [`update${type}`]: updates(items.update, payload),
+      [`publish${type}`]: releases((at) => ({ kind: 'publish', at })),
+      [`unpublish${type}`]: releases(() => ({ kind: 'unpublish' })),
+      [`archive${type}`]: releases(() => ({ kind: 'archive' })),
+      [`restore${type}`]: releases(() => ({ kind: 'restore' })),
+    },
+    [type]: {
+      state: (item: Release, _args: object, { parts }: AdminContext) =>
+        releaseStateOf(item, parts.now()),
+      ...fields,
+    },
+  }
+}

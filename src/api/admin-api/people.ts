@@ -1,0 +1,128 @@
+import type { SiteRole } from '../../platform/store/schema.ts'
+import {
+  addMember,
+  type MemberAddition,
+  removeMember,
+  setMemberRoles,
+} from '../../school/members/change-members.ts'
+import {
+  assignLecturer,
+  listCourseLecturers,
+  listTaughtCourses,
+  type Teaching,
+  unassignLecturer,
+} from '../../school/members/lecturers.ts'
+import {
+  listPeople,
+  type PeopleQuestion,
+  type SitePerson,
+} from '../../school/members/people-list.ts'
+import { findMember, type HeldRole, listHeldRoles } from '../../school/members/site-roles.ts'
+import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
+import { batched, deletes, listed } from './field-resolvers.ts'
+
+/** A role, as the enumeration of the schema writes it. */
+type RoleName = Uppercase<SiteRole>
+
+interface NamedRoles {
+  readonly roles: readonly RoleName[]
+}
+
+type MemberQuestion = Omit<PeopleQuestion, 'role'> & { readonly role?: RoleName | null }
+
+/** The people of the site and their roles: `members:read` and `members:write`. */
+export const memberResolvers = {
+  Query: {
+    members: listed('members', (database, { role, ...question }: MemberQuestion) =>
+      listPeople(database, { ...question, role: role && roleOf(role) }),
+    ),
+    member: personWith(),
+  },
+  Mutation: {
+    addMember: async (
+      _source: unknown,
+      { input }: { input: Omit<MemberAddition, 'roles'> & NamedRoles },
+      context: AdminContext,
+    ) => {
+      const addition = { ...input, roles: input.roles.map(roleOf) }
+      const id = await addMember(context.parts.database, actorOf(context), addition)
+      return rolesAfter(id, context)
+    },
+    setMemberRoles: async (
+      _source: unknown,
+      { input: { id, roles } }: { input: NamedRoles & { readonly id: string } },
+      context: AdminContext,
+    ) => {
+      const change = { id, roles: roles.map(roleOf) }
+      await setMemberRoles(context.parts.database, actorOf(context), change)
+      return rolesAfter(id, context)
+    },
+    removeMember: deletes(removeMember),
+  },
+  Member: {
+    memberSince: async (person, _args, context) => (await rolesOf(person, context))[0]?.since,
+    roles: async (person, _args, context) => await rolesOf(person, context),
+  } satisfies Record<string, AdminResolver<SitePerson>>,
+  HeldRole: {
+    role: ({ role }) => role.toUpperCase(),
+  } satisfies Record<string, AdminResolver<HeldRole>>,
+}
+
+/** The schema has these names in capital letters, and no others. */
+function roleOf(name: RoleName): SiteRole {
+  return name.toLowerCase() as SiteRole
+}
+
+const heldRoles = batched('roles', listHeldRoles, [])
+
+/** The roles of a person, read for all people of a page at once. */
+export async function rolesOf(
+  person: { readonly id: string },
+  context: AdminContext,
+): Promise<HeldRole[]> {
+  return (await heldRoles(person, {}, context)) ?? []
+}
+
+/** The field of a person who holds a role at the site of the caller, or the given one. */
+export function personWith(role?: SiteRole): AdminResolver<unknown, { readonly id: string }> {
+  return async (_source, { id }, { caller, parts }) =>
+    await findMember(
+      parts.database.kysely,
+      caller.siteId,
+      role === undefined ? { id } : { id, role },
+    )
+}
+
+function rolesAfter(id: string, context: AdminContext) {
+  return { id, roles: async () => await rolesOf({ id }, context) }
+}
+
+const courseLecturers = batched('course lecturers', listCourseLecturers, [])
+
+/** The lecturers of the site and what they teach: `lecturers:read` and `lecturers:write`. */
+export const lecturerResolvers = {
+  Query: {
+    lecturers: listed('lecturers', (database, question: PeopleQuestion) =>
+      listPeople(database, { ...question, role: 'lecturer' }),
+    ),
+    lecturer: personWith('lecturer'),
+  },
+  Mutation: {
+    assignLecturer: teaching(assignLecturer),
+    unassignLecturer: teaching(unassignLecturer),
+  },
+  Course: { lecturers: courseLecturers },
+  Lecturer: {
+    lecturerSince: async (person, _args, context) =>
+      (await rolesOf(person, context)).find(({ role }) => role === 'lecturer')?.since,
+    courses: batched('taught courses', listTaughtCourses, []),
+  } satisfies Record<string, AdminResolver<SitePerson>>,
+}
+
+function teaching(change: typeof assignLecturer) {
+  return async (_source: unknown, { input }: { input: Teaching }, context: AdminContext) => {
+    await change(context.parts.database, actorOf(context), input)
+    const course = { id: input.courseId }
+    return { ...course, lecturers: async () => await courseLecturers(course, {}, context) }
+  }
+}
