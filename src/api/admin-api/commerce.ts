@@ -67,7 +67,7 @@ interface OrderArguments {
   readonly number?: string | null
 }
 
-const buyerOf = batched('buyers', listBuyers)
+const buyerOf = batched('buyers', listBuyers, null)
 
 /** What was bought at the site: `orders:read`. */
 export const orderResolvers = {

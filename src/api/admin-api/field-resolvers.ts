@@ -24,20 +24,20 @@ export function found(find: Find): AdminResolver<unknown, { readonly id: string 
 }
 
 /** A field that is found for all nodes of a page at once; `missing` stands for a node without it. */
-export function batched<Value>(
+export function batched<Value, Missing>(
   name: string,
   findAll: (
     kysely: Kysely<Schema>,
     ids: readonly string[],
     siteId: string,
   ) => Promise<Map<string, Value>>,
-  missing?: Value,
+  missing: Missing,
 ) {
   return async (
     { id }: { readonly id: string },
     _args: object,
     { oneOfMany, parts, caller }: AdminContext,
-  ): Promise<Value | undefined> => {
+  ): Promise<Value | Missing> => {
     const ofNodes = async (ids: readonly string[]) =>
       await findAll(parts.database.kysely, ids, caller.siteId)
     return (await oneOfMany(name, ofNodes, id)) ?? missing

@@ -30,6 +30,9 @@ interface NamedRoles {
 
 type MemberQuestion = Omit<PeopleQuestion, 'role'> & { readonly role?: RoleName | null }
 
+/** The roles of a person. */
+export const rolesOf = batched('roles', listHeldRoles, [])
+
 /** The people of the site and their roles: `members:read` and `members:write`. */
 export const memberResolvers = {
   Query: {
@@ -60,8 +63,8 @@ export const memberResolvers = {
     removeMember: deletes(removeMember),
   },
   Member: {
-    memberSince: async (person, _args, context) => (await rolesOf(person, context))[0]?.since,
-    roles: async (person, _args, context) => await rolesOf(person, context),
+    memberSince: async (person, args, context) => (await rolesOf(person, args, context))[0]?.since,
+    roles: rolesOf,
   } satisfies Record<string, AdminResolver<SitePerson>>,
   HeldRole: {
     role: ({ role }) => role.toUpperCase(),
@@ -71,16 +74,6 @@ export const memberResolvers = {
 /** The schema has these names in capital letters, and no others. */
 function roleOf(name: RoleName): SiteRole {
   return name.toLowerCase() as SiteRole
-}
-
-const heldRoles = batched('roles', listHeldRoles, [])
-
-/** The roles of a person, read for all people of a page at once. */
-export async function rolesOf(
-  person: { readonly id: string },
-  context: AdminContext,
-): Promise<HeldRole[]> {
-  return (await heldRoles(person, {}, context)) ?? []
 }
 
 /** The field of a person who holds a role at the site of the caller, or the given one. */
@@ -94,7 +87,7 @@ export function personWith(role?: SiteRole): AdminResolver<unknown, { readonly i
 }
 
 function rolesAfter(id: string, context: AdminContext) {
-  return { id, roles: async () => await rolesOf({ id }, context) }
+  return { id, roles: async () => await rolesOf({ id }, {}, context) }
 }
 
 const courseLecturers = batched('course lecturers', listCourseLecturers, [])
@@ -113,8 +106,8 @@ export const lecturerResolvers = {
   },
   Course: { lecturers: courseLecturers },
   Lecturer: {
-    lecturerSince: async (person, _args, context) =>
-      (await rolesOf(person, context)).find(({ role }) => role === 'lecturer')?.since,
+    lecturerSince: async (person, args, context) =>
+      (await rolesOf(person, args, context)).find(({ role }) => role === 'lecturer')?.since,
     courses: batched('taught courses', listTaughtCourses, []),
   } satisfies Record<string, AdminResolver<SitePerson>>,
 }

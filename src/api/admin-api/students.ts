@@ -33,8 +33,8 @@ export const studentResolvers = {
     endEnrolment: changes(endEnrolment, payload),
   },
   Student: {
-    studentSince: async (person, _args, context) =>
-      (await rolesOf(person, context)).find(({ role }) => role === 'student')?.since,
+    studentSince: async (person, args, context) =>
+      (await rolesOf(person, args, context)).find(({ role }) => role === 'student')?.since,
     enrolmentCount: batched('enrolment counts', countEnrolments, 0),
     enrolments: batched('enrolments', listEnrolments, []),
   } satisfies Record<string, AdminResolver<SitePerson>>,
@@ -47,7 +47,7 @@ export const studentResolvers = {
     expireDate: ({ expiresAt }) => expiresAt,
     hasLifetimeAccess: ({ expiresAt }) => expiresAt === null,
     hasEnded: ({ expiresAt }, _args, { parts }) => expiresAt !== null && expiresAt <= parts.now(),
-    progress: batched('progress', listProgress),
+    progress: batched('progress', listProgress, null),
   } satisfies Record<string, AdminResolver<Enrolment>>,
   CourseProgress: {
     lastWatchedLecture: ({ lastWatched }) =>

@@ -24,6 +24,7 @@ import type { SiteActor } from '../../school/changes/change.ts'
 import { ChangeRefused } from '../../school/changes/refused.ts'
 import type { Files } from '../../school/files/file-storage.ts'
 import { receiveFile, type UploadLimits } from '../../school/files/receive-file.ts'
+import type { CallerOf } from '../graphql/answer.ts'
 import type { AdminCaller } from './context.ts'
 
 export interface UploadPorts {
@@ -39,10 +40,7 @@ export interface UploadPorts {
 export interface Admission {
   readonly protection: Protection
   readonly admit: (verdict: Verdict) => Verdict
-  readonly callerOf: (
-    token: Extract<Verdict, { kind: 'granted' }>['token'],
-    ctx: Context,
-  ) => AdminCaller
+  readonly callerOf: CallerOf<AdminCaller>
 }
 
 /**

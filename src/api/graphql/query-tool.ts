@@ -9,21 +9,12 @@ import type { QueryTool } from '../../../views/query-page.ts'
 import { methodNotAllowed, nothingHere } from '../../platform/http/errors.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 
-/**
- * GraphiQL from its own package, and React from its: files that are read when the first page needs
- * them, and kept in memory. They are optional: a service without these packages has the plain form.
- */
-export interface QueryToolFiles {
-  /** What a page needs to show it; nothing where it is not installed. */
-  forPage(address: string): Promise<QueryTool | undefined>
-  /** Serves the files to any page. */
-  addRoutes(router: Router): void
-}
+export type QueryToolFiles = ReturnType<typeof makeQueryTool>
 
-/** Whose file something is, by the name of the package; nothing when it is not installed. */
+/** The folder of a package by its name; nothing when it is not installed. */
 export type FindPackage = (name: string) => string | undefined
 
-/** The parts in the sequence in which they are loaded. `views` stands for the folder of our own. */
+/** The files in the order in which they are loaded. `views` stands for our own folder. */
 const sources = [
   { name: 'graphiql', type: 'css', from: 'graphiql', file: 'graphiql.min.css' },
   { name: 'react', type: 'js', from: 'react', file: 'umd/react.production.min.js' },
@@ -32,24 +23,22 @@ const sources = [
   { name: 'start', type: 'js', from: 'views', file: 'query-page.js' },
 ] as const
 
-interface LoadedFile {
-  /** Its name says its content, so that it may be kept for ever. */
-  readonly file: string
-  readonly type: 'css' | 'js'
-  readonly content: Buffer
-}
-
 const FOR_EVER = 'public, max-age=31536000, immutable'
 const NONCE_BYTES = 16
 
-export function makeQueryTool(findPackage: FindPackage = installedAt): QueryToolFiles {
-  let loading: Promise<readonly LoadedFile[]> | undefined
+/**
+ * GraphiQL from its own package, and React from its: files that are read when the first page needs
+ * them, and kept in memory. They are optional: a service without these packages has the plain form.
+ */
+export function makeQueryTool(findPackage: FindPackage = installedAt) {
+  let loading: ReturnType<typeof readAll> | undefined
   const load = () => {
     loading ??= readAll(findPackage)
     return loading
   }
   return {
-    addRoutes(router) {
+    /** Serves the files to any page. */
+    addRoutes(router: Router): void {
       router.get(pages.queryAssets, async (ctx) => {
         const found = (await load()).find(({ file }) => file === ctx['params']['file'])
         if (!found) throw nothingHere()
@@ -62,10 +51,11 @@ export function makeQueryTool(findPackage: FindPackage = installedAt): QueryTool
         throw methodNotAllowed('GET')
       })
     },
-    async forPage(address) {
+    /** What a page needs to show the tool; nothing where it is not installed. */
+    async forPage(address: string): Promise<QueryTool | undefined> {
       const files = await load()
       if (files.length === 0) return undefined
-      const hrefs = (type: LoadedFile['type']) =>
+      const hrefs = (type: 'css' | 'js') =>
         files
           .filter((loaded) => loaded.type === type)
           .map(({ file }) => addressOf(pages.queryAssets, { file }))
@@ -76,8 +66,8 @@ export function makeQueryTool(findPackage: FindPackage = installedAt): QueryTool
   }
 }
 
-/** All of the files, or none. */
-async function readAll(findPackage: FindPackage): Promise<readonly LoadedFile[]> {
+/** All of the files, or none. The name of each has its digest, so that it may be kept for ever. */
+async function readAll(findPackage: FindPackage) {
   const places = sources.map(({ from }) =>
     from === 'views' ? join(import.meta.dirname, '../../../views') : findPackage(from),
   )

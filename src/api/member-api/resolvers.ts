@@ -31,9 +31,11 @@ function isPossibleId(id: string): boolean {
   return id.length <= ID_LENGTH_MAX && !id.includes('\0')
 }
 
-/** Nothing with this id belongs to the caller; whether it belongs to another is not said. */
-function notFound(what: string): GraphQLError {
-  return new GraphQLError(`there is no such ${what}`, { extensions: { code: 'NOT_FOUND' } })
+/** @throws GraphQLError without a row of the caller; whether the id belongs to another is not said */
+async function mustFind<Row>(what: string, id: string, find: () => Promise<Row | undefined>) {
+  const row = isPossibleId(id) ? await find() : undefined
+  if (row) return row
+  throw new GraphQLError(`there is no such ${what}`, { extensions: { code: 'NOT_FOUND' } })
 }
 
 /** The address at which the file of a purchase can be fetched for some minutes. */
@@ -89,25 +91,17 @@ const query = {
 } satisfies Record<string, Resolver<undefined, never>>
 
 const mutation = {
-  markNotificationRead: async (_source, { id }: { id: string }, { data, caller }) => {
-    const notification = isPossibleId(id) ? await data.markRead(caller, id) : undefined
-    if (!notification) throw notFound('notification')
-    return { notification }
-  },
+  markNotificationRead: async (_source, { id }: { id: string }, { data, caller }) => ({
+    notification: await mustFind('notification', id, () => data.markRead(caller, id)),
+  }),
   markAllNotificationsRead: async (_source, _args, { data, caller }) => ({
     markedCount: await data.markAllRead(caller),
   }),
-  updateNotificationSubscription: async (
-    _source,
-    { id, enabled }: SubscriptionArguments,
-    { data, caller },
-  ) => {
-    const change = { id, enabled }
-    const notificationSubscription = isPossibleId(id)
-      ? await data.updateSubscription(caller, change)
-      : undefined
-    if (!notificationSubscription) throw notFound('notification subscription')
-    return { notificationSubscription }
+  updateNotificationSubscription: async (_source, change: SubscriptionArguments, context) => {
+    const update = () => context.data.updateSubscription(context.caller, change)
+    return {
+      notificationSubscription: await mustFind('notification subscription', change.id, update),
+    }
   },
 } satisfies Record<string, Resolver<undefined, never>>
 

@@ -53,7 +53,8 @@ export function decideRelease(
       if (release.archivedAt !== null) {
         throw conflict(`the ${noun} is archived; restore it first`)
       }
-      return { publishedAt: change.at ?? publishedSince(release, nowMs) ?? nowMs }
+      // What is published already stays so since then.
+      return { publishedAt: change.at ?? Math.min(release.publishedAt ?? nowMs, nowMs) }
     case 'unpublish':
       return { publishedAt: null }
     case 'archive':
@@ -61,9 +62,4 @@ export function decideRelease(
     case 'restore':
       return { archivedAt: null }
   }
-}
-
-/** Since when it is published; nothing while it is not. */
-function publishedSince({ publishedAt }: Release, nowMs: number): number | undefined {
-  return publishedAt !== null && publishedAt <= nowMs ? publishedAt : undefined
 }

@@ -108,9 +108,8 @@ export async function createPost(
   input: PostCreation,
 ): Promise<string> {
   const { idempotencyKey: key, ...post } = readInput(creation, input)
-  const wish = { prefix: 'pst', idempotencyKey: key, wish: post }
   return await createAtSite(database, actor, {
-    ...wish,
+    ...{ prefix: 'pst', idempotencyKey: key, wish: post },
     isThere: async (trx, id) => (await findPost(trx, actor.siteId, id)) !== undefined,
     make: async (id, trx, record) => {
       const existing = await countRows(postsOf(trx, actor.siteId))
