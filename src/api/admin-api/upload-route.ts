@@ -17,6 +17,7 @@ import type { Database } from '../../platform/store/database.ts'
 import { type Protection, refuse, verdictOf } from '../../resource/resource-server/protect.ts'
 import {
   demandScopes,
+  type Granted,
   type Verdict,
   type VerifyBearer,
 } from '../../resource/resource-server/verdict.ts'
@@ -24,7 +25,6 @@ import type { SiteActor } from '../../school/changes/change.ts'
 import { ChangeRefused } from '../../school/changes/refused.ts'
 import type { Files } from '../../school/files/file-storage.ts'
 import { receiveFile, type UploadLimits } from '../../school/files/receive-file.ts'
-import type { CallerOf } from '../graphql/answer.ts'
 import type { AdminCaller } from './context.ts'
 
 export interface UploadPorts {
@@ -40,7 +40,7 @@ export interface UploadPorts {
 export interface Admission {
   readonly protection: Protection
   readonly admit: (verdict: Verdict) => Verdict
-  readonly callerOf: CallerOf<AdminCaller>
+  readonly callerOf: (token: Granted['token'], ctx: Context) => AdminCaller
 }
 
 /**

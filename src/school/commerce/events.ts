@@ -18,7 +18,6 @@ import {
 } from '../changes/fields.ts'
 import { badInput, conflict, mustBeThere, notFound } from '../changes/refused.ts'
 import { itemOrders, releasedItems } from '../changes/released-items.ts'
-import { rolesOf } from '../members/site-roles.ts'
 
 const LOCATION_LENGTH_MAX = 300
 
@@ -150,8 +149,14 @@ export async function registerForEvent(
     const event = await events.mustFind(trx, actor.siteId, eventId)
     if (event.archivedAt !== null) throw conflict('the event is archived; restore it first')
     // Whether the person is known elsewhere is not said.
-    const roles = await rolesOf(trx, actor.siteId, personId)
-    if (roles.length === 0) throw notFound('person')
+    const role = await trx
+      .selectFrom('site_role')
+      .select('role')
+      .where('person_id', '=', personId)
+      .where('site_id', '=', actor.siteId)
+      .limit(1)
+      .executeTakeFirst()
+    if (!role) throw notFound('person')
     const registered = await trx
       .insertInto('event_registration')
       .values({
