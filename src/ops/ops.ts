@@ -30,7 +30,7 @@ export async function makeOps(
   const tokensLiveSeconds = lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds
   const keeping = { tokensLiveSeconds, auditDays: audit.keepDays }
   const everySeconds = storage.sweepSeconds
-  const { run } = makeCleanUp({ database, logger, runSeconds: everySeconds, keeping, now })
+  const run = makeCleanUp({ database, logger, runSeconds: everySeconds, keeping, now })
   const onlyWhen = platform.sweeps
   return { demoPeople, cleanUp: { name: 'clean-up', everySeconds, run, onlyWhen } }
 }

@@ -1,7 +1,6 @@
 import { pino } from 'pino'
 
-import { makeCleanUp } from '../../src/ops/clean-up/clean-up.ts'
-import type { Keeping } from '../../src/ops/clean-up/what-expires.ts'
+import { type Keeping, makeCleanUp } from '../../src/ops/clean-up/clean-up.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 
 /** As with the lifetimes of config/service.json. */
@@ -16,5 +15,5 @@ export async function cleanUpAt(database: Database, nowMs: number): Promise<void
     runSeconds: 60,
     now: () => nowMs,
   })
-  await cleanUp.run(new AbortController().signal)
+  await cleanUp(new AbortController().signal)
 }

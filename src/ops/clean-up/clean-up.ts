@@ -4,9 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import type { Logger } from 'pino'
 
+import { STALE_MS } from '../../oauth/clients/document-clients.ts'
+import { CALL_DAYS, dayOf } from '../../oauth/grants/grant-store.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { removeExpired } from '../../platform/store/remove-expired.ts'
-import { type Expiring, type Keeping, whatExpires } from './what-expires.ts'
+import { type ExpiringRows, removeExpired } from '../../platform/store/remove-expired.ts'
 
 export interface CleanUpPorts {
   readonly database: Database
@@ -21,26 +22,65 @@ export interface CleanUpPorts {
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** What was done about one table. */
-export interface RemovalCounts {
-  /** Rows that had expired; those that went with them are not counted by a database. */
-  readonly rows: number
-  readonly statements: number
-  /** Statements that the database gave up. */
-  readonly cancelled: number
-  readonly ms: number
-  readonly longestMs: number
+export interface Keeping {
+  /** How long what was issued to a client can live; the copy of its document is needed as long. */
+  readonly tokensLiveSeconds: number
+  /** How long the audit trail is kept. */
+  readonly auditDays: number
 }
 
-export interface CleanUp {
-  /**
-   * Goes on until nothing is left, the run took its time, or the signal comes.
-   *
-   * @throws what the database says, except that a statement took too long
-   */
-  run(signal: AbortSignal): Promise<void>
-  /** Since the start of the process, by table; a run is added when it ends. */
-  readonly counts: ReadonlyMap<string, RemovalCounts>
+/** One kind of rows that go, and when. */
+type Expiring = ExpiringRows & {
+  /** The last value of the expiry that is over at this time: the time itself unless it says otherwise. */
+  readonly until?: (nowMs: number) => number
+  /** As many as one statement removes: with all that goes with them, about a thousand rows. */
+  readonly rowsMax?: number
+  /** Tables below this one. They come first, so that little is left to go with a row. */
+  readonly after?: readonly ExpiringRows['table'][]
+}
+
+const DAY_MS = 86_400_000
+const ROWS_MAX = 1000
+
+/** Everything that is removed because its time is over; docs/operations.md has the same table. */
+export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly Expiring[] {
+  const callDaysAgo = (nowMs: number) => dayOf(nowMs) - CALL_DAYS
+  const msAgo = (ms: number) => (nowMs: number) => nowMs - ms
+  return [
+    { table: 'oauth_state', expiry: 'expires_at' },
+    { table: 'refresh_token_family', expiry: 'kept_until' },
+    { table: 'relying_party_session', expiry: 'expires_at' },
+    // Five tries are over long before, unless a host is away that very many notices wait for.
+    { table: 'sign_out_notice', expiry: 'next_attempt_at', until: msAgo(DAY_MS) },
+    { table: 'signed_out_session', expiry: 'kept_until' },
+    { table: 'change_key', expiry: 'expires_at' },
+    { table: 'unused_client', expiry: 'expires_at' },
+    { table: 'request_count', expiry: 'ends_at' },
+    { table: 'platform_callback', expiry: 'expires_at' },
+    {
+      table: 'audit_event',
+      expiry: 'occurred_at',
+      until: msAgo(auditDays * DAY_MS),
+      rowsMax: 500,
+    },
+    { table: 'site_refusal_day', expiry: 'day', until: callDaysAgo },
+    { table: 'oauth_grant_day', expiry: 'day', until: callDaysAgo },
+    {
+      // With each go its scopes and the last days of its use.
+      table: 'oauth_grant',
+      expiry: 'expires_at',
+      rowsMax: 16,
+      after: ['refresh_token_family', 'relying_party_session', 'oauth_grant_day'],
+    },
+    {
+      // Every authorization request can add a row, and these were not reviewed.
+      table: 'document_client',
+      expiry: 'fetched_at',
+      unset: 'review',
+      until: msAgo(STALE_MS + tokensLiveSeconds * 1000 + 1),
+      rowsMax: 500,
+    },
+  ]
 }
 
 /**
@@ -63,77 +103,73 @@ interface Line {
   more: boolean
   /** Whether this run still looks for it. */
   due: boolean
-  /** Of this run. */
-  counts: RemovalCounts
+  /** How many rows this run removed; those that went with them are not counted by a database. */
+  removed: number
 }
 
-const nothing: RemovalCounts = { rows: 0, statements: 0, cancelled: 0, ms: 0, longestMs: 0 }
-
-export function makeCleanUp(ports: CleanUpPorts): CleanUp {
-  const { database, keeping, logger, clock = () => performance.now() } = ports
+/**
+ * Makes the task that removes what has expired. A run goes on until nothing is left, its time is over, or
+ * the signal comes.
+ *
+ * @throws what the database says, except that a statement took too long
+ */
+export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promise<void> {
+  const { database, keeping, logger, runSeconds, clock = () => performance.now() } = ports
+  const { now, pause = pauseUnlessStopped } = ports
   const statementMs = STATEMENT_MS[database.engine]
   const lines = whatExpires(keeping).map((kind): Line => {
-    const size = makeBatchSize(kind.rowsMax, statementMs)
-    return { kind, size, from: 0, more: true, due: false, counts: nothing }
+    const size = makeBatchSize(kind.rowsMax ?? ROWS_MAX, statementMs)
+    return { kind, size, from: 0, more: true, due: false, removed: 0 }
   })
-  const totals = new Map<string, RemovalCounts>()
-  return {
-    counts: totals,
-    async run(signal) {
-      for (const line of lines) Object.assign(line, { due: true, counts: nothing })
-      const startedMs = clock()
-      let failed = true
-      try {
-        await removeAll(lines, { ...ports, clock }, signal)
-        failed = false
-      } finally {
-        for (const { kind, counts } of lines) {
-          totals.set(kind.table, sum([totals.get(kind.table) ?? nothing, counts]))
-        }
-        report(logger, lines, { ms: clock() - startedMs, cutShort: failed || signal.aborted })
-      }
-    },
-  }
-}
-
-type Running = CleanUpPorts & Required<Pick<CleanUpPorts, 'clock'>>
-
-async function removeAll(lines: Line[], running: Running, signal: AbortSignal): Promise<void> {
-  const { clock, runSeconds, pause = pauseUnlessStopped } = running
-  const endMs = clock() + runSeconds * 1000
   const waits = ({ kind }: Line) =>
     lines.some((other) => other.more && kind.after?.includes(other.kind.table))
-  while (!signal.aborted && clock() < endMs) {
-    const line = lines.find((candidate) => candidate.due && !waits(candidate))
-    if (!line) return
-    // Then it is the turn of the others, in the next run too, however many of these there are.
-    lines.push(...lines.splice(lines.indexOf(line), 1))
-    await pause(PAUSES_PER_STATEMENT * (await removeBatch(line, running)), signal)
+  return async (signal) => {
+    for (const line of lines) Object.assign(line, { due: true, removed: 0 })
+    const counts = { statements: 0, cancelled: 0, longestMs: 0 }
+    const startedMs = clock()
+    let failed = true
+    try {
+      while (!signal.aborted && clock() < startedMs + runSeconds * 1000) {
+        const line = lines.find((candidate) => candidate.due && !waits(candidate))
+        if (!line) break
+        // Then it is the turn of the others, in the next run too, however many of these there are.
+        lines.push(...lines.splice(lines.indexOf(line), 1))
+        const batchStartedMs = clock()
+        const removed = await removeBatch(database, line, now())
+        const ms = clock() - batchStartedMs
+        counts.statements += 1
+        counts.longestMs = Math.max(counts.longestMs, ms)
+        if (!removed) counts.cancelled += 1
+        follow(line, removed, ms)
+        await pause(PAUSES_PER_STATEMENT * ms, signal)
+      }
+      failed = false
+    } finally {
+      const run = { ...counts, ms: clock() - startedMs }
+      report(logger, lines, run, failed || signal.aborted)
+    }
   }
 }
 
-/** @returns how long the statement took */
-async function removeBatch(line: Line, { database, now, clock }: Running): Promise<number> {
-  const { kind, size, from } = line
-  const rowsMax = size.rows
-  const startedMs = clock()
-  const until = kind.until(now())
-  const removed = await removeExpired(database, kind, { from, until, rowsMax })
-  const ms = clock() - startedMs
-  const rows = removed?.length ?? 0
-  const cancelled = removed ? 0 : 1
-  line.counts = sum([line.counts, { rows, statements: 1, cancelled, ms, longestMs: ms }])
+/** @returns the expiry of each row, or nothing when the statement was cancelled */
+async function removeBatch(database: Database, { kind, size, from }: Line, nowMs: number) {
+  const until = kind.until?.(nowMs) ?? nowMs
+  return await removeExpired(database, kind, { from, until, rowsMax: size.rows })
+}
+
+/** Decides what comes next for these rows, after a statement that took so long. */
+function follow(line: Line, removed: readonly number[] | undefined, ms: number): void {
   if (!removed) {
     line.more = true
-    line.due = size.cancelled()
-    return ms
+    line.due = line.size.cancelled()
+    return
   }
-  const full = rows === rowsMax
-  size.took(ms, full)
+  const full = removed.length === line.size.rows
+  line.size.took(ms, full)
+  line.removed += removed.length
   line.from = full ? Math.max(...removed) : 0
   line.more = full
   line.due = full
-  return ms
 }
 
 /** Leaves the process to others, and ends at once when it stops. */
@@ -143,33 +179,21 @@ async function pauseUnlessStopped(ms: number, signal: AbortSignal): Promise<void
   })
 }
 
-function sum(counts: readonly RemovalCounts[]): RemovalCounts {
-  return counts.reduce((one, other) => ({
-    rows: one.rows + other.rows,
-    statements: one.statements + other.statements,
-    cancelled: one.cancelled + other.cancelled,
-    ms: one.ms + other.ms,
-    longestMs: Math.max(one.longestMs, other.longestMs),
-  }))
-}
-
 /** One line for a run that did something, or that left something which it should have removed. */
 function report(
   logger: Logger,
   lines: readonly Line[],
-  { ms, cutShort }: { readonly ms: number; readonly cutShort: boolean },
+  run: Readonly<Record<'statements' | 'cancelled' | 'ms' | 'longestMs', number>>,
+  cutShort: boolean,
 ): void {
-  const { statements, cancelled, longestMs } = sum(lines.map(({ counts }) => counts))
-  const removed = lines
-    .filter(({ counts }) => counts.rows > 0)
-    .map(({ kind, counts }) => [kind.table, counts.rows] as const)
+  const removed = lines.filter((line) => line.removed > 0)
   const waiting = lines.filter(({ more }) => more).map(({ kind }) => kind.table)
   const line = {
-    removed: Object.fromEntries(removed),
-    statements,
-    cancelled,
-    ms: Math.round(ms),
-    longestStatementMs: Math.round(longestMs * 10) / 10,
+    removed: Object.fromEntries(removed.map((line) => [line.kind.table, line.removed])),
+    statements: run.statements,
+    cancelled: run.cancelled,
+    ms: Math.round(run.ms),
+    longestStatementMs: Math.round(run.longestMs * 10) / 10,
   }
   if (waiting.length > 0 && !cutShort) {
     logger.warn({ ...line, waiting }, 'expired rows wait: clean-up does not keep up')
