@@ -17,7 +17,7 @@ import { makeGrants } from './grants/grants.ts'
 import { interactionRoutes } from './interaction/routes.ts'
 import type { Keys } from './keys/keys.ts'
 import { makeProofs } from './proofs/proofs.ts'
-import { registrationRoutes } from './registration/routes.ts'
+import { registrationRoutes } from './registration/registration.ts'
 import { makeSignOuts } from './sign-outs/sign-outs.ts'
 import { makeTokens } from './token/tokens.ts'
 

@@ -549,7 +549,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'oauth/proofs/client-assertion.ts',
+    'oauth/proofs/proofs.ts',
     ['private-key-jwt'],
     [['return iat !== undefined && iat > nowMs / 1000 + aheadMax', 'return false']],
   ),

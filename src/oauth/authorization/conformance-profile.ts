@@ -60,9 +60,8 @@ export async function makeConformanceProfile(
         post_logout_redirect_uris: [`${suite}/post_logout_redirect`],
         ...(backChannelLogout && { backchannel_logout_uri: `${suite}/backchannel_logout` }),
         scope: [...scopeNames('identity'), ...conformanceScopes].join(' '),
-        x_origin: 'integration',
-        x_state: 'active',
-        x_secret_digests: digestSecret(client.client_secret),
+        x_facts: { origin: 'integration', state: 'active' },
+        x_secret_digests: [digestSecret(client.client_secret)],
       }),
     ),
     /** An RS256 key that is published and never signs, since no client asks for it. */

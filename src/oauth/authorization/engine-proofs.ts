@@ -3,8 +3,7 @@ import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 
 import { proveClient } from '../../platform/limits/client-requests.ts'
 import { choseFapi, type EngineClient } from '../clients/client-metadata.ts'
-import { problemOfAssertion } from '../proofs/client-assertion.ts'
-import type { UseOnce } from '../proofs/proof-rules.ts'
+import { problemOfAssertion, type UseOnce } from '../proofs/proofs.ts'
 
 /** Judges what the engine leaves open of an assertion: its audience, and when it was made. */
 export function assertAssertion(

@@ -9,7 +9,7 @@ import {
   findRememberedGrant,
   type RememberedGrantDependencies,
 } from '../consent/remembered-grant.ts'
-import type { UseOnce } from '../proofs/proof-rules.ts'
+import type { UseOnce } from '../proofs/proofs.ts'
 import { type ClaimsDependencies, makeFindAccount } from '../token/claims.ts'
 import { type ConformanceProfile, overlay } from './conformance-profile.ts'
 import { type EventDependencies, logEngineEvents } from './engine-events.ts'

@@ -5,32 +5,23 @@ import { type Client, requestableScopes } from './client.ts'
 import { demandsFapi } from './further-plans.ts'
 import { matchesSecret } from './secret.ts'
 
-/**
- * How a client of ours is shown to the engine, and read back from it. Policy becomes metadata:
- * above all `scope`, which the engine enforces at every authorization request (design 2).
- */
-export const extraClientProperties = [
-  'x_origin',
-  'x_site_id',
-  'x_site_name',
-  'x_state',
-  'x_secret_digests',
-  'x_reviewed',
-  'x_may_write_somewhere',
-  'x_fingerprint',
-  'x_pattern_callback',
-] as const
+/** The properties of a client that the engine keeps for us. */
+export const extraClientProperties = ['x_facts', 'x_secret_digests'] as const
 
 export type EngineClient = InstanceType<Provider['Client']>
 
-/** What our hooks need to know of a client that the engine holds. */
+/** What our hooks need to know of a client beside what the engine knows. */
 export type ClientFacts = Pick<
   Client,
-  'clientId' | 'name' | 'origin' | 'siteId' | 'siteName' | 'state' | 'document' | 'patternCallback'
+  'origin' | 'siteId' | 'siteName' | 'state' | 'document' | 'patternCallback'
 >
 
+/**
+ * How a client of ours is shown to the engine. Policy becomes metadata: above all `scope`, which the engine
+ * enforces at every authorization request (design 2).
+ */
 export function toClientMetadata(client: Client): ClientMetadata {
-  const { keys, logout, document, authMethod } = client
+  const { keys, logout, authMethod } = client
   const scopes = requestableScopes(client)
   return {
     client_id: client.clientId,
@@ -55,15 +46,15 @@ export function toClientMetadata(client: Client): ClientMetadata {
     }),
     ...(client.pushesRequests && { require_pushed_authorization_requests: true }),
     ...(client.bindsTokens && { dpop_bound_access_tokens: true }),
-    x_origin: client.origin,
-    x_site_id: client.siteId,
-    x_site_name: client.siteName,
-    x_state: client.state,
-    x_secret_digests: (client.secretDigests ?? []).join(' '),
-    x_reviewed: document?.reviewed,
-    x_may_write_somewhere: document?.mayWriteSomewhere,
-    x_fingerprint: document?.fingerprint,
-    x_pattern_callback: client.patternCallback,
+    x_facts: {
+      origin: client.origin,
+      siteId: client.siteId,
+      siteName: client.siteName,
+      state: client.state,
+      document: client.document,
+      patternCallback: client.patternCallback,
+    } satisfies ClientFacts,
+    x_secret_digests: client.secretDigests ?? [],
   }
 }
 
@@ -89,30 +80,13 @@ export function compareSecretsByDigest(provider: Provider): void {
     this: EngineClient,
     secret: string,
   ) {
-    const matches = matchesSecret(secret, String(this['x_secret_digests'] ?? '').split(' '))
+    const matches = matchesSecret(secret, this['x_secret_digests'] as string[])
     if (matches) proveClient(Provider.ctx, this.clientId)
     return matches
   }
 }
 
-export function factsOf(client: EngineClient): ClientFacts {
-  const text = (name: string) => (typeof client[name] === 'string' ? client[name] : undefined)
-  const fingerprint = text('x_fingerprint')
-  return {
-    clientId: client.clientId,
-    name: client.clientName ?? client.clientId,
-    origin: (text('x_origin') ?? 'document') as ClientFacts['origin'],
-    siteId: text('x_site_id'),
-    siteName: text('x_site_name'),
-    state: (text('x_state') ?? 'active') as ClientFacts['state'],
-    document:
-      fingerprint === undefined
-        ? undefined
-        : {
-            fingerprint,
-            reviewed: client['x_reviewed'] === true,
-            mayWriteSomewhere: client['x_may_write_somewhere'] === true,
-          },
-    patternCallback: text('x_pattern_callback'),
-  }
+export function factsOf(client: EngineClient) {
+  const facts = client['x_facts'] as ClientFacts
+  return { ...facts, clientId: client.clientId, name: client.clientName ?? client.clientId }
 }

@@ -13,8 +13,12 @@ import { pages } from '../../platform/http/paths.ts'
 import { callerOf, logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import type { Interactions, PendingInteraction, PromptName } from '../authorization/interactions.ts'
-import { cancelAddresses, formToken } from './page-frame.ts'
-import { makePromptPages, type PromptPagesDependencies } from './prompt-pages.ts'
+import {
+  cancelAddresses,
+  formToken,
+  makePromptPages,
+  type PromptPagesDependencies,
+} from './prompt-pages.ts'
 
 export interface InteractionDependencies extends PromptPagesDependencies {
   readonly interactions: Interactions

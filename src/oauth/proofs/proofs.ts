@@ -3,14 +3,25 @@
  * The engine checks the same at its own endpoints.
  */
 
-import type { JSONWebKeySet } from 'jose'
+import { hkdfSync } from 'node:crypto'
+
+import {
+  calculateJwkThumbprint,
+  createLocalJWKSet,
+  EmbeddedJWK,
+  type JSONWebKeySet,
+  type JWTPayload,
+  jwtVerify,
+} from 'jose'
 
 import { paths } from '../../platform/http/paths.ts'
-import { makeVerifyAssertion } from './client-assertion.ts'
-import { makeCheckDpop } from './dpop-proof.ts'
-import { makeUseOnce, type UseOncePorts } from './proof-rules.ts'
+import { sha256 } from '../../platform/store/digest.ts'
+import type { StateStore } from '../../platform/store/oauth-state.ts'
 
-export interface ProofPorts extends UseOncePorts {
+export interface ProofPorts {
+  readonly state: StateStore
+  readonly stateMemory: { since(): number }
+  readonly now: () => number
   readonly baseUrl: string
   readonly secretRoot: { readonly nonceKey: Buffer }
   readonly furtherPlans: { readonly dpop: boolean; readonly privateKeyJwt: boolean }
@@ -28,11 +39,271 @@ export function makeProofs(ports: ProofPorts) {
   return {
     nonceKey,
     useOnce,
-    checkDpop: furtherPlans.dpop ? makeCheckDpop({ nonceKey, useOnce, now }) : undefined,
+    checkDpop: furtherPlans.dpop ? makeCheckDpop(nonceKey, useOnce, now) : undefined,
     /** @param findKeys the public keys of a client */
     verifyAssertionWith: (findKeys: (clientId: string) => Promise<JSONWebKeySet>) =>
       furtherPlans.privateKeyJwt
         ? makeVerifyAssertion({ issuer, accepted, findKeys, useOnce, now })
         : undefined,
+  }
+}
+
+/** How a client may sign a proof (FAPI 2.0 Security Profile §5.4.1); never with a shared secret. */
+export const proofAlgorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519'] as const
+
+/** How far the clock of a client may be from ours. */
+const CLOCK_TOLERANCE_SECONDS = 15
+
+/** A proof by which it is remembered. */
+interface UsedProof {
+  /** The key or the client that made it. */
+  readonly whose: string
+  readonly jti: string
+  /** When its age alone would refuse it, in epoch seconds. */
+  readonly endsAtSeconds: number
+  /** When it claims to have been made, in epoch seconds. */
+  readonly madeAtSeconds: number | undefined
+}
+
+/**
+ * Remembers a proof until its age alone would refuse it.
+ *
+ * @returns `first` for exactly one caller; `forgotten` for a proof made before the store began to
+ *   remember, which may have been used
+ */
+export type UseOnce = (proof: UsedProof) => Promise<'first' | 'again' | 'forgotten'>
+
+/** No client can make the store remember a proof for longer. */
+const REMEMBERED_SECONDS_MAX = 86_400
+
+/** The assumed age of an assertion without `iat`, which RFC 7523 §3 allows. */
+const ASSUMED_LIFE_SECONDS = 3_600
+
+/**
+ * Accepts each proof once, in whatever process: a second use is a replay (RFC 9449 §11.1, RFC 7523 §3).
+ * One write decides, so that of any number at the same time one is the first.
+ */
+function makeUseOnce({ state, stateMemory, now }: ProofPorts): UseOnce {
+  const records = state.adapterFor('ReplayDetection')
+  return async ({ whose, jti, endsAtSeconds, madeAtSeconds }) => {
+    const ttlSeconds = endsAtSeconds - Math.floor(now() / 1000)
+    if (ttlSeconds > REMEMBERED_SECONDS_MAX) return 'again'
+    const isFirst = await records.addOnce(sha256(`${whose} ${jti}`), Math.max(1, ttlSeconds))
+    if (!isFirst) return 'again'
+    // Read after the write, so that it is about the Redis that answered. `iat` has whole seconds.
+    const madeAt = madeAtSeconds ?? endsAtSeconds - ASSUMED_LIFE_SECONDS
+    return madeAt * 1000 > stateMemory.since() ? 'first' : 'forgotten'
+  }
+}
+
+/** Verifies a client's signed statement that it is the client (RFC 7523 §3). @returns the fault, for the log */
+export type VerifyAssertion = (presented: {
+  readonly clientId: string
+  readonly assertion: string
+  readonly choseFapi: boolean
+}) => Promise<string | undefined>
+
+interface AssertionDependencies {
+  readonly issuer: string
+  /** What may stand as `aud` in place of the issuer: the token endpoint, and the endpoint itself (RFC 7523 §3). */
+  readonly accepted: readonly string[]
+  /** The public keys of a client, fetched where they are at an address of its own. */
+  readonly findKeys: (clientId: string) => Promise<JSONWebKeySet>
+  readonly useOnce: UseOnce
+  readonly now: () => number
+}
+
+/** Checks the assertions of clients at an endpoint that is not the engine's. */
+function makeVerifyAssertion(dependencies: AssertionDependencies): VerifyAssertion {
+  const { issuer, accepted, findKeys, useOnce, now } = dependencies
+  return async ({ clientId, assertion, choseFapi }) => {
+    const keys = await findKeys(clientId).catch(() => undefined)
+    if (!keys) return 'the keys of the client cannot be read'
+    try {
+      const { payload } = await jwtVerify(assertion, createLocalJWKSet(keys), {
+        algorithms: [...proofAlgorithms],
+        issuer: clientId,
+        subject: clientId,
+        audience: [issuer, ...accepted],
+        clockTolerance: CLOCK_TOLERANCE_SECONDS,
+        currentDate: new Date(now()),
+        requiredClaims: ['exp', 'jti'],
+      })
+      const { jti, exp = 0, iat } = payload
+      if (typeof jti !== 'string' || jti === '') return 'the assertion has no jti'
+      const problem = problemOfAssertion(payload, { issuer, accepted, choseFapi, nowMs: now() })
+      if (problem !== undefined) return problem
+      const endsAtSeconds = exp + CLOCK_TOLERANCE_SECONDS
+      return replayProblems[
+        await useOnce({ whose: clientId, jti, endsAtSeconds, madeAtSeconds: iat })
+      ]
+    } catch (error) {
+      // Every other error is a fault of ours, or of a store.
+      const isOfJose = error instanceof Error && 'code' in error && /^ERR_J/.test(`${error.code}`)
+      if (!isOfJose) throw error
+      return `the assertion is not good: ${error.message}`
+    }
+  }
+}
+
+const replayProblems = {
+  first: undefined,
+  again: 'the assertion was used before',
+  forgotten: 'the assertion was made before Redis began to remember: a new one is good',
+} as const
+
+interface AssertionRules extends Pick<AssertionDependencies, 'issuer' | 'accepted'> {
+  /**
+   * Whether the client chose a part of the FAPI 2.0 Security Profile, which accepts the issuer as the only
+   * `aud`, and `iat` at most a minute ahead (§5.3.2.1).
+   */
+  readonly choseFapi: boolean
+  readonly nowMs: number
+}
+
+/** How far ahead `iat` may be; others get what the clock of a client that makes DPoP proofs gets. */
+const AHEAD_SECONDS_MAX = { others: 300, fapi: 60 }
+
+/**
+ * What RFC 7523 leaves to the server: for whom an assertion is, and when it was made.
+ *
+ * An assertion that also names another server could be replayed here by that server (audience injection,
+ * CVE-2025-27370 and CVE-2025-27371). One from the future counts as newer than a store that has forgotten
+ * which assertions were used, and would be good once more for as long as it lives.
+ */
+export function problemOfAssertion(
+  { aud, iat }: { readonly aud?: unknown; readonly iat?: number },
+  { issuer, accepted, choseFapi, nowMs }: AssertionRules,
+): string | undefined {
+  if (aud !== issuer) {
+    if (choseFapi) return 'audience (aud) must equal the issuer identifier url'
+    const named: unknown[] = [aud].flat()
+    const areOurs = named.every((one) => one === issuer || accepted.some((known) => known === one))
+    if (!areOurs) return 'audience (aud) must name nobody but this server'
+  }
+  const aheadMax = AHEAD_SECONDS_MAX[choseFapi ? 'fapi' : 'others']
+  return iat !== undefined && iat > nowMs / 1000 + aheadMax
+    ? `issued at (iat) must not be more than ${aheadMax} seconds ahead`
+    : undefined
+}
+
+/** A request with what proves that its sender has a key (RFC 9449 §4). */
+export interface ProvenRequest {
+  /** The DPoP headers; a request may illegally carry several. */
+  readonly proofs: readonly string[]
+  readonly method: string
+  /** The requested address as the caller spells it; its query is ignored (§4.3). */
+  readonly address: string
+  readonly accessToken?: string | undefined
+}
+
+/** The reason of a bad proof is for the log only. */
+export type DpopProof =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'good'; readonly thumbprint: string; readonly nextNonce?: string | undefined }
+  | { readonly kind: 'bad'; readonly reason: string }
+  /** The client must repeat the request with this nonce. */
+  | { readonly kind: 'stale'; readonly nextNonce: string }
+
+export type CheckDpop = (request: ProvenRequest) => Promise<DpopProof>
+
+/** How old or how far ahead a proof without a nonce may be; as at the engine's endpoints. */
+const AGE_SECONDS_MAX = 300
+const PROOF_LENGTH_MAX = 4096
+
+/** Checks a proof as RFC 9449 §4.3 lists it. One write, the last step, decides that it is used once. */
+function makeCheckDpop(nonceKey: Buffer, useOnce: UseOnce, now: () => number): CheckDpop {
+  const nonces = makeDpopNonces(nonceKey, now)
+
+  const judgeFreshness = async (
+    { nonce, iat = 0, jti = '' }: JWTPayload & { readonly nonce?: unknown },
+    thumbprint: string,
+  ): Promise<DpopProof> => {
+    const nowSeconds = Math.floor(now() / 1000)
+    const current = nonces.current()
+    const isFresh =
+      nonce === undefined
+        ? Math.abs(nowSeconds - iat) <= AGE_SECONDS_MAX
+        : typeof nonce === 'string' && nonces.isGood(nonce)
+    if (!isFresh) return { kind: 'stale', nextNonce: current }
+    const endsAtSeconds = Math.max(nowSeconds, iat) + AGE_SECONDS_MAX
+    const used = await useOnce({ whose: thumbprint, jti, endsAtSeconds, madeAtSeconds: iat })
+    if (used === 'again') return bad('the proof was used before')
+    // The client makes another proof, which is all that is needed (RFC 9449 §8).
+    if (used === 'forgotten') return { kind: 'stale', nextNonce: current }
+    return { kind: 'good', thumbprint, nextNonce: nonce === current ? undefined : current }
+  }
+
+  return async (request) => {
+    const [proof, ...others] = request.proofs
+    if (proof === undefined) return { kind: 'none' }
+    if (others.length > 0) return bad('there are several DPoP headers')
+    const read = await readProof(proof, now())
+    if ('problem' in read) return bad(read.problem)
+    const problem = problemOfClaims(read.payload, request)
+    if (problem !== undefined) return bad(problem)
+    return await judgeFreshness(read.payload, read.thumbprint)
+  }
+}
+
+async function readProof(proof: string, nowMs: number) {
+  if (proof.length > PROOF_LENGTH_MAX) return { problem: 'the proof is too long' }
+  try {
+    const { payload, protectedHeader } = await jwtVerify(proof, EmbeddedJWK, {
+      algorithms: [...proofAlgorithms],
+      typ: 'dpop+jwt',
+      currentDate: new Date(nowMs),
+    })
+    return { payload, thumbprint: await calculateJwkThumbprint(protectedHeader.jwk ?? {}) }
+  } catch (error) {
+    return { problem: `the proof is no DPoP proof: ${error instanceof Error ? error.message : ''}` }
+  }
+}
+
+function problemOfClaims(
+  payload: JWTPayload,
+  { method, address, accessToken }: ProvenRequest,
+): string | undefined {
+  if (typeof payload.jti !== 'string' || payload.jti === '') return 'the proof has no jti'
+  if (typeof payload.iat !== 'number') return 'the proof has no iat'
+  if (payload['htm'] !== method) return 'the proof is for another method'
+  if (!isSameAddress(payload['htu'], address)) return 'the proof is for another address'
+  if (accessToken !== undefined && payload['ath'] !== sha256(accessToken)) {
+    return 'the proof is for another access token'
+  }
+  return undefined
+}
+
+/** RFC 9449 §4.3: query and fragment are ignored, and the rest is compared as normalised. */
+function isSameAddress(htu: unknown, address: string): boolean {
+  const said = typeof htu === 'string' ? URL.parse(htu) : null
+  const asked = URL.parse(address)
+  if (!said || !asked) return false
+  return said.origin + said.pathname === asked.origin + asked.pathname
+}
+
+function bad(reason: string): DpopProof {
+  return { kind: 'bad', reason }
+}
+
+const NONCE_STEP_SECONDS = 60
+
+/**
+ * Nonces that a proof may have to carry, so that none can be made for later (RFC 9449 §8). They derive from
+ * the time and a key, so that every process knows them and nothing is stored. They equal the engine's: to a
+ * client both are one origin, for which it keeps one nonce.
+ */
+export function makeDpopNonces(key: Buffer, now: () => number) {
+  const nonceAt = (step: number) => {
+    const counter = Buffer.alloc(8)
+    counter.writeBigUInt64BE(BigInt(step))
+    return Buffer.from(hkdfSync('sha256', key, counter, 'DPoP', 32)).toString('base64url')
+  }
+  const stepNow = () => Math.floor(now() / 1000 / NONCE_STEP_SECONDS)
+  return {
+    /** The nonce that the next proof should carry. */
+    current: () => nonceAt(stepNow() + 1),
+    isGood: (nonce: string) =>
+      [-2, -1, 0, 1, 2].some((away) => nonceAt(stepNow() + away) === nonce),
   }
 }

@@ -1,12 +1,20 @@
-/** Notices of sign-outs to applications: what is due, tries and turns. The engine signs and sends them. */
+/** Sessions of people at applications, and the notices of their ends: what is due, tries and turns. The engine signs and sends them. */
 
-import type { Selectable } from 'kysely'
+import { randomUUID } from 'node:crypto'
+
+import type { Insertable, Kysely, Selectable, Transaction } from 'kysely'
 import type { Logger } from 'pino'
 
+import { OPENID } from '../../directory/scopes/catalogue.ts'
+import { MCP_CONNECTIONS } from '../../directory/sites/mcp-connections.ts'
+import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { makeSessions, type SessionDependencies, type SignOutNotice } from './sessions.ts'
+import { type FindGrant, judgeAccess, type LostReason } from '../grants/access.ts'
 
-export interface SignOutPorts extends SessionDependencies {
+export interface SignOutPorts {
+  readonly database: Database
+  readonly findGrant: FindGrant
+  readonly now: () => number
   readonly logger: Logger
   /** Hears of a notice that the application did not take. */
   readonly noteFailure: (clientId: string, reason: string) => void
@@ -138,4 +146,174 @@ async function attempt(
     if (isLast) await remove()
     return false
   }
+}
+
+/** Why the session of a person at an application ends. */
+export type SessionEnd = 'the person signed out' | 'the person signed out everywhere' | LostReason
+
+/**
+ * Which ends an application is notified of (OpenID Connect Back-Channel Logout 1.0). It hears neither of
+ * what it did itself nor of what only expired: its own session is its own affair then.
+ */
+export const tellsOf: Readonly<Record<SessionEnd, boolean>> = {
+  'the person signed out': true,
+  'the person signed out everywhere': true,
+  'the grant has ended: the person removed it': true,
+  'the grant has ended: an operator ended it': true,
+  'the grant has ended: the platform ended it': true,
+  'the grant has ended: the application was deleted': true,
+  'the grant has ended: a scope of it was taken from the application': true,
+  // What the application holds may be stolen.
+  'the grant has ended: a code was used twice': true,
+  'the grant has ended: a used refresh token came back': true,
+  'the grant has ended: the database was restored from a backup': true,
+  'the account is disabled': true,
+  'the person has no role at the site': true,
+  'the person does not operate the site any more': true,
+  'the client is disabled': true,
+  'the client was deleted': true,
+  'the site switched MCP connections off': true,
+  'no operator of the site approved that the client changes anything': true,
+  'the grant has ended: the client revoked it': false,
+  'the grant has expired': false,
+  'the grant does not exist': false,
+}
+
+/** A sign-in at an application that is notified of its end. */
+interface NewSession {
+  readonly familyId: string
+  readonly grantId: string
+  readonly clientId: string
+  readonly personId: string
+  readonly sid: string | undefined
+  readonly startedAt: number
+  readonly expiresAt: number
+}
+
+const SESSIONS_PER_ROUND = 200
+
+/**
+ * The sessions of people at applications, and the notices of their ends. An end is found by the judgement
+ * that decides about every use of a token, so that every end is noticed, even one made by hand in the database.
+ */
+function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
+  const end = async (familyId: string, reason: SessionEnd) =>
+    await kysely.transaction().execute(async (trx) => {
+      const gone = await trx
+        .deleteFrom('relying_party_session')
+        .where('family_id', '=', familyId)
+        .returning(['client_id', 'person_id', 'sid'])
+        .executeTakeFirst()
+      // Another process may have been quicker.
+      if (gone && tellsOf[reason]) await addNotice(trx, { ...gone, reason }, now())
+    })
+
+  const reasonOf = async (row: EndedSession): Promise<SessionEnd | undefined> => {
+    if (row.signed_out_at !== null && row.signed_out_at >= row.started_at) {
+      return 'the person signed out everywhere'
+    }
+    return judgeAccess(await findGrant({ grantId: row.grant_id }), [OPENID], now())
+  }
+
+  return {
+    begin: async (session: NewSession) => {
+      await kysely
+        .insertInto('relying_party_session')
+        .values({
+          family_id: session.familyId,
+          grant_id: session.grantId,
+          client_id: session.clientId,
+          person_id: session.personId,
+          sid: session.sid ?? null,
+          started_at: session.startedAt,
+          expires_at: session.expiresAt,
+        })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute()
+    },
+
+    /** Ends what the browser's session began at one application; id_tokens name it by `sid`. */
+    signedOut: async ({ clientId, personId, sid }: SignOutNotice) =>
+      await kysely.transaction().execute(async (trx) => {
+        await trx
+          .deleteFrom('relying_party_session')
+          .where('client_id', '=', clientId)
+          .where('person_id', '=', personId)
+          .$if(sid !== undefined, (query) => query.where('sid', '=', sid ?? ''))
+          .execute()
+        const whose = { client_id: clientId, person_id: personId, sid: sid ?? null }
+        await addNotice(trx, { ...whose, reason: 'the person signed out' }, now())
+      }),
+
+    /** Looks for sessions that are over. @returns whether there may be more */
+    async findEnds(): Promise<boolean> {
+      const rows = await endedSessions(kysely, now())
+      for (const row of rows) {
+        const reason = await reasonOf(row)
+        if (reason !== undefined) await end(row.family_id, reason)
+      }
+      return rows.length === SESSIONS_PER_ROUND
+    },
+  }
+}
+
+type EndedSession = Awaited<ReturnType<typeof endedSessions>>[number]
+
+/** Sessions that may have ended; `judgeAccess` decides. */
+async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
+  return await kysely
+    .selectFrom('relying_party_session as s')
+    .innerJoin('oauth_grant as g', 'g.id', 's.grant_id')
+    .innerJoin('person as p', 'p.id', 'g.person_id')
+    .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')
+    .leftJoin('site_feature as sf', (join) =>
+      join.onRef('sf.site_id', '=', 'app.site_id').on('sf.feature', '=', MCP_CONNECTIONS),
+    )
+    .leftJoin('signed_out_everywhere as o', 'o.person_id', 's.person_id')
+    .select(['s.family_id', 's.grant_id', 's.started_at', 'o.signed_out_at'])
+    .where((e) =>
+      e.or([
+        e('g.ended_at', 'is not', null),
+        e('g.expires_at', '<=', nowMs),
+        e('p.disabled_at', 'is not', null),
+        // Other clients never have a row here: they would be looked at for ever.
+        e.and([e('app.client_id', 'is', null), e('g.client_origin', '=', 'site')]),
+        e('app.disabled_at', 'is not', null),
+        e('app.deleted_at', 'is not', null),
+        e.and([e('app.site_id', 'is not', null), e('sf.enabled_at', 'is', null)]),
+        e('o.signed_out_at', '>=', e.ref('s.started_at')),
+        e.and([
+          e('g.site_id', 'is not', null),
+          e.not(
+            e.exists(
+              e
+                .selectFrom('site_role as r')
+                .select('r.role')
+                .whereRef('r.person_id', '=', 'g.person_id')
+                .whereRef('r.site_id', '=', 'g.site_id'),
+            ),
+          ),
+        ]),
+      ]),
+    )
+    .limit(SESSIONS_PER_ROUND)
+    .execute()
+}
+
+/** What an application is told (OpenID Connect Back-Channel Logout 1.0 §2.4). */
+interface SignOutNotice {
+  readonly clientId: string
+  readonly personId: string
+  readonly sid: string | undefined
+}
+
+async function addNotice(
+  trx: Transaction<Schema>,
+  notice: Pick<Insertable<Schema['sign_out_notice']>, 'client_id' | 'person_id' | 'sid' | 'reason'>,
+  nowMs: number,
+): Promise<void> {
+  await trx
+    .insertInto('sign_out_notice')
+    .values({ id: randomUUID(), ...notice, created_at: nowMs, attempts: 0, next_attempt_at: nowMs })
+    .execute()
 }

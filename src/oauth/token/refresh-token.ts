@@ -17,7 +17,7 @@ import { logFields } from '../../platform/http/request-log.ts'
 import { judgeAccess, stillApproved } from '../grants/access.ts'
 import { allowedScopes } from '../grants/allowed.ts'
 import type { Family, FamilyStore } from '../grants/family-store.ts'
-import type { CheckDpop } from '../proofs/dpop-proof.ts'
+import type { CheckDpop } from '../proofs/proofs.ts'
 import type { ReadTokenRequest } from './authorization-code.ts'
 import {
   type BindingDependencies,

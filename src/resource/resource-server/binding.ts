@@ -1,5 +1,4 @@
-import type { CheckDpop, ProvenRequest } from '../../oauth/proofs/dpop-proof.ts'
-import { proofAlgorithms } from '../../oauth/proofs/proof-rules.ts'
+import { type CheckDpop, type ProvenRequest, proofAlgorithms } from '../../oauth/proofs/proofs.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 
 /** How a token came with a request. */
