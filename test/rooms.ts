@@ -133,7 +133,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       ],
       interaction: [],
       keys: ['keys.ts'],
-      proofs: ['client-assertion.ts', 'dpop-proof.ts', 'proof-rules.ts'],
+      proofs: ['proofs.ts'],
       registration: [],
       'sign-outs': [],
       token: ['claims.ts', 'refresh-token-use.ts', 'tokens.ts'],

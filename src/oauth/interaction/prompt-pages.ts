@@ -98,7 +98,7 @@ export function formToken(uid: string, formKey: Buffer): string {
 }
 
 /** What every page of an interaction needs. */
-export function frameOfPage(pending: PendingInteraction, formKey: Buffer) {
+function frameOfPage(pending: PendingInteraction, formKey: Buffer) {
   const { uid, prompt } = pending
   return {
     action: addressOf(pages[prompt], { uid }),
@@ -109,7 +109,7 @@ export function frameOfPage(pending: PendingInteraction, formKey: Buffer) {
 }
 
 /** The page's forms lead to the application in the end, which its policy has to allow. */
-export function showPage(ctx: Context, { redirectUri }: PendingInteraction, page: Page): void {
+function showPage(ctx: Context, { redirectUri }: PendingInteraction, page: Page): void {
   sendPage(ctx, page)
   ctx.set('Content-Security-Policy', contentSecurityPolicy([formTarget(redirectUri)]))
 }

@@ -1,4 +1,4 @@
-/** Sessions of people at applications, and the notices of their ends: what is due, tries and turns. The engine signs and sends them. */
+/** Who is signed in at an application that hears of sign-outs, when that ends, and the notices: the engine sends them. */
 
 import { randomUUID } from 'node:crypto'
 
