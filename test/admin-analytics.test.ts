@@ -174,7 +174,7 @@ async function happenInMarch({ kysely }: Database): Promise<void> {
     .execute()
   const grant = (id: string, siteId: string) => ({
     ...{ id, person_id: 'per_sam', client_id: 'x', client_name: 'X', client_origin: 'site' },
-    ...{ site_id: siteId, document_fingerprint: null, allowed: null, end_reason: null },
+    ...{ site_id: siteId, document_fingerprint: null, allowed: '{}', end_reason: null },
     ...{ granted_at: at('2015-03-02T01:00:00'), expires_at: at('2015-06-01T00:00:00') },
     ...{ ended_at: at('2015-03-03T09:00:00'), last_used_at: null },
   })

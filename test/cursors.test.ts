@@ -46,7 +46,7 @@ describe('cursors', () => {
   })
   after(async () => await running[Symbol.asyncDispose]())
 
-  it('are those that the version before handed out for the lists of the Member API', () => {
+  it('are the place and a signature over it and the scope, in base64url', () => {
     const cursors = makeCursors([Buffer.alloc(32, 1)])
     const scope = ['per_sam', 'sit_northlight', 'notifications']
     const handedOut = '1GM8V613OYEg-NyZFliPvlsxNzk1MjQ1NzcyMTg5LCJub3Rfc2FtXzE0Il0'

@@ -185,7 +185,7 @@ withDatabases('grants and applications', (open) => {
     const store = await save({})
     const grants = Array.from({ length: 2500 }, (_none, number) => ({
       ...{ id: `many${number}`, person_id: 'sam', client_id: 'planner', client_name: 'Planner' },
-      ...{ client_origin: 'integration', granted_at: now, expires_at: now + DAY_MS },
+      ...{ client_origin: 'integration', allowed: '{}', granted_at: now, expires_at: now + DAY_MS },
     }))
     for (let first = 0; first < grants.length; first += 500) {
       const rows = grants.slice(first, first + 500)

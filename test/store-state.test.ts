@@ -44,7 +44,7 @@ const STARTED_AT_MS = 1_900_000_000_000
 const SHORT_TTL_SECONDS = 0.05
 
 function contract(open: () => Promise<Backend>): void {
-  const bearerModels = ['AccessToken', 'AuthorizationCode', 'RefreshToken']
+  const bearerModels = ['AuthorizationCode', 'PushedAuthorizationRequest']
 
   it('answers a ping', async () => {
     await using backend = await open()
@@ -95,7 +95,7 @@ function contract(open: () => Promise<Backend>): void {
 
   it('never finds or consumes an expired record, and nothing of it is left behind', async () => {
     await using backend = await open()
-    const tokens = backend.store.adapterFor('RefreshToken')
+    const tokens = backend.store.adapterFor('PushedAuthorizationRequest')
     const sessions = backend.store.adapterFor('Session')
     await tokens.upsert('id-1', { jti: 'id-1', grantId: 'grant-1' }, SHORT_TTL_SECONDS)
     await sessions.upsert('id-1', session('id-1', 'uid-1'), SHORT_TTL_SECONDS)
@@ -110,7 +110,7 @@ function contract(open: () => Promise<Backend>): void {
 
   it('is cleaned of what has expired and of nothing else', async () => {
     await using backend = await open()
-    const tokens = backend.store.adapterFor('AccessToken')
+    const tokens = backend.store.adapterFor('AuthorizationCode')
     await tokens.upsert('old', { jti: 'old' }, SHORT_TTL_SECONDS)
     await tokens.upsert('new', { jti: 'new' }, 60)
     await backend.pass(SHORT_TTL_SECONDS * 1000)
@@ -152,7 +152,7 @@ function contract(open: () => Promise<Backend>): void {
 
   it('gives every later caller the time of the first', async () => {
     await using backend = await open()
-    const tokens = backend.store.adapterFor('RefreshToken')
+    const tokens = backend.store.adapterFor('PushedAuthorizationRequest')
     await tokens.upsert('id-1', { jti: 'id-1' }, 60)
     const first = await tokens.consumeOnce('id-1')
     const second = await tokens.consumeOnce('id-1')
@@ -166,7 +166,9 @@ function contract(open: () => Promise<Backend>): void {
 
   it('consumes nothing that does not exist', async () => {
     await using backend = await open()
-    expect(await backend.store.adapterFor('RefreshToken').consumeOnce('id-1')).to.equal(undefined)
+    expect(
+      await backend.store.adapterFor('PushedAuthorizationRequest').consumeOnce('id-1'),
+    ).to.equal(undefined)
     expect(await backend.dump()).to.be.empty
   })
 
@@ -263,7 +265,7 @@ describe('OAuth state in a Redis Cluster', () => {
       { answerWithinMs: 300 },
     )
     await using store = redisState(client)
-    const tokens = store.adapterFor('AccessToken')
+    const tokens = store.adapterFor('AuthorizationCode')
     const findAll = () => Promise.all(ids.map((id) => tokens.find(id)))
     const ids = Array.from({ length: 30 }, (_, index) => `id-${index}`)
     await findAll()
@@ -357,7 +359,7 @@ describe('OAuth state while PostgreSQL fails', function () {
     const url = await server.createDatabase()
     await using database = await openDatabase({ kind: 'postgres', url, connectionsMax: 4 })
     await using store = sqlState(database)
-    const tokens = store.adapterFor('AccessToken')
+    const tokens = store.adapterFor('AuthorizationCode')
     await tokens.upsert('id-1', { jti: 'id-1' }, 60)
     await server.kill()
     await inTime(500, () => rejection(tokens.find('id-1')))

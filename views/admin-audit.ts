@@ -120,10 +120,6 @@ const factNames: ReadonlyMap<string, string> = new Map([
   ['redirectUris', 'redirects to'],
   ['hint', 'ends with'],
   ['grantsEnded', 'grants ended'],
-  // What version 0.1.0 wrote.
-  ['connections', 'grants'],
-  ['connectionsEnded', 'grants ended'],
-  ['standing', 'review'],
   ['mcpConnections', 'on'],
   ['personId', 'person'],
 ])

@@ -8,7 +8,6 @@ import type { Logger } from 'pino'
 import { makeAuditStream, openEventSink, STREAM_SECONDS } from './audit/audit-stream.ts'
 import { makeAuditTrail } from './audit/audit-trail.ts'
 import { orUnavailable } from './http/storage-guard.ts'
-import { refusePersons } from './limits/limits.ts'
 import { EXCHANGE_SECONDS, makeLimits } from './limits/process-limits.ts'
 import { makeWatch, type Watchers } from './monitoring/watch.ts'
 import type { SendOutgoing } from './outgoing/guarded-fetch.ts'
@@ -72,7 +71,6 @@ export async function openPlatform(settings: PlatformSettings, options: Platform
     audit,
     noteEvent: audit.noteEvent,
     requestLimits,
-    callerLimits: refusePersons(requestLimits),
     fetch: watch.fetch(options.fetch),
     watch,
     sweeps: options.sweeps,

@@ -21,7 +21,7 @@ export function makeResource(
   oauth: Oauth,
   resourceMetadataUrl: string,
 ) {
-  const { requestLimits, callerLimits, now, watch } = platform
+  const { requestLimits, now, watch } = platform
   const { grants, tokens, authorization, checkDpop, verifyAssertion, adviseOnScopes } = oauth
   const { conformance, findClient } = authorization
   const countUse = grants.usage.count
@@ -43,7 +43,7 @@ export function makeResource(
       checkDpop,
       findClient,
       conformance,
-      callerLimits,
+      requestLimits,
       countUse,
     }),
     introspection: introspectionRoute({

@@ -130,7 +130,7 @@ function portsOf(
     ...settings
   }: AuthorizationServerSettings,
 ): Ports {
-  const { state, logger, noteEvent, requestLimits, callerLimits, now } = platform
+  const { state, logger, noteEvent, requestLimits, now } = platform
   return {
     baseUrl,
     lifetimes,
@@ -141,7 +141,6 @@ function portsOf(
     logger,
     noteEvent,
     requestLimits,
-    callerLimits,
     cookieKeys: parts.cookieKeys,
     nonceKey: proofs.nonceKey,
     useOnce: proofs.useOnce,

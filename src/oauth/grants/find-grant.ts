@@ -93,7 +93,7 @@ function grantOf(row: FactsRow): Grant {
     clientOrigin: row.client_origin,
     siteId: row.site_id ?? undefined,
     documentFingerprint: row.document_fingerprint ?? undefined,
-    allowed: JSON.parse(row.allowed ?? '{}') as Allowed,
+    allowed: JSON.parse(row.allowed) as Allowed,
     grantedAt: row.granted_at,
     expiresAt: row.expires_at,
     endedBecause: row.ended_at === null ? undefined : (row.end_reason as EndReason),

@@ -169,7 +169,7 @@ async function saveRow(
     .returning('allowed')
     .executeTakeFirst()
   if (known) {
-    const allowed = allowedByEither(JSON.parse(known.allowed ?? '{}'), grant.allowed)
+    const allowed = allowedByEither(JSON.parse(known.allowed), grant.allowed)
     await trx
       .updateTable('oauth_grant')
       .set({ allowed: JSON.stringify(allowed) })

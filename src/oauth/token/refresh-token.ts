@@ -14,6 +14,7 @@ import {
   scopeNotGranted,
 } from '../../platform/http/errors.ts'
 import { logFields } from '../../platform/http/request-log.ts'
+import { type Limits, personKey, refuseTooMany } from '../../platform/limits/limits.ts'
 import { judgeAccess, stillApproved } from '../grants/access.ts'
 import { allowedScopes } from '../grants/allowed.ts'
 import type { Family, FamilyStore } from '../grants/family-store.ts'
@@ -50,14 +51,7 @@ export interface RefreshDependencies extends BindingDependencies {
   readonly families: Pick<FamilyStore, 'step' | 'touch' | 'bind'>
   readonly resources: Resources
   readonly lifetimes: RefreshTokenLifetimes & { readonly accessTokenSeconds: number }
-  readonly callerLimits: {
-    /** @throws tooManyRequests */
-    refuseBeyond(
-      ctx: KoaContextWithOIDC,
-      name: 'refreshes',
-      person: { readonly personId: string; readonly clientId: string },
-    ): void
-  }
+  readonly requestLimits: Limits
 }
 
 /** Registers the grant type; its parameters are those of RFC 6749 §6 and RFC 8707 §2.2. */
@@ -74,7 +68,7 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: RefreshDepen
   const { values, lifetimes, checkDpop } = dependencies
   const proven = await provenKey(ctx, checkDpop)
   const use = await findUse(ctx, dependencies)
-  dependencies.callerLimits.refuseBeyond(ctx, 'refreshes', use)
+  refuseTooMany(ctx, dependencies.requestLimits.take('refreshes', personKey(use)))
   const bindTo = await newBinding(ctx, use, proven, dependencies)
   const isKept = use.family.token.jkt !== undefined && use.generation === use.family.generation
   const renewed = isKept

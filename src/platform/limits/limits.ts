@@ -97,19 +97,6 @@ export function refuseTooMany(
   throw tooManyRequests()
 }
 
-/** Counts what a person does by one client, and refuses what is too much. */
-export function refusePersons(limits: Limits) {
-  return {
-    refuseBeyond(
-      ctx: Pick<Context, 'set' | 'state'>,
-      name: LimitName,
-      person: Parameters<typeof personKey>[0],
-    ): void {
-      refuseTooMany(ctx, limits.take(name, personKey(person)))
-    },
-  }
-}
-
 /**
  * When to come back, and which limit was used up, for clients that pace themselves
  * (draft-ietf-httpapi-ratelimit-headers-10; clients read the parameters `r` and `t`).

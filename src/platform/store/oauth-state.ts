@@ -11,7 +11,6 @@ import type { RecordOperation } from './store-use.ts'
 
 /** The first use of a record. */
 export interface Consumption {
-  readonly seed?: string
   readonly consumedAtMs: number
   /** True for exactly one caller, in all processes. */
   readonly first: boolean
@@ -22,7 +21,7 @@ export interface Consumption {
  *
  * - Every record has an expiry: `upsert` without a time to live throws, and nothing finds an
  *   expired record.
- * - Codes, tokens and pushed requests are bearer values. The store has only the digests of their ids, so a
+ * - Codes and pushed requests are bearer values. The store has only the digests of their ids, so a
  *   copy of it contains nothing that could be used. They are written once: a late duplicate write cannot
  *   clear `consumed`. Of any other model the last write wins.
  * - A consumed record stays, with `consumed` in epoch seconds in its payload, until it expires,
@@ -51,11 +50,9 @@ export interface StateOptions {
   readonly now?: () => number
 }
 
+/** A request_uri is enough to continue the authorization, once. Access and refresh tokens have no record. */
 const bearerModels: ReadonlySet<string> = new Set([
-  'AccessToken',
   'AuthorizationCode',
-  'RefreshToken',
-  // The request_uri is enough to continue the authorization, once.
   'PushedAuthorizationRequest',
 ])
 

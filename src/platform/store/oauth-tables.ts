@@ -102,7 +102,7 @@ export interface OauthTables {
     client_origin: string
     site_id: string | null
     document_fingerprint: string | null
-    allowed: string | null
+    allowed: string
     granted_at: number
     expires_at: number
     ended_at: number | null

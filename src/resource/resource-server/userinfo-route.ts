@@ -19,6 +19,7 @@ import { paths } from '../../platform/http/paths.ts'
 import { parameterOf, readForm, repetitionIn } from '../../platform/http/request-body.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { programRoute } from '../../platform/http/router.ts'
+import { type Limits, personKey, refuseTooMany } from '../../platform/limits/limits.ts'
 import { type BindingFault, type DpopChallenge, judgeBinding, type TokenScheme } from './binding.ts'
 import type { JudgeAccessToken } from './judge-token.ts'
 import { type Challenge, challengeHeader, provenRequest, tellNonce } from './protect.ts'
@@ -31,14 +32,7 @@ export interface UserinfoPorts {
   readonly judgeAccessToken: JudgeAccessToken
   readonly findClient: FindAuthenticatingClient
   readonly conformance: SuiteClaims | undefined
-  readonly callerLimits: {
-    /** @throws tooManyRequests */
-    refuseBeyond(
-      ctx: Context,
-      name: 'userinfo',
-      person: { readonly personId: string; readonly clientId: string },
-    ): void
-  }
+  readonly requestLimits: Limits
   /** Hears of each use of a token. */
   readonly countUse: (grantId: string) => void
 }
@@ -76,7 +70,7 @@ async function claimsFor(
   if (checkDpop) ctx.append('Access-Control-Expose-Headers', 'DPoP-Nonce')
   if (fault) return unprovenToken(ctx, fault, token)
   Object.assign(logFields(ctx), { client: token.clientId, person: token.personId })
-  ports.callerLimits.refuseBeyond(ctx, 'userinfo', token)
+  refuseTooMany(ctx, ports.requestLimits.take('userinfo', personKey(token)))
   const refusal = lackOf(token, sent.scope) ?? (await foreignOrigin(ctx, token, ports))
   if (refusal) return refusal
   ports.countUse(token.grant.id)

@@ -3,10 +3,10 @@
 import type { Context, Middleware } from 'koa'
 
 import { openCors } from '../../platform/http/cors.ts'
-import { answerFor, sendJsonError } from '../../platform/http/error-handler.ts'
 import { foreignSpelling, methodNotAllowed, nothingMapped } from '../../platform/http/errors.ts'
 import { addressOf, paths } from '../../platform/http/paths.ts'
 import { logFields, nameRoute } from '../../platform/http/request-log.ts'
+import { answerUnkept } from '../../platform/http/router.ts'
 import { type Limits, personKey, refuseTooMany } from '../../platform/limits/limits.ts'
 import {
   type AdviseOnScopes,
@@ -74,15 +74,7 @@ export function upstreamRoute(dependencies: UpstreamDependencies): Middleware {
     nameRoute(ctx, paths.upstream)
     // Whatever comes from there must not act in the name of this origin in a browser.
     ctx.set('Content-Security-Policy', 'sandbox')
-    ctx.set('Cache-Control', 'no-store')
-    await cors(ctx, async () => {
-      try {
-        await answer(ctx, dependencies)
-      } catch (error) {
-        const { status, body } = answerFor(error, ctx)
-        sendJsonError(ctx, status, body)
-      }
-    })
+    await answerUnkept(ctx, () => cors(ctx, () => answer(ctx, dependencies)))
   }
 }
 

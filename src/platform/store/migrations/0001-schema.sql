@@ -507,7 +507,7 @@ create table oauth_grant (
   client_origin text not null,
   site_id text references site (id) on delete cascade,
   document_fingerprint text,
-  allowed text,
+  allowed text not null,
   granted_at bigint not null,
   expires_at bigint not null,
   ended_at bigint,
