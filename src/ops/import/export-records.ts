@@ -2,9 +2,8 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
-import type { InnerList, RecordKind } from './record-kind.ts'
+import { columnOf, fieldsOf, type InnerList, type RecordKind, type Row } from './record-kind.ts'
 import { type KindName, kindOf } from './record-kinds.ts'
-import { columnOf, fieldsOf, type Row } from './record-rows.ts'
 
 /** How many records one query reads. */
 const PAGE = { sqlite: 250, postgres: 1000 } as const
@@ -20,16 +19,11 @@ export async function* exportKind(database: Database, type: KindName): AsyncGene
   for await (const rows of pagesOf(database, kind.table, keys)) {
     const ids = rows.map((row) => row[keys[0] ?? ''])
     const records = rows.map(
-      (row): Record<string, unknown> => ({
-        type,
-        ...fieldsOf(kind.form, row),
-      }),
+      (row) => ({ type, ...fieldsOf(kind.form, row) }) as Record<string, unknown>,
     )
     for (const list of lists) {
-      const entries = Map.groupBy(
-        await entriesOf(database, list, parent, ids),
-        (row) => row[parent],
-      )
+      const found = await entriesOf(database, list, parent, ids)
+      const entries = Map.groupBy(found, (row) => row[parent])
       const readEntry = entryReader(kind, list)
       for (const [index, record] of records.entries()) {
         record[list.field] = (entries.get(ids[index]) ?? []).map(readEntry)

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
-import { findTimeProblem } from './campus-problems.ts'
 import type { Line, Source } from './import-sources.ts'
-import type { Fields } from './record-kind.ts'
+import { type Fields, findTimeProblem } from './record-kind.ts'
 import { isKindName, type KindName, kindNames, kindOf } from './record-kinds.ts'
 
 /** How many lines one transaction writes; few, because on SQLite others wait for it. */

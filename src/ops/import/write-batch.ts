@@ -7,11 +7,17 @@ import {
 } from '../../oauth/grants/end-access-after-password-change.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { resolveTime } from './campus-time.ts'
-import { findContradiction } from './contradictions.ts'
 import type { DataRecord } from './read-records.ts'
-import type { InnerList, Writing } from './record-kind.ts'
+import {
+  columnOf,
+  columnsGiven,
+  type InnerList,
+  innerRows,
+  type Row,
+  recordRow,
+  type Writing,
+} from './record-kind.ts'
 import { type KindName, kindNames, kindOf } from './record-kinds.ts'
-import { columnOf, columnsGiven, innerRows, type Row, recordRow } from './record-rows.ts'
 
 const HASHES_AT_ONCE = 8
 
@@ -161,4 +167,94 @@ async function replaceInner(
 
 function columnList(columns: readonly string[]): RawBuilder<unknown> {
   return sql.join(columns.map((column) => sql.ref(column)))
+}
+
+/** What no constraint of the database says: rows that exist and do not belong together. */
+interface Rule {
+  readonly type: KindName
+  readonly says: string
+  /** The condition under which a row `r` of `table` contradicts another. */
+  readonly from: string
+  readonly where: string
+  /** The columns that hold the key of the record, where they are not of the same names. */
+  readonly by?: readonly string[]
+}
+
+const purchases = [
+  'coursePurchase',
+  'digitalProductPurchase',
+  'consultingServicePurchase',
+] as const satisfies KindName[]
+
+// A purchase that named another person's order would show one member's record to the other.
+const orderRule = (type: KindName, item: string): Rule => ({
+  type,
+  says: 'order: is another person’s, or of another site',
+  from: `${kindOf(type).table} r join customer_order o on o.id = r.order_id join ${item} i on i.id = r.${item}_id`,
+  where: 'o.person_id <> r.person_id or o.site_id <> i.site_id',
+})
+
+// An id says what it is of, wherever a client asks for it alone: `node(id:)` of the Member API.
+const idRules = purchases.map((type): Rule => {
+  const others = purchases.filter((other) => other !== type).map((other) => kindOf(other).table)
+  return {
+    type,
+    says: 'id: a purchase of another kind has it',
+    from: `${kindOf(type).table} r`,
+    where: others.map((other) => `r.id in (select id from ${other} where id = r.id)`).join(' or '),
+  }
+})
+
+const rules: readonly Rule[] = [
+  ...idRules,
+  orderRule('coursePurchase', 'course'),
+  orderRule('digitalProductPurchase', 'digital_product'),
+  orderRule('consultingServicePurchase', 'consulting_service'),
+  orderRule('eventRegistration', 'event'),
+  {
+    type: 'digitalProduct',
+    says: 'file: is of another site',
+    from: 'digital_product r join stored_file f on f.id = r.file_id',
+    where: 'f.site_id <> r.site_id',
+  },
+  {
+    type: 'course',
+    says: 'lectures: name a section of another course',
+    from: 'lecture r join section s on s.id = r.section_id',
+    where: 's.course_id <> r.course_id',
+    by: ['course_id'],
+  },
+  {
+    type: 'notification',
+    says: 'post: is of another site',
+    from: 'notification r join post p on p.id = r.post_id',
+    where: 'p.site_id <> r.site_id',
+  },
+  {
+    type: 'watchPosition',
+    says: 'positionSeconds: is beyond the end of the lecture',
+    from: 'watch_position r join lecture l on l.id = r.lecture_id',
+    where: 'r.position_seconds > l.duration_seconds',
+  },
+]
+
+/** @returns what is wrong, or nothing. One short query for each rule that the batch may break. */
+async function findContradiction(
+  trx: Transaction<Schema>,
+  byKind: ReadonlyMap<KindName, readonly DataRecord[]>,
+): Promise<string | undefined> {
+  for (const { type, says, from, where, by } of rules) {
+    const { key = ['id'] } = kindOf(type)
+    const written = (byKind.get(type) ?? []).filter(({ deleted }) => !deleted)
+    if (written.length === 0) continue
+    const columns = (by ?? key.map(columnOf)).map((column) => sql.ref(`r.${column}`))
+    const keys = written.map(({ values }) => sql`(${sql.join(key.map((field) => values[field]))})`)
+    // By whole keys, so that each row is found by its index: a lecture alone may have been watched by everybody.
+    const { rows } = await sql`select 1 from ${sql.raw(from)}
+      where (${sql.join(columns)}) in (values ${sql.join(keys)}) and (${sql.raw(where)}) limit 1`.execute(
+      trx,
+    )
+    if (rows.length > 0) return says
+  }
+  return undefined
 }
