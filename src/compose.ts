@@ -114,11 +114,9 @@ export async function openGatehouse(
       platform.audit.hear(line)
     },
   })
-  const health = welcomeAndHealth({
-    checkStores: platform.stores.ping,
-    conformance: config.conformance !== undefined,
-    welcome: { baseUrl, demoPeople: ops.demoPeople },
-  })
+  const welcome = { baseUrl, demoPeople: ops.demoPeople }
+  const isConformance = config.conformance !== undefined
+  const health = welcomeAndHealth(welcome, platform.stores.ping, isConformance)
   const pageRoutes = pages.routes({ api, discovery, acceptsDocuments: oauth.acceptsDocuments })
 
   /** Only what holds keys is made again for each key ring. */

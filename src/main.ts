@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 
 import { readConfig } from './config/config.ts'
-import { openHostMetrics, openWatchers } from './platform/monitoring/open-watchers.ts'
+import { openHostMetrics, openWatchers } from './platform/monitoring/watch.ts'
 import { openLog } from './platform/process/open-log.ts'
 import { type DemoPerson, welcomeText } from './platform/process/welcome.ts'
 import type { WorkerSide } from './platform/process/worker.ts'

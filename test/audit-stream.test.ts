@@ -130,11 +130,11 @@ withDatabases('the stream of audit events', (open) => {
     let clockMs = 1_800_000_000_000
     const [first, second]: [Line[], Line[]] = [[], []]
     const streams = [first, second].map((taken) =>
-      makeAuditStream({
+      makeAuditStream(
         database,
-        sink: async (lines) => void taken.push(...lines.map((line) => JSON.parse(line))),
-        now: () => clockMs,
-      }),
+        async (lines) => void taken.push(...lines.map((line) => JSON.parse(line))),
+        () => clockMs,
+      ),
     )
     await fill(database, 450)
     await Promise.all(streams.map(async ({ run }) => await run()))
@@ -161,14 +161,11 @@ withDatabases('the stream of audit events', (open) => {
     await fill(database, 5)
     const taken: Line[] = []
     let fails = true
-    const stream = makeAuditStream({
-      database,
-      async sink(lines) {
-        taken.push(...lines.map((line) => JSON.parse(line)))
-        if (fails) throw new Error('killed')
-      },
-      now: Date.now,
-    })
+    const sink = async (lines: readonly string[]) => {
+      taken.push(...lines.map((line) => JSON.parse(line)))
+      if (fails) throw new Error('killed')
+    }
+    const stream = makeAuditStream(database, sink, Date.now)
     expect(await stream.run().catch((error: Error) => error.message)).to.equal('killed')
     fails = false
     await stream.run()
@@ -198,7 +195,7 @@ withDatabases('the stream of audit events', (open) => {
     const taken: Line[] = []
     const sink = async (lines: readonly string[]) =>
       void taken.push(...lines.map((line) => JSON.parse(line)))
-    await makeAuditStream({ database, sink, now: Date.now }).run()
+    await makeAuditStream(database, sink, Date.now).run()
     expect(taken.map(({ action }) => action)).to.deep.equal(['feature.on'])
   })
 })

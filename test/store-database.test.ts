@@ -84,6 +84,7 @@ withDatabases('The database', (open, newPlace) => {
     await using database = await open()
     const tables = await database.kysely.introspection.getTables()
     const nullable = tables
+      .filter(({ isView }) => !isView)
       .flatMap(({ name, columns }) =>
         columns.map((column) => `${name}.${column.name}${column.isNullable ? '?' : ''}`),
       )

@@ -48,7 +48,7 @@ export async function openPlatform(settings: PlatformSettings, options: Platform
   })
   opening.use(stores)
   const now = options.now ?? stores.storeClock.now
-  const followClock = makeClockWatch(stores.storeClock, logger)
+  const followClock = makeClockWatch(stores.storeClock.measure, logger)
   await followClock()
   if (stores.redis) await warnOfLoss(stores.redis, logger)
   const shared = openSharedCounts(stores, options.sweeps !== undefined)
@@ -87,7 +87,7 @@ function openAudit(
   const { database, logger, now } = ports
   const trail = makeAuditTrail(database, { logger, now })
   const sink = auditStream === undefined ? undefined : openEventSink(auditStream)
-  const stream = sink && makeAuditStream({ database, sink, now })
+  const stream = sink && makeAuditStream(database, sink, now)
   const tasks: BackgroundTask[] = [
     { name: 'audit', everySeconds: usageFlushSeconds, run: trail.flush },
   ]

@@ -22,22 +22,14 @@ import {
   type ServicePlace,
 } from './manifest.ts'
 
-/** The result of a check. */
-export interface Verification {
-  readonly manifest: Manifest
-  /** What is wrong, a sentence each; empty if the backup can be restored. */
-  readonly damages: readonly string[]
-  /** What could not be checked here. */
-  readonly notes: readonly string[]
-}
-
 /**
  * Checks a backup without restoring it: every part is what was written, and the database in it is readable
  * and has the tables, rows and migrations that the manifest lists.
  *
+ * @returns what is wrong, and what could not be checked here, a sentence each
  * @throws in a sentence, when there is no manifest to check by
  */
-export async function verifyBackup(folder: string): Promise<Verification> {
+export async function verifyBackup(folder: string) {
   const manifest = await readManifest(folder)
   const damages = await findDamagedParts(folder, manifest)
   const notes: string[] = []

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import type { MigrationStatus, PendingMigration } from '../../platform/store/migrate.ts'
+import type { MigrationStatus } from '../../platform/store/migrate.ts'
 import {
   locationOf,
   openServiceDatabase,
@@ -36,13 +36,15 @@ async function readStatus(config: Config): Promise<MigrationStatus> {
 const meanings = {
   expand: 'only adds: processes of the version before may run meanwhile',
   contract: 'takes away or narrows: stop the processes of the version before',
-} as const satisfies Record<PendingMigration['effect'], string>
+} as const
 
-function lineOf({ name, effect }: PendingMigration): string {
+type Pending = MigrationStatus['pending'][number]
+
+function lineOf({ name, effect }: Pending): string {
   return `  ${name}  ${meanings[effect]}`
 }
 
-function waitsOf({ statements }: PendingMigration): string[] {
+function waitsOf({ statements }: Pending): string[] {
   const waits = new Set(statements.flatMap((statement) => statement.waits ?? []))
   return [...waits].map((what) => `    waits: ${what}`)
 }

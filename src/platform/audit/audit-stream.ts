@@ -9,12 +9,6 @@ import type { Schema } from '../store/schema.ts'
 /** Takes whole lines. Resolves when they are kept. */
 export type EventSink = (lines: readonly string[]) => Promise<void>
 
-export interface AuditStreamPorts {
-  readonly database: Pick<Database, 'kysely'>
-  readonly sink: EventSink
-  readonly now: () => number
-}
-
 /** How often a process looks for events that have not gone out. */
 export const STREAM_SECONDS = 1
 /** A process keeps the turn for so long after its last look. */
@@ -28,7 +22,7 @@ const TURN = 'audit_stream'
  * One process at a time does it for all. A row is marked once the sink has taken its line: after a crash in
  * between, the line comes again with the same id (at least once).
  */
-export function makeAuditStream({ database: { kysely }, sink, now }: AuditStreamPorts) {
+export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () => number) {
   const holder = randomUUID()
 
   /** Takes the turn if this process had it before, or no process had it lately. */

@@ -35,16 +35,17 @@ const assets = [
   { path: pages.iconPng, type: 'image/png', content: iconPng, cached: DAY },
 ]
 
-export interface WelcomePorts {
-  /** Rejects when a store does not answer in time. */
-  readonly checkStores: () => Promise<void>
-  readonly welcome: Pick<WelcomePage, 'baseUrl' | 'demoPeople'>
-  /** Whether the conformance profile is on, which must be easy to notice (design 26). */
-  readonly conformance: boolean
-}
-
-/** GET /, the stylesheet, the icons, /healthz (the process is alive) and /readyz (its stores answer). */
-export function welcomeAndHealth({ checkStores, welcome, conformance }: WelcomePorts): Router {
+/**
+ * GET /, the stylesheet, the icons, /healthz (the process is alive) and /readyz (its stores answer).
+ *
+ * @param checkStores rejects when a store does not answer in time
+ * @param conformance whether the conformance profile is on, which must be easy to notice (design 26)
+ */
+export function welcomeAndHealth(
+  welcome: Pick<WelcomePage, 'baseUrl' | 'demoPeople'>,
+  checkStores: () => Promise<void>,
+  conformance: boolean,
+): Router {
   const router = makeRouter()
   const page = welcomePage({
     ...welcome,

@@ -1,15 +1,50 @@
+import type { Logger } from 'pino'
+
 import { paths } from '../http/paths.ts'
 import type { LoggedRequest } from '../http/request-log.ts'
+import type { ListeningAddress } from '../process/server.ts'
 import type { StoreGuard } from '../store/guarded-stores.ts'
 import { describeUse } from '../store/store-use.ts'
 import { type MetricName, nameOfReason } from './metric-table.ts'
 import type { Metrics } from './registry.ts'
-import type { Outgoing, Send, Traces } from './traces.ts'
+import type { Outgoing, Send, TraceSettings, Traces } from './traces.ts'
 
 /** The metrics and traces of a process, if enabled. */
 export interface Watchers {
   readonly metrics?: Metrics | undefined
   readonly traces?: Traces | undefined
+}
+
+interface WatcherSettings {
+  readonly metricsAddress: ListeningAddress | undefined
+  readonly traces: TraceSettings | undefined
+  /** Whether the primary of this process serves the metrics. */
+  readonly isWorker: boolean
+  readonly log: Logger
+}
+
+/** Opens the configured watchers of a process, and loads no others. */
+export async function openWatchers(settings: WatcherSettings): Promise<Watchers & AsyncDisposable> {
+  const { metricsAddress, isWorker, log } = settings
+  await using opening = new AsyncDisposableStack()
+  let metrics: Watchers['metrics']
+  if (metricsAddress) {
+    const { serveMetrics, tellMetrics } = await import('./serve-metrics.ts')
+    metrics = opening.use(isWorker ? tellMetrics() : await serveMetrics(metricsAddress)).metrics
+  }
+  const traces = settings.traces && (await import('./traces.ts')).openTraces(settings.traces, log)
+  if (traces) opening.use(traces)
+  const open = opening.move()
+  return { metrics, traces, [Symbol.asyncDispose]: () => open.disposeAsync() }
+}
+
+/** Serves the metrics of all workers of a host, in their primary. */
+export async function openHostMetrics(
+  address: ListeningAddress | undefined,
+): Promise<AsyncDisposable | undefined> {
+  if (!address) return undefined
+  const { serveHostMetrics } = await import('./serve-metrics.ts')
+  return await serveHostMetrics(address)
 }
 
 /** Wraps the parts of a service that are measured. Without metrics and traces each part stays as it is. */

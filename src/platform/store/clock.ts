@@ -3,21 +3,6 @@ import type { Logger } from 'pino'
 
 import type { Database } from './database.ts'
 
-/**
- * The time for every decision that several processes have to agree on: that of the database, whatever the
- * clocks of their machines say (docs/operations.md, "Whose clock").
- */
-export interface StoreClock {
-  /** Epoch milliseconds. Queries nothing: it counts on from the last reading. */
-  now(): number
-  /**
-   * Reads the clock of the database again.
-   *
-   * @returns by how many milliseconds the clock of this machine is ahead; negative when it is behind
-   */
-  measure(): Promise<number>
-}
-
 /** How often the clock of the database is read; the quartz of a machine drifts by some 2 ms meanwhile. */
 export const CLOCK_READ_SECONDS = 10
 
@@ -37,12 +22,13 @@ interface Reading {
 }
 
 /**
- * Opens the clock of a database. Between two readings it advances by the counter of this process, which no
- * change of the machine's clock moves.
+ * Opens the clock of a database, for every decision that several processes have to agree on, whatever the
+ * clocks of their machines say (docs/operations.md, "Whose clock"). `now` queries nothing: between two
+ * readings it advances by the counter of this process, which no change of the machine's clock moves.
  *
  * SQLite has no clock of its own: the processes that share a file are on one machine and have its clock.
  */
-export async function openStoreClock(database: Database): Promise<StoreClock> {
+export async function openStoreClock(database: Database) {
   if (database.engine === 'sqlite') return { now: Date.now, measure: async () => 0 }
   let reading = await readClock(database)
   for (let count = 1; count < READINGS_AT_START; count += 1) {
@@ -55,6 +41,11 @@ export async function openStoreClock(database: Database): Promise<StoreClock> {
   const { now: machineNow } = Date
   return {
     now,
+    /**
+     * Reads the clock of the database again.
+     *
+     * @returns by how many milliseconds the clock of this machine is ahead; negative when it is behind
+     */
     async measure() {
       const next = await readClock(database)
       // Ignore a difference within the error of a reading, so that the time does not jitter.
@@ -73,10 +64,13 @@ async function readClock({ kysely }: Database): Promise<Reading> {
 }
 
 /** Makes a task that reads the clock again, and logs when that of the machine becomes wrong or right again. */
-export function makeClockWatch(clock: StoreClock, logger: Pick<Logger, 'warn' | 'info'>) {
+export function makeClockWatch(
+  measure: () => Promise<number>,
+  logger: Pick<Logger, 'warn' | 'info'>,
+) {
   let wasWrong = false
   return async (): Promise<void> => {
-    const aheadMs = await clock.measure()
+    const aheadMs = await measure()
     const isWrong = Math.abs(aheadMs) > CLOCK_DIFFERENCE_MAX_MS
     if (isWrong && !wasWrong) {
       const seconds = (Math.abs(aheadMs) / 1000).toFixed(1)

@@ -8,11 +8,7 @@ import type { PlaceInList } from './keyset.ts'
  */
 export type CursorScope = readonly string[]
 
-export interface Cursors {
-  seal(place: PlaceInList, scope: CursorScope): string
-  /** Nothing for a cursor that this service did not make for this very scope. */
-  open(cursor: string, scope: CursorScope): PlaceInList | undefined
-}
+export type Cursors = ReturnType<typeof makeCursors>
 
 const MAC_BYTES = 16
 // The longest place ends with the address of a metadata document, as JSON and then in base64url.
@@ -24,17 +20,18 @@ const CURSOR_LENGTH_MAX = 2048
  *
  * @param keys the key that signs first; all are accepted
  */
-export function makeCursors(keys: readonly Buffer[]): Cursors {
+export function makeCursors(keys: readonly Buffer[]) {
   // Made once, because making one takes five times as long as signing with it.
   const secrets = keys.map((key) => createSecretKey(key))
   const [signingKey] = secrets
   if (!signingKey) throw new Error('cursors need a key')
   return {
-    seal(place, scope) {
+    seal(place: PlaceInList, scope: CursorScope): string {
       const bytes = Buffer.from(JSON.stringify(place))
       return Buffer.concat([macOf(bytes, scope, signingKey), bytes]).toString('base64url')
     },
-    open(cursor, scope) {
+    /** Nothing for a cursor that this service did not make for this very scope. */
+    open(cursor: string, scope: CursorScope): PlaceInList | undefined {
       if (cursor.length > CURSOR_LENGTH_MAX) return undefined
       const bytes = Buffer.from(cursor, 'base64url')
       const mac = bytes.subarray(0, MAC_BYTES)

@@ -4,12 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import type { Database, EngineOptions } from './database.ts'
-import {
-  effectOf,
-  type MigrationEffect,
-  type StatementEffect,
-  statementsOf,
-} from './migration-effect.ts'
+import { effectOf, type MigrationEffect, statementsOf } from './migration-effect.ts'
 
 const ownMigrations = join(import.meta.dirname, 'migrations')
 
@@ -79,26 +74,18 @@ export async function migrate(session: MigrationSession, options: EngineOptions)
   }
 }
 
-/** A file that the database does not have yet, and what it will do. */
-export interface PendingMigration {
-  readonly name: string
-  readonly effect: MigrationEffect
-  readonly statements: readonly StatementEffect[]
-}
-
-export interface MigrationStatus {
-  readonly appliedCount: number
-  readonly pending: readonly PendingMigration[]
-}
+export type MigrationStatus = Awaited<ReturnType<typeof readMigrationStatus>>
 
 /** Reads what `migrate` would do, without changing anything. */
-export async function readMigrationStatus(session: MigrationSession): Promise<MigrationStatus> {
+export async function readMigrationStatus(session: MigrationSession) {
   const scripts = await readScripts(ownMigrations, session.engine)
   const applied = await listApplied(session)
   return {
     appliedCount: applied.length,
     pending: pending(scripts, applied).map(({ name, sql }) => ({
-      ...{ name, effect: effectOf(sql), statements: statementsOf(sql) },
+      name,
+      effect: effectOf(sql),
+      statements: statementsOf(sql),
     })),
   }
 }

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 
-import { openStoreClock, type StoreClock } from './clock.ts'
+import { openStoreClock } from './clock.ts'
 import type { Database, DatabaseLocation, DatabaseOptions } from './database.ts'
 import type { StoreGuard } from './guarded-stores.ts'
 import type { MigrationStatus } from './migrate.ts'
-import { redisState, type StateStore, sqlState } from './oauth-state.ts'
+import { redisState, sqlState } from './oauth-state.ts'
 import type { RedisClient, RedisLocation } from './redis.ts'
-import { EVERYTHING_ENDED, openRedisMemory, type StateMemory } from './redis-memory.ts'
+import { EVERYTHING_ENDED, openRedisMemory } from './redis-memory.ts'
 
 /** Where the stores of a service are, and how long a call may take. */
 export interface StoreSettings {
@@ -22,18 +22,7 @@ export interface StoreSettings {
 }
 
 /** The open stores; they outlive a change of keys. */
-export interface Stores extends AsyncDisposable {
-  readonly database: Database
-  readonly state: StateStore
-  /** For every decision that processes have to agree on. */
-  readonly storeClock: StoreClock
-  /** Since when the OAuth state has lost nothing. */
-  readonly stateMemory: StateMemory
-  /** For counts; undefined without Redis. */
-  readonly redis: RedisClient | undefined
-  /** Rejects when one of them does not answer in time. */
-  ping(): Promise<void>
-}
+export type Stores = Awaited<ReturnType<typeof openStores>>
 
 export interface StoreHooks extends Pick<DatabaseOptions, 'onIdleError'> {
   /** Wraps every call to the database and the OAuth state. */
@@ -41,7 +30,7 @@ export interface StoreHooks extends Pick<DatabaseOptions, 'onIdleError'> {
 }
 
 /** Opens the stores of a running service. */
-export async function openStores(settings: StoreSettings, hooks: StoreHooks): Promise<Stores> {
+export async function openStores(settings: StoreSettings, hooks: StoreHooks) {
   await using opening = new AsyncDisposableStack()
   const database = opening.use(await openServiceDatabase(settings, hooks))
   const clock = await openStoreClock(database)
@@ -58,16 +47,20 @@ export async function openStores(settings: StoreSettings, hooks: StoreHooks): Pr
   return {
     database,
     state,
+    /** For every decision that processes have to agree on. */
     storeClock: clock,
+    /** Since when the OAuth state has lost nothing. */
     stateMemory,
+    /** For counts; undefined without Redis. */
     redis,
+    /** Rejects when one of them does not answer in time. */
     ping: async () => void (await Promise.all([database.ping(), state.ping()])),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
 }
 
 /** State in the database loses nothing; a restore of a backup ends everything (oauth/grants/end-everything.ts). */
-async function openDatabaseMemory({ kysely }: Database): Promise<StateMemory> {
+async function openDatabaseMemory({ kysely }: Database) {
   const row = await kysely
     .selectFrom('setting')
     .select('value')

@@ -4,18 +4,7 @@ import type { Logger } from 'pino'
 import type { RedisClient } from './redis.ts'
 
 /** What one Redis server does with the writes that it acknowledged. */
-export interface Durability {
-  /** Host and port of the server. */
-  readonly address: string
-  /** Whether it has an append-only file. */
-  readonly appends: boolean
-  /** When the append-only file is flushed to the disk; undefined where CONFIG is forbidden. */
-  readonly appendFsync: string | undefined
-  /** Changes since the last snapshot. */
-  readonly unsavedChanges: number
-  /** What it does when its memory is full; undefined where its memory has no limit. */
-  readonly evictsBy: string | undefined
-}
+export type Durability = Awaited<ReturnType<typeof lookAtServer>>
 
 /** A finding about a server, and whether it breaks the service or only has a cost. */
 export interface Remark {
@@ -29,7 +18,7 @@ export async function lookAtDurability(client: RedisClient): Promise<Durability[
   return await Promise.all(servers.map(lookAtServer))
 }
 
-async function lookAtServer(server: Redis): Promise<Durability> {
+async function lookAtServer(server: Redis) {
   const [persistence, memory] = [await server.info('persistence'), await server.info('memory')]
   const limited = !/^maxmemory:0\s*$/m.test(memory)
   const policy = fieldOf(memory, 'maxmemory_policy') ?? 'unknown'
@@ -37,9 +26,13 @@ async function lookAtServer(server: Redis): Promise<Durability> {
   const setting = await server.config('GET', 'appendfsync').catch(() => undefined)
   return {
     address: `${server.options.host}:${server.options.port}`,
+    /** Whether it has an append-only file. */
     appends: fieldOf(persistence, 'aof_enabled') === '1',
+    /** When the append-only file is flushed to the disk; undefined where CONFIG is forbidden. */
     appendFsync: (setting as string[] | undefined)?.[1],
+    /** Changes since the last snapshot. */
     unsavedChanges: Number(fieldOf(persistence, 'rdb_changes_since_last_save') ?? 0),
+    /** What it does when its memory is full; undefined where its memory has no limit. */
     evictsBy: limited && policy !== 'noeviction' ? policy : undefined,
   }
 }

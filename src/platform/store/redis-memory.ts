@@ -4,14 +4,6 @@ import type { RedisClient } from './redis.ts'
 /** The setting that says when all sessions and grants ended, in epoch milliseconds. */
 export const EVERYTHING_ENDED = 'everything_ended_at'
 
-/** Since when the state store has lost nothing. */
-export interface StateMemory {
-  /** Epoch milliseconds, by the clock of the database. Earlier writes may be lost. */
-  since(): number
-  /** Checks again which server it is. For a server that was not seen before, `since` is now. Never fails. */
-  look(): Promise<void>
-}
-
 /** How often a cluster is asked for its servers, so how soon a fail-over is noticed. */
 export const MEMORY_LOOK_SECONDS = 1
 
@@ -24,7 +16,7 @@ export async function openRedisMemory(
   client: RedisClient,
   { kysely }: Pick<Database, 'kysely'>,
   now: () => number,
-): Promise<StateMemory> {
+) {
   const seenAt = new Map<string, number>()
   let present: readonly string[] = []
   let unknownSince: number | undefined = now()
@@ -72,8 +64,10 @@ export async function openRedisMemory(
   // Where INFO is forbidden, it may be another server after each reconnect.
   await look().catch(() => {})
   return {
+    /** In epoch milliseconds, by the clock of the database. Earlier writes may be lost. */
     since: () =>
       Math.max(unknownSince ?? 0, ...present.map((runId) => seenAt.get(runId) ?? Infinity), 0),
+    /** Checks again which server it is. For a server that was not seen before, `since` is now. Never fails. */
     async look() {
       // One server cannot become another without a reconnect; the masters of a cluster can.
       if ('nodes' in client || unknownSince !== undefined) await look().catch(() => {})

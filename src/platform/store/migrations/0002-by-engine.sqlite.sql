@@ -20,90 +20,57 @@ create table client_version (
   version bigint not null default (cast(unixepoch('subsec') * 1000 as integer))
 );
 
-create trigger oauth_application_insert_counts after insert on oauth_application begin
+-- What the triggers of the tables write to: SQLite has no functions.
+create view changed_client as select client_id from client_version;
+create trigger count_client_version instead of insert on changed_client begin
   insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
-end;
-create trigger oauth_application_update_counts after update on oauth_application begin
-  insert into client_version (client_id) select old.client_id union select new.client_id where true
-    on conflict do update set version = version + 1;
-end;
-create trigger oauth_application_delete_counts after delete on oauth_application begin
-  insert into client_version (client_id) values (old.client_id) on conflict do update set version = version + 1;
 end;
 
-create trigger oauth_application_redirect_uri_insert_counts after insert on oauth_application_redirect_uri begin
-  insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
-end;
-create trigger oauth_application_redirect_uri_update_counts after update on oauth_application_redirect_uri begin
-  insert into client_version (client_id) select old.client_id union select new.client_id where true
-    on conflict do update set version = version + 1;
-end;
-create trigger oauth_application_redirect_uri_delete_counts after delete on oauth_application_redirect_uri begin
-  insert into client_version (client_id) values (old.client_id) on conflict do update set version = version + 1;
-end;
-
-create trigger oauth_application_post_logout_uri_insert_counts after insert on oauth_application_post_logout_uri begin
-  insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
-end;
-create trigger oauth_application_post_logout_uri_update_counts after update on oauth_application_post_logout_uri begin
-  insert into client_version (client_id) select old.client_id union select new.client_id where true
-    on conflict do update set version = version + 1;
-end;
-create trigger oauth_application_post_logout_uri_delete_counts after delete on oauth_application_post_logout_uri begin
-  insert into client_version (client_id) values (old.client_id) on conflict do update set version = version + 1;
-end;
-
-create trigger oauth_application_scope_insert_counts after insert on oauth_application_scope begin
-  insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
-end;
-create trigger oauth_application_scope_update_counts after update on oauth_application_scope begin
-  insert into client_version (client_id) select old.client_id union select new.client_id where true
-    on conflict do update set version = version + 1;
-end;
-create trigger oauth_application_scope_delete_counts after delete on oauth_application_scope begin
-  insert into client_version (client_id) values (old.client_id) on conflict do update set version = version + 1;
-end;
-
-create trigger client_secret_insert_counts after insert on client_secret begin
-  insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
-end;
-create trigger client_secret_update_counts after update on client_secret begin
-  insert into client_version (client_id) select old.client_id union select new.client_id where true
-    on conflict do update set version = version + 1;
-end;
-create trigger client_secret_delete_counts after delete on client_secret begin
-  insert into client_version (client_id) values (old.client_id) on conflict do update set version = version + 1;
-end;
-
-create trigger integration_override_insert_counts after insert on integration_override begin
-  insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
-end;
-create trigger integration_override_update_counts after update on integration_override begin
-  insert into client_version (client_id) select old.client_id union select new.client_id where true
-    on conflict do update set version = version + 1;
-end;
-create trigger integration_override_delete_counts after delete on integration_override begin
-  insert into client_version (client_id) values (old.client_id) on conflict do update set version = version + 1;
-end;
-
-create trigger document_site_review_insert_counts after insert on document_site_review begin
-  insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
-end;
-create trigger document_site_review_update_counts after update on document_site_review begin
-  insert into client_version (client_id) select old.client_id union select new.client_id where true
-    on conflict do update set version = version + 1;
-end;
-create trigger document_site_review_delete_counts after delete on document_site_review begin
-  insert into client_version (client_id) values (old.client_id) on conflict do update set version = version + 1;
-end;
-
-create trigger document_client_insert_counts after insert on document_client begin
-  insert into client_version (client_id) values (new.client_id) on conflict do update set version = version + 1;
-end;
-create trigger document_client_update_counts after update on document_client begin
-  insert into client_version (client_id) select old.client_id union select new.client_id where true
-    on conflict do update set version = version + 1;
-end;
-create trigger document_client_delete_counts after delete on document_client begin
-  delete from client_version where client_id = old.client_id;
-end;
+create trigger oauth_application_insert_counts after insert on oauth_application
+  begin insert into changed_client values (new.client_id); end;
+create trigger oauth_application_update_counts after update on oauth_application
+  begin insert into changed_client select old.client_id union select new.client_id; end;
+create trigger oauth_application_delete_counts after delete on oauth_application
+  begin insert into changed_client values (old.client_id); end;
+create trigger oauth_application_redirect_uri_insert_counts after insert on oauth_application_redirect_uri
+  begin insert into changed_client values (new.client_id); end;
+create trigger oauth_application_redirect_uri_update_counts after update on oauth_application_redirect_uri
+  begin insert into changed_client select old.client_id union select new.client_id; end;
+create trigger oauth_application_redirect_uri_delete_counts after delete on oauth_application_redirect_uri
+  begin insert into changed_client values (old.client_id); end;
+create trigger oauth_application_post_logout_uri_insert_counts after insert on oauth_application_post_logout_uri
+  begin insert into changed_client values (new.client_id); end;
+create trigger oauth_application_post_logout_uri_update_counts after update on oauth_application_post_logout_uri
+  begin insert into changed_client select old.client_id union select new.client_id; end;
+create trigger oauth_application_post_logout_uri_delete_counts after delete on oauth_application_post_logout_uri
+  begin insert into changed_client values (old.client_id); end;
+create trigger oauth_application_scope_insert_counts after insert on oauth_application_scope
+  begin insert into changed_client values (new.client_id); end;
+create trigger oauth_application_scope_update_counts after update on oauth_application_scope
+  begin insert into changed_client select old.client_id union select new.client_id; end;
+create trigger oauth_application_scope_delete_counts after delete on oauth_application_scope
+  begin insert into changed_client values (old.client_id); end;
+create trigger client_secret_insert_counts after insert on client_secret
+  begin insert into changed_client values (new.client_id); end;
+create trigger client_secret_update_counts after update on client_secret
+  begin insert into changed_client select old.client_id union select new.client_id; end;
+create trigger client_secret_delete_counts after delete on client_secret
+  begin insert into changed_client values (old.client_id); end;
+create trigger integration_override_insert_counts after insert on integration_override
+  begin insert into changed_client values (new.client_id); end;
+create trigger integration_override_update_counts after update on integration_override
+  begin insert into changed_client select old.client_id union select new.client_id; end;
+create trigger integration_override_delete_counts after delete on integration_override
+  begin insert into changed_client values (old.client_id); end;
+create trigger document_site_review_insert_counts after insert on document_site_review
+  begin insert into changed_client values (new.client_id); end;
+create trigger document_site_review_update_counts after update on document_site_review
+  begin insert into changed_client select old.client_id union select new.client_id; end;
+create trigger document_site_review_delete_counts after delete on document_site_review
+  begin insert into changed_client values (old.client_id); end;
+create trigger document_client_insert_counts after insert on document_client
+  begin insert into changed_client values (new.client_id); end;
+create trigger document_client_update_counts after update on document_client
+  begin insert into changed_client select old.client_id union select new.client_id; end;
+create trigger document_client_delete_counts after delete on document_client
+  begin delete from client_version where client_id = old.client_id; end;
