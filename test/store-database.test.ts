@@ -1,4 +1,4 @@
-import { cpSync, globSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
@@ -369,8 +369,7 @@ function migrationsWith(name: string, text: string): string {
 
 /** `table.column`, with a question mark when it may be null, as the files of types say. */
 function columnsOfTypes(): string[] {
-  const files = globSync('../src/platform/store/{schema,*-tables}.ts', { cwd: import.meta.dirname })
-  const text = files.map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('\n')
+  const text = readFileSync(join(import.meta.dirname, '../src/platform/store/schema.ts'), 'utf8')
   const columnsIn = (body: string): string[] =>
     [...body.matchAll(/(\w+): ([^\n{};]+?) *[\n};]/g)].map(
       ([, column, kind]) => `${column}${kind?.endsWith('| null') ? '?' : ''}`,
@@ -381,7 +380,7 @@ function columnsOfTypes(): string[] {
       const [, body = part] = text.split(`\ninterface ${part} `)
       return columnsIn(body.slice(0, body.indexOf('}') + 1))
     })
-  const lists = text.matchAll(/export interface (?:Schema|\w+Tables)\b[^{]*\{\n(.*?)\n\}/gs)
+  const lists = text.matchAll(/export interface Schema \{\n(.*?)\n\}/gs)
   return [...lists]
     .flatMap(([, list = '']) => [...list.matchAll(/^ {2}(\w+): (\w+|.*?\})$/gms)])
     .flatMap(([, table, type = '']) => columnsOf(type).map((column) => `${table}.${column}`))

@@ -1,4 +1,4 @@
-import type { DocumentReview } from '../../platform/store/oauth-tables.ts'
+import type { DocumentReview } from '../../platform/store/schema.ts'
 
 /** What somebody decided about a document, which is named by its fingerprint. */
 export interface Decision {

@@ -2,7 +2,7 @@
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { type ClientOrigin, decideScopes } from '../../directory/scopes/policy.ts'
-import type { ApplicationType, ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
+import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'
 import type { ClientKeys } from './further-plans.ts'
 
 /**

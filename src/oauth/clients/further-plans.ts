@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
-import type { ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
+import type { ClientAuthMethod } from '../../platform/store/schema.ts'
 
 /**
  * What a deployment may turn on, each by one setting of `config/service.json`, and what a client then

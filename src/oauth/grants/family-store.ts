@@ -2,7 +2,7 @@ import type { ClaimsParameter } from 'oidc-provider'
 
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { OauthTables } from '../../platform/store/oauth-tables.ts'
+import type { Schema } from '../../platform/store/schema.ts'
 
 /**
  * A family: everything that came of one exchange of a code, below its grant. It is one row of the
@@ -147,7 +147,7 @@ function boundFamilies(kysely: Database['kysely']) {
   }
 }
 
-type FamilyRow = Omit<OauthTables['refresh_token_family'], 'generation' | 'ended_at'>
+type FamilyRow = Omit<Schema['refresh_token_family'], 'generation' | 'ended_at'>
 
 /** The columns of a family where they are read beside others, and what they say. */
 export interface FamilyColumns {

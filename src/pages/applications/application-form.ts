@@ -3,7 +3,7 @@ import { catalogue } from '../../directory/scopes/catalogue.ts'
 import { describeScope } from '../../directory/scopes/opened.ts'
 import { hidesSomething } from '../../oauth/clients/client.ts'
 import { leadsToThisMachine } from '../../platform/http/loopback.ts'
-import type { ApplicationType, ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
+import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'
 
 /**
  * What an operator may enter for an OAuth application (design 2), as rules without a page or a

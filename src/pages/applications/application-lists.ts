@@ -1,8 +1,7 @@
 import type { Kysely } from 'kysely'
 
 import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
-import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
-import type { Schema } from '../../platform/store/schema.ts'
+import type { ApplicationKind, Schema } from '../../platform/store/schema.ts'
 import { choicesOf } from './further-choices.ts'
 
 /** An OAuth application as the operators of its site see it. */

@@ -1,7 +1,7 @@
 import type { FurtherPage } from '../../../views/admin-application-further.ts'
 import { type FurtherPlans, readKeySet } from '../../oauth/clients/further-plans.ts'
 import { problemOfServerAddress } from '../../platform/http/server-address.ts'
-import type { ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
+import type { ClientAuthMethod } from '../../platform/store/schema.ts'
 
 /**
  * What an operator may choose for an application of the plans that this deployment has on, as rules

@@ -1,5 +1,3 @@
-import type { OauthTables } from './oauth-tables.ts'
-
 /**
  * The types of the tables, with names and columns as in the database. `migrations/*.sql` has the
  * meaning of tables and columns, and test/store-database.test.ts compares the two. Every `*_at` is
@@ -8,6 +6,11 @@ import type { OauthTables } from './oauth-tables.ts'
 
 export type SiteRole = 'owner' | 'admin' | 'lecturer' | 'student'
 export type NotificationChannel = 'inbox' | 'email'
+export type ApplicationKind = 'site' | 'resource_server'
+export type ClientAuthMethod = 'none' | 'client_secret_post' | 'private_key_jwt'
+export type ApplicationType = 'web' | 'native'
+export type DocumentReview = 'approved' | 'blocked'
+export type SigningKeyState = 'next' | 'current' | 'retired'
 
 /** An item that a person can buy, or register for, at a site. */
 interface CatalogueItem {
@@ -27,7 +30,17 @@ interface Purchase {
   order_id: string | null
 }
 
-export interface Schema extends OauthTables {
+interface KeyTable {
+  kid: string
+  state: SigningKeyState
+  public_jwk: string
+  sealed_private: string
+  created_at: number
+  current_at: number | null
+  retired_at: number | null
+}
+
+export interface Schema {
   person: {
     id: string
     email: string
@@ -179,6 +192,139 @@ export interface Schema extends OauthTables {
     topic: string
     channel: NotificationChannel
     enabled_at: number | null
+  }
+  oauth_application: {
+    client_id: string
+    kind: ApplicationKind
+    site_id: string | null
+    name: string
+    auth_method: ClientAuthMethod
+    application_type: ApplicationType
+    assistant: string | null
+    jwks: string | null
+    jwks_uri: string | null
+    pushed_requests_required_at: number | null
+    bound_tokens_required_at: number | null
+    backchannel_logout_uri: string | null
+    backchannel_logout_session_required_at: number | null
+    created_by: string | null
+    created_at: number
+    disabled_at: number | null
+    deleted_at: number | null
+  }
+  unused_client: { client_id: string; network: string; registered_at: number; expires_at: number }
+  oauth_application_redirect_uri: { client_id: string; uri: string; position: number }
+  oauth_application_post_logout_uri: { client_id: string; uri: string }
+  oauth_application_scope: { client_id: string; scope: string }
+  client_secret: {
+    id: string
+    client_id: string
+    digest: string
+    hint: string
+    created_at: number
+    expires_at: number | null
+  }
+  integration_override: {
+    client_id: string
+    disabled_at: number | null
+    note: string | null
+    updated_at: number
+  }
+  platform_callback: {
+    client_id: string
+    uri: string
+    registered_at: number
+    used_at: number | null
+    used_by: string | null
+    expires_at: number
+  }
+  client_version: { client_id: string; version: number }
+  signing_key: KeyTable
+  upstream_key: KeyTable
+  redis_server: { run_id: string; seen_at: number }
+  oauth_state: {
+    model: string
+    id: string
+    uid: string | null
+    payload: string
+    consumed_at: number | null
+    expires_at: number
+  }
+  document_client: {
+    client_id: string
+    document: string
+    fingerprint: string
+    first_seen_at: number
+    fetched_at: number
+    fresh_until: number
+    review: DocumentReview | null
+    reviewed_fingerprint: string | null
+    reviewed_by: string | null
+    reviewed_at: number | null
+  }
+  document_site_review: {
+    client_id: string
+    site_id: string
+    review: DocumentReview
+    fingerprint: string
+    reviewed_by: string | null
+    reviewed_at: number
+  }
+  oauth_grant: {
+    id: string
+    person_id: string
+    client_id: string
+    client_name: string
+    client_origin: string
+    site_id: string | null
+    document_fingerprint: string | null
+    allowed: string
+    granted_at: number
+    expires_at: number
+    ended_at: number | null
+    end_reason: string | null
+    last_used_at: number | null
+  }
+  oauth_grant_scope: { grant_id: string; scope: string }
+  oauth_grant_day: { grant_id: string; day: number; calls: number }
+  refresh_token_family: {
+    id: string
+    grant_id: string
+    seed: string
+    token: string
+    generation: number
+    steps: string
+    started_at: number
+    kept_until: number
+    ended_at: number | null
+  }
+  relying_party_session: {
+    family_id: string
+    grant_id: string
+    client_id: string
+    person_id: string
+    sid: string | null
+    started_at: number
+    expires_at: number
+  }
+  sign_out_notice: {
+    id: string
+    client_id: string
+    person_id: string
+    sid: string | null
+    reason: string
+    created_at: number
+    attempts: number
+    next_attempt_at: number
+  }
+  client_refusal: {
+    id: string
+    client_id: string
+    occurred_at: number
+    route: string
+    error: string
+    reason: string | null
+    request_id: string
   }
   audit_event: {
     id: string
