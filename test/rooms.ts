@@ -53,7 +53,7 @@ export const rooms: Readonly<Record<string, Room>> = {
         'limits.ts',
         'network.ts',
       ],
-      monitoring: ['open-watchers.ts', 'readings.ts', 'watch.ts'],
+      monitoring: ['readings.ts', 'watch.ts'],
       outgoing: ['guarded-fetch.ts'],
       process: [
         'background-tasks.ts',
@@ -72,7 +72,6 @@ export const rooms: Readonly<Record<string, Room>> = {
         'keyset.ts',
         'migrate.ts',
         'oauth-state.ts',
-        'oauth-tables.ts',
         'open-stores.ts',
         'postgres.ts',
         'redis-durability.ts',
