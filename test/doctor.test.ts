@@ -78,16 +78,16 @@ const well: ClientFacts = {
   clientId: 'app_1',
   name: 'An application',
   kind: 'site',
-  applicationType: 'web',
-  authMethod: 'client_secret_post',
+  application_type: 'web',
+  auth_method: 'client_secret_post',
   redirectUris: ['https://app.example/callback'],
   redirectPatterns: [],
   postLogoutUris: ['https://app.example/'],
-  backchannelLogoutUri: 'https://app.example/signed-out',
+  backchannel_logout_uri: 'https://app.example/signed-out',
   secretsMadeAt: [now - 10 * DAY_MS],
-  jwks: undefined,
-  jwksUri: undefined,
-  createdAt: now - 300 * DAY_MS,
+  jwks: null,
+  jwks_uri: null,
+  created_at: now - 300 * DAY_MS,
   lastUsedAt: now - DAY_MS,
   scopes: ['account:read'],
   grantedScopes: ['account:read'],
@@ -101,7 +101,8 @@ describe('doctor judges a client', () => {
 
   it('and finds nothing of one that is as RFC 9700 and OAuth 2.1 want it', () => {
     expect(judge({})).to.deep.equal([])
-    expect(judge({ authMethod: 'none', secretsMadeAt: [], applicationType: 'native' })).to.be.empty
+    expect(judge({ auth_method: 'none', secretsMadeAt: [], application_type: 'native' })).to.be
+      .empty
   })
 
   const cases: readonly (readonly [CheckName, string, Partial<ClientFacts>])[] = [
@@ -121,11 +122,11 @@ describe('doctor judges a client', () => {
     [
       'client.notices-in-clear',
       'notices over http',
-      { backchannelLogoutUri: 'http://app.example/' },
+      { backchannel_logout_uri: 'http://app.example/' },
     ],
     ['client.no-secret', 'no secret', { secretsMadeAt: [] }],
     ['client.secret-old', 'a secret of 366 days', { secretsMadeAt: [now - 366 * DAY_MS] }],
-    ['client.secret-unused', 'a secret that it cannot use', { authMethod: 'none' }],
+    ['client.secret-unused', 'a secret that it cannot use', { auth_method: 'none' }],
     [
       'client.secrets-two',
       'two secrets for 31 days',
@@ -135,14 +136,14 @@ describe('doctor judges a client', () => {
       'client.key-weak',
       'a key of 1024 bits',
       {
-        ...{ authMethod: 'private_key_jwt', secretsMadeAt: [] },
+        ...{ auth_method: 'private_key_jwt', secretsMadeAt: [] },
         jwks: JSON.stringify({ keys: [weakKey] }),
       },
     ],
     [
       'client.keys-in-clear',
       'keys over http',
-      { authMethod: 'private_key_jwt', secretsMadeAt: [], jwksUri: 'http://app.example/keys' },
+      { auth_method: 'private_key_jwt', secretsMadeAt: [], jwks_uri: 'http://app.example/keys' },
     ],
     ['client.never-used', 'no use ever', { lastUsedAt: undefined }],
     ['client.idle', 'no use for 91 days', { lastUsedAt: now - 91 * DAY_MS }],
@@ -169,7 +170,7 @@ describe('doctor judges a client', () => {
         secretsMadeAt: [now - 365 * DAY_MS, now - 30 * DAY_MS],
       }),
     ).to.deep.equal([])
-    expect(judge({ createdAt: now - 30 * DAY_MS, lastUsedAt: undefined })).to.deep.equal([])
+    expect(judge({ created_at: now - 30 * DAY_MS, lastUsedAt: undefined })).to.deep.equal([])
   })
 })
 

@@ -1,10 +1,15 @@
 import { parseArgs } from 'node:util'
 
+import {
+  MEMBER_READ,
+  MEMBER_WRITE,
+  readScope,
+  scopeNames,
+} from '../../src/directory/scopes/catalogue.ts'
 import { isLoopbackUrl } from '../../src/platform/http/loopback.ts'
+import { paths } from '../../src/platform/http/paths.ts'
 import { loopbackRedirect, signInWithBrowser, signInWithoutBrowser } from './authorize.ts'
-import { describeTokens } from './describe-tokens.ts'
-import { openRelyingParty } from './relying-party.ts'
-import { readTokenRole, tokenRoles } from './token-roles.ts'
+import { openRelyingParty, type Tokens } from './relying-party.ts'
 
 const help = `npm run token -- [options]
 
@@ -39,12 +44,50 @@ const { values } = parseArgs({
   },
 })
 
+/** As whom `npm run token` signs in, and what it asks for unless it is told otherwise. */
+const roles = {
+  member: {
+    /** The demo's public member application. */
+    clientId: 'northlight-notes',
+    account: 'sam@northlight.example',
+    scopes: [...scopeNames('identity'), MEMBER_READ, MEMBER_WRITE],
+  },
+  operator: {
+    /** A client of an operator registers itself. */
+    clientId: undefined,
+    account: 'olivia@northlight.example',
+    scopes: [...scopeNames('identity'), ...scopeNames('operator')],
+  },
+} as const satisfies Record<string, object>
+
+/** @throws with a sentence for any word that names no role */
+function readRole(word: string) {
+  if (word === 'member' || word === 'operator') return roles[word]
+  throw new Error(`--as takes member or operator, not ${word}`)
+}
+
+/** What each scope can ask, the first that a token has. */
+const queries = [
+  {
+    scope: MEMBER_READ,
+    ask: [
+      paths.graphql,
+      '{ viewer { name email schools { name roles } enrolledCourses(first: 5) { nodes { slug expireDate hasLifetimeAccess } } } }',
+    ],
+  },
+  {
+    scope: readScope('courses'),
+    ask: [paths.adminGraphql, '{ courses(first: 5) { totalCount nodes { id title state } } }'],
+  },
+  { scope: readScope('school'), ask: [paths.adminGraphql, '{ site { id name slug } }'] },
+] as const
+
 if (values.help) process.stdout.write(help)
 else await run()
 
 async function run(): Promise<void> {
   try {
-    const role = tokenRoles[readTokenRole(values.as)]
+    const role = readRole(values.as)
     const party = await openRelyingParty({
       baseUrl: values['base-url'] ?? process.env['BASE_URL'] ?? 'http://127.0.0.1:3000',
       clientId: values.client ?? role.clientId,
@@ -81,4 +124,34 @@ async function accountOf(
   const known = demoPeople(await readCampusFolder(folder)).find((row) => row.login === login)
   if (known) return { login, password: known.password }
   throw new Error(`${login} is none of the demo people: give --password`)
+}
+
+/** The tokens as text for a person, with a request that works when it is pasted. */
+function describeTokens(tokens: Tokens): string {
+  const { base_url, access_token, refresh_token, claims, expires_in, scope } = tokens
+  const who = claims
+    ? `${claims['name'] ?? claims.sub} (${claims.sub}), id_token verified (ES256)`
+    : 'not told: the scope openid was not asked for'
+  return [
+    `signed in      ${who}`,
+    `scope          ${scope}`,
+    `access token   ${access_token}   (${expires_in} s)`,
+    `refresh token  ${refresh_token ?? 'none'}`,
+    '',
+    'Try it:',
+    requestFor(base_url, access_token, scope.split(' ')),
+    '',
+  ].join('\n')
+}
+
+function requestFor(baseUrl: string, accessToken: string, scopes: readonly string[]): string {
+  const header = `-H 'Authorization: Bearer ${accessToken}'`
+  const [path, query] = queries.find(({ scope }) => scopes.includes(scope))?.ask ?? []
+  if (path === undefined) return `curl ${baseUrl}${paths.userinfo} ${header}`
+  return [
+    `curl ${baseUrl}${path} \\`,
+    `  ${header} \\`,
+    `  -H 'Content-Type: application/json' \\`,
+    `  -d '${JSON.stringify({ query })}'`,
+  ].join('\n')
 }

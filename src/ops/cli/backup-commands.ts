@@ -5,7 +5,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { Config } from '../../config/config.ts'
 import { endEverything } from '../../oauth/grants/end-everything.ts'
-import { recordAuditEvent } from '../../platform/audit/audit-log.ts'
 import { openStoreClock } from '../../platform/store/clock.ts'
 import type { DatabaseLocation } from '../../platform/store/database.ts'
 import { unknownMigrations } from '../../platform/store/migrate.ts'
@@ -14,6 +13,7 @@ import { makeBackup } from '../backup/backup.ts'
 import { type Manifest, readManifest } from '../backup/manifest.ts'
 import { findObstacles, placeParts, verifyBackup } from '../backup/restore.ts'
 import { CommandRefused } from './command-output.ts'
+import { recordCommand } from './configured-stores.ts'
 
 /** How long a statement may take on a database that is not in use yet, and one of a migration. */
 const STATEMENT_TIMEOUT_MS = 30_000
@@ -149,16 +149,11 @@ async function settle(
   await using database = await openDatabase(location, patience)
   const nowMs = (await openStoreClock(database)).now()
   const grantsEnded = keepGrants ? undefined : (await endEverything(database, nowMs)).grants
-  await recordAuditEvent(
-    database.kysely,
-    { now: nowMs },
-    {
-      action: 'backup.restored',
-      subject: { kind: 'backup', id: madeAt },
-      siteId: undefined,
-      after: keepGrants ? { grantsKept: true } : { grantsEnded },
-    },
-  )
+  await recordCommand(database.kysely, nowMs, {
+    action: 'backup.restored',
+    subject: { kind: 'backup', id: madeAt },
+    after: keepGrants ? { grantsKept: true } : { grantsEnded },
+  })
   // Sign-ins are dated by the second: one of the second that ended everything would be taken for one before it.
   if (!keepGrants) await delay(1000 - (nowMs % 1000))
   return grantsEnded

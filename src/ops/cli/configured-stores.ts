@@ -1,5 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { type KeyDependencies, type KeyUse, openKeys } from '../../oauth/keys/keys.ts'
+import { type Change, recordAuditEvent } from '../../platform/audit/audit-log.ts'
 import { openStoreClock } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { openServiceDatabase } from '../../platform/store/open-stores.ts'
@@ -18,6 +19,15 @@ export async function withDatabase<Result>(
   const settings = { ...config, ...config.service.storage, answerWithinMs: PATIENCE_MS }
   await using database = await openServiceDatabase(settings)
   return await work(database, (await openStoreClock(database)).now)
+}
+
+/** Records what a command did, which belongs to no site. */
+export async function recordCommand(
+  kysely: Database['kysely'],
+  nowMs: number,
+  change: Omit<Change, 'siteId'>,
+): Promise<void> {
+  await recordAuditEvent(kysely, { now: nowMs }, { ...change, siteId: undefined })
 }
 
 /** The signing keys of this configuration, by what they sign. */

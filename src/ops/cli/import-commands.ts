@@ -5,14 +5,13 @@ import { pipeline } from 'node:stream/promises'
 
 import type { Config } from '../../config/config.ts'
 import { makePasswords } from '../../directory/people/password.ts'
-import { recordAuditEvent } from '../../platform/audit/audit-log.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { exportKind } from '../import/export-records.ts'
 import { type ImportReport, importLines } from '../import/import-records.ts'
 import { openSources } from '../import/import-sources.ts'
 import { type KindName, kindNames } from '../import/record-kinds.ts'
 import { asOneLine, CommandRefused } from './command-output.ts'
-import { withDatabase } from './configured-stores.ts'
+import { recordCommand, withDatabase } from './configured-stores.ts'
 
 /**
  * `import <folder or file>`: makes the database be as the records say, beside a running service too.
@@ -29,16 +28,11 @@ export async function importCampus(config: Config, path: string): Promise<string
     const report = await importLines({ ...settings, onProgress: progress.add })
     progress.end()
     if (Object.keys(report.written).length > 0) {
-      await recordAuditEvent(
-        database.kysely,
-        { now: now() },
-        {
-          action: 'campus.imported',
-          subject: { kind: 'campus', id: path },
-          siteId: undefined,
-          after: report.written,
-        },
-      )
+      await recordCommand(database.kysely, now(), {
+        action: 'campus.imported',
+        subject: { kind: 'campus', id: path },
+        after: report.written,
+      })
     }
     if (report.refusedCount > 0) throw new CommandRefused(refusals(report), summary(path, report))
     return summary(path, report)
@@ -113,22 +107,17 @@ async function open(path: string) {
 export async function exportCampus(config: Config, folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   if ((await readdir(folder)).length > 0) throw new Error(`${folder} is not empty`)
-  return await withDatabase(config, async (database) => {
+  return await withDatabase(config, async (database, now) => {
     const counts: string[] = []
     for (const [index, type] of kindNames.entries()) {
       const name = `${String(index + 1).padStart(2, '0')}-${type}.ndjson`
       counts.push(`${await writeFile(database, type, join(folder, name))} ${type}`)
     }
-    await recordAuditEvent(
-      database.kysely,
-      { now: Date.now() },
-      {
-        action: 'campus.exported',
-        subject: { kind: 'campus', id: folder },
-        siteId: undefined,
-        after: { records: counts.join(', ') },
-      },
-    )
+    await recordCommand(database.kysely, now(), {
+      action: 'campus.exported',
+      subject: { kind: 'campus', id: folder },
+      after: { records: counts.join(', ') },
+    })
     return `Exported to ${folder}: ${counts.join(', ')}.`
   })
 }

@@ -6,8 +6,7 @@ import {
   loadKeyRing,
   rotateKeys,
 } from '../../oauth/keys/keys.ts'
-import { recordAuditEvent } from '../../platform/audit/audit-log.ts'
-import { keysOf, withDatabase } from './configured-stores.ts'
+import { keysOf, recordCommand, withDatabase } from './configured-stores.ts'
 
 /** `keys list`: one line a key, and no private part of any. */
 export async function listSigningKeys(config: Config): Promise<string> {
@@ -21,13 +20,11 @@ export async function listSigningKeys(config: Config): Promise<string> {
   })
 }
 
-interface Rotation {
-  readonly use: KeyUse
-  readonly force: boolean
-}
-
 /** `keys rotate`: what `oauth/keys/keys.ts` does, written into the audit trail. */
-export async function rotateSigningKeys(config: Config, { use, force }: Rotation): Promise<string> {
+export async function rotateSigningKeys(
+  config: Config,
+  { use, force }: { readonly use: KeyUse; readonly force: boolean },
+): Promise<string> {
   return await withDatabase(config, async (database, now) => {
     const dependencies = keysOf(config, { database, now })[use]
     // It also shows that the secret is the right one before anything is changed.
@@ -35,16 +32,11 @@ export async function rotateSigningKeys(config: Config, { use, force }: Rotation
     const kid = await rotateKeys(dependencies, {
       force,
       record: async (transaction, signing) =>
-        await recordAuditEvent(
-          transaction,
-          { now: now() },
-          {
-            action: 'signing_key.rotated',
-            subject: { kind: 'signing_key', id: signing },
-            siteId: undefined,
-            after: { for: use, forced: force },
-          },
-        ),
+        await recordCommand(transaction, now(), {
+          action: 'signing_key.rotated',
+          subject: { kind: 'signing_key', id: signing },
+          after: { for: use, forced: force },
+        }),
     })
     const { reloadSeconds, retiredKeepSeconds } = config.service.keys
     return (

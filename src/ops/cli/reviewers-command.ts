@@ -1,9 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { canonicalEmail } from '../../directory/people/person-store.ts'
-import { recordAuditEvent } from '../../platform/audit/audit-log.ts'
-import type { Database } from '../../platform/store/database.ts'
 import { asOneLine } from './command-output.ts'
-import { withDatabase } from './configured-stores.ts'
+import { recordCommand, withDatabase } from './configured-stores.ts'
 
 /** `reviewers`: who decides about self-declared clients for every site, one line each. */
 export async function listReviewers(config: Config): Promise<string> {
@@ -35,32 +33,30 @@ export async function changeReviewer(
   holds: boolean,
 ): Promise<string> {
   return await withDatabase(config, async (database, now) => {
-    const person = await findPerson(database, email)
+    const person = await database.kysely
+      .selectFrom('person')
+      .select(['id', 'disabled_at'])
+      .where('email_canonical', '=', canonicalEmail(email))
+      .executeTakeFirst()
     if (!person) throw new Error(`there is no account with the address ${email}`)
     if (holds && person.disabled_at !== null) throw new Error(`the account of ${email} is disabled`)
     const changed = await database.kysely.transaction().execute(async (trx) => {
-      const changedRows = holds
-        ? await trx
+      const row = { person_id: person.id, granted_at: now() }
+      const change = holds
+        ? trx
             .insertInto('platform_reviewer')
-            .values({ person_id: person.id, granted_at: now() })
+            .values(row)
             .onConflict((conflict) => conflict.doNothing())
             .returning('person_id')
-            .execute()
-        : await trx
+        : trx
             .deleteFrom('platform_reviewer')
             .where('person_id', '=', person.id)
             .returning('person_id')
-            .execute()
-      if (changedRows.length === 0) return false
-      await recordAuditEvent(
-        trx,
-        { now: now() },
-        {
-          action: holds ? 'platform_reviewer.add' : 'platform_reviewer.remove',
-          subject: { kind: 'person', id: person.id },
-          siteId: undefined,
-        },
-      )
+      if ((await change.execute()).length === 0) return false
+      await recordCommand(trx, row.granted_at, {
+        action: holds ? 'platform_reviewer.add' : 'platform_reviewer.remove',
+        subject: { kind: 'person', id: person.id },
+      })
       return true
     })
     if (!changed) return `Nothing to change: ${email} ${holds ? 'has' : 'does not have'} the role.`
@@ -68,12 +64,4 @@ export async function changeReviewer(
       ? `${email} decides about self-declared clients for every site from now on.`
       : `${email} does not decide for every site any more. What was decided stays.`
   })
-}
-
-async function findPerson({ kysely }: Database, email: string) {
-  return await kysely
-    .selectFrom('person')
-    .select(['id', 'disabled_at'])
-    .where('email_canonical', '=', canonicalEmail(email))
-    .executeTakeFirst()
 }

@@ -1,26 +1,31 @@
+import type { Selectable } from 'kysely'
+
 import type { Config } from '../../config/config.ts'
 import { readKeySet } from '../../oauth/clients/further-plans.ts'
 import { isLoopbackHost, isNamedLoopback } from '../../platform/http/loopback.ts'
 import type { Database } from '../../platform/store/database.ts'
+import type { Schema } from '../../platform/store/schema.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
 
-/** What doctor knows of a client; times in epoch milliseconds. */
-export interface ClientFacts {
+/** What doctor knows of every client, one of an integration (a platform of the configuration) included. */
+interface AnyClient {
   readonly clientId: string
   readonly name: string
-  /** A resource server has no sign-ins, and a platform's client is no row that an operator made. */
-  readonly kind: 'site' | 'resource_server' | 'integration'
-  readonly applicationType: 'web' | 'native'
-  readonly authMethod: 'none' | 'client_secret_post' | 'private_key_jwt'
   readonly redirectUris: readonly string[]
   readonly redirectPatterns: readonly string[]
+}
+
+type Application = Pick<
+  Selectable<Schema['oauth_application']>,
+  'kind' | 'application_type' | 'auth_method' | 'backchannel_logout_uri' | 'jwks' | 'jwks_uri'
+>
+
+/** What doctor knows of a client that an operator made; times in epoch milliseconds. */
+export interface ClientFacts extends AnyClient, Readonly<Application> {
+  readonly created_at: number
   readonly postLogoutUris: readonly string[]
-  readonly backchannelLogoutUri: string | undefined
   /** When each of its live secrets was made. */
   readonly secretsMadeAt: readonly number[]
-  readonly jwks: string | undefined
-  readonly jwksUri: string | undefined
-  readonly createdAt: number | undefined
   /** When a token of it was last used, or a person last allowed it something. */
   readonly lastUsedAt: number | undefined
   readonly scopes: readonly string[]
@@ -42,80 +47,80 @@ const UNUSED_DAYS_MAX = 30
 const IDLE_DAYS_MAX = 90
 
 /** What is not as it should be, as the end of a sentence about the client. */
-type Rule = (client: ClientFacts, policy: ClientPolicy) => string | undefined
+type Rules<Client> = Readonly<
+  Partial<Record<CheckName, (client: Client, policy: ClientPolicy) => string | undefined>>
+>
 
-const addresses = (has: (uri: string, url: URL | null) => boolean) => (client: ClientFacts) =>
+const addresses = (has: (uri: string, url: URL | null) => boolean) => (client: AnyClient) =>
   listed(
     'has the redirect address',
     client.redirectUris.filter((uri) => has(uri, URL.parse(uri))),
   )
 
-/** The same of clients that an operator can change; a platform chose its own. */
-const ownAddresses = (has: (url: URL | null) => boolean) => (client: ClientFacts) =>
-  client.kind === 'integration' ? undefined : addresses((_uri, url) => has(url))(client)
-
-const rules: Readonly<Partial<Record<CheckName, Rule>>> = {
+const rulesOfAll: Rules<AnyClient> = {
   'client.address-in-clear': addresses((_uri, url) => isInClear(url)),
   'client.address-pattern': addresses((uri) => /[*{}]|%2a|%7b/i.test(uri)),
   'client.address-fragment': addresses((uri) => uri.includes('#')),
-  'client.named-loopback': ownAddresses((url) => isNamedLoopback(url?.hostname ?? '')),
-  'client.scheme-undotted': ownAddresses((url) => !/^https?:$|\./.test(url?.protocol ?? '.')),
+  'client.free-segment': ({ redirectPatterns }) => listed('has the pattern', redirectPatterns),
+}
+
+/** For clients that an operator can change; a platform chose its own addresses. */
+const rulesOfApplications: Rules<ClientFacts> = {
+  'client.named-loopback': addresses((_uri, url) => isNamedLoopback(url?.hostname ?? '')),
+  'client.scheme-undotted': addresses((_uri, url) => !/^https?:$|\./.test(url?.protocol ?? '.')),
   'client.loopback-beside-web': (client) => {
     const onThisMachine = client.redirectUris.filter((uri) => {
       const url = URL.parse(uri)
       return url?.protocol === 'http:' && isLoopbackHost(url.hostname)
     })
     const isMixed = onThisMachine.length < client.redirectUris.length
-    if (client.kind !== 'site' || client.applicationType !== 'web' || !isMixed) return undefined
+    if (client.kind !== 'site' || client.application_type !== 'web' || !isMixed) return undefined
     return listed('has, beside its addresses in the web,', onThisMachine)
   },
-  'client.free-segment': ({ redirectPatterns }) => listed('has the pattern', redirectPatterns),
   'client.sign-out-in-clear': ({ postLogoutUris }) =>
     listed(
       'returns after a sign-out to',
       postLogoutUris.filter((uri) => isInClear(URL.parse(uri))),
     ),
-  'client.notices-in-clear': ({ backchannelLogoutUri: uri }) =>
-    uri !== undefined && isInClear(URL.parse(uri)) ? `hears of sign-outs at ${uri}` : undefined,
-  'client.no-secret': ({ kind, authMethod, secretsMadeAt }) =>
-    kind !== 'integration' && authMethod === 'client_secret_post' && secretsMadeAt.length === 0
+  'client.notices-in-clear': ({ backchannel_logout_uri: uri }) =>
+    uri !== null && isInClear(URL.parse(uri)) ? `hears of sign-outs at ${uri}` : undefined,
+  'client.no-secret': ({ auth_method, secretsMadeAt }) =>
+    auth_method === 'client_secret_post' && secretsMadeAt.length === 0
       ? 'authenticates with a secret and has none'
       : undefined,
-  'client.secret-old': ({ authMethod, secretsMadeAt }, { now }) => {
+  'client.secret-old': ({ auth_method, secretsMadeAt }, { now }) => {
     const days = daysSince(Math.min(...secretsMadeAt), now)
-    if (authMethod !== 'client_secret_post' || !(days > SECRET_AGE_DAYS_MAX)) return undefined
+    if (auth_method !== 'client_secret_post' || !(days > SECRET_AGE_DAYS_MAX)) return undefined
     return `has a secret that is ${days} days old`
   },
-  'client.secret-unused': ({ authMethod, secretsMadeAt }) =>
-    authMethod !== 'client_secret_post' && secretsMadeAt.length > 0
-      ? `has ${secretsMadeAt.length} live secrets although it authenticates by ${authMethod}`
+  'client.secret-unused': ({ auth_method, secretsMadeAt }) =>
+    auth_method !== 'client_secret_post' && secretsMadeAt.length > 0
+      ? `has ${secretsMadeAt.length} live secrets although it authenticates by ${auth_method}`
       : undefined,
   'client.secrets-two': ({ secretsMadeAt }, { now }) => {
     const days = daysSince(Math.max(...secretsMadeAt), now)
     if (secretsMadeAt.length < 2 || days <= CHANGE_OVER_DAYS_MAX) return undefined
     return `has had two live secrets for ${days} days`
   },
-  'client.secret-shared': ({ kind, authMethod }, { privateKeyJwt }) =>
-    privateKeyJwt && kind !== 'integration' && authMethod === 'client_secret_post'
+  'client.secret-shared': ({ auth_method }, { privateKeyJwt }) =>
+    privateKeyJwt && auth_method === 'client_secret_post'
       ? 'authenticates with a shared secret'
       : undefined,
   'client.key-weak': ({ jwks }) => {
-    const read = jwks === undefined ? undefined : readKeySet(jwks)
+    const read = jwks === null ? undefined : readKeySet(jwks)
     return read && 'problem' in read ? `has keys that are not taken: ${read.problem}` : undefined
   },
-  'client.keys-in-clear': ({ jwksUri }) =>
-    jwksUri !== undefined && URL.parse(jwksUri)?.protocol !== 'https:'
-      ? `has its keys at ${jwksUri}`
-      : undefined,
-  'client.never-used': ({ kind, createdAt, lastUsedAt }, { now }) => {
-    if (kind !== 'site' || createdAt === undefined || lastUsedAt !== undefined) return undefined
-    const days = daysSince(createdAt, now)
+  'client.keys-in-clear': ({ jwks_uri: uri }) =>
+    uri !== null && URL.parse(uri)?.protocol !== 'https:' ? `has its keys at ${uri}` : undefined,
+  'client.never-used': ({ kind, created_at, lastUsedAt }, { now }) => {
+    if (kind !== 'site' || lastUsedAt !== undefined) return undefined
+    const days = daysSince(created_at, now)
     return days > UNUSED_DAYS_MAX ? `was made ${days} days ago and never used` : undefined
   },
-  'client.idle': ({ kind, authMethod, lastUsedAt }, { now }) => {
+  'client.idle': ({ kind, auth_method, lastUsedAt }, { now }) => {
     if (kind !== 'site' || lastUsedAt === undefined) return undefined
     const days = daysSince(lastUsedAt, now)
-    const who = authMethod === 'none' ? '' : ', and its credentials are good still'
+    const who = auth_method === 'none' ? '' : ', and its credentials are good still'
     return days > IDLE_DAYS_MAX ? `was used ${days} days ago for the last time${who}` : undefined
   },
   'client.scopes-unused': ({ kind, scopes, grantedScopes, lastUsedAt }) => {
@@ -128,17 +133,29 @@ const rules: Readonly<Partial<Record<CheckName, Rule>>> = {
 }
 
 /** Judges each client by every rule. The first finding says how many clients there were. */
-export function judgeClients(clients: readonly ClientFacts[], policy: ClientPolicy): Finding[] {
-  const findings = clients.flatMap((client) =>
-    Object.entries(rules).flatMap(([check, rule]) => {
-      const said = rule(client, policy)
-      if (said === undefined) return []
-      return [found(check as CheckName, `The client ${client.clientId} (${client.name}) ${said}`)]
-    }),
-  )
+export function judgeClients(
+  clients: readonly (ClientFacts | AnyClient)[],
+  policy: ClientPolicy,
+): Finding[] {
+  const findings = clients.flatMap((client) => [
+    ...judge(client, rulesOfAll, policy),
+    ...('kind' in client ? judge(client, rulesOfApplications, policy) : []),
+  ])
   const isWell = findings.every(({ severity }) => severity === 'note')
   const all = `${clients.length} clients were judged by RFC 9700 and OAuth 2.1`
   return [ok(isWell ? `${all}; none is weak.` : `${all}.`), ...findings]
+}
+
+function judge<Client extends AnyClient>(
+  client: Client,
+  rules: Rules<Client>,
+  policy: ClientPolicy,
+): Finding[] {
+  return Object.entries(rules).flatMap(([check, rule]) => {
+    const said = rule(client, policy)
+    if (said === undefined) return []
+    return [found(check as CheckName, `The client ${client.clientId} (${client.name}) ${said}`)]
+  })
 }
 
 function listed(words: string, values: readonly string[]): string | undefined {
@@ -155,24 +172,12 @@ function daysSince(timestamp: number, now: number): number {
 }
 
 /** A platform has no row of its own: who may use it is in the configuration. */
-export function platformFacts(platform: Config['integrations'][number]): ClientFacts {
+export function platformFacts(platform: Config['integrations'][number]): AnyClient {
   return {
     clientId: platform.client_id,
     name: platform.client_name,
-    kind: 'integration',
-    applicationType: 'web',
-    authMethod: platform.token_endpoint_auth_method,
     redirectUris: platform.redirect_uris,
     redirectPatterns: platform.redirect_patterns,
-    postLogoutUris: [],
-    backchannelLogoutUri: undefined,
-    secretsMadeAt: [],
-    jwks: undefined,
-    jwksUri: undefined,
-    createdAt: undefined,
-    lastUsedAt: undefined,
-    scopes: [],
-    grantedScopes: [],
   }
 }
 
@@ -212,19 +217,12 @@ export async function readClientFacts({ kysely }: Database, now: number): Promis
   )
   const lastUses = await readLastUses(kysely)
   return applications.map((row) => ({
+    ...row,
     clientId: row.client_id,
-    name: row.name,
-    kind: row.kind,
-    applicationType: row.application_type,
-    authMethod: row.auth_method,
     redirectUris: redirectUris(row.client_id),
     redirectPatterns: [],
     postLogoutUris: postLogoutUris(row.client_id),
-    backchannelLogoutUri: row.backchannel_logout_uri ?? undefined,
     secretsMadeAt: secrets(row.client_id),
-    jwks: row.jwks ?? undefined,
-    jwksUri: row.jwks_uri ?? undefined,
-    createdAt: row.created_at,
     lastUsedAt: lastUses.get(row.client_id),
     scopes: scopes(row.client_id),
     grantedScopes: granted(row.client_id),
