@@ -1,47 +1,43 @@
+import { type JWK, Provider } from 'oidc-provider'
+
 import { listHeldSites } from '../../directory/sites/site-choice.ts'
 import { paths } from '../../platform/http/paths.ts'
 import type { Platform } from '../../platform/platform.ts'
-import { makeKeptClients } from '../clients/find-client.ts'
+import { type Clients, makeKeptClients } from '../clients/find-client.ts'
+import type { FindGrant } from '../grants/access.ts'
 import type { Grants } from '../grants/grants.ts'
 import type { Proofs } from '../proofs/proofs.ts'
 import type { SignOuts } from '../sign-outs/sign-outs.ts'
 import { makeResources } from '../token/resource-indicators.ts'
-import { makeTokenEndpoint, type TokenEndpointPorts } from '../token/token-endpoint.ts'
+import { makeTokenEndpoint } from '../token/token-endpoint.ts'
 import type { Tokens } from '../token/tokens.ts'
 import { authorizationRequests } from './authorize-requests.ts'
 import { type ConformanceSettings, makeConformanceProfile } from './conformance-profile.ts'
 import { makeCurrentEngine } from './current-engine.ts'
-import { type EngineAdapterDependencies, engineAdapter } from './engine-adapter.ts'
+import { engineAdapter } from './engine-adapter.ts'
 import { engineAnswers } from './engine-answers.ts'
-import { type InteractionPorts, makeInteractions } from './interactions.ts'
-import { grantOncePerRequest, oncePerRequest } from './once-per-request.ts'
-import { createProvider, type ProviderDependencies } from './provider.ts'
-
-/** What is made here. */
-type Made =
-  | ('adapter' | 'exchange' | 'findKeptClient')
-  | ('readTokenRequest' | 'keys' | 'listHeldSites' | 'resources' | 'conformance')
-
-type Needed = ProviderDependencies & EngineAdapterDependencies & TokenEndpointPorts
-
-type Ports = Omit<Needed, Made> & InteractionPorts
+import type { EngineParts } from './engine-parts.ts'
+import { makeInteractions } from './interactions.ts'
+import { createProvider } from './provider.ts'
 
 /** The parts that the authorization server puts together. */
 export interface AuthorizationServerParts {
-  readonly people: Pick<Ports, 'findPerson' | 'signOutSession'>
-  readonly clients: Ports['clients']
-  readonly documentResolution: Ports['documentResolution']
+  readonly people: Pick<EngineParts, 'findPerson' | 'signOutSession'>
+  readonly clients: Clients
+  readonly documentResolution: EngineParts['documentResolution']
   readonly grants: Grants
   readonly tokens: Tokens
   readonly proofs: Proofs
   /** Present while applications are notified of sign-outs. */
   readonly signOuts: SignOuts | undefined
-  readonly cookieKeys: Ports['cookieKeys']
+  readonly cookieKeys: EngineParts['cookieKeys']
 }
 
 export interface AuthorizationServerSettings
-  extends Pick<Ports, 'baseUrl' | 'connectionPrefixes' | 'lifetimes' | 'furtherPlans'> {
-  readonly requestLengths: Ports['requestLengths']
+  extends Pick<
+    EngineParts,
+    'baseUrl' | 'connectionPrefixes' | 'lifetimes' | 'furtherPlans' | 'requestLengths'
+  > {
   /** Present while the conformance profile is on. */
   readonly conformance: ConformanceSettings | undefined
 }
@@ -67,11 +63,11 @@ export async function makeAuthorizationServer(
   if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
   const resources = makeResources(baseUrl, protectedPaths)
   const findGrant = grantOncePerRequest(ports.findGrant)
-  const clients = { find: oncePerRequest(ports.clients.find) }
+  const clients = { find: oncePerRequest(parts.clients.find) }
   const findKeptClient = makeKeptClients(clients, database, now)
   const tokenEndpoint = makeTokenEndpoint({ ...ports, findGrant, resources })
   const { exchange } = tokenEndpoint
-  const needed = {
+  const engineParts: EngineParts = {
     ...ports,
     ...tokenEndpoint,
     conformance,
@@ -83,7 +79,7 @@ export async function makeAuthorizationServer(
       listHeldSites(database, personId, clientId),
     ),
   }
-  const adapter = engineAdapter(needed)
+  const adapter = engineAdapter(engineParts)
   const current = makeCurrentEngine(parts.signOuts)
   return {
     /** What happens to the answers of the engine on their way out. */
@@ -96,46 +92,32 @@ export async function makeAuthorizationServer(
     /** What the suite's clients are told of people, while the conformance profile is on. */
     conformance,
     /** What happens to the requests of a browser before the engine reads them. */
-    requests: authorizationRequests(resources, conformance, ports.requestLengths),
+    requests: authorizationRequests(resources, conformance, settings.requestLengths),
     /**
      * The certified engine with our policy in it, the Koa application that every surface is put in
      * front of. It is made again for each ring of signing keys, because it takes its keys at
      * construction only; that costs about a millisecond.
      */
-    withKeys(keys: ProviderDependencies['keys']) {
-      const engine = createProvider({ ...needed, adapter, keys })
+    withKeys(keys: readonly JWK[]) {
+      const engine = createProvider(engineParts, { adapter, keys })
       current.follow(engine)
       tokenEndpoint.serveRefreshes(engine)
-      return { engine, interactions: makeInteractions(engine, ports) }
+      return { engine, interactions: makeInteractions(engine, parts.grants.store, parts.clients) }
     },
   }
 }
 
+/** What the parts give to the engine and to the token endpoint. */
 function portsOf(
-  platform: Platform,
-  {
-    people,
-    clients,
-    documentResolution,
-    grants,
-    tokens,
-    proofs,
-    ...parts
-  }: AuthorizationServerParts,
-  {
-    baseUrl,
-    connectionPrefixes,
-    lifetimes,
-    furtherPlans,
-    ...settings
-  }: AuthorizationServerSettings,
-): Ports {
-  const { state, logger, noteEvent, requestLimits, now } = platform
+  { state, logger, noteEvent, requestLimits, now }: Platform,
+  { people, grants, tokens, proofs, documentResolution, ...parts }: AuthorizationServerParts,
+  { baseUrl, lifetimes, furtherPlans, ...settings }: AuthorizationServerSettings,
+) {
   return {
     baseUrl,
     lifetimes,
     furtherPlans,
-    connectionPrefixes,
+    connectionPrefixes: settings.connectionPrefixes,
     requestLengths: settings.requestLengths,
     state,
     logger,
@@ -148,7 +130,6 @@ function portsOf(
     values: tokens.values,
     findAccessToken: tokens.findAccessToken,
     findRefreshToken: tokens.findRefreshToken,
-    clients,
     grants: grants.store,
     families: grants.families,
     grantSeconds: grants.grantSeconds,
@@ -158,5 +139,52 @@ function portsOf(
     signOutSession: people.signOutSession,
     documentResolution,
     now,
+  }
+}
+
+type Answers<Answer> = Map<string, Promise<Answer>>
+
+/** The answers that are known in the running request; undefined outside of one. */
+function makeAnswers<Answer>() {
+  const byRequest = new WeakMap<object, Answers<Answer>>()
+  return (): Answers<Answer> | undefined => {
+    const { ctx } = Provider
+    if (!ctx) return undefined
+    const known = byRequest.get(ctx) ?? new Map()
+    byRequest.set(ctx, known)
+    return known
+  }
+}
+
+/**
+ * Asks each question of a request once. Several steps of a request need the same client or the same
+ * grant, and all must see the same state of it. Nothing is kept for the next request.
+ */
+function oncePerRequest<Question extends (string | boolean | undefined)[], Answer>(
+  ask: (...question: Question) => Promise<Answer>,
+): (...question: Question) => Promise<Answer> {
+  const answers = makeAnswers<Answer>()
+  return async (...question) => {
+    const key = JSON.stringify(question)
+    const known = answers()
+    const answer = known?.get(key) ?? ask(...question)
+    known?.set(key, answer)
+    return await answer
+  }
+}
+
+/** Finds each grant of a request once. A grant found with its family or a client also answers for the grant alone. */
+function grantOncePerRequest(find: FindGrant): FindGrant {
+  const answers = makeAnswers<Awaited<ReturnType<FindGrant>>>()
+  return async (question) => {
+    const { grantId, familyId, callerId } = question
+    const isPlain = familyId === undefined && callerId === undefined
+    const key = isPlain ? `${grantId}` : JSON.stringify([grantId, familyId, callerId])
+    const known = answers()
+    const answer = known?.get(key) ?? find(question)
+    known?.set(key, answer)
+    const facts = await answer
+    if (facts && known?.has(facts.grant.id) === false) known.set(facts.grant.id, answer)
+    return facts
   }
 }

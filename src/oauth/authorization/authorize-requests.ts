@@ -15,7 +15,7 @@ import { makeRouter } from '../../platform/http/router.ts'
 import { factsOf } from '../clients/client-metadata.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
-import { explainUnknownScopes } from './engine-sentences.ts'
+import { explainUnknownScopes } from './engine-answers.ts'
 
 // As long as the engine's own limit for request bodies.
 const FORM_BYTES_MAX = '56kb'

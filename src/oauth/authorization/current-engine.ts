@@ -3,7 +3,7 @@ import type { Provider } from 'oidc-provider'
 
 import type { EngineClient } from '../clients/client-metadata.ts'
 import type { SendNotice, SignOuts } from '../sign-outs/sign-outs.ts'
-import { keysOfClient } from './engine-requests.ts'
+import { keysOfClient } from './engine-clients.ts'
 
 /**
  * What other parts ask of the engine outside of its own requests, answered by the one whose keys sign now.

@@ -4,41 +4,25 @@ import {
   type AdapterFactory,
   type AdapterPayload,
   errors,
+  type KoaContextWithOIDC,
   Provider,
 } from 'oidc-provider'
 
 import { promptPages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
-import type { FindGrant } from '../grants/access.ts'
-import type { GrantStore } from '../grants/grant-store.ts'
+import type { EngineClient } from '../clients/client-metadata.ts'
 import type { Resources } from '../token/resource-indicators.ts'
-import { type ClientDependencies, clientFinder, PUSHED_REQUEST } from './engine-clients.ts'
-import {
-  accessTokenAdapter,
-  codeAdapter,
-  refreshTokenAdapter,
-  type TokenAdapterDependencies,
-} from './engine-tokens.ts'
-
-export interface EngineAdapterDependencies extends TokenAdapterDependencies, ClientDependencies {
-  readonly findGrant: FindGrant
-  readonly grants: Pick<GrantStore, 'end'>
-  readonly lifetimes: { readonly sessionSeconds: number }
-  readonly resources: Resources
-  /** Writes down that a session is over (directory/people/person-store.ts). */
-  readonly signOutSession: (
-    sessionId: string,
-    times: { readonly nowMs: number; readonly keptUntilMs: number },
-  ) => Promise<void>
-}
+import type { IssuedToken } from '../token/tokens.ts'
+import { clientFinder, PUSHED_REQUEST } from './engine-clients.ts'
+import type { EngineParts } from './engine-parts.ts'
 
 /**
  * What the engine stores and finds, with rules of ours around it: clients come from the client store,
  * grants and tokens from the database, and the family that begins with a code consumes it. It reads the
  * running request through the documented `Provider.ctx` only.
  */
-export function engineAdapter(dependencies: EngineAdapterDependencies): AdapterFactory {
+export function engineAdapter(dependencies: EngineParts): AdapterFactory {
   return (model) => ({
     ...dependencies.state.adapterFor(model),
     // Tokens end with their grant or their family, and are looked up by neither.
@@ -52,7 +36,7 @@ export function engineAdapter(dependencies: EngineAdapterDependencies): AdapterF
   })
 }
 
-function rulesOf(model: string, dependencies: EngineAdapterDependencies): Partial<Adapter> {
+function rulesOf(model: string, dependencies: EngineParts): Partial<Adapter> {
   const records = dependencies.state.adapterFor(model)
   switch (model) {
     case 'Client':
@@ -84,7 +68,7 @@ const [interactions = ''] = promptPages.login.split(':')
 function grantAdapter({
   findGrant,
   grants,
-}: EngineAdapterDependencies): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
+}: EngineParts): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
   return {
     async find(id) {
       const grant = (await findGrant({ grantId: id }))?.grant
@@ -161,7 +145,7 @@ function withOneAudience(payload: AdapterPayload, resources: Resources): Adapter
  */
 function sessionAdapter(
   records: StateAdapter,
-  { signOutSession, lifetimes, now }: EngineAdapterDependencies,
+  { signOutSession, lifetimes, now }: EngineParts,
 ): Pick<Adapter, 'destroy'> {
   return {
     async destroy(id) {
@@ -173,4 +157,97 @@ function sessionAdapter(
       await records.destroy(id)
     },
   }
+}
+
+/** Who may revoke a token (RFC 7009 §2.1; design 14): the client that it was issued to, and no other. */
+export function mayRevokeToken(
+  _ctx: KoaContextWithOIDC,
+  client: EngineClient,
+  { clientId }: { readonly clientId?: string | undefined },
+): boolean {
+  return clientId === client.clientId
+}
+
+/** Codes and tokens as the engine is shown them: it exchanges codes, and revokes tokens. */
+function codeAdapter(
+  records: StateAdapter,
+  { exchange }: EngineParts,
+): Pick<Adapter, 'find' | 'consume'> {
+  return {
+    async find(value) {
+      const { ctx } = Provider
+      if (ctx?.oidc?.route !== 'token') return await records.find(value)
+      const presented = await exchange.presentCode(ctx)
+      if (!presented) return undefined
+      const { code, usedAt } = presented
+      return { ...code.record, ...(usedAt !== undefined && { consumed: inSeconds(usedAt) }) }
+    },
+    async consume() {
+      const { ctx } = Provider
+      if (ctx) await exchange.mustBeUnused(ctx)
+    },
+  }
+}
+
+function accessTokenAdapter({
+  findAccessToken,
+  exchange,
+  families,
+  now,
+}: EngineParts): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
+  return {
+    async find(value) {
+      const token = await findAccessToken(value)
+      return token && token.expiresAt * 1000 > now() ? recordOf(value, token) : undefined
+    },
+    // The value that the engine made is given to nobody (oauth/token/authorization-code.ts).
+    async upsert(_value, { scope = '', jkt }) {
+      const { ctx } = Provider
+      if (!ctx) throw new Error('an access token is issued in a request only')
+      await exchange.complete(ctx, {
+        scopes: scope.split(' '),
+        jkt: typeof jkt === 'string' ? jkt : undefined,
+      })
+    },
+    // Its client revokes it, and with it what came of the same exchange (RFC 7009 §2.1).
+    async destroy(value) {
+      const token = await findAccessToken(value)
+      if (token) await families.end(token.family.id, now())
+    },
+  }
+}
+
+function refreshTokenAdapter({
+  findRefreshToken,
+}: EngineParts): Pick<Adapter, 'find' | 'upsert' | 'destroy'> {
+  return {
+    async find(value) {
+      const token = await findRefreshToken(value)
+      return token && recordOf(value, token)
+    },
+    // The one that the engine makes of a code is given to nobody (oauth/token/authorization-code.ts).
+    upsert: async () => {},
+    // Its grant ends with it, and so does the family.
+    destroy: async () => {},
+  }
+}
+
+function recordOf(
+  value: string,
+  token: IssuedToken & { readonly kind: 'access' | 'refresh' },
+): AdapterPayload {
+  return {
+    kind: token.kind === 'access' ? 'AccessToken' : 'RefreshToken',
+    jti: value,
+    accountId: token.personId,
+    clientId: token.clientId,
+    grantId: token.grant.id,
+    scope: token.scopes.join(' '),
+    iat: token.issuedAt,
+    exp: token.expiresAt,
+  }
+}
+
+function inSeconds(ms: number): number {
+  return Math.floor(ms / 1000)
 }

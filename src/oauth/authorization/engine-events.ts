@@ -2,11 +2,11 @@ import type { EventEmitter } from 'node:events'
 
 import type { Context } from 'koa'
 import { type KoaContextWithOIDC, Provider } from 'oidc-provider'
-import type { Logger } from 'pino'
 
 import type { NoteEvent } from '../../platform/audit/event-rows.ts'
 import { callerOf, grantTypes, logFields, requestIdOf } from '../../platform/http/request-log.ts'
-import { reasonForOperator } from './engine-sentences.ts'
+import { reasonForOperator } from './engine-answers.ts'
+import type { EngineParts } from './engine-parts.ts'
 
 const errorEvents = [
   'authorization.error',
@@ -18,20 +18,12 @@ const errorEvents = [
   'server_error',
 ] as const
 
-export interface EventDependencies {
-  readonly logger: Logger
-  readonly noteEvent: NoteEvent
-}
-
 /**
  * Adds what the engine knows to the log line of the request: client, person, and the reason of a refusal
  * that the caller is not told. Never a token, a code, a secret or a parameter, except a redirect address at
  * a host of the client, without its query (oauth/clients/redirect-difference.ts).
  */
-export function logEngineEvents(
-  provider: Provider,
-  { logger, noteEvent }: EventDependencies,
-): void {
+export function logEngineEvents(provider: Provider, { logger, noteEvent }: EngineParts): void {
   // The types list each event as an overload of its own, which a loop over events cannot satisfy.
   const emitter: EventEmitter = provider
   emitter.on('error', (error: unknown, ctx?: Context) => {

@@ -7,21 +7,12 @@ import { interactionGone } from '../../platform/http/errors.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
-import type { LoopbackClients } from '../clients/loopback-clients.ts'
-import type { PlatformCallbacks } from '../clients/platform-callbacks.ts'
+import type { Clients } from '../clients/find-client.ts'
 import { newGrantId } from '../consent/remembered-grant.ts'
 import { allowedIn } from '../grants/allowed.ts'
 import type { GrantStore, NewGrant } from '../grants/grant-store.ts'
 import { claimsByScope } from '../token/claims.ts'
-import { PASSWORD_ACR } from './engine-protocol.ts'
-
-export interface InteractionPorts {
-  readonly grants: Pick<GrantStore, 'save'>
-  readonly clients: {
-    readonly callbacks: Pick<PlatformCallbacks, 'use'>
-    readonly loopback: Pick<LoopbackClients, 'use'>
-  }
-}
+import { PASSWORD_ACR } from './provider.ts'
 
 /** The interaction that waits for a browser, and the ways to finish it. */
 export type Interactions = ReturnType<typeof makeInteractions>
@@ -34,7 +25,11 @@ export type PromptName = 'login' | 'select_account' | 'consent'
  * The engine's interactions as the pages see them (oauth/interaction/routes.ts). Each way to finish one
  * returns the address to go on to.
  */
-export function makeInteractions(provider: Provider, { grants, clients }: InteractionPorts) {
+export function makeInteractions(
+  provider: Provider,
+  grants: Pick<GrantStore, 'save'>,
+  clients: Pick<Clients, 'callbacks' | 'loopback'>,
+) {
   const finish = async (ctx: Context, result: InteractionResults, merge: boolean) =>
     await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })
 

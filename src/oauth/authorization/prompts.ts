@@ -4,22 +4,14 @@ import { accessDenied } from '../../platform/http/errors.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { factsOf } from '../clients/client-metadata.ts'
 import { consentCannotBeRemembered, isApproved } from '../consent/decide-consent.ts'
-import {
-  decideRequestedSite,
-  type RequestedSiteDependencies,
-  sitesOf,
-} from '../consent/requested-site.ts'
-
-export interface PromptDependencies extends RequestedSiteDependencies {
-  /** How the callbacks begin of which each connection of an assistant has its own. */
-  readonly connectionPrefixes: readonly string[]
-}
+import { decideRequestedSite, sitesOf } from '../consent/requested-site.ts'
+import type { EngineParts } from './engine-parts.ts'
 
 /**
  * What a person is asked, and when: to sign in, to choose a site, to consent. The names are the
  * standard prompt names, so that a client may send `prompt=select_account` to change the site.
  */
-export function promptPolicy(dependencies: PromptDependencies) {
+export function promptPolicy(dependencies: EngineParts) {
   const { base, Check, Prompt } = interactionPolicy
   const policy = base()
 

@@ -1,58 +1,53 @@
 /** The engine, configured. It holds no policy of its own. */
 
-import { type AdapterFactory, type Configuration, type JWK, Provider } from 'oidc-provider'
-
-import { addressOf, promptPages } from '../../platform/http/paths.ts'
-import { compareSecretsByDigest } from '../clients/client-metadata.ts'
-import type { FurtherPlans } from '../clients/further-plans.ts'
+import { decodeJwt, type JWTPayload } from 'jose'
 import {
-  findRememberedGrant,
-  type RememberedGrantDependencies,
-} from '../consent/remembered-grant.ts'
-import type { UseOnce } from '../proofs/proofs.ts'
-import { type ClaimsDependencies, makeFindAccount } from '../token/claims.ts'
-import { type ConformanceProfile, overlay } from './conformance-profile.ts'
-import { type EventDependencies, logEngineEvents } from './engine-events.ts'
-import { engineErrorRenderer } from './engine-pages.ts'
-import { rememberProofsOnce } from './engine-proofs.ts'
-import { features, type ProtocolDependencies, protocol } from './engine-protocol.ts'
-import { engineRequests, type RequestDependencies } from './engine-requests.ts'
-import { type PromptDependencies, promptPolicy } from './prompts.ts'
+  type AdapterFactory,
+  type Configuration,
+  errors,
+  type JWK,
+  type KoaContextWithOIDC,
+  Provider,
+} from 'oidc-provider'
 
-export interface ProviderDependencies
-  extends ProtocolDependencies,
-    RememberedGrantDependencies,
-    PromptDependencies,
-    ClaimsDependencies,
-    RequestDependencies,
-    EventDependencies {
-  readonly furtherPlans: FurtherPlans
+import { scopeNames } from '../../directory/scopes/catalogue.ts'
+import { addressOf, paths, planPaths, promptPages } from '../../platform/http/paths.ts'
+import { proveClient } from '../../platform/limits/client-requests.ts'
+import {
+  choseFapi,
+  compareSecretsByDigest,
+  type EngineClient,
+  extraClientProperties,
+} from '../clients/client-metadata.ts'
+import { findRememberedGrant } from '../consent/remembered-grant.ts'
+import { problemOfAssertion, proofAlgorithms, type UseOnce } from '../proofs/proofs.ts'
+import { claimsByScope, makeFindAccount } from '../token/claims.ts'
+import { resourceIndicators } from '../token/resource-indicators.ts'
+import { checkAuthorizationRequest } from './authorize-requests.ts'
+import { overlay } from './conformance-profile.ts'
+import { mayRevokeToken } from './engine-adapter.ts'
+import { documentFeature, engineRequests } from './engine-clients.ts'
+import { logEngineEvents } from './engine-events.ts'
+import { engineErrorRenderer, renderSignedOut, renderSignOut } from './engine-pages.ts'
+import type { EngineParts } from './engine-parts.ts'
+import { promptPolicy } from './prompts.ts'
+
+interface Changing {
   readonly adapter: AdapterFactory
-  readonly useOnce: UseOnce
   /** Private ES256 keys, the one that signs first. */
   readonly keys: readonly JWK[]
-  readonly cookieKeys: readonly string[]
-  readonly lifetimes: {
-    readonly authorizationCodeSeconds: number
-    readonly accessTokenSeconds: number
-    readonly idTokenSeconds: number
-    readonly refreshTokenSeconds: number
-    readonly refreshTokenAbsoluteSeconds: number
-    readonly sessionSeconds: number
-    readonly interactionSeconds: number
-  }
-  readonly grantSeconds: number
-  readonly conformance: ConformanceProfile | undefined
 }
 
 /**
  * The certified engine, configured. This file connects it with policy and holds none itself; every
  * setting that is not obvious names the design decision or the trap that asks for it.
  */
-export function createProvider(dependencies: ProviderDependencies): Provider {
+export function createProvider(dependencies: EngineParts, { adapter, keys }: Changing): Provider {
   const { baseUrl, conformance } = dependencies
   const configuration: Configuration = {
-    ...storage(dependencies),
+    adapter,
+    jwks: { keys: [...keys] },
+    cookies: cookies(dependencies),
     ...protocol(dependencies),
     ...people(dependencies),
     ttl: ttl(dependencies),
@@ -72,27 +67,23 @@ export function createProvider(dependencies: ProviderDependencies): Provider {
   return provider
 }
 
-function storage({ adapter, keys, cookieKeys, baseUrl }: ProviderDependencies): Configuration {
+function cookies({ cookieKeys, baseUrl }: EngineParts): Configuration['cookies'] {
   const secure = baseUrl.startsWith('https:')
   const cookie = { httpOnly: true, sameSite: 'lax', signed: true, secure } as const
   return {
-    adapter,
-    jwks: { keys: [...keys] },
-    cookies: {
-      keys: [...cookieKeys],
-      long: { ...cookie, path: '/' },
-      short: { ...cookie },
-      names: {
-        // RFC 6265bis §4.1.3.2: a browser accepts the prefix from this very host only.
-        session: secure ? '__Host-gatehouse' : 'gatehouse',
-        interaction: 'gatehouse_interaction',
-        resume: 'gatehouse_resume',
-      },
+    keys: [...cookieKeys],
+    long: { ...cookie, path: '/' },
+    short: { ...cookie },
+    names: {
+      // RFC 6265bis §4.1.3.2: a browser accepts the prefix from this very host only.
+      session: secure ? '__Host-gatehouse' : 'gatehouse',
+      interaction: 'gatehouse_interaction',
+      resume: 'gatehouse_resume',
     },
   }
 }
 
-function people(dependencies: ProviderDependencies): Configuration {
+function people(dependencies: EngineParts): Configuration {
   return {
     findAccount: makeFindAccount(dependencies),
     loadExistingGrant: (ctx) => findRememberedGrant(ctx, dependencies),
@@ -107,7 +98,7 @@ function people(dependencies: ProviderDependencies): Configuration {
   }
 }
 
-function ttl({ lifetimes, grantSeconds }: ProviderDependencies): Configuration['ttl'] {
+function ttl({ lifetimes, grantSeconds }: EngineParts): Configuration['ttl'] {
   const { refreshTokenSeconds, refreshTokenAbsoluteSeconds } = lifetimes
   return {
     AuthorizationCode: lifetimes.authorizationCodeSeconds,
@@ -124,5 +115,146 @@ function ttl({ lifetimes, grantSeconds }: ProviderDependencies): Configuration['
         1,
         Math.min(refreshTokenSeconds, refreshTokenAbsoluteSeconds - token.totalLifetime()),
       ),
+  }
+}
+
+/** The one way in which people authenticate, as `acr` in id_tokens. */
+export const PASSWORD_ACR = 'urn:gatehouse:password'
+
+/** What of OAuth 2.0 and OpenID Connect the engine speaks and advertises. */
+function protocol({ baseUrl, furtherPlans, requestLengths }: EngineParts): Configuration {
+  const { privateKeyJwt, dpop } = furtherPlans
+  // In this order: some libraries take the first that they know, and with `none` would send no secret.
+  const authMethods = [
+    ...(['client_secret_post', 'none'] as const),
+    ...(privateKeyJwt ? (['private_key_jwt'] as const) : []),
+  ]
+  return {
+    routes: {
+      authorization: paths.authorization,
+      token: paths.token,
+      userinfo: paths.userinfo,
+      revocation: paths.revocation,
+      introspection: paths.introspection,
+      jwks: paths.jwks,
+      end_session: paths.endSession,
+      pushed_authorization_request: planPaths.pushedAuthorization,
+    },
+    scopes: scopeNames(),
+    claims: { ...claimsByScope, acr: null, auth_time: null, iss: null },
+    acrValues: [PASSWORD_ACR],
+    conformIdTokenClaims: false,
+    responseTypes: ['code'],
+    clientAuthMethods: authMethods,
+    assertJwtClientAuthClaimsAndHeader: assertAssertion,
+    clientDefaults: {
+      grant_types: ['authorization_code', 'refresh_token'],
+      id_token_signed_response_alg: 'ES256',
+      token_endpoint_auth_method: 'none',
+    },
+    enabledJWA: {
+      idTokenSigningAlgValues: ['ES256'],
+      ...(privateKeyJwt && { clientAuthSigningAlgValues: [...proofAlgorithms] }),
+      ...(dpop && { dPoPSigningAlgValues: [...proofAlgorithms] }),
+    },
+    pkce: { required: () => true },
+    // design 19: `redirect_uri` is required at both endpoints even when one is registered.
+    allowOmittingSingleRegisteredRedirectUri: false,
+    extraClientMetadata: { properties: [...extraClientProperties] },
+    extraParams: { scope: checkAuthorizationRequest(requestLengths) },
+    clientBasedCORS: (_ctx, _origin, client) => client.clientAuthMethod === 'none',
+    discovery: {
+      revocation_endpoint_auth_methods_supported: authMethods,
+      introspection_endpoint_auth_methods_supported: authMethods,
+      registration_endpoint: baseUrl + paths.registration,
+      protected_resources: [baseUrl],
+      service_documentation: baseUrl + paths.authMd,
+      prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
+      ui_locales_supported: ['en'],
+      // The two endpoints beside the token endpoint (RFC 8414 §2).
+      ...(privateKeyJwt && {
+        revocation_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
+        introspection_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
+      }),
+    },
+  }
+}
+
+function features(dependencies: EngineParts): Configuration['features'] {
+  const { resources, lifetimes, furtherPlans, nonceKey, documentResolution } = dependencies
+  return {
+    devInteractions: { enabled: false },
+    clientIdMetadataDocument: documentFeature(documentResolution),
+    dPoP: { enabled: furtherPlans.dpop, ...(furtherPlans.dpop && { nonceSecret: nonceKey }) },
+    backchannelLogout: { enabled: furtherPlans.backChannelLogout },
+    pushedAuthorizationRequests: { enabled: furtherPlans.pushedAuthorizationRequests },
+    claimsParameter: { enabled: true },
+    revocation: { enabled: true, allowedPolicy: mayRevokeToken },
+    // Routes of our own answer UserInfo and introspection before the engine's. It keeps them on, for
+    // discovery and for `claims.userinfo`, and would refuse every introspection.
+    introspection: { enabled: true, allowedPolicy: () => false },
+    rpInitiatedLogout: {
+      enabled: true,
+      logoutSource: renderSignOut,
+      postLogoutSuccessSource: renderSignedOut,
+    },
+    resourceIndicators: resourceIndicators(resources, lifetimes.accessTokenSeconds),
+  }
+}
+
+/** Judges what the engine leaves open of an assertion: its audience, and when it was made. */
+function assertAssertion(
+  { oidc }: KoaContextWithOIDC,
+  claims: { readonly aud?: unknown; readonly iat?: number },
+  ...[, client]: readonly [header: unknown, client: EngineClient]
+): void {
+  const problem = problemOfAssertion(claims, {
+    issuer: oidc.issuer,
+    accepted: [...oidc.clientJwtAuthExpectedAudience()],
+    choseFapi: choseFapi(client),
+    // The engine compares the other times with this clock.
+    nowMs: Date.now(),
+  })
+  if (problem !== undefined) throw new errors.InvalidClientAuth(problem)
+}
+
+/** The part of the engine that remembers proofs; its types leave it out. */
+interface ReplayDetection {
+  unique(iss: string, jti: string, exp: number): Promise<boolean>
+}
+
+/**
+ * Makes the engine remember proofs where we do. It would look first and write then, so that two at the same
+ * time would both be the first.
+ */
+function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
+  const detection = provider.ReplayDetection as unknown as ReplayDetection
+  detection.unique = async (whose, jti, endsAtSeconds) => {
+    const madeAtSeconds = madeAt(whose, jti)
+    const isFirst = (await useOnce({ whose, jti, endsAtSeconds, madeAtSeconds })) === 'first'
+    const { ctx } = Provider
+    // A DPoP proof is of a key, and does not authenticate the client.
+    if (isFirst && whose === ctx?.oidc?.client?.clientId) proveClient(ctx, whose)
+    return isFirst
+  }
+}
+
+/**
+ * When the proof of the running request claims to have been made, which the engine has verified by now. A
+ * request may carry both kinds; the other one is not verified yet, and its claims must not be used.
+ */
+function madeAt(whose: string, jti: string): number | undefined {
+  const { ctx } = Provider
+  const assertion = claimsOf(ctx?.oidc?.params?.['client_assertion'])
+  if (assertion?.iss === whose) return assertion.jti === jti ? assertion.iat : undefined
+  const proof = claimsOf(ctx?.get('dpop'))
+  return proof?.jti === jti ? proof.iat : undefined
+}
+
+function claimsOf(proof: unknown): JWTPayload | undefined {
+  try {
+    return typeof proof === 'string' && proof !== '' ? decodeJwt(proof) : undefined
+  } catch {
+    return undefined
   }
 }

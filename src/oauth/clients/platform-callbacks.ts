@@ -2,8 +2,6 @@ import { matchesPattern } from '../../platform/http/redirect-uri.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { IntegrationRow } from './client-store.ts'
 
-export type PlatformCallbacks = ReturnType<typeof makePlatformCallbacks>
-
 export interface PlatformCallbackDependencies {
   readonly database: Database
   readonly integrations: readonly IntegrationRow[]
