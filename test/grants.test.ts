@@ -7,7 +7,7 @@ import { makeFindGrant } from '../src/oauth/grants/find-grant.ts'
 import { makeGrantLists } from '../src/oauth/grants/grant-lists.ts'
 import { makeGrantStore, type NewGrant } from '../src/oauth/grants/grant-store.ts'
 import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
-import { removeApp } from '../src/oauth/grants/remove-app.ts'
+import { removeApp } from '../src/oauth/grants/end-grants.ts'
 import { checkEntry } from '../src/pages/applications/application-form.ts'
 import {
   findApplication,

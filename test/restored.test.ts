@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { sql } from 'kysely'
 
-import { endEverything } from '../src/oauth/grants/end-everything.ts'
+import { endEverything } from '../src/oauth/grants/end-grants.ts'
 import { pages } from '../src/platform/http/paths.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import {

@@ -10,7 +10,7 @@ import { forwardAuthRoute } from './resource-server/forward-auth-route.ts'
 import { introspectionRoute } from './resource-server/introspection-route.ts'
 import { userinfoRoute } from './resource-server/userinfo-route.ts'
 import { makeVerdicts } from './resource-server/verdict.ts'
-import { upstreamSurface } from './upstream/surface.ts'
+import { upstreamSurface } from './upstream/routes.ts'
 
 export type Resource = ReturnType<typeof makeResource>
 
@@ -63,15 +63,17 @@ export function makeResource(
       countUse,
     }),
     /** Made again for each key ring: what is forwarded carries a token of ours. */
-    upstreamWithKeys: upstreamSurface({
-      upstreams: service.upstreams,
-      verifyBearer,
-      requestLimits,
-      resourceMetadataUrl,
-      adviseOnScopes,
-      baseUrl,
-      outgoing: watch.outgoing,
+    upstreamWithKeys: upstreamSurface(
+      {
+        upstreams: service.upstreams,
+        verifyBearer,
+        requestLimits,
+        resourceMetadataUrl,
+        adviseOnScopes,
+        baseUrl,
+        outgoing: watch.outgoing,
+      },
       now,
-    }),
+    ),
   }
 }

@@ -1,6 +1,10 @@
 import type { Kysely, Transaction } from 'kysely'
 
+import { type Actor, recordAuditEvent } from '../../platform/audit/audit-log.ts'
+import type { Database } from '../../platform/store/database.ts'
+import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
 import type { Schema } from '../../platform/store/schema.ts'
+import type { AppLine } from './grant-lists.ts'
 
 /** Which grants to end. */
 export type Ending =
@@ -30,7 +34,7 @@ export type EndReason =
   | 'a used refresh token came back'
   | 'the database was restored from a backup'
 
-/** As many rows as one statement changes, within its time limit. */
+/** As many rows as one statement changes or removes, within its time limit. */
 const BATCH_ROWS_MAX = 1000
 
 /**
@@ -109,4 +113,95 @@ async function endingNext(
   }
   const rows = await query.execute()
   return rows.map(({ id }) => id)
+}
+
+/**
+ * A person takes back what they allowed: every grant of theirs to this client at this site,
+ * from whatever browser, with a line in the audit trail.
+ *
+ * @returns the grants that ended; none when there was nothing to take back
+ */
+export async function removeApp(
+  { kysely }: Database,
+  line: AppLine,
+  actor: Actor,
+): Promise<readonly string[]> {
+  return await kysely.transaction().execute(async (trx) => {
+    const ended = await endGrants(trx, line, { reason: 'the person removed it', nowMs: actor.now })
+    if (ended.length === 0) return ended
+    await recordAuditEvent(trx, actor, {
+      action: 'grant.remove',
+      subject: { kind: 'application', id: line.clientId },
+      siteId: line.siteId,
+      before: { grants: ended.length },
+      after: { grants: 0 },
+    })
+    return ended
+  })
+}
+
+/** What ended with everything. */
+export interface Ended {
+  /** Grants that were alive. Tokens of grants that this database does not know are worth nothing anyway. */
+  readonly grants: number
+  /** Records of sessions, sign-ins that had begun, and codes; those of Redis end by the time that is set. */
+  readonly records: number
+}
+
+/**
+ * Ends all grants, with every code and token of them, and every session of a browser that began until now:
+ * what a database needs that was restored from a backup, in which what was used, revoked and signed out since
+ * is as it was before. People sign in and allow again; applications and what people bought are untouched.
+ *
+ * Call it before any process serves, by the clock of the database (`withDatabase` of a command gives it). Each
+ * step can be repeated, so that after a failure it is called again. One audit event says that it happened.
+ *
+ * @param nowMs epoch milliseconds
+ */
+export async function endEverything(database: Database, nowMs: number): Promise<Ended> {
+  const { kysely } = database
+  const value = String(nowMs)
+  // First, because it alone already ends every session, and all proofs that were made before.
+  await kysely
+    .insertInto('setting')
+    .values({ name: EVERYTHING_ENDED, value, updated_at: nowMs })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value, updated_at: nowMs }))
+    .execute()
+  const reason = 'the database was restored from a backup'
+  const grants = (await endGrants(kysely, 'everything', { reason, nowMs })).length
+  const records = await removeRecords(database)
+  await recordAuditEvent(
+    kysely,
+    { now: nowMs },
+    {
+      action: 'grants.end_everything',
+      subject: { kind: 'service', id: 'all grants and sessions' },
+      siteId: undefined,
+      after: { grants, records },
+    },
+  )
+  return { grants, records }
+}
+
+/** The records of the engine that are in the database; self-registered clients stay what they are. */
+async function removeRecords({ kysely }: Database): Promise<number> {
+  let removed = 0
+  for (;;) {
+    const rows = await kysely
+      .selectFrom('oauth_state')
+      .select(['model', 'id'])
+      .where('model', '<>', 'Client')
+      .limit(BATCH_ROWS_MAX)
+      .execute()
+    if (rows.length === 0) return removed
+    for (const model of new Set(rows.map((row) => row.model))) {
+      const ids = rows.filter((row) => row.model === model).map(({ id }) => id)
+      const { numDeletedRows } = await kysely
+        .deleteFrom('oauth_state')
+        .where('model', '=', model)
+        .where('id', 'in', ids)
+        .executeTakeFirstOrThrow()
+      removed += Number(numDeletedRows)
+    }
+  }
 }

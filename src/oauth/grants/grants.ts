@@ -1,9 +1,8 @@
 import type { Database } from '../../platform/store/database.ts'
-import type { FindGrant } from './access.ts'
-import { type FamilyStore, makeFamilyStore } from './family-store.ts'
+import { makeFamilyStore } from './family-store.ts'
 import { makeFindGrant } from './find-grant.ts'
-import { type GrantStore, makeGrantStore } from './grant-store.ts'
-import { type GrantUsage, makeGrantUsage } from './grant-usage.ts'
+import { makeGrantStore } from './grant-store.ts'
+import { makeGrantUsage } from './grant-usage.ts'
 
 export interface GrantPorts {
   readonly database: Database
@@ -14,15 +13,8 @@ export interface GrantPorts {
   readonly now: () => number
 }
 
-/** What people allowed: written down, looked at whenever it is used, and counted. */
-export interface Grants {
-  /** How long what a person allowed lasts. */
-  readonly grantSeconds: number
-  readonly store: GrantStore
-  readonly families: FamilyStore
-  readonly findGrant: FindGrant
-  readonly usage: GrantUsage
-}
+/** Grants: stored, looked at at every use, and counted. */
+export type Grants = ReturnType<typeof makeGrants>
 
 const DAY_SECONDS = 86_400
 
@@ -33,10 +25,11 @@ export function makeGrants(ports: GrantPorts) {
   // The grant outlives its refresh tokens, or they would fail although they are alive (design 9).
   const grantSeconds = refreshTokenAbsoluteSeconds + 2 * DAY_SECONDS
   return {
+    /** How long a grant lasts. */
     grantSeconds,
     store: makeGrantStore({ database, grantSeconds, now }),
     families: makeFamilyStore(database),
     findGrant,
     usage: makeGrantUsage(database, now),
-  } satisfies Grants
+  }
 }

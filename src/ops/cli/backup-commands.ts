@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { Config } from '../../config/config.ts'
-import { endEverything } from '../../oauth/grants/end-everything.ts'
+import { endEverything } from '../../oauth/grants/end-grants.ts'
 import { openStoreClock } from '../../platform/store/clock.ts'
 import type { DatabaseLocation } from '../../platform/store/database.ts'
 import { unknownMigrations } from '../../platform/store/migrate.ts'

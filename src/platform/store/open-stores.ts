@@ -59,7 +59,7 @@ export async function openStores(settings: StoreSettings, hooks: StoreHooks) {
   }
 }
 
-/** State in the database loses nothing; a restore of a backup ends everything (oauth/grants/end-everything.ts). */
+/** State in the database loses nothing; a restore of a backup ends everything (oauth/grants/end-grants.ts). */
 async function openDatabaseMemory({ kysely }: Database) {
   const row = await kysely
     .selectFrom('setting')

@@ -1,4 +1,11 @@
-import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request } from 'node:http'
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  request,
+} from 'node:http'
 import { Agent as HttpsAgent, request as secureRequest } from 'node:https'
 import { pipeline } from 'node:stream/promises'
 
@@ -11,7 +18,6 @@ import {
   upstreamTooSlow,
 } from '../../platform/http/errors.ts'
 import { logFields, requestIdOf } from '../../platform/http/request-log.ts'
-import { headersComingOut, headersGoingIn } from './headers.ts'
 
 export interface Forwarded {
   /** Where the request goes; the query of the caller is added as it is. */
@@ -169,4 +175,64 @@ async function passOn(ctx: Context, incoming: IncomingMessage): Promise<void> {
   })
   // It ends the caller's connection where the answer is not complete, so that it cannot seem to be.
   await pipeline(incoming, ctx.res).catch(() => {})
+}
+
+// What is not listed does not pass, in either direction. A list of what must not pass would have to
+// know every header by which some server takes another method, address or person for the real one
+// (X-HTTP-Method-Override, X-Original-URL, X-User), and every one by which a browser or a proxy acts on
+// an answer (Refresh, Service-Worker-Allowed, X-Accel-Redirect).
+
+const goIn = [
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'content-encoding',
+  'content-language',
+  'content-length',
+  'content-type',
+  'idempotency-key',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-range',
+  'if-unmodified-since',
+  'prefer',
+  'range',
+  'traceparent',
+  'tracestate',
+] as const
+
+const comeOut = [
+  'accept-ranges',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'content-length',
+  'content-range',
+  'content-type',
+  'etag',
+  'last-modified',
+  'preference-applied',
+  'retry-after',
+  'x-total-count',
+] as const
+
+/** What of a caller's headers goes to an upstream. */
+function headersGoingIn(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+  return pick(headers, goIn)
+}
+
+/** What of an upstream's headers comes out. */
+function headersComingOut(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+  // A browser would guess otherwise.
+  return { 'content-type': 'application/octet-stream', ...pick(headers, comeOut) }
+}
+
+function pick(headers: IncomingHttpHeaders, names: readonly string[]): OutgoingHttpHeaders {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = headers[name]
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
 }

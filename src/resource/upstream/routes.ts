@@ -1,6 +1,7 @@
 /** What the platform serves itself, below /admin/api/: who may go there, and what goes in and comes out. What stands there is the platform's. */
 
 import type { Context, Middleware } from 'koa'
+import type { JWK } from 'oidc-provider'
 
 import { openCors } from '../../platform/http/cors.ts'
 import { foreignSpelling, methodNotAllowed, nothingMapped } from '../../platform/http/errors.ts'
@@ -16,7 +17,7 @@ import {
 } from '../resource-server/protect.ts'
 import { demandScopes, type Granted, type VerifyBearer } from '../resource-server/verdict.ts'
 import { forward } from './forward.ts'
-import type { SignForwarded } from './forwarded-token.ts'
+import { makeSignForwarded, publicKeys, type SignForwarded } from './forwarded-token.ts'
 import { hasOneSpelling } from './spelling.ts'
 
 const reading: readonly string[] = ['GET', 'HEAD']
@@ -46,7 +47,7 @@ export function openingOf({ path, readScope, writeScope }: Upstream) {
   return { address: `${prefix}${path}`, scopes }
 }
 
-export interface UpstreamDependencies {
+interface UpstreamDependencies {
   readonly upstreams: readonly Upstream[]
   /** Signs the token that goes to an upstream in place of the caller's. */
   readonly sign: SignForwarded
@@ -62,11 +63,20 @@ export interface UpstreamDependencies {
   ) => Promise<Result>
 }
 
+/** The platform's own API; its route is made again for each ring of keys. */
+export function upstreamSurface(ports: Omit<UpstreamDependencies, 'sign'>, now: () => number) {
+  /** @param keys private keys of the ring for upstreams, the one that signs first */
+  return (keys: readonly JWK[]): { readonly route: Middleware; readonly published: JWK[] } => {
+    const sign = makeSignForwarded({ keys, issuer: ports.baseUrl, now })
+    return { route: upstreamRoute({ ...ports, sign }), published: publicKeys(keys) }
+  }
+}
+
 /**
  * `/admin/api/…`: the token is verified and its scope checked as at the Admin API, and the request goes
  * on to the address of its mapping (docs/operations.md). Every error is JSON, whoever asks.
  */
-export function upstreamRoute(dependencies: UpstreamDependencies): Middleware {
+function upstreamRoute(dependencies: UpstreamDependencies): Middleware {
   const cors = openCors([...reading, ...writing])
   return async (ctx, next) => {
     const { path } = ctx
