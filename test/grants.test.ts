@@ -2,12 +2,12 @@ import { expect } from 'chai'
 
 import { switchMcpConnections } from '../src/directory/sites/mcp-connections.ts'
 import { findAdminSite, listOperatedSites } from '../src/directory/sites/site-admin.ts'
+import { removeApp } from '../src/oauth/grants/end-grants.ts'
 import { makeFamilyStore } from '../src/oauth/grants/family-store.ts'
 import { makeFindGrant } from '../src/oauth/grants/find-grant.ts'
 import { makeGrantLists } from '../src/oauth/grants/grant-lists.ts'
 import { makeGrantStore, type NewGrant } from '../src/oauth/grants/grant-store.ts'
 import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
-import { removeApp } from '../src/oauth/grants/end-grants.ts'
 import { checkEntry } from '../src/pages/applications/application-form.ts'
 import {
   findApplication,
