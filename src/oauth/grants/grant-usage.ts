@@ -4,7 +4,7 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { dayOf } from './grant-store.ts'
 
-export type GrantUsage = ReturnType<typeof makeGrantUsage>
+type GrantUsage = ReturnType<typeof makeGrantUsage>
 
 // What is counted for more grants than this between two flushes is not counted at all.
 const GRANTS_MAX = 50_000
