@@ -4,8 +4,6 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { dayOf } from './grant-store.ts'
 
-type GrantUsage = ReturnType<typeof makeGrantUsage>
-
 // What is counted for more grants than this between two flushes is not counted at all.
 const GRANTS_MAX = 50_000
 // SQLite stands still while it writes, so it is given little at a time.
