@@ -4,7 +4,6 @@ import { type Actor, recordAuditEvent } from '../../platform/audit/audit-log.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import type { AppLine } from './grant-lists.ts'
 
 /** Which grants to end. */
 export type Ending =
@@ -123,7 +122,11 @@ async function endingNext(
  */
 export async function removeApp(
   { kysely }: Database,
-  line: AppLine,
+  line: {
+    readonly personId: string
+    readonly clientId: string
+    readonly siteId: string | undefined
+  },
   actor: Actor,
 ): Promise<readonly string[]> {
   return await kysely.transaction().execute(async (trx) => {
