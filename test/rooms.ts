@@ -124,11 +124,9 @@ export const rooms: Readonly<Record<string, Room>> = {
       grants: [
         'access.ts',
         'end-access-after-password-change.ts',
-        'end-everything.ts',
         'end-grants.ts',
         'grant-lists.ts',
         'grant-store.ts',
-        'remove-app.ts',
       ],
       interaction: [],
       keys: ['keys.ts'],
