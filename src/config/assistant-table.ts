@@ -30,7 +30,11 @@ function placeholdersIn(value: unknown): string[] {
   return [...new Set([...names].map(([, name = '']) => name))]
 }
 
+/** One to `max` of them. */
+const list = <Each extends z.ZodType>(each: Each, max: number) => z.array(each).min(1).max(max)
+
 const sentence = z.string().min(1).max(600)
+const word = z.string().min(1).max(200)
 const title = z.string().min(1).max(80)
 const page = z.url({ protocol: /^https$/ }).max(300)
 const content: z.ZodType<Content> = z.lazy(() =>
@@ -47,25 +51,19 @@ const what = { title, afterwards: sentence.optional() }
 const steps = z.strictObject({
   ...what,
   kind: z.literal('steps'),
-  steps: z
-    .array(z.strictObject({ text: sentence, value: z.string().max(200).optional() }))
-    .min(1)
-    .max(12),
+  steps: list(z.strictObject({ text: sentence, value: z.string().max(200).optional() }), 12),
 })
 /** Lines of words, so that each word is quoted as the shell wants it. */
 const command = z.strictObject({
   ...what,
   kind: z.literal('command'),
-  lines: z
-    .array(z.array(z.string().min(1).max(200)).min(1).max(30))
-    .min(1)
-    .max(5),
+  lines: list(list(word, 30), 5),
 })
 /** What is typed into the assistant itself, where no shell reads it. */
 const session = z.strictObject({
   ...what,
   kind: z.literal('session'),
-  lines: z.array(z.string().min(1).max(200)).min(1).max(5),
+  lines: list(word, 5),
 })
 const json = z.strictObject({
   ...what,
@@ -77,15 +75,13 @@ const toml = z.strictObject({
   ...what,
   kind: z.literal('toml'),
   file: z.string().min(1).max(100),
-  tables: z
-    .array(
-      z.strictObject({
-        name: z.array(z.string().min(1)).min(1).max(5),
-        values: z.record(z.string().regex(/^[a-z_]+$/), z.union([z.string(), z.array(z.string())])),
-      }),
-    )
-    .min(1)
-    .max(5),
+  tables: list(
+    z.strictObject({
+      name: list(z.string().min(1), 5),
+      values: z.record(z.string().regex(/^[a-z_]+$/), z.union([z.string(), z.array(z.string())])),
+    }),
+    5,
+  ),
 })
 /** An address that the assistant's program opens; the content is its last parameter. */
 const link = z.strictObject({
@@ -115,20 +111,18 @@ const assistant = z
     runs: z.enum(['cloud', 'computer']),
     where: z.string().min(1).max(100),
     documentation: z.strictObject({ url: page, read: z.iso.date() }),
-    callbacks: z
-      .array(
-        z.strictObject({
-          uri: z.string().max(500).refine(URL.canParse, 'must be an address'),
-          source: page,
-          read: z.iso.date(),
-        }),
-      )
-      .min(1)
-      .max(10),
+    callbacks: list(
+      z.strictObject({
+        uri: z.string().max(500).refine(URL.canParse, 'must be an address'),
+        source: page,
+        read: z.iso.date(),
+      }),
+      10,
+    ),
     /** Where each connection has a callback of its own, which the operator enters. */
     ownCallback: ownCallback.optional(),
-    member: z.array(way).min(1).max(5),
-    operator: z.array(way).min(1).max(5),
+    member: list(way, 5),
+    operator: list(way, 5),
   })
   .superRefine((row, context) => {
     for (const audience of ['member', 'operator'] as const) {

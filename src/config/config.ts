@@ -7,8 +7,8 @@ import { z } from 'zod'
 
 import { FREE_SEGMENT, isRedirectPattern, mayBeListed } from '../platform/http/redirect-uri.ts'
 import { readDocumentAddress } from '../platform/http/server-address.ts'
-import { type Assistant, assistantTable } from './assistant-table.ts'
-import { type Environment, mayServeDemo, readEnvironment } from './environment.ts'
+import { assistantTable } from './assistant-table.ts'
+import { mayServeDemo, readEnvironment } from './environment.ts'
 import { servicePolicy } from './service-policy.ts'
 import { problemsOfAudiences } from './upstreams.ts'
 
@@ -17,19 +17,7 @@ import { problemsOfAudiences } from './upstreams.ts'
  * from `config/*.json`. It is read once, before anything is opened, and parts receive values of it,
  * never the whole.
  */
-export interface Config extends Environment {
-  readonly service: ServicePolicy
-  readonly integrations: readonly Integration[]
-  /** Metadata documents that stand in for those that cannot be read, as text by their addresses. */
-  readonly documentCopies: ReadonlyMap<string, string>
-  /** The assistants that operators can connect with one press. */
-  readonly assistants: readonly Assistant[]
-  readonly demoFolder: string
-  /** Whether this service may serve the demo campus, whose passwords are public. */
-  readonly mayServeDemo: boolean
-  /** Present while the conformance profile is on. */
-  readonly conformance: z.infer<typeof conformanceSettings> | undefined
-}
+export type Config = ReturnType<typeof readConfig>
 
 export type ServicePolicy = z.infer<typeof servicePolicy>
 export type Integration = z.infer<typeof integration>
@@ -102,7 +90,7 @@ const conformanceSettings = z.strictObject({
  * @param defaultFolder where service.json, integrations.json, assistants.json and demo/ lie, unless
  *   CONFIG_DIR names another place; assistants.json is taken from here when that place has none
  */
-export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string): Config {
+export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string) {
   const problems: string[] = []
   const folder = environment['CONFIG_DIR']?.trim() || defaultFolder
   const env = readEnvironment(environment, problems)
@@ -127,21 +115,23 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
   if (problems.length > 0 || !env || !service || !integrations || !assistants) {
     throw new Error(`Gatehouse cannot start:\n- ${problems.join('\n- ')}`)
   }
-  const demoFolder = join(folder, 'demo')
   return Object.freeze({
     ...env,
     service,
     integrations,
+    /** Metadata documents that stand in for those that cannot be read, as text by their addresses. */
     documentCopies: copies,
+    /** The assistants that operators can connect with one press. */
     assistants,
-    demoFolder,
+    demoFolder: join(folder, 'demo'),
+    /** Present while the conformance profile is on. */
     conformance,
     mayServeDemo: mayServeDemo(env),
   })
 }
 
 /** metadata-documents.json is optional in CONFIG_DIR. */
-function readCopies(file: string, problems: string[]): Config['documentCopies'] {
+function readCopies(file: string, problems: string[]): ReadonlyMap<string, string> {
   const copies = existsSync(file) ? readJson(file, documentCopies, problems) : undefined
   return new Map(copies?.map((copy) => [copy.client_id, JSON.stringify(copy)]))
 }

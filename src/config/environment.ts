@@ -4,7 +4,6 @@ import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 
 import { isLoopbackInterface, isLoopbackUrl, loopbackAddress } from '../platform/http/loopback.ts'
-import { monitoringOf, monitoringVariables, problemsOfMonitoring } from './monitoring.ts'
 
 const SECRET_LENGTH_MIN = 32
 
@@ -28,12 +27,17 @@ const baseUrl = z.string().transform((value, context) => {
   return z.NEVER
 })
 
-const port = z
-  .string()
-  .refine((text) => /^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535, {
-    error: ({ input }) => `PORT must be a number from 1 to 65535, not ${JSON.stringify(input)}`,
-  })
-  .transform(Number)
+function wholeNumber([min, max]: readonly [number, number], error: z.core.$ZodErrorMap | string) {
+  return z
+    .string()
+    .refine((text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max, { error })
+    .transform(Number)
+}
+
+const port = wholeNumber(
+  [1, 65_535],
+  ({ input }) => `PORT must be a number from 1 to 65535, not ${JSON.stringify(input)}`,
+)
 
 const WORKERS_MAX = 256
 
@@ -84,6 +88,75 @@ const s3Endpoint = z
 const s3Bucket = z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, {
   error: 'FILES_S3_BUCKET must be the name of a bucket',
 })
+
+const samplers = [
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+  'always_on',
+  'always_off',
+  'traceidratio',
+] as const
+
+const webAddress = (name: string) =>
+  z.url({ protocol: /^https?$/, error: `${name} must be an http or https address` })
+
+/** The variables of what can be seen of the running service; those of traces are OpenTelemetry's own. */
+const monitoringVariables = {
+  METRICS_PORT: wholeNumber([1, 65_535], 'METRICS_PORT must be a number from 1 to 65535')
+    .optional()
+    .describe('Port of /metrics for Prometheus, another than PORT. Empty: no metrics.'),
+  METRICS_HOST: z
+    .string()
+    .default(loopbackAddress)
+    .describe('Address of the interface of METRICS_PORT; whoever reaches it can read the metrics.'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT')
+    .optional()
+    .describe(
+      'Where traces go, by OTLP over HTTP, such as http://127.0.0.1:4318. Empty: no traces. OTEL_EXPORTER_OTLP_HEADERS, _COMPRESSION and _CERTIFICATE are read as OpenTelemetry says.',
+    ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
+    .optional()
+    .describe('The same for traces alone, as the whole address.'),
+  OTEL_EXPORTER_OTLP_PROTOCOL: z
+    .literal('http/protobuf', {
+      error: 'OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf, which every collector takes',
+    })
+    .default('http/protobuf')
+    .describe('How traces are sent.'),
+  OTEL_EXPORTER_OTLP_TIMEOUT: wholeNumber(
+    [100, 10_000],
+    'OTEL_EXPORTER_OTLP_TIMEOUT must be a number of milliseconds from 100 to 10000',
+  )
+    .default(3_000)
+    .describe('Milliseconds that one sending may take; the end of the process waits as long.'),
+  OTEL_SDK_DISABLED: z
+    .enum(['true', 'false'], { error: 'OTEL_SDK_DISABLED must be true or false' })
+    .default('false')
+    .describe('true: no traces, whatever else is set.'),
+  OTEL_SERVICE_NAME: z
+    .string()
+    .default('gatehouse')
+    .describe('What the service is called in traces; OTEL_RESOURCE_ATTRIBUTES adds to it.'),
+  OTEL_TRACES_SAMPLER: z
+    .enum(samplers, { error: `OTEL_TRACES_SAMPLER must be one of ${samplers.join(', ')}` })
+    .default('parentbased_always_on')
+    .describe(`Of which requests there are traces: ${samplers.join(', ')}.`),
+  OTEL_TRACES_SAMPLER_ARG: z
+    .string()
+    .refine((text) => /^(0(\.\d+)?|1(\.0+)?)$/.test(text), {
+      error: 'OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1',
+    })
+    .transform(Number)
+    .default(1)
+    .describe('The share of requests of which traceidratio makes traces, from 0 to 1.'),
+  TRUST_TRACEPARENT: z
+    .enum(['yes', 'no'], { error: 'TRUST_TRACEPARENT must be one of yes, no' })
+    .default('no')
+    .describe(
+      'yes: the header traceparent is gone on with (set it behind a proxy that makes its own only).',
+    ),
+}
 
 /**
  * Every environment variable that the service reads, with its check, its default and its meaning;
@@ -214,17 +287,41 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     /** Where events of the audit trail go too. */
     auditStream: data.AUDIT_STREAM,
     logLevel: data.LOG_LEVEL,
-    ...monitoringOf(data),
+    /** Where metrics are read; absent when they are off. */
+    metricsAddress:
+      data.METRICS_PORT === undefined
+        ? undefined
+        : { host: data.METRICS_HOST, port: data.METRICS_PORT },
+    /** Where traces are sent; absent when they are off. */
+    traces: tracesOf(data),
   }
 }
 
+type Variables = z.output<typeof environmentVariables>
+
 /** Complete, or absent: `problemsTogether` refuses what is between. */
-function s3LocationOf(data: z.output<typeof environmentVariables>) {
+function s3LocationOf(data: Variables) {
   const { FILES_S3_ENDPOINT: endpoint, FILES_S3_BUCKET: bucket, FILES_S3_REGION: region } = data
   const accessKeyId = data.FILES_S3_ACCESS_KEY_ID
   const secretAccessKey = data.FILES_S3_SECRET_ACCESS_KEY ?? data.FILES_S3_SECRET_ACCESS_KEY_FILE
   if (!endpoint || !bucket || !accessKeyId || !secretAccessKey) return undefined
   return { endpoint, bucket, region, accessKeyId, secretAccessKey }
+}
+
+function tracesOf(data: Variables) {
+  const base = data.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/$/, '')
+  const address =
+    data.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ??
+    (base === undefined ? undefined : `${base}/v1/traces`)
+  if (address === undefined || data.OTEL_SDK_DISABLED === 'true') return undefined
+  return {
+    address,
+    serviceName: data.OTEL_SERVICE_NAME,
+    sendWithinMs: data.OTEL_EXPORTER_OTLP_TIMEOUT,
+    sampler: data.OTEL_TRACES_SAMPLER,
+    ratio: data.OTEL_TRACES_SAMPLER_ARG,
+    trustParent: data.TRUST_TRACEPARENT === 'yes',
+  }
 }
 
 /** What each value allows by itself, and not beside the others. */
@@ -238,7 +335,8 @@ function* problemsTogether(set: NodeJS.ProcessEnv, secretGiven: boolean): Genera
   const reason = whySecretIsNeeded(url, store)
   if (reason && !secretGiven) yield `SECRET or SECRET_FILE must be set, because ${reason}`
   yield* problemsOfFiles(set)
-  yield* problemsOfMonitoring(set)
+  const { METRICS_PORT: metricsPort, PORT: ownPort = '3000' } = set
+  if (metricsPort === ownPort) yield 'METRICS_PORT must be another port than PORT'
   if (set['CONFORMANCE_PROFILE'] === 'on' && (isOpen || store)) {
     yield 'CONFORMANCE_PROFILE=on weakens what a production service promises; ' +
       'CONFORMANCE_PROFILE=forced says that you want it all the same'

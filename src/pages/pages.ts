@@ -50,45 +50,37 @@ export function makePages(
     now,
   })
   const seals = secretRoot
-  const ports = { baseUrl, seals, sessions, requestLimits, handler, now }
-  const signedInPages = makeSignedInPages(ports)
+  const signedInPages = makeSignedInPages({
+    baseUrl,
+    seals,
+    sessions,
+    requestLimits,
+    handler,
+    now,
+  })
   const listPages = makeListPages(cursors)
+  const ownPages = { database, baseUrl, opened, signedInPages, listPages, now }
   const refusals = makeClientRefusals(database)
   return {
     client: ownClient(baseUrl, service.name),
     refusals,
     /** The routes in the order in which they see a request. */
     routes: ({ api, discovery, acceptsDocuments }: PageSources) => [
-      connectRoutes({ database, baseUrl, assistants, listPages }),
+      connectRoutes(ownPages, assistants),
       signedInPages.followLogout(),
       signedInPages.routes(),
-      accountRoutes({
-        database,
-        signedInPages,
-        listPages,
-        opened,
-        tryMemberQuery: api.member.tryMemberQuery,
-        queryTool: api.member.queryTool,
-        baseUrl,
-        now,
-      }),
-      adminRoutes({
-        database,
+      accountRoutes(ownPages, api.member),
+      adminRoutes(ownPages, {
         state,
         seals,
-        signedInPages,
-        listPages,
         refusals,
         acceptsDocuments,
         loopbackHosts: service.loopbackHosts,
         assistants,
         discovery,
         furtherPlans: service.furtherPlans,
-        baseUrl,
-        opened,
         tryQuery: api.admin.tryQuery,
         queryTool: api.member.queryTool,
-        now,
       }),
     ],
   }

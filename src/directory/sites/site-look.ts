@@ -12,27 +12,15 @@ export interface SiteColors {
 }
 
 /** What the pages show of a site: the part of its appearance that it chose. */
-export interface Look extends SiteColors {
-  readonly siteId: string
-  /** The name of the site where it chose none for its pages. */
-  readonly name: string
-  readonly displayName: string | null
-  /** Of the bytes of the logo; null without one. */
-  readonly logoDigest: string | null
-  readonly signInWords: string | null
-  readonly consentWords: string | null
-}
+export type Look = NonNullable<Awaited<ReturnType<typeof findLook>>>
 
 /** The look of a site, or nothing when it chose none. One query. */
-export async function findLook({ kysely }: Database, siteId: string): Promise<Look | undefined> {
+export async function findLook({ kysely }: Database, siteId: string) {
   return await looks(kysely).where('chosen.site_id', '=', siteId).executeTakeFirst()
 }
 
 /** The look of the one site at which a person holds a role, or nothing. One query. */
-export async function findLookOfPerson(
-  { kysely }: Database,
-  personId: string,
-): Promise<Look | undefined> {
+export async function findLookOfPerson({ kysely }: Database, personId: string) {
   return await looks(kysely)
     .where(
       'chosen.site_id',
@@ -50,6 +38,7 @@ function looks(kysely: Database['kysely']) {
     .leftJoin('stored_file as logo', 'logo.id', 'chosen.logo_file_id')
     .select([
       'chosen.site_id as siteId',
+      // The name of the site where it chose none for its pages.
       sql<string>`coalesce(chosen.display_name, site.name)`.as('name'),
       'chosen.display_name as displayName',
       'chosen.accent_color as accentColor',

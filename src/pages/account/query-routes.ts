@@ -1,5 +1,6 @@
 import type Router from 'koa-router'
 
+import type { AreaView } from '../../../views/area.ts'
 import {
   sendQueryPage,
   sendTried,
@@ -14,8 +15,7 @@ import { nothingHere } from '../../platform/http/errors.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, pages, paths } from '../../platform/http/paths.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
-import type { PageContext } from '../relying-party/signed-in-pages.ts'
-import { type AccountPorts, areaOf } from './area.ts'
+import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
 
 /** A member at one of their sites, as the Member API knows its caller. */
 interface Member {
@@ -25,10 +25,10 @@ interface Member {
   readonly email: string
 }
 
-export interface QueryPorts extends AccountPorts {
+/** What tries the queries of a member. */
+export interface MemberQueries {
   readonly tryMemberQuery: TryQuery<Member>
   readonly queryTool: QueryToolFiles
-  readonly baseUrl: string
 }
 
 /**
@@ -36,9 +36,11 @@ export interface QueryPorts extends AccountPorts {
  * token: a signed-in member may do what `account:read` allows and, for the script that sends the
  * page's token along, what `account:write` allows.
  */
-export function queryRoutes(router: Router, ports: QueryPorts): void {
-  const { database, signedInPages, tryMemberQuery, queryTool, baseUrl } = ports
-
+export function queryRoutes(
+  router: Router,
+  { database, signedInPages, baseUrl }: OwnPages,
+  { tryMemberQuery, queryTool }: MemberQueries,
+): void {
   /** The site of a request, at which the person holds a role now. */
   const enterSite = async ({ person }: PageSession, slug: string | null) => {
     const sites = await listHeldSites(database, person.id)
@@ -100,6 +102,17 @@ export function queryRoutes(router: Router, ports: QueryPorts): void {
       sendTried(ctx, await tryMemberQuery(typed, member))
     }),
   )
+}
+
+export function areaOf({ person, csrf }: PageSession, current: string): AreaView {
+  const link = (href: string, label: string) => ({ href, label, current: href === current })
+  return {
+    name: 'Your account',
+    links: [link(pages.account, 'Your account'), link(pages.apps, 'Connected apps')],
+    signOutAction: pages.signOut,
+    person,
+    csrf,
+  }
 }
 
 const EXAMPLE = `{

@@ -9,52 +9,52 @@ import {
 } from '../../../views/account-signed-out.ts'
 import { operates } from '../../directory/sites/roles.ts'
 import { listHeldSites } from '../../directory/sites/site-choice.ts'
+import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import { appRoutes } from './app-routes.ts'
-import { areaOf, ownPage } from './area.ts'
-import { type QueryPorts, queryRoutes } from './query-routes.ts'
+import type { OwnPages } from '../relying-party/signed-in-pages.ts'
+import { appRoutes, type DeclarePage } from './app-routes.ts'
+import { areaOf, type MemberQueries, queryRoutes } from './query-routes.ts'
 
 /** /account: who the person is here, what they connected, and the way out of every browser. */
-export function accountRoutes(ports: QueryPorts): Router {
+export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Router {
   const router = makeRouter()
-  const { database, signedInPages } = ports
+  const { database, signedInPages } = ownPages
+  const page: DeclarePage = (pattern, current, show) => {
+    router.get(
+      pattern,
+      signedInPages.page(async (ctx, session) => {
+        const shown = await show(areaOf(session, current), session, ctx)
+        // The page has the look of the site if the person belongs to one site alone.
+        return { ...shown, look: siteLook(await findLookOfPerson(database, session.person.id)) }
+      }),
+    )
+  }
 
-  router.get(
-    pages.account,
-    signedInPages.page(async (_, session) => {
-      const { person } = session
-      const sites = await listHeldSites(database, person.id)
-      const page = accountHomePage({
-        area: areaOf(session, pages.account),
-        person,
-        sites: sites.map((site) => ({
-          name: site.name,
-          roles: site.roles,
-          adminHref: operates(site.roles)
-            ? addressOf(pages.site, { site: nameOfSite(site) })
-            : undefined,
-          connectHref: addressOf(pages.connect, { site: site.slug }),
-        })),
-        appsHref: pages.apps,
-        queriesHref: sites.length === 0 ? undefined : pages.memberQueries,
-        signOutEverywhereHref: pages.signOutEverywhere,
-      })
-      return await ownPage(page, session, database)
-    }),
-  )
-  appRoutes(router, ports)
-  queryRoutes(router, ports)
+  page(pages.account, pages.account, async (area, { person }) => {
+    const sites = await listHeldSites(database, person.id)
+    return accountHomePage({
+      area,
+      person,
+      sites: sites.map((site) => ({
+        name: site.name,
+        roles: site.roles,
+        adminHref: operates(site.roles)
+          ? addressOf(pages.site, { site: nameOfSite(site) })
+          : undefined,
+        connectHref: addressOf(pages.connect, { site: site.slug }),
+      })),
+      appsHref: pages.apps,
+      queriesHref: sites.length === 0 ? undefined : pages.memberQueries,
+      signOutEverywhereHref: pages.signOutEverywhere,
+    })
+  })
+  appRoutes(router, page, ownPages)
+  queryRoutes(router, ownPages, queries)
 
-  router.get(
-    pages.signOutEverywhere,
-    signedInPages.page(async (_, session) => {
-      const [action, cancelHref] = [pages.signOutEverywhere, pages.account]
-      const area = areaOf(session, pages.account)
-      const page = signOutEverywherePage({ area, action, cancelHref })
-      return await ownPage(page, session, database)
-    }),
+  page(pages.signOutEverywhere, pages.account, (area) =>
+    signOutEverywherePage({ area, action: pages.signOutEverywhere, cancelHref: pages.account }),
   )
   router.post(
     pages.signOutEverywhere,

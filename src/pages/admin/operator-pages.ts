@@ -4,7 +4,6 @@ import type Router from 'koa-router'
 import type { AreaView } from '../../../views/area.ts'
 import { operates } from '../../directory/sites/roles.ts'
 import { type AdminSite, findAdminSite } from '../../directory/sites/site-admin.ts'
-import type { Actor } from '../../platform/audit/audit-log.ts'
 import { notAnOperator, nothingHere } from '../../platform/http/errors.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import type { ApplicationKind } from '../../platform/store/schema.ts'
@@ -14,17 +13,7 @@ import type { Answer, PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './parts.ts'
 
 /** An operator at the site of the address. */
-export interface Operator {
-  readonly session: PageSession
-  readonly site: AdminSite
-  readonly actor: Actor
-  readonly area: AreaView
-  /**
-   * Address of a page of this site's administration. Parameters that are not given, such as the
-   * application, are those of the current address.
-   */
-  address(pattern: string, values?: Readonly<Record<string, string>>): string
-}
+export type Operator = Awaited<ReturnType<typeof operatorOf>>
 
 /** Answers at an address of a site, for an operator of that site. */
 type OperatorHandler = (operator: Operator, ctx: PageContext) => Answer | Promise<Answer>
@@ -93,25 +82,30 @@ async function operatorOf(
   ctx: PageContext,
   session: PageSession,
   { database, now }: Pick<AdminParts, 'database' | 'now'>,
-): Promise<Operator> {
+) {
   const site = await findAdminSite(database, ctx.params['site'] ?? '', session.person.id)
   if (!site) throw nothingHere()
   if (!operates(site.roles)) throw notAnOperator()
-  const address: Operator['address'] = (pattern, values) =>
+  /**
+   * Address of a page of this site's administration. Parameters that are not given, such as the
+   * application, are those of the current address.
+   */
+  const address = (pattern: string, values?: Readonly<Record<string, string>>) =>
     addressOf(pattern, { ...ctx.params, site: nameOfSite(site), ...values })
   return {
     session,
     site,
     actor: actorOf(ctx, session, now),
     address,
-    area: areaOf(ctx, session, { site, address }),
+    area: areaOf(ctx, session, site, address),
   }
 }
 
 function areaOf(
   ctx: Context,
   { person, csrf }: PageSession,
-  { site, address }: Pick<Operator, 'site' | 'address'>,
+  site: AdminSite,
+  address: (pattern: string) => string,
 ): AreaView {
   const link = (href: string, label: string) => ({ href, label, current: ctx.path === href })
   return {

@@ -1,6 +1,5 @@
 import type { QueryPorts } from '../../api/graphql/query-page.ts'
 import { type Assistant, schemesOf } from '../../config/assistant-table.ts'
-import type { OpenedScopes } from '../../directory/scopes/opened.ts'
 import { makeDocumentReviews } from '../../oauth/clients/document-review.ts'
 import { type FurtherPlans, hasFurtherPlan } from '../../oauth/clients/further-plans.ts'
 import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
@@ -8,20 +7,17 @@ import type { Stores } from '../../platform/store/open-stores.ts'
 import { makeApplicationSecrets, makeNewSecrets } from '../applications/application-secrets.ts'
 import { makeApplicationStore } from '../applications/application-store.ts'
 import type { ClientRefusals } from '../applications/client-refusals.ts'
-import type { ListPages } from '../relying-party/list-pages.ts'
 import type { Seals } from '../relying-party/sign-in.ts'
-import type { SignedInPages } from '../relying-party/signed-in-pages.ts'
+import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 
 /** The caller of a query that is tried, as the Admin API knows it. */
 type QueryCaller = Readonly<Record<'personId' | 'requestId' | 'siteId' | 'clientId', string>> & {
   readonly address?: string | undefined
 }
 
-/** What the administration is given. */
-export interface AdminPorts extends QueryPorts<QueryCaller>, Pick<Stores, 'database' | 'state'> {
+/** What the administration needs besides. */
+export interface AdminPorts extends QueryPorts<QueryCaller>, Pick<Stores, 'state'> {
   readonly seals: Seals
-  readonly signedInPages: SignedInPages
-  readonly listPages: ListPages
   readonly refusals: Pick<ClientRefusals, 'list'>
   /** Whether this service accepts metadata documents, which operators then review. */
   readonly acceptsDocuments: boolean
@@ -30,18 +26,16 @@ export interface AdminPorts extends QueryPorts<QueryCaller>, Pick<Stores, 'datab
   /** The scopes that the metadata document of a protected resource names. */
   readonly discovery: { scopesOf(resource: 'mcpAdmin'): readonly string[] }
   readonly furtherPlans: FurtherPlans
-  readonly baseUrl: string
-  readonly opened: OpenedScopes
-  readonly now: () => number
 }
 
 /** What the pages of an operator read and change. */
 export type AdminParts = ReturnType<typeof makeAdminParts>
 
-export function makeAdminParts(ports: AdminPorts) {
-  const { database, state, seals, acceptsDocuments, now } = ports
-  const { loopbackHosts, assistants } = ports
+export function makeAdminParts(ownPages: OwnPages, ports: AdminPorts) {
+  const { database, now } = ownPages
+  const { state, seals, acceptsDocuments, loopbackHosts, assistants } = ports
   return {
+    ...ownPages,
     ...ports,
     redirectRules: { loopbackHosts, appSchemes: schemesOf(assistants) },
     applications: makeApplicationStore(database),

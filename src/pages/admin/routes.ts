@@ -3,6 +3,7 @@
 import type Router from 'koa-router'
 
 import { makeRouter } from '../../platform/http/router.ts'
+import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import { applicationFormRoutes } from './application-forms.ts'
 import { applicationRoutes } from './application-routes.ts'
 import { assistantRoutes } from './assistant-routes.ts'
@@ -19,8 +20,8 @@ import { stopAndSecretRoutes } from './stop-and-secret-routes.ts'
  * /admin: what the owners and admins of a site decide about applications (specification, What the
  * service does 8).
  */
-export function adminRoutes(ports: AdminPorts): Router {
-  const parts = makeAdminParts(ports)
+export function adminRoutes(ownPages: OwnPages, ports: AdminPorts): Router {
+  const parts = makeAdminParts(ownPages, ports)
   const router = makeRouter()
   const operatorPages = makeOperatorPages(router, parts)
   siteRoutes(router, operatorPages, parts)

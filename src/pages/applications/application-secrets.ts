@@ -8,6 +8,7 @@ import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import type { Schema } from '../../platform/store/schema.ts'
+import type { Seals } from '../relying-party/sign-in.ts'
 import type { Application } from './application-lists.ts'
 
 export const LIVE_SECRETS_MAX = 2
@@ -90,11 +91,6 @@ async function lockAndList(trx: Transaction<Schema>, clientId: string, nowMs: nu
     .where('client_id', '=', clientId)
     .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', nowMs)]))
     .execute()
-}
-
-interface Seals {
-  seal(plain: string, label: string): string
-  open(sealed: string, label: string): string
 }
 
 const NEW_SECRET_SECONDS = 120

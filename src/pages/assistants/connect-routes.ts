@@ -4,6 +4,7 @@ import type { Context } from 'koa'
 import type Router from 'koa-router'
 
 import { connectPage, connectSitePage } from '../../../views/connect.ts'
+import type { SiteLook } from '../../../views/site-look.ts'
 import type { Assistant } from '../../config/assistant-table.ts'
 import { MCP_CONNECTIONS } from '../../directory/sites/mcp-connections.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
@@ -14,22 +15,15 @@ import { addressOf, nameOfSite, pages, paths } from '../../platform/http/paths.t
 import { makeRouter } from '../../platform/http/router.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
-import type { ListPages } from '../relying-party/list-pages.ts'
+import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import { canReturnTo, memberSteps } from './connect-steps.ts'
-
-export interface ConnectPorts {
-  readonly database: Database
-  readonly baseUrl: string
-  readonly assistants: readonly Assistant[]
-  readonly listPages: ListPages
-}
 
 const SLUG_LENGTH_MAX = 80
 
 /** /connect, the way to a site, and /connect/:site, the steps for its members. They are public. */
-export function connectRoutes(ports: ConnectPorts): Router {
+export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant[]): Router {
   const router = makeRouter()
-  const { database, listPages } = ports
+  const { database, baseUrl, listPages } = ownPages
 
   router.get(pages.connectHome, async (ctx) => {
     const asked =
@@ -56,7 +50,7 @@ export function connectRoutes(ports: ConnectPorts): Router {
     const site = await findSite(ctx.params['site'] ?? '', database)
     if (!site) throw nothingHere()
     const look = siteLook(await findLook(database, site.id))
-    sendFresh(ctx, { ...sitePage(site, ports), look })
+    sendFresh(ctx, sitePage(site, assistants, { baseUrl, look }))
   })
   return router
 }
@@ -73,7 +67,11 @@ function sendFresh(ctx: Context, page: Parameters<typeof sendPublicPage>[1]): vo
   ctx.set('Cache-Control', 'no-cache')
 }
 
-function sitePage(site: ConnectableSite, { assistants, baseUrl }: ConnectPorts) {
+function sitePage(
+  site: ConnectableSite,
+  assistants: readonly Assistant[],
+  { baseUrl, look }: { readonly baseUrl: string; readonly look: SiteLook | undefined },
+) {
   const ready = assistantsReadyAt(site, assistants)
   const url = baseUrl + paths.mcpMember
   return connectSitePage({
@@ -87,7 +85,7 @@ function sitePage(site: ConnectableSite, { assistants, baseUrl }: ConnectPorts) 
     operatorAddress: baseUrl + addressOf(pages.assistants, { site: nameOfSite(site) }),
     local: isLoopbackUrl(baseUrl),
     appsHref: pages.apps,
-    look: undefined,
+    look,
   })
 }
 

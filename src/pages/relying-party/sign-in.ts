@@ -17,10 +17,10 @@ import {
   validateApplicationLevelSignature,
   validateAuthResponse,
 } from 'oauth4webapi'
-import { z } from 'zod'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import type { Client } from '../../oauth/clients/client.ts'
+import type { Keys } from '../../oauth/keys/keys.ts'
 import { signInIncomplete, storageUnavailable } from '../../platform/http/errors.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 
@@ -86,16 +86,6 @@ export interface CameBack {
   readonly signedInAt: number
 }
 
-/** As `fetch`, for addresses of this service. */
-export type OwnFetch = (
-  address: string,
-  request: {
-    readonly method: 'GET' | 'POST'
-    readonly headers: Record<string, string>
-    readonly body?: unknown
-  },
-) => Promise<Response>
-
 /**
  * Requests to this service that do not leave the process. They pass every middleware and the same
  * endpoint as a request from outside, yet need no network: behind a proxy a service can often not reach
@@ -104,8 +94,8 @@ export type OwnFetch = (
  * @param handler the application with the keys that sign now
  * @param callerAddress the network address that rate limits charge
  */
-export function makeOwnFetch(handler: RequestListener, callerAddress: string): OwnFetch {
-  return async (address, { method, headers, body }) => {
+export function makeOwnFetch(handler: RequestListener, callerAddress: string) {
+  return async (address: string, { method, headers, body }: OwnRequest): Promise<Response> => {
     // Loaded lazily: few processes ever sign in to our own pages, and a start should not wait for it.
     const { inject } = await import('light-my-request')
     const response = await inject(handler, {
@@ -122,9 +112,15 @@ export function makeOwnFetch(handler: RequestListener, callerAddress: string): O
   }
 }
 
+interface OwnRequest {
+  readonly method: 'GET' | 'POST'
+  readonly headers: Record<string, string>
+  readonly body?: unknown
+}
+
 export interface SignInPorts {
   readonly baseUrl: string
-  readonly ownFetch: OwnFetch
+  readonly ownFetch: ReturnType<typeof makeOwnFetch>
   readonly now: () => number
 }
 
@@ -186,11 +182,7 @@ async function orRefuse<Value>(why: string, step: () => Value | Promise<Value>):
 }
 
 /** Encrypts for ourselves; the label binds the result to its use. */
-export interface Seals {
-  seal(plain: string, label: string): string
-  /** @throws when it was not sealed by us for this use */
-  open(sealed: string, label: string): string
-}
+export type Seals = Pick<Keys['secretRoot'], 'seal' | 'open'>
 
 export interface PendingPorts {
   readonly baseUrl: string
@@ -198,18 +190,11 @@ export interface PendingPorts {
 }
 
 /** What the browser brings back from the authorization endpoint. */
-type PendingSignIn = z.infer<typeof pendingSignIn>
+type PendingSignIn = Readonly<Record<'state' | 'nonce' | 'verifier' | 'returnTo', string>>
 
 const COOKIE = 'gatehouse_sign_in'
 const LABEL = 'a sign-in to the pages'
 const KEPT_SECONDS = 3600
-
-const pendingSignIn = z.strictObject({
-  state: z.string(),
-  nonce: z.string(),
-  verifier: z.string(),
-  returnTo: z.string(),
-})
 
 /** Keeps the sign-in sealed in a cookie that only the way back reads. */
 export function keepPending(
@@ -224,10 +209,15 @@ export function keepPending(
 }
 
 /** @throws signInIncomplete when this browser has begun no sign-in */
-export function takePending(ctx: Context, { baseUrl, seals }: PendingPorts): PendingSignIn {
+export async function takePending(
+  ctx: Context,
+  { baseUrl, seals }: PendingPorts,
+): Promise<PendingSignIn> {
   const sealed = ctx.cookies.get(COOKIE)
   if (!sealed) throw signInIncomplete('no cookie')
-  const pending = pendingSignIn.parse(JSON.parse(openOrRefuse(sealed, seals)))
+  const text = await orRefuse('a cookie that is not ours', () => seals.open(sealed, LABEL))
+  // The cookie is what `keepPending` sealed.
+  const pending = JSON.parse(text) as PendingSignIn
   ctx.cookies.set(COOKIE, null, cookieOptions(baseUrl))
   return pending
 }
@@ -237,12 +227,4 @@ function cookieOptions(baseUrl: string) {
   const secure = baseUrl.startsWith('https:')
   const path = pages.signedIn
   return { httpOnly: true, sameSite: 'lax', signed: false, secure, path, overwrite: true } as const
-}
-
-function openOrRefuse(sealed: string, seals: Seals): string {
-  try {
-    return seals.open(sealed, LABEL)
-  } catch (error) {
-    throw Object.assign(signInIncomplete('a cookie that is not ours'), { cause: error })
-  }
 }

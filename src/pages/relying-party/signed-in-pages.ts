@@ -8,6 +8,7 @@ import type Router from 'koa-router'
 
 import { signInCancelledPage } from '../../../views/account-signed-out.ts'
 import type { Page } from '../../../views/layout.ts'
+import type { OpenedScopes } from '../../directory/scopes/opened.ts'
 import { isRefusal, signedOut, signInIncomplete } from '../../platform/http/errors.ts'
 import { seeOther, sendPage } from '../../platform/http/page.ts'
 import { checkFormToken, checkScriptToken, refuseNul } from '../../platform/http/page-form.ts'
@@ -15,6 +16,8 @@ import { pages, paths } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { answerTooMany, type Limits } from '../../platform/limits/limits.ts'
+import type { Database } from '../../platform/store/database.ts'
+import type { ListPages } from './list-pages.ts'
 import type { PageSession, Sessions } from './page-session.ts'
 import {
   beginSignIn,
@@ -39,6 +42,16 @@ export interface SignedInPagesPorts extends PendingPorts {
   readonly requestLimits: Limits
   /** The application with the keys that sign now. */
   readonly handler: () => RequestListener
+  readonly now: () => number
+}
+
+/** What the routes of our own pages have in common. */
+export interface OwnPages {
+  readonly database: Database
+  readonly baseUrl: string
+  readonly opened: OpenedScopes
+  readonly signedInPages: SignedInPages
+  readonly listPages: ListPages
   readonly now: () => number
 }
 
@@ -153,7 +166,7 @@ async function sendToSignIn(
 async function comeBack(ctx: Context, ports: SignedInPagesPorts): Promise<void> {
   const { baseUrl, handler, now } = ports
   const answer = new URLSearchParams(ctx.querystring)
-  const pending = takePending(ctx, ports)
+  const pending = await takePending(ctx, ports)
   // Two tabs share the cookie. The earlier one begins again, and finds the person signed in.
   if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)
   if (answer.has('error')) return sendCancelled(ctx, answer, pending.returnTo)

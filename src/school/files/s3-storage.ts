@@ -21,7 +21,28 @@ const ANSWER_MS = 20_000
 
 /** What every storage with the S3 API understands: one object each, by signature v4. */
 export function s3Storage(location: S3Location): FileStorage {
-  const ask = async (key: string, request: Asking) => await send(location, key, request)
+  const { endpoint, bucket, ...credentials } = location
+  const ask = async (key: string, { method, headers = {}, draft }: Asking) => {
+    const address = `${endpoint}/${bucket}/${key}`
+    const signer = new AwsV4Signer({ url: address, method, headers, service: 's3', ...credentials })
+    const giveUp = new AbortController()
+    const timer = setTimeout(() => giveUp.abort(), ANSWER_MS)
+    try {
+      const signed = await signer.sign()
+      return await fetch(signed.url, {
+        method,
+        headers: signed.headers,
+        // A blob of a file is read as it is sent, and its length is known, which the S3 API demands.
+        ...(draft && { body: await openAsBlob(draft.path) }),
+        redirect: 'error',
+        signal: giveUp.signal,
+      })
+    } catch (cause) {
+      throw storageUnavailable(cause)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
   return {
     async put(key, draft) {
       // Signed with the digest of the content, so that the storage refuses what arrives otherwise.
@@ -50,30 +71,6 @@ interface Asking {
   readonly method: 'GET' | 'PUT' | 'DELETE'
   readonly headers?: Record<string, string>
   readonly draft?: Draft
-}
-
-async function send(location: S3Location, key: string, asking: Asking): Promise<Response> {
-  const { endpoint, bucket, ...credentials } = location
-  const { method, headers = {}, draft } = asking
-  const address = `${endpoint}/${bucket}/${key}`
-  const signer = new AwsV4Signer({ url: address, method, headers, service: 's3', ...credentials })
-  const giveUp = new AbortController()
-  const timer = setTimeout(() => giveUp.abort(), ANSWER_MS)
-  try {
-    const signed = await signer.sign()
-    return await fetch(signed.url, {
-      method,
-      headers: signed.headers,
-      // A blob of a file is read as it is sent, and its length is known, which the S3 API demands.
-      ...(draft && { body: await openAsBlob(draft.path) }),
-      redirect: 'error',
-      signal: giveUp.signal,
-    })
-  } catch (cause) {
-    throw storageUnavailable(cause)
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 function refusedBy({ status }: Response) {
