@@ -339,7 +339,12 @@ describe('traps: storage that does not answer is 503 soon (design 24)', () => {
   const attempt = async (url: string) =>
     await fetch(url + paths.token, {
       method: 'POST',
-      body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'x' }),
+      body: new URLSearchParams({
+        grant_type: 'authorization_code',
+        code: 'x'.repeat(43),
+        redirect_uri: portal.redirectUri,
+        code_verifier: 'v'.repeat(43),
+      }),
       headers: {
         authorization: `Basic ${btoa(`${portal.clientId}:${portal.clientSecret}`)}`,
       },
