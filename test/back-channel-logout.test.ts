@@ -5,7 +5,11 @@ import { expect } from 'chai'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { sql } from 'kysely'
 
-import { NOTICE_ATTEMPTS_MAX, type SessionEnd, tellsOf } from '../src/oauth/sign-outs/sign-outs.ts'
+import {
+  NOTICE_ATTEMPTS_MAX,
+  type SessionEnd,
+  tellsOf,
+} from '../src/oauth/authorization/sign-outs.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
 import { asPortal, type ObtainedCode, obtainCode, redeem } from './support/client.ts'

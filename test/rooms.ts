@@ -9,10 +9,10 @@ export interface Room {
 }
 
 /** Pairs of folders of which one imports the other. 318 before the rooms (docs/decisions/0011-two-levels.md). */
-export const FOLDER_PAIRS_MAX = 264
+export const FOLDER_PAIRS_MAX = 249
 
 /** Lines of `src`, blank lines, comments, SQL and GraphQL included. */
-export const SRC_LINES_MAX = 52_100
+export const SRC_LINES_MAX = 45_300
 
 // The table begins.
 export const rooms: Readonly<Record<string, Room>> = {

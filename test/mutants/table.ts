@@ -308,7 +308,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'oauth/registration/registration.ts',
+    'oauth/clients/registration.ts',
     ['registration', 'hostile/registration'],
     [
       [
@@ -549,7 +549,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'oauth/proofs/proofs.ts',
+    'oauth/keys/proofs.ts',
     ['private-key-jwt'],
     [['return iat !== undefined && iat > nowMs / 1000 + aheadMax', 'return false']],
   ),

@@ -8,7 +8,7 @@ import {
   scopeNames,
   writeScope,
 } from '../../directory/scopes/catalogue.ts'
-import { proofAlgorithms } from '../../oauth/proofs/proofs.ts'
+import { proofAlgorithms } from '../../oauth/keys/proofs.ts'
 import { paths, planPaths } from '../../platform/http/paths.ts'
 import type { ServiceFacts } from './facts.ts'
 import { catalogType, serverCardType } from './server-card.ts'

@@ -6,8 +6,7 @@ import type { Platform } from '../../platform/platform.ts'
 import { type Clients, makeKeptClients } from '../clients/find-client.ts'
 import type { FindGrant } from '../grants/access.ts'
 import type { Grants } from '../grants/grants.ts'
-import type { Proofs } from '../proofs/proofs.ts'
-import type { SignOuts } from '../sign-outs/sign-outs.ts'
+import type { Proofs } from '../keys/proofs.ts'
 import { makeResources } from '../token/resource-indicators.ts'
 import { makeTokenEndpoint } from '../token/token-endpoint.ts'
 import type { Tokens } from '../token/tokens.ts'
@@ -19,6 +18,7 @@ import { engineAnswers } from './engine-answers.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { makeInteractions } from './interactions.ts'
 import { createProvider } from './provider.ts'
+import type { SignOuts } from './sign-outs.ts'
 
 /** The parts that the authorization server puts together. */
 export interface AuthorizationServerParts {

@@ -2,8 +2,8 @@ import type { JSONWebKeySet } from 'jose'
 import type { Provider } from 'oidc-provider'
 
 import type { EngineClient } from '../clients/client-metadata.ts'
-import type { SendNotice, SignOuts } from '../sign-outs/sign-outs.ts'
 import { keysOfClient } from './engine-clients.ts'
+import type { SendNotice, SignOuts } from './sign-outs.ts'
 
 /**
  * What other parts ask of the engine outside of its own requests, answered by the one whose keys sign now.

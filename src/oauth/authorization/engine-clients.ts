@@ -110,7 +110,7 @@ const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
  * Every request that the engine sends: for a metadata document, and to the server of a client that an
  * operator entered. All pass the guard against private addresses (platform/outgoing/guarded-fetch.ts), within
  * the engine's time limit; redirects are not followed. Requests for keys are counted, since strangers can
- * cause them; how many notices go out is decided where they wait (oauth/sign-outs/sign-outs.ts).
+ * cause them; how many notices go out is decided where they wait (oauth/authorization/sign-outs.ts).
  */
 export function engineRequests({
   documentResolution: { documents, fetch },

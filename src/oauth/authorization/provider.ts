@@ -20,7 +20,7 @@ import {
   extraClientProperties,
 } from '../clients/client-metadata.ts'
 import { findRememberedGrant } from '../consent/remembered-grant.ts'
-import { problemOfAssertion, proofAlgorithms, type UseOnce } from '../proofs/proofs.ts'
+import { problemOfAssertion, proofAlgorithms, type UseOnce } from '../keys/proofs.ts'
 import { claimsByScope, makeFindAccount } from '../token/claims.ts'
 import { resourceIndicators } from '../token/resource-indicators.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'

@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose'
 
 import { parameterOf, repetitionIn } from '../../platform/http/request-body.ts'
-import type { VerifyAssertion } from '../proofs/proofs.ts'
+import type { VerifyAssertion } from '../keys/proofs.ts'
 import type { Client } from './client.ts'
 import { demandsFapi } from './further-plans.ts'
 import { matchesSecret } from './secret.ts'

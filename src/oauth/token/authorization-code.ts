@@ -71,7 +71,7 @@ export interface ExchangeDependencies {
   readonly now: () => number
 }
 
-/** A sign-in, in the words of oauth/sign-outs/sign-outs.ts. */
+/** A sign-in, in the words of oauth/authorization/sign-outs.ts. */
 export interface BegunSession {
   readonly familyId: string
   readonly grantId: string

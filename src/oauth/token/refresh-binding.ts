@@ -5,7 +5,7 @@ import { paths } from '../../platform/http/paths.ts'
 import { callerOf, logFields } from '../../platform/http/request-log.ts'
 import type { FamilyStore } from '../grants/family-store.ts'
 import type { GrantStore } from '../grants/grant-store.ts'
-import type { CheckDpop } from '../proofs/proofs.ts'
+import type { CheckDpop } from '../keys/proofs.ts'
 import { judgeGeneration, type RefreshTokenLifetimes } from './refresh-token-use.ts'
 import type { FindRefreshToken, RefreshToken } from './tokens.ts'
 

@@ -18,7 +18,7 @@ import { type Limits, personKey, refuseTooMany } from '../../platform/limits/lim
 import { judgeAccess, stillApproved } from '../grants/access.ts'
 import { allowedScopes } from '../grants/allowed.ts'
 import type { Family, FamilyStore } from '../grants/family-store.ts'
-import type { CheckDpop } from '../proofs/proofs.ts'
+import type { CheckDpop } from '../keys/proofs.ts'
 import type { ReadTokenRequest } from './authorization-code.ts'
 import {
   type BindingDependencies,

@@ -1,4 +1,4 @@
-import { type CheckDpop, type ProvenRequest, proofAlgorithms } from '../../oauth/proofs/proofs.ts'
+import { type CheckDpop, type ProvenRequest, proofAlgorithms } from '../../oauth/keys/proofs.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 
 /** How a token came with a request. */

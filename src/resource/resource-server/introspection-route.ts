@@ -12,7 +12,7 @@ import {
   reasonNotToAnswer,
 } from '../../oauth/clients/authenticate-client.ts'
 import { canBeClientId } from '../../oauth/clients/client.ts'
-import type { VerifyAssertion } from '../../oauth/proofs/proofs.ts'
+import type { VerifyAssertion } from '../../oauth/keys/proofs.ts'
 import type { AccessToken, RefreshToken } from '../../oauth/token/tokens.ts'
 import { FOREIGN_TO_PAGES, isForeignToPages } from '../../platform/http/cors.ts'
 import { sendJsonError } from '../../platform/http/error-handler.ts'

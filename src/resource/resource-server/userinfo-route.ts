@@ -4,7 +4,7 @@ import type { Context, Middleware } from 'koa'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import type { FindAuthenticatingClient } from '../../oauth/clients/authenticate-client.ts'
-import type { CheckDpop } from '../../oauth/proofs/proofs.ts'
+import type { CheckDpop } from '../../oauth/keys/proofs.ts'
 import {
   type Claims,
   claimsByScope,

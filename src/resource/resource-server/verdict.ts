@@ -3,7 +3,7 @@
  * token, is not known here.
  */
 
-import type { CheckDpop, ProvenRequest } from '../../oauth/proofs/proofs.ts'
+import type { CheckDpop, ProvenRequest } from '../../oauth/keys/proofs.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { type BindingFault, type DpopChallenge, judgeBinding, type TokenScheme } from './binding.ts'
 import {

@@ -26,9 +26,9 @@ import { callerOf, logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { refuseTooMany } from '../../platform/limits/limits.ts'
-import { grantTypesServed, type LoopbackRegistration, readClientName } from '../clients/client.ts'
-import type { IntegrationRow } from '../clients/client-store.ts'
-import type { Clients } from '../clients/find-client.ts'
+import { grantTypesServed, type LoopbackRegistration, readClientName } from './client.ts'
+import type { IntegrationRow } from './client-store.ts'
+import type { Clients } from './find-client.ts'
 
 interface RegistrationDependencies {
   readonly policy: RegistrationPolicy
