@@ -8,7 +8,7 @@ import {
   freshSeconds,
   judgeDocument,
 } from '../src/oauth/clients/metadata-document.ts'
-import { readDocumentAddress } from '../src/platform/http/server-address.ts'
+import { readDocumentAddress } from '../src/platform/http/client-addresses.ts'
 
 const id = 'https://client.example/app/client.json'
 const hosts = ['127.0.0.1', '[::1]', 'localhost']

@@ -17,7 +17,7 @@ import {
   makeVerifyBearer,
   TOKEN_REFUSED,
   type VerdictDependencies,
-} from '../src/resource/resource-server/verdict.ts'
+} from '../src/resource/resource-server/verify-bearer.ts'
 import { accessToken } from './support/access-token.ts'
 import { bindTo } from './support/families.ts'
 import { notes, type RunningService, startService } from './support/gatehouse.ts'

@@ -147,7 +147,7 @@ describe('tidy', () => {
 
   it('writes each action of the audit trail, and no other, through one function', () => {
     const writers = files.filter((file) => read(file).includes("insertInto('audit_event')"))
-    expect(writers).to.deep.equal(['src/platform/audit/audit-log.ts'])
+    expect(writers).to.deep.equal(['src/platform/audit/record-audit-event.ts'])
     const written = files
       .filter((file) =>
         /recordAuditEvent\(|recordCommand\(|changeSite\(|createAtSite\(|[nN]oteEvent\(|waitingEvent\(/.test(

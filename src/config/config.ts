@@ -5,8 +5,8 @@ import { join } from 'node:path'
 
 import { z } from 'zod'
 
+import { readDocumentAddress } from '../platform/http/client-addresses.ts'
 import { FREE_SEGMENT, isRedirectPattern, mayBeListed } from '../platform/http/redirect-uri.ts'
-import { readDocumentAddress } from '../platform/http/server-address.ts'
 import { assistantTable } from './assistant-table.ts'
 import { mayServeDemo, readEnvironment } from './environment.ts'
 import { servicePolicy } from './service-policy.ts'

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 import { findScope, type ScopeAccess } from '../directory/scopes/catalogue.ts'
+import { readDocumentAddress } from '../platform/http/client-addresses.ts'
 import { isLoopbackUrl } from '../platform/http/loopback.ts'
-import { readDocumentAddress } from '../platform/http/server-address.ts'
 
 const SEGMENTS = /^[A-Za-z0-9_-]+(\/[A-Za-z0-9_-]+)*$/
 

@@ -6,7 +6,7 @@
 import type { Logger } from 'pino'
 
 import { makeAuditStream, openEventSink, STREAM_SECONDS } from './audit/audit-stream.ts'
-import { makeAuditTrail } from './audit/audit-trail.ts'
+import { makeAuditTrail } from './audit/pending-audit-events.ts'
 import { orUnavailable } from './http/storage-guard.ts'
 import { EXCHANGE_SECONDS, makeLimits } from './limits/process-limits.ts'
 import { makeWatch, type Watchers } from './monitoring/watch.ts'

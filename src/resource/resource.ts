@@ -9,7 +9,7 @@ import type { Platform } from '../platform/platform.ts'
 import { forwardAuthRoute } from './resource-server/forward-auth-route.ts'
 import { introspectionRoute } from './resource-server/introspection-route.ts'
 import { userinfoRoute } from './resource-server/userinfo-route.ts'
-import { makeVerdicts } from './resource-server/verdict.ts'
+import { makeVerdicts } from './resource-server/verify-bearer.ts'
 import { upstreamSurface } from './upstream/routes.ts'
 
 export type Resource = ReturnType<typeof makeResource>

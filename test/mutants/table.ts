@@ -279,7 +279,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'resource/resource-server/verdict.ts',
+    'resource/resource-server/verify-bearer.ts',
     ['resource-server', 'hostile/token-kind'],
     [
       ['if (authorization.length > 1) {', 'if (authorization.length > 9) {'],
@@ -499,7 +499,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'platform/http/server-address.ts',
+    'platform/http/client-addresses.ts',
     ['metadata-document'],
     [
       ['url.href !== clientId || url.origin + url.pathname !== clientId', 'url.href !== clientId'],

@@ -1,7 +1,7 @@
 import type { NamedRequest } from '../../platform/http/request-log.ts'
 import type { Cursors } from '../../platform/store/cursor.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { Granted } from '../../resource/resource-server/verdict.ts'
+import type { Granted } from '../../resource/resource-server/verify-bearer.ts'
 import type { SiteActor } from '../../school/changes/change.ts'
 import type { FileStorage } from '../../school/files/file-storage.ts'
 import { makeOneOfMany, type OneOfMany } from '../graphql/one-of-many.ts'

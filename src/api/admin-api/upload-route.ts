@@ -20,7 +20,7 @@ import {
   type Granted,
   type Verdict,
   type VerifyBearer,
-} from '../../resource/resource-server/verdict.ts'
+} from '../../resource/resource-server/verify-bearer.ts'
 import type { SiteActor } from '../../school/changes/change.ts'
 import { ChangeRefused } from '../../school/changes/refused.ts'
 import type { Files } from '../../school/files/file-storage.ts'

@@ -14,7 +14,7 @@ import { decodeUtf8, readRequestBody } from '../../platform/http/request-body.ts
 import { logFields, requestIdOf } from '../../platform/http/request-log.ts'
 import { answerTooMany, type Exceeded } from '../../platform/limits/limits.ts'
 import { type Protection, type Refused, refuse } from '../../resource/resource-server/protect.ts'
-import type { Granted } from '../../resource/resource-server/verdict.ts'
+import type { Granted } from '../../resource/resource-server/verify-bearer.ts'
 import { type ContextRecord, faultsIn, type GraphqlApi, throwUnavailable } from './api.ts'
 import { type CostLimit, countOperation, countPreparing, takeChanges } from './cost.ts'
 import { limitsInForce } from './documents.ts'

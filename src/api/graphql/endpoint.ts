@@ -15,7 +15,7 @@ import {
   refuse,
   verdictOf,
 } from '../../resource/resource-server/protect.ts'
-import type { Verdict, VerifyBearer } from '../../resource/resource-server/verdict.ts'
+import type { Verdict, VerifyBearer } from '../../resource/resource-server/verify-bearer.ts'
 import { type CallerOf, makeAnswer } from './answer.ts'
 import type { ContextRecord, Execute, GraphqlApi } from './api.ts'
 import type { CostLimit } from './cost.ts'

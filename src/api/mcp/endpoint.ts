@@ -14,7 +14,7 @@ import {
   refuse,
   verdictOf,
 } from '../../resource/resource-server/protect.ts'
-import type { Verdict, VerifyBearer } from '../../resource/resource-server/verdict.ts'
+import type { Verdict, VerifyBearer } from '../../resource/resource-server/verify-bearer.ts'
 import type { accessOf, makeAnswerMessage, Sender } from './answer-message.ts'
 import { type AdmissionPolicy, admitOnly, fromBrowsers, makeAdmission } from './host-and-origin.ts'
 import { type Message, readMessage } from './message.ts'

@@ -5,7 +5,7 @@ import {
   demandOneScope,
   demandScopes,
   type Verdict,
-} from '../../resource/resource-server/verdict.ts'
+} from '../../resource/resource-server/verify-bearer.ts'
 import type { Tool, ToolAccess, ToolAddress, ToolAudience } from './tool.ts'
 
 /**

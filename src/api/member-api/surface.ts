@@ -5,7 +5,11 @@ import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import type { Limits } from '../../platform/limits/limits.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { demandScopes, invalid, type Verdict } from '../../resource/resource-server/verdict.ts'
+import {
+  demandScopes,
+  invalid,
+  type Verdict,
+} from '../../resource/resource-server/verify-bearer.ts'
 import { makeMemberData } from '../../school/member/member-data.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
 import { type EndpointPorts, graphqlSurface } from '../graphql/endpoint.ts'

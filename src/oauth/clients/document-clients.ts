@@ -3,7 +3,7 @@
 import { LRUCache } from 'lru-cache'
 
 import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts'
-import { readDocumentAddress } from '../../platform/http/server-address.ts'
+import { readDocumentAddress } from '../../platform/http/client-addresses.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Client } from './client.ts'
 import { fetchBounds, makeFetchGovernor } from './fetch-governor.ts'

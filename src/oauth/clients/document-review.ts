@@ -1,5 +1,5 @@
 import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts'
-import { type Actor, recordAuditEvent } from '../../platform/audit/audit-log.ts'
+import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { type PageRequest, readCountedPage } from '../../platform/store/keyset.ts'
 import type { DocumentReview } from '../../platform/store/schema.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
+import { readDocumentAddress } from '../../platform/http/client-addresses.ts'
 import { isLoopbackRedirect, isUnderHost } from '../../platform/http/redirect-uri.ts'
-import { readDocumentAddress } from '../../platform/http/server-address.ts'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { grantTypesServed, readClientName } from './client.ts'

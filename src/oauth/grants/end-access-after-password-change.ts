@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 
-import { recordAuditEvent } from '../../platform/audit/audit-log.ts'
+import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { endGrants } from './end-grants.ts'
 

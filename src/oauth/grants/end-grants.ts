@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 
-import { type Actor, recordAuditEvent } from '../../platform/audit/audit-log.ts'
+import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
 import type { Schema } from '../../platform/store/schema.ts'

@@ -4,7 +4,7 @@ import type { Transaction } from 'kysely'
 
 import { findScope } from '../../directory/scopes/catalogue.ts'
 import type { ChangeAction } from '../../platform/audit/audit-actions.ts'
-import { type Actor, recordAuditEvent } from '../../platform/audit/audit-log.ts'
+import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { type Allowed, allowedByEither } from './allowed.ts'

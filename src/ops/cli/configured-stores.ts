@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { type KeyDependencies, type KeyUse, openKeys } from '../../oauth/keys/keys.ts'
-import { type Change, recordAuditEvent } from '../../platform/audit/audit-log.ts'
+import { type Change, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import { openStoreClock } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { openServiceDatabase } from '../../platform/store/open-stores.ts'

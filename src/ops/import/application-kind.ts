@@ -4,7 +4,7 @@ import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { digestSecret, hintOf } from '../../oauth/clients/secret.ts'
 import { mayReturnTo } from '../../platform/http/redirect-uri.ts'
 import { clientId, id, keySet, list, optional, serverUrl, text, time } from './field-forms.ts'
-import { kind } from './record-kind.ts'
+import { kind } from './record-rows.ts'
 
 const secretDigest = z.strictObject({
   id: text(120),

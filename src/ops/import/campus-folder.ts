@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 
 import { list } from './field-forms.ts'
+import { type Campus, kindNames, kindOf, kinds } from './record-kinds.ts'
 import {
   columnOf,
   type Fields,
@@ -13,8 +14,7 @@ import {
   type Row,
   recordRow,
   referencesIn,
-} from './record-kind.ts'
-import { type Campus, kindNames, kindOf, kinds } from './record-kinds.ts'
+} from './record-rows.ts'
 
 const FILES_MAX = 100
 const FILE_BYTES_MAX = 64 * 1024 * 1024

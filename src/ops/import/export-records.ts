@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
-import { columnOf, fieldsOf, type InnerList, type RecordKind, type Row } from './record-kind.ts'
 import { type KindName, kindOf } from './record-kinds.ts'
+import { columnOf, fieldsOf, type InnerList, type RecordKind, type Row } from './record-rows.ts'
 
 /** How many records one query reads. */
 const PAGE = { sqlite: 250, postgres: 1000 } as const

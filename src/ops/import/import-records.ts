@@ -8,8 +8,8 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { Source } from './import-sources.ts'
 import { type Batch, batchesOf, type DataRecord, type LineProblem } from './read-records.ts'
-import { referencesIn, type Writing } from './record-kind.ts'
 import { isKindName, type KindName, kindOf } from './record-kinds.ts'
+import { referencesIn, type Writing } from './record-rows.ts'
 import { Contradiction, hashPasswords, writeBatch } from './write-batch.ts'
 
 /** Of every kind of mistake the first ones say enough. */

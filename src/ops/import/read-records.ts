@@ -2,8 +2,8 @@ import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
 import type { Line, Source } from './import-sources.ts'
-import { type Fields, findTimeProblem } from './record-kind.ts'
 import { isKindName, type KindName, kindNames, kindOf } from './record-kinds.ts'
+import { type Fields, findTimeProblem } from './record-rows.ts'
 
 /** How many lines one transaction writes; few, because on SQLite others wait for it. */
 const BATCH_LINES = { sqlite: 250, postgres: 1000 } as const

@@ -6,7 +6,7 @@ import { takenSlugs } from '../../platform/http/paths.ts'
 import { application } from './application-kind.ts'
 import { resolveTime } from './campus-time.ts'
 import * as forms from './field-forms.ts'
-import { kind, type RecordKind } from './record-kind.ts'
+import { kind, type RecordKind } from './record-rows.ts'
 
 const { count, id, list, optional, slug, text, time, url, word } = forms
 

@@ -8,6 +8,7 @@ import {
 import type { Schema } from '../../platform/store/schema.ts'
 import { resolveTime } from './campus-time.ts'
 import type { DataRecord } from './read-records.ts'
+import { type KindName, kindNames, kindOf } from './record-kinds.ts'
 import {
   columnOf,
   columnsGiven,
@@ -16,8 +17,7 @@ import {
   type Row,
   recordRow,
   type Writing,
-} from './record-kind.ts'
-import { type KindName, kindNames, kindOf } from './record-kinds.ts'
+} from './record-rows.ts'
 
 const HASHES_AT_ONCE = 8
 

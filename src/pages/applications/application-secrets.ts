@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 
 import { hintOf, makeSecret } from '../../oauth/clients/secret.ts'
-import { type Actor, recordAuditEvent } from '../../platform/audit/audit-log.ts'
+import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'

@@ -9,7 +9,7 @@ import type { Transaction } from 'kysely'
 
 import { endGrants } from '../../oauth/grants/end-grants.ts'
 import type { ChangeAction } from '../../platform/audit/audit-actions.ts'
-import { type Actor, recordAuditEvent } from '../../platform/audit/audit-log.ts'
+import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { ApplicationKind, Schema } from '../../platform/store/schema.ts'
 import type { CheckedApplication } from './application-form.ts'

@@ -1,6 +1,6 @@
 import type { FurtherPage } from '../../../views/admin-application-further.ts'
 import { type FurtherPlans, readKeySet } from '../../oauth/clients/further-plans.ts'
-import { problemOfServerAddress } from '../../platform/http/server-address.ts'
+import { problemOfServerAddress } from '../../platform/http/client-addresses.ts'
 import type { ClientAuthMethod } from '../../platform/store/schema.ts'
 
 /**

@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely'
 
 import type { Schema } from '../store/schema.ts'
 import { type EventAction, eventActions } from './audit-actions.ts'
-import type { AuditRow } from './audit-log.ts'
+import type { AuditRow } from './record-audit-event.ts'
 
 /** Something that happened. Never a secret, a token, or typed text. */
 export interface AuditNote {

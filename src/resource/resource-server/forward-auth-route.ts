@@ -21,7 +21,7 @@ import { identityOf } from './identity-headers.ts'
 import { mayIntrospect } from './introspection-route.ts'
 import type { JudgeAccessToken, Judged } from './judge-token.ts'
 import { type AdviseOnScopes, refuse } from './protect.ts'
-import { demandScopes, invalid, invalidBecause, readBearer, type Verdict } from './verdict.ts'
+import { demandScopes, invalid, invalidBecause, readBearer, type Verdict } from './verify-bearer.ts'
 
 export interface ForwardAuthPorts {
   readonly resourceMetadataUrl: string

@@ -5,7 +5,7 @@ import type { ProvenRequest } from '../../oauth/keys/proofs.ts'
 import { RETRY_AFTER_SECONDS } from '../../platform/http/error-handler.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { type BindingFault, type DpopChallenge, dpopAlgorithms } from './binding.ts'
-import { TOKEN_REQUIRED, type Verdict, type VerifyBearer } from './verdict.ts'
+import { TOKEN_REQUIRED, type Verdict, type VerifyBearer } from './verify-bearer.ts'
 
 /** How a surface speaks of itself in its challenges. */
 export interface Protection {

@@ -15,7 +15,7 @@ import {
   refuse,
   verdictOf,
 } from '../resource-server/protect.ts'
-import { demandScopes, type Granted, type VerifyBearer } from '../resource-server/verdict.ts'
+import { demandScopes, type Granted, type VerifyBearer } from '../resource-server/verify-bearer.ts'
 import { forward } from './forward.ts'
 import { makeSignForwarded, publicKeys, type SignForwarded } from './forwarded-token.ts'
 import { hasOneSpelling } from './spelling.ts'

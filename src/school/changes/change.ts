@@ -8,7 +8,11 @@ import { createHash, randomBytes } from 'node:crypto'
 import { sql, type Transaction } from 'kysely'
 
 import { operates } from '../../directory/sites/roles.ts'
-import { type Actor, type Change, recordAuditEvent } from '../../platform/audit/audit-log.ts'
+import {
+  type Actor,
+  type Change,
+  recordAuditEvent,
+} from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { badInput, forbidden } from './refused.ts'

@@ -3,8 +3,8 @@ import type { Logger } from 'pino'
 import type { LoggedRequest } from '../http/request-log.ts'
 import type { Database } from '../store/database.ts'
 import { eventActions } from './audit-actions.ts'
-import { writeAuditRows } from './audit-log.ts'
 import { type AuditNote, type WaitingEvent, waitingEvent, withSites } from './event-rows.ts'
+import { writeAuditRows } from './record-audit-event.ts'
 
 /** How many events may wait to be written; further ones are counted as dropped. */
 export const WAITING_EVENTS_MAX = 5000
