@@ -23,12 +23,13 @@ export const rooms: Readonly<Record<string, Room>> = {
       audit: [
         'audit-actions.ts',
         'audit-list.ts',
-        'audit-log.ts',
         'audit-stream.ts',
         'event-rows.ts',
+        'record-audit-event.ts',
         'shown-address.ts',
       ],
       http: [
+        'client-addresses.ts',
         'cors.ts',
         'error-handler.ts',
         'errors.ts',
@@ -42,7 +43,6 @@ export const rooms: Readonly<Record<string, Room>> = {
         'request-log.ts',
         'router.ts',
         'security-headers.ts',
-        'server-address.ts',
         'strict-json.ts',
         'welcome-and-health.ts',
       ],
@@ -137,7 +137,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     mayImport: ['platform', 'directory', 'config', 'oauth'],
     folders: {
       '.': ['resource.ts'],
-      'resource-server': ['protect.ts', 'verdict.ts'],
+      'resource-server': ['protect.ts', 'verify-bearer.ts'],
       upstream: ['routes.ts'],
     },
   },
