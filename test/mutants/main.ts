@@ -32,6 +32,7 @@ const copied = [
   'src',
   'test',
   'views',
+  'tools',
   'config',
   'docs',
   'conformance',
