@@ -175,12 +175,12 @@ export const servicePolicy = z.strictObject({
     registrationsPerAddressMax: z.int().min(1).max(100_000),
     registrationWindowSeconds: seconds(DAY_SECONDS),
     idleClientSeconds: seconds(400 * DAY_SECONDS),
-    // Of clients that registered themselves and with which nobody allowed anything yet.
+    // Self-registered clients without a grant.
     unusedClientSeconds: seconds(30 * DAY_SECONDS).default(DAY_SECONDS),
     unusedClientsPerNetworkMax: z.int().min(1).max(100_000).default(200),
     // Callbacks that a pattern of integrations.json admitted, of each platform.
     callbacksPerPlatformMax: z.int().min(1).max(1_000_000),
-    // One with which nobody allowed anything yet.
+    // A client without a grant.
     unusedCallbackSeconds: seconds(30 * DAY_SECONDS),
     idleCallbackSeconds: seconds(800 * DAY_SECONDS),
   }),

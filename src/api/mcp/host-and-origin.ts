@@ -65,7 +65,7 @@ export function admitOnly(admission: ReturnType<typeof makeAdmission>): Middlewa
   }
 }
 
-/** Somebody who opens an address of the tools is led to the page that says what to do with it. */
+/** Redirects a browser that opens an address of the tools to the page that explains it. */
 const leadPeople: Middleware = async (ctx, next) => {
   const reads = ctx.method === 'GET' || ctx.method === 'HEAD'
   if (reads && ctx.get('Authorization') === '' && ctx.accepts('json', 'html') === 'html') {

@@ -1,4 +1,4 @@
-/** What anybody may know of the service, of sites and of their courses. It shows nothing about any person. */
+/** Public facts about the service, its sites and their courses. Shows nothing about any person. */
 
 import { z } from 'zod'
 

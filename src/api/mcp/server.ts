@@ -63,7 +63,7 @@ function serverFor(exchange: Exchange | undefined): Server {
   return server
 }
 
-/** What is listed and read depends on the token, so that nobody may keep it for another request. */
+/** Lists and contents depend on the token, so no cache may keep them for another request. */
 const NOT_KEPT = { ttlMs: 0, cacheScope: 'private' } as const
 const listMethods = [
   'tools/list',

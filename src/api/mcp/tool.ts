@@ -222,7 +222,7 @@ function plain(keyword: (typeof keywords)[number], value: unknown): unknown {
   )
 }
 
-/** The arguments that fit, as a sentence for whoever sent others. */
+/** The arguments that fit, as a sentence for a caller that sent others. */
 export function takesWords({ properties, required }: JsonSchema): string {
   const needed = new Set((required ?? []) as string[])
   const names = Object.keys((properties ?? {}) as object)

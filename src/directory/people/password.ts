@@ -16,7 +16,7 @@ export interface PasswordLimits {
   readonly processes?: number
 }
 
-/** A hash of a password that nobody knows, of the same cost as all others. */
+/** A hash of a random password, of the same cost as all others. */
 const nobodysHash =
   '$argon2id$v=19$m=19456,t=2,p=1$qlKTKsnQDtvH7uitXqo4sQ$SD9veOAiEvLFuTeRqYOzgC/eFx0v+GJ2JRuwhhcbdsU'
 

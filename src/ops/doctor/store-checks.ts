@@ -128,7 +128,7 @@ async function checkClients(
   return judgeClients(clients, { now, privateKeyJwt: service.furtherPlans.privateKeyJwt })
 }
 
-/** Sites from before an address of ours took their name. */
+/** Sites whose slug equals an address that was added later. */
 async function checkSlugs({ kysely }: Database): Promise<Finding[]> {
   const sites = await kysely
     .selectFrom('site')

@@ -12,7 +12,7 @@ import { isKindName, type KindName, kindOf } from './record-kinds.ts'
 import { referencesIn, type Writing } from './record-rows.ts'
 import { Contradiction, hashPasswords, writeBatch } from './write-batch.ts'
 
-/** Of every kind of mistake the first ones say enough. */
+/** Reports the first mistakes of each kind only. */
 const REFUSED_SHOWN_MAX = 200
 
 /** From so many rows on, the statistics of a table are out of date. */

@@ -183,7 +183,7 @@ async function authenticate(
   return undefined
 }
 
-/** RFC 7662 §2.3: whoever did not authenticate is told to, whatever they sent instead. */
+/** RFC 7662 §2.3: a caller that did not authenticate gets 401, whatever else it sent. */
 function demandAuthentication(
   ctx: Context,
   problem: string,

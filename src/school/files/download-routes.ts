@@ -80,7 +80,7 @@ async function sendDownload(
     ETag: etag,
   })
   ctx.type = mediaType
-  // RFC 9110 §13.1.5: a part is of use to whoever has the rest of the same file.
+  // RFC 9110 §13.1.5: a part helps only a client that has the rest of the same file.
   const isSame = ['', etag].includes(ctx.get('If-Range'))
   const range = isSame ? rangeOf(ctx.get('Range'), sizeBytes) : undefined
   if (range === 'beyond') {

@@ -56,7 +56,7 @@ export async function countEnrolments(
   return new Map(rows.map(({ personId, total }) => [personId, Number(total)]))
 }
 
-/** One enrolment of somebody who belongs to the site, or nothing. One query. */
+/** One enrolment of a member of the site, or nothing. One query. */
 export async function findEnrolment(kysely: Kysely<Schema>, siteId: string, id: string) {
   return await enrolments(kysely, siteId).where('bought.id', '=', id).executeTakeFirst()
 }
@@ -93,7 +93,7 @@ const lasting = z.strictObject({
   hasLifetimeAccess: z.boolean().nullish(),
 })
 
-/** How long somebody is enrolled: one of the two, so that nobody gets lifetime access by a slip. */
+/** How long an enrolment lasts: exactly one of the two, so that no mistake grants lifetime access. */
 export type Lasting = z.input<typeof lasting>
 
 export interface EnrolmentWish extends Lasting {
@@ -225,7 +225,7 @@ async function setEnd(trx: Transaction<Schema>, { id }: Enrolment, expiresAt: nu
     .execute()
 }
 
-/** How far somebody came in a course. */
+/** The progress of a student in a course. */
 export interface Progress {
   readonly lectureCount: number
   /** Of how many the end was reached. */
