@@ -8,8 +8,11 @@ import { GENERATED_FROM, renderClients } from './agents/clients-document.ts'
 
 /** The clients themselves are driven by `npm run test:agents`. */
 describe('the clients that are driven', () => {
-  it('are listed in docs/clients.md as they are', () => {
-    const document = readFileSync(join(import.meta.dirname, '../docs/clients.md'), 'utf8')
+  it('are listed in docs/reference/mcp-clients.md as they are', () => {
+    const document = readFileSync(
+      join(import.meta.dirname, '../docs/reference/mcp-clients.md'),
+      'utf8',
+    )
     const generated = document.slice(document.indexOf(GENERATED_FROM))
     expect(generated, 'node test/agents/clients-document.ts writes it again').to.equal(
       renderClients(agents),

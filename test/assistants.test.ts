@@ -94,8 +94,11 @@ describe('the table of assistants (config/assistants.json)', () => {
   })
 })
 
-describe('docs/connect-assistants.md', () => {
-  const text = readFileSync(join(import.meta.dirname, '../docs/connect-assistants.md'), 'utf8')
+describe('docs/how-to/connect-an-assistant.md', () => {
+  const text = readFileSync(
+    join(import.meta.dirname, '../docs/how-to/connect-an-assistant.md'),
+    'utf8',
+  )
 
   it('says of every assistant, and of no other, what is known', () => {
     const [, table = ''] = /### What is known of the assistants\n([\s\S]*)$/.exec(text) ?? []

@@ -81,7 +81,9 @@ describe('the libraries that are not driven', () => {
 
   it('have no section when they cannot connect, and one that can stands in for them', () => {
     const anchors = documents.flatMap((file) =>
-      headingsOf(file).map((heading) => `${file.replace('docs/', '')}#${anchorOf(heading)}`),
+      headingsOf(file).map(
+        (heading) => `${file.replace('docs/libraries/', '')}#${anchorOf(heading)}`,
+      ),
     )
     for (const { name, instead } of unfit) {
       expect(anchors.filter((anchor) => anchor.endsWith(`#${anchorOf(name)}`))).to.deep.equal([])

@@ -5,11 +5,11 @@ import { expect } from 'chai'
 
 import { sharedService } from './support/shared-service.ts'
 
-const text = readFileSync(join(import.meta.dirname, '../docs/registration.md'), 'utf8')
+const text = readFileSync(join(import.meta.dirname, '../docs/how-to/register-a-client.md'), 'utf8')
 const example =
   /```sh\ncurl http:\/\/127\.0\.0\.1:3000(\S+) \\\n {2}-H 'Content-Type: (\S+)' \\\n {2}-d '([^\n]*)'\n```\n\n```json\n(\d{3})\n(.*?)\n```/gs
 
-describe('docs/registration.md', () => {
+describe('docs/how-to/register-a-client.md', () => {
   const service = sharedService()
   const examples = [...text.matchAll(example)]
 

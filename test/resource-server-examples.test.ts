@@ -134,7 +134,7 @@ const proxies: readonly Proxy[] = [
   },
 ]
 
-/** The programs of docs/resource-servers.md as they stand there, against a real service. */
+/** The programs of docs/how-to/protect-an-api.md as they stand there, against a real service. */
 describe('the examples of resource servers', () => {
   let service: RunningService
   let registered: Registered

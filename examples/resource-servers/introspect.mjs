@@ -1,5 +1,5 @@
 // Asks what an access token is good for (RFC 7662). Nothing is kept: a token that was removed is refused
-// at the next request. See "What to keep, and for how long" in docs/resource-servers.md.
+// at the next request. See "What to keep, and for how long" in docs/how-to/protect-an-api.md.
 const { ISSUER, CLIENT_ID, CLIENT_SECRET } = process.env
 const issuer = ISSUER.replace(/\/$/, '')
 const basic = [CLIENT_ID, CLIENT_SECRET].map(encodeURIComponent).join(':')

@@ -7,7 +7,7 @@ import { z } from 'zod'
 
 // Each row says how one assistant comes back from the sign-in (`callbacks`), and how a person connects
 // it: a member to the tools of their own data with the client_id of the site's application, an operator
-// to the tools of their site, for which it registers itself. docs/connect-assistants.md explains it.
+// to the tools of their site, for which it registers itself. docs/how-to/connect-an-assistant.md explains it.
 
 export type Assistant = z.infer<typeof assistant>
 export type Way = z.infer<typeof way>

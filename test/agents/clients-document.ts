@@ -5,7 +5,7 @@ import { type Agent, agents } from './client-table.ts'
 import { type WayName, wayNames, ways } from './ways.ts'
 
 /**
- * The generated part of docs/clients.md begins here; what stands above it is written by hand.
+ * The generated part of docs/reference/mcp-clients.md begins here; what stands above it is written by hand.
  * `node test/agents/clients-document.ts` writes it again.
  */
 export const GENERATED_FROM = '## What was tried'
@@ -35,7 +35,7 @@ function resultOf({ known }: Agent, way: WayName): string {
 }
 
 if (import.meta.main) {
-  const file = join(import.meta.dirname, '../../docs/clients.md')
+  const file = join(import.meta.dirname, '../../docs/reference/mcp-clients.md')
   const [byHand = ''] = readFileSync(file, 'utf8').split(GENERATED_FROM)
   writeFileSync(file, byHand + renderClients(agents))
 }

@@ -5,16 +5,13 @@ import { type Library, libraries, pages } from './library-table.ts'
 import { unfit, untested } from './untested-table.ts'
 
 /**
- * What docs/configure-your-library.md and docs/libraries/*.md say of the libraries: the tables that a
- * run holds each library to, and the programs that it runs.
+ * The generated parts of docs/libraries/*.md: the tables of libraries and the programs that
+ * `npm run test:interop` runs.
  * `node test/interop/libraries-document.ts` writes both again.
  */
 const root = join(import.meta.dirname, '../..')
 
-export const documents: readonly string[] = [
-  'docs/configure-your-library.md',
-  ...globSync('docs/libraries/*.md', { cwd: root }).sort(),
-]
+export const documents: readonly string[] = globSync('docs/libraries/*.md', { cwd: root }).sort()
 
 export function readDocument(file: string): string {
   return readFileSync(join(root, file), 'utf8')
@@ -72,7 +69,7 @@ const tables: Readonly<Record<string, () => string>> = {
         'signature of the id_token',
       ],
       libraries.map((library) => [
-        `[${library.name}](libraries/${pages[library.family]}.md#${anchorOf(library.section ?? library.name)})`,
+        `[${library.name}](${pages[library.family]}.md#${anchorOf(library.section ?? library.name)})`,
         library.version,
         library.authentication === 'none' ? 'public' : `\`${library.authentication}\``,
         library.resource,
@@ -85,7 +82,7 @@ const tables: Readonly<Record<string, () => string>> = {
     table(
       ['library', 'version', 'what is known', '`resource` in the token request'],
       untested.map(({ name, version, page, known, resource }) => [
-        `[${name}](libraries/${page}.md#${anchorOf(name)})`,
+        `[${name}](${page}.md#${anchorOf(name)})`,
         version,
         known === 'seen' ? 'signed in here in November 2026' : 'its own documentation',
         resource,

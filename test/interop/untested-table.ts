@@ -192,46 +192,46 @@ export interface UnfitLibrary {
 export const unfit: readonly UnfitLibrary[] = [
   {
     ...{ name: 'passport-openidconnect', version: '0.1.2', because: 'it has no PKCE' },
-    instead: '[passport-oauth2](libraries/node.md#passport-oauth2), or openid-client 6',
+    instead: '[passport-oauth2](node.md#passport-oauth2), or openid-client 6',
   },
   {
     ...{ name: 'goth', version: '1.82', because: 'it has no PKCE' },
-    instead: '[go-oidc with x/oauth2](libraries/go.md#go-oidc-with-xoauth2)',
+    instead: '[go-oidc with x/oauth2](go.md#go-oidc-with-xoauth2)',
   },
   {
     ...{ name: 'gitlab-omniauth-openid-connect', version: '0.10' },
     because: 'it has no PKCE; Debian’s package ruby-omniauth-openid-connect is this one',
-    instead: 'the gem [omniauth_openid_connect](libraries/others.md#omniauth_openid_connect)',
+    instead: 'the gem [omniauth_openid_connect](others.md#omniauth_openid_connect)',
   },
   {
     ...{ name: 'jumbojett/openid-connect-php', version: '1' },
     because: 'it knows no ES256, and verifies every id_token',
-    instead: '[league/oauth2-client](libraries/others.md#leagueoauth2-client)',
+    instead: '[league/oauth2-client](others.md#leagueoauth2-client)',
   },
   {
     ...{ name: 'keycloak-js', version: '26.2.4' },
     because:
       "its token request has `credentials: 'include'`, and no answer here admits cookies of another origin",
-    instead: '[oidc-client-ts](libraries/browser.md#oidc-client-ts)',
+    instead: '[oidc-client-ts](browser.md#oidc-client-ts)',
   },
   {
     ...{ name: 'Flask-pyoidc', version: '3.14.3' },
     because: 'it has no PKCE',
-    instead: '[Flask-OIDC](libraries/python.md#flask-oidc), or Authlib',
+    instead: '[Flask-OIDC](python.md#flask-oidc), or Authlib',
   },
   {
     ...{ name: 'simple-openid-connect', version: '2.5.0' },
     because: 'it knows no ES256, and verifies every id_token',
-    instead: '[Authlib](libraries/python.md#authlib), or requests_oauth2client',
+    instead: '[Authlib](python.md#authlib), or requests_oauth2client',
   },
   {
     ...{ name: 'msal, for Python', version: '1.39.0' },
     because: '`oidc_authority` wants an issuer with a path',
-    instead: '[Authlib](libraries/python.md#authlib)',
+    instead: '[Authlib](python.md#authlib)',
   },
   {
     ...{ name: 'Mojolicious::Plugin::OAuth2', version: '2.02' },
     because: 'its token request takes no `code_verifier`',
-    instead: '[mod_auth_openidc](libraries/others.md#mod_auth_openidc) in front of the application',
+    instead: '[mod_auth_openidc](others.md#mod_auth_openidc) in front of the application',
   },
 ]
