@@ -11,7 +11,6 @@ import { makeOps } from './ops/ops.ts'
 import { makePages } from './pages/pages.ts'
 import { makeShownAddress } from './platform/audit/shown-address.ts'
 import { everyRequest } from './platform/http/every-request.ts'
-import type { LoggedRequest } from './platform/http/request-log.ts'
 import { inOrder } from './platform/http/router.ts'
 import { welcomeAndHealth } from './platform/http/welcome-and-health.ts'
 import { limitByAddress } from './platform/limits/address-limits.ts'
@@ -48,7 +47,7 @@ export async function openGatehouse(
   logger: Logger,
   options: GatehouseOptions = {},
 ) {
-  const { baseUrl, service } = config
+  const { baseUrl, service, trustProxy } = config
   const { storage } = service
   const { now, fetch = makeGuardedFetch(), worker, watchers = {} } = options
   const processes = worker?.processes ?? 1
@@ -81,9 +80,7 @@ export async function openGatehouse(
   const { browserKeys, downloadKeys } = keys.secretRoot
   const directory = makeDirectory(platform, { signIn: service.signIn, processes, browserKeys })
   const ops = await makeOps(config, platform, directory)
-  const loadRings = async () => await keys.loadRings(service.upstreams.length > 0)
-  let rings = await loadRings()
-
+  const rings = await keys.openRings(service.upstreams.length > 0)
   const opened = openedScopes(config)
   const discovery = makeServiceDiscovery(config, opened)
   const pages = makePages(config, platform, directory, { keys, opened, handler: () => handler })
@@ -99,24 +96,17 @@ export async function openGatehouse(
   const { cursors } = keys
   const api = makeApi(config, platform, { oauth, resource, school, discovery, cursors })
 
-  const first = everyRequest({
-    baseUrl,
-    serviceName: service.name,
-    trustProxy: config.trustProxy,
-    logger,
-    trace: platform.watch.trace,
-    now: platform.now,
-    gate: limitByAddress(platform.requestLimits),
-    shownAddress: makeShownAddress(service.audit.addresses),
-    hear(line: LoggedRequest) {
-      pages.refusals.hear(line)
-      platform.watch.hear(line)
-      platform.audit.hear(line)
-    },
+  const gate = limitByAddress(platform.requestLimits)
+  const shownAddress = makeShownAddress(service.audit.addresses)
+  const perRequest = { baseUrl, serviceName: service.name, trustProxy, gate, shownAddress }
+  const first = everyRequest(perRequest, platform, (line) => {
+    pages.refusals.hear(line)
+    platform.watch.hear(line)
+    platform.audit.hear(line)
   })
-  const welcome = { baseUrl, demoPeople: ops.demoPeople }
+  const { demoPeople } = ops
   const isConformance = config.conformance !== undefined
-  const health = welcomeAndHealth(welcome, platform.stores.ping, isConformance)
+  const health = welcomeAndHealth({ baseUrl, demoPeople }, platform.stores.ping, isConformance)
   const pageRoutes = pages.routes({ api, discovery, acceptsDocuments: oauth.acceptsDocuments })
 
   /** Only what holds keys is made again for each key ring. */
@@ -145,41 +135,35 @@ export async function openGatehouse(
     engine.use(inOrder(routes.concat(pageRoutes.flat())))
     return engine.callback()
   }
-  let handler = makeHandler(rings)
+  let handler = makeHandler(rings.current())
   const followKeys = async () => {
-    const found = await loadRings()
-    if (found.version === rings.version) return
-    rings = found
-    handler = makeHandler(rings)
-    logger.info({ keys: rings.version }, 'signing keys changed')
+    if (!(await rings.reload())) return
+    handler = makeHandler(rings.current())
+    logger.info({ keys: rings.current().version }, 'signing keys changed')
   }
 
-  const { usage } = oauth.grants
   opening.defer(pages.refusals.flush)
   opening.defer(platform.audit.end)
-  opening.defer(usage.flush)
-  const flushSeconds = storage.usageFlushSeconds
+  opening.defer(oauth.grants.usage.flush)
+  const everySeconds = service.storage.usageFlushSeconds
   const tasks: BackgroundTask[] = [
-    { name: 'usage', everySeconds: flushSeconds, run: usage.flush },
-    { name: 'refusals', everySeconds: flushSeconds, run: pages.refusals.flush },
+    { name: 'usage', everySeconds, run: oauth.grants.usage.flush },
+    { name: 'refusals', everySeconds, run: pages.refusals.flush },
     { name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys },
     ops.cleanUp,
     school.delivery,
   ]
-  const all = tasks.concat(platform.tasks, oauth.tasks)
-  opening.use(startBackgroundTasks(all, { logger, hear: platform.watch.hearTask }))
+  const everyTask = tasks.concat(platform.tasks, oauth.tasks)
+  opening.use(startBackgroundTasks(everyTask, { logger, hear: platform.watch.hearTask }))
   if (watchers.metrics) {
-    const waitingNotices = oauth.signOuts?.waitingNotices
-    const { waitingHashes } = directory.people
-    const keysMadeAt = () => rings.madeAt
-    opening.use(
-      readProcess(watchers.metrics, { database, waitingHashes, waitingNotices, keysMadeAt }),
-    )
+    const { people } = directory
+    const { signOuts } = oauth
+    opening.use(readProcess(watchers.metrics, { database, people, signOuts, rings }))
   }
   const open = opening.move()
   return {
     stores: platform.stores,
-    demoPeople: ops.demoPeople,
+    demoPeople,
     /** The time by which the service decides, in epoch milliseconds. */
     now: platform.now,
     /** The application with the keys that sign now; it changes when keys rotate. */

@@ -10,44 +10,31 @@ import type { WorkerSide } from './platform/process/worker.ts'
 const config = await readOrExit()
 const log = openLog(config.logLevel, config.workers)
 
-// What belongs to workers is loaded by those who have any, and the service by those who serve.
-if (config.workers === 1) await runAlone()
+// Workers load what workers need; a process alone loads no cluster.
+if (config.workers === 1) await run()
 else if ((await import('node:cluster')).default.isPrimary) await runPrimary()
-else await runWorker()
+else await run((await import('./platform/process/worker.ts')).workerSide())
 
-/** The whole service is this process. */
-async function runAlone(): Promise<void> {
-  try {
-    await serve()
-  } catch (error) {
-    fail([reasonOf(error)])
-  }
-}
-
-/** One of the processes that a primary has started. */
-async function runWorker(): Promise<void> {
-  const side = (await import('./platform/process/worker.ts')).workerSide()
+/** The whole service, or one of the processes that a primary has started. */
+async function run(side?: WorkerSide): Promise<void> {
   try {
     await serve(side)
   } catch (error) {
+    const reason = reasonOf(error)
     process.exitCode = 1
-    side.failed(reasonOf(error))
+    if (side) side.failed(reason)
+    else process.stderr.write(`${reason}\n`)
   }
-  side.leave()
+  side?.leave()
 }
 
 /** The process that the operator sees: it starts, replaces and stops the workers. */
 async function runPrimary(): Promise<void> {
-  const { Workers } = await import('./platform/process/primary.ts')
+  const { runWorkers } = await import('./platform/process/primary.ts')
+  // Opened before any worker starts, so that a taken port is reported while nothing has to be stopped.
+  await using _metrics = await openHostMetrics(config.metricsAddress)
   const counting = config.redis === undefined
-  // Before any worker starts, so that a taken port is said and nothing has to be stopped.
-  const metrics = await openHostMetrics(config.metricsAddress)
-  const workers = new Workers({ count: config.workers, counting, logger: log, onServing: greet })
-  process.on('SIGHUP', () => workers.reload())
-  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => workers.stop())
-  const reasons = await workers.ended
-  await metrics?.[Symbol.asyncDispose]()
-  if (reasons) fail(reasons)
+  await runWorkers({ count: config.workers, counting, logger: log, onServing: greet })
   log.flush()
 }
 
@@ -58,9 +45,8 @@ async function serve(side?: WorkerSide): Promise<void> {
   await using watching = new AsyncDisposableStack()
   // What is closed may have something to say.
   watching.defer(() => log.flush())
-  const { metricsAddress, traces } = config
   const isWorker = side !== undefined
-  const watchers = watching.use(await openWatchers({ metricsAddress, traces, isWorker, log }))
+  const watchers = watching.use(await openWatchers(config, isWorker, log))
   await using service = await openGatehouse(config, log, { worker, watchers })
   // The engine asks for the time at Date.now and has no setting for it. With the clock of the database
   // there, its codes, sessions and id_tokens have the times of every other process.
@@ -94,11 +80,6 @@ async function readOrExit() {
     process.stderr.write(`${reasonOf(error)}\n`)
     return process.exit(1)
   }
-}
-
-function fail(reasons: readonly string[]): void {
-  for (const reason of reasons) process.stderr.write(`${reason}\n`)
-  process.exitCode = 1
 }
 
 function reasonOf(error: unknown): string {

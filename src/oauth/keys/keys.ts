@@ -21,8 +21,8 @@ export interface KeySettings {
 /** Everything secret that the service has: its root secrets, and the keys that sign tokens. */
 export type Keys = ReturnType<typeof openKeys>
 
-/** The keys that sign now. They follow a rotation by being loaded again. */
-export type Rings = Awaited<ReturnType<Keys['loadRings']>>
+/** The private keys of each use, the one that signs first. */
+export type Rings = ReturnType<typeof ringsOf>
 
 export function openKeys({ secrets, dataDir, policy, database, now }: KeySettings) {
   const secretRoot = makeSecretRoot(secrets ?? [readOrMakeSecret(dataDir)])
@@ -37,23 +37,38 @@ export function openKeys({ secrets, dataDir, policy, database, now }: KeySetting
     cursors: makeCursors(secretRoot.cursorKeys),
     signing,
     /**
-     * Private keys of each use, the one that signs first.
+     * Opens the rings that sign now; `reload` follows a rotation.
      *
-     * @param forwards whether this process forwards requests, and so needs a key for it; keys that
+     * @param forwards whether this process forwards requests and so needs a key for it; keys that
      *   another process made are published in any case
      */
-    async loadRings(forwards: boolean) {
-      const tokens = await loadKeyRing(signing.tokens)
-      const upstreams = await (forwards ? loadKeyRing : readKeyRing)(signing.upstreams)
+    async openRings(forwards: boolean) {
+      const readUpstreams = forwards ? loadKeyRing : readKeyRing
+      const load = async () =>
+        ringsOf(await loadKeyRing(signing.tokens), await readUpstreams(signing.upstreams))
+      let rings = await load()
       return {
-        tokens: tokens.keys,
-        upstreams: upstreams.keys,
-        /** When the key that signs was made, in epoch milliseconds. */
-        madeAt: { tokens: tokens.madeAt, upstreams: upstreams.madeAt },
-        /** Changes when any of the keys does. */
-        version: [tokens.version, upstreams.version].filter((part) => part !== '').join(' | '),
+        current: () => rings,
+        /** Resolves with whether any key changed. */
+        async reload(): Promise<boolean> {
+          const found = await load()
+          if (found.version === rings.version) return false
+          rings = found
+          return true
+        },
       }
     },
+  }
+}
+
+function ringsOf(tokens: KeyRing, upstreams: KeyRing) {
+  return {
+    tokens: tokens.keys,
+    upstreams: upstreams.keys,
+    /** When the key that signs was made, in epoch milliseconds. */
+    madeAt: { tokens: tokens.madeAt, upstreams: upstreams.madeAt },
+    /** Changes when any of the keys does. */
+    version: [tokens.version, upstreams.version].filter((part) => part !== '').join(' | '),
   }
 }
 

@@ -9,24 +9,31 @@ import { canonicalPath, pinnedHost, plainRequest } from './request-target.ts'
 import { securityHeaders } from './security-headers.ts'
 import { rememberStorageFailure } from './storage-guard.ts'
 
-export interface EveryRequestPorts extends Required<RequestListeners> {
+export interface EveryRequestSettings {
   readonly baseUrl: string
   readonly serviceName: string
   readonly trustProxy: boolean
-  readonly logger: Logger
-  /** Begins the trace of a request, where there are traces. */
-  readonly trace: Middleware | undefined
-  readonly now: () => number
   /** Limits requests by client address; sees the answers to the others. */
   readonly gate: Middleware
+  readonly shownAddress: NonNullable<RequestListeners['shownAddress']>
 }
 
-/** What every request passes before any route, in this order. */
-export function everyRequest(ports: EveryRequestPorts): Middleware[] {
-  const { baseUrl, serviceName, trustProxy, logger, trace, now, gate } = ports
+export interface EveryRequestPorts {
+  readonly logger: Logger
+  readonly now: () => number
+  /** Begins the trace of a request, if traces are enabled. */
+  readonly watch: { readonly trace: Middleware | undefined }
+}
+
+/** What every request passes before any route, in this order. `hear` gets each request's log line. */
+export function everyRequest(
+  { baseUrl, serviceName, trustProxy, gate, shownAddress }: EveryRequestSettings,
+  { logger, now, watch: { trace } }: EveryRequestPorts,
+  hear: NonNullable<RequestListeners['hear']>,
+): Middleware[] {
   return [
     pinnedHost(baseUrl, trustProxy),
-    requestLog(logger, now, ports),
+    requestLog(logger, now, { hear, shownAddress }),
     ...(trace ? [trace] : []),
     endUnreadBody(),
     rememberStorageFailure(),

@@ -5,16 +5,18 @@ import type { Metrics } from './registry.ts'
 /** What a process reads at each scrape, besides what it has counted. */
 export interface Sources {
   readonly database: Database
-  readonly waitingHashes: () => number
+  readonly people: { readonly waitingHashes: () => number }
   /** Undefined without back-channel logout. */
-  readonly waitingNotices?: (() => Promise<number>) | undefined
-  /** In epoch milliseconds, by what the keys sign. */
-  readonly keysMadeAt: () => Readonly<Record<string, number | undefined>>
+  readonly signOuts: { readonly waitingNotices: () => Promise<number> } | undefined
+  readonly rings: { readonly current: () => { readonly madeAt: TimesMade } }
 }
+
+/** When the signing keys were made, in epoch milliseconds, by what they sign. */
+type TimesMade = Readonly<Record<string, number | undefined>>
 
 /** Measures the process until the result is disposed of. */
 export function readProcess(metrics: Metrics, sources: Sources): Disposable {
-  const { database, waitingHashes, waitingNotices, keysMadeAt } = sources
+  const { database, people, signOuts, rings } = sources
   const { version } = packageJson
   metrics.set('gatehouse_build_info', { version, node: process.versions.node }, 1)
   metrics.set('gatehouse_processes', {}, 1)
@@ -27,16 +29,19 @@ export function readProcess(metrics: Metrics, sources: Sources): Disposable {
   const single = (value: number) => [{ value }]
   metrics.read('gatehouse_process_resident_memory_bytes', () => single(process.memoryUsage.rss()))
   metrics.read('gatehouse_process_heap_bytes', () => single(process.memoryUsage().heapUsed))
-  metrics.read('gatehouse_password_checks_waiting', () => single(waitingHashes()))
+  metrics.read('gatehouse_password_checks_waiting', () => single(people.waitingHashes()))
   metrics.read('gatehouse_database_connections', () => {
     const { open, waiting } = database.connections?.() ?? {}
     return readingsOf('state', { open, waiting })
   })
   metrics.read('gatehouse_signing_key_made_timestamp_seconds', () =>
-    readingsOf('use', keysMadeAt()).map(({ labels, value }) => ({ labels, value: value / 1000 })),
+    readingsOf('use', rings.current().madeAt).map(({ labels, value }) => ({
+      labels,
+      value: value / 1000,
+    })),
   )
   metrics.read('gatehouse_sign_out_notices_waiting', async () =>
-    waitingNotices ? single(await waitingNotices()) : [],
+    signOuts ? single(await signOuts.waitingNotices()) : [],
   )
   return watchEventLoop(metrics)
 }

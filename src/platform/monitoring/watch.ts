@@ -18,21 +18,25 @@ export interface Watchers {
 interface WatcherSettings {
   readonly metricsAddress: ListeningAddress | undefined
   readonly traces: TraceSettings | undefined
-  /** Whether the primary of this process serves the metrics. */
-  readonly isWorker: boolean
-  readonly log: Logger
 }
 
-/** Opens the configured watchers of a process, and loads no others. */
-export async function openWatchers(settings: WatcherSettings): Promise<Watchers & AsyncDisposable> {
-  const { metricsAddress, isWorker, log } = settings
+/**
+ * Opens the configured watchers of a process, and loads no others.
+ *
+ * @param isWorker whether the primary of this process serves the metrics
+ */
+export async function openWatchers(
+  { metricsAddress, traces: tracing }: WatcherSettings,
+  isWorker: boolean,
+  log: Logger,
+): Promise<Watchers & AsyncDisposable> {
   await using opening = new AsyncDisposableStack()
   let metrics: Watchers['metrics']
   if (metricsAddress) {
     const { serveMetrics, tellMetrics } = await import('./serve-metrics.ts')
     metrics = opening.use(isWorker ? tellMetrics() : await serveMetrics(metricsAddress)).metrics
   }
-  const traces = settings.traces && (await import('./traces.ts')).openTraces(settings.traces, log)
+  const traces = tracing && (await import('./traces.ts')).openTraces(tracing, log)
   if (traces) opening.use(traces)
   const open = opening.move()
   return { metrics, traces, [Symbol.asyncDispose]: () => open.disposeAsync() }

@@ -43,7 +43,7 @@ interface Member {
  * Keeps a number of workers alive behind one port. This process, the primary, serves nothing itself and opens no
  * store. It accepts connections and hands them on, so that its socket stays open while workers come and go.
  */
-export class Workers {
+class Workers {
   readonly #options: PrimaryOptions
   readonly #members = new Set<Member>()
   readonly #restarts = new Set<NodeJS.Timeout>()
@@ -210,6 +210,17 @@ export class Workers {
     clearTimeout(limit)
     return true
   }
+}
+
+/** Serves with workers until the operator stops them, or none could start. */
+export async function runWorkers(options: PrimaryOptions): Promise<void> {
+  const workers = new Workers(options)
+  process.on('SIGHUP', () => workers.reload())
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => workers.stop())
+  const reasons = await workers.ended
+  if (!reasons) return
+  for (const reason of reasons) process.stderr.write(`${reason}\n`)
+  process.exitCode = 1
 }
 
 function tell({ worker }: Member, order: WorkerOrder): void {
