@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino'
 
-import { makeApi, makeServiceDiscovery, openedScopes } from './api/api.ts'
+import { findScopeUses, makeApi, makeServiceDiscovery } from './api/api.ts'
 import type { Config } from './config/config.ts'
 import { makeDirectory } from './directory/directory.ts'
 import { openKeys, type Rings } from './oauth/keys/keys.ts'
@@ -81,14 +81,14 @@ export async function openGatehouse(
   const directory = makeDirectory(platform, { signIn: service.signIn, processes, browserKeys })
   const ops = await makeOps(config, platform, directory)
   const rings = await keys.openRings(service.upstreams.length > 0)
-  const opened = openedScopes(config)
-  const discovery = makeServiceDiscovery(config, opened)
-  const pages = makePages(config, platform, directory, { keys, opened, handler: () => handler })
+  const scopeUses = findScopeUses(config)
+  const discovery = makeServiceDiscovery(config, scopeUses)
+  const pages = makePages(config, platform, directory, { keys, scopeUses, handler: () => handler })
   const noteSignOutFailure = (clientId: string, reason: string) => {
     pages.refusals.noteSignOut(clientId, reason)
     platform.noteEvent({ action: 'sign_out_notice.failure', clientId, reason })
   }
-  const fromOthers = { keys, own: pages.client, opened, noteSignOutFailure }
+  const fromOthers = { keys, own: pages.client, scopeUses, noteSignOutFailure }
   const oauth = await makeOauth(config, platform, directory, fromOthers)
   const resource = makeResource(config, platform, oauth, discovery.metadataUrl('origin'))
   const school = await makeSchool(config, platform, downloadKeys)

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
-import { MCP_CONNECTIONS } from '../src/directory/sites/mcp-connections.ts'
+import { MCP_CONNECTIONS } from '../src/directory/sites/site-admin.ts'
 import { type AccessFacts, judgeAccess } from '../src/oauth/grants/access.ts'
 import { makeFindGrant } from '../src/oauth/grants/find-grant.ts'
 import { makeFindAccount } from '../src/oauth/token/claims.ts'

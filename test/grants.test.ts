@@ -1,7 +1,10 @@
 import { expect } from 'chai'
 
-import { switchMcpConnections } from '../src/directory/sites/mcp-connections.ts'
-import { findAdminSite, listOperatedSites } from '../src/directory/sites/site-admin.ts'
+import {
+  findAdminSite,
+  listOperatedSites,
+  switchMcpConnections,
+} from '../src/directory/sites/site-admin.ts'
 import { removeApp } from '../src/oauth/grants/end-grants.ts'
 import { makeFamilyStore } from '../src/oauth/grants/family-store.ts'
 import { makeFindGrant } from '../src/oauth/grants/find-grant.ts'

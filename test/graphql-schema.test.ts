@@ -10,7 +10,7 @@ import {
 
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../src/api/graphql/connections.ts'
 import { makeMemberSchema, schemaText } from '../src/api/member-api/member-api.ts'
-import { knownTopics } from '../src/school/member/notifications.ts'
+import { knownTopics } from '../src/school/viewer/notifications.ts'
 import { startService } from './support/gatehouse.ts'
 import { memberToken, readMember, readOnly } from './support/member-api.ts'
 

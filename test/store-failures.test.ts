@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { compiled, type Valued } from '../src/platform/store/compiled.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { isStoreFailure } from '../src/platform/store/guarded-stores.ts'
-import { ChangeRefused } from '../src/school/changes/refused.ts'
+import { ChangeRefused } from '../src/school/changes/refusals.ts'
 import { withDatabases } from './support/database.ts'
 
 /** What a guard was told of the errors that passed it. */

@@ -4,7 +4,7 @@
  */
 
 import type { Config } from '../config/config.ts'
-import { makeOpenedScopes, type OpenedScopes } from '../directory/scopes/opened.ts'
+import { makeScopeUses, type ScopeUses } from '../directory/scopes/scope-uses.ts'
 import { makePublicCourses, makePublicSites } from '../directory/sites/public-sites.ts'
 import type { Oauth } from '../oauth/oauth.ts'
 import { paths } from '../platform/http/paths.ts'
@@ -24,17 +24,17 @@ export type Api = ReturnType<typeof makeApi>
 export type Discovery = ReturnType<typeof makeServiceDiscovery>
 
 /** What the scopes of operators open in this deployment; read with the first question. */
-export function openedScopes({ service }: Config): OpenedScopes {
+export function findScopeUses({ service }: Config): ScopeUses {
   const adminApi = () => ({ address: paths.adminGraphql, scopes: scopesOfAdminApi() })
-  return makeOpenedScopes(() => [[adminApi()], service.upstreams.map(openingOf)].flat())
+  return makeScopeUses(() => [[adminApi()], service.upstreams.map(openingOf)].flat())
 }
 
 /** The documents by which the service describes itself. */
 export function makeServiceDiscovery(
   { baseUrl, service, integrations }: Config,
-  opened: OpenedScopes,
+  scopeUses: ScopeUses,
 ) {
-  return makeDiscovery({ baseUrl, service, integrations, opened, protocolVersions })
+  return makeDiscovery({ baseUrl, service, integrations, scopeUses, protocolVersions })
 }
 
 export interface ApiPorts {

@@ -5,7 +5,7 @@
 
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
-import type { OpenedScopes } from '../directory/scopes/opened.ts'
+import type { ScopeUses } from '../directory/scopes/scope-uses.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { BackgroundTask } from '../platform/process/background-tasks.ts'
 import { makeAuthorizationServer } from './authorization/authorization-server.ts'
@@ -26,7 +26,7 @@ export interface OauthPorts {
   /** The client of this service's own pages. */
   readonly own: Client
   /** What the scopes of operators open in this deployment, for the consent page. */
-  readonly opened: OpenedScopes
+  readonly scopeUses: ScopeUses
   /** Records a sign-out notice that an application did not take. */
   readonly noteSignOutFailure: (clientId: string, reason: string) => void
 }
@@ -37,7 +37,7 @@ export async function makeOauth(
   { baseUrl, service, integrations, conformance, documentCopies, assistants }: Config,
   platform: Platform,
   { people, signIn }: Directory,
-  { keys, own, opened, noteSignOutFailure }: OauthPorts,
+  { keys, own, scopeUses, noteSignOutFailure }: OauthPorts,
 ) {
   const { database, state, stateMemory, logger, noteEvent, now, fetch } = platform
   const { lifetimes, furtherPlans, loopbackHosts, metadataDocuments, registration } = service
@@ -97,7 +97,7 @@ export async function makeOauth(
     /** Puts the engine of a key ring together with the pages between its requests and answers. */
     withKeys(ring: Parameters<typeof authorization.withKeys>[0]) {
       const { engine, interactions } = authorization.withKeys(ring)
-      const asks = { interactions, database, people, signIn, formKey, opened, noteEvent }
+      const asks = { interactions, database, people, signIn, formKey, scopeUses, noteEvent }
       return { engine, pages: interactionRoutes(asks) }
     },
     registrationRoutes: registrationRoutes({ policy: registrationPolicy, clients, noteEvent }),

@@ -6,7 +6,7 @@
 import type { Api, Discovery } from '../api/api.ts'
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
-import type { OpenedScopes } from '../directory/scopes/opened.ts'
+import type { ScopeUses } from '../directory/scopes/scope-uses.ts'
 import type { Keys } from '../oauth/keys/keys.ts'
 import type { Platform } from '../platform/platform.ts'
 import { accountRoutes } from './account/routes.ts'
@@ -20,7 +20,7 @@ import { makeSignedInPages, type SignedInPagesPorts } from './relying-party/sign
 
 export interface PagesPorts {
   readonly keys: Keys
-  readonly opened: OpenedScopes
+  readonly scopeUses: ScopeUses
   /** The application with the current keys; own pages call back into it, so resolve it lazily. */
   readonly handler: SignedInPagesPorts['handler']
 }
@@ -36,7 +36,7 @@ export function makePages(
   { baseUrl, service, assistants }: Config,
   platform: Platform,
   { people }: Directory,
-  { keys, opened, handler }: PagesPorts,
+  { keys, scopeUses, handler }: PagesPorts,
 ) {
   const { database, state, noteEvent, requestLimits, now } = platform
   const { secretRoot, cursors } = keys
@@ -59,7 +59,7 @@ export function makePages(
     now,
   })
   const listPages = makeListPages(cursors)
-  const ownPages = { database, baseUrl, opened, signedInPages, listPages, now }
+  const ownPages = { database, baseUrl, scopeUses, signedInPages, listPages, now }
   const refusals = makeClientRefusals(database)
   return {
     client: ownClient(baseUrl, service.name),

@@ -106,7 +106,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile(
-    'directory/sites/roles.ts',
+    'directory/sites/site-choice.ts',
     ['access'],
     [
       ["new Set(['owner', 'admin'])", "new Set(['owner', 'admin', 'student'])"],

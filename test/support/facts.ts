@@ -25,7 +25,7 @@ export const facts: ServiceFacts = {
       privateKeyJwt: false,
     },
   },
-  opened: {
+  scopeUses: {
     addressesOf: (scope) => (scope === readScope('coupons') ? ['/admin/api/coupons'] : []),
   },
   protocolVersions: ['2026-07-28', '2025-11-25'],

@@ -8,7 +8,7 @@ import { loadDemo } from '../../src/ops/import/demo-campus.ts'
 import { paths } from '../../src/platform/http/paths.ts'
 import { makeCursors } from '../../src/platform/store/cursor.ts'
 import type { Database } from '../../src/platform/store/database.ts'
-import { makeMemberData } from '../../src/school/member/member-data.ts'
+import { makeViewerData } from '../../src/school/viewer/viewer-data.ts'
 import type { Answers } from '../../tools/token/headless-person.ts'
 import { configFolder, notes, type RunningService, sam } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
@@ -136,7 +136,7 @@ const wideLimits = {
 /** The Member API without HTTP over a database of the test's own. */
 export function memberApiOver(database: Database, now: () => number = Date.now) {
   const parts = {
-    data: makeMemberData(database, now),
+    data: makeViewerData(database, now),
     cursors: makeCursors([Buffer.alloc(32, 1)]),
     downloadAddress: ({ fileId }: { readonly fileId: string }) => `https://files.example/${fileId}`,
   }

@@ -1,6 +1,6 @@
 import { GraphQLError, type GraphQLFieldResolver, type GraphQLSchema } from 'graphql'
 
-import { badInput, ChangeRefused } from '../../school/changes/refused.ts'
+import { badInput, ChangeRefused } from '../../school/changes/refusals.ts'
 import { type Execute, type GraphqlApi, makeApi } from '../graphql/api.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
 import { makeSchema } from '../graphql/schema.ts'

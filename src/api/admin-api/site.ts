@@ -4,12 +4,12 @@ import {
   type AppearanceChanges,
   findAppearance,
   updateAppearance,
-} from '../../school/site/appearance.ts'
+} from '../../school/settings/appearance.ts'
 import {
   findSiteRecord,
   type SiteChanges,
   updateSiteRecord,
-} from '../../school/site/site-record.ts'
+} from '../../school/settings/site-record.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 
 /** The site itself: `school:read` and `school:write`. */

@@ -22,7 +22,7 @@ import {
   type VerifyBearer,
 } from '../../resource/resource-server/verify-bearer.ts'
 import type { SiteActor } from '../../school/changes/change.ts'
-import { ChangeRefused } from '../../school/changes/refused.ts'
+import { ChangeRefused } from '../../school/changes/refusals.ts'
 import type { Files } from '../../school/files/file-storage.ts'
 import { receiveFile, type UploadLimits } from '../../school/files/receive-file.ts'
 import type { AdminCaller } from './context.ts'

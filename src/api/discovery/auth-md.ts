@@ -15,7 +15,7 @@ const views = join(import.meta.dirname, '../../../views')
  * for a page that needs no other page to be followed.
  */
 export function authMd(facts: ServiceFacts): string {
-  const { baseUrl, service, opened, integrations } = facts
+  const { baseUrl, service, scopeUses, integrations } = facts
   const { name, lifetimes, loopbackHosts, metadataDocuments } = service
   return fillTemplate(read('auth.md'), {
     ...guideValues(facts),
@@ -42,7 +42,7 @@ export function authMd(facts: ServiceFacts): string {
     documents_live: inWords(service.documents.cacheSeconds),
     identity_scopes: scopeTable('identity'),
     member_scopes: scopeTable('member'),
-    operator_scopes: operatorScopeTable(opened),
+    operator_scopes: operatorScopeTable(scopeUses),
   })
 }
 
@@ -115,7 +115,7 @@ function scopeTable(audience: Audience): string {
 }
 
 /** What of the catalogue is served depends on the deployment, and a client should not ask for the rest. */
-function operatorScopeTable({ addressesOf }: ServiceFacts['opened']): string {
+function operatorScopeTable({ addressesOf }: ServiceFacts['scopeUses']): string {
   return scopeRows(
     ['Scope', 'Access', 'Grants', 'Opens'],
     'operator',

@@ -1,4 +1,4 @@
-import type { OpenedScopes } from '../../directory/scopes/opened.ts'
+import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 
 /**
  * What the discovery documents say of the running configuration, in the shape that it is read in.
@@ -23,7 +23,7 @@ export interface ServiceFacts {
     readonly furtherPlans: Readonly<Record<PublishedPlan, boolean>>
   }
   /** What the scopes of operators open here. */
-  readonly opened: Pick<OpenedScopes, 'addressesOf'>
+  readonly scopeUses: Pick<ScopeUses, 'addressesOf'>
   /** The revisions of the Model Context Protocol that the tools speak, the newest first. */
   readonly protocolVersions: readonly string[]
   readonly integrations: readonly {

@@ -11,7 +11,7 @@ interface Row {
   /** Where the document stands: the well-known path inserted before that (RFC 9728 §3.1). */
   readonly document: string
   readonly name: string
-  readonly scopes: (opened: ServiceFacts['opened']) => string[]
+  readonly scopes: (scopeUses: ServiceFacts['scopeUses']) => string[]
 }
 
 const resources: Readonly<Record<ProtectedResource, Row>> = {
@@ -42,8 +42,8 @@ const resources: Readonly<Record<ProtectedResource, Row>> = {
     suffix: paths.mcpAdmin,
     document: paths.protectedResourceMcpAdmin,
     name: ' tools for operators',
-    scopes: (opened) =>
-      scopesOfAdminApi(opened).filter((name) => findScope(name)?.access === 'read'),
+    scopes: (scopeUses) =>
+      scopesOfAdminApi(scopeUses).filter((name) => findScope(name)?.access === 'read'),
   },
   graphql: {
     suffix: paths.graphql,
@@ -60,7 +60,7 @@ const resources: Readonly<Record<ProtectedResource, Row>> = {
 }
 
 /** The catalogue has areas that only the platform serves. */
-function scopesOfAdminApi({ addressesOf }: ServiceFacts['opened']): string[] {
+function scopesOfAdminApi({ addressesOf }: ServiceFacts['scopeUses']): string[] {
   return scopeNames('operator').filter((name) => addressesOf(name).includes(paths.adminGraphql))
 }
 
@@ -73,10 +73,10 @@ export function protectedResourcePath(resource: ProtectedResource): string {
 
 /** What a client should ask for to use a resource, in the order of the catalogue. */
 export function protectedResourceScopes(
-  { opened }: Pick<ServiceFacts, 'opened'>,
+  { scopeUses }: Pick<ServiceFacts, 'scopeUses'>,
   resource: ProtectedResource,
 ): string[] {
-  return resources[resource].scopes(opened)
+  return resources[resource].scopes(scopeUses)
 }
 
 /**
@@ -85,14 +85,14 @@ export function protectedResourceScopes(
  * address it was found by.
  */
 export function protectedResourceMetadata(
-  { baseUrl, service, opened }: ServiceFacts,
+  { baseUrl, service, scopeUses }: ServiceFacts,
   resource: ProtectedResource,
 ) {
   const { suffix, name } = resources[resource]
   return {
     resource: `${baseUrl}${suffix}`,
     authorization_servers: [baseUrl],
-    scopes_supported: protectedResourceScopes({ opened }, resource),
+    scopes_supported: protectedResourceScopes({ scopeUses }, resource),
     // RFC 6750 §2: a token in a form or a query would end in logs, and is not read from there.
     bearer_methods_supported: ['header'],
     resource_name: `${service.name}${name}`,

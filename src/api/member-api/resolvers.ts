@@ -2,19 +2,19 @@ import { GraphQLError } from 'graphql'
 
 import type { Cursors } from '../../platform/store/cursor.ts'
 import type { PageRequest } from '../../platform/store/keyset.ts'
-import type { MemberData } from '../../school/member/member-data.ts'
 import {
   knownTopicOf,
   type Notification,
   type NotificationSubscription,
-} from '../../school/member/notifications.ts'
-import type { Membership, PagedList, Question } from '../../school/member/paged-list.ts'
+} from '../../school/viewer/notifications.ts'
+import type { Membership, PagedList, Question } from '../../school/viewer/paged-list.ts'
 import type {
   BoughtDigitalProduct,
   EnrolledCourse,
   EventRegistration,
   PurchaseLists,
-} from '../../school/member/purchases.ts'
+} from '../../school/viewer/purchases.ts'
+import type { ViewerData } from '../../school/viewer/viewer-data.ts'
 import { answerList, type PageArguments } from '../graphql/connections.ts'
 import type { OneOfMany } from '../graphql/one-of-many.ts'
 
@@ -47,7 +47,7 @@ export type DownloadAddress = (bought: {
 
 /** What the resolvers work with. A type, because graphql-http takes records only. */
 export type MemberParts = {
-  readonly data: MemberData
+  readonly data: ViewerData
   readonly cursors: Cursors
   readonly downloadAddress: DownloadAddress
 }
@@ -203,7 +203,7 @@ async function memberList<Row, Asked extends Question>(
   return await answerList(source, args, cursors, scope)
 }
 
-function countUnread(data: MemberData, caller: MemberCaller): Promise<number> {
+function countUnread(data: ViewerData, caller: MemberCaller): Promise<number> {
   return data.notifications.count(caller, { unreadOnly: true })
 }
 

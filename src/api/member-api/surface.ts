@@ -10,7 +10,7 @@ import {
   invalid,
   type Verdict,
 } from '../../resource/resource-server/verify-bearer.ts'
-import { makeMemberData } from '../../school/member/member-data.ts'
+import { makeViewerData } from '../../school/viewer/viewer-data.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
 import { type EndpointPorts, graphqlSurface } from '../graphql/endpoint.ts'
 import { makeQueryTool } from '../graphql/query-tool.ts'
@@ -31,7 +31,7 @@ export interface MemberPorts extends EndpointPorts, Omit<MemberParts, 'data'> {
  */
 export function memberSurface(ports: MemberPorts) {
   const { cursors, downloadAddress, limits, requestLimits, baseUrl } = ports
-  const data = makeMemberData(ports.database, ports.now)
+  const data = makeViewerData(ports.database, ports.now)
   const api = makeMemberApi({ data, cursors, downloadAddress }, limits)
   const { routes, execute, tryQuery } = graphqlSurface(ports, {
     load: async () => api,

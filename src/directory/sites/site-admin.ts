@@ -1,18 +1,21 @@
 /**
- * Sites: roles, the choice of one, and what a site has. Pages are not known here.
+ * Reads a site with a person's roles for the pages of operators, and switches its beta feature. Roles and the
+ * choice of a site are in `site-choice.ts`.
  */
 
+import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { MCP_CONNECTIONS } from './mcp-connections.ts'
-import { operates } from './roles.ts'
-import { type HeldSite, listHeldSites } from './site-choice.ts'
+import { type HeldSite, listHeldSites, operates } from './site-choice.ts'
+
+/** The beta feature *MCP connections* of a site (specification, What the service does 9). */
+export const MCP_CONNECTIONS = 'mcp_connections'
 
 /** A site as its operators' pages need it. */
 export type AdminSite = NonNullable<Awaited<ReturnType<typeof findAdminSite>>>
 
 /**
- * The site of a slug or of an id, with the roles that the person holds there, if any. No slug is the id
- * of another site, because ids have an underscore.
+ * Finds a site by slug or id, with the roles that the person holds there. A slug never equals the id of
+ * another site, because ids contain an underscore.
  */
 export async function findAdminSite({ kysely }: Database, name: string, personId: string) {
   const rows = await kysely
@@ -27,20 +30,55 @@ export async function findAdminSite({ kysely }: Database, name: string, personId
     .where((e) => e.or([e('site.slug', '=', name), e('site.id', '=', name)]))
     .execute()
   const [row] = rows
-  return (
-    row && {
-      id: row.id,
-      slug: row.slug,
-      name: row.name,
-      /** When MCP connections was switched on; undefined while it is off. */
-      mcpConnectionsOnSince: row.enabled_at ?? undefined,
-      roles: rows.flatMap(({ role }) => role ?? []),
-    }
-  )
+  if (!row) return undefined
+  const { role: _role, enabled_at, ...site } = row
+  return {
+    ...site,
+    /** When MCP connections was switched on; undefined while it is off. */
+    mcpConnectionsOnSince: enabled_at ?? undefined,
+    roles: rows.flatMap(({ role }) => role ?? []),
+  }
 }
 
 /** The sites that a person operates, by name. */
 export async function listOperatedSites(database: Database, personId: string): Promise<HeldSite[]> {
   const sites = await listHeldSites(database, personId)
   return sites.filter(({ roles }) => operates(roles))
+}
+
+/**
+ * Switches MCP connections of a site on or off, with an audit event.
+ *
+ * @returns whether that changed anything
+ */
+export async function switchMcpConnections(
+  { kysely }: Database,
+  siteId: string,
+  on: boolean,
+  actor: Actor,
+): Promise<boolean> {
+  return await kysely.transaction().execute(async (trx) => {
+    const changed = on
+      ? await trx
+          .insertInto('site_feature')
+          .values({ site_id: siteId, feature: MCP_CONNECTIONS, enabled_at: actor.now })
+          .onConflict((conflict) => conflict.doNothing())
+          .returning('site_id')
+          .executeTakeFirst()
+      : await trx
+          .deleteFrom('site_feature')
+          .where('site_id', '=', siteId)
+          .where('feature', '=', MCP_CONNECTIONS)
+          .returning('site_id')
+          .executeTakeFirst()
+    if (!changed) return false
+    await recordAuditEvent(trx, actor, {
+      action: on ? 'feature.on' : 'feature.off',
+      subject: { kind: 'site', id: siteId },
+      siteId,
+      before: { mcpConnections: !on },
+      after: { mcpConnections: on },
+    })
+    return true
+  })
 }

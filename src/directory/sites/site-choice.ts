@@ -2,7 +2,13 @@ import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { SiteRole } from '../../platform/store/schema.ts'
 import type { Decision } from './review-policy.ts'
-import { operates } from './roles.ts'
+
+const operatorRoles: ReadonlySet<SiteRole> = new Set(['owner', 'admin'])
+
+/** Whether these roles make the person an operator of the site (design 15). */
+export function operates(roles: readonly SiteRole[]): boolean {
+  return roles.some((role) => operatorRoles.has(role))
+}
 
 /** A site at which a person holds roles. */
 export interface HeldSite {
@@ -10,11 +16,11 @@ export interface HeldSite {
   readonly slug: string
   readonly name: string
   readonly roles: readonly SiteRole[]
-  /** What its operators decided about the client of a metadata document that asks. */
+  /** The review of the requesting client's metadata document by the operators of this site. */
   readonly documentReview?: Decision | undefined
 }
 
-/** To which site a new authorization is bound (design 15 and 16). */
+/** The site to which a new authorization is bound (design 15 and 16). */
 export type SiteDecision =
   /** A plain sign-in: no site is involved. */
   | { readonly kind: 'none' }
@@ -29,15 +35,15 @@ export interface SiteQuestion {
   readonly operator: boolean
   /** Every site where the person holds a role. */
   readonly held: readonly HeldSite[]
-  /** Whether what operators decided about the client lets it have what it asks for at a site. */
+  /** Whether the client's review at a site permits the requested scopes there. */
   readonly admits: (site: HeldSite) => boolean
-  /** What the person chose on the page just now. */
+  /** The site that the person has just chosen on the page. */
   readonly chosenSiteId: string | undefined
-  /** The site of the grant that the session remembers. */
+  /** The site of the grant remembered by the session. */
   readonly rememberedSiteId: string | undefined
 }
 
-/** Decides the site. Pure; `listHeldSites` brings the facts. */
+/** Decides the site from what `listHeldSites` found. Pure. */
 export function decideSite(question: SiteQuestion): SiteDecision {
   const { clientSiteId, operator, held, chosenSiteId, rememberedSiteId } = question
   if (clientSiteId !== undefined) {
@@ -67,13 +73,10 @@ export function decideSite(question: SiteQuestion): SiteDecision {
 }
 
 /**
- * Finds every site where a person holds a role, by name, with the roles, and with what its operators decided
- * about a client. One query.
+ * Makes the query for the sites where a person holds a role, by name, with its review of a client. Made once,
+ * because the Member API runs it at nearly every request.
  */
-export type FindHeldSites = (personId: string, clientId?: string) => Promise<HeldSite[]>
-
-/** Made once, because the Member API asks for them at nearly every request. */
-export function makeFindHeldSites({ kysely }: Database): FindHeldSites {
+export function makeFindHeldSites({ kysely }: Database) {
   const query = compiled(kysely, (value: Valued<{ personId: string; clientId: string }>) =>
     kysely
       .selectFrom('site_role')
@@ -88,7 +91,7 @@ export function makeFindHeldSites({ kysely }: Database): FindHeldSites {
       .orderBy('site.id')
       .orderBy('site_role.role'),
   )
-  return async (personId, clientId = '') => {
+  return async (personId: string, clientId = ''): Promise<HeldSite[]> => {
     const { rows } = await query({ personId, clientId })
     const sites = new Map<string, HeldSite & { roles: SiteRole[] }>()
     for (const { role, review, fingerprint, ...row } of rows) {
@@ -101,7 +104,7 @@ export function makeFindHeldSites({ kysely }: Database): FindHeldSites {
   }
 }
 
-/** The same, for pages, which people open seldom. */
+/** Runs the query of `makeFindHeldSites` once, for pages that people seldom open. */
 export async function listHeldSites(
   database: Database,
   personId: string,

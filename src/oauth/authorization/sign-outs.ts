@@ -6,7 +6,7 @@ import type { Insertable, Kysely, Selectable, Transaction } from 'kysely'
 import type { Logger } from 'pino'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
-import { MCP_CONNECTIONS } from '../../directory/sites/mcp-connections.ts'
+import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { type FindGrant, judgeAccess, type LostReason } from '../grants/access.ts'

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 
-import { MCP_CONNECTIONS } from '../../directory/sites/mcp-connections.ts'
+import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'

@@ -1,6 +1,6 @@
 import { needsOperator, needsResource, needsToChange } from '../../directory/scopes/policy.ts'
 import type { ReviewState } from '../../directory/sites/review-policy.ts'
-import { operates } from '../../directory/sites/roles.ts'
+import { operates } from '../../directory/sites/site-choice.ts'
 import type { SiteRole } from '../../platform/store/schema.ts'
 import type { Allowed } from './allowed.ts'
 import type { EndReason } from './end-grants.ts'

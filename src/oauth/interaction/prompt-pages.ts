@@ -8,7 +8,7 @@ import type { Page } from '../../../views/layout.ts'
 import { type SignInPage, signInPage } from '../../../views/sign-in.ts'
 import { siteChoicePage } from '../../../views/site-choice.ts'
 import type { PersonStore } from '../../directory/people/person-store.ts'
-import { describeScopes, type OpenedScopes } from '../../directory/scopes/opened.ts'
+import { describeScopes, type ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
 import { isLoopbackHost } from '../../platform/http/loopback.ts'
@@ -22,11 +22,11 @@ export interface PromptPagesDependencies {
   readonly database: Database
   readonly people: Pick<PersonStore, 'findPerson'>
   readonly formKey: Buffer
-  readonly opened: OpenedScopes
+  readonly scopeUses: ScopeUses
 }
 
 /** The page of each prompt. */
-export function makePromptPages({ database, people, formKey, opened }: PromptPagesDependencies) {
+export function makePromptPages({ database, people, formKey, scopeUses }: PromptPagesDependencies) {
   const frameOf = (pending: PendingInteraction) => frameOfPage(pending, formKey)
 
   const personOf = async ({ personId }: PendingInteraction) => {
@@ -72,7 +72,7 @@ export function makePromptPages({ database, people, formKey, opened }: PromptPag
         ...frameOf(pending),
         person,
         site: pending.sites[0],
-        ...describeScopes(pending.scopes, opened),
+        ...describeScopes(pending.scopes, scopeUses),
         signOutHref: pending.otherAccountHref,
         words,
       })

@@ -4,7 +4,7 @@ import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts
 import type { AreaView } from '../../../views/area.ts'
 import type { ClientView } from '../../../views/client-view.ts'
 import type { Page } from '../../../views/layout.ts'
-import { describeScopes } from '../../directory/scopes/opened.ts'
+import { describeScopes } from '../../directory/scopes/scope-uses.ts'
 import { removeApp } from '../../oauth/grants/end-grants.ts'
 import { type AppLine, makeGrantLists } from '../../oauth/grants/grant-lists.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
@@ -23,7 +23,7 @@ export type DeclarePage = (
 
 /** Connected apps, and the removal of one. */
 export function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void {
-  const { database, signedInPages, listPages, opened, now } = ownPages
+  const { database, signedInPages, listPages, scopeUses, now } = ownPages
   const lists = makeGrantLists(database, now)
   page(pages.apps, pages.apps, async (area, { person }, ctx) => {
     const found = await lists.listApps(person.id, listPages.requestOf(ctx))
@@ -32,7 +32,7 @@ export function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages)
       kind: kindOfOrigin(clientOrigin),
       siteName: site?.name,
       removeHref: `${pages.removeApp}?${new URLSearchParams({ client: clientId, site: site?.id ?? '' })}`,
-      ...describeScopes(scopes, opened),
+      ...describeScopes(scopes, scopeUses),
       ...use,
     }))
     const done = noticeOf(ctx, {

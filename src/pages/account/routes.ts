@@ -7,8 +7,7 @@ import {
   signedOutEverywherePage,
   signOutEverywherePage,
 } from '../../../views/account-signed-out.ts'
-import { operates } from '../../directory/sites/roles.ts'
-import { listHeldSites } from '../../directory/sites/site-choice.ts'
+import { listHeldSites, operates } from '../../directory/sites/site-choice.ts'
 import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'

@@ -5,7 +5,7 @@ import {
 } from '../../../views/admin-application-use.ts'
 import { applicationPage, applicationsPage } from '../../../views/admin-applications.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
-import { describeScopes } from '../../directory/scopes/opened.ts'
+import { describeScopes } from '../../directory/scopes/scope-uses.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { isLoopbackUrl } from '../../platform/http/loopback.ts'
 import { noticeOf } from '../../platform/http/page.ts'
@@ -108,7 +108,7 @@ const doneSentences = {
 
 /** Who connected an application, and the end of their access. */
 function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
-  const { applications, grantLists, listPages, opened } = parts
+  const { applications, grantLists, listPages, scopeUses } = parts
   const onApplication = operatorPages.of('site')
   onApplication.page(pages.people, async ({ clientId, name }, { area, address }, ctx) => {
     const found = await grantLists.listPeople(clientId, listPages.requestOf(ctx))
@@ -117,7 +117,7 @@ function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
       name,
       people: found.rows.map(({ personId, scopes, ...person }) => ({
         ...person,
-        ...describeScopes(scopes, opened),
+        ...describeScopes(scopes, scopeUses),
         removeHref: address(pages.endGrant, { person: personId }),
       })),
       removeAllHref: address(pages.endAllGrants),

@@ -7,8 +7,7 @@ import {
   switchOffPage,
 } from '../../../views/admin-home.ts'
 import { overviewPage } from '../../../views/admin-overview.ts'
-import { switchMcpConnections } from '../../directory/sites/mcp-connections.ts'
-import { listOperatedSites } from '../../directory/sites/site-admin.ts'
+import { listOperatedSites, switchMcpConnections } from '../../directory/sites/site-admin.ts'
 import { notAnOperator } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'

@@ -1,6 +1,6 @@
 import type { ApplicationFormPage } from '../../../views/admin-application-form.ts'
 import { catalogue } from '../../directory/scopes/catalogue.ts'
-import { describeScope } from '../../directory/scopes/opened.ts'
+import { describeScope } from '../../directory/scopes/scope-uses.ts'
 import { hidesSomething } from '../../oauth/clients/client.ts'
 import { leadsToThisMachine } from '../../platform/http/loopback.ts'
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'

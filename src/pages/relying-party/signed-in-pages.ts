@@ -8,7 +8,7 @@ import type Router from 'koa-router'
 
 import { signInCancelledPage } from '../../../views/account-signed-out.ts'
 import type { Page } from '../../../views/layout.ts'
-import type { OpenedScopes } from '../../directory/scopes/opened.ts'
+import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { isRefusal, signedOut, signInIncomplete } from '../../platform/http/errors.ts'
 import { seeOther, sendPage } from '../../platform/http/page.ts'
 import { checkFormToken, checkScriptToken, refuseNul } from '../../platform/http/page-form.ts'
@@ -49,7 +49,7 @@ export interface SignedInPagesPorts extends PendingPorts {
 export interface OwnPages {
   readonly database: Database
   readonly baseUrl: string
-  readonly opened: OpenedScopes
+  readonly scopeUses: ScopeUses
   readonly signedInPages: SignedInPages
   readonly listPages: ListPages
   readonly now: () => number

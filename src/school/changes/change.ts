@@ -7,7 +7,7 @@ import { createHash, randomBytes } from 'node:crypto'
 
 import { sql, type Transaction } from 'kysely'
 
-import { operates } from '../../directory/sites/roles.ts'
+import { operates } from '../../directory/sites/site-choice.ts'
 import {
   type Actor,
   type Change,
@@ -15,7 +15,7 @@ import {
 } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { badInput, forbidden } from './refused.ts'
+import { badInput, forbidden } from './refusals.ts'
 
 /** Who changes something of which site, by which client, in which request, when. */
 export interface SiteActor extends Actor {

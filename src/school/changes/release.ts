@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 
-import { conflict } from './refused.ts'
+import { conflict } from './refusals.ts'
 
 /** Where something that is shown to visitors stands on its way: what its two moments say. */
 export type ReleaseState = 'DRAFT' | 'SCHEDULED' | 'PUBLISHED' | 'ARCHIVED'

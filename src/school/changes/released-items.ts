@@ -6,8 +6,8 @@ import { type ListOrder, type PagedRows, pagedRows } from '../../platform/store/
 import type { Schema } from '../../platform/store/schema.ts'
 import { holdsWords } from '../../platform/store/search.ts'
 import { changeSite, createAtSite, differenceOf, type SiteActor } from './change.ts'
-import { given, readInput } from './fields.ts'
-import { conflict, limitReached, notFound } from './refused.ts'
+import { given, readInput } from './input.ts'
+import { conflict, limitReached, notFound } from './refusals.ts'
 import {
   decideRelease,
   isInState,

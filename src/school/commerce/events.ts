@@ -15,8 +15,8 @@ import {
   slug,
   TITLE_LENGTH_MAX,
   text,
-} from '../changes/fields.ts'
-import { badInput, conflict, mustBeThere, notFound } from '../changes/refused.ts'
+} from '../changes/input.ts'
+import { badInput, conflict, mustBeThere, notFound } from '../changes/refusals.ts'
 import { itemOrders, releasedItems } from '../changes/released-items.ts'
 
 const LOCATION_LENGTH_MAX = 300

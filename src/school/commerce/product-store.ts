@@ -10,7 +10,7 @@ import {
   slug,
   TITLE_LENGTH_MAX,
   text,
-} from '../changes/fields.ts'
+} from '../changes/input.ts'
 import { itemOrders, releasedItems } from '../changes/released-items.ts'
 
 const form = z.strictObject({

@@ -4,8 +4,8 @@ import { z } from 'zod'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { changeSite, createAtSite, differenceOf, type SiteActor } from '../changes/change.ts'
-import { given, idempotencyKey, line, readInput, TITLE_LENGTH_MAX } from '../changes/fields.ts'
-import { limitReached, mustBeThere, notFound } from '../changes/refused.ts'
+import { given, idempotencyKey, line, readInput, TITLE_LENGTH_MAX } from '../changes/input.ts'
+import { limitReached, mustBeThere, notFound } from '../changes/refusals.ts'
 import { courses } from './course-store.ts'
 import {
   arrangeCourse,

@@ -11,8 +11,8 @@ import {
 import type { Schema } from '../../platform/store/schema.ts'
 import { holdsWords } from '../../platform/store/search.ts'
 import { changeSite, differenceOf, newId, type SiteActor } from '../changes/change.ts'
-import { fileName, readInput } from '../changes/fields.ts'
-import { conflict, limitReached, notFound } from '../changes/refused.ts'
+import { fileName, readInput } from '../changes/input.ts'
+import { conflict, limitReached, notFound } from '../changes/refusals.ts'
 import { type Draft, type FileStorage, storageKey } from './file-storage.ts'
 
 /** How much a site may keep. */

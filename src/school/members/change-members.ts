@@ -6,8 +6,8 @@ import { endGrants } from '../../oauth/grants/end-grants.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { changeSite, newId, type SiteActor } from '../changes/change.ts'
-import { line, NAME_LENGTH_MAX, readInput } from '../changes/fields.ts'
-import { conflict, notFound } from '../changes/refused.ts'
+import { line, NAME_LENGTH_MAX, readInput } from '../changes/input.ts'
+import { conflict, notFound } from '../changes/refusals.ts'
 import { grantRoles, rolesOf, takeRoles } from './site-roles.ts'
 
 const roles = z

@@ -4,7 +4,7 @@ import type { Database } from '../../platform/store/database.ts'
 import { countRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { changeSite, type SiteActor } from '../changes/change.ts'
-import { conflict, limitReached, notFound } from '../changes/refused.ts'
+import { conflict, limitReached, notFound } from '../changes/refusals.ts'
 import { courses } from '../courses/course-store.ts'
 import { rolesOf } from './site-roles.ts'
 

@@ -17,8 +17,8 @@ import {
   SUMMARY_LENGTH_MAX,
   TITLE_LENGTH_MAX,
   text,
-} from '../changes/fields.ts'
-import { conflict, limitReached, mustBeThere, notFound } from '../changes/refused.ts'
+} from '../changes/input.ts'
+import { conflict, limitReached, mustBeThere, notFound } from '../changes/refusals.ts'
 import { deliverBatch, removeBatch } from './delivery.ts'
 
 const POSTS_PER_SITE_MAX = 10_000

@@ -6,14 +6,14 @@ interface Opening {
   readonly scopes: Iterable<string>
 }
 
-export type OpenedScopes = ReturnType<typeof makeOpenedScopes>
+export type ScopeUses = ReturnType<typeof makeScopeUses>
 
 /**
  * What the scopes of operators open in this deployment.
  *
  * @param list is called once, with the first question
  */
-export function makeOpenedScopes(list: () => readonly Opening[]) {
+export function makeScopeUses(list: () => readonly Opening[]) {
   let known: Map<string, string[]> | undefined
   /** Where a scope of operators opens something, if anywhere. */
   const addressesOf = (scope: string): readonly string[] => {
@@ -42,7 +42,7 @@ function addressesByScope(openings: readonly Opening[]): Map<string, string[]> {
  */
 export function describeScopes(
   names: readonly string[],
-  { opensAnything }: Pick<OpenedScopes, 'opensAnything'>,
+  { opensAnything }: Pick<ScopeUses, 'opensAnything'>,
 ) {
   const known = names.flatMap((name) => findScope(name) ?? [])
   const sentences = (verb: string) =>

@@ -13,8 +13,8 @@ import {
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { changeSite, differenceOf, type SiteActor } from '../changes/change.ts'
-import { given, line, NAME_LENGTH_MAX, readInput, text } from '../changes/fields.ts'
-import { badInput, ChangeRefused } from '../changes/refused.ts'
+import { given, line, NAME_LENGTH_MAX, readInput, text } from '../changes/input.ts'
+import { badInput, ChangeRefused } from '../changes/refusals.ts'
 import { holdFile } from '../files/stored-files.ts'
 
 const WORDS_LENGTH_MAX = 500

@@ -10,7 +10,7 @@ import {
   readInput,
   SUMMARY_LENGTH_MAX,
   text,
-} from '../changes/fields.ts'
+} from '../changes/input.ts'
 
 const form = z.strictObject({
   name: line(NAME_LENGTH_MAX).optional(),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { badInput } from './refused.ts'
+import { badInput } from './refusals.ts'
 
 /** The forms of values that people and programs give for what a site has, each with its limit. */
 

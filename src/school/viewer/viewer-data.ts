@@ -10,7 +10,7 @@ import type { Membership } from './paged-list.ts'
 import { purchaseLists } from './purchases.ts'
 
 /** Everything that a member may ask and change. Each call is one statement, but for `findNode`. */
-export function makeMemberData(database: Database, now: () => number) {
+export function makeViewerData(database: Database, now: () => number) {
   const purchases = purchaseLists(database, now)
   const inbox = inboxData(database, now)
   return {
@@ -30,7 +30,7 @@ export function makeMemberData(database: Database, now: () => number) {
   }
 }
 
-export type MemberData = ReturnType<typeof makeMemberData>
+export type ViewerData = ReturnType<typeof makeViewerData>
 
 /** The table of a type of the schema, and what finds a row of it. */
 type NodeSource = readonly [
