@@ -88,12 +88,10 @@ export const rooms: Readonly<Record<string, Room>> = {
     folders: {
       '.': ['directory.ts'],
       people: ['authenticate.ts', 'password.ts', 'person-store.ts'],
-      scopes: ['catalogue.ts', 'opened.ts', 'policy.ts'],
+      scopes: ['catalogue.ts', 'policy.ts', 'scope-uses.ts'],
       sites: [
-        'mcp-connections.ts',
         'public-sites.ts',
         'review-policy.ts',
-        'roles.ts',
         'site-admin.ts',
         'site-choice.ts',
         'site-look.ts',
@@ -146,11 +144,10 @@ export const rooms: Readonly<Record<string, Room>> = {
     folders: {
       '.': ['school.ts'],
       analytics: ['analytics.ts', 'counting.ts', 'overview.ts'],
-      changes: ['change.ts', 'refused.ts', 'release.ts', 'released-items.ts'],
+      changes: ['change.ts', 'refusals.ts', 'release.ts', 'released-items.ts'],
       commerce: ['events.ts', 'order-list.ts', 'product-store.ts'],
       courses: ['course-store.ts', 'curriculum-changes.ts', 'curriculum.ts'],
       files: ['file-storage.ts', 'receive-file.ts', 's3-storage.ts', 'stored-files.ts'],
-      member: ['member-data.ts', 'notifications.ts', 'paged-list.ts', 'purchases.ts'],
       members: [
         'change-members.ts',
         'enrolments.ts',
@@ -159,7 +156,8 @@ export const rooms: Readonly<Record<string, Room>> = {
         'site-roles.ts',
       ],
       posts: ['post-store.ts'],
-      site: ['appearance.ts', 'site-record.ts'],
+      settings: ['appearance.ts', 'site-record.ts'],
+      viewer: ['notifications.ts', 'paged-list.ts', 'purchases.ts', 'viewer-data.ts'],
     },
   },
   api: {
