@@ -17,7 +17,7 @@ import { limitByAddress } from './platform/limits/address-limits.ts'
 import { readProcess } from './platform/monitoring/readings.ts'
 import type { Watchers } from './platform/monitoring/watch.ts'
 import { makeGuardedFetch, type SendOutgoing } from './platform/outgoing/guarded-fetch.ts'
-import { openPlatform } from './platform/platform.ts'
+import { openPlatform, type Worker } from './platform/platform.ts'
 import { type BackgroundTask, startBackgroundTasks } from './platform/process/background-tasks.ts'
 import { makeResource } from './resource/resource.ts'
 import { makeSchool } from './school/school.ts'
@@ -34,13 +34,6 @@ export interface GatehouseOptions {
   readonly watchers?: Watchers
 }
 
-export interface Worker {
-  /** How many share the host's password checks and database connections. */
-  readonly processes: number
-  /** Whether this one does what one of them does for all. */
-  readonly sweeps: () => boolean
-}
-
 /** Disposes in reverse order, also when start-up fails half-way. */
 export async function openGatehouse(
   config: Config,
@@ -48,27 +41,11 @@ export async function openGatehouse(
   options: GatehouseOptions = {},
 ) {
   const { baseUrl, service, trustProxy } = config
-  const { storage } = service
   const { now, fetch = makeGuardedFetch(), worker, watchers = {} } = options
   const processes = worker?.processes ?? 1
   await using opening = new AsyncDisposableStack()
 
-  const platform = opening.use(
-    await openPlatform(
-      {
-        dataDir: config.dataDir,
-        databaseUrl: config.databaseUrl,
-        redis: config.redis,
-        migrateAtStart: config.migrateAtStart,
-        answerWithinMs: storage.answerWithinMs,
-        databaseConnectionsMax: Math.max(1, Math.floor(storage.databaseConnectionsMax / processes)),
-        limitFigures: service,
-        auditStream: config.auditStream,
-        usageFlushSeconds: storage.usageFlushSeconds,
-      },
-      { logger, now, fetch, sweeps: worker?.sweeps, watchers },
-    ),
-  )
+  const platform = opening.use(await openPlatform(config, { logger, now, fetch, worker, watchers }))
   const { database } = platform
   const keys = openKeys({
     secrets: config.secrets,

@@ -11,7 +11,7 @@ import { pino } from 'pino'
 
 import { auditActions } from '../src/platform/audit/audit-actions.ts'
 import { makeAuditStream, openEventSink } from '../src/platform/audit/audit-stream.ts'
-import { makeAuditTrail } from '../src/platform/audit/pending-audit-events.ts'
+import { makeAuditTrail } from '../src/platform/audit/audit-trail.ts'
 import { recordAuditEvent } from '../src/platform/audit/record-audit-event.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { readAuditDocument, renderAuditDocument } from './support/audit-document.ts'

@@ -9,7 +9,7 @@ import {
   KINDS_PER_MINUTE,
   makeAuditTrail,
   WAITING_EVENTS_MAX,
-} from '../src/platform/audit/pending-audit-events.ts'
+} from '../src/platform/audit/audit-trail.ts'
 import { makeShownAddress } from '../src/platform/audit/shown-address.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import type { Database } from '../src/platform/store/database.ts'

@@ -22,7 +22,7 @@ const MIGRATION_TIMEOUT_MS = 60 * 60_000
 /** Where the data of a service is. */
 function placeOf(config: Config) {
   return {
-    location: locationOf({ ...config, ...config.service.storage }),
+    location: locationOf(config),
     dataDir: config.dataDir,
     filesOnDisk: config.filesS3 === undefined,
     // The generated root secret, which only the embedded default has.

@@ -16,8 +16,7 @@ export async function withDatabase<Result>(
   config: Config,
   work: (database: Database, now: () => number) => Promise<Result>,
 ): Promise<Result> {
-  const settings = { ...config, ...config.service.storage, answerWithinMs: PATIENCE_MS }
-  await using database = await openServiceDatabase(settings)
+  await using database = await openServiceDatabase(config, { answerWithinMs: PATIENCE_MS })
   return await work(database, (await openStoreClock(database)).now)
 }
 

@@ -12,8 +12,10 @@ const STATEMENT_TIMEOUT_MS = 60 * 60_000
 /** `migrate`: brings the schema up to date, also where starts are not to. */
 export async function migrateDatabase(config: Config): Promise<string> {
   const before = await readStatus(config)
-  const settings = { ...config, ...config.service.storage, migrateAtStart: true }
-  const database = await openServiceDatabase(settings, { migrationTimeoutMs: STATEMENT_TIMEOUT_MS })
+  const database = await openServiceDatabase(config, {
+    migrations: 'apply',
+    migrationTimeoutMs: STATEMENT_TIMEOUT_MS,
+  })
   await database[Symbol.asyncDispose]()
   if (before.pending.length === 0) return 'The schema was up to date; nothing was changed.'
   return `Applied ${before.pending.map(({ name }) => name).join(', ')}.`
@@ -30,7 +32,7 @@ export async function describeMigrations(config: Config): Promise<string> {
 }
 
 async function readStatus(config: Config): Promise<MigrationStatus> {
-  return await readSchemaStatus(locationOf({ ...config, ...config.service.storage }))
+  return await readSchemaStatus(locationOf(config))
 }
 
 const meanings = {

@@ -25,7 +25,7 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
     if (!config.databaseUrl && !existsSync(join(config.dataDir, 'gatehouse.db'))) {
       return [found('database.absent', `There is no database in ${config.dataDir} yet`)]
     }
-    const { pending } = await readSchemaStatus(locationOf({ ...config, ...config.service.storage }))
+    const { pending } = await readSchemaStatus(locationOf(config))
     if (pending.length > 0) {
       const names = pending.map(({ name }) => name).join(', ')
       const said = `The schema of the database is behind by ${names}`

@@ -5,7 +5,7 @@ import { type LimitInForce, type LimitName, limitsInForce } from './limit-table.
 import type { Exceeded, Limits } from './limits.ts'
 
 /** How often processes exchange what they counted. */
-export const EXCHANGE_SECONDS = 1
+const EXCHANGE_SECONDS = 1
 /**
  * The part of a limit that a process does not report: most callers never use as much, and so cost no
  * exchange. Sixteen processes that all keep theirs let through at most twice the limit.
@@ -85,6 +85,11 @@ export function makeLimits({
     },
     size: () => Object.values(counted).reduce((sum, { counts }) => sum + counts.size, 0),
   }
+}
+
+/** The task that exchanges counts with the other processes. */
+export function limitExchange({ exchange }: Limits) {
+  return { name: 'limits', everySeconds: EXCHANGE_SECONDS, run: exchange }
 }
 
 function exceededFor(limit: LimitInForce, msLeft: number): Exceeded {

@@ -1,58 +1,86 @@
 import { join } from 'node:path'
 
-import { openStoreClock } from './clock.ts'
+import type { Logger } from 'pino'
+
+import { CLOCK_READ_SECONDS, makeClockWatch, openStoreClock } from './clock.ts'
 import type { Database, DatabaseLocation, DatabaseOptions } from './database.ts'
 import type { StoreGuard } from './guarded-stores.ts'
 import type { MigrationStatus } from './migrate.ts'
 import { redisState, sqlState } from './oauth-state.ts'
-import type { RedisClient, RedisLocation } from './redis.ts'
-import { EVERYTHING_ENDED, openRedisMemory } from './redis-memory.ts'
+import type { RedisLocation } from './redis.ts'
+import { warnOfLoss } from './redis-durability.ts'
+import { EVERYTHING_ENDED, MEMORY_LOOK_SECONDS, openRedisMemory } from './redis-memory.ts'
 
-/** Where the stores of a service are, and how long a call may take. */
+/** What the configuration says of the stores. */
 export interface StoreSettings {
   /** The folder of the embedded database, used without a `databaseUrl`. */
   readonly dataDir: string
   readonly databaseUrl: string | undefined
   /** Without it, OAuth state is in the database. */
   readonly redis: RedisLocation | undefined
-  readonly answerWithinMs: number
-  readonly databaseConnectionsMax: number
   /** Whether opening the database applies pending migrations, or fails because of them. */
   readonly migrateAtStart: boolean
+  readonly service: {
+    readonly storage: {
+      /** How long a call may take. */
+      readonly answerWithinMs: number
+      readonly databaseConnectionsMax: number
+    }
+  }
 }
 
 /** The open stores; they outlive a change of keys. */
 export type Stores = Awaited<ReturnType<typeof openStores>>
 
-export interface StoreHooks extends Pick<DatabaseOptions, 'onIdleError'> {
+export interface StoreHooks {
   /** Wraps every call to the database and the OAuth state. */
   readonly guard: StoreGuard
+  readonly logger: Pick<Logger, 'info' | 'warn'>
 }
 
-/** Opens the stores of a running service. */
-export async function openStores(settings: StoreSettings, hooks: StoreHooks) {
+/**
+ * Opens the stores of a running service.
+ *
+ * @param processes how many processes of this host share its database connections
+ */
+export async function openStores(
+  settings: StoreSettings,
+  { guard, logger }: StoreHooks,
+  processes = 1,
+) {
+  const { answerWithinMs, databaseConnectionsMax } = settings.service.storage
   await using opening = new AsyncDisposableStack()
-  const database = opening.use(await openServiceDatabase(settings, hooks))
-  const clock = await openStoreClock(database)
-  const redis = settings.redis && (await openServiceRedis(settings.redis, settings))
-  const state = opening.use(
-    redis
-      ? redisState(redis, { now: clock.now, guard: hooks.guard })
-      : sqlState(database, { now: clock.now }),
+  const database = opening.use(
+    await openServiceDatabase(settings, {
+      guard,
+      onIdleError: ({ message }) => logger.warn({ cause: message }, 'a database connection broke'),
+      connectionsMax: Math.max(1, Math.floor(databaseConnectionsMax / processes)),
+    }),
   )
+  const { now, measure } = await openStoreClock(database)
+  const redis = settings.redis && (await openServiceRedis(settings.redis, answerWithinMs))
+  const state = opening.use(redis ? redisState(redis, { now, guard }) : sqlState(database, { now }))
   const stateMemory = redis
-    ? await openRedisMemory(redis, database, clock.now)
+    ? await openRedisMemory(redis, database, now)
     : await openDatabaseMemory(database)
+  const followClock = makeClockWatch(measure, logger)
+  await followClock()
+  if (redis) await warnOfLoss(redis, logger)
+  const tasks = [
+    { name: 'state memory', everySeconds: MEMORY_LOOK_SECONDS, run: stateMemory.look },
+    { name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: followClock },
+  ]
   const open = opening.move()
   return {
     database,
     state,
-    /** For every decision that processes have to agree on. */
-    storeClock: clock,
+    /** The time for every decision that processes have to agree on. */
+    now,
     /** Since when the OAuth state has lost nothing. */
     stateMemory,
     /** For counts; undefined without Redis. */
     redis,
+    tasks,
     /** Rejects when one of them does not answer in time. */
     ping: async () => void (await Promise.all([database.ping(), state.ping()])),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
@@ -71,30 +99,28 @@ async function openDatabaseMemory({ kysely }: Database) {
 }
 
 /** Loads the driver only where it is used. */
-async function openServiceRedis(
-  location: RedisLocation,
-  { answerWithinMs }: StoreSettings,
-): Promise<RedisClient> {
+async function openServiceRedis(location: RedisLocation, answerWithinMs: number) {
   const { openRedis } = await import('./redis.ts')
   return await openRedis(location, { answerWithinMs })
 }
 
-/** Opens the database that these settings name, for the service or for a command. */
+/** Opens the configured database, for the service or for a command. */
 export async function openServiceDatabase(
   settings: StoreSettings,
-  options: Partial<StoreHooks> & Pick<DatabaseOptions, 'migrationTimeoutMs'> = {},
+  { connectionsMax, ...options }: DatabaseOptions & { readonly connectionsMax?: number } = {},
 ): Promise<Database> {
-  const { answerWithinMs, migrateAtStart } = settings
-  const migrations = migrateAtStart ? 'apply' : 'refuse'
-  return await openDatabase(locationOf(settings), { answerWithinMs, migrations, ...options })
+  return await openDatabase(locationOf(settings, connectionsMax), {
+    answerWithinMs: settings.service.storage.answerWithinMs,
+    migrations: settings.migrateAtStart ? 'apply' : 'refuse',
+    ...options,
+  })
 }
 
-/** Where the database of these settings is. */
-export function locationOf({
-  dataDir,
-  databaseUrl: url,
-  databaseConnectionsMax: connectionsMax,
-}: Pick<StoreSettings, 'dataDir' | 'databaseUrl' | 'databaseConnectionsMax'>): DatabaseLocation {
+/** Returns where the configured database is. */
+export function locationOf(
+  { dataDir, databaseUrl: url, service }: Omit<StoreSettings, 'redis' | 'migrateAtStart'>,
+  connectionsMax = service.storage.databaseConnectionsMax,
+): DatabaseLocation {
   if (url) return { kind: 'postgres', url, connectionsMax }
   return { kind: 'sqlite', file: join(dataDir, 'gatehouse.db') }
 }

@@ -5,7 +5,7 @@ import { STALE_MS, UNUSED_DOCUMENTS_MAX } from '../../../src/oauth/clients/docum
 import { fetchBounds } from '../../../src/oauth/clients/fetch-governor.ts'
 import { REFUSALS_PER_CLIENT } from '../../../src/pages/applications/client-refusals.ts'
 import { eventActions } from '../../../src/platform/audit/audit-actions.ts'
-import { KINDS_PER_MINUTE } from '../../../src/platform/audit/pending-audit-events.ts'
+import { KINDS_PER_MINUTE } from '../../../src/platform/audit/audit-trail.ts'
 import { pages, paths, planPaths } from '../../../src/platform/http/paths.ts'
 import {
   type LimitName,

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { LoggedRequest } from '../http/request-log.ts'
 import type { Database } from '../store/database.ts'
 import { eventActions } from './audit-actions.ts'
+import { makeAuditStream, openEventSink, STREAM_SECONDS } from './audit-stream.ts'
 import { type AuditNote, type WaitingEvent, waitingEvent, withSites } from './event-rows.ts'
 import { writeAuditRows } from './record-audit-event.ts'
 
@@ -11,14 +12,46 @@ export const WAITING_EVENTS_MAX = 5000
 /** SQLite serves nothing while it writes, so batches are small. */
 const EVENTS_PER_WRITE = 50
 
+/** What the configuration says of the audit trail. */
+export interface AuditSettings {
+  /** `stdout`, `stderr` or a file. */
+  readonly auditStream: string | undefined
+  readonly service: { readonly storage: { readonly usageFlushSeconds: number } }
+}
+
+interface TrailPorts {
+  readonly logger: Pick<Logger, 'warn'>
+  readonly now: () => number
+}
+
+/** Opens the audit trail, and its stream if one is configured. */
+export function openAuditTrail(
+  { auditStream, service }: AuditSettings,
+  { database, ...ports }: TrailPorts & { readonly database: Database },
+) {
+  const { noteEvent, hear, flush, end } = makeAuditTrail(database, ports)
+  const everySeconds = service.storage.usageFlushSeconds
+  const writing = { name: 'audit', everySeconds, run: flush }
+  if (auditStream === undefined) return { noteEvent, hear, tasks: [writing], end }
+  const stream = makeAuditStream(database, openEventSink(auditStream), ports.now)
+  const streaming = { name: 'audit-stream', everySeconds: STREAM_SECONDS, run: stream.run }
+  return {
+    noteEvent,
+    hear,
+    tasks: [writing, streaming],
+    /** Writes and streams the rest. */
+    async end() {
+      await end()
+      await stream.end()
+    },
+  }
+}
+
 /**
  * Events outside of any transaction. They wait in memory and are written every few seconds and at the end of the
  * process, so that no request waits for them; a process that is killed loses those that wait.
  */
-export function makeAuditTrail(
-  { kysely }: Database,
-  { logger, now }: { readonly logger: Pick<Logger, 'warn'>; readonly now: () => number },
-) {
+export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts) {
   const counted = countEvents()
   let waiting: WaitingEvent[] = []
   let dropped = 0
