@@ -60,6 +60,7 @@ function judge(known: AccessFacts | undefined, { scopes, atNoSite }: Use) {
   return judgeAccess(known && grant && { ...known, grant }, scopes, NOW_MS)
 }
 
+// [Not shown 4]
 describe('access: judged at every use of a token (design 15)', () => {
   const rows: readonly [
     when: string,
@@ -129,6 +130,7 @@ describe('access: judged at every use of a token (design 15)', () => {
   }
 })
 
+// [threat 13]
 describe('access: what is lost ends tokens at once (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]', () => {
   type Change = (database: Database) => Promise<unknown>
   const disablePerson: Change = ({ kysely }) =>
@@ -162,6 +164,7 @@ describe('access: what is lost ends tokens at once (design 12, 15; CVE-2026-4398
   ]
 
   for (const [when, change] of ends) {
+    // [81]
     it(`${when}: UserInfo 401, introspection inactive, refresh invalid_grant`, async () => {
       await using service = await startService()
       const tokens = await obtainTokens(service.url)

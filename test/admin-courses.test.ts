@@ -36,6 +36,7 @@ forEachDatabase('the Admin API: courses and their curriculum', (start) => {
       .where('action', '=', action)
       .execute()
 
+  // [threat 17]
   it('makes a draft, which visitors do not see, and audits it', async () => {
     const made = await create(course)
     expect(made.course).to.deep.equal({ ...course, state: 'DRAFT' })

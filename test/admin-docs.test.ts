@@ -22,6 +22,7 @@ describe('docs/admin-api.md', () => {
     expect(countRequests(text)).to.equal(text.split('\nAnswer:\n').length - 1)
   })
 
+  // [Not shown 9]
   it('names every operation', () => {
     const names = operationsOf(makeAdminSchema()).map(({ field }) => field.name)
     expect(names.filter((name) => !text.includes(`\`${name}\``))).to.deep.equal([])

@@ -124,6 +124,7 @@ forEachDatabase('files of a site', (start) => {
     await remove(sent[0]?.body.id)
   })
 
+  // [threat 30]
   it('are what their bytes are: markup, another type and another name are refused', async () => {
     const before = onDisk()
     const refused = async (sending: Partial<Sending>) => {

@@ -52,6 +52,7 @@ const servedByThePlatform = [
 ]
 
 describe('the schema of the Admin API', () => {
+  // [Not shown 9; threat 16]
   it('opens an operation by every operator scope that is not the platform’s own', () => {
     const opened = new Set(fields.flatMap((field) => scopesOfField(field)))
     const expected = everyScope.filter(

@@ -88,7 +88,8 @@ describe('/admin', () => {
       expect((await operator.visit(`${applications}/demo-resource-server`)).status).to.equal(404)
     })
 
-    it('answers 404 for the id of an application of another site, wherever it stands (class tenant)', async () => {
+    // [class tenant; threat 16]
+    it('answers 404 for the id of an application of another site, wherever it stands', async () => {
       const person = makePagePerson(service.url, amir)
       const foreign = '/admin/open-kitchen/applications/northlight-notes'
       for (const page of ['', '/edit', '/people', '/refusals', '/disable', '/delete']) {
@@ -128,7 +129,8 @@ describe('/admin', () => {
       expect((await makePagePerson(old.url, marco).visit(`/admin/${site}`)).status).to.equal(403)
     })
 
-    it('refuses every form that does not carry the token of its page (class CSRF)', async () => {
+    // [class CSRF]
+    it('refuses every form that does not carry the token of its page', async () => {
       await operator.visit(applications)
       const sent = [`${applications}/northlight-notes/delete`, '/admin/northlight/beta/off']
       for (const path of sent) expect((await operator.post(path, {})).status).to.equal(403)
@@ -137,6 +139,7 @@ describe('/admin', () => {
     })
   })
 
+  // [What the service does 9]
   it('shows OAuth applications once the operator enables MCP connections', async () => {
     const person = makePagePerson(service.url, marco)
     const site = '/admin/open-kitchen'
@@ -153,6 +156,7 @@ describe('/admin', () => {
   })
 
   describe('creating an application', () => {
+    // [What the service does 8; What the service does 11]
     it('hands over a client_id with which a member signs in', async () => {
       const page = await create(publicEntry)
       expect(page.text).to.include('The application was created.').and.not.include('new-secret')
@@ -180,7 +184,7 @@ describe('/admin', () => {
       expect(tokens.access_token).to.be.a('string')
     })
 
-    // [RFC 6749 §3.1.2.1; RFC 6749 §3.1.2; RFC 9700 §2.6; RFC 8252 §7.1; RFC 8252 §8.4]
+    // [RFC 6749 §3.1.2.1; RFC 6749 §3.1.2; RFC 9700 §2.6; RFC 8252 §7.1; RFC 8252 §8.4; 9]
     it('says beside each field what is wrong with it, keeps what was typed, and saves nothing', async () => {
       const before = await operator.visit(applications)
       for (const [typed, field, words] of wrongEntries) {
@@ -312,7 +316,8 @@ describe('/admin', () => {
     expect(text).to.match(/insufficient_scope.*account:write/s)
   })
 
-  it('keeps who changed what, with before and after, and never a secret (class leak)', async () => {
+  // [class leak]
+  it('keeps who changed what, with before and after, and never a secret', async () => {
     const page = await create({ ...confidentialEntry, name: 'Audited' })
     const secret = textOf(page, 'new-secret')
     const edit = await operator.visit(linkOf(page, 'edit'))

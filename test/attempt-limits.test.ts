@@ -87,6 +87,7 @@ function limitsSuite(start: (context: Mocha.Context) => Promise<LimitsInUse>): v
     expect(await begin(use.limits, 20, of)).to.equal(7)
   })
 
+  // [threat 4]
   it('lets no parallel guess slip past', async function () {
     await using use = await start(this)
     const guesses = Array.from({ length: 50 }, () => use.limits.begin({ login: sam, address }))

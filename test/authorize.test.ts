@@ -33,6 +33,7 @@ describe('/oauth/authorize', () => {
   const service = sharedService()
 
   // [RFC 9207 §2; RFC 9700 §4.4.2; RFC 9700 §4.4.2.1; MCP Authorization §Authorization Response Validation]
+  // [Authorization 10; threat 3; 31]
   describe('names the issuer once in every answer (RFC 9207)', () => {
     const refusals: readonly (readonly [title: string, fields: Fields, error: string])[] = [
       [
@@ -216,6 +217,7 @@ describe('/oauth/authorize', () => {
     })
   }
 
+  // [Authentication 6.2]
   describe('reserves account scopes to member clients (Authentication 6)', () => {
     for (const [title, fields] of [
       ['before it looks at resource', { resource: undefined }],
@@ -240,6 +242,7 @@ describe('/oauth/authorize', () => {
 
   // [RFC 8707 §2; RFC 8707 §2.1; MCP Authorization §Resource Parameter Implementation;
   // MCP Authorization §Canonical Server URI]
+  // [Authorization 5.2; Authentication 5.1; 17]
   describe('binds every accepted spelling of resource to the one audience [design 3]', () => {
     const spellings: readonly (readonly [
       title: string,
@@ -292,7 +295,7 @@ describe('/oauth/authorize', () => {
       ['an empty value', () => ''],
       ['a foreign one beside the right one', (url: string) => [url, 'https://elsewhere.example']],
     ] as const) {
-      // [RFC 8707 §2]
+      // [RFC 8707 §2; Authorization 5.1; Authentication 5.2]
       it(`refuses ${title} with invalid_target`, async () => {
         const resource = spell(service().url)
         const answer = await askToAuthorize(service().url, { resource })
@@ -502,6 +505,7 @@ describe('/oauth/authorize', () => {
     expect(await consentPage({ scope, claims })).to.include(sentence)
   })
 
+  // [What the service does 12]
   it('lets nobody without a role at its site authorize a site client [design 16]', async () => {
     const { url } = service()
     const answer = await authorize(url, {}, june)

@@ -293,6 +293,7 @@ describe('back-channel logout', () => {
     })
   })
 
+  // [147]
   it('however many are signed out at once, each of them is told', async () => {
     await running(async ({ service, party, clock }) => {
       await addNotices(service, 300, { client_id: portal.clientId, next_attempt_at: clock.ms })
@@ -332,6 +333,7 @@ describe('back-channel logout', () => {
     expect((await waiting()).filter(({ attempts }) => attempts === 0)).to.have.length.above(180)
   })
 
+  // [135]
   it('follows no redirect', async () => {
     await running(async ({ service, party }) => {
       party.status = 307
@@ -343,6 +345,7 @@ describe('back-channel logout', () => {
     })
   })
 
+  // [threat 25; 135]
   it('posts to no private address, whatever an import has said', async () => {
     let refused = 0
     const guarded = makeGuardedFetch()

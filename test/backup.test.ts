@@ -153,6 +153,7 @@ describe('a backup of the embedded database', () => {
       ],
     ]
     for (const [what, damage, complaint] of damages) {
+      // [threat 34]
       it(`by verify and by restore, when ${what}`, async () => {
         const copy = copyOf(folder)
         damage(copy)
@@ -364,6 +365,7 @@ function suite(places: () => Promise<Places>): void {
     expect(stdout).to.include(`of ${common.BASE_URL}`).and.not.include('Not looked into')
   })
 
+  // [threat 35]
   it('comes back with nobody signed in: tokens from before are refused, people authorize anew', async () => {
     const to = { ...common, ...(await place.to()) }
     const restored = await runGatehouse(['restore', folder], to)

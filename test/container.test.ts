@@ -42,6 +42,7 @@ describe('the container', () => {
     expect(dockerfile).to.match(/^USER [1-9]\d*:[1-9]\d*$/m)
   })
 
+  // [threat 41]
   it('installs exactly the packages whose digests are locked, and runs none of their scripts', () => {
     const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
     const packages: [string, { readonly integrity?: string }][] = Object.entries(lock.packages)

@@ -33,6 +33,7 @@ interface Ledger {
 
 describe('a crash of the process on the embedded database', function () {
   this.retries(0)
+  // [threat 33]
   it(`loses nothing that was answered, in ${ROUNDS} rounds of kill -9 under load`, async () => {
     const variables = { DATA_DIR: await dataFolderWithDemo(), PORT: String(await freePort()) }
     await using processes = new AsyncDisposableStack()

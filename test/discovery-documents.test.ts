@@ -64,7 +64,7 @@ describe('protected-resource metadata (RFC 9728)', () => {
     resource_documentation: `${base}/auth.md`,
   }
 
-  // [RFC 9728 §2; RFC 9728 §3.2; RFC 9728 §3.3]
+  // [RFC 9728 §2; RFC 9728 §3.2; RFC 9728 §3.3; Discovery 2.1; Discovery 2.2]
   it('names the origin and the whole catalogue in the root document', () => {
     expect(protectedResourceMetadata(facts, 'origin')).to.deep.equal({
       resource: base,
@@ -100,6 +100,7 @@ describe('auth.md', () => {
   const text = authMd(facts)
   const strict = authMd(strictFacts)
 
+  // [What the service does 3; Discovery 6]
   it('opens with a heading that contains auth.md and goes through the six steps in order', () => {
     expect(headings(text, 1)).to.deep.equal(['Campus auth.md'])
     expect(headings(text, 2)).to.deep.equal([
@@ -124,10 +125,12 @@ describe('auth.md', () => {
     expect(text).to.include('| `coupons:write` | write | coupons | nothing here yet |')
   })
 
+  // [Discovery 9]
   it('tells clients to fetch discovery and not to wait for a challenge', () => {
     expect(text).to.match(/Fetch the documents directly, without a token\. Do not wait for a 401/)
   })
 
+  // [What the service does 15]
   it('says that the agent-authentication extension is unsupported', () => {
     for (const word of ['agent_auth', 'identity_assertion', 'service_auth', 'identity_endpoint']) {
       expect(text).to.include(word)
@@ -196,12 +199,14 @@ describe('openapi.json', () => {
     (item) => Object.values(item) as { operationId: string; summary: string; tags: string[] }[],
   )
 
+  // [Discovery 5]
   it('is valid OpenAPI 3.1 in the eyes of Redocly', async () => {
     for (const each of [facts, strictFacts, everyPlanFacts]) {
       expect(await lint(openApiDocument(each))).to.equal('')
     }
   })
 
+  // [Discovery 5; Not shown 10; Not shown 15]
   it('describes every address of the table and no other', () => {
     const described = Object.keys(document.paths).toSorted()
     const spelled = Object.values(paths).map((path) => path.replace(/:(\w+)/, '{$1}'))
@@ -286,6 +291,7 @@ describe('discovery over HTTP', () => {
   for (const path of documentPaths) {
     // [RFC 9728 §3; RFC 9728 §3.1; MCP Authorization §Protected Resource Metadata Discovery
     // Requirements]
+    // [Discovery 1]
     it(`serves ${path} to anyone, cacheable, with a strong ETag`, async () => {
       await using server = await listening()
       const response = await fetch(`${server.url}${path}`, {
@@ -342,6 +348,7 @@ describe('discovery over HTTP', () => {
     })
   }
 
+  // [Endpoints 1]
   it('builds every address from the configuration and none from the Host header', async () => {
     await using server = await listening()
     const response = await fetch(`${server.url}${paths.protectedResource}`, {

@@ -25,6 +25,7 @@ describe('the authorization server metadata', () => {
 
   // [RFC 8414 §3; RFC 8414 §5; OpenID Connect Discovery §4;
   // MCP Authorization §Authorization Server Metadata Discovery]
+  // [Discovery 4]
   it('is the same document at both addresses, byte for byte [design 20]', async () => {
     const [openid, oauth] = await Promise.all(
       documents.map(async (path) => await (await fetch(service().url + path)).text()),
@@ -35,6 +36,7 @@ describe('the authorization server metadata', () => {
   // [RFC 8414 §2; OpenID Connect Discovery §3; RFC 7636 §4.2; RFC 9700 §2.1.1; RFC 9700 §4.7.1;
   // RFC 9207 §3; RP-Initiated Logout §2.1; MCP Authorization §Overview;
   // MCP Authorization §Authorization Code Protection]
+  // [Discovery 3.2; Discovery 7; Authentication 7.2]
   it('names every endpoint, grant type and scope, and is authoritative (Discovery)', async () => {
     const { url } = service()
     const metadata = await read(paths.authorizationServer)
@@ -72,7 +74,7 @@ describe('the authorization server metadata', () => {
     expect(listed).to.include.members(['iss', 'auth_time'])
   })
 
-  // [RFC 9449 §5.1; RFC 9126 §5; Back-Channel Logout §2.1]
+  // [RFC 9449 §5.1; RFC 9126 §5; Back-Channel Logout §2.1; What the service does 15]
   it('advertises nothing that it does not do [design 20]', async () => {
     const metadata = await read(paths.openidConfiguration)
     const untrue = Object.keys(metadata).filter((name) =>
@@ -137,7 +139,7 @@ describe('the authorization server metadata', () => {
     })
   }
 
-  // [OpenID Connect Discovery §3; OpenID Connect Core §10.1]
+  // [OpenID Connect Discovery §3; OpenID Connect Core §10.1; Authentication 7.3]
   it('publishes two ES256 keys with a kid each, and no private part (Authentication 7)', async () => {
     const { keys } = (await read(paths.jwks)) as { keys: Record<string, string>[] }
     expect(keys).to.have.lengthOf(2)
@@ -286,7 +288,7 @@ describe('without a proxy', () => {
     expect(cookies.some((cookie) => cookie.startsWith('gatehouse='))).to.equal(true)
   })
 
-  // [RFC 9700 §4.13; RFC 8414 §6.2]
+  // [RFC 9700 §4.13; RFC 8414 §6.2; threat 37]
   it('believes nobody who says that they speak for another address [design 1]', async () => {
     await using service = await startService()
     await send(service, paths.health, { headers: { 'x-forwarded-for': '198.51.100.7' } })

@@ -25,9 +25,9 @@ import {
   type Variables,
 } from './support/process.ts'
 import { freePort } from './support/programs.ts'
+import { standards } from './support/reference-data.ts'
 import { startS3 } from './support/s3.ts'
 import { askForProgram } from './support/skipped.ts'
-import { standards } from './support/standards-document.ts'
 
 const SECRET = 'only-for-tests-only-for-tests-only-for-tests'
 const root = join(import.meta.dirname, '..')
@@ -154,6 +154,7 @@ describe('doctor judges a client', () => {
     ],
   ]
   for (const [check, what, client] of cases) {
+    // [threat 38]
     it(`finds ${check}: ${what}`, () => {
       expect(judge(client)).to.deep.equal([check])
     })
@@ -293,6 +294,7 @@ describe('doctor', () => {
       ['keeps no connection', { set: { connection: () => 'close' } }, 'outside.connections'],
     ]
     for (const [what, change, check] of faults) {
+      // [threat 37]
       it(`finds ${check} behind a proxy that ${what}`, async () => {
         front.change(change)
         const ended = await look()

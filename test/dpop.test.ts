@@ -87,7 +87,7 @@ forEachStorage('DPoP (RFC 9449)', (start) => {
     })
   }
 
-  // [RFC 9449 §11.1]
+  // [RFC 9449 §11.1; 129]
   it('a proof works once, also of many at the same time (§11.1)', async () => {
     const { url } = running()
     const { key, accessToken } = await boundToken(url, notes)
@@ -313,7 +313,7 @@ describe('DPoP: at every address that takes a token', () => {
         expect((await ask(url, surface, { token: accessToken, proof })).status).to.equal(401)
       })
 
-      // [RFC 9449 §7.2]
+      // [RFC 9449 §7.2; threat 14; 127]
       it(`${name}: a stolen token is of no use as a Bearer token, and is told so`, async () => {
         const { url, accessToken } = holder()
         for (const proof of [undefined, await prove()]) {
@@ -379,7 +379,7 @@ describe('DPoP: hostile proofs', () => {
   const statusFor = async (proof: string) =>
     (await ask(running().url, userinfo, { token: holder.accessToken, proof })).status
 
-  // [RFC 9449 §4.2; RFC 9449 §4.3; RFC 9449 §11.6]
+  // [RFC 9449 §4.2; RFC 9449 §4.3; RFC 9449 §11.6; 129]
   it('without a signature, by a shared secret, of another type', async () => {
     const { url } = running()
     const { key, accessToken } = holder
@@ -603,7 +603,7 @@ describe('DPoP: which key a refresh binds to', () => {
 
   const running = sharedService(on)
 
-  // [RFC 9449 §5]
+  // [RFC 9449 §5; 131]
   it('a public client’s refresh token works with its own key only (§5)', async () => {
     const { url } = running()
     const { key, refreshToken } = await boundToken(url, notes)

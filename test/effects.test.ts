@@ -51,6 +51,7 @@ const effects: Record<string, (world: World) => Promise<unknown>> = {
       .execute(),
 }
 
+// [71]
 describe('what ends the tokens of a client, at the next use and in every process', () => {
   for (const [what, effect] of Object.entries(effects)) {
     it(`${what}: UserInfo 401, introspection inactive, refresh invalid_grant`, async () => {

@@ -172,6 +172,7 @@ describe('forward auth', () => {
   })
 
   describe('and introspection show a resource server of a site', () => {
+    // [threat 27]
     it('the tokens of its site, and of another site and of none only that they are worth nothing [139]', async () => {
       const { url } = service()
       const here = await registerResourceServer(service(), 'sit_northlight')
@@ -254,6 +255,7 @@ describe('forward auth', () => {
   describe('headers', () => {
     const of = (claims: object) => headersOf({ sub: 's', ...claims })
 
+    // [threat 28]
     it('hold nothing by which a name could end them, begin another or be taken for two [141]', async () => {
       await using changing = await startService()
       const name = 'Sam\r\nX-Auth-Roles: owner\0, "L\u00f8" 100% \u{1F393}\ud800'

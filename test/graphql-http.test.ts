@@ -42,6 +42,7 @@ describe('POST /member/graphql', () => {
   const ask = async (query: string, variables?: Record<string, unknown>) =>
     await askMember(address(), { query, variables })
 
+  // [Member API 2.1; Member API 2.2]
   it('passes every audit of GraphQL over HTTP: no MUST and no SHOULD fails [design 21]', async () => {
     const results = await auditServer({
       url: running.url + paths.graphql,
@@ -77,6 +78,7 @@ describe('POST /member/graphql', () => {
     expect(answer.body.data).to.equal(undefined)
   })
 
+  // [Member API 1]
   it('answers 415 for a body that is not JSON, and says what it takes', async () => {
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/graphql']) {
       const answer = await askMember(address({ 'content-type': type }), '{ viewer { id } }')
@@ -293,6 +295,7 @@ describe('POST /member/graphql', () => {
       cost: '{ viewer { enrolledCourses(first: 100) { nodes { ...c ...c ...c ...c } edges { node { ...c ...c ...c ...c ...c ...c } } } } } fragment c on EnrolledCourse { id slug title summary purchasedAt expireDate hasLifetimeAccess lastWatchedLecture { lectureId title positionSeconds } }',
     }
     for (const [limit, query] of Object.entries(beyond)) {
+      // [105]
       it(`refuses a document beyond the limit of ${limit} with 400, and names it`, async () => {
         for (const accept of ['application/json', responseJson]) {
           const { status, headers, body } = await askMember(address({ accept }), { query })
@@ -356,6 +359,7 @@ describe('POST /member/graphql', () => {
       }
     })
 
+    // [threat 18; 105]
     it('stays well for everybody after fragments that contain each other', async () => {
       const cycle = '{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }'
       expect((await ask(cycle)).body.errors?.[0]?.message).to.include('itself')
@@ -393,6 +397,7 @@ describe('POST /member/graphql', () => {
     }
   })
 
+  // [threat 19; 107]
   it('says of a fault its error id and nothing else, and logs the cause under that id', async () => {
     await using broken = await startService()
     const broke = await memberToken(broken.url, readOnly)

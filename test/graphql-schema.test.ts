@@ -35,6 +35,7 @@ const names = [
 ]
 
 describe('the schema of the Member API', () => {
+  // [Not shown 1]
   it('describes every type, field, argument and value', () => {
     const silent = [
       ...ownTypes.filter(({ description }) => !description).map(({ name }) => name),
@@ -50,11 +51,13 @@ describe('the schema of the Member API', () => {
     expect(names).to.have.length.above(100)
   })
 
+  // [Viewer 1.2]
   it('names no order, coupon, refund or invoice anywhere [Viewer 1; design 22]', () => {
     const record = /order|coupon|refund|invoice|price|total_?cents|currency|payment/i
     expect(names.filter((name) => record.test(name))).to.deep.equal([])
   })
 
+  // [Viewer 0.1; Viewer 0.2; Viewer 0.3; Viewer 3; Notification inbox 1]
   it('has the viewer, the purchases and the inbox that the specification names', () => {
     for (const name of [
       'viewer',
@@ -84,6 +87,7 @@ describe('the schema of the Member API', () => {
     ])
   })
 
+  // [Not shown 3]
   it('says of every field that may be null when it is', () => {
     const unexplained = fields.filter(
       ({ type, description }) => !isNonNullType(type) && !/\bnull\b/.test(description ?? ''),
@@ -91,6 +95,7 @@ describe('the schema of the Member API', () => {
     expect(unexplained.map(({ at }) => at)).to.deep.equal([])
   })
 
+  // [Viewer 2]
   it('gives every connection first and after, and the four parts of a page [design 21]', () => {
     const connections = fields.filter(({ type }) => /Connection!$/.test(String(type)))
     expect(connections).to.have.length(5)
@@ -137,12 +142,14 @@ describe('the schema of the Member API', () => {
     expect(valuesOf('NotificationTopic')).to.deep.equal([...knownTopics])
   })
 
+  // [Not shown 7]
   it('is published as it stands', async () => {
     await using running = await startService()
     const response = await fetch(`${running.url}/member/schema.graphql`)
     expect(await response.text()).to.equal(schemaText)
   })
 
+  // [Viewer 1.3]
   it('shows nothing of an order, whatever is asked [Viewer 1]', async () => {
     await using running = await startService()
     const token = await memberToken(running.url, readOnly)

@@ -96,6 +96,7 @@ describe('the interaction pages, in a browser', () => {
     await context.close()
   }
 
+  // [Authorization 10]
   it('lead from sign-in over consent back to the application, which gets its tokens [Authentication 3]', async () => {
     const { context, page, complaints } = await newPage({ javaScriptEnabled: false })
     const asking = await ask(notes.clientId, member())

@@ -11,6 +11,7 @@ const inactive = { active: false }
 describe('POST /api/oauth/introspect', () => {
   const service = sharedService()
 
+  // [Discovery 2.2]
   it('shows a registered resource server every token of this origin [design 13]', async () => {
     const { url } = service()
     const mine = await obtain(url)

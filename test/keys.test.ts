@@ -56,7 +56,7 @@ describe('signing keys of two processes on one database', () => {
     return (await keySetAt(address)).keys.map(({ kid = '' }) => kid)
   }
 
-  // [OpenID Connect Discovery §3]
+  // [OpenID Connect Discovery §3; 117]
   it('publishes keys without a private member, the next one included', async () => {
     for (const { url } of [pair.first, pair.second]) {
       const { keys } = await keySetAt(url)
@@ -67,7 +67,7 @@ describe('signing keys of two processes on one database', () => {
     }
   })
 
-  // [OpenID Connect Core §10.1.1]
+  // [OpenID Connect Core §10.1.1; Authentication 7.8; 117]
   it('verifies every id_token before, during and after a rotation by the command', async function () {
     this.timeout(90_000)
     // A relying party that fetched the key set once, before the rotation, and never again: the key

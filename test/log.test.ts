@@ -61,7 +61,7 @@ async function lineOf(service: RunningService, answer: Answer): Promise<Line> {
 }
 
 describe('log: no code, token, secret, password, cookie, form token or verifier (RFC 9700 §4.2; OSVDB-118830) [119]', () => {
-  // [RFC 9700 §4.9.3]
+  // [RFC 9700 §4.9.3; threat 14]
   it('in no line of a complete set of flows, those that fail included', async () => {
     await using service = await startService()
     const secrets = await useEverything(service)
@@ -292,6 +292,7 @@ describe('log: each request has one line', () => {
     for (const { status } of lines) expect(status).to.be.oneOf([200, 499])
   })
 
+  // [threat 40]
   it('nothing that a caller sends makes a second line or another field', async () => {
     const forged = '"},{"level":50}\n{"msg":"forged"}'
     const answer = await send(service.url, {

@@ -65,7 +65,7 @@ describe('MCP clients at the tool endpoint', () => {
   const running = sharedService()
 
   for (const mode of ['auto', 'legacy'] as const) {
-    // [MCP Authorization §Resource Parameter Implementation]
+    // [MCP Authorization §Resource Parameter Implementation; Tool endpoint 1.1]
     it(`serves the SDK's client 2 (${mode}) anonymously, challenges it, and serves it signed in`, async () => {
       const { url } = running()
       const { kept, asked, provider } = keepsake()
@@ -110,6 +110,7 @@ describe('MCP clients at the tool endpoint', () => {
     await client.close()
   })
 
+  // [Tool endpoint 1.1]
   it("serves the SDK's client 1 anonymously, challenges it, and serves it signed in", async () => {
     const { url } = running()
     const { kept, asked, provider } = keepsake()

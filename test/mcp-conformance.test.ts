@@ -47,6 +47,7 @@ for (const { path, tokenFor } of addresses) {
 
     const address = () => (bearer ?? running()).url + path
 
+    // [Not shown 8]
     it('passes all that revision 2026-07-28 requires, except what needs a fixture', async () => {
       const said = await runSuite(address(), [
         ...['--requirements', '2026-07-28'],

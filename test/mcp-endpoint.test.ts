@@ -66,6 +66,7 @@ describe('the tool endpoint', () => {
 
   for (const era of eras) {
     describe(`in revision ${era}`, () => {
+      // [What the service does 14; Tool endpoint 1.2; Errors 5.1]
       it('serves a request without a token as anonymous, with public tools only [Errors 5]', async () => {
         const { url } = running()
         expect(await toolNames(url, undefined, { era })).to.deep.equal([
@@ -80,7 +81,7 @@ describe('the tool endpoint', () => {
         expect(info.issuer).to.equal(url)
       })
 
-      // [MCP Authorization §Scope Selection Strategy; MCP Authorization §Error Handling]
+      // [MCP Authorization §Scope Selection Strategy; MCP Authorization §Error Handling; 111]
       it('answers an anonymous call of a member tool with 401 and the scope it needs', async () => {
         const { url } = running()
         const answer = await callTool(url, 'get_viewer', { era })
@@ -100,6 +101,7 @@ describe('the tool endpoint', () => {
       })
 
       // [MCP Authorization §Runtime Insufficient Scope Errors; MCP Authorization §Error Handling]
+      // [Errors 4.2; 111]
       it('answers 403 insufficient_scope to a valid token that lacks the scope, and names those held too [Errors 4]', async () => {
         const { url } = running()
         const token = await memberToken(url, readOnly)
@@ -115,7 +117,7 @@ describe('the tool endpoint', () => {
         expect(answer.body.error).to.equal('insufficient_scope')
       })
 
-      // [MCP Authorization §Error Handling]
+      // [MCP Authorization §Error Handling; Errors 4.1]
       it('answers 401 invalid_token to every method with a malformed token [Errors 4]', async () => {
         const { url } = running()
         expectInvalidToken(await send(url, 'tools/list', { era, token: 'nonsense' }), url)
@@ -165,6 +167,7 @@ describe('the tool endpoint', () => {
 
   // [MCP Authorization §Token Handling; MCP Authorization §Token Audience Binding and Validation;
   // MCP Authorization §Access Token Privilege Restriction]
+  // [113]
   it('answers 401 invalid_token to a token of another origin, also for a public tool', async () => {
     await using elsewhere = await startService()
     const { url } = running()
@@ -258,6 +261,7 @@ describe('the tool endpoint', () => {
     }
   })
 
+  // [Tool endpoint 2]
   it('serves the same token at /mcp and at /member/graphql', async () => {
     const { url } = running()
     const token = await memberToken(url)
@@ -280,6 +284,7 @@ describe('the route of the tool endpoint', () => {
     }
   })
 
+  // [threat 21]
   it('opens no scoped tool to anybody by an unusual spelling of the message', async () => {
     const { url } = running()
     const spellings = [
@@ -357,6 +362,7 @@ describe('the route of the tool endpoint', () => {
     expect(body.error.code).to.equal(-32020)
   })
 
+  // [threat 20]
   it('refuses a foreign Host and a foreign Origin with 403', async () => {
     const { url } = running()
     const { port } = new URL(url)
@@ -490,6 +496,7 @@ describe('the route of the tool endpoint', () => {
 })
 
 describe('the limits of the tool endpoint', () => {
+  // [Not shown 12]
   it('answers 429 with Retry-After when one address asks too often', async () => {
     await using service = await startService({
       policy: (policy) => ({ ...policy, mcp: { ...policy.mcp, requestsPerAddressMax: 3 } }),
@@ -581,6 +588,7 @@ describe('the configuration of the tool endpoint', () => {
 const UNKNOWN_TOKEN = `${'a'.repeat(43)}.0.1..${'a'.repeat(43)}`
 
 describe('the tool endpoint while storage is out of reach', () => {
+  // [Errors 7.1]
   it('answers 503 temporarily_unavailable without WWW-Authenticate, and the client retries [Errors 7]', async function () {
     await using postgres = await startPostgres(requireProgram(this, 'postgres'))
     await using service = await startService({

@@ -203,6 +203,7 @@ describe('the tools', () => {
     expect(new Set(names).size).to.equal(names.length)
   })
 
+  // [Not shown 8]
   it('are listed in docs/tools.md as they are', () => {
     const policy = JSON.parse(readFileSync(join(configFolder, 'service.json'), 'utf8')).mcp
     const document = readFileSync(join(configFolder, '../docs/tools.md'), 'utf8')
@@ -284,6 +285,7 @@ describe('what a token opens', () => {
   const needsOnly = (scope: string) => (tool: Tool) =>
     needs(scope)(tool) && scopesOf(tool.access).length === 1
 
+  // [What the service does 4]
   it('is all of its scopes and nothing else, in the order of the catalogue', async () => {
     const { url } = running()
     const reader = await memberToken(url, readOnly)
@@ -300,6 +302,7 @@ describe('what a token opens', () => {
     }
   })
 
+  // [Authentication 6.3]
   it('is never a tool of the other audience: calling one is 403', async () => {
     const { url } = running()
     const tokens = {
@@ -407,6 +410,7 @@ describe('the arguments of tools', () => {
     }
   })
 
+  // [115]
   it('are refused when a tool does not know them, however they are spelled', async () => {
     const { url } = running()
     const tokenFor = await tokensAt(url)
@@ -558,6 +562,7 @@ describe('what belongs to others', () => {
     }
   })
 
+  // [Viewer 1.2]
   it('never shows a member an order number, coupon, refund or invoice [Viewer 1]', async () => {
     const { url } = running()
     const token = await memberToken(url)
@@ -568,6 +573,7 @@ describe('what belongs to others', () => {
     }
   })
 
+  // [threat 22; 115]
   it('keeps what people wrote as data', async () => {
     await using service = await startService()
     const { url } = service

@@ -33,6 +33,7 @@ function counting(kysely: Kysely<Schema>) {
 }
 
 withDatabases('the member data', (open) => {
+  // [What the service does 5; Viewer 0.5; Viewer 0.6; Viewer 0.7; Viewer 0.8; Viewer 1.1]
   it('reads what the member bought at the site of the token, the latest first', async () => {
     await using database = await withCampus(await open())
     const { execute } = memberApiOver(database)
@@ -78,6 +79,7 @@ withDatabases('the member data', (open) => {
     expect(viewer.eventRegistrations.nodes.length).to.be.above(0)
   })
 
+  // [Viewer 3]
   it('gives of each course the lecture that was watched last, and null when none was', async () => {
     await using database = await withCampus(await open())
     const { execute } = memberApiOver(database)
@@ -197,6 +199,7 @@ withDatabases('the member data', (open) => {
     })
   })
 
+  // [Not shown 14]
   it('refuses a page of none, of less and of more than 100', async () => {
     await using database = await withCampus(await open())
     const { execute } = memberApiOver(database)
@@ -232,6 +235,7 @@ withDatabases('the member data', (open) => {
     }
   })
 
+  // [109]
   it('marks everything read once, however many ask at the same time', async () => {
     await using database = await withCampus(await open())
     const { execute } = memberApiOver(database, () => 5000)

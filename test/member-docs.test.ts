@@ -46,6 +46,7 @@ describe('docs/member-api.md', () => {
     }
   })
 
+  // [Not shown 2]
   it('shows every query, every mutation and every field of the viewer', () => {
     const schema = makeMemberSchema()
     const all = examples.map(({ query }) => query).join('\n')

@@ -39,6 +39,7 @@ describe('the notification inbox of the Member API', () => {
     ])
   }
 
+  // [Notification inbox 1]
   it('lists the notifications of the site, the newest first, or the unread ones only', async () => {
     interface Listed {
       notifications: {
@@ -58,6 +59,7 @@ describe('the notification inbox of the Member API', () => {
     expect(open.totalCount).to.equal(await unread())
   })
 
+  // [Notification inbox 2]
   it('marks one notification read, and keeps the first moment when it is repeated', async () => {
     const before = await unread()
     const first = (await ask({ query: markRead, variables: { id: 'not_sam_14' } })).body
@@ -67,6 +69,7 @@ describe('the notification inbox of the Member API', () => {
     expect(await unread()).to.equal(before - 1)
   })
 
+  // [Notification inbox 2]
   it('marks every notification read, of this person only', async () => {
     const before = await unread()
     const query = 'mutation { markAllNotificationsRead { markedCount unreadNotificationCount } }'
@@ -82,6 +85,7 @@ describe('the notification inbox of the Member API', () => {
     expect(others.length).to.be.above(0)
   })
 
+  // [Notification inbox 2]
   it('switches a subscription on and off, repeatably', async () => {
     for (const enabled of [true, true, false, false, true]) {
       const { body } = await ask({
@@ -144,6 +148,7 @@ describe('the notification inbox of the Member API', () => {
       query: 'mutation { markAllNotificationsRead @skip(if: true) { markedCount } }',
     },
   })) {
+    // [Member API 4; Scopes 10; threat 12; 103]
     it(`answers ${what} 403 insufficient_scope with ${MEMBER_READ} alone, and changes nothing [design 21]`, async () => {
       const before = await inboxes()
       const answer = await ask(body, await memberToken(running.url, readOnly))
@@ -174,6 +179,7 @@ describe('the notification inbox of the Member API', () => {
     expect(await inboxes()).to.equal(before)
   })
 
+  // [Scopes 2]
   it('reads nothing with the scope for changes alone: neither scope contains the other', async () => {
     const writer = await memberToken(running.url, `openid ${MEMBER_WRITE}`)
     const refused = await ask({ query: '{ viewer { id } }' }, writer)

@@ -61,6 +61,7 @@ describe('what a token cannot reach at the Member API', () => {
     expect(String(JSON.stringify(refused) + String(refused))).to.include('access_denied')
   })
 
+  // [What the service does 6; Viewer 0.4]
   it('is a purchase or a message at another site; schools alone reach beyond the token', async () => {
     const query =
       '{ viewer { id schools { slug } enrolledCourses { nodes { slug } } } notifications { nodes { id } } }'
@@ -142,6 +143,7 @@ describe('what a token cannot reach at the Member API', () => {
     })
   }
 
+  // [threat 15]
   it('is anything by its id that is of another person or site, which is as one that never was', async () => {
     const { kysely } = running.service.stores.database
     const tables = [

@@ -97,6 +97,7 @@ describe('Client ID Metadata Documents', () => {
     }
   }
 
+  // [Client registration 5.2]
   it('are neither advertised nor fetched unless a host is listed or registration is open', async () => {
     await using test = await start({ off: true })
     expect(await advertised(test.service)).to.deep.equal([undefined, undefined])
@@ -104,13 +105,14 @@ describe('Client ID Metadata Documents', () => {
     expect(test.host.requests).to.deep.equal([])
   })
 
-  // [Client ID Metadata Document §5; MCP Authorization §Overview]
+  // [Client ID Metadata Document §5; MCP Authorization §Overview; Discovery 7]
   it('are advertised in both discovery documents when a host is listed', async () => {
     await using test = await start()
     expect(await advertised(test.service)).to.deep.equal([true, true])
   })
 
   // [Client ID Metadata Document §4; MCP Authorization §Client ID Metadata Documents]
+  // [Client registration 5.1; Authentication 8]
   it('make a client that goes through the whole flow with identity and read scopes (Authentication 8)', async () => {
     await using test = await start()
     const scope = 'openid profile courses:read orders:read'
@@ -121,6 +123,7 @@ describe('Client ID Metadata Documents', () => {
     expect(test.host.requests).to.deep.equal(['client.example/app/client.json'])
   })
 
+  // [Client registration 5.6]
   it('are given invalid_scope for write and account scopes while nobody reviewed them (Client registration 5)', async () => {
     await using test = await start()
     for (const scope of ['openid courses:write', 'openid account:read', 'openid account:write']) {
@@ -178,6 +181,7 @@ describe('Client ID Metadata Documents', () => {
     expect(error).to.include('invalid_redirect_uri')
   })
 
+  // [Client registration 5.4]
   it('are rejected from a host that is not listed, without a request to it', async () => {
     await using test = await start()
     for (const other of [
@@ -474,7 +478,7 @@ describe('Client ID Metadata Documents', () => {
         { redirect_uris: [redirectUri, 'https://client.example/second'] },
       ],
     ] as const) {
-      // [Client ID Metadata Document §6.3]
+      // [Client ID Metadata Document §6.3; threat 26]
       it(`are not inherited by a document with ${title}, even after a new review [99]`, async () => {
         await using test = await start()
         await getTokens(test.service.url, identity)
@@ -642,6 +646,7 @@ describe('Client ID Metadata Documents', () => {
     for (const [title, answer] of hostile) {
       // [Client ID Metadata Document §4; Client ID Metadata Document §4.3;
       // Client ID Metadata Document §6.6; MCP Authorization §Authorization Server Abuse Protection]
+      // [97]
       it(`${title} are rejected in bounded time, and asked for once`, async function () {
         this.retries(2)
         await using test = await start()
@@ -705,7 +710,8 @@ describe('Client ID Metadata Documents', () => {
   })
 
   // [Client ID Metadata Document §6.5; MCP Authorization §Authorization Server Abuse Protection]
-  it('are never fetched from a loopback address, and nobody connects to one (class SSRF)', async () => {
+  // [class SSRF; threat 25]
+  it('are never fetched from a loopback address, and nobody connects to one', async () => {
     let requests = 0
     let connections = 0
     await using opening = new AsyncDisposableStack()

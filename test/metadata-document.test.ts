@@ -24,6 +24,7 @@ function judge(document: unknown) {
   return judgeDocument(new URL(id), text, hosts)
 }
 
+// [97]
 describe('the address of a metadata document', () => {
   // [Client ID Metadata Document §3]
   it('is https with a host name and a path', () => {
@@ -73,7 +74,7 @@ describe('the address of a metadata document', () => {
     })
   }
 
-  // [Client ID Metadata Document §6.8]
+  // [Client ID Metadata Document §6.8; Client registration 5.3]
   it('is admitted on a listed host, or on any when open registration is on (Client registration 5)', () => {
     const listed = { hosts: ['client.example'], openRegistration: false }
     expect(admitsDocument(id, listed)).to.equal(true)
@@ -194,6 +195,7 @@ describe('what counts of a metadata document', () => {
     })
   }
 
+  // [Client registration 5.5; 9]
   it('never lets an address count that is neither on its host nor loopback', () => {
     const uri = fc.oneof(
       fc.webUrl({ withFragments: true, withQueryParameters: true }),

@@ -33,8 +33,10 @@ const kinds: Readonly<Record<string, Kind>> = {
 const http = { [oauth.allowInsecureRequests]: true }
 
 forEachStorage('oauth4webapi', (start) => {
-  for (const [name, kind] of Object.entries(kinds))
+  for (const [name, kind] of Object.entries(kinds)) {
+    // [Authentication 2]
     describe(`as ${name}`, () => journey(start, kind))
+  }
 })
 
 function journey(start: Start, kind: Kind): void {
@@ -43,6 +45,7 @@ function journey(start: Start, kind: Kind): void {
 
   // [RFC 6749 §4.1.1; RFC 6749 §4.1.2; RFC 6749 §4.1.3; RFC 7636 §4.3; RFC 7636 §4.6;
   // RFC 9207 §2.4; OpenID Connect Core §3.1.2.5; OpenID Connect Core §3.1.3.7]
+  // [What the service does 1; Authentication 3]
   it('discovers, sends the person, checks state and iss, exchanges and verifies (Authentication 3, 7)', async () => {
     const service = running()
     const { as, response, tokens, nonce } = await signIn(service.url, kind)
@@ -60,6 +63,7 @@ function journey(start: Start, kind: Kind): void {
     expect(tokens).to.include({ token_type: 'bearer', expires_in: 3600, scope: MEMBER_SCOPE })
   })
 
+  // [UserInfo 2; Authentication 7.9]
   it('reads UserInfo, whose claims are those of the id_token (UserInfo)', async () => {
     const service = running()
     const { as, tokens } = await signIn(service.url, kind)
@@ -88,7 +92,7 @@ function journey(start: Start, kind: Kind): void {
     expect((await refresh(as, kind, next.refresh_token ?? '')).access_token).to.be.a('string')
   })
 
-  // [RFC 8707 §2]
+  // [RFC 8707 §2; Authentication 5.3]
   it('lets the resource server introspect the binding (Authentication 5)', async () => {
     const service = running()
     const { as, tokens } = await signIn(service.url, kind)

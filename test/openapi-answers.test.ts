@@ -274,6 +274,7 @@ describe('openapi.json, against real answers', () => {
     describesForms(paths.authorization)
   })
 
+  // [Token 4]
   describe('POST /api/oauth/token', () => {
     const token = async (answer: Promise<Answer>): Promise<Observed> => [
       paths.token,

@@ -24,6 +24,8 @@ function journey(start: Start, asking: Asking): void {
 
   // [OpenID Connect Core §2; OpenID Connect Core §3.1.3.6; OpenID Connect Core §3.1.3.7;
   // OpenID Connect Core §10.1; OpenID Connect Discovery §4.3; RFC 9700 §4.5.3.2]
+  // [UserInfo / id_token claims 2; Authorization 9; Authentication 7.8; Authentication 7.1]
+  // [Authentication 7.4; Authentication 7.5; Authentication 7.6; Authentication 7.7; Limits 1]
   it('verifies the id_token: iss, aud, ten minutes, nonce, and the key that kid names (Authentication 7)', async () => {
     const service = running()
     const { configuration, start: address, tokens } = await getTokens(service.url, asking)
@@ -44,7 +46,7 @@ function journey(start: Start, asking: Asking): void {
     expect(new URL(metadata.jwks_uri ?? '').origin).to.equal(service.url)
   })
 
-  // [OpenID Connect Core §5.3.2]
+  // [OpenID Connect Core §5.3.2; UserInfo / id_token claims 1; Authentication 6.1]
   it('gets the same claims from UserInfo as from the id_token (UserInfo)', async () => {
     const service = running()
     const { configuration, tokens } = await getTokens(service.url, asking)
@@ -62,7 +64,7 @@ function journey(start: Start, asking: Asking): void {
     })
   })
 
-  // [OpenID Connect Core §12.2]
+  // [OpenID Connect Core §12.2; Token response 2; Token 3.1]
   it('refreshes without asking the person, gets no id_token, and a new refresh token (Token)', async () => {
     const service = running()
     const { configuration, tokens } = await getTokens(service.url, asking)
@@ -153,7 +155,7 @@ function journey(start: Start, asking: Asking): void {
     expect(again.headers.get('location')).to.match(/^\/interaction\/[^/]+\/login$/)
   })
 
-  // [RFC 8414 §3.3; OpenID Connect Discovery §4.3; RFC 8414 §5]
+  // [RFC 8414 §3.3; OpenID Connect Discovery §4.3; RFC 8414 §5; Discovery 3.1]
   it('discovers everything at both well-known addresses (Discovery)', async () => {
     const service = running()
     const byOpenid = await discover(service.url, asking)

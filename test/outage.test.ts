@@ -77,6 +77,7 @@ describe('storage out of reach [design 24]', function () {
 
   for (const [how, { fail, mend }] of Object.entries(waysToFail)) {
     describe(`when Redis ${how}`, () => {
+      // [threat 32]
       it('answers 503 in time where Redis is needed, uses and renews tokens as ever, and all is well after it', async () => {
         const before = await prepare(withRedis.url)
         const other = (await getTokens(withRedis.url)).tokens

@@ -41,6 +41,7 @@ describe('the sign-in of our own pages', () => {
 
   for (const [what, wrong] of Object.entries(wrongAnswers)) {
     // [RFC 9207 §2.4; OpenID Connect Core §3.1.3.7]
+    // [Authentication 7.4; Authentication 7.5; Authentication 7.7]
     it(`refuses an answer with ${what}`, async () => {
       const outcome = await complete(wrong).catch((error: unknown) => error)
       expect(outcome).to.have.property('error', 'invalid_request')

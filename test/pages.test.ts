@@ -224,6 +224,7 @@ describe('pages', () => {
   const hostile = `<script>alert(1)</script>" onfocus="alert(2)" x='${'`'}</title></main>&quot;`
 
   for (const [name, page] of Object.entries(pagesWith(hostile))) {
+    // [class XSS; threat 8]
     it(`${name} shows hostile values as text`, () => {
       const markup = markupOf(page)
       expect(markup).not.to.include('<script')

@@ -86,7 +86,7 @@ forEachStorage('private_key_jwt (RFC 7523)', (start) => {
     })
   }
 
-  // [OpenID Connect Core §9 (private_key_jwt)]
+  // [OpenID Connect Core §9 (private_key_jwt); 123]
   it('an assertion works once, at the engine’s endpoints and at ours, also at the same time (RFC 7523 §3)', async () => {
     const service = running()
     const key = await makeClientKey()
@@ -161,7 +161,7 @@ describe('private_key_jwt: what is refused', () => {
     })
   }
 
-  // [OpenID Connect Core §9 (private_key_jwt)]
+  // [OpenID Connect Core §9 (private_key_jwt); threat 11; 123]
   it('an assertion without a signature, by a shared secret, or by the key of somebody else', async () => {
     const { url } = running()
     const claims = {
@@ -205,6 +205,7 @@ describe('private_key_jwt: what is refused', () => {
     expect([revoked, introspected]).to.deep.equal([401, 401])
   })
 
+  // [143]
   it('an audience beside the issuer, for a client that chose a part of FAPI 2.0 (§5.3.2.1)', async () => {
     await using service = await startService(
       withPlans({ privateKeyJwt: true, pushedAuthorizationRequests: true }),
@@ -366,6 +367,7 @@ describe('private_key_jwt: keys at an address of the client', () => {
     })
   })
 
+  // [125]
   it('follow no redirect, and are no larger than they may be', async () => {
     await start(async (service, host) => {
       const key = await makeClientKey()
@@ -384,6 +386,7 @@ describe('private_key_jwt: keys at an address of the client', () => {
     })
   })
 
+  // [125]
   it('are not fetched from a private address, whatever name leads there', async () => {
     let arrived = 0
     const guarded = makeGuardedFetch()

@@ -92,6 +92,7 @@ describe('several processes on one PostgreSQL and one Redis', () => {
     }
   })
 
+  // [threat 13; 85]
   it('refuse at A at once what was revoked at B [design 12]', async () => {
     const { tokens } = await getTokens(balancer.url)
     const { access_token, refresh_token = '' } = tokens

@@ -64,7 +64,7 @@ forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
     expect(found).to.include({ active: true, aud: url })
   })
 
-  // [RFC 9126 §4; RFC 9126 §7.3]
+  // [RFC 9126 §4; RFC 9126 §7.3; 133]
   it('a pushed request leads to one answer, also of several at the same time (§4)', async () => {
     const { url } = running()
     const { body } = await push(url)
@@ -81,7 +81,7 @@ forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
     expect(later.status).to.equal(400)
   })
 
-  // [RFC 9126 §2.2; RFC 9126 §7.1]
+  // [RFC 9126 §2.2; RFC 9126 §7.1; threat 2; 133]
   it('the request of one client is of no use to another (§2.2)', async () => {
     const { url } = running()
     const { body } = await push(url)

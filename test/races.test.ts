@@ -53,7 +53,7 @@ function races(storageOf: (test: Mocha.Context) => Promise<Variables>): void {
     await impatient?.[Symbol.asyncDispose]()
   })
 
-  // [RFC 6749 §4.1.2; RFC 6749 §10.5]
+  // [RFC 6749 §4.1.2; RFC 6749 §10.5; threat 9]
   it('lets exactly one of 50 parallel exchanges of one code succeed [design 11]', async () => {
     for (let round = 0; round < 3; round += 1) {
       const code = await obtainCode(pair.first.url)
@@ -62,6 +62,7 @@ function races(storageOf: (test: Mocha.Context) => Promise<Variables>): void {
     }
   })
 
+  // [69]
   it('makes one family of 50 parallel uses of one refresh token [design 10]', async () => {
     const { tokens } = await getTokens(pair.first.url)
     let current = tokens.refresh_token ?? ''
@@ -91,6 +92,7 @@ function races(storageOf: (test: Mocha.Context) => Promise<Variables>): void {
     expect(retry.body).to.deep.equal(answer.body)
   })
 
+  // [threat 10]
   it('ends the grant when a replaced refresh token is used later [design 10]', async () => {
     const { tokens } = await getTokens(impatient.first.url)
     const replaced = tokens.refresh_token ?? ''

@@ -25,7 +25,7 @@ describe('loopback redirect addresses', () => {
     'http://[::1]:8976/callback/%C3%A9',
   ]
   for (const uri of accepted) {
-    // [RFC 8252 §8.3]
+    // [RFC 8252 §8.3; Client registration record 3]
     it(`accepts ${uri} (Client registration 3, design 7)`, () => {
       expect(isLoopbackRedirect(uri, hosts)).to.equal(true)
     })
@@ -143,6 +143,7 @@ describe('loopback redirect addresses', () => {
     )
   })
 
+  // [Client registration 3.2]
   it('accepts every host, port and path of the listed form', () => {
     const path = fc.stringMatching(/^(\/[a-z0-9_~-]{1,8}){1,4}$/)
     const port = fc.integer({ min: 1, max: 65_535 })
@@ -157,6 +158,7 @@ describe('loopback redirect addresses', () => {
 describe('redirect addresses under the host of a document', () => {
   const document = new URL('https://client.example/app/client.json')
 
+  // [Client registration 5.5]
   it('accepts any path and query of the host (Client registration 5)', () => {
     for (const uri of [
       'https://client.example/callback',

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { standards } from './support/standards-document.ts'
+import { requirements, standards } from './support/reference-data.ts'
 
 /**
  * What comments, titles and documents refer to is there: the requirements of the specification, the
@@ -16,11 +16,10 @@ const code = globSync('{src,views,test,bench}/**/*.{ts,sql,graphql}', { cwd: roo
 )
 const documents = globSync(['README.md', 'CONTRIBUTING.md', 'docs/**/*.md'], { cwd: root })
 
-const requirements = rowsOf('docs/requirements.md')
-const requirementNumbers = new Set(requirements.map(([number]) => number ?? ''))
-const cases = rowsOf('docs/hostile-cases.md')
-const caseNumbers = new Set(cases.map(([number]) => number ?? ''))
-const specificationHeadings = headingsOf('docs/requirements.md')
+const requirementNumbers = requirements.flatMap(({ title, rows }) =>
+  rows.map(([number]) => `${title} ${number}`),
+)
+const specificationHeadings = requirements.map(({ title }) => title)
 const designHeadings = headingsOf('docs/design.md')
 
 describe('references', () => {
@@ -37,7 +36,7 @@ describe('references', () => {
     expect(broken).to.deep.equal([])
   })
 
-  it('to the specification name a heading of docs/requirements.md', () => {
+  it('to the specification name a heading of the requirements', () => {
     const cited = citations(/\b[Ss]pecification(?:,| \() ?([A-Z][^);.]*)/g)
     const broken = cited.filter(
       ({ what }) =>
@@ -47,7 +46,7 @@ describe('references', () => {
     expect(broken).to.deep.equal([])
   })
 
-  it('to a rule of the specification name a row of docs/requirements.md', () => {
+  it('to a rule of the specification name a requirement', () => {
     const names = specificationHeadings.join('|')
     const rule = new RegExp(
       `(?<![\\w/] ?)((?:${names}) \\d{1,2}(?!\\d)(?:\\.\\d+)?(?:(?:,| and| to) \\d+)*)`,
@@ -88,20 +87,6 @@ describe('references', () => {
     expect(strange).to.deep.equal([])
   })
 
-  it('to a hostile case, or a class of them, name a row of docs/hostile-cases.md', () => {
-    const broken = titles().flatMap(({ file, title }) => {
-      const numbers = [...title.matchAll(/\[(\d[\d, -]*)\]/g)]
-        .map(([, inside = '']) => inside)
-        .filter((inside) => !/^\d{4}-/.test(inside))
-        .flatMap(numbersIn)
-      const classes = [...title.matchAll(/\bclass ([\w -]+)/g)].map(([, name = '']) => name)
-      return [...numbers, ...classes]
-        .filter((row) => !caseNumbers.has(row))
-        .map((row) => `${file}: ${row}`)
-    })
-    expect(broken).to.deep.equal([])
-  })
-
   it('to documents and files of this repository name what is there', () => {
     const named =
       /(?<![\w./-])(?:docs|src|views|test|bench|config)\/[\w./-]*\w\.(?:md|ts|sql|json|graphql|env)\b/g
@@ -110,47 +95,6 @@ describe('references', () => {
         .filter(([path]) => !existsSync(join(root, path)))
         .map(([path]) => `${file}: ${path}`),
     )
-    expect(broken).to.deep.equal([])
-  })
-})
-
-for (const [page, rows] of [
-  ['docs/requirements.md', requirements],
-  ['docs/hostile-cases.md', cases],
-] as const) {
-  describe(page, () => {
-    it('gives each row a number of its own', () => {
-      const numbers = rows.map(([number]) => number)
-      expect(numbers).to.have.length.greaterThan(60)
-      expect(numbers).to.deep.equal([...new Set(numbers)])
-    })
-
-    it('names for each row a test that has that title', () => {
-      const broken = rows.flatMap((cells) => {
-        const named = [...(cells.at(-1) ?? '').matchAll(/`(test\/[^`]+)` "([^"]+)"/g)]
-        if (named.map(([whole]) => whole).join('; ') !== cells.at(-1)) return [cells.join(' | ')]
-        return named
-          .filter(([, file = '', title = '']) => !hasTitle(file, title))
-          .map(([whole]) => `${cells[0]}: ${whole}`)
-      })
-      expect(broken).to.deep.equal([])
-    })
-  })
-}
-
-describe('docs/requirements.md', () => {
-  it('numbers each row by the heading that it stands under', () => {
-    const headings = [...specificationHeadings, 'Not shown']
-    const strange = [...requirementNumbers].filter(
-      (number) => !headings.includes(number.replace(/ [\d.]+$/, '')),
-    )
-    expect(strange).to.deep.equal([])
-  })
-
-  it('names for each row a file that holds it', () => {
-    const broken = requirements
-      .map((cells) => [cells[0], /^`([^`]+)`$/.exec(cells.at(-2) ?? '')?.[1]])
-      .filter(([, file]) => file === undefined || !existsSync(join(root, file)))
     expect(broken).to.deep.equal([])
   })
 })
@@ -193,7 +137,7 @@ function numbersIn(text: string): string[] {
 
 /** A rule of several sentences has a row for each of them, and is named as a whole. */
 function isRequirement(number: string): boolean {
-  return [...requirementNumbers].some((row) => row === number || row.startsWith(`${number}.`))
+  return requirementNumbers.some((row) => row === number || row.startsWith(`${number}.`))
 }
 
 function titles(): { readonly file: string; readonly title: string }[] {
@@ -215,16 +159,6 @@ function hasTitle(file: string, words: string): boolean {
   if (!existsSync(join(root, file))) return false
   const texts = read(file).matchAll(/(['"`])((?:\\.|(?!\1)[^\\\n])*)\1/g)
   return [...texts].some(([, , text = '']) => text.includes(words))
-}
-
-/** The cells of every row of the tables of a page, headers left out. */
-function rowsOf(page: string): string[][] {
-  return [...read(page).matchAll(/^\| (.+) \|$/gm)]
-    .map(([, cells = '']) => cells.split(' | '))
-    .filter(
-      ([first = '']) =>
-        !/^(number|case|class|origin|answer|---)$/.test(first) && !first.startsWith('`'),
-    )
 }
 
 function headingsOf(page: string): string[] {

@@ -260,6 +260,7 @@ describe('registration replayed: bodies of real clients (Client registration 1 t
   }
 
   for (const [title, body, error, says] of refused) {
+    // [Client registration 4]
     it(`refuses ${title} with ${error}, and says what to do`, async () => {
       const { status, answer } = await register(service().url, body)
       expect([status, answer['error']]).to.deep.equal([400, error])

@@ -129,6 +129,7 @@ describe('registration of the clients that exist (design 6)', () => {
   ] as const) {
     // [RFC 7591 §3; RFC 7591 §3.1; RFC 7591 §3.2.1; RFC 7591 §2; RFC 6749 §2.1; RFC 6749 §9;
     // RFC 6749 §10.1; RFC 8252 §8.4; MCP Authorization §Dynamic Client Registration]
+    // [Client registration record 2; Client registration record 4; Client registration 3.2]
     it(`gives ${real[name].client_name} a new public native client, whatever its name (Client registration 3)`, async () => {
       const body = real[name]
       const first = await post(service().url, body)
@@ -154,6 +155,8 @@ describe('registration of the clients that exist (design 6)', () => {
     ['vsCode', 'integration-vscode'],
     ['cursor', 'integration-cursor'],
   ] as const) {
+    // [Client registration record 1; Client registration record 5; Client registration 1.1]
+    // [Client registration 1.2]
     it(`answers ${real[name].client_name} with the client_id that the platform has (Client registration 1)`, async () => {
       const { status, body } = await post(service().url, real[name])
       expect(status).to.equal(201)
@@ -195,6 +198,7 @@ describe('registration of the clients that exist (design 6)', () => {
     })
   }
 
+  // [Discovery 7]
   it('advertises its address in both discovery documents', async () => {
     for (const path of [paths.authorizationServer, paths.openidConfiguration]) {
       const document = (await (await fetch(service().url + path)).json()) as Body
@@ -202,6 +206,7 @@ describe('registration of the clients that exist (design 6)', () => {
     }
   })
 
+  // [Client registration 0.2]
   it('answers as openapi.json says', async () => {
     const { url } = service()
     const document = (await (await fetch(url + paths.openApi)).json()) as object
@@ -368,6 +373,8 @@ describe('registration: refusals', () => {
   for (const [title, body, error] of refused) {
     // [RFC 7591 §2.1; RFC 7591 §3.2.2; RFC 7591 §5;
     // MCP Authorization §Application Type and Redirect URI Constraints]
+    // [Client registration 2; Client registration 3.1; Client registration 4; Errors 2.1; Errors 2.2]
+    // [9, 91]
     it(`refuses ${title} with ${error}`, async () => {
       const { status, body: answer, response } = await post(service().url, body)
       expect([status, answer['error']]).to.deep.equal([400, error])
@@ -376,7 +383,8 @@ describe('registration: refusals', () => {
     })
   }
 
-  it('matches no name that only looks like that of a platform (class identifier)', async () => {
+  // [Client registration 1.1; class identifier; threat 23; 93]
+  it('matches no name that only looks like that of a platform', async () => {
     for (const client_name of ['claude', 'CLAUDE', 'Сlaude', 'Ｃlaude', 'Claude.', 'ChatGPТ']) {
       const { body } = await post(service().url, { client_name })
       expect(body['error'], client_name).to.equal('invalid_client_metadata')
@@ -392,6 +400,7 @@ describe('registration: refusals', () => {
     expect(await postInChunks(url, 'x'.repeat(1_000_000))).to.equal(413)
   })
 
+  // [Client registration 0.1]
   it('answers 415 to another media type, charset of a body part, or a compressed body', async () => {
     const body = JSON.stringify({ redirect_uris: [loopback] })
     for (const headers of [
@@ -440,7 +449,7 @@ describe('registration: refusals', () => {
 })
 
 describe('registration under load', () => {
-  // [RFC 7591 §5]
+  // [RFC 7591 §5; Not shown 12; threat 24]
   it('answers 429 with Retry-After when one network registers too often [95]', async () => {
     await using service = await startService({
       policy: (policy) => ({
@@ -460,6 +469,7 @@ describe('registration under load', () => {
     }
   })
 
+  // [95]
   it('gives no input a 5xx and nothing but the listed forms a client', async () => {
     await using service = await startService({
       policy: (policy) => ({
@@ -517,7 +527,7 @@ describe('registration under load', () => {
 })
 
 forEachStorage('a registered loopback client', (start) => {
-  // [RFC 8252 §7.3]
+  // [RFC 8252 §7.3; Authentication 6.3]
   it('goes through the whole flow on another port, with operator scopes for an operator (Authentication 6)', async () => {
     await using service = await start()
     const { body } = await post(service.url, real.claudeCode)
@@ -540,6 +550,7 @@ describe('a registered loopback client', () => {
   const register = async (body: Body = real.claudeCode) =>
     String((await post(service().url, body)).body['client_id'])
 
+  // [What the service does 7; Errors 3; 19]
   it('that asks for account:read is refused with invalid_scope (Errors 3)', async () => {
     const clientId = await register(real.mcpRemote)
     const redirectUri = 'http://localhost:3335/oauth/callback'
@@ -588,8 +599,8 @@ describe('a registered loopback client', () => {
     expect(tokens.refresh_token).to.equal(undefined)
   })
 
-  // [RFC 8252 §8.6; RFC 6749 §10.2; RFC 7591 §5]
-  it('is asked for consent each time, because any program could claim to be it (design 17, class silent re-consent)', async () => {
+  // [RFC 8252 §8.6; RFC 6749 §10.2; RFC 7591 §5; class silent re-consent; threat 6]
+  it('is asked for consent each time, because any program could claim to be it (design 17)', async () => {
     const clientId = await register()
     const redirectUri = real.claudeCode.redirect_uris[0]
     const asking = { clientId, redirectUri, scope: 'openid', resource: false, person: sam } as const
@@ -599,8 +610,8 @@ describe('a registered loopback client', () => {
     expect(again.headers.get('location')).to.match(/^\/interaction\/[^/]+\/consent$|\/consent$/)
   })
 
-  // [RFC 8252 §8.4]
-  it('cannot be sent to another path or host than it registered (class open redirect)', async () => {
+  // [RFC 8252 §8.4; class open redirect]
+  it('cannot be sent to another path or host than it registered', async () => {
     const clientId = await register()
     for (const redirect of [
       'http://localhost:54212/other',
@@ -631,8 +642,8 @@ describe('a registered loopback client', () => {
 describe('registration: what a body cannot bring about', () => {
   const service = sharedService()
 
-  // [RFC 6749 §10.1; RFC 8252 §8.5]
-  it('a secret for a public client (class token handling)', async () => {
+  // [RFC 6749 §10.1; RFC 8252 §8.5; class token handling]
+  it('a secret for a public client', async () => {
     const { url } = service()
     const { body } = await post(url, {
       ...real.codex,
@@ -654,8 +665,8 @@ describe('registration: what a body cannot bring about', () => {
     expect([response.status, refused['error']]).to.deep.equal([401, 'invalid_client'])
   })
 
-  // [RFC 6749 §2.2; RFC 9700 §4.15.1]
-  it('the id, origin, site or state of another client (class client privilege)', async () => {
+  // [RFC 6749 §2.2; RFC 9700 §4.15.1; class client privilege]
+  it('the id, origin, site or state of another client', async () => {
     const { url } = service()
     const { body } = await post(url, {
       ...real.codex,
@@ -676,7 +687,8 @@ describe('registration: what a body cannot bring about', () => {
     expect(await rejection(exchange())).to.include({ error: 'invalid_scope' })
   })
 
-  it('markup in a page (class XSS)', async () => {
+  // [class XSS]
+  it('markup in a page', async () => {
     const { url } = service()
     const name = `<img src=x onerror="alert('1')">&"'`
     const { body } = await post(url, { ...real.codex, client_name: name })

@@ -230,6 +230,7 @@ describe('the examples of resource servers', () => {
         seen = {}
       })
 
+      // [141]
       it('an application is told who it is, and nothing that the caller wrote about it', async () => {
         const { access_token } = await obtain(service.url, {
           authorization: { scope: 'openid account:read' },

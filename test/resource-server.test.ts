@@ -166,6 +166,7 @@ describe('bearer verdicts', () => {
 describe('challenges', () => {
   // [RFC 6750 §3; RFC 9728 §5.1;
   // MCP Authorization §Protected Resource Metadata Discovery Requirements]
+  // [Errors 4.3]
   it('are spelled as RFC 6750 §3 and RFC 9728 §5.1 say, in one order', () => {
     const challenge = {
       error: 'insufficient_scope',
@@ -188,6 +189,7 @@ describe('challenges', () => {
   })
 })
 
+// [101]
 describe('a token at the Member API', () => {
   let running: RunningService
   before(async () => {
@@ -215,7 +217,7 @@ describe('a token at the Member API', () => {
     return JSON.parse(running.log.at(-1) ?? '{}').detail
   }
 
-  // [RFC 6749 §7.2; RFC 6750 §3]
+  // [RFC 6749 §7.2; RFC 6750 §3; What the service does 13; Errors 5.2]
   it('without a token returns 401 invalid_token with a challenge [Errors 5]', async () => {
     const answer = await askMember({ url: running.url }, query)
     expect(answer.status).to.equal(401)
@@ -225,7 +227,7 @@ describe('a token at the Member API', () => {
     expect(answer.body.error).to.equal('invalid_token')
   })
 
-  // [RFC 6750 §3.1; RFC 6749 §7]
+  // [RFC 6750 §3.1; RFC 6749 §7; Errors 4.1]
   it('returns 401 invalid_token for an invalid or malformed token [Errors 4]', async () => {
     const token = await memberToken(running.url)
     await expectInvalid(await ask(token.slice(0, -1)))
@@ -238,7 +240,7 @@ describe('a token at the Member API', () => {
     await expectInvalid(await askMember({ url: running.url, headers: basic }, query))
   })
 
-  // [RFC 9728 §3.3; RFC 9728 §5.1]
+  // [RFC 9728 §3.3; RFC 9728 §5.1; Discovery 8]
   it('points from the challenge to a document whose resource is this origin [Errors 6]', async () => {
     const { headers } = await ask('x')
     const address = /resource_metadata="([^"]+)"/.exec(headers.get('www-authenticate') ?? '')?.[1]
@@ -247,6 +249,7 @@ describe('a token at the Member API', () => {
   })
 
   // [RFC 6750 §5.2; RFC 6750 §5.3; RFC 9700 §2.3; RFC 9700 §4.10.2; RFC 9728 §7.4]
+  // [Authentication 5.4; threat 12]
   it('returns 401 invalid_token for a token that was issued for a different origin [Errors 6]', async () => {
     const token = await memberToken(running.url)
     const [family = ''] = token.split('.')
@@ -255,6 +258,7 @@ describe('a token at the Member API', () => {
     expect(detailOf()).to.equal('the token was issued for another origin')
   })
 
+  // [Member API 3]
   it('returns 401 for the token of a plain sign-in, which is bound to no origin', async () => {
     const { tokens } = await getTokens(running.url, { scope: 'openid', resource: false })
     const answer = await ask(tokens.access_token)
@@ -355,7 +359,7 @@ describe('a token at the Member API', () => {
     expect(detailOf()).to.equal('there are several Authorization headers')
   })
 
-  // [RFC 6749 §7; RFC 6750 §3.1; RFC 9700 §2.3]
+  // [RFC 6749 §7; RFC 6750 §3.1; RFC 9700 §2.3; Member API 3; Errors 4.2]
   it('returns 403 insufficient_scope for a valid token lacking a required scope [Errors 4]', async () => {
     const { tokens } = await getTokens(running.url, { scope: 'openid', resource: running.url })
     const answer = await ask(tokens.access_token)
@@ -367,6 +371,7 @@ describe('a token at the Member API', () => {
     expect(answer.body.error).to.equal('insufficient_scope')
   })
 
+  // [Errors 7.2]
   it('is not asked about when storage does not answer: 503, and no challenge [Errors 7]', async () => {
     await using broken = await startService()
     const token = await memberToken(broken.url)

@@ -112,6 +112,7 @@ describe('/admin/{site}/resource-servers', () => {
     expect(page.text).to.include('invalid secret provided').and.not.include('a-wrong-secret')
   })
 
+  // [threat 17]
   it('writes every change into the audit trail, without the secret', async () => {
     const made = await register('Audited')
     const path = made.path.split('?')[0] ?? ''
@@ -154,7 +155,8 @@ describe('/admin/{site}/resource-servers', () => {
     expect((await register('<b>"bold"</b>')).text).not.to.include('<b>')
   })
 
-  it('is for the operators of this very site (class tenant)', async () => {
+  // [class tenant]
+  it('is for the operators of this very site', async () => {
     const made = await registerResourceServer(service, 'sit_northlight')
     const page = `${servers}/${made.clientId}`
     for (const answers of [sam, marco]) {

@@ -19,7 +19,7 @@ import { type Answer, postForm, refusalOf } from './support/wire.ts'
 describe('POST /api/oauth/revoke', () => {
   const service = sharedService()
 
-  // [RFC 7009 §2.2]
+  // [RFC 7009 §2.2; Not shown 6]
   it('200 with an empty JSON object for live, unknown, foreign and revoked tokens alike [design 14]', async () => {
     const { url } = service()
     const own = await obtain(url)
@@ -37,8 +37,8 @@ describe('POST /api/oauth/revoke', () => {
     }
   })
 
-  // [RFC 7009 §2.1]
-  it('leaves the token of a foreign client active [design 14] (class token handling)', async () => {
+  // [RFC 7009 §2.1; class token handling]
+  it('leaves the token of a foreign client active [design 14]', async () => {
     const { url } = service()
     const foreign = await obtain(url, { authorization: asPortal, token: asPortal })
     await revoke(url, foreign.access_token)
@@ -47,6 +47,7 @@ describe('POST /api/oauth/revoke', () => {
     expect((await refresh(url, foreign.refresh_token, asPortal)).status).to.equal(200)
   })
 
+  // [Revocation 2]
   it('ends the access token at once, and the refresh token with it', async () => {
     const { url } = service()
     const tokens = await obtain(url)
@@ -56,7 +57,7 @@ describe('POST /api/oauth/revoke', () => {
     expect(refusalOf(await refresh(url, tokens.refresh_token))).to.equal('400 invalid_grant')
   })
 
-  // [RFC 7009 §2; RFC 7009 §2.1]
+  // [RFC 7009 §2; RFC 7009 §2.1; Revocation 2]
   it('ends with a refresh token every token that was made of the grant', async () => {
     const { url } = service()
     const tokens = await obtain(url)

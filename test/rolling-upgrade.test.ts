@@ -49,6 +49,7 @@ function nextVersion(): readonly string[] {
 const patientWorker = patientService.at(-1) as string
 
 describe('an upgrade beside a running service', () => {
+  // [threat 36]
   it('costs no request on SQLite, and there is a way back', async () => {
     await upgrade({ DATA_DIR: await dataFolderWithDemo() }, async (work) => await work())
   })

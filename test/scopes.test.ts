@@ -24,11 +24,13 @@ const operator = specified.filter((name) => ![...identity, ...member].includes(n
 const operatorReads = operator.filter((name) => name.endsWith(':read'))
 
 describe('scopes: the catalogue is the table of the specification (Scopes)', () => {
+  // [Scopes 1; Scopes 6; Scopes 7; Scopes 8]
   it('has the 38 names and no other, each once', () => {
     expect(scopeNames().sort()).to.deep.equal(specified)
     expect(scopeNames()).to.have.lengthOf(38)
   })
 
+  // [Scopes 2]
   it('knows for each its audience, and what it lets a client do', () => {
     expect(scopeNames('identity')).to.have.members(identity)
     expect(scopeNames('member')).to.have.members(member)
@@ -58,6 +60,7 @@ describe('scopes: the catalogue is the table of the specification (Scopes)', () 
   })
 })
 
+// [Authentication 6.2; Scopes 9]
 describe('scopes: what a client may request follows from its origin (Authentication 6 and 8; design 2)', () => {
   const rows: readonly {
     readonly origin: ClientOrigin

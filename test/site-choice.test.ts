@@ -26,6 +26,7 @@ const plain: SiteQuestion = {
 
 describe('site choice: a client of a site is bound to it (design 15, 16)', () => {
   for (const held of [school, kitchen, library, garden]) {
+    // [What the service does 12]
     it(`anyone with a role there may authorize it: ${held.roles.join(' and ')}`, () => {
       const decision = decideSite({ ...plain, clientSiteId: held.id, held: [held] })
       expect(decision).to.deep.equal({ kind: 'bound', site: held })
@@ -49,6 +50,7 @@ describe('site choice: a client of a site is bound to it (design 15, 16)', () =>
   })
 })
 
+// [What the service does 4]
 describe('site choice: operator scopes need a site that the person operates (design 15)', () => {
   const operator = { ...plain, operator: true }
 

@@ -146,6 +146,7 @@ describe('starting', () => {
     })
   })
 
+  // [threat 39]
   it('refuses to serve the demo campus where others could reach it, unless asked', async function () {
     // A busy machine may keep the storage of a start from answering in time.
     this.retries(2)

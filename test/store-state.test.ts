@@ -70,6 +70,7 @@ function contract(open: () => Promise<Backend>): void {
     expect(await backend.store.adapterFor('Session').find('id-1')).to.equal(undefined)
   })
 
+  // [threat 31]
   it('stores no id of a bearer value, so that a copy of the store holds no token', async () => {
     await using backend = await open()
     for (const model of bearerModels) {

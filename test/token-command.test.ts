@@ -20,6 +20,7 @@ async function token(...options: string[]) {
 }
 
 describe('npm run token', () => {
+  // [Authentication 3]
   it('prints tokens of a verified sign-in, and they work', async () => {
     await using service = await startService()
     const { stdout } = await token('--base-url', service.url, '--json')

@@ -42,7 +42,7 @@ describe('POST /api/oauth/token', () => {
   const token = async (fields: Fields, headers?: Record<string, string>) =>
     await postForm(service().url + paths.token, fields, headers)
 
-  // [OpenID Connect Core §3.1.3.4]
+  // [OpenID Connect Core §3.1.3.4; Client registration record 4; Errors 1; Not shown 11]
   describe('answers a refusal with its status and error code [RFC 6749 §5.2]', () => {
     const basic = (secret: string) => ({
       authorization: `Basic ${Buffer.from(`${portal.clientId}:${secret}`).toString('base64')}`,
@@ -184,6 +184,7 @@ describe('POST /api/oauth/token', () => {
       })
     }
 
+    // [Token 1]
     it('takes a form and nothing else', async () => {
       const answer = await fetch(service().url + paths.token, {
         method: 'POST',
@@ -202,6 +203,7 @@ describe('POST /api/oauth/token', () => {
   })
 
   // [RFC 6749 §5.1; RFC 6749 §4.1.4; OpenID Connect Core §3.1.3.3; RFC 6749 §3.3]
+  // [Token response 1; Not shown 5]
   it('gives a bearer token, its lifetime and all that was granted [design 4]', async () => {
     const { url } = service()
     const answer = await exchange(url, await getCode(url))
@@ -213,6 +215,7 @@ describe('POST /api/oauth/token', () => {
     expect(answer.body).to.include({ expires_in: 3600, scope: MEMBER_SCOPE, token_type: 'Bearer' })
   })
 
+  // [Token response 3]
   it('gives no id_token without openid (Authentication 7)', async () => {
     const tokens = await obtain(service().url, { authorization: { scope: 'account:read' } })
     expect(tokens).not.to.have.property('id_token')
@@ -292,7 +295,7 @@ describe('POST /api/oauth/token', () => {
     }
   })
 
-  // [RFC 8707 §2.2]
+  // [RFC 8707 §2.2; Authorization 5.3; Token 2.2; Authentication 5.2]
   describe('does not use a code up for a wrong resource [design 3]', () => {
     for (const [title, resource] of [
       ['none', undefined],
@@ -358,7 +361,7 @@ describe('POST /api/oauth/token', () => {
   })
 
   describe('refreshes', () => {
-    // [RFC 6749 §6]
+    // [RFC 6749 §6; Not shown 5]
     it('to fewer scopes, and to all of them again', async () => {
       const { url } = service()
       const tokens = await obtain(url)
@@ -435,7 +438,7 @@ describe('POST /api/oauth/token', () => {
     })
   })
 
-  // [RFC 6749 §4.1.2; RFC 6750 §5.3; MCP Authorization §Token Theft]
+  // [RFC 6749 §4.1.2; RFC 6750 §5.3; MCP Authorization §Token Theft; Limits 1; Not shown 13]
   it('keeps the lifetimes of design 9', async () => {
     const { url, service: running } = service()
     const { state } = running.stores
@@ -473,7 +476,7 @@ describe('POST /api/oauth/token', () => {
   })
 
   for (const path of ['/agent/auth', '/agent/identity']) {
-    // [RFC 9126 §5]
+    // [RFC 9126 §5; What the service does 16]
     it(`has no ${path} [design 25]`, async () => {
       for (const method of ['GET', 'POST']) {
         expect((await fetch(service().url + path, { method })).status).to.equal(404)
@@ -585,7 +588,7 @@ describe('POST /api/oauth/token, after something changed', () => {
     expect(refusalOf(ended)).to.equal('400 invalid_grant')
   })
 
-  // [RFC 9700 §4.14.2]
+  // [RFC 9700 §4.14.2; Not shown 13]
   it('lets no family of refresh tokens grow older than 90 days [design 9]', async () => {
     let time = Date.now()
     await using service = await startService({ now: () => time })
@@ -682,6 +685,7 @@ describe('POST /api/oauth/token, after something changed', () => {
     expect((await userinfo(url, tokens.access_token)).status).to.equal(401)
   })
 
+  // [What the service does 10]
   it('withdraws a scope that the operator took from the client: refused at the authorization endpoint, absent from the next refresh [design 2]', async () => {
     await using service = await startService()
     const { url } = service

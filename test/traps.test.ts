@@ -260,6 +260,7 @@ describe('traps: registration never hands a public client a secret (Client regis
   })
 })
 
+// [Errors 3]
 describe('traps: account scopes of a vendor platform are invalid_scope, whatever else is wrong (Errors 3)', () => {
   const asked = {
     client_id: 'integration-claude',
@@ -414,6 +415,7 @@ describe('traps: the token of a member works at UserInfo (design 4)', () => {
   })
 })
 
+// [Token 3.2; 73]
 describe('traps: a refresh carries no id_token (Token)', () => {
   it('engine: it does', async () => {
     const { refreshToken } = await obtainTokens(bare.url)
@@ -459,7 +461,7 @@ describe('traps: redirect_uri is required at both endpoints (Authorization; Toke
     expect((await postForm(engine.url + paths.token, bareForm)).status).to.equal(200)
   })
 
-  // [RFC 6749 §3.1.2.3; RFC 6749 §4.1.3]
+  // [RFC 6749 §3.1.2.3; RFC 6749 §4.1.3; Authorization 3]
   it('service: neither endpoint takes a request without it, and the person is sent nowhere', async () => {
     const answer = await authorize(service.url)
     expect(answer.status).to.equal(400)
@@ -591,7 +593,7 @@ describe('traps: a browser application may use the token endpoint (design 28) [3
     expect(answer.headers.get('access-control-allow-origin')).to.equal(null)
   })
 
-  // [RFC 9700 §2.6]
+  // [RFC 9700 §2.6; 33]
   it('service: the authorization endpoint and its pages have no CORS at all', async () => {
     const { pathname, search } = authorizeUrl(service.url)
     const preflight = ['Access-Control-Request-Method', 'GET']

@@ -376,7 +376,7 @@ describe('below /admin/api/', () => {
     expect(body.claims).to.include({ org_id: 'sit_open_kitchen', sub: 'per_marco' })
   })
 
-  // [RFC 9068 §5]
+  // [RFC 9068 §5; threat 29]
   it('what goes to the platform is worth nothing here', async () => {
     const { url } = service()
     const forwarded = await forwardedToken({ ...service(), platform })

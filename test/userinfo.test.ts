@@ -13,6 +13,7 @@ describe('/api/oauth/userinfo', () => {
   const address = () => service().url + paths.userinfo
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
+  // [UserInfo 1]
   it('accepts the token that is bound to the origin [design 4]', async () => {
     const { url } = service()
     const tokens = await obtain(url)
@@ -33,7 +34,7 @@ describe('/api/oauth/userinfo', () => {
     }
   })
 
-  // [OpenID Connect Core §5.4]
+  // [OpenID Connect Core §5.4; Scopes 4; Scopes 5]
   describe('releases what the scopes say, and no more', () => {
     const releases: readonly (readonly [scope: string, claims: readonly string[]])[] = [
       ['openid', ['sub']],
@@ -79,7 +80,7 @@ describe('/api/oauth/userinfo', () => {
     })
   })
 
-  // [RFC 6750 §3; OpenID Connect Core §5.3.3; RFC 9728 §5.1]
+  // [RFC 6750 §3; OpenID Connect Core §5.3.3; RFC 9728 §5.1; Discovery 8]
   describe('challenges, and points to the protected-resource metadata (Discovery)', () => {
     const pointer = () =>
       `resource_metadata="${service().url}/.well-known/oauth-protected-resource"`

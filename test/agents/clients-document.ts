@@ -1,26 +1,40 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-
+import { renderTable } from '../support/markdown.ts'
 import { type Agent, agents } from './client-table.ts'
 import { type WayName, wayNames, ways } from './ways.ts'
 
-/**
- * The generated part of docs/reference/mcp-clients.md begins here; what stands above it is written by hand.
- * `node test/agents/clients-document.ts` writes it again.
- */
-export const GENERATED_FROM = '## What was tried'
+const introduction = `These MCP clients reached a tool of this service unmodified: set up as their own documentation says, signed in and
+authorized in a browser, then called. \`npm run test:agents\` repeats it and fails if a client does something else than
+the table says. A client with a model runs with a stub that calls one tool and repeats its answer.
 
-/** The table of clients as people read it; what it says is what a run holds each client to. */
-export function renderClients(clients: readonly Agent[]): string {
+**As a member**: an operator creates an application for the client (admin area, *OAuth applications*) with
+\`account:read account:write\` and the redirect URI of the client. The client gets \`{base_url}/mcp/member\` and the
+\`client_id\`. **As an operator**: the client gets \`{base_url}/mcp/admin\` only and registers itself with its loopback
+address. Both addresses require a token at the first request, for clients that sign in only after a 401.
+
+## Troubleshooting
+
+- **The client requests every scope and gets \`invalid_scope\`.** No client may have all scopes: operator clients get no
+  \`account:*\`, member clients no operator scope. Set the scopes in the client; the metadata of each address lists them
+  (\`{base_url}/.well-known/oauth-protected-resource/mcp/member\`, \`…/mcp/admin\`).
+- **The client requests no scope and gets \`invalid_scope\`.** Set the scopes if the client has an option for them.
+- **The client has a \`client_id\`, requests \`account:read\` and gets \`invalid_scope\`.** It registered itself and ignores
+  the \`client_id\`. Gemini CLI does so with \`oauth.enabled\`: remove that setting and sign in with \`/mcp auth\`.
+- **The client is connected and sees public tools only.** It uses \`{base_url}/mcp\`, which also serves anonymous clients.
+  Use one of the two addresses above.
+
+## Results
+`
+
+/** docs/reference/mcp-clients.md: what a run of `npm run test:agents` requires of each client. */
+export function renderClients(): string {
   const columns = ['client', 'package', 'set up by', ...wayNames.map((way) => `as ${nameOf(way)}`)]
-  const rows = clients.map((client) => [
+  const rows = agents.map((client) => [
     client.name,
     `\`${client.package.name}\` ${client.package.version}`,
     client.setUp,
     ...wayNames.map((way) => resultOf(client, way)),
   ])
-  const table = [columns, columns.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`)
-  return `${GENERATED_FROM}\n\n${table.join('\n')}\n`
+  return `${introduction}\n${renderTable(columns, rows)}`
 }
 
 function nameOf(way: WayName): string {
@@ -32,10 +46,4 @@ function resultOf({ known }: Agent, way: WayName): string {
   return failing === undefined
     ? `calls \`${ways[way].tool}\``
     : `no: ${failing.reason}. Its user reads “${failing.sentence}”`
-}
-
-if (import.meta.main) {
-  const file = join(import.meta.dirname, '../../docs/reference/mcp-clients.md')
-  const [byHand = ''] = readFileSync(file, 'utf8').split(GENERATED_FROM)
-  writeFileSync(file, byHand + renderClients(agents))
 }

@@ -13,7 +13,7 @@ import { amir, notes, portal, sam } from '../support/gatehouse.ts'
 import { sharedService } from '../support/shared-service.ts'
 import { type Answer, encode, type Fields, postForm, send } from '../support/wire.ts'
 
-/** Hostile requests at GET /oauth/authorize. The numbers are those of docs/hostile-cases.md. */
+/** Hostile requests at GET /oauth/authorize. The numbers are those of docs/reference/hostile-cases.md. */
 const service = sharedService()
 
 const STATE = 'the-state'
@@ -54,6 +54,7 @@ function expectGuarded({ headers }: Answer): void {
 describe('authorize: a person is sent to registered addresses only [RFC 6749 §3.1.2.4] [1, 3, 5]', () => {
   // [RFC 6749 §3.1.2.4; RFC 6749 §4.1.2.1; RFC 6749 §10.15; OpenID Connect Core §3.1.2.6;
   // RFC 9700 §4.11.2]
+  // [Authorization 2]
   it('shows a page for an unknown client, and redirects nowhere [1]', async () => {
     const unknown = ['nobody', '', '__proto__', 'constructor', 'x'.repeat(5000), "' or 1=1 --"]
     for (const clientId of unknown) expectPage(await authorize({ client_id: clientId }))
@@ -90,6 +91,7 @@ describe('authorize: a person is sent to registered addresses only [RFC 6749 §3
   for (const redirectUri of foreign) {
     // [RFC 6749 §3.1.2; RFC 6749 §3.1.2.3; RFC 9700 §2.1; RFC 9700 §4.1.3; RFC 9700 §4.11.2;
     // MCP Authorization §Open Redirection]
+    // [threat 1]
     it(`shows a page for the redirect_uri ${JSON.stringify(redirectUri)} of a web application [3, 5]`, async () => {
       expectPage(await authorize({ client_id: portal.clientId, redirect_uri: redirectUri }))
     })
@@ -130,6 +132,7 @@ describe('authorize: a person is sent to registered addresses only [RFC 6749 §3
 
 // [RFC 7636 §4.3; RFC 7636 §7.2; RFC 8252 §6; RFC 8252 §8.1; RFC 9700 §2.1.1; RFC 9700 §4.8.2;
 // MCP Authorization §Authorization Code Protection]
+// [What the service does 2; Authorization 6; Authorization 7; Authentication 1; threat 2]
 describe('authorize: PKCE with S256 is required of every client [RFC 7636 §4.4.1] [11, 13]', () => {
   const { challenge } = makePkce()
   const wrong: readonly [why: string, fields: Fields][] = [
@@ -222,6 +225,7 @@ describe('authorize: no parameter counts twice [RFC 6749 §3.1] [15, 53]', () =>
 
 // [OpenID Connect Core §6.1; OpenID Connect Core §6.2]
 describe('authorize: what the service does not support (OpenID Connect Core §6) [23]', () => {
+  // [23]
   it('refuses request and request_uri, and fetches nothing', async () => {
     let fetched = 0
     const trap = createServer((_request, response) => {
@@ -248,7 +252,7 @@ describe('authorize: what the service does not support (OpenID Connect Core §6)
   })
 
   for (const responseType of ['token', 'id_token', 'code id_token', 'code token', 'none', 'CODE']) {
-    // [RFC 6749 §3.1.1; RFC 9700 §2.1.2]
+    // [RFC 6749 §3.1.1; RFC 9700 §2.1.2; Authorization 1]
     it(`refuses response_type ${responseType}`, async () => {
       const answer = await authorize({ response_type: responseType, nonce: 'n' })
       const target = new URL(answer.headers.get('location') ?? '', service().url)
@@ -269,7 +273,7 @@ describe('authorize: what the service does not support (OpenID Connect Core §6)
   }
 
   for (const scope of [undefined, '', ' ', 'nothing', 'admin:everything *']) {
-    // [RFC 6749 §3.3]
+    // [RFC 6749 §3.3; Authorization 4]
     it(`refuses the scope ${JSON.stringify(scope)}, of which it knows nothing`, async () => {
       const error = redirectedError(await authorize({ scope, resource: undefined }))
       expect(error).to.be.oneOf(['invalid_scope', 'invalid_request'])
@@ -493,7 +497,7 @@ describe('authorize: nothing that is sent makes it fail', () => {
     expect((await send(service().url, { path: paths.health })).status).to.equal(200)
   })
 
-  // [RFC 6749 §4.1.2; OpenID Connect Core §3.1.2.5]
+  // [RFC 6749 §4.1.2; OpenID Connect Core §3.1.2.5; Authorization 8]
   it('takes a state of 2000 characters and gives it back unchanged', async () => {
     const state = 'ä&=%"<>+ '.repeat(200)
     const { pathname, search } = authorizeUrl(service().url, { state, prompt: 'none' })

@@ -5,7 +5,7 @@ import { sharedService } from '../support/shared-service.ts'
 import type { Answer } from '../support/wire.ts'
 import { afterwards, expectWell, makeWorld, outcomeOf, type World } from './world.ts'
 
-/** One attack: a row of docs/hostile-cases.md and a test. */
+/** One attack: a row of docs/reference/hostile-cases.md and a test. */
 export interface HostileCase {
   /** Never given to another case, so that a list of cases grows at its end. */
   readonly number: number

@@ -170,7 +170,7 @@ describe('interaction: a page belongs to the browser that it was opened in (CVE-
   })
 })
 
-// [RFC 9700 §4.11.2; OpenID Connect Core §3.1.2.3]
+// [RFC 9700 §4.11.2; OpenID Connect Core §3.1.2.3; threat 7]
 describe('interaction: a form is taken from its own page only [RFC 6749 §10.12] [39]', () => {
   for (const [why, change] of [
     ['no token', () => ({ csrf: undefined })],
@@ -238,6 +238,7 @@ describe('interaction: a form is taken from its own page only [RFC 6749 §10.12]
   })
 })
 
+// [Authentication 4; threat 6]
 describe('interaction: what is agreed to is what was asked for (design 2) [41]', () => {
   // [RFC 6749 §10.12]
   it('a consent form cannot add scopes, a resource, a client, a person, a site or a grant', async () => {
@@ -362,6 +363,7 @@ describe('interaction: what is agreed to is what was asked for (design 2) [41]',
   })
 })
 
+// [threat 7]
 describe('interaction: pages and cookies are guarded [RFC 9700 §4.16] [45]', () => {
   // [RFC 6749 §10.13; OpenID Connect Core §3.1.2.3; RFC 9700 §4.2.4; RFC 9700 §4.16]
   it('no page may be framed, run a script, be kept, or post elsewhere than to the client', async () => {
@@ -442,6 +444,7 @@ describe('interaction: pages and cookies are guarded [RFC 9700 §4.16] [45]', ()
     cookies.map((cookie) => cookie.split(';')[0]).join('; ')
 })
 
+// [threat 5]
 describe('interaction: whether an account exists cannot be found out (CVE-2026-23511) [47]', () => {
   const RUNS = 25
   const WITHIN = 0.3

@@ -38,7 +38,7 @@ import {
 
 /**
  * Hostile requests at the endpoints that clients call: token, UserInfo, revocation, introspection.
- * The numbers are those of docs/hostile-cases.md.
+ * The numbers are those of docs/reference/hostile-cases.md.
  */
 let service: RunningService
 
@@ -158,6 +158,7 @@ describe('token: no parameter counts twice [RFC 6749 §3.2] [53]', () => {
 
 // [RFC 6749 §4.1.2; RFC 6749 §10.6; RFC 7636 §4.6; RFC 9700 §4.3.1; RFC 9700 §4.5.3.1; OpenID Connect Core
 // §3.1.3.2]
+// [Token 2.1; threat 9]
 describe('token: a code is good once, for its client, address and verifier [RFC 6749 §4.1.3] [55-61]', () => {
   const wrong: readonly [why: string, fields: Fields, refusal?: string][] = [
     ['another redirect_uri', { redirect_uri: 'http://127.0.0.1:10/callback' }],
@@ -181,7 +182,8 @@ describe('token: a code is good once, for its client, address and verifier [RFC 
     })
   }
 
-  it('refuses a code of another client, which does not use it up (class wrong client, CVE-2026-28513) [59]', async () => {
+  // [class wrong client]
+  it('refuses a code of another client, which does not use it up (CVE-2026-28513) [59]', async () => {
     const { form } = await obtainCode(service.url)
     const { clientId: client_id, clientSecret: client_secret } = portal
     expectRefusal(await token({ ...form, client_id, client_secret }), '400 invalid_grant')
@@ -268,6 +270,7 @@ describe('token: client authentication [RFC 6749 §2.3] [63, 65]', () => {
   }
 
   // [RFC 6749 §3.2.1; RFC 9700 §2.5; OpenID Connect Core §3.1.3.1]
+  // [Token 2.3; Authentication 2; threat 11]
   it('a confidential client without its secret, and a public one with a secret, are invalid_client [65]', async () => {
     expectRefusal(await token({ ...attempt, client_id }), '401 invalid_client')
     const asNotes = { ...attempt, client_id: notes.clientId }
@@ -329,7 +332,7 @@ describe('token: client authentication [RFC 6749 §2.3] [63, 65]', () => {
     'constructor',
     'toString',
   ]) {
-    // [RFC 6749 §4.5; RFC 9700 §2.4]
+    // [RFC 6749 §4.5; RFC 9700 §2.4; What the service does 16]
     it(`the grant type ${grant} is unsupported (design 25)`, async () => {
       const fields = { grant_type: grant, client_id, client_secret, username: 'x', password: 'y' }
       expectRefusal(await token(fields), '400 unsupported_grant_type')
@@ -487,7 +490,7 @@ describe('UserInfo (RFC 6750) [77-81]', () => {
     expect((await userinfo(bearer(accessToken))).status).to.equal(200)
   })
 
-  // [RFC 6750 §3.1]
+  // [RFC 6750 §3.1; Scopes 3]
   it('a token without openid is 403 insufficient_scope that names it [79]', async () => {
     const { accessToken } = await obtainTokens(service.url, { scope: 'account:read' })
     const answer = await userinfo(bearer(accessToken))
@@ -512,7 +515,7 @@ describe('revocation (RFC 7009) [83, 85]', () => {
   const revoke = async (fields: Fields) => await postForm(service.url + paths.revocation, fields)
   const { clientId: client_id } = notes
 
-  // [RFC 7009 §2.1; RFC 7009 §2.2.1]
+  // [RFC 7009 §2.1; RFC 7009 §2.2.1; Revocation 1]
   it('without a token is invalid_request, without a client too, and an unknown client is 401 [83]', async () => {
     expectRefusal(await revoke({ client_id }), '400 invalid_request')
     expectRefusal(await revoke({ token: 'x' }), '400 invalid_request')

@@ -1,6 +1,3 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-
 import { apiCases } from '../hostile/api-cases.ts'
 import { authorizationCases } from '../hostile/authorization-cases.ts'
 import type { CaseTable } from '../hostile/case.ts'
@@ -12,14 +9,11 @@ import { redirectCases } from '../hostile/redirect-cases.ts'
 import { registrationCases } from '../hostile/registration-cases.ts'
 import { tokenKindCases } from '../hostile/token-kind-cases.ts'
 import { toolCases } from '../hostile/tool-cases.ts'
+import { type Annotation, renderTestFile, renderTests } from './annotations.ts'
+import { renderTable } from './markdown.ts'
+import { attackClasses, hostileCases } from './reference-data.ts'
 
-/**
- * The part of docs/hostile-cases.md that the tables of test/hostile are;
- * `node test/support/hostile-document.ts` writes it again.
- */
-export const hostileDocument: string = join(import.meta.dirname, '../../docs/hostile-cases.md')
-
-/** Every table, in the order of the document. */
+/** The tables of test/hostile, in the order of the page. */
 export const caseTables: readonly CaseTable[] = [
   redirectCases,
   authorizationCases,
@@ -33,28 +27,65 @@ export const caseTables: readonly CaseTable[] = [
   connectionCases,
 ]
 
-const BEGIN = '<!-- what follows is written by test/support/hostile-document.ts -->\n'
+const introduction = `Attacks on authorization servers, collected from advisories about other servers and from RFC 9700, each with the answer
+of this service and the test that shows it. To find the test of a case below 1000, search the file for the number. A
+number is never given to another case. An advisory is named where its text was read.`
 
-/** The document as it should be: what people wrote, and the tables. */
-export function withTables(document: string): string {
-  const [written = ''] = document.split(BEGIN)
-  const sections = caseTables.map(({ title, file, cases }) => {
-    const rows = cases.map(({ number, attack, answer }) => {
-      const [code = '', ...then] = answer.split('; ')
-      const said = [`\`${code}\``, ...then].join('; ')
-      return `| ${number} | ${attack} | ${said} | \`${file}\` "${title}" |`
-    })
-    return [
-      `### ${title}`,
-      '',
-      '| case | attack | answer | test |',
-      '| --- | --- | --- | --- |',
-      ...rows,
-    ].join('\n')
+const tablesIntroduction = `Each row is a test of the file named below the heading. It also checks that the answer is no 5xx, that it contains no
+token, secret, stack trace or SQL, and that the service keeps working without a fault in its log. The answers mean:`
+
+const answers = [
+  ['`400 invalid_grant`', 'status and error code of the protocol (OAuth, GraphQL, JSON-RPC)'],
+  ['`page 400 invalid_client`', 'an error page without redirect, script or framing'],
+  [
+    '`redirect invalid_scope`',
+    'an error at the redirect URI of the client, with `state` and `iss` once and no code',
+  ],
+  ['`the sign-in`', 'the addition is ignored and the sign-in page shown'],
+  ['`to /account`', 'a redirect to another page of this service'],
+  ['`200 inactive`, `200 nothing`', 'introspection and revocation reveal nothing about the token'],
+  ['`not valid`', 'GraphQL rejected the document before execution'],
+]
+
+/** docs/reference/hostile-cases.md, from test/data, the tables of test/hostile and the annotations of the tests. */
+export function renderHostileCases(annotations: readonly Annotation[]): string {
+  const single = hostileCases.map(({ title, rows }) => {
+    const cells = rows.map(([number = '', attack = '', answer = '']) => [
+      number,
+      attack,
+      answer,
+      renderTests(number, annotations),
+    ])
+    return `## ${title}\n\n${renderTable(['case', 'attack', 'answer', 'tests'], cells)}`
   })
-  return `${written}${BEGIN}\n${sections.join('\n\n')}\n`
+  const classes = attackClasses.flatMap(({ rows }) =>
+    rows.map(([name = '', meaning = '']) => [
+      name,
+      meaning,
+      renderTests(`class ${name}`, annotations),
+    ]),
+  )
+  return [
+    introduction,
+    ...single,
+    '## Classes',
+    'What many advisories have in common.',
+    renderTable(['class', 'what happens', 'tests'], classes),
+    '## Tables',
+    tablesIntroduction,
+    renderTable(['answer', 'meaning'], answers),
+    ...caseTables.map(renderCaseTable),
+  ].join('\n\n')
 }
 
-if (import.meta.main) {
-  writeFileSync(hostileDocument, withTables(readFileSync(hostileDocument, 'utf8')))
+function renderCaseTable({ title, file, cases }: CaseTable): string {
+  const rows = cases.map(({ number, attack, answer }) => {
+    const [code = '', ...then] = answer.split('; ')
+    return [number, attack, [`\`${code}\``, ...then].join('; ')]
+  })
+  return [
+    `### ${title}`,
+    `Tests: ${renderTestFile(file)}`,
+    renderTable(['case', 'attack', 'answer'], rows),
+  ].join('\n\n')
 }

@@ -1,0 +1,101 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { caseNumbers, requirements, standards } from './reference-data.ts'
+
+/**
+ * Reads which rows of the reference a test shows: `// [RFC 6749 §5.2; Errors 4.1; 71, 73; class leak]`.
+ * An annotation stands in the title of a test or in the comment directly above it, so that renaming a test
+ * needs no other edit. Pages of docs/reference are generated from it.
+ */
+export interface Annotation {
+  /** Path from the root of the repository. */
+  readonly file: string
+  readonly title: string
+  /** Row that the test shows: "RFC 6749 §5.2", "Errors 4.1", "71", "class leak", "threat 12". */
+  readonly row: string
+}
+
+const root = join(import.meta.dirname, '../..')
+const requirementNames = requirements.flatMap(({ title, rows }) =>
+  rows.map(([number]) => `${title} ${number}`),
+)
+const names = [...standards.map(({ name }) => name), ...requirements.map(({ title }) => title)]
+const named = new RegExp(`^(?:(?:${names.join('|')})(?: |$)|class |threat )`)
+const numbers = /^\d{1,4}(?:-\d{1,4})?(?:, \d{1,4}(?:-\d{1,4})?)*$/
+const test =
+  /((?:^[ \t]*\/\/[^\n]*\n)*)^[ \t]*(?:it|describe)(?:\.\w+)?\(\s*(?:(['"`])((?:\\.|(?!\2).)*)\2|(\w+)\s*,)/gms
+
+/** Every test file with its text, by its path from the root. */
+export function readTestFiles(): ReadonlyMap<string, string> {
+  const files = globSync('test/**/*.test.ts', { cwd: root }).sort()
+  return new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]))
+}
+
+/** The annotations of all tests, in the order of files and tests. */
+export function readAnnotations(): readonly Annotation[] {
+  return [...readTestFiles()].flatMap(([file, text]) => annotationsOf(file, text))
+}
+
+/** The annotations of a test file, in the order of its tests. */
+export function annotationsOf(file: string, text: string): Annotation[] {
+  return [...text.matchAll(test)].flatMap(([, comment = '', , literal, variable]) => {
+    const title = (literal ?? `(${variable})`).replaceAll(/\\(.)/g, '$1')
+    const items = bracketsIn(`${joinLines(comment)} ${title.replaceAll(/\$\{[^}]*\}/g, '')}`)
+    const rows = [
+      ...items.filter(isNamed).flatMap(expandRule),
+      ...items.filter(isNumbers).flatMap(expandNumbers),
+    ]
+    return rows.map((row) => ({ file, title, row }))
+  })
+}
+
+/** The rows that a text names in brackets, except hostile cases: other brackets hold numbers, too. */
+export function namedRowsIn(text: string): string[] {
+  return bracketsIn(text).filter(isNamed).flatMap(expandRule)
+}
+
+/** A comment of several lines as one, because a bracket may continue in the next line. */
+export function joinLines(text: string): string {
+  return text.replaceAll(/\s*\n\s*\/\/\s*/g, ' ')
+}
+
+/** Links to the files of the tests that show a row; '' without a test. */
+export function renderTests(row: string, annotations: readonly Annotation[]): string {
+  const files = new Set(
+    annotations.filter((annotation) => annotation.row === row).map(({ file }) => file),
+  )
+  return [...files].map(renderTestFile).join(', ')
+}
+
+/** A link from a page in docs/reference to a test file. */
+export function renderTestFile(file: string): string {
+  return `[${file.replace(/^test\//, '').replace(/\.test\.ts$/, '')}](../../${file})`
+}
+
+function bracketsIn(text: string): string[] {
+  return [...text.matchAll(/\[([^\][]*)\]/g)].flatMap(([, inside = '']) => inside.split('; '))
+}
+
+function isNamed(item: string): boolean {
+  return named.test(item)
+}
+
+function isNumbers(item: string): boolean {
+  return numbers.test(item)
+}
+
+/** "Errors 4": every row of a rule that has several. */
+function expandRule(item: string): string[] {
+  const parts = requirementNames.filter((name) => name.startsWith(`${item}.`))
+  return parts.length > 0 ? parts : [item]
+}
+
+/** "55-61, 71": both ends, and the numbers in between that are cases. */
+function expandNumbers(item: string): string[] {
+  return item.split(', ').flatMap((part) => {
+    const [first = 0, last = first] = part.split('-').map(Number)
+    const between = caseNumbers.filter((number) => number > first && number < last)
+    return [...new Set([first, ...between, last])].map(String)
+  })
+}
