@@ -10,9 +10,9 @@ import { Redis } from 'ioredis'
 import { readConfig, type ServicePolicy } from '../src/config/config.ts'
 import { makeAttemptLimits } from '../src/directory/people/attempt-limits.ts'
 import { enginePages, forwardAuthFor, pages, paths } from '../src/platform/http/paths.ts'
-import { Counts } from '../src/platform/limits/counts.ts'
 import { limitsInForce, limitTable } from '../src/platform/limits/limit-table.ts'
-import { makeLimits } from '../src/platform/limits/process-limits.ts'
+import { makeLimits } from '../src/platform/limits/limits.ts'
+import { WindowCounts } from '../src/platform/limits/window-counts.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { openSharedCounts, type SharedCounts } from '../src/platform/store/shared-counts.ts'
@@ -41,7 +41,7 @@ const withLimits =
 describe('limits: counts in one process', () => {
   it('end with their window, which begins with the first count of a key', () => {
     let nowMs = 1_000_000
-    const counts = new Counts(60_000, () => nowMs)
+    const counts = new WindowCounts(60_000, () => nowMs)
     counts.add('one', 3)
     nowMs += 30_000
     counts.add('two', 1)
@@ -64,7 +64,7 @@ describe('limits: counts in one process', () => {
     fc.assert(
       fc.property(fc.array(action, { maxLength: 200 }), (actions) => {
         let nowMs = 0
-        const counts = new Counts(1000, () => nowMs, 4)
+        const counts = new WindowCounts(1000, () => nowMs, 4)
         const windows = new Map<string, { endsAtMs: number; points: number }>()
         for (const { key, points, waitMs } of actions) {
           nowMs += waitMs
@@ -81,7 +81,7 @@ describe('limits: counts in one process', () => {
   })
 
   it('of one key are not forgotten for a hundred thousand others', () => {
-    const counts = new Counts(60_000, () => 1)
+    const counts = new WindowCounts(60_000, () => 1)
     counts.add('own', 7)
     for (let turn = 0; turn < 100_000; turn += 1) counts.add(`other ${turn}`, 1)
     expect(counts.find('own')?.points).to.equal(7)

@@ -47,8 +47,7 @@ export const rooms: Readonly<Record<string, Room>> = {
         'welcome-and-health.ts',
       ],
       limits: [
-        'address-limits.ts',
-        'client-requests.ts',
+        'charge-requests.ts',
         'limit-table.ts',
         'limits.ts',
         'network.ts',

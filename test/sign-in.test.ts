@@ -13,7 +13,7 @@ import { makePasswords, type Passwords, TooManyHashes } from '../src/directory/p
 import { canonicalEmail } from '../src/directory/people/person-store.ts'
 import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { makeLimits } from '../src/platform/limits/process-limits.ts'
+import { makeLimits } from '../src/platform/limits/limits.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { authorizeUrl } from './support/client.ts'
 import {

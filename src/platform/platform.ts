@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 
 import { type AuditSettings, openAuditTrail } from './audit/audit-trail.ts'
 import { orUnavailable } from './http/storage-guard.ts'
-import { limitExchange, makeLimits } from './limits/process-limits.ts'
+import { limitExchange, makeLimits } from './limits/limits.ts'
 import { makeWatch, type Watchers } from './monitoring/watch.ts'
 import type { SendOutgoing } from './outgoing/guarded-fetch.ts'
 import { openStores, type StoreSettings } from './store/open-stores.ts'

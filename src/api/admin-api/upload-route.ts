@@ -12,7 +12,8 @@ import {
   tooManyRequests,
 } from '../../platform/http/errors.ts'
 import { paths } from '../../platform/http/paths.ts'
-import { type Limits, personKey, refuseTooMany } from '../../platform/limits/limits.ts'
+import { type Limits, personKey } from '../../platform/limits/limits.ts'
+import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { type Protection, refuse, verdictOf } from '../../resource/resource-server/protect.ts'
 import {

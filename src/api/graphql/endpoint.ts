@@ -8,7 +8,8 @@ import { openCors } from '../../platform/http/cors.ts'
 import { addressTooLong, methodNotAllowed } from '../../platform/http/errors.ts'
 import { sendPublicPage } from '../../platform/http/page.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import { answerTooMany, personKey } from '../../platform/limits/limits.ts'
+import { personKey } from '../../platform/limits/limits.ts'
+import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import {
   type AdviseOnScopes,
   type Protection,

@@ -6,7 +6,8 @@ import type Router from 'koa-router'
 import { methodNotAllowed } from '../../platform/http/errors.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import { answerTooMany, type Limits, personKey } from '../../platform/limits/limits.ts'
+import { type Limits, personKey } from '../../platform/limits/limits.ts'
+import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import {
   type AdviseOnScopes,
   type Protection,
@@ -95,7 +96,7 @@ async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Pr
 /**
  * Who calls, if anybody; or refuses the request. A caller is a person at a site by one client and not
  * one token, so that a refresh buys no second allowance (MCP, tools: servers MUST rate limit
- * invocations). The address was counted before (platform/limits/address-limits.ts).
+ * invocations). The address was counted before (platform/limits/charge-requests.ts).
  */
 async function letIn(
   ctx: Context,

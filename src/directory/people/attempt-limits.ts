@@ -1,6 +1,6 @@
+import { networkOf, wideNetworkOf } from '../../platform/limits/client-network.ts'
 import type { LimitName } from '../../platform/limits/limit-table.ts'
 import type { Limits } from '../../platform/limits/limits.ts'
-import { networkOf, wideNetworkOf } from '../../platform/limits/network.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 
 export type AttemptLimits = ReturnType<typeof makeAttemptLimits>

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { decodeJwt, type JSONWebKeySet } from 'jose'
 import { type Adapter, type Configuration, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 
-import { refuseBusyClient } from '../../platform/limits/client-requests.ts'
+import { refuseBusyClient } from '../../platform/limits/charge-requests.ts'
 import type { OutgoingInit } from '../../platform/outgoing/guarded-fetch.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { type EngineClient, toClientMetadata } from '../clients/client-metadata.ts'

@@ -12,7 +12,7 @@ import {
 
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { addressOf, paths, planPaths, promptPages } from '../../platform/http/paths.ts'
-import { proveClient } from '../../platform/limits/client-requests.ts'
+import { noteAuthenticatedClient } from '../../platform/limits/charge-requests.ts'
 import {
   choseFapi,
   compareSecretsByDigest,
@@ -234,7 +234,7 @@ function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
     const isFirst = (await useOnce({ whose, jti, endsAtSeconds, madeAtSeconds })) === 'first'
     const { ctx } = Provider
     // A DPoP proof is of a key, and does not authenticate the client.
-    if (isFirst && whose === ctx?.oidc?.client?.clientId) proveClient(ctx, whose)
+    if (isFirst && whose === ctx?.oidc?.client?.clientId) noteAuthenticatedClient(ctx, whose)
     return isFirst
   }
 }

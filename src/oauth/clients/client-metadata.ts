@@ -1,6 +1,6 @@
 import { type ClientMetadata, Provider } from 'oidc-provider'
 
-import { proveClient } from '../../platform/limits/client-requests.ts'
+import { noteAuthenticatedClient } from '../../platform/limits/charge-requests.ts'
 import { type Client, requestableScopes } from './client.ts'
 import { demandsFapi } from './further-plans.ts'
 import { matchesSecret } from './secret.ts'
@@ -81,7 +81,7 @@ export function compareSecretsByDigest(provider: Provider): void {
     secret: string,
   ) {
     const matches = matchesSecret(secret, this['x_secret_digests'] as string[])
-    if (matches) proveClient(Provider.ctx, this.clientId)
+    if (matches) noteAuthenticatedClient(Provider.ctx, this.clientId)
     return matches
   }
 }

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { ClientMetadata } from 'oidc-provider'
 
-import { networkOf } from '../../platform/limits/network.ts'
+import { networkOf } from '../../platform/limits/client-network.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'

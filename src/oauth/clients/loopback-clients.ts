@@ -3,7 +3,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 
 import { isLoopbackRedirect } from '../../platform/http/redirect-uri.ts'
-import { networkOf } from '../../platform/limits/network.ts'
+import { networkOf } from '../../platform/limits/client-network.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { type Client, grantTypesServed, type LoopbackRegistration } from './client.ts'

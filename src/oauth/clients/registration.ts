@@ -25,7 +25,7 @@ import { decodeUtf8, readRequestBody } from '../../platform/http/request-body.ts
 import { callerOf, logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
-import { refuseTooMany } from '../../platform/limits/limits.ts'
+import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import { grantTypesServed, type LoopbackRegistration, readClientName } from './client.ts'
 import type { IntegrationRow } from './client-store.ts'
 import type { Clients } from './find-client.ts'

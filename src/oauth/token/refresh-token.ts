@@ -14,7 +14,8 @@ import {
   scopeNotGranted,
 } from '../../platform/http/errors.ts'
 import { logFields } from '../../platform/http/request-log.ts'
-import { type Limits, personKey, refuseTooMany } from '../../platform/limits/limits.ts'
+import { type Limits, personKey } from '../../platform/limits/limits.ts'
+import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import { judgeAccess, stillApproved } from '../grants/access.ts'
 import { allowedScopes } from '../grants/allowed.ts'
 import type { Family, FamilyStore } from '../grants/family-store.ts'

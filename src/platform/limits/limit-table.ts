@@ -1,16 +1,14 @@
-/** Limits of requests: their table, the counts, and the answers 429. The surfaces decide what to count. */
-
 interface LimitRow {
   /**
-   * What a limit counts: the network of an address, an authenticated client, or a person by a client. A
-   * client or person is counted only after authentication; a claim alone would let others use up its limit.
+   * Who is charged: the network of an address, an authenticated client, or a person by client. A client or
+   * person is charged only after authentication, or others could use up its limit.
    */
   readonly by: 'address' | 'client' | 'person'
   /** Path of the maximum in config/service.json. */
   readonly setting: `${keyof typeof windowSettings}.${string}`
 }
 
-/** Path of a window's length, by the section of config/service.json that has the limit. */
+/** Path of the window length, by the section of config/service.json that has the limit. */
 const windowSettings = {
   limits: 'limits.windowSeconds',
   mcp: 'mcp.windowSeconds',
@@ -18,7 +16,7 @@ const windowSettings = {
   signIn: 'signIn.failureWindowSeconds',
 } as const
 
-/** Every limit of requests. docs/security.md says where each applies and what one point of it is. */
+/** Every request limit. docs/security.md says where each applies and what costs a point. */
 export const limitTable = {
   authorizations: { by: 'address', setting: 'limits.authorizationKilobytesPerAddressMax' },
   oauthFailures: { by: 'address', setting: 'limits.oauthFailurePointsPerAddressMax' },
@@ -58,7 +56,7 @@ export interface LimitInForce {
   readonly policyName: string
 }
 
-/** The limits with the figures of a configuration. */
+/** Returns the limits with the values of a configuration. */
 export function limitsInForce(policy: object): Readonly<Record<LimitName, LimitInForce>> {
   const rows = Object.entries<LimitRow>(limitTable).map(([name, { setting }]) => {
     const section = setting.split('.', 1)[0] as keyof typeof windowSettings

@@ -1,9 +1,7 @@
-import type { Context } from 'koa'
-
-import { sendErrorPage, sendJsonError } from '../http/error-handler.ts'
-import { tooManyRequests } from '../http/errors.ts'
-import { logFields } from '../http/request-log.ts'
-import type { LimitInForce, LimitName } from './limit-table.ts'
+import { sha256 } from '../store/digest.ts'
+import type { SharedCounts, Sum } from '../store/shared-counts.ts'
+import { type LimitInForce, type LimitName, limitsInForce } from './limit-table.ts'
+import { type Count, WindowCounts } from './window-counts.ts'
 
 /** A limit that is reached. */
 export interface Exceeded {
@@ -12,25 +10,161 @@ export interface Exceeded {
   readonly waitSeconds: number
 }
 
+export type Limits = ReturnType<typeof makeLimits>
+
+/** How often processes exchange their counts. */
+const EXCHANGE_SECONDS = 1
 /**
- * Counts what callers do. Only `takeTogether` and `giveBack` wait for a store. Limits still apply when the
- * store is down, because each process keeps its own counts.
+ * The share of a limit that a process does not report. Most callers stay below it, so they cost no
+ * exchange. Sixteen processes that all withhold it let through at most twice the limit.
  */
-export interface Limits {
-  /** Whether nothing is left; counts nothing. */
-  exceeded(name: LimitName, key: string): Exceeded | undefined
-  /** Counts points, whatever is left. */
-  count(name: LimitName, key: string, points?: number): void
-  /** Counts points, unless nothing is left. */
-  take(name: LimitName, key: string, points?: number): Exceeded | undefined
-  /** Takes one point by the counts of all processes: for what is expensive anyway. */
-  takeTogether(name: LimitName, key: string): Promise<Exceeded | undefined>
-  /** Gives a point of `takeTogether` back. */
-  giveBack(name: LimitName, key: string): Promise<void>
-  /** Reports what was counted here to the other processes, and reads what they counted. */
-  exchange(): Promise<void>
-  /** How many keys have a count of their own. */
-  size(): number
+const UNREPORTED_SHARE = 1 / 16
+/** The maximum of one exchange; the rest waits for the next one. */
+const EXCHANGED_MAX = 1000
+/** A longer key is counted by its digest. */
+const KEY_CHARACTERS_MAX = 120
+
+interface Counted {
+  readonly limit: LimitInForce
+  readonly counts: WindowCounts
+  /** What the next exchange reports. */
+  readonly unreported: Map<string, Count>
+}
+
+/**
+ * Makes the request limits of this process. Only `takeTogether` and `giveBack` wait for a store. Limits still
+ * apply when the store is down, because each process keeps its own counts.
+ *
+ * @param policy service.json, which has the maximums
+ * @param shared absent in a single process
+ */
+export function makeLimits({
+  policy,
+  shared,
+  now,
+}: {
+  readonly policy: object
+  readonly shared: SharedCounts | undefined
+  readonly now: () => number
+}) {
+  const counted = Object.fromEntries(
+    Object.entries(limitsInForce(policy)).map(([name, limit]) => {
+      const counts = new WindowCounts(limit.windowSeconds * 1000, now)
+      return [name, { limit, counts, unreported: new Map<string, Count>() }]
+    }),
+  ) as Record<LimitName, Counted>
+
+  /** Whether no points are left; counts nothing. */
+  const exceeded = (name: LimitName, key: string): Exceeded | undefined => {
+    const { limit, counts } = counted[name]
+    const found = counts.find(bounded(key))
+    if (!found || found.points < limit.max) return undefined
+    return exceededFor(limit, found.endsAtMs - now())
+  }
+
+  /** Counts points, even beyond the limit. */
+  const count = (name: LimitName, key: string, points = 1): void => {
+    const { limit, counts, unreported } = counted[name]
+    const known = bounded(key)
+    const total = counts.add(known, points)
+    if (shared && total && total.points >= limit.max * UNREPORTED_SHARE) {
+      unreported.set(known, total)
+    }
+  }
+
+  const addTogether = async ({ limit, counts }: Counted, key: string, points: number) => {
+    const total = counts.add(key, points)
+    if (total) total.unsent -= points
+    const added = sharedCount(limit, key, points)
+    const [sum] = (await shared?.add([added]).catch(() => undefined)) ?? []
+    if (total && sum) settle(total, sum, now())
+    return sum
+  }
+
+  return {
+    exceeded,
+    count,
+    /** Counts points, unless none are left. */
+    take(name: LimitName, key: string, points = 1): Exceeded | undefined {
+      const reached = exceeded(name, key)
+      if (!reached) count(name, key, points)
+      return reached
+    },
+    /** Takes one point from the counts of all processes, for operations that are expensive anyway. */
+    async takeTogether(name: LimitName, key: string): Promise<Exceeded | undefined> {
+      const reached = exceeded(name, key)
+      if (reached) return reached
+      const { limit } = counted[name]
+      const sum = await addTogether(counted[name], bounded(key), 1)
+      return sum && sum.points > limit.max ? exceededFor(limit, sum.msLeft) : undefined
+    },
+    /** Gives a point of `takeTogether` back. */
+    async giveBack(name: LimitName, key: string): Promise<void> {
+      const known = bounded(key)
+      // If the window has ended, the point is gone already.
+      if (counted[name].counts.find(known)) await addTogether(counted[name], known, -1)
+    },
+    /** Reports the counts of this process to the other processes, and reads theirs. */
+    async exchange(): Promise<void> {
+      if (shared) await exchange(Object.values(counted), shared, now)
+    },
+    /** How many keys have a count of their own. */
+    size: () => Object.values(counted).reduce((sum, { counts }) => sum + counts.size, 0),
+  }
+}
+
+/** The task that exchanges counts with the other processes. */
+export function limitExchange({ exchange }: Pick<Limits, 'exchange'>) {
+  return { name: 'limits', everySeconds: EXCHANGE_SECONDS, run: exchange }
+}
+
+function exceededFor(limit: LimitInForce, msLeft: number): Exceeded {
+  return { limit, waitSeconds: Math.max(1, Math.ceil(msLeft / 1000)) }
+}
+
+/** Makes one request for all limits. A failed report is repeated with the next exchange. */
+async function exchange(all: readonly Counted[], shared: SharedCounts, now: () => number) {
+  const reported = all
+    .flatMap(({ limit, unreported }) =>
+      [...unreported].map(([key, count]) => ({ limit, unreported, key, count })),
+    )
+    .slice(0, EXCHANGED_MAX)
+    .map((each) => ({ ...each, points: each.count.unsent }))
+  if (reported.length === 0) return
+  for (const { unreported, key, count } of reported) {
+    unreported.delete(key)
+    count.unsent = 0
+  }
+  try {
+    const sums = await shared.add(
+      reported.map(({ limit, key, points }) => sharedCount(limit, key, points)),
+    )
+    for (const [at, { count }] of reported.entries()) {
+      const sum = sums[at]
+      if (sum) settle(count, sum, now())
+    }
+  } catch {
+    // Not logged: other users of the store report that it is down.
+    for (const { unreported, key, count, points } of reported) {
+      count.unsent += points
+      if (count.endsAtMs > now()) unreported.set(key, count)
+    }
+  }
+}
+
+/** Sets a count to the sum of all processes, plus what this process has counted since its report. */
+function settle(count: Count, { points, msLeft }: Sum, nowMs: number): void {
+  count.points = points + count.unsent
+  count.endsAtMs = Math.min(count.endsAtMs, nowMs + msLeft)
+}
+
+/** Uses a digest as the key, so that the store has no address or account in clear text. */
+function sharedCount({ name, windowSeconds }: LimitInForce, key: string, points: number) {
+  return { key: `${name}:${sha256(key)}`, points, windowSeconds }
+}
+
+function bounded(key: string): string {
+  return key.length > KEY_CHARACTERS_MAX ? sha256(key) : key
 }
 
 /** The key of a person by one client, so that one of a person's programs does not stop another. */
@@ -40,83 +174,4 @@ export function personKey(person: {
   readonly siteId?: string | undefined
 }): string {
   return `${person.personId} ${person.clientId} ${person.siteId ?? ''}`
-}
-
-/** How a surface words its errors. */
-export type ErrorShape = 'page' | 'json' | 'graphql' | 'message'
-
-/** A server error of JSON-RPC 2.0 that the implementation defines (§5.1). */
-const TOO_MANY = -32_029
-const EXPOSED_HEADERS = 'Retry-After, RateLimit, RateLimit-Policy, X-Request-Id'
-
-const { error: code, error_description: description = '' } = tooManyRequests()
-const body = { error: code, error_description: description }
-
-/**
- * Answers 429 if a limit is reached.
- *
- * @returns whether it did
- */
-export function answerTooMany(
-  ctx: Context,
-  exceeded: Exceeded | undefined,
-  shape: ErrorShape,
-): boolean {
-  if (!exceeded) return false
-  tellLimit(ctx, exceeded)
-  // The CORS middleware of each endpoint comes later, and a page has to read when to come back.
-  if (shape !== 'page' && ctx.get('Origin')) {
-    ctx.set({
-      'Access-Control-Allow-Origin': '*',
-      'Access-Control-Expose-Headers': EXPOSED_HEADERS,
-    })
-  }
-  if (shape === 'page') sendPage(ctx, exceeded)
-  else sendJsonError(ctx, 429, body)
-  if (shape === 'message') {
-    const data = { error: code, retryAfterSeconds: exceeded.waitSeconds }
-    const error = { code: TOO_MANY, message: description, data }
-    ctx.body = { jsonrpc: '2.0', error, id: null }
-  }
-  if (shape === 'graphql') {
-    const extensions = { code: 'TOO_MANY_REQUESTS', retryAfterSeconds: exceeded.waitSeconds }
-    const isKnown = ctx.get('Accept').includes('graphql-response+json')
-    ctx.body = JSON.stringify({ errors: [{ message: description, extensions }] })
-    ctx.type = `application/${isKnown ? 'graphql-response+json' : 'json'}; charset=utf-8`
-  }
-  return true
-}
-
-/** @throws tooManyRequests if a limit is reached */
-export function refuseTooMany(
-  ctx: Pick<Context, 'set' | 'state'>,
-  exceeded: Exceeded | undefined,
-): void {
-  if (!exceeded) return
-  tellLimit(ctx, exceeded)
-  throw tooManyRequests()
-}
-
-/**
- * When to come back, and which limit was used up, for clients that pace themselves
- * (draft-ietf-httpapi-ratelimit-headers-10; clients read the parameters `r` and `t`).
- */
-function tellLimit(ctx: Pick<Context, 'set' | 'state'>, { limit, waitSeconds }: Exceeded): void {
-  const { policyName, max, windowSeconds } = limit
-  ctx.set({
-    'Retry-After': String(waitSeconds),
-    RateLimit: `"${policyName}";r=0;t=${waitSeconds}`,
-    'RateLimit-Policy': `"${policyName}";q=${max};w=${windowSeconds}`,
-  })
-  logFields(ctx).detail = `the limit ${limit.name} is reached`
-}
-
-function sendPage(ctx: Context, { waitSeconds }: Exceeded): void {
-  ctx.status = 429
-  ctx.set('Cache-Control', 'no-store')
-  logFields(ctx).error = code
-  const minutes = Math.ceil(waitSeconds / 60)
-  const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`
-  const error_description = `More was asked for than this service answers at once, by you or by others in your network. Please wait ${wait}, then load the page again.`
-  sendErrorPage(ctx, { error: code, error_description })
 }

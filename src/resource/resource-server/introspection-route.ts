@@ -20,7 +20,8 @@ import { paths } from '../../platform/http/paths.ts'
 import { parameterOf, readForm, repetitionIn } from '../../platform/http/request-body.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { programRoute } from '../../platform/http/router.ts'
-import { answerTooMany, type Limits } from '../../platform/limits/limits.ts'
+import type { Limits } from '../../platform/limits/limits.ts'
+import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import type { JudgeAnyToken } from './judge-token.ts'
 
 export interface IntrospectionPorts {

@@ -8,7 +8,8 @@ import { foreignSpelling, methodNotAllowed, nothingMapped } from '../../platform
 import { addressOf, paths } from '../../platform/http/paths.ts'
 import { logFields, nameRoute } from '../../platform/http/request-log.ts'
 import { answerUnkept } from '../../platform/http/router.ts'
-import { type Limits, personKey, refuseTooMany } from '../../platform/limits/limits.ts'
+import { type Limits, personKey } from '../../platform/limits/limits.ts'
+import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import {
   type AdviseOnScopes,
   type Protection,

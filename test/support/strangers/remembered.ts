@@ -13,18 +13,18 @@ export interface Remembered {
 export const rememberedInMemory: readonly Remembered[] = [
   {
     what: 'what callers did, in each of the limits',
-    file: 'src/platform/limits/counts.ts',
+    file: 'src/platform/limits/window-counts.ts',
     bound:
       '20 000 of each limit, until the window after theirs has ended; beyond, half a mebibyte for all others',
   },
   {
     what: 'what the other processes were not told of it yet',
-    file: 'src/platform/limits/process-limits.ts',
+    file: 'src/platform/limits/limits.ts',
     bound: 'counts of those above that are beyond a sixteenth of their limit',
   },
   {
     what: 'the networks of addresses',
-    file: 'src/platform/limits/network.ts',
+    file: 'src/platform/limits/client-network.ts',
     bound: '10 000 addresses of 64 characters',
   },
   {

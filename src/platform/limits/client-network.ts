@@ -1,15 +1,14 @@
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 
-/** Reading an address takes longer than counting it, and callers come again. */
+/** Caches networks: parsing an address takes longer than counting it, and callers come again. */
 const networks = new LRUCache<string, string>({ max: 10_000 })
-/** What is longer is no address, and is not kept as one. */
+/** Longer text is no address and is not cached. */
 const ADDRESS_CHARACTERS_MAX = 64
 
 /**
- * The network that an address counts for. Rotating through the addresses of one IPv6 network must not
- * help, so that a /64 is one; nor must another spelling of the same address, a zone, or the port that
- * some proxies write behind it.
+ * Returns the network that an address is charged to. An IPv6 /64 is one network, so that rotating through its
+ * addresses does not help. The same holds for another spelling, a zone, or the port that some proxies append.
  */
 export function networkOf(address: string): string {
   const known = networks.get(address)
@@ -36,8 +35,8 @@ function readNetwork(address: string): string {
 }
 
 /**
- * The wide network that a network is in: what is rented or handed out together, an IPv4 /24 or an IPv6
- * /48. Who has one of its networks has the others soon.
+ * Returns the block that is rented or assigned together: an IPv4 /24 or an IPv6 /48. An attacker with one
+ * address of it can easily get others.
  */
 export function wideNetworkOf(address: string): string {
   const network = networkOf(address)

@@ -2,26 +2,26 @@ import type { Context, Middleware } from 'koa'
 
 import { addressOf, forwardAuthFor, pages, paths, planPaths } from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
-import { countClientRequest } from './client-requests.ts'
+import { networkOf } from './client-network.ts'
 import type { LimitName } from './limit-table.ts'
-import { answerTooMany, type ErrorShape, type Limits } from './limits.ts'
-import { networkOf } from './network.ts'
+import type { Limits } from './limits.ts'
+import { answerTooMany, type ErrorShape, refuseTooMany } from './too-many-requests.ts'
 
-/** The limit of a path, for each client network. */
+/** The limit at a path, for each client network. */
 interface Gate {
   readonly limit: LimitName
   readonly shape: ErrorShape
-  /** The points of a request, taken before anything of it is read. */
+  /** The points of a request, taken before it is read. */
   readonly before?: (ctx: Context) => number
   /** The points of its answer. */
   readonly after?: (ctx: Context, limits: Limits) => number
-  /** Set where OPTIONS is answered like every other method, and is no preflight. */
+  /** Set where OPTIONS is an ordinary request, not a preflight. */
   readonly takesOptions?: true
 }
 
 const authorization: Gate = { limit: 'authorizations', shape: 'page', before: kilobytesOf }
 const oauth: Gate = { limit: 'oauthFailures', shape: 'json', after: oauthFailure }
-/** All users of a guarded application come through the proxy, so only its own authentication counts. */
+/** All users of a guarded application come through the proxy, so only failures of its own authentication count. */
 const proxies: Gate = { ...oauth, after: refusedClient, takesOptions: true }
 const pushed: Gate = {
   ...authorization,
@@ -42,7 +42,7 @@ const files: Gate = {
 
 const exact: ReadonlyMap<string, Gate | undefined> = new Map<string, Gate | undefined>([
   [paths.authorization, authorization],
-  // A request to sign out is stored too, until it is confirmed.
+  // A sign-out request is stored too, until it is confirmed.
   [paths.endSession, authorization],
   [paths.token, oauth],
   [paths.revocation, oauth],
@@ -60,15 +60,15 @@ const exact: ReadonlyMap<string, Gate | undefined> = new Map<string, Gate | unde
   [paths.adminSchema, undefined],
 ])
 
-/** By the beginning of a path, the longest first. */
-const below: readonly (readonly [string, Gate])[] = [
+/** Gates by path prefix, the longest first. */
+const byPrefix: readonly (readonly [string, Gate])[] = [
   [forwardAuthFor, proxies],
   [addressOf(paths.upstream, { path: '' }), protectedAddress],
-  [beginningOf(pages.siteLogo), files],
-  [beginningOf(pages.download), files],
+  [prefixOf(pages.siteLogo), files],
+  [prefixOf(pages.download), files],
   [`${paths.authorization}/`, page],
   [paths.endSession, page],
-  [beginningOf(pages.consent), page],
+  [prefixOf(pages.consent), page],
   [pages.signedIn, page],
   [pages.signOut, page],
   [pages.account, page],
@@ -76,15 +76,15 @@ const below: readonly (readonly [string, Gate])[] = [
   [pages.connectHome, page],
 ]
 
-/** A pattern up to its first parameter. */
-function beginningOf(pattern: string): string {
+/** Returns a pattern up to its first parameter. */
+function prefixOf(pattern: string): string {
   return pattern.slice(0, pattern.indexOf(':'))
 }
 
 /**
- * Limits requests by client network, before anything of a request is read and before any store is used. At
- * paths that take credentials only refusals count: many people and programs may share one address, and they
- * are limited by who they are.
+ * Limits requests by client network, before the request is read and before any store is used. At paths that
+ * take credentials only failures count: many people and programs may share one address, and successful
+ * requests are charged to the person or client.
  */
 export function limitByAddress(limits: Limits): Middleware {
   return async (ctx, next) => {
@@ -105,24 +105,24 @@ export function limitByAddress(limits: Limits): Middleware {
 
 function gateAt(path: string): Gate | undefined {
   if (exact.has(path)) return exact.get(path)
-  return below.find(([beginning]) => path.startsWith(beginning))?.[1]
+  return byPrefix.find(([prefix]) => path.startsWith(prefix))?.[1]
 }
 
 const KILOBYTE = 1024
-/** As much as the engine reads. */
+/** The engine reads no more. */
 const PUSHED_BYTES_MAX = 56 * KILOBYTE
 
-/** An authorization request is stored as it is, so it counts by its length. */
+/** An authorization request is stored as sent, so it costs points by its length. */
 function kilobytesOf({ url }: Context): number {
   return 1 + Math.floor(url.length / KILOBYTE)
 }
 
-/** A request without a length counts as the longest that is read. */
+/** A request without Content-Length costs as much as the longest allowed. */
 function kilobytesPushed(ctx: Context): number {
   return 1 + Math.floor(Number(ctx.get('content-length') || PUSHED_BYTES_MAX) / KILOBYTE)
 }
 
-/** A client whose authentication is refused. */
+/** The points of a failed client authentication. */
 function refusedClient(ctx: Context): number {
   return logFields(ctx).error === 'invalid_client' ? 10 : 0
 }
@@ -131,7 +131,7 @@ function oauthFailure(ctx: Context, limits: Limits): number {
   const { error } = logFields(ctx)
   if (error === 'invalid_client') return refusedClient(ctx)
   const { status } = ctx
-  // A client that authenticated is limited as that client.
+  // An authenticated client is charged as that client.
   if (countClientRequest(ctx, limits) || !isRefusal(status)) return 0
   return error === 'invalid_grant' ? 2 : 1
 }
@@ -143,4 +143,40 @@ function tokenFailure({ status }: Context): number {
 
 function isRefusal(status: number): boolean {
   return status >= 400 && status < 500 && status !== 429
+}
+
+/** The authenticated client of each request. */
+const authenticatedClients = new WeakMap<object, string>()
+
+/**
+ * Records that the client of a request authenticated with a secret or a key. Naming a client in a request
+ * proves nothing: a client is only charged for its own requests.
+ */
+export function noteAuthenticatedClient(request: object | undefined, clientId: string): void {
+  if (request) authenticatedClients.set(request, clientId)
+}
+
+/**
+ * Charges an answered request to its authenticated client: one point, five for a refusal.
+ *
+ * @returns whether the client authenticated
+ */
+function countClientRequest(ctx: Context, limits: Limits): boolean {
+  const clientId = authenticatedClients.get(ctx)
+  if (clientId === undefined) return false
+  if (ctx.status !== 429) limits.count('requestsOfClient', clientId, ctx.status < 400 ? 1 : 5)
+  return true
+}
+
+/**
+ * Refuses a client that has no requests left. The client may be unauthenticated.
+ *
+ * @throws tooManyRequests
+ */
+export function refuseBusyClient(
+  ctx: Pick<Context, 'set' | 'state'>,
+  limits: Limits,
+  clientId: string,
+): void {
+  refuseTooMany(ctx, limits.exceeded('requestsOfClient', clientId))
 }

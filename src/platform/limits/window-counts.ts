@@ -1,8 +1,8 @@
 import { hash, randomUUID } from 'node:crypto'
 
-/** What one key did within its window, as far as this process knows. */
+/** The points of one key in its window, as this process knows them. */
 export interface Count {
-  /** Of all processes, as of the last exchange, and of this one since. */
+  /** The total of all processes at the last exchange, plus those of this process since. */
   points: number
   /** Not yet reported to the other processes. */
   unsent: number
@@ -10,34 +10,34 @@ export interface Count {
   endsAtMs: number
 }
 
-/** Keys that are counted from one turn to the next. */
+/** The keys counted between two rotations. */
 interface Generation {
   readonly counts: Map<string, Count>
-  /** Points of the keys beyond the maximum. Made when the first of them comes. */
+  /** Points of the keys beyond the maximum. Allocated for the first such key. */
   cells?: Uint32Array
 }
 
-/** How many keys of a generation have a count of their own, of about 200 bytes. */
+/** How many keys of a generation have their own count, of about 200 bytes. */
 const KEYS_MAX = 10_000
-/** Two bytes of a digest choose a cell; the cells of one generation take 256 KiB. */
+/** Two digest bytes select a cell; the cells of one generation take 256 KiB. */
 const CELLS = 65_536
 
 /**
  * The counts of one limit in this process. A window begins with the first count of its key.
  *
- * Nothing is evicted, so that no caller can have a count forgotten by making many others. Keys are in two
- * generations; the older is dropped after a whole window, when all of its windows have ended. Beyond the
- * maximum of a generation, keys share cells: a count is then too high, but never too low.
+ * Nothing is evicted, so no caller can flush a count by creating many others. Keys are in two generations.
+ * The older one is dropped after a whole window, when all of its windows have ended. Beyond the maximum of a
+ * generation, keys share cells (a count-min sketch of one row): a count may be too high, but never too low.
  */
-export class Counts {
+export class WindowCounts {
   readonly #windowMs: number
   readonly #now: () => number
   readonly #keysMax: number
-  /** Random in each process, so that no caller can choose whose cell to share. */
+  /** Random in each process, so that no caller can choose the key to share a cell with. */
   readonly #seed = randomUUID()
   #young: Generation = { counts: new Map() }
   #old: Generation = { counts: new Map() }
-  #turnsAtMs = 0
+  #rotatesAtMs = 0
 
   constructor(windowMs: number, now: () => number, keysMax = KEYS_MAX) {
     this.#windowMs = windowMs
@@ -45,7 +45,7 @@ export class Counts {
     this.#keysMax = keysMax
   }
 
-  /** How many keys have a count of their own. */
+  /** How many keys have their own count. */
   get size(): number {
     return this.#young.counts.size + this.#old.counts.size
   }
@@ -55,7 +55,7 @@ export class Counts {
     const count = this.#ownCount(key, this.#now())
     if (count) return count
     const points = this.#sharedPoints(this.#cellOf(key))
-    return points === 0 ? undefined : { points, unsent: 0, endsAtMs: this.#turnsAtMs }
+    return points === 0 ? undefined : { points, unsent: 0, endsAtMs: this.#rotatesAtMs }
   }
 
   /** Adds points to a key, or subtracts them. Returns its count, unless it shares a cell. */
@@ -85,20 +85,20 @@ export class Counts {
   }
 
   #ownCount(key: string, nowMs: number): Count | undefined {
-    if (nowMs >= this.#turnsAtMs) this.#turn(nowMs)
+    if (nowMs >= this.#rotatesAtMs) this.#rotate(nowMs)
     const count = this.#young.counts.get(key) ?? this.#old.counts.get(key)
     return count && count.endsAtMs > nowMs ? count : undefined
   }
 
-  #turn(nowMs: number): void {
-    // After a whole window without any count, both are over.
-    const isSilent = nowMs >= this.#turnsAtMs + this.#windowMs
+  #rotate(nowMs: number): void {
+    // After a whole window without any count, both generations have ended.
+    const isSilent = nowMs >= this.#rotatesAtMs + this.#windowMs
     this.#old = isSilent ? { counts: new Map() } : this.#young
     this.#young = { counts: new Map() }
-    this.#turnsAtMs = nowMs + this.#windowMs
+    this.#rotatesAtMs = nowMs + this.#windowMs
   }
 
-  /** Not computed while no key shares a cell. */
+  /** Skips the digest while no key shares a cell. */
   #cellOf(key: string): number {
     const isFull = this.#young.cells ?? this.#old.cells ?? this.#young.counts.size >= this.#keysMax
     return isFull ? hash('sha256', this.#seed + key, 'buffer').readUInt16LE() : 0
@@ -108,7 +108,7 @@ export class Counts {
     return pointsIn(this.#young, cell) + pointsIn(this.#old, cell)
   }
 
-  /** Takes points back from a generation that can have them, so that no cell falls below zero. */
+  /** Subtracts points from a generation that has enough, so that no cell falls below zero. */
   #giveBack(cell: number, points: number): void {
     const { cells } = [this.#young, this.#old].find((each) => pointsIn(each, cell) >= points) ?? {}
     if (cells) cells[cell] = (cells[cell] ?? 0) - points

@@ -1,0 +1,88 @@
+import type { Context } from 'koa'
+
+import { sendErrorPage, sendJsonError } from '../http/error-handler.ts'
+import { tooManyRequests } from '../http/errors.ts'
+import { logFields } from '../http/request-log.ts'
+import type { Exceeded } from './limits.ts'
+
+/** The format of an error answer. */
+export type ErrorShape = 'page' | 'json' | 'graphql' | 'message'
+
+/** A server error of JSON-RPC 2.0 that the implementation defines (§5.1). */
+const TOO_MANY = -32_029
+const EXPOSED_HEADERS = 'Retry-After, RateLimit, RateLimit-Policy, X-Request-Id'
+
+const { error: code, error_description: description = '' } = tooManyRequests()
+const body = { error: code, error_description: description }
+
+/**
+ * Answers 429 if a limit is reached.
+ *
+ * @returns whether it did
+ */
+export function answerTooMany(
+  ctx: Context,
+  exceeded: Exceeded | undefined,
+  shape: ErrorShape,
+): boolean {
+  if (!exceeded) return false
+  setLimitHeaders(ctx, exceeded)
+  // The CORS middleware of the endpoint has not run yet, and a page needs Retry-After.
+  if (shape !== 'page' && ctx.get('Origin')) {
+    ctx.set({
+      'Access-Control-Allow-Origin': '*',
+      'Access-Control-Expose-Headers': EXPOSED_HEADERS,
+    })
+  }
+  if (shape === 'page') sendPage(ctx, exceeded)
+  else sendJsonError(ctx, 429, body)
+  if (shape === 'message') {
+    const data = { error: code, retryAfterSeconds: exceeded.waitSeconds }
+    const error = { code: TOO_MANY, message: description, data }
+    ctx.body = { jsonrpc: '2.0', error, id: null }
+  }
+  if (shape === 'graphql') {
+    const extensions = { code: 'TOO_MANY_REQUESTS', retryAfterSeconds: exceeded.waitSeconds }
+    const isKnown = ctx.get('Accept').includes('graphql-response+json')
+    ctx.body = JSON.stringify({ errors: [{ message: description, extensions }] })
+    ctx.type = `application/${isKnown ? 'graphql-response+json' : 'json'}; charset=utf-8`
+  }
+  return true
+}
+
+/** @throws tooManyRequests if a limit is reached */
+export function refuseTooMany(
+  ctx: Pick<Context, 'set' | 'state'>,
+  exceeded: Exceeded | undefined,
+): void {
+  if (!exceeded) return
+  setLimitHeaders(ctx, exceeded)
+  throw tooManyRequests()
+}
+
+/**
+ * Sets the headers that say which limit is reached and when to retry
+ * (draft-ietf-httpapi-ratelimit-headers-10; clients read the parameters `r` and `t`).
+ */
+function setLimitHeaders(
+  ctx: Pick<Context, 'set' | 'state'>,
+  { limit, waitSeconds }: Exceeded,
+): void {
+  const { policyName, max, windowSeconds } = limit
+  ctx.set({
+    'Retry-After': String(waitSeconds),
+    RateLimit: `"${policyName}";r=0;t=${waitSeconds}`,
+    'RateLimit-Policy': `"${policyName}";q=${max};w=${windowSeconds}`,
+  })
+  logFields(ctx).detail = `the limit ${limit.name} is reached`
+}
+
+function sendPage(ctx: Context, { waitSeconds }: Exceeded): void {
+  ctx.status = 429
+  ctx.set('Cache-Control', 'no-store')
+  logFields(ctx).error = code
+  const minutes = Math.ceil(waitSeconds / 60)
+  const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`
+  const error_description = `More was asked for than this service answers at once, by you or by others in your network. Please wait ${wait}, then load the page again.`
+  sendErrorPage(ctx, { error: code, error_description })
+}
