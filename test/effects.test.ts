@@ -29,7 +29,7 @@ const effects: Record<string, (world: World) => Promise<unknown>> = {
   },
   'switching MCP connections off': async ({ operator }) =>
     await confirm(operator, '/admin/northlight/beta/off'),
-  'ending the access of everybody by the application': async ({ operator, application }) =>
+  'ending all access by the application': async ({ operator, application }) =>
     await confirm(operator, `${application}/people/end-all`),
   'ending the access to the account of this person': async ({ operator, application }) =>
     await confirm(operator, `${application}/people/per_sam/end`),

@@ -48,9 +48,10 @@ export const rooms: Readonly<Record<string, Room>> = {
       ],
       limits: [
         'charge-requests.ts',
+        'client-network.ts',
         'limit-table.ts',
         'limits.ts',
-        'network.ts',
+        'too-many-requests.ts',
       ],
       monitoring: ['readings.ts', 'watch.ts'],
       outgoing: ['guarded-fetch.ts'],

@@ -1,4 +1,4 @@
-/** Every change in the audit trail, written in its transaction, with the words after the actor's name. */
+/** Every change, recorded in its transaction, with the words that follow the actor's name. */
 export const changeActions = {
   'consent.given': 'allowed access to the application',
   'grant.revoked': 'gave back the access of a person by the application',
@@ -21,7 +21,7 @@ export const changeActions = {
   'secret.remove': 'removed a secret of the application or resource server',
   'grant.remove': 'removed the own access of the application',
   'grant.end': 'ended the access of a person by the application',
-  'grants.end_all': 'ended the access of everybody by the application',
+  'grants.end_all': 'ended all access by the application',
   'grants.end_person': 'ended all access to the account of the person',
   'grants.end_everything': 'ended all access and all sessions, because a backup was restored',
   'document_client.approved': 'approved the self-declared client',
@@ -77,36 +77,40 @@ export const changeActions = {
   'appearance.update': 'changed the appearance of the site',
 } as const satisfies Record<string, string>
 
-/**
- * Every event without a change, or whose change has a row of its own. They are written a few seconds later, so that
- * no request waits for them, and equal ones of a minute are counted. `byAnybody` needs no session, so fewer kinds of
- * it are told apart. `ofMembers` has a site only if the person belongs to it: what others do there, or with an
- * unknown address, does not concern its operators.
- */
+/** Every other event. They are written a few seconds later, so that no request waits for them. */
 export const eventActions = {
-  'sign_in.success': { words: 'signed in for the application', byAnybody: false, ofMembers: true },
-  'sign_in.failure': {
-    words: 'could not sign in for the application',
-    byAnybody: true,
-    ofMembers: true,
-  },
-  'sign_out.browser': { words: 'signed out of a browser', byAnybody: false },
-  'sign_out.everywhere': { words: 'signed out of every browser', byAnybody: false },
-  'authorization.given': { words: 'was signed in at the application', byAnybody: false },
-  'consent.refused': {
-    words: 'refused the request of the application',
-    byAnybody: true,
-    ofMembers: true,
-  },
-  'access_token.revoked': {
-    words: 'gave back one sign-in of a person by the application',
-    byAnybody: false,
-  },
-  'client.refused': { words: 'could not prove which application it is', byAnybody: true },
-  'client.registered': { words: 'registered itself as an application', byAnybody: true },
-  'sign_out_notice.failure': { words: 'did not take the notice of a sign-out', byAnybody: true },
-  'audit.dropped': { words: 'events came faster than they could be kept', byAnybody: true },
-} as const satisfies Record<string, { words: string; byAnybody: boolean; ofMembers?: true }>
+  'sign_in.success': 'signed in for the application',
+  'sign_in.failure': 'could not sign in for the application',
+  'sign_out.browser': 'signed out of a browser',
+  'sign_out.everywhere': 'signed out of every browser',
+  'authorization.given': 'was signed in at the application',
+  'consent.refused': 'refused the request of the application',
+  'access_token.revoked': 'gave back one sign-in of a person by the application',
+  'client.refused': 'could not prove which application it is',
+  'client.registered': 'registered itself as an application',
+  'sign_out_notice.failure': 'did not take the notice of a sign-out',
+  'audit.dropped': 'events came faster than they could be kept',
+} as const satisfies Record<string, string>
+
+/** Events that callers can cause without a session. The trail distinguishes fewer kinds of them. */
+export const unauthenticatedEvents: ReadonlySet<string> = new Set<EventAction>([
+  'sign_in.failure',
+  'consent.refused',
+  'client.refused',
+  'client.registered',
+  'sign_out_notice.failure',
+  'audit.dropped',
+])
+
+/**
+ * Events that name a site only if the person belongs to it. A site's operators must not see what other people
+ * do, or which unknown address was tried.
+ */
+export const memberEvents: ReadonlySet<string> = new Set<EventAction>([
+  'sign_in.success',
+  'sign_in.failure',
+  'consent.refused',
+])
 
 export type ChangeAction = keyof typeof changeActions
 export type EventAction = keyof typeof eventActions
@@ -114,13 +118,11 @@ export type AuditAction = ChangeAction | EventAction
 
 /** The words of every action. */
 export const auditActions: Readonly<Record<AuditAction, string>> = {
-  ...(Object.fromEntries(
-    Object.entries(eventActions).map(([action, { words }]) => [action, words]),
-  ) as Record<EventAction, string>),
+  ...eventActions,
   ...changeActions,
 }
 
-/** The words for an action; an unknown one, of another version, is shown as it is stored. */
+/** Returns the words of an action, or the stored name of an action of another version. */
 export function auditWords(action: string): string {
   return Object.hasOwn(auditActions, action) ? auditActions[action as AuditAction] : action
 }

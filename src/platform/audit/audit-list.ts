@@ -5,13 +5,13 @@ import { type PageRequest, readPage } from '../store/keyset.ts'
 import type { Schema } from '../store/schema.ts'
 import { auditWords } from './audit-actions.ts'
 
-/** Which events to list; an absent field is no condition. */
+/** Conditions on events; an absent field matches every event. */
 export interface AuditFilter {
-  /** Of this site, with the reviews of metadata documents, which apply to every site. */
+  /** Includes the reviews of metadata documents that apply to every site. */
   readonly siteId?: string | undefined
   readonly action?: string | undefined
   readonly clientId?: string | undefined
-  /** The actor, or the person it is about. */
+  /** The actor or the person concerned. */
   readonly personId?: string | undefined
   /** In epoch milliseconds, inclusive. */
   readonly fromMs?: number | undefined
@@ -21,7 +21,7 @@ export interface AuditFilter {
 
 type Tables = Schema & { readonly e: Schema['audit_event'] }
 
-/** Selects the events of a filter, with the current names of people. */
+/** Selects the events that match a filter, with the current names of people. */
 export function findEvents({ kysely }: Pick<Database, 'kysely'>, filter: AuditFilter) {
   const { siteId, action, clientId, personId, fromMs, untilMs } = filter
   let found = kysely
@@ -46,12 +46,12 @@ export function findEvents({ kysely }: Pick<Database, 'kysely'>, filter: AuditFi
 function ofSite(eb: ExpressionBuilder<Tables, 'e'>, siteId: string) {
   return eb.or([
     eb('e.site_id', '=', siteId),
-    // Metadata documents are also reviewed for every site, so every operator may know by whom.
+    // A review for every site concerns every operator.
     eb.and([eb('e.subject_kind', '=', 'document_client'), eb('e.site_id', 'is', null)]),
   ])
 }
 
-/** What a client did, and the changes of that client, which is their subject. */
+/** Matches the actions of a client, and the changes whose subject is that client. */
 function byClient(eb: ExpressionBuilder<Tables, 'e'>, clientId: string) {
   return eb.or([
     eb('e.client_id', '=', clientId),
@@ -63,7 +63,7 @@ const clientKinds = ['application', 'resource_server', 'document_client'] as con
 
 export type FoundEvent = Awaited<ReturnType<ReturnType<typeof findEvents>['execute']>>[number]
 
-/** A page of the events of a filter, the newest first. */
+/** Reads a page of the events that match a filter, newest first. */
 export async function listEvents(database: Database, filter: AuditFilter, request: PageRequest) {
   const order = {
     by: 'e.occurred_at',
@@ -74,7 +74,7 @@ export async function listEvents(database: Database, filter: AuditFilter, reques
   const page = await readPage(findEvents(database, filter), order, request)
   const rows = page.rows.map((row) => ({
     occurredAt: row.occurred_at,
-    /** Undefined when the person does not exist any more. */
+    /** Undefined if the person was deleted. */
     actorName: row.actor_name ?? undefined,
     /** Whether the actor had signed in. */
     hasActor: row.actor_person_id !== null,

@@ -6,30 +6,30 @@ import type { Selectable } from 'kysely'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
 
-/** Takes whole lines. Resolves when they are kept. */
+/** Writes whole lines. Resolves once they are stored. */
 export type EventSink = (lines: readonly string[]) => Promise<void>
 
-/** How often a process looks for events that have not gone out. */
+/** How often a process looks for unsent events. */
 export const STREAM_SECONDS = 1
-/** A process keeps the turn for so long after its last look. */
-const TURN_MS = 30_000
+/** How long after its last renewal a lease is valid. */
+const LEASE_MS = 30_000
 const EVENTS_PER_READ = 200
-/** The row of `setting` that says whose turn it is. */
-const TURN = 'audit_stream'
+/** The row of `setting` with the lease. */
+const LEASE = 'audit_stream'
 
 /**
- * Sends every row of the audit trail as a line of JSON, from the database, so that the stream and the trail agree.
- * One process at a time does it for all. A row is marked once the sink has taken its line: after a crash in
- * between, the line comes again with the same id (at least once).
+ * Sends every row of the audit trail as a line of JSON. Reads them from the database, so that stream and trail
+ * agree. Only the process that holds the lease sends. A row is marked after its line is stored, so delivery is at
+ * least once: after a crash in between, the line is repeated with the same id.
  */
 export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () => number) {
   const holder = randomUUID()
 
-  /** Takes the turn if this process had it before, or no process had it lately. */
-  const takeTurn = async (nowMs: number) => {
+  /** Takes or renews the lease, unless another process holds it. */
+  const takeLease = async (nowMs: number) => {
     const taken = await kysely
       .insertInto('setting')
-      .values({ name: TURN, value: holder, updated_at: nowMs })
+      .values({ name: LEASE, value: holder, updated_at: nowMs })
       .onConflict((conflict) =>
         conflict
           .column('name')
@@ -37,7 +37,7 @@ export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () =
           .where((eb) =>
             eb.or([
               eb('setting.value', '=', holder),
-              eb('setting.updated_at', '<', nowMs - TURN_MS),
+              eb('setting.updated_at', '<', nowMs - LEASE_MS),
             ]),
           ),
       )
@@ -46,8 +46,8 @@ export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () =
     return taken !== undefined
   }
 
-  /** @returns whether there may be more */
-  const sendSome = async () => {
+  /** @returns whether more events may be waiting */
+  const sendBatch = async () => {
     const rows = await kysely
       .selectFrom('audit_event')
       .selectAll()
@@ -69,19 +69,19 @@ export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () =
 
   const run = async (signal?: AbortSignal) => {
     let isMore = true
-    while (isMore && !signal?.aborted) isMore = (await takeTurn(now())) && (await sendSome())
+    while (isMore && !signal?.aborted) isMore = (await takeLease(now())) && (await sendBatch())
   }
 
   return {
     run,
 
-    /** Sends the rest and gives the turn away. */
+    /** Sends the rest and releases the lease. */
     async end(): Promise<void> {
       await run()
       await kysely
         .updateTable('setting')
         .set({ updated_at: 0 })
-        .where('name', '=', TURN)
+        .where('name', '=', LEASE)
         .where('value', '=', holder)
         .execute()
     },
@@ -91,7 +91,7 @@ export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () =
 /** The version of the format in docs/audit-event.schema.json. A new field does not change it. */
 const EVENT_VERSION = 1
 
-/** An event as one line of JSON, without the line break; unknown fields are left out. */
+/** Formats an event as one line of JSON, without the line break or unknown fields. */
 export function eventLine(row: Selectable<Schema['audit_event']>): string {
   return JSON.stringify({
     version: EVENT_VERSION,
@@ -112,11 +112,11 @@ export function eventLine(row: Selectable<Schema['audit_event']>): string {
   })
 }
 
-/** Writes events to a stream of the process, or to the end of a file that only its owner reads. */
+/** Opens a standard stream of the process, or a file that only its owner can read. */
 export function openEventSink(place: string): EventSink {
   if (place !== 'stdout' && place !== 'stderr') return (lines) => appendTo(place, lines)
   return async (lines) => {
-    // One at a time, so that no line of the log cuts one.
+    // One write per line, so that log lines do not split one.
     for (const line of lines) {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       process[place].write(`${line}\n`, (error) => (error ? reject(error) : resolve()))
@@ -125,13 +125,13 @@ export function openEventSink(place: string): EventSink {
   }
 }
 
-/** Opens the file each time, so that it can be rotated. */
+/** Opens the file for each batch, so that it can be rotated. */
 async function appendTo(path: string, lines: readonly string[]): Promise<void> {
   await using file = await open(path, 'a+', 0o600)
   const { size } = await file.stat()
   const last = size === 0 ? undefined : await file.read({ position: size - 1, length: 1 })
-  // A killed process may have left half a line; its event comes again below.
-  const mended = last === undefined || last.buffer.toString('utf8', 0, 1) === '\n' ? '' : '\n'
-  await file.writeFile(`${mended}${lines.join('\n')}\n`)
+  // A killed process may have left half a line; its event is sent again.
+  const separator = last === undefined || last.buffer.toString('utf8', 0, 1) === '\n' ? '' : '\n'
+  await file.writeFile(`${separator}${lines.join('\n')}\n`)
   await file.datasync()
 }

@@ -2,17 +2,17 @@ import type { Logger } from 'pino'
 
 import type { LoggedRequest } from '../http/request-log.ts'
 import type { Database } from '../store/database.ts'
-import { eventActions } from './audit-actions.ts'
+import { unauthenticatedEvents } from './audit-actions.ts'
 import { makeAuditStream, openEventSink, STREAM_SECONDS } from './audit-stream.ts'
 import { type AuditNote, type WaitingEvent, waitingEvent, withSites } from './event-rows.ts'
 import { writeAuditRows } from './record-audit-event.ts'
 
-/** How many events may wait to be written; further ones are counted as dropped. */
+/** The maximum of events in memory; further ones are dropped and counted. */
 export const WAITING_EVENTS_MAX = 5000
-/** SQLite serves nothing while it writes, so batches are small. */
+/** Small, because SQLite blocks the process while it writes. */
 const EVENTS_PER_WRITE = 50
 
-/** What the configuration says of the audit trail. */
+/** The settings of the audit trail. */
 export interface AuditSettings {
   /** `stdout`, `stderr` or a file. */
   readonly auditStream: string | undefined
@@ -48,8 +48,8 @@ export function openAuditTrail(
 }
 
 /**
- * Events outside of any transaction. They wait in memory and are written every few seconds and at the end of the
- * process, so that no request waits for them; a process that is killed loses those that wait.
+ * Makes a trail for events outside of any transaction. They are buffered in memory and written every few seconds,
+ * so that no request waits for them. A killed process loses its buffer.
  */
 export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts) {
   const counted = countEvents()
@@ -77,43 +77,43 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
   return {
     noteEvent,
 
-    /** Notes a request whose client did not authenticate. */
+    /** Records a failed client authentication. */
     hear(line: Pick<LoggedRequest, 'id' | 'client' | 'error' | 'detail'> & Partial<LoggedRequest>) {
       if (line.error !== 'invalid_client') return
       const { id: requestId, client: clientId, detail: reason, address } = line
       noteEvent({ action: 'client.refused', clientId, reason, address, requestId })
     },
 
-    /** Writes what is due. What cannot be written is kept for the next time. */
+    /** Writes the due events. Failed writes are retried at the next flush. */
     flush: async () => await write(false),
 
-    /** Writes everything. What cannot be written is lost, which is logged. */
+    /** Writes everything. Logs how many events are lost if that fails. */
     async end() {
       await write(true).catch((error: unknown) => {
         const line = { cause: String(error), events: waiting.length + dropped }
-        logger.warn(line, 'events of the audit trail were lost at the end of the process')
+        logger.warn(line, 'audit events were lost at the end of the process')
       })
     },
   }
 }
 
-/** How many kinds of an action are told apart in a minute; all others of it are one. */
-export const KINDS_PER_MINUTE = { byAnybody: 100, withSession: 20_000 } as const
+/** How many kinds of an action have their own row in a minute; the others share one. */
+export const KINDS_PER_MINUTE = { unauthenticated: 100, withSession: 20_000 } as const
 const MINUTE_MS = 60_000
 
 /** Events of one kind within one minute. */
 interface Tally {
   readonly note: AuditNote
   readonly minute: number
-  isTold: boolean
+  isReported: boolean
   at: number
-  /** Not told yet. */
+  /** Not reported yet. */
   times: number
 }
 
 /**
- * Counts events, whose number is unbounded. Equal events of a minute are told at most twice: the first at once, and
- * the number of further ones when the minute is over.
+ * Counts events, to bound the number of rows. Equal events of a minute are reported at most twice: the first
+ * at once, and the number of further ones after the minute.
  */
 function countEvents() {
   let tallies = new Map<string, Tally>()
@@ -127,30 +127,30 @@ function countEvents() {
       const known = kinds.ofAction.get(action) ?? 0
       const own = [action, minute, clientId, siteId, grantId, personId, aboutPersonId, reason]
       const ownKey = JSON.stringify(own)
-      const { byAnybody } = eventActions[action]
-      const kindsMax = KINDS_PER_MINUTE[byAnybody ? 'byAnybody' : 'withSession']
-      const isApart = tallies.has(ownKey) || known < kindsMax
-      const key = isApart ? ownKey : JSON.stringify([action, minute])
+      const { unauthenticated, withSession } = KINDS_PER_MINUTE
+      const kindsMax = unauthenticatedEvents.has(action) ? unauthenticated : withSession
+      const isSeparate = tallies.has(ownKey) || known < kindsMax
+      const key = isSeparate ? ownKey : JSON.stringify([action, minute])
       const tally = tallies.get(key)
       if (tally) {
         Object.assign(tally, { at, times: tally.times + 1 })
         return
       }
       kinds.ofAction.set(action, known + 1)
-      const told = isApart ? note : { action, reason: 'more of the same, of many kinds' }
-      tallies.set(key, { note: told, minute, isTold: false, at, times: 1 })
+      const counted = isSeparate ? note : { action, reason: 'further events of many kinds' }
+      tallies.set(key, { note: counted, minute, isReported: false, at, times: 1 })
     },
 
-    /** What is due: new kinds, and the counts of minutes that are over. At the end it is everything. */
+    /** Takes the due events: new kinds, and the counts of past minutes. `all` takes everything. */
     take(nowMs: number, all: boolean): Pick<Tally, 'note' | 'times' | 'at'>[] {
       const minute = Math.floor(nowMs / MINUTE_MS)
       const due = [...tallies.values()].filter(
-        (tally) => tally.times > 0 && (all || !tally.isTold || tally.minute !== minute),
+        (tally) => tally.times > 0 && (all || !tally.isReported || tally.minute !== minute),
       )
-      const told = due.map(({ note, times, at }) => ({ note, times, at }))
-      for (const tally of due) Object.assign(tally, { isTold: true, times: 0 })
+      const taken = due.map(({ note, times, at }) => ({ note, times, at }))
+      for (const tally of due) Object.assign(tally, { isReported: true, times: 0 })
       tallies = new Map([...tallies].filter(([, tally]) => tally.minute === minute))
-      return told
+      return taken
     },
   }
 }

@@ -3,19 +3,19 @@ import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 
 import type { Schema } from '../store/schema.ts'
-import { type EventAction, eventActions } from './audit-actions.ts'
+import { type EventAction, memberEvents } from './audit-actions.ts'
 import type { AuditRow } from './record-audit-event.ts'
 
-/** Something that happened. Never a secret, a token, or typed text. */
+/** An event to record. Never contains a secret, a token or typed text. */
 export interface AuditNote {
   readonly action: EventAction
-  /** Who did it, after signing in. */
+  /** The actor, if signed in. */
   readonly personId?: string | undefined
-  /** Whose account it is about, before a sign-in. */
+  /** The person of the account, before a sign-in. */
   readonly aboutPersonId?: string | undefined
   readonly clientId?: string | undefined
   readonly siteId?: string | undefined
-  /** Used to look up the site when the event is written, and not kept. */
+  /** Only used to look up the site when the event is written. */
   readonly grantId?: string | undefined
   readonly reason?: string | undefined
   readonly address?: string | undefined
@@ -31,10 +31,11 @@ export interface WaitingEvent {
   readonly grantId: string | undefined
 }
 
-/** Longer than any reason of ours; text of callers is cut. */
+/** Longer than any of our reasons; longer text from callers is cut. */
 const REASON_CHARACTERS_MAX = 300
 const ID_CHARACTERS_MAX = 500
 
+/** Makes the row of an event. */
 export function waitingEvent(note: AuditNote, at: number, times = 1): WaitingEvent {
   const { action, personId, aboutPersonId, clientId, siteId, grantId } = note
   const [kind, id] =
@@ -57,14 +58,14 @@ export function waitingEvent(note: AuditNote, at: number, times = 1): WaitingEve
   return { row, grantId }
 }
 
-/** Removes what no database takes, or the rest of the batch would not be written either. */
+/** Removes characters that no database accepts, or the whole batch would fail. */
 function cleaned(text: string, charactersMax: number): string {
   return text.slice(0, charactersMax).replaceAll('\0', '').toWellFormed()
 }
 
 /**
- * Adds the sites to rows: that of the grant, or of the application, unless the person does not belong to it. At most
- * three queries for a batch, and none where nothing is to be looked up.
+ * Adds the sites to rows: the site of the grant, or of the application, if the person belongs to it. Makes at most
+ * three queries for a batch.
  */
 export async function withSites(
   kysely: Kysely<Schema>,
@@ -89,15 +90,17 @@ export async function withSites(
     const found = grantId ? siteOfGrant.get(grantId) : siteOfClient.get(row.client_id ?? '')
     return { ...row, site_id: row.site_id ?? found ?? null }
   })
-  return await withoutStrangers(kysely, rows)
+  return await withoutForeignSites(kysely, rows)
 }
 
 /**
- * Removes the site from events of people who do not belong to it. By failed sign-ins at an application of their
- * own, operators could otherwise learn who has an account somewhere else, and that person's name.
+ * Removes the site from events of people who do not belong to it. Otherwise operators could use failed sign-ins at
+ * their own application to learn who has an account at another site, and that person's name.
  */
-async function withoutStrangers(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
-  const ofMembers = rows.filter(({ action, site_id }) => site_id !== null && isOfMembers(action))
+async function withoutForeignSites(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
+  const ofMembers = rows.filter(
+    ({ action, site_id }) => site_id !== null && memberEvents.has(action),
+  )
   const siteIds = ofMembers.flatMap(({ site_id }) => site_id ?? [])
   const personIds = ofMembers.flatMap((row) => personOf(row) ?? [])
   const roles = await findBy(personIds, (ids) =>
@@ -110,8 +113,9 @@ async function withoutStrangers(kysely: Kysely<Schema>, rows: readonly AuditRow[
   )
   const belonging = new Set(roles.map((role) => `${role.person_id} ${role.site_id}`))
   return rows.map((row) => {
-    const isStranger = isOfMembers(row.action) && !belonging.has(`${personOf(row)} ${row.site_id}`)
-    return isStranger ? { ...row, site_id: null } : row
+    const isForeign =
+      memberEvents.has(row.action) && !belonging.has(`${personOf(row)} ${row.site_id}`)
+    return isForeign ? { ...row, site_id: null } : row
   })
 }
 
@@ -120,10 +124,6 @@ async function findBy<Row>(
   find: (ids: readonly string[]) => Promise<Row[]>,
 ): Promise<Row[]> {
   return ids.length === 0 ? [] : await find([...new Set(ids)])
-}
-
-function isOfMembers(action: AuditRow['action']): boolean {
-  return Object.hasOwn(eventActions, action) && 'ofMembers' in eventActions[action as EventAction]
 }
 
 function personOf({ person_id, actor_person_id }: AuditRow): string | null | undefined {

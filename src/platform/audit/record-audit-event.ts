@@ -1,4 +1,4 @@
-/** Who did what, and why: changes before and after, and events. What may be done is decided elsewhere. */
+/** The audit trail: changes before and after, and events. Access rules are elsewhere. */
 
 import { randomUUID } from 'node:crypto'
 
@@ -7,23 +7,23 @@ import type { Insertable, Kysely } from 'kysely'
 import type { Schema } from '../store/schema.ts'
 import type { AuditAction, ChangeAction } from './audit-actions.ts'
 
-/** Who makes a change, in which request, when. */
+/** The person or client that makes a change. */
 export interface Actor {
   readonly personId: string
   readonly requestId: string
   readonly now: number
-  /** Of the caller, as the policy shows it. */
+  /** The caller's address, shortened as configured. */
   readonly address?: string | undefined
-  /** The client that acts for the person, or by itself. */
+  /** The client that acts, for the person or for itself. */
   readonly clientId?: string | undefined
 }
 
-/** A change in the audit trail. Never a secret, a digest or a token. */
+/** A change to record. Never contains a secret, a digest or a token. */
 export interface Change {
   readonly action: ChangeAction
   readonly subject: { readonly kind: string; readonly id: string }
   readonly siteId: string | undefined
-  /** The person it is about, unless that is the actor. */
+  /** The person concerned, unless that is the actor. */
   readonly personId?: string | undefined
   readonly reason?: string | undefined
   readonly before?: Record<string, unknown> | undefined
@@ -32,7 +32,7 @@ export interface Change {
 
 export type AuditRow = Insertable<Schema['audit_event']> & { readonly action: AuditAction }
 
-/** Records a change in its transaction. A change by a command has neither a person nor a request. */
+/** Records a change in its transaction. Changes by commands have no person or request. */
 export async function recordAuditEvent(
   kysely: Kysely<Schema>,
   actor: Partial<Actor> & Pick<Actor, 'now'>,
@@ -57,7 +57,7 @@ export async function recordAuditEvent(
   await writeAuditRows(kysely, [row])
 }
 
-/** Writes rows; a row that is already there, because an answer was lost, stays as it is. */
+/** Writes rows. Skips existing ones: an earlier write may have succeeded without an answer. */
 export async function writeAuditRows(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
   await kysely
     .insertInto('audit_event')

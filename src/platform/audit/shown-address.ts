@@ -1,14 +1,14 @@
 import ipaddr from 'ipaddr.js'
 
-/** How much of a caller's address the audit trail keeps. The log has all of it, under the request's id. */
+/** How much of a client IP address the audit trail stores. The log has the full address. */
 export type ShownAddresses = 'full' | 'network' | 'none'
 
 const IPV4_NETWORK_BITS = 24
 const IPV6_NETWORK_BITS = 48
 
 /**
- * Shortens addresses for the trail. `network` is the first three numbers of IPv4 and the first 48 bits of IPv6,
- * which tell providers and places apart, but seldom people. Text that is no address is not kept.
+ * Shortens addresses for the trail. `network` is an IPv4 /24 or an IPv6 /48, which identifies providers and
+ * places, but seldom people. Drops text that is not an address.
  */
 export function makeShownAddress(shown: ShownAddresses): (address: string) => string | undefined {
   return (address) => {

@@ -1,3 +1,5 @@
+/** Request limits: their table, the counts, and the 429 answers. Each surface decides what to charge. */
+
 interface LimitRow {
   /**
    * Who is charged: the network of an address, an authenticated client, or a person by client. A client or

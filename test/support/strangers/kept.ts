@@ -4,7 +4,7 @@ import type { Integration, ServicePolicy } from '../../../src/config/config.ts'
 import { STALE_MS, UNUSED_DOCUMENTS_MAX } from '../../../src/oauth/clients/document-clients.ts'
 import { fetchBounds } from '../../../src/oauth/clients/fetch-governor.ts'
 import { REFUSALS_PER_CLIENT } from '../../../src/pages/applications/client-refusals.ts'
-import { eventActions } from '../../../src/platform/audit/audit-actions.ts'
+import { unauthenticatedEvents } from '../../../src/platform/audit/audit-actions.ts'
 import { KINDS_PER_MINUTE } from '../../../src/platform/audit/audit-trail.ts'
 import { pages, paths, planPaths } from '../../../src/platform/http/paths.ts'
 import {
@@ -104,8 +104,8 @@ export function keptForStrangers({ service, integrations }: InForce): readonly K
 }
 
 function auditBound(): string {
-  const actions = Object.values(eventActions).filter(({ byAnybody }) => byAnybody).length
-  const perMinute = actions * (KINDS_PER_MINUTE.byAnybody + 1) * EVENTS_PER_KIND
+  const perMinute =
+    unauthenticatedEvents.size * (KINDS_PER_MINUTE.unauthenticated + 1) * EVENTS_PER_KIND
   const megabytes = (perMinute * 60 * AUDIT_EVENT_BYTES_MAX) / 1e6
   return `${perMinute} a minute of each process, whoever causes them, ${megabytes.toFixed(0)} MB an hour`
 }
