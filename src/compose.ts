@@ -15,9 +15,7 @@ import { inOrder } from './platform/http/router.ts'
 import { welcomeAndHealth } from './platform/http/welcome-and-health.ts'
 import { limitByAddress } from './platform/limits/charge-requests.ts'
 import { readProcess } from './platform/monitoring/readings.ts'
-import type { Watchers } from './platform/monitoring/watch.ts'
-import { makeGuardedFetch, type SendOutgoing } from './platform/outgoing/guarded-fetch.ts'
-import { openPlatform, type Worker } from './platform/platform.ts'
+import { openPlatform, type PlatformOptions } from './platform/platform.ts'
 import { type BackgroundTask, startBackgroundTasks } from './platform/process/background-tasks.ts'
 import { makeResource } from './resource/resource.ts'
 import { makeSchool } from './school/school.ts'
@@ -25,27 +23,12 @@ import { makeSchool } from './school/school.ts'
 /** A running service without its socket: stores are open, keys are loaded, timers run. */
 export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
 
-export interface GatehouseOptions {
-  readonly now?: () => number
-  /** Sends requests to servers of clients; tests reach their own hosts by it. */
-  readonly fetch?: SendOutgoing
-  /** Present in one of several processes behind one port. */
-  readonly worker?: Worker | undefined
-  readonly watchers?: Watchers
-}
-
 /** Disposes in reverse order, also when start-up fails half-way. */
-export async function openGatehouse(
-  config: Config,
-  logger: Logger,
-  options: GatehouseOptions = {},
-) {
+export async function openGatehouse(config: Config, logger: Logger, options: PlatformOptions = {}) {
   const { baseUrl, service, trustProxy } = config
-  const { now, fetch = makeGuardedFetch(), worker, watchers = {} } = options
-  const processes = worker?.processes ?? 1
   await using opening = new AsyncDisposableStack()
 
-  const platform = opening.use(await openPlatform(config, { logger, now, fetch, worker, watchers }))
+  const platform = opening.use(await openPlatform(config, logger, options))
   const { database } = platform
   const keys = openKeys({
     secrets: config.secrets,
@@ -55,7 +38,11 @@ export async function openGatehouse(
     now: platform.now,
   })
   const { browserKeys, downloadKeys } = keys.secretRoot
-  const directory = makeDirectory(platform, { signIn: service.signIn, processes, browserKeys })
+  const directory = makeDirectory(platform, {
+    signIn: service.signIn,
+    processes: options.worker?.processes ?? 1,
+    browserKeys,
+  })
   const ops = await makeOps(config, platform, directory)
   const rings = await keys.openRings(service.upstreams.length > 0)
   const scopeUses = findScopeUses(config)
@@ -132,10 +119,10 @@ export async function openGatehouse(
   ]
   const everyTask = tasks.concat(platform.tasks, oauth.tasks)
   opening.use(startBackgroundTasks(everyTask, { logger, hear: platform.watch.hearTask }))
-  if (watchers.metrics) {
+  if (options.watchers?.metrics) {
     const { people } = directory
     const { signOuts } = oauth
-    opening.use(readProcess(watchers.metrics, { database, people, signOuts, rings }))
+    opening.use(readProcess(options.watchers.metrics, { database, people, signOuts, rings }))
   }
   const open = opening.move()
   return {

@@ -2,22 +2,31 @@
 
 import type { Logger } from 'pino'
 
-import { type AuditSettings, openAuditTrail } from './audit/audit-trail.ts'
+import { openAuditTrail } from './audit/audit-trail.ts'
 import { orUnavailable } from './http/storage-guard.ts'
 import { limitExchange, makeLimits } from './limits/limits.ts'
 import { makeWatch, type Watchers } from './monitoring/watch.ts'
-import type { SendOutgoing } from './outgoing/guarded-fetch.ts'
+import { makeGuardedFetch, type SendOutgoing } from './outgoing/guarded-fetch.ts'
 import { openStores, type StoreSettings } from './store/open-stores.ts'
 import { openSharedCounts } from './store/shared-counts.ts'
 
+interface PlatformSettings extends Omit<StoreSettings, 'storage'> {
+  readonly auditStream: string | undefined
+  readonly service: { readonly storage: StoreSettings['storage'] & FlushInterval }
+}
+
+interface FlushInterval {
+  readonly usageFlushSeconds: number
+}
+
 export interface PlatformOptions {
-  readonly logger: Logger
   /** Tests that inject a clock keep it; otherwise the database clock decides. */
-  readonly now: (() => number) | undefined
-  readonly fetch: SendOutgoing
+  readonly now?: () => number
+  /** Sends requests to servers of clients; tests reach their own hosts with it. */
+  readonly fetch?: SendOutgoing
   /** Present in one of several processes behind one port. */
-  readonly worker: Worker | undefined
-  readonly watchers: Watchers
+  readonly worker?: Worker | undefined
+  readonly watchers?: Watchers
 }
 
 export interface Worker {
@@ -31,18 +40,22 @@ export type Platform = Awaited<ReturnType<typeof openPlatform>>
 
 /** Opens the stores and everything that needs only them. Disposing of the result closes the stores. */
 export async function openPlatform(
-  config: StoreSettings & AuditSettings,
-  { logger, now: givenNow, fetch, worker, watchers }: PlatformOptions,
+  { dataDir, databaseUrl, redis, migrateAtStart, auditStream, service }: PlatformSettings,
+  logger: Logger,
+  { now: givenNow, fetch = makeGuardedFetch(), worker, watchers = {} }: PlatformOptions,
 ) {
   const watch = makeWatch(watchers)
   await using opening = new AsyncDisposableStack()
   const hooks = { guard: watch.guard(orUnavailable), logger }
-  const stores = opening.use(await openStores(config, hooks, worker?.processes))
+  const { storage } = service
+  const where = { dataDir, databaseUrl, redis, migrateAtStart, storage }
+  const stores = opening.use(await openStores(where, hooks, worker?.processes))
   const { database, state, stateMemory } = stores
   const now = givenNow ?? stores.now
   const shared = openSharedCounts(stores, worker !== undefined)
-  const requestLimits = makeLimits({ policy: config.service, shared, now })
-  const audit = openAuditTrail(config, { database, logger, now })
+  const requestLimits = makeLimits({ policy: service, shared, now })
+  const flushSeconds = storage.usageFlushSeconds
+  const audit = openAuditTrail({ auditStream, flushSeconds }, { database, logger, now })
   const open = opening.move()
   return {
     stores,

@@ -13,7 +13,7 @@ import { makeBackup } from '../backup/backup.ts'
 import { type Manifest, readManifest } from '../backup/manifest.ts'
 import { findObstacles, placeParts, verifyBackup } from '../backup/restore.ts'
 import { CommandRefused } from './command-output.ts'
-import { recordCommand } from './configured-stores.ts'
+import { recordCommand, storesOf } from './configured-stores.ts'
 
 /** How long a statement may take on a database that is not in use yet, and one of a migration. */
 const STATEMENT_TIMEOUT_MS = 30_000
@@ -22,7 +22,7 @@ const MIGRATION_TIMEOUT_MS = 60 * 60_000
 /** Where the data of a service is. */
 function placeOf(config: Config) {
   return {
-    location: locationOf(config),
+    location: locationOf(storesOf(config)),
     dataDir: config.dataDir,
     filesOnDisk: config.filesS3 === undefined,
     // The generated root secret, which only the embedded default has.

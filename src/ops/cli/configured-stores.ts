@@ -3,7 +3,7 @@ import { type KeyDependencies, type KeyUse, openKeys } from '../../oauth/keys/ke
 import { type Change, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import { openStoreClock } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { openServiceDatabase } from '../../platform/store/open-stores.ts'
+import { openServiceDatabase, type StoreSettings } from '../../platform/store/open-stores.ts'
 
 /** A command may wait longer than a request, so that a store under load has time. */
 const PATIENCE_MS = 30_000
@@ -16,8 +16,16 @@ export async function withDatabase<Result>(
   config: Config,
   work: (database: Database, now: () => number) => Promise<Result>,
 ): Promise<Result> {
-  await using database = await openServiceDatabase(config, { answerWithinMs: PATIENCE_MS })
+  await using database = await openServiceDatabase(storesOf(config), {
+    answerWithinMs: PATIENCE_MS,
+  })
   return await work(database, (await openStoreClock(database)).now)
+}
+
+/** Where the stores of this configuration are. */
+export function storesOf(config: Config): StoreSettings {
+  const { dataDir, databaseUrl, redis, migrateAtStart, service } = config
+  return { dataDir, databaseUrl, redis, migrateAtStart, storage: service.storage }
 }
 
 /** Records what a command did, which belongs to no site. */

@@ -5,6 +5,7 @@ import {
   openServiceDatabase,
   readSchemaStatus,
 } from '../../platform/store/open-stores.ts'
+import { storesOf } from './configured-stores.ts'
 
 /** Nobody waits for this command as for a start: an index over a large table takes its time. */
 const STATEMENT_TIMEOUT_MS = 60 * 60_000
@@ -12,7 +13,7 @@ const STATEMENT_TIMEOUT_MS = 60 * 60_000
 /** `migrate`: brings the schema up to date, also where starts are not to. */
 export async function migrateDatabase(config: Config): Promise<string> {
   const before = await readStatus(config)
-  const database = await openServiceDatabase(config, {
+  const database = await openServiceDatabase(storesOf(config), {
     migrations: 'apply',
     migrationTimeoutMs: STATEMENT_TIMEOUT_MS,
   })
@@ -32,7 +33,7 @@ export async function describeMigrations(config: Config): Promise<string> {
 }
 
 async function readStatus(config: Config): Promise<MigrationStatus> {
-  return await readSchemaStatus(locationOf(config))
+  return await readSchemaStatus(locationOf(storesOf(config)))
 }
 
 const meanings = {

@@ -11,7 +11,7 @@ import type { Database } from '../../platform/store/database.ts'
 import { locationOf, readSchemaStatus } from '../../platform/store/open-stores.ts'
 import { openRedis } from '../../platform/store/redis.ts'
 import { judgeDurability, lookAtDurability } from '../../platform/store/redis-durability.ts'
-import { keysOf, withDatabase } from '../cli/configured-stores.ts'
+import { keysOf, storesOf, withDatabase } from '../cli/configured-stores.ts'
 import { holdsDemoCampus } from '../import/demo-campus.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
 import { judgeClients, platformFacts, readClientFacts } from './client-checks.ts'
@@ -25,7 +25,7 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
     if (!config.databaseUrl && !existsSync(join(config.dataDir, 'gatehouse.db'))) {
       return [found('database.absent', `There is no database in ${config.dataDir} yet`)]
     }
-    const { pending } = await readSchemaStatus(locationOf(config))
+    const { pending } = await readSchemaStatus(locationOf(storesOf(config)))
     if (pending.length > 0) {
       const names = pending.map(({ name }) => name).join(', ')
       const said = `The schema of the database is behind by ${names}`

@@ -13,10 +13,10 @@ export const WAITING_EVENTS_MAX = 5000
 const EVENTS_PER_WRITE = 50
 
 /** The settings of the audit trail. */
-export interface AuditSettings {
+interface AuditSettings {
   /** `stdout`, `stderr` or a file. */
   readonly auditStream: string | undefined
-  readonly service: { readonly storage: { readonly usageFlushSeconds: number } }
+  readonly flushSeconds: number
 }
 
 interface TrailPorts {
@@ -26,12 +26,11 @@ interface TrailPorts {
 
 /** Opens the audit trail, and its stream if one is configured. */
 export function openAuditTrail(
-  { auditStream, service }: AuditSettings,
+  { auditStream, flushSeconds }: AuditSettings,
   { database, ...ports }: TrailPorts & { readonly database: Database },
 ) {
   const { noteEvent, hear, flush, end } = makeAuditTrail(database, ports)
-  const everySeconds = service.storage.usageFlushSeconds
-  const writing = { name: 'audit', everySeconds, run: flush }
+  const writing = { name: 'audit', everySeconds: flushSeconds, run: flush }
   if (auditStream === undefined) return { noteEvent, hear, tasks: [writing], end }
   const stream = makeAuditStream(database, openEventSink(auditStream), ports.now)
   const streaming = { name: 'audit-stream', everySeconds: STREAM_SECONDS, run: stream.run }

@@ -20,12 +20,10 @@ export interface StoreSettings {
   readonly redis: RedisLocation | undefined
   /** Whether opening the database applies pending migrations, or fails because of them. */
   readonly migrateAtStart: boolean
-  readonly service: {
-    readonly storage: {
-      /** How long a call may take. */
-      readonly answerWithinMs: number
-      readonly databaseConnectionsMax: number
-    }
+  readonly storage: {
+    /** How long a call may take. */
+    readonly answerWithinMs: number
+    readonly databaseConnectionsMax: number
   }
 }
 
@@ -48,7 +46,7 @@ export async function openStores(
   { guard, logger }: StoreHooks,
   processes = 1,
 ) {
-  const { answerWithinMs, databaseConnectionsMax } = settings.service.storage
+  const { answerWithinMs, databaseConnectionsMax } = settings.storage
   await using opening = new AsyncDisposableStack()
   const database = opening.use(
     await openServiceDatabase(settings, {
@@ -110,7 +108,7 @@ export async function openServiceDatabase(
   { connectionsMax, ...options }: DatabaseOptions & { readonly connectionsMax?: number } = {},
 ): Promise<Database> {
   return await openDatabase(locationOf(settings, connectionsMax), {
-    answerWithinMs: settings.service.storage.answerWithinMs,
+    answerWithinMs: settings.storage.answerWithinMs,
     migrations: settings.migrateAtStart ? 'apply' : 'refuse',
     ...options,
   })
@@ -118,8 +116,8 @@ export async function openServiceDatabase(
 
 /** Returns where the configured database is. */
 export function locationOf(
-  { dataDir, databaseUrl: url, service }: Omit<StoreSettings, 'redis' | 'migrateAtStart'>,
-  connectionsMax = service.storage.databaseConnectionsMax,
+  { dataDir, databaseUrl: url, storage }: Omit<StoreSettings, 'redis' | 'migrateAtStart'>,
+  connectionsMax = storage.databaseConnectionsMax,
 ): DatabaseLocation {
   if (url) return { kind: 'postgres', url, connectionsMax }
   return { kind: 'sqlite', file: join(dataDir, 'gatehouse.db') }
