@@ -31,7 +31,7 @@ less: no people, sites or roles, no live check of a token's grant, no detection 
 - ${results.manner}. Each round measures every server and operation, the servers one right after the other in another
   order each time; figures are medians over the rounds. No store waits for a disk, except SQLite.
 
-What does not depend on the machine is asserted by \`test/round-trips.test.ts\`; no timing is asserted anywhere.
+What does not depend on the machine is asserted by \`test/system/round-trips.test.ts\`; no timing is asserted anywhere.
 `
   return [
     intro,

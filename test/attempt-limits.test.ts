@@ -11,6 +11,7 @@ import { openSharedCounts } from '../src/platform/store/shared-counts.ts'
 import { configFolder } from './support/gatehouse.ts'
 import { startRedis } from './support/redis.ts'
 import { requireProgram } from './support/skipped.ts'
+import { describeOnServers } from './support/stores-of-run.ts'
 
 const failureWindowSeconds = 900
 const { service } = readConfig({}, configFolder)
@@ -152,7 +153,7 @@ describe('attempt limits in one process', () => {
   }))
 })
 
-describe('attempt limits with Redis', () => {
+describeOnServers('attempt limits with Redis', () => {
   limitsSuite(async (context) => {
     const server = await startRedis(requireProgram(context, 'redis-server'))
     const redis = new Redis(server.port, '127.0.0.1')

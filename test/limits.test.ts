@@ -28,6 +28,7 @@ import { startRedis } from './support/redis.ts'
 import { getTokens } from './support/relying-party.ts'
 import { requireProgram } from './support/skipped.ts'
 import { postgresWithDemo } from './support/storages.ts'
+import { describeOnServers } from './support/stores-of-run.ts'
 import { basic, FORM, get, postForm, send } from './support/wire.ts'
 
 const { service: configured } = readConfig({}, configFolder)
@@ -209,7 +210,7 @@ const sharedIn = (stores: { database: Database; redis?: Redis }): SharedCounts =
   return shared
 }
 
-describe('limits: two processes with Redis', () => {
+describeOnServers('limits: two processes with Redis', () => {
   processesSuite(async (context) => {
     const server = await startRedis(requireProgram(context, 'redis-server'))
     const redis = new Redis(server.port, '127.0.0.1')
@@ -223,7 +224,7 @@ describe('limits: two processes with Redis', () => {
   })
 })
 
-describe('limits: two processes with PostgreSQL', () => {
+describeOnServers('limits: two processes with PostgreSQL', () => {
   processesSuite(async (context) => {
     const { DATABASE_URL: url } = await postgresWithDemo(requireProgram(context, 'postgres'))
     const database = await openDatabase({ kind: 'postgres', url, connectionsMax: 4 }, patiently)

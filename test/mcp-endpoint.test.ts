@@ -37,6 +37,7 @@ import { startRedis } from './support/redis.ts'
 import { getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
 import { requireProgram } from './support/skipped.ts'
+import { describeOnServers } from './support/stores-of-run.ts'
 import type { Answer } from './support/wire.ts'
 
 const json = { 'content-type': 'application/json' }
@@ -587,7 +588,7 @@ describe('the configuration of the tool endpoint', () => {
 /** It has the form of an access token, so that a store is asked for it. */
 const UNKNOWN_TOKEN = `${'a'.repeat(43)}.0.1..${'a'.repeat(43)}`
 
-describe('the tool endpoint while storage is out of reach', () => {
+describeOnServers('the tool endpoint while PostgreSQL is out of reach', () => {
   // [Errors 7.1]
   it('answers 503 temporarily_unavailable without WWW-Authenticate, and the client retries [Errors 7]', async function () {
     await using postgres = await startPostgres(requireProgram(this, 'postgres'))
@@ -617,7 +618,7 @@ describe('the tool endpoint while storage is out of reach', () => {
   })
 })
 
-describe('the tool endpoint while Redis is out of reach', () => {
+describeOnServers('the tool endpoint while Redis is out of reach', () => {
   it('answers in time, and as ever: tokens are judged by the database [design 24]', async function () {
     await using redis = await startRedis(requireProgram(this, 'redis-server'))
     await using service = await startService({

@@ -10,6 +10,7 @@ import { cleanUpAt } from './support/clean-up.ts'
 import { patiently, sqlitePlace, withDatabases } from './support/database.ts'
 import { type RedisServer, startRedis } from './support/redis.ts'
 import { requireProgram } from './support/skipped.ts'
+import { describeOnServers } from './support/stores-of-run.ts'
 
 const DAY_MS = 86_400_000
 const UNUSED_SECONDS = 86_400
@@ -192,7 +193,7 @@ withDatabases('loopback clients', (open) => {
   })
 })
 
-describe('loopback clients on Redis', () => {
+describeOnServers('loopback clients on Redis', () => {
   let redis: RedisServer | undefined
   before(async function () {
     redis = await startRedis(requireProgram(this, 'redis-server'))

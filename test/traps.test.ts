@@ -18,6 +18,7 @@ import { notes, olivia, portal, type RunningService, startService } from './supp
 import { startRedis } from './support/redis.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
 import { requireProgram } from './support/skipped.ts'
+import { describeOnServers } from './support/stores-of-run.ts'
 import { type Answer, bearer, FORM, postForm, refusalOf, send } from './support/wire.ts'
 
 /**
@@ -335,7 +336,7 @@ describe('traps: an address has one spelling', () => {
   })
 })
 
-describe('traps: storage that does not answer is 503 soon (design 24)', () => {
+describeOnServers('traps: Redis that does not answer is 503 soon (design 24)', () => {
   const WAIT_MS = 2000
   const attempt = async (url: string) =>
     await fetch(url + paths.token, {

@@ -195,7 +195,7 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-/** The service on a machine whose clock is wrong, as in test/clocks.test.ts. */
+/** The service on a machine whose clock is wrong, as in test/system/clocks.test.ts. */
 function withClock(seconds: number): readonly string[] {
   const moved = `const true_ = globalThis.Date
 const { now } = true_

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
+import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
 import type {
   Database,
   DatabaseLocation,
@@ -11,6 +12,7 @@ import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { type Content, sharedPostgres } from './postgres.ts'
 import { removeAtExit } from './programs.ts'
 import { requireProgram } from './skipped.ts'
+import { storesOfRun } from './stores-of-run.ts'
 
 export interface Place extends AsyncDisposable {
   readonly location: DatabaseLocation
@@ -25,10 +27,25 @@ export const patiently: DatabaseOptions = { answerWithinMs: 10_000 }
 /** Opens a new database. */
 export type Open = (options?: DatabaseOptions) => Promise<Database>
 
-/** Runs a suite on SQLite and again on PostgreSQL, with a new database for each that it opens. */
-export function withDatabases(name: string, suite: (open: Open, newPlace: NewPlace) => void): void {
-  describe(`${name} on SQLite`, () => suite(opener(sqlitePlace), sqlitePlace))
+type DatabaseSuite = (open: Open, newPlace: NewPlace) => void
 
+/** Runs a suite on each database of the run, with a new database each time it opens one. */
+export function withDatabases(name: string, suite: DatabaseSuite): void {
+  if (storesOfRun.sqlite) onSqlite(name, suite)
+  if (storesOfRun.servers) onPostgres(name, suite)
+}
+
+/** Runs a contract of the stores: on both databases in every run. */
+export function withEveryDatabase(name: string, suite: DatabaseSuite): void {
+  onSqlite(name, suite)
+  onPostgres(name, suite)
+}
+
+function onSqlite(name: string, suite: DatabaseSuite): void {
+  describe(`${name} on SQLite`, () => suite(opener(sqlitePlace), sqlitePlace))
+}
+
+function onPostgres(name: string, suite: DatabaseSuite): void {
   describe(`${name} on PostgreSQL`, () => {
     let file = ''
     before(function () {
@@ -73,5 +90,20 @@ export async function postgresPlace(file: string, content?: Content): Promise<Pl
   return {
     location: { kind: 'postgres', url, connectionsMax: 4 },
     async [Symbol.asyncDispose]() {},
+  }
+}
+
+/** Reads and writes settings as a request does: statements compiled once and run directly. */
+export function settings({ kysely }: Pick<Database, 'kysely'>) {
+  return {
+    read: compiled(kysely, (value: Valued<{ name: string }>) =>
+      kysely.selectFrom('setting').selectAll().where('name', '=', value('name')),
+    ),
+    write: compiled(kysely, (value: Valued<{ name: string; value: string }>) =>
+      kysely
+        .insertInto('setting')
+        .values({ name: value('name'), value: value('value'), updated_at: 1 })
+        .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: value('value') })),
+    ),
   }
 }

@@ -16,3 +16,10 @@ export async function inTime<T>(limitMs: number, work: () => Promise<T>): Promis
     if (attempt === ATTEMPTS) expect(tookMs, 'each attempt was late').to.be.below(limitMs)
   }
 }
+
+/** Fails when the work took longer. It is not repeated. */
+export async function within(limitMs: number, work: Promise<unknown>): Promise<void> {
+  const startedAtMs = performance.now()
+  await work
+  expect(performance.now() - startedAtMs).to.be.below(limitMs)
+}

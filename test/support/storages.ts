@@ -2,18 +2,19 @@ import { type RunningService, type ServiceSetup, startService } from './gatehous
 import { sharedPostgres } from './postgres.ts'
 import { type RedisServer, startRedis } from './redis.ts'
 import { requireProgram } from './skipped.ts'
+import { describeOnServers, storesOfRun } from './stores-of-run.ts'
 
 /** Starts a whole service with the demo campus in a new database of the storage. */
 export type Start = (setup?: ServiceSetup) => Promise<RunningService>
 
 /**
- * Runs a suite on every storage that design section 3 names: the embedded database, PostgreSQL, and
+ * Runs a suite on every storage of design section 3 that the run uses: the embedded database, PostgreSQL, and
  * PostgreSQL with Redis for OAuth state.
  */
 export function forEachStorage(name: string, suite: (start: Start) => void): void {
   forEachDatabase(name, suite)
 
-  describe(`${name} on PostgreSQL and Redis`, () => {
+  describeOnServers(`${name} on PostgreSQL and Redis`, () => {
     const postgres = { file: '' }
     let redis: RedisServer | undefined
     before(async function () {
@@ -30,11 +31,11 @@ export function forEachStorage(name: string, suite: (start: Start) => void): voi
   })
 }
 
-/** Runs a suite on the two databases, where OAuth state is of no matter. */
+/** Runs a suite on the databases of the run. For suites that do not depend on OAuth state. */
 export function forEachDatabase(name: string, suite: (start: Start) => void): void {
-  describe(`${name} on SQLite`, () => suite(startService))
+  if (storesOfRun.sqlite) describe(`${name} on SQLite`, () => suite(startService))
 
-  describe(`${name} on PostgreSQL`, () => {
+  describeOnServers(`${name} on PostgreSQL`, () => {
     const postgres = { file: '' }
     before(function () {
       postgres.file = requireProgram(this, 'postgres')

@@ -1,6 +1,6 @@
 /**
  * The types of the tables, with names and columns as in the database. `migrations/*.sql` has the
- * meaning of tables and columns, and test/store-database.test.ts compares the two. Every `*_at` is
+ * meaning of tables and columns, and test/store/database.test.ts compares the two. Every `*_at` is
  * epoch milliseconds.
  */
 

@@ -1,0 +1,142 @@
+import { expect } from 'chai'
+import { sql } from 'kysely'
+
+import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
+import type { Database } from '../../src/platform/store/database.ts'
+import { openDatabase } from '../../src/platform/store/open-stores.ts'
+import { patiently, postgresPlace, settings, withEveryDatabase } from '../support/database.ts'
+import { eventually } from '../support/programs.ts'
+import { requireProgram } from '../support/skipped.ts'
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+
+withEveryDatabase('A compiled statement', (open) => {
+  it('reads what was written, and says how many rows it wrote', async () => {
+    await using database = await open()
+    const { read, write } = settings(database)
+    const { numAffectedRows } = await write({ name: 'a', value: '1' })
+    expect(numAffectedRows).to.equal(1n)
+    const { rows } = await read({ name: 'a' })
+    expect(rows).to.deep.equal([{ name: 'a', value: '1', updated_at: 1 }])
+    expect((await read({ name: 'b' })).rows).to.deep.equal([])
+  })
+
+  it('is no part of a transaction that is open beside it', async () => {
+    await using database = await open()
+    const { read, write } = settings(database)
+    const beside: Promise<unknown>[] = []
+    const work = database.kysely.transaction().execute(async (transaction) => {
+      await settings({ kysely: transaction }).write({ name: 'inside', value: '1' })
+      beside.push(write({ name: 'beside', value: '1' }), read({ name: 'inside' }))
+      await nextTurn()
+      throw new Error('changed my mind')
+    })
+    expect(await work.catch(String)).to.equal('Error: changed my mind')
+    const [, seen] = await Promise.all(beside)
+    expect(seen).to.have.deep.property('rows', [])
+    expect((await read({ name: 'beside' })).rows).to.have.length(1)
+    expect((await read({ name: 'inside' })).rows).to.be.empty
+  })
+
+  it('passes the guard once, also while a transaction is open', async () => {
+    let calls = 0
+    await using database = await open({
+      guard: async (call) => {
+        calls += 1
+        return await call()
+      },
+    })
+    const { read, write } = settings(database)
+    await read({ name: 'a' })
+    await write({ name: 'a', value: '1' })
+    expect(calls).to.equal(2)
+    let beside: Promise<unknown> | undefined
+    await database.kysely.transaction().execute(async (transaction) => {
+      beside = read({ name: 'a' })
+      await settings({ kysely: transaction }).read({ name: 'a' })
+    })
+    await beside
+    expect(calls).to.equal(4)
+  })
+})
+
+describe('Statements on PostgreSQL', () => {
+  let file: string
+  before(function () {
+    file = requireProgram(this, 'postgres')
+  })
+
+  it('of many requests use no more connections than there may be, and get their own answers', async () => {
+    await using place = await postgresPlace(file)
+    await using database = await openDatabase(place.location, patiently)
+    const { read, write } = settings(database)
+    const names = Array.from({ length: 200 }, (_, index) => `name-${index}`)
+    await Promise.all(names.map((name) => write({ name, value: name })))
+    const found = await Promise.all(names.map((name) => read({ name })))
+    expect(found.map(({ rows }) => rows[0]?.value)).to.deep.equal(names)
+    expect(await connectionsOf(database)).to.be.at.most(4)
+  })
+
+  it('that wait for a lock hold up no others', async () => {
+    await using place = await postgresPlace(file)
+    await using database = await openDatabase(place.location, patiently)
+    const { read, write } = settings(database)
+    await write({ name: 'a', value: 'before' })
+    let waiting: Promise<unknown> | undefined
+    await database.kysely.transaction().execute(async (transaction) => {
+      await settings({ kysely: transaction }).write({ name: 'a', value: 'inside' })
+      waiting = write({ name: 'a', value: 'after' })
+      for (let i = 0; i < 20; i += 1) {
+        expect((await read({ name: 'a' })).rows[0]?.value).to.equal('before')
+      }
+    })
+    await waiting
+    expect((await read({ name: 'a' })).rows[0]?.value).to.equal('after')
+  })
+
+  it('work with a single connection', async () => {
+    await using place = await postgresPlace(file)
+    await using database = await openDatabase(
+      { ...place.location, connectionsMax: 1 } as typeof place.location,
+      patiently,
+    )
+    const { read, write } = settings(database)
+    await Promise.all([write({ name: 'a', value: '1' }), read({ name: 'b' })])
+    expect((await read({ name: 'a' })).rows).to.have.length(1)
+    expect(await connectionsOf(database)).to.equal(1)
+  })
+
+  it('are all answered when a table was changed beneath them', async () => {
+    await using place = await postgresPlace(file)
+    await using database = await openDatabase(place.location, patiently)
+    const { read, write } = settings(database)
+    await write({ name: 'a', value: '1' })
+    const readOften = () => Promise.all(Array.from({ length: 50 }, () => read({ name: 'a' })))
+    await readOften()
+    await sql`alter table setting add column of_a_newer_version text`.execute(database.kysely)
+    for (const { rows } of [...(await readOften()), ...(await readOften())]) {
+      expect(rows).to.have.length(1)
+    }
+    // Connections that had prepared for the old table are gone.
+    await eventually(20_000, async () => expect(await connectionsOf(database)).to.be.at.most(4))
+  })
+
+  it('that fail fail alone', async () => {
+    await using place = await postgresPlace(file)
+    await using database = await openDatabase(place.location, patiently)
+    const { kysely } = database
+    const divide = compiled(kysely, (value: Valued<{ by: number }>) =>
+      kysely.selectNoFrom(sql<number>`1 / ${value('by')}::integer`.as('quotient')),
+    )
+    const outcomes = await Promise.allSettled([1, 0, 1, 0, 1].map((by) => divide({ by })))
+    expect(outcomes.map(({ status }) => status === 'fulfilled')).to.deep.equal([
+      ...[true, false, true, false, true],
+    ])
+  })
+})
+
+async function connectionsOf({ kysely }: Database): Promise<number> {
+  const { rows } = await sql<{ count: number }>`select count(*) as count from pg_stat_activity
+    where datname = current_database()`.execute(kysely)
+  return Number(rows[0]?.count)
+}

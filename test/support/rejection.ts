@@ -1,0 +1,9 @@
+/** The error with which the work rejects. Throws if it succeeds. */
+export async function rejection(work: Promise<unknown>): Promise<Error> {
+  const outcome = await work.then(
+    () => new Error('it was not refused'),
+    (error: unknown) => ({ error }),
+  )
+  if (outcome instanceof Error) throw outcome
+  return outcome.error instanceof Error ? outcome.error : new Error(String(outcome.error))
+}

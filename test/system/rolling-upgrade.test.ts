@@ -1,0 +1,197 @@
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+
+import { expect } from 'chai'
+import pg from 'pg'
+
+import { openDatabase } from '../../src/platform/store/open-stores.ts'
+import { obtainTokens, refresh, userinfo } from '../support/client.ts'
+import { patiently } from '../support/database.ts'
+import {
+  dataFolderWithDemo,
+  patientService,
+  startBalancer,
+  startProcess,
+  temporaryFolder,
+  type Variables,
+} from '../support/process.ts'
+import { eventually } from '../support/programs.ts'
+import { requireProgram } from '../support/skipped.ts'
+import { postgresWithDemo } from '../support/storages.ts'
+
+/**
+ * Two versions of the program side by side on one database. The newer one is a copy of this one with one
+ * migration more, of the kind that test/system/migrations.test.ts admits.
+ */
+const root = join(import.meta.dirname, '../..')
+
+const NEXT_FILE = '9998-next.sql'
+const NEXT_MIGRATION = `-- What the next version adds.
+alter table oauth_grant add column note text;
+update oauth_grant set note = 'seen by the next version' where ended_at is null;
+create table next_thing (id text not null primary key, grant_id text references oauth_grant (id) on delete cascade);
+create index oauth_grant_by_note on oauth_grant (note);
+`
+
+/** Starts the program of the next version. */
+function nextVersion(): readonly string[] {
+  const folder = join(temporaryFolder(), 'next')
+  mkdirSync(join(folder, 'test'), { recursive: true })
+  for (const part of ['src', 'views', 'config', 'package.json', 'test/support', patientWorker]) {
+    cpSync(join(root, part), join(folder, part), { recursive: true })
+  }
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  writeFileSync(join(folder, 'src/platform/store/migrations', NEXT_FILE), NEXT_MIGRATION)
+  return [process.execPath, join(folder, patientWorker)]
+}
+
+const patientWorker = patientService.at(-1) as string
+
+describe('an upgrade beside a running service', () => {
+  // [threat 36]
+  it('costs no request on SQLite, and there is a way back', async () => {
+    await upgrade({ DATA_DIR: await dataFolderWithDemo() }, async (work) => await work())
+  })
+
+  it('costs no request on PostgreSQL, with a backup in the way of its migration, and there is a way back', async function () {
+    const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
+    await upgrade(storage, async (work) => {
+      // What pg_dump holds as long as it runs, for which an `alter table` has to wait.
+      const client = new pg.Client({ connectionString: storage.DATABASE_URL })
+      await client.connect()
+      await client.query('begin; select count(*) from oauth_grant')
+      const [result] = await Promise.all([work(), delay(2_000).then(() => client.end())])
+      return result
+    })
+  })
+})
+
+describe('a migration on PostgreSQL whose table others hold', () => {
+  it('lets those who read the table go first, again and again, until nobody holds it', async function () {
+    const { DATABASE_URL: url } = await postgresWithDemo(requireProgram(this, 'postgres'))
+    const migrationsFolder = join(temporaryFolder(), 'migrations')
+    cpSync(join(root, 'src/platform/store/migrations'), migrationsFolder, { recursive: true })
+    writeFileSync(join(migrationsFolder, NEXT_FILE), 'alter table person add column note text;')
+    const location = { kind: 'postgres', url, connectionsMax: 2 } as const
+    await using reader = await openDatabase(location, patiently)
+    const holder = new pg.Client({ connectionString: url })
+    await holder.connect()
+    await holder.query('begin; select count(*) from person')
+
+    let held = true
+    const release = delay(HELD_MS).then(async () => {
+      held = false
+      await holder.end()
+    })
+    const migrated = openDatabase(location, { ...patiently, migrationsFolder })
+    let slowestMs = 0
+    while (held) {
+      const startedMs = performance.now()
+      await reader.kysely.selectFrom('person').select('id').limit(1).execute()
+      slowestMs = Math.max(slowestMs, performance.now() - startedMs)
+    }
+    await release
+    expect(slowestMs).to.be.lessThan(HELD_MS / 2)
+    await (await migrated)[Symbol.asyncDispose]()
+  })
+})
+
+/** Behind a migration that waited for its turn, a reader would wait as long. */
+const HELD_MS = 4_000
+
+/** By itself, when all that was asked of it was answered. */
+const ended = { code: 0, signal: null }
+
+type During = <Result>(work: () => Promise<Result>) => Promise<Result>
+
+async function upgrade(storage: Variables, during: During): Promise<void> {
+  await using balancer = await startBalancer()
+  const variables = { BASE_URL: balancer.url, ...storage }
+  await using former = await startProcess(variables, patientService)
+  balancer.serve([former.url])
+  const traffic = await startTraffic(balancer.url)
+  const ofFormer = await obtainTokens(balancer.url)
+  await traffic.progress()
+
+  // The newer one migrates, and serves beside the other.
+  const command = nextVersion()
+  await using next = await during(async () => await startProcess(variables, command))
+  await traffic.progress()
+  balancer.serve([former.url, next.url])
+  await traffic.progress()
+
+  // Whatever one of them issues the other takes.
+  balancer.serve([next.url])
+  const ofNext = await obtainTokens(balancer.url)
+  for (const { url } of [former, next]) {
+    for (const { accessToken } of [ofFormer, ofNext]) {
+      expect((await userinfo(url, accessToken)).status).to.equal(200)
+    }
+  }
+  expect((await refresh(former.url, ofNext.refreshToken)).status).to.equal(200)
+  expect((await refresh(next.url, ofFormer.refreshToken)).status).to.equal(200)
+
+  // The former one has nothing to do any more, and goes.
+  await traffic.progress()
+  expect(await former.stop()).to.deep.include(ended)
+  await traffic.progress()
+
+  // The way back: the former version starts on what the newer one made of the database.
+  await using again = await startProcess(variables, patientService)
+  balancer.serve([again.url])
+  await traffic.progress()
+  expect(await next.stop()).to.deep.include(ended)
+  await traffic.progress()
+  expect((await userinfo(balancer.url, ofNext.accessToken)).status).to.equal(200)
+
+  const { count, others } = await traffic.stop()
+  expect(count).to.be.greaterThan(50)
+  expect(others, 'answers that were not 200').to.deep.equal([])
+}
+
+const FAMILIES = 3
+const PROGRESS_TIMEOUT_MS = 30_000
+
+/** Members who use their tokens, refresh them, and sign in, without a pause. */
+async function startTraffic(url: string) {
+  let running = true
+  let count = 0
+  const others: string[] = []
+  const note = (what: string, status: number) => {
+    count += 1
+    if (status !== 200) others.push(`${what}: ${status}`)
+  }
+  const refreshing = Array.from({ length: FAMILIES }, async () => {
+    let { accessToken, refreshToken } = await obtainTokens(url)
+    while (running) {
+      note('userinfo', (await userinfo(url, accessToken)).status)
+      const answer = await refresh(url, refreshToken)
+      note('refresh', answer.status)
+      accessToken = answer.body.access_token
+      refreshToken = answer.body.refresh_token
+      await delay(5)
+    }
+  })
+  const signingIn = (async () => {
+    while (running) {
+      await obtainTokens(url)
+      note('sign-in', 200)
+      await delay(200)
+    }
+  })()
+  return {
+    /** Waits until everybody was answered some times more. */
+    async progress() {
+      const target = count + 10 * FAMILIES
+      await eventually(PROGRESS_TIMEOUT_MS, async () => {
+        if (count < target) throw new Error(`only ${count} of ${target} answers`)
+      })
+    },
+    async stop() {
+      running = false
+      await Promise.all([...refreshing, signingIn])
+      return { count, others }
+    },
+  }
+}

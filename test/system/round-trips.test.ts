@@ -1,0 +1,37 @@
+import { expect } from 'chai'
+
+import { startRedis } from '../support/redis.ts'
+import { type CountedOperation, countRoundTrips, type RoundTrips } from '../support/round-trips.ts'
+import { requireProgram } from '../support/skipped.ts'
+
+/**
+ * What one request costs where it cannot depend on the machine. A change that asks the stores once
+ * more fails here; one that asks less changes a number of this table and nothing else.
+ */
+const expected: Readonly<Record<CountedOperation, RoundTrips>> = {
+  'code exchange': { sql: 2, redisCommands: 1, redisBatches: 1, deep: 3 },
+  refresh: { sql: 2, redisCommands: 0, redisBatches: 0, deep: 2 },
+  UserInfo: { sql: 1, redisCommands: 0, redisBatches: 0, deep: 1 },
+  'forward auth': { sql: 1, redisCommands: 0, redisBatches: 0, deep: 1 },
+  introspection: { sql: 1, redisCommands: 0, redisBatches: 0, deep: 1 },
+  '{ viewer { id } }': { sql: 1, redisCommands: 0, redisBatches: 0, deep: 1 },
+  'tools/call, anonymous': { sql: 3, redisCommands: 0, redisBatches: 0, deep: 2 },
+  'tools/call, member': { sql: 2, redisCommands: 0, redisBatches: 0, deep: 2 },
+  discovery: { sql: 0, redisCommands: 0, redisBatches: 0, deep: 0 },
+  'key set': { sql: 0, redisCommands: 0, redisBatches: 0, deep: 0 },
+}
+
+describe('round trips on PostgreSQL and Redis', () => {
+  const counted: Partial<Record<CountedOperation, RoundTrips>> = {}
+  before(async function () {
+    const postgresFile = requireProgram(this, 'postgres')
+    await using redis = await startRedis(requireProgram(this, 'redis-server'))
+    Object.assign(counted, await countRoundTrips({ postgresFile, redisUrl: redis.url }))
+  })
+
+  for (const [name, roundTrips] of Object.entries(expected)) {
+    it(`of ${name} are as many as the table says`, () => {
+      expect(Reflect.get(counted, name)).to.deep.equal(roundTrips)
+    })
+  }
+})

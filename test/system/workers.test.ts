@@ -1,0 +1,345 @@
+import { once } from 'node:events'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+
+import { expect } from 'chai'
+import { sql } from 'kysely'
+import { pino } from 'pino'
+
+import { paths } from '../../src/platform/http/paths.ts'
+import { startBackgroundTasks } from '../../src/platform/process/background-tasks.ts'
+import { openDatabase } from '../../src/platform/store/open-stores.ts'
+import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
+import { authorizeUrl, userinfo } from '../support/client.ts'
+import { patiently } from '../support/database.ts'
+import { sam } from '../support/gatehouse.ts'
+import { configWith, dataFolderWithDemo, runService, temporaryFolder } from '../support/process.ts'
+import { eventually } from '../support/programs.ts'
+import { getTokens } from '../support/relying-party.ts'
+import { requireProgram } from '../support/skipped.ts'
+import { postgresWithDemo } from '../support/storages.ts'
+import {
+  isAlive,
+  isStopped,
+  type KeptConnection,
+  keepConnection,
+  readLines,
+  startLoad,
+  startWorkers,
+  type Workers,
+} from '../support/workers.ts'
+
+const WAIT_MS = 45_000
+const FAILURES_MAX = 4
+/** Some 200 bytes each: more than pipes and their readers hold. */
+const LINES = 4_000
+
+const fewFailures = (folder = configWith((policy) => policy)) => {
+  const file = join(folder, 'service.json')
+  const policy = JSON.parse(readFileSync(file, 'utf8'))
+  policy.signIn.failuresPerAccountAndAddressMax = FAILURES_MAX
+  writeFileSync(file, JSON.stringify(policy))
+  return folder
+}
+
+const tokenAt = async (service: Workers) => ({
+  url: service.url,
+  accessToken: await accessTokenOf(service),
+})
+const accessTokenOf = async ({ url }: Workers) => (await getTokens(url)).tokens.access_token
+
+describe('workers', function () {
+  this.timeout(180_000)
+
+  it('share one port, agree on one new database, and greet once', async () => {
+    const DATA_DIR = temporaryFolder()
+    await using service = await startWorkers(4, { DATA_DIR })
+    expect(new Set(service.served())).to.have.property('size', 4)
+    await eventually(WAIT_MS, async () => {
+      await fetch(service.url + paths.jwks, { headers: { connection: 'close' } })
+      expect(answering(service)).to.have.members(service.served())
+    })
+    expect(readdirSync(DATA_DIR).filter((file) => file.startsWith('secret'))).to.eql(['secret'])
+    const token = await accessTokenOf(service)
+    for (const _ of service.served())
+      expect((await userinfo(service.url, token)).status).to.eql(200)
+    const { code, stderr } = await service.stop()
+    expect([code, stderr.match(/Gatehouse serves/g)?.length]).to.deep.equal([0, 1])
+    expect(stderr).to.match(/^Gatehouse serves [^\n]+ 4 workers\)\n(.+\n)*$/)
+  })
+
+  it('start together on an empty PostgreSQL database', async function () {
+    const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
+    await using service = await startWorkers(3, storage)
+    expect((await fetch(service.url + paths.ready)).status).to.equal(200)
+  })
+
+  it('divide the connections to the database', async function () {
+    const { DATABASE_URL, ...storage } = await postgresWithDemo(requireProgram(this, 'postgres'))
+    const CONFIG_DIR = configWith((policy) => ({
+      ...policy,
+      storage: { ...policy.storage, databaseConnectionsMax: 5 },
+    }))
+    await using service = await startWorkers(2, { ...storage, DATABASE_URL, CONFIG_DIR })
+    const load = startLoad(await tokenAt(service), { connections: 16 })
+    await load.progress(200)
+    const location = { kind: 'postgres', url: DATABASE_URL, connectionsMax: 1 } as const
+    await using database = await openDatabase(location, patiently)
+    const { rows } = await sql<{ count: number }>`
+      select count(*) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`.execute(database.kysely)
+    await load.end()
+    expect(rows[0]?.count).to.be.within(2, 4)
+  })
+
+  it('count failed sign-ins together without Redis', async () => {
+    // A guess is three requests and workers take turns, so that each next guess meets the other one.
+    await using service = await startWorkers(2, { CONFIG_DIR: fewFailures() })
+    const statuses = []
+    for (let turn = 0; turn < FAILURES_MAX + 3; turn += 1) statuses.push(await guess(service))
+    expect(statuses).to.deep.equal([401, 401, 401, 401, 429, 429, 429])
+  })
+
+  it('go on counting where they are when one of them dies', async () => {
+    await using service = await startWorkers(2, { CONFIG_DIR: fewFailures() })
+    for (let turn = 0; turn < FAILURES_MAX; turn += 1) expect(await guess(service)).to.equal(401)
+    process.kill(service.served()[0] ?? 0, 'SIGKILL')
+    await service.says('a worker serves', 3)
+    for (let turn = 0; turn < 4; turn += 1) expect(await guess(service)).to.equal(429)
+  })
+
+  it('each count for themselves while the primary does not answer', async () => {
+    await using service = await startWorkers(2, { CONFIG_DIR: fewFailures() })
+    // On one connection, which its worker has already got. `fetch` would now and then open a second
+    // one, to the other worker, which has a count of its own.
+    const kept = keepConnection(service.url)
+    expect(await guessOn(service, kept)).to.equal(401)
+    service.signal('SIGSTOP')
+    await eventually(WAIT_MS, async () => expect(isStopped(service.pid)).to.equal(true))
+    const statuses: number[] = []
+    for (let turn = 0; turn < FAILURES_MAX + 2; turn += 1)
+      statuses.push(await guessOn(service, kept))
+    service.signal('SIGCONT')
+    kept.close()
+    // What it counted itself it knows without the primary.
+    expect(statuses.slice(0, FAILURES_MAX - 1)).to.deep.equal([401, 401, 401])
+    expect(statuses.at(-1)).to.equal(429)
+  })
+
+  it('one that dies is replaced', async () => {
+    await using service = await startWorkers(2)
+    const [victim = 0] = service.served()
+    process.kill(victim, 'SIGKILL')
+    expect(await service.says('a worker died')).to.include({ worker: victim })
+    await service.says('a worker serves', 3)
+    expect(service.served().filter(isAlive)).to.have.length(2)
+    expect((await service.stop()).code).to.equal(0)
+  })
+
+  it('one of them sweeps, and when it dies another one', async () => {
+    const CONFIG_DIR = configWith((policy) => ({
+      ...policy,
+      storage: { ...policy.storage, sweepSeconds: 1 },
+    }))
+    const DATA_DIR = await dataFolderWithDemo()
+    await using service = await startWorkers(2, { CONFIG_DIR, DATA_DIR })
+    const first = (await service.says('a worker sweeps for all')).worker ?? 0
+    await expectSwept(DATA_DIR)
+    process.kill(first, 'SIGKILL')
+    const second = await service.says('a worker sweeps for all', 2)
+    expect(service.served()).to.include(second.worker)
+    expect(second.worker).not.to.equal(first)
+    await expectSwept(DATA_DIR)
+  })
+
+  it('a task that another process does is left out', async () => {
+    const [done, logger] = [[] as string[], pino({ level: 'silent' })]
+    const task = (name: string, onlyWhen?: () => boolean) => ({
+      name,
+      everySeconds: 0.001,
+      run: async () => done.push(name),
+      onlyWhen,
+    })
+    let mine = false
+    await using _tasks = startBackgroundTasks([task('sweep', () => mine), task('flush')], {
+      logger,
+    })
+    await eventually(WAIT_MS, async () => expect(done).to.have.length.above(3))
+    expect(done).not.to.include('sweep')
+    mine = true
+    await eventually(WAIT_MS, async () => expect(done).to.include('sweep'))
+  })
+
+  it('write whole lines of log into a pipe, also while nobody reads it', async () => {
+    const pipe = join(temporaryFolder(), 'pipe')
+    const script = `mkfifo "${pipe}"; cat "${pipe}" & exec node src/main.ts > "${pipe}"`
+    await using service = await startWorkers(2, {}, ['sh', '-c', script])
+    const at = await tokenAt(service)
+    service.output.pause()
+    const load = startLoad(at, { connections: 8, pauseMs: 0 })
+    await load.progress(LINES)
+    service.output.resume()
+    await load.end()
+    const { stdout } = await service.stop()
+    const ids = readLines(stdout).flatMap(({ id }) => id ?? [])
+    expect(ids.length).to.be.at.least(LINES)
+    expect(new Set(ids)).to.have.property('size', ids.length)
+  })
+})
+
+describe('workers that are reloaded', function () {
+  this.timeout(180_000)
+
+  it('lose no request of those who keep their connections', async () => {
+    await using service = await startWorkers(2)
+    const load = startLoad(await tokenAt(service), { connections: 12 })
+    await load.progress(100)
+    const before = service.served()
+    for (const round of [1, 2]) {
+      service.signal('SIGHUP')
+      await service.says('reloaded', round)
+      await load.progress(100)
+    }
+    await load.end()
+    expect(new Set(load.outcomes)).to.deep.equal(new Set([200]))
+    expect(service.served()).to.have.length(6)
+    await eventually(WAIT_MS, async () => expect(before.filter(isAlive)).to.deep.equal([]))
+    expect((await service.stop()).code).to.equal(0)
+  })
+
+  it('answer once more on each connection, and say that it ends', async () => {
+    await using service = await startWorkers(2)
+    const connections = [1, 2, 3, 4].map(() => keepConnection(service.url))
+    for (const { get } of connections) expect((await get(paths.health)).statusCode).to.equal(200)
+    service.signal('SIGHUP')
+    const untilItEnds = async ({ get, close }: KeptConnection) => {
+      await eventually(WAIT_MS, async () => {
+        const { statusCode, headers } = await get(paths.health)
+        expect(statusCode).to.equal(200)
+        expect(headers.connection).to.equal('close')
+      })
+      close()
+    }
+    await Promise.all(connections.map(untilItEnds))
+    await service.says('reloaded')
+  })
+
+  it('are as many as before when one dies while another one is replaced', async () => {
+    await using service = await startWorkers(2)
+    const [, other = 0] = service.served()
+    service.signal('SIGHUP')
+    process.kill(other, 'SIGKILL')
+    await service.says('reloaded')
+    await eventually(WAIT_MS, async () => {
+      expect(service.served().filter(isAlive)).to.have.length(2)
+      expect(service.served()).to.have.length(4)
+    })
+  })
+
+  it('read the configuration again, and keep serving when it is wrong', async () => {
+    const CONFIG_DIR = fewFailures()
+    await using service = await startWorkers(2, { CONFIG_DIR })
+    const before = service.served()
+    const file = join(CONFIG_DIR, 'service.json')
+    const right = readFileSync(file, 'utf8')
+    writeFileSync(file, '{')
+    service.signal('SIGHUP')
+    await service.says('the reload was given up; the workers that serve stay')
+    expect(before.filter(isAlive)).to.deep.equal(before)
+    writeFileSync(file, right.replace('"name":"Gatehouse"', '"name":"Another Name"'))
+    service.signal('SIGHUP')
+    await service.says('reloaded')
+    for (const _ of before) {
+      const page = await fetch(service.url, { headers: { connection: 'close' } })
+      expect(await page.text()).to.include('Another Name')
+    }
+  })
+})
+
+describe('workers that end', function () {
+  this.timeout(180_000)
+
+  it('stop under load: what is answered is answered whole, and nobody is left', async () => {
+    await using service = await startWorkers(2)
+    const load = startLoad(await tokenAt(service), { connections: 8 })
+    await load.progress(100)
+    const { code, signal } = await service.stop()
+    await load.end()
+    expect({ code, signal }).to.deep.equal({ code: 0, signal: null })
+    expect(service.served().filter(isAlive)).to.deep.equal([])
+    // A connection that is closed while it is idle gives no answer at all.
+    const others = load.outcomes.filter((outcome) => outcome !== 200)
+    expect(others.length).to.be.at.most(8)
+    for (const other of others) expect(other).to.match(/ECONNREFUSED|ECONNRESET|socket hang up/)
+  })
+
+  it('end by themselves when their primary is gone', async () => {
+    await using service = await startWorkers(2)
+    // Their standard output is closed when the last of them has ended.
+    await service.kill()
+    expect(service.served().filter(isAlive)).to.deep.equal([])
+  })
+
+  it('none of which could start: ends with 1 and the reason, as one process does', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const PORT = String((other.address() as AddressInfo).port)
+    const ended = await runService({ PORT, DATA_DIR: temporaryFolder(), WORKERS: '2' })
+    other.close()
+    expect([ended.code, ended.stderr]).to.deep.equal([
+      1,
+      `Port ${PORT} of 127.0.0.1 is taken by another program.\n`,
+    ])
+  })
+})
+
+/** The workers that have answered a request so far. */
+function answering(service: Workers): number[] {
+  return [...new Set(service.lines().flatMap(({ id, pid }) => (id === undefined ? [] : pid)))]
+}
+
+/** Signs in with a wrong password, on connections of its own, and gives the status. */
+async function guess({ url }: Workers): Promise<number> {
+  const headers = { connection: 'close' }
+  const person = makeHeadlessPerson(sam)
+  const begun = await person.open(authorizeUrl(url), { headers })
+  const page = new URL(begun.headers.get('location') ?? '', url)
+  const form = await (await person.open(page, { headers })).text()
+  return (await person.open(page, { method: 'POST', body: wrongGuess(form), headers })).status
+}
+
+/** The same on one connection, so at one worker. */
+async function guessOn({ url }: Workers, { send }: KeptConnection): Promise<number> {
+  const { answer } = await send(authorizeUrl(url).href)
+  const cookie = (answer.headers['set-cookie'] ?? []).map((line) => line.split(';')[0]).join('; ')
+  const page = answer.headers.location ?? ''
+  const form = await send(page, { cookie })
+  return (await send(page, { cookie }, wrongGuess(form.body))).answer.statusCode ?? 0
+}
+
+function wrongGuess(form: string): URLSearchParams {
+  const csrf = /name="csrf" value="([^"]+)"/.exec(form)?.[1] ?? ''
+  return new URLSearchParams({ csrf, login: sam.login, password: 'a-wrong-guess' })
+}
+
+/** Puts something that has expired into the database of a service, and waits until it is gone. */
+async function expectSwept(dataDir: string): Promise<void> {
+  const location = { kind: 'sqlite', file: join(dataDir, 'gatehouse.db') } as const
+  await using database = await openDatabase(location, patiently)
+  const id = `swept-${Date.now()}`
+  const row = { model: 'Session', id, payload: '{}', expires_at: 1 }
+  await database.kysely
+    .insertInto('oauth_state')
+    .values(row as never)
+    .execute()
+  await eventually(WAIT_MS, async () => {
+    const left = await database.kysely
+      .selectFrom('oauth_state')
+      .select('id')
+      .where('id', '=', id)
+      .execute()
+    expect(left).to.deep.equal([])
+  })
+}
