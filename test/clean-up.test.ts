@@ -24,6 +24,7 @@ import { fillExpiring, livingRows, manyRows } from './support/expired-rows.ts'
 import { startService } from './support/gatehouse.ts'
 import { eventually } from './support/programs.ts'
 import { requireProgram } from './support/skipped.ts'
+import { describeOnServers } from './support/stores-of-run.ts'
 import { refusalOf, send } from './support/wire.ts'
 
 const nowMs = 1_800_000_000_000
@@ -218,7 +219,7 @@ describe('what clean-up removes', () => {
   })
 })
 
-describe('clean-up on a PostgreSQL server that is slow', () => {
+describeOnServers('clean-up on a PostgreSQL server that is slow', () => {
   let postgres = ''
   before(function () {
     postgres = requireProgram(this, 'postgres')

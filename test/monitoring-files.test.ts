@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process'
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { expect } from 'chai'
@@ -12,14 +11,10 @@ import {
   reasonSentences,
 } from '../src/platform/monitoring/metric-table.ts'
 import { openMetrics, render } from '../src/platform/monitoring/registry.ts'
-import { parseScrape, scrape } from './support/metrics.ts'
+import { parseScrape } from './support/metrics.ts'
 import { GENERATED_FROM, metricsDocument, renderMetrics } from './support/metrics-document.ts'
-import { startProcess, temporaryFolder } from './support/process.ts'
-import { freePort } from './support/programs.ts'
-import { askForProgram } from './support/skipped.ts'
 
 const root = join(import.meta.dirname, '..')
-const folder = join(root, 'config/monitoring')
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const rules = read('config/monitoring/alerts.yml')
 const ruleTests = read('config/monitoring/alerts.test.yml')
@@ -197,38 +192,5 @@ describe('the registry of metrics', () => {
     const { sum, text } = parseScrape(await render([await metrics.snapshot()]))
     expect(sum('gatehouse_password_checks_waiting')).to.equal(3)
     expect(text).to.not.match(/^gatehouse_sign_out_notices_waiting /m)
-  })
-})
-
-describe('promtool', function () {
-  this.timeout(120_000)
-  let promtool = ''
-  before(function () {
-    promtool = askForProgram(this, 'promtool')
-  })
-  const run = (words: readonly string[], input = '') =>
-    execFileSync(promtool, words, { cwd: folder, input, encoding: 'utf8', stdio: 'pipe' })
-
-  it('takes the configuration and the rules, and each alert fires when it should', () => {
-    expect(run(['check', 'config', 'prometheus.yml'])).to.include('SUCCESS')
-    expect(run(['check', 'rules', 'alerts.yml'])).to.include('SUCCESS')
-    expect(run(['test', 'rules', 'alerts.test.yml'])).to.include('SUCCESS')
-  })
-
-  it('takes every expression of the dashboard', () => {
-    const records = expressions.map((expression, i) => {
-      const plain = expression.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*')
-      return `      - record: panel:${i}\n        expr: ${JSON.stringify(plain)}`
-    })
-    const file = join(temporaryFolder(), 'dashboard.yml')
-    writeFileSync(file, `groups:\n  - name: dashboard\n    rules:\n${records.join('\n')}\n`)
-    expect(run(['check', 'rules', file])).to.include(`${expressions.length} rules found`)
-  })
-
-  it('takes a scrape, and finds nothing to better in it', async () => {
-    const port = await freePort()
-    await using _service = await startProcess({ METRICS_PORT: String(port) })
-    const { text } = await scrape(port)
-    expect(run(['check', 'metrics'], text)).to.equal('')
   })
 })

@@ -19,18 +19,10 @@ import {
 } from './support/gatehouse.ts'
 import { operatorToken } from './support/mcp.ts'
 import { makePagePerson } from './support/page-person.ts'
-import {
-  configWith,
-  dataFolderWithDemo,
-  patientService,
-  runGatehouse,
-  startProcess,
-} from './support/process.ts'
 import { eventually, freePort } from './support/programs.ts'
 import { sharedService } from './support/shared-service.ts'
 import { forEachDatabase } from './support/storages.ts'
 import {
-  mapping,
   PLATFORM,
   startPlatform,
   startWithPlatform,
@@ -600,46 +592,6 @@ describe('without a mapping', () => {
   it('makes no key for it', async () => {
     const { keys } = (await answerOf(await fetch(service().url + paths.jwks))).body
     expect(keys).to.have.length(2)
-  })
-})
-
-describe('keys for what is forwarded', () => {
-  it('rotate as those of id_tokens do, each by itself', async function () {
-    this.timeout(90_000)
-    const port = await freePort()
-    const DATA_DIR = await dataFolderWithDemo()
-    const CONFIG_DIR = configWith((policy) => ({
-      ...policy,
-      keys: { ...policy.keys, publishLeadSeconds: 1, reloadSeconds: 1 },
-      upstreams: mapping(port).filter(({ path }) => path === 'coupons'),
-    }))
-    await using service = await startProcess({ DATA_DIR, CONFIG_DIR }, patientService)
-    const { url } = service
-    const platform = await startPlatform(port, url)
-    const token = await operatorToken(url, READ)
-    const kid = async () => {
-      const { body } = await ask({ url, token }, COUPONS)
-      const at = body.headers.findIndex((name: string) => name.toLowerCase() === 'authorization')
-      return decodeProtectedHeader(body.headers[at + 1].replace('Bearer ', '')).kid
-    }
-    const [old, idToken] = [await kid(), (await obtain(url)).id_token ?? '']
-    await eventually(20_000, async () => {
-      const words = ['keys', 'rotate', '--upstream']
-      const { code, stderr } = await runGatehouse(words, { DATA_DIR, CONFIG_DIR })
-      expect(code, stderr).to.equal(0)
-    })
-    await eventually(20_000, async () => expect(await kid()).not.to.equal(old))
-    const { id_token: later = '' } = await obtain(url)
-    expect(decodeProtectedHeader(later).kid).to.equal(decodeProtectedHeader(idToken).kid)
-    const { keys } = (await answerOf(await fetch(url + paths.jwks))).body
-    expect(keys.map(({ kid: each }: { kid: string }) => each)).to.include(old)
-    expect(keys).to.have.length(5)
-    const { stdout } = await runGatehouse(['keys', 'list'], { DATA_DIR, CONFIG_DIR })
-    expect(stdout).to.match(/For the platform's own API:\n\S+ {2}current .*\n\S+ {2}next /)
-    expect((await runGatehouse(['doctor'], { DATA_DIR, CONFIG_DIR })).stdout).to.match(
-      /keys for the platform's own API open with this secret/,
-    )
-    await platform.kill()
   })
 })
 

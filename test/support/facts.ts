@@ -34,3 +34,30 @@ export const facts: ServiceFacts = {
     { client_name: 'Cursor', other_names: ['Cursor Nightly'] },
   ],
 }
+
+/** The configuration that has everything on. */
+export const everyPlanFacts: ServiceFacts = {
+  ...facts,
+  service: {
+    ...facts.service,
+    furtherPlans: {
+      backChannelLogout: true,
+      pushedAuthorizationRequests: true,
+      dpop: true,
+      privateKeyJwt: true,
+    },
+  },
+}
+
+/** The configuration that admits the least. */
+export const strictFacts: ServiceFacts = {
+  ...facts,
+  service: {
+    ...facts.service,
+    metadataDocuments: { hosts: [], openRegistration: false },
+    files: { fileBytesMax: 20_971_520, uploadSeconds: 25 },
+    loopbackHosts: ['127.0.0.1', '[::1]'],
+    lifetimes: { ...facts.service.lifetimes, refreshRetrySeconds: 0 },
+  },
+  integrations: [],
+}

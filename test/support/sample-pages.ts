@@ -1,0 +1,187 @@
+import type { ClientView } from '../../views/client-view.ts'
+import { consentPage } from '../../views/consent.ts'
+import { errorPage } from '../../views/error.ts'
+import { trusted } from '../../views/html.ts'
+import { layout, type Page as View } from '../../views/layout.ts'
+import { memberApiPage } from '../../views/member-api.ts'
+import { signInPage } from '../../views/sign-in.ts'
+import { signedOutPage, signOutPage } from '../../views/sign-out.ts'
+import { siteChoicePage } from '../../views/site-choice.ts'
+import { welcomePage } from '../../views/welcome.ts'
+import { png } from './files.ts'
+
+export const policy = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "img-src 'self' https: data:",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+export const client: ClientView = {
+  name: 'Course Companion',
+  kind: 'vendor',
+  host: 'app.companion.example',
+}
+export const person = { name: 'Ada Lindqvist', email: 'ada@harbour.example' }
+export const canSee = ['your name, picture and your roles at the site', 'your e-mail address']
+export const canChange = ['which notifications are read and which you receive']
+export const engineForm = trusted(
+  '<form id="op.logoutForm" method="post" action="/out"><input type="hidden" name="xsrf" value="x"/></form>',
+)
+
+export const onePixel = `data:image/png;base64,${png.toString('base64')}`
+
+export const hrefOf = ({ file }: { readonly file: string }) => `/assets/${file}`
+
+/** A page as a browser gets it; a page that is not there is none. */
+export function markupOf(page: View | undefined): string {
+  if (!page) return ''
+  const stylesheetHref = hrefOf(page.stylesheet)
+  return layout(page, { serviceName: 'Gatehouse', stylesheetHref }).toString()
+}
+
+/** Every page in every shape that a person can meet, with `text` wherever a stranger has a say. */
+export function pagesWith(text: string): Record<string, View> {
+  const stranger: ClientView = { ...client, name: text, host: text, siteName: text }
+  const somebody = { name: text, email: text }
+  const form = { action: `/answer?${text}`, deny: `/deny?${text}`, csrf: text }
+  const site = { name: text, roles: [text, 'admin'] }
+  return {
+    'sign-in': signInPage({ ...form, client: stranger, login: text }),
+    'sign-in-again': signInPage({ ...form, client: stranger, login: text, problem: text }),
+    'sign-in-of-site': {
+      ...signInPage({ ...form, client: stranger, words: { siteName: text, text } }),
+      look: { name: text, logoHref: onePixel, colorsHref: undefined },
+    },
+    'site-choice': siteChoicePage({
+      ...form,
+      client: stranger,
+      person: somebody,
+      sites: [{ id: text, ...site }],
+      selected: text,
+      problem: text,
+    }),
+    ...Object.fromEntries(
+      (['vendor', 'operator-created', 'self-declared', 'reviewed', 'loopback'] as const).map(
+        (kind) => [
+          `consent-${kind}`,
+          consentPage({
+            ...form,
+            client: { ...stranger, kind },
+            person: somebody,
+            site,
+            canSee: [text],
+            canChange: [text],
+            signOutHref: `/out?${text}`,
+            words: { siteName: text, text },
+          }),
+        ],
+      ),
+    ),
+    error: errorPage({ code: text, description: text, errorId: text, title: text }),
+    'member-api': memberApiPage({
+      endpoint: text,
+      readScope: text,
+      writeScope: text,
+      links: [{ href: `/docs?${text}`, label: text, what: text }],
+    }),
+    'sign-out': signOutPage({ form: engineForm, client: stranger }),
+    'signed-out': signedOutPage({ client: stranger, homeHref: `/?${text}` }),
+    welcome: welcomePage({
+      accountHref: '/account',
+      connectHref: '/connect',
+      baseUrl: text,
+      links: [{ href: `/docs?${text}`, label: text, what: text }],
+      demoPeople: [{ login: text, password: text, what: text }],
+    }),
+  }
+}
+
+export const form = { action: '/answer', deny: '/deny', csrf: 'a-secret' }
+export const sites = [
+  { id: 'sit_1', name: 'Harbour School', roles: ['owner', 'lecturer'] },
+  { id: 'sit_2', name: 'Night College', roles: ['admin'] },
+]
+export const consent = {
+  ...form,
+  person,
+  site: { name: 'Harbour School', roles: ['student'] },
+  canSee,
+  canChange,
+  signOutHref: '/out',
+}
+export const pages: Record<string, View> = {
+  'sign-in': signInPage({ ...form, client }),
+  'sign-in-again': signInPage({
+    ...form,
+    client,
+    login: 'ada@harbour.example',
+    problem: 'This e-mail address and this password do not belong together.',
+  }),
+  'sign-in-of-site': {
+    ...signInPage({
+      ...form,
+      client,
+      words: { siteName: 'Harbour School', text: 'Welcome back.\nWe sail in May.' },
+    }),
+    look: { name: 'Harbour School', logoHref: onePixel, colorsHref: undefined },
+  },
+  'site-choice': siteChoicePage({ ...form, client, person, sites }),
+  'site-choice-again': siteChoicePage({
+    ...form,
+    client,
+    person,
+    sites,
+    selected: 'sit_2',
+    problem: 'Choose one of your sites.',
+  }),
+  'consent-vendor': consentPage({ ...consent, client }),
+  'consent-operator-created': consentPage({
+    ...consent,
+    client: { ...client, kind: 'operator-created', siteName: 'Harbour School' },
+  }),
+  'consent-self-declared': consentPage({
+    ...consent,
+    client: { ...client, kind: 'self-declared' },
+  }),
+  'consent-loopback': consentPage({
+    ...consent,
+    client: { name: 'Terminal Helper', kind: 'loopback', host: 'this computer (127.0.0.1)' },
+  }),
+  'consent-vendor-connection': consentPage({
+    ...consent,
+    client: { name: 'ChatGPT', kind: 'vendor-connection', host: 'chatgpt.com' },
+  }),
+  'consent-vendor-on-device': consentPage({
+    ...consent,
+    client: { name: 'Cursor', kind: 'vendor-on-device', host: 'an app on this device (cursor)' },
+  }),
+  error: errorPage({
+    connectHref: '/connect',
+    code: 'invalid_redirect_uri',
+    description:
+      'The application asked us to send you to an address that is not registered for it.',
+    errorId: 'err_9f2c61d0a4',
+    sentAddress: 'http://portal.example/callback/?…',
+  }),
+  'member-api': memberApiPage({
+    endpoint: 'https://accounts.example.com/member/graphql',
+    readScope: 'account:read',
+    writeScope: 'account:write',
+    links: [{ href: '/auth.md', label: 'auth.md', what: 'how to get an access token' }],
+  }),
+  'sign-out': signOutPage({ form: engineForm, client }),
+  'sign-out-of-nobody': signOutPage({ form: engineForm, addressIgnored: true }),
+  'signed-out': signedOutPage({ client, homeHref: '/' }),
+  welcome: welcomePage({
+    accountHref: '/account',
+    connectHref: '/connect',
+    baseUrl: 'https://accounts.example.com',
+    links: [
+      { href: '/auth.md', label: 'How to connect', what: 'the guide for people and programs' },
+      { href: '/openapi.json', label: 'The endpoints', what: 'as an OpenAPI document' },
+    ],
+    demoPeople: [{ login: 'ada@harbour.example', password: 'demo-ada', what: 'Owner of a site' }],
+  }),
+}
