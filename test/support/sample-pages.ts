@@ -26,11 +26,11 @@ export const client: ClientView = {
 export const person = { name: 'Ada Lindqvist', email: 'ada@harbour.example' }
 export const canSee = ['your name, picture and your roles at the site', 'your e-mail address']
 export const canChange = ['which notifications are read and which you receive']
-export const engineForm = trusted(
+const engineForm = trusted(
   '<form id="op.logoutForm" method="post" action="/out"><input type="hidden" name="xsrf" value="x"/></form>',
 )
 
-export const onePixel = `data:image/png;base64,${png.toString('base64')}`
+const onePixel = `data:image/png;base64,${png.toString('base64')}`
 
 export const hrefOf = ({ file }: { readonly file: string }) => `/assets/${file}`
 
@@ -98,8 +98,8 @@ export function pagesWith(text: string): Record<string, View> {
   }
 }
 
-export const form = { action: '/answer', deny: '/deny', csrf: 'a-secret' }
-export const sites = [
+const form = { action: '/answer', deny: '/deny', csrf: 'a-secret' }
+const sites = [
   { id: 'sit_1', name: 'Harbour School', roles: ['owner', 'lecturer'] },
   { id: 'sit_2', name: 'Night College', roles: ['admin'] },
 ]
