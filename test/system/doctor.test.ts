@@ -25,9 +25,9 @@ import {
   type Variables,
 } from '../support/process.ts'
 import { freePort } from '../support/programs.ts'
+import { standards } from '../support/reference-data.ts'
 import { startS3 } from '../support/s3.ts'
 import { askForProgram } from '../support/skipped.ts'
-import { standards } from '../support/reference-data.ts'
 
 const SECRET = 'only-for-tests-only-for-tests-only-for-tests'
 const root = join(import.meta.dirname, '../..')
