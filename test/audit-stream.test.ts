@@ -10,7 +10,6 @@ import { makeAuditStream, openEventSink } from '../src/platform/audit/audit-stre
 import { makeAuditTrail } from '../src/platform/audit/audit-trail.ts'
 import { recordAuditEvent } from '../src/platform/audit/record-audit-event.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import { readAuditDocument, renderAuditDocument } from './support/audit-document.ts'
 import { eventSchema, isEvent } from './support/audit-events.ts'
 import { obtainTokens } from './support/client.ts'
 import { withDatabases } from './support/database.ts'
@@ -26,10 +25,9 @@ describe('the stream of audit events', () => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-audit-'))
   after(() => rmSync(folder, { recursive: true, force: true }))
 
-  it('has every action in docs/audit.md, as the code has it, and an example of its schema', () => {
-    const advice = 'run node test/support/audit-document.ts'
-    expect(readAuditDocument(), advice).to.equal(renderAuditDocument())
-    const [, example = ''] = /```json\n(.*)\n```/.exec(readAuditDocument()) ?? []
+  it('has an example of its schema in docs/audit.md', () => {
+    const page = readFileSync(join(import.meta.dirname, '../docs/audit.md'), 'utf8')
+    const [, example = ''] = /```json\n(.*)\n```/.exec(page) ?? []
     expect(isEvent(JSON.parse(example)), JSON.stringify(isEvent.errors)).to.equal(true)
   })
 

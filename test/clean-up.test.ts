@@ -1,5 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { statSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as delay, setImmediate as otherWork } from 'node:timers/promises'
 
@@ -23,6 +22,7 @@ import { patiently, postgresPlace, withDatabases } from './support/database.ts'
 import { fillExpiring, livingRows, manyRows } from './support/expired-rows.ts'
 import { startService } from './support/gatehouse.ts'
 import { eventually } from './support/programs.ts'
+import { retention } from './support/reference-data.ts'
 import { requireProgram } from './support/skipped.ts'
 import { describeOnServers } from './support/stores-of-run.ts'
 import { refusalOf, send } from './support/wire.ts'
@@ -206,16 +206,13 @@ describe('what clean-up removes', () => {
     }
   })
 
-  it('is described in docs/operations.md, with what every other table keeps', async () => {
+  it('is documented, with how long every other table keeps its rows', async () => {
     const { rows } = await sql<{ name: string }>`
       select name from sqlite_master where type = 'table' and name not like 'sqlite%'`.execute(
       database.kysely,
     )
-    const documented = rowsOfDocument()
-    expect([...documented.keys()].toSorted()).to.deep.equal(rows.map(({ name }) => name).toSorted())
-    const removed = [...documented].filter(([, column]) => column !== '–')
-    const expiring = whatExpires(keeping).map(({ table, expiry }) => [table, `\`${expiry}\``])
-    expect(removed).to.have.deep.members(expiring)
+    const documented = retention.flatMap(([names = '']) => names.split(', '))
+    expect(documented.toSorted()).to.deep.equal(rows.map(({ name }) => name).toSorted())
   })
 })
 
@@ -362,15 +359,4 @@ async function rowsOf(database: Database): Promise<Record<string, number>> {
     .raw<Record<string, number>>(`select ${counts.join(', ')}`)
     .execute(database.kysely)
   return rows[0] ?? {}
-}
-
-/** Each table of the page, with the column by which its rows go. */
-function rowsOfDocument(): Map<string, string> {
-  const page = readFileSync(join(import.meta.dirname, '../docs/operations.md'), 'utf8')
-  const lines = page.matchAll(/^\| (`\w+`(?:, `\w+`)*) \| [^|]+ \| ([^|]+) \|$/gm)
-  return new Map(
-    [...lines].flatMap(([, tables = '', index = '']) =>
-      tables.split(', ').map((table) => [table.replaceAll('`', ''), index] as const),
-    ),
-  )
 }

@@ -1,21 +1,17 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-
 import { expect } from 'chai'
 import type { errors } from 'oidc-provider'
 
 import * as refusals from '../src/platform/http/errors.ts'
+import { errorTables } from './support/reference-data.ts'
 
 type Refusal = errors.OIDCProviderError
 const { isRefusal, ...makers } = refusals
 
-/** The rows of the first table of docs/errors.md: function, status, error. */
-const rows = readFileSync(join(import.meta.dirname, '../docs/errors.md'), 'utf8')
-  .split('\n')
-  .map((line) => /^\| `(\w+)` \| (\d+) \| `(\w+)` \|/.exec(line))
-  .flatMap((match) =>
-    match ? [{ name: match[1], status: Number(match[2]), error: match[3] }] : [],
-  )
+const rows = (errorTables[0]?.rows ?? []).map(([name = '', status, error]) => ({
+  name,
+  status: Number(status),
+  error,
+}))
 
 function make(name: string): Refusal {
   // Every maker takes a text, a number, a list or nothing, and what it is given only ends up in words.
@@ -24,11 +20,11 @@ function make(name: string): Refusal {
 }
 
 describe('refusals', () => {
-  it('stand in docs/errors.md, every one and no other', () => {
+  it('are documented, every one and no other', () => {
     expect(rows.map(({ name }) => name).sort()).to.deep.equal(Object.keys(makers).sort())
   })
 
-  for (const { name = '', status, error } of rows) {
+  for (const { name, status, error } of rows) {
     it(`${name} answers ${status} ${error}, as the document says`, () => {
       const refusal = make(name)
       expect(refusal.statusCode).to.equal(status)

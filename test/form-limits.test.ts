@@ -1,23 +1,22 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
-import { join } from 'node:path'
 
 import { expect } from 'chai'
 
 import { addressOf, pages, paths } from '../src/platform/http/paths.ts'
 import { sam } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
+import { limitRows } from './support/reference-data.ts'
 import { sharedService } from './support/shared-service.ts'
 
-/** What docs/operations.md says, in the order of its row. */
-const [atEndpoint = 0, atSignIn = 0, whenSignedIn = 0] = [
-  ...(/^\| form body at an OAuth endpoint; [^|]*\|([^|]*)\|/m
-    .exec(readFileSync(join(import.meta.dirname, '../docs/operations.md'), 'utf8'))?.[1]
-    ?.matchAll(/(\d+) kB/g) ?? []),
-].map(([, figure]) => Number(figure) * 1024)
+/** The documented limits: at an OAuth endpoint, on a sign-in page, on a page for signed-in people. */
+const [atEndpoint = 0, atSignIn = 0, whenSignedIn = 0] =
+  limitRows
+    .find(([what = '']) => what.startsWith('Form body'))?.[1]
+    ?.match(/\d+/g)
+    ?.map((figure) => Number(figure) * 1024) ?? []
 
-describe('the limits of forms, as docs/operations.md has them', () => {
+describe('the documented limits of forms', () => {
   const service = sharedService()
 
   const form = (bytes: number) => ({

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -20,7 +19,6 @@ import { startOperator } from './support/admin-api.ts'
 import { authorizeUrl, introspect, refresh, userinfo } from './support/client.ts'
 import { patiently } from './support/database.ts'
 import { configFolder, portal, resourceServer, startService } from './support/gatehouse.ts'
-import { limitPages, withLimits as withTable } from './support/limits-document.ts'
 import { callTool } from './support/mcp.ts'
 import { askMember, memberToken } from './support/member-api.ts'
 import { byAssertion, giveKeys, makeClientKey, signAssertion, withPlans } from './support/proofs.ts'
@@ -571,13 +569,6 @@ describe('limits: introspection', () => {
 })
 
 describe('limits: their table', () => {
-  it('is in the documents as it is', () => {
-    for (const name of limitPages) {
-      const page = readFileSync(new URL(`../${name}`, import.meta.url), 'utf8')
-      expect(withTable(page, configured), 'node test/support/limits-document.ts').to.equal(page)
-    }
-  })
-
   it('has a figure of the configuration for each, and each figure has a row', () => {
     const settings = Object.values(limitTable).map(({ setting }) => setting)
     const figures = Object.keys(configured.limits).map((name) => `limits.${name}`)

@@ -1,6 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { expect } from 'chai'
@@ -14,7 +11,7 @@ import {
   readScope,
   scopeNames,
 } from '../src/directory/scopes/catalogue.ts'
-import { amir, configFolder, marco, olivia, sam, startService } from './support/gatehouse.ts'
+import { amir, marco, olivia, sam, startService } from './support/gatehouse.ts'
 import {
   answerIn,
   callTool,
@@ -29,7 +26,6 @@ import { addKitchenClient, memberToken, readOnly } from './support/member-api.ts
 import { sharedService } from './support/shared-service.ts'
 import { forEachStorage } from './support/storages.ts'
 import { answerSchemaOf } from './support/tool-answers.ts'
-import { GENERATED_FROM, renderTools } from './support/tools-document.ts'
 
 type Values = Record<string, unknown>
 
@@ -198,19 +194,10 @@ describe('the tools', () => {
     })
   }
 
+  // [Not shown 8]
   it('have names of their own', () => {
     const names = toolCatalogue.map(({ name }) => name)
     expect(new Set(names).size).to.equal(names.length)
-  })
-
-  // [Not shown 8]
-  it('are listed in docs/tools.md as they are', () => {
-    const policy = JSON.parse(readFileSync(join(configFolder, 'service.json'), 'utf8')).mcp
-    const document = readFileSync(join(configFolder, '../docs/tools.md'), 'utf8')
-    const generated = document.slice(document.indexOf(GENERATED_FROM))
-    expect(generated, 'docs/tools.md is older than the catalogue').to.equal(
-      renderTools(toolCatalogue, policy),
-    )
   })
 })
 
@@ -238,7 +225,7 @@ function withoutLinks(node: unknown): unknown {
 }
 
 forEachStorage('every tool', (start) => {
-  it('answers once, as text, what docs/tools.md says of it', async () => {
+  it('answers once, as text, what docs/reference/tools.md says', async () => {
     await using service = await start()
     const { url } = service
     const tokenFor = await tokensAt(url)

@@ -17,24 +17,13 @@ import { notes, type RunningService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
 import { keptForStrangers } from './support/strangers/kept.ts'
 import { rememberedInMemory } from './support/strangers/remembered.ts'
-import {
-  defaultsInForce,
-  renderStrangers,
-  sectionIn,
-  securityDocument,
-} from './support/strangers-document.ts'
+import { defaultsInForce } from './support/strangers-document.ts'
 import { encode, FORM, send, type WireRequest } from './support/wire.ts'
 
 const root = join(import.meta.dirname, '..')
 const table = keptForStrangers(defaultsInForce())
 
-describe('docs/security.md, what a stranger can make this service keep', () => {
-  it('is what the table and the default configuration say', () => {
-    const section = sectionIn(readFileSync(securityDocument, 'utf8'))
-    const written = renderStrangers(defaultsInForce())
-    expect(section, 'run node test/support/strangers-document.ts').to.equal(written)
-  })
-
+describe('what a process remembers for strangers', () => {
   it('names every memory that keeps the latest of something, and none that is gone', () => {
     const named = rememberedInMemory.map(({ file }) => file)
     for (const file of named) expect(existsSync(join(root, file)), file).to.equal(true)

@@ -1,31 +1,17 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { checks, found } from '../../src/ops/doctor/checks.ts'
+import { renderTable } from './markdown.ts'
 
-import { type CheckName, checks, found } from '../../src/ops/doctor/checks.ts'
+const introduction = `Findings of \`npm run gatehouse -- doctor\`. \`wrong\` does not work or is not allowed: exit code 1. \`weak\` works but
+helps an attacker: exit code 3. \`note\` is information. \`--json\` prints
+\`{"findings": [{"severity", "sentence", "check", "section", "cure"}]}\`.`
 
-/**
- * The table of docs/operations.md with everything that doctor can find.
- * `node test/support/checks-document.ts` writes it again.
- */
-const page = join(import.meta.dirname, '../../docs/operations.md')
-const marked = /(<!-- checks -->\n)[\s\S]*?(\n<!-- end of checks -->)/
-
-export function readChecksPage(): string {
-  return readFileSync(page, 'utf8')
-}
-
-/** The page with the table as the code has it. */
-export function renderChecksPage(text: string): string {
-  const rows = (Object.keys(checks) as CheckName[]).map((name) => {
+/** docs/reference/doctor.md, from the table of checks. */
+export function renderChecks(): string {
+  const rows = (Object.keys(checks) as (keyof typeof checks)[]).map((name) => {
     const { severity, section = '', cure = '' } = found(name, '')
-    return `| \`${name}\` | ${severity} | ${section} | ${cure} |`
+    return [`\`${name}\``, severity, section, cure]
   })
-  const table = [
-    '| found | severity | section | what to do |',
-    '| --- | --- | --- | --- |',
-    ...rows,
-  ]
-  return text.replace(marked, (_all, before, after) => `${before}${table.join('\n')}${after}`)
+  return [introduction, renderTable(['finding', 'severity', 'standard', 'what to do'], rows)].join(
+    '\n\n',
+  )
 }
-
-if (import.meta.main) writeFileSync(page, renderChecksPage(readChecksPage()))

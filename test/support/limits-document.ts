@@ -1,104 +1,94 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-
 import { type LimitName, limitsInForce, limitTable } from '../../src/platform/limits/limit-table.ts'
+import { fillFigures, renderNumber } from './figures.ts'
+import { renderTable } from './markdown.ts'
+import { limitRows } from './reference-data.ts'
+import { defaultsInForce } from './strangers-document.ts'
 
-/** Where the tables of limits are written: what stands between these lines of a page. */
-const BEGIN = '<!-- limits: test/support/limits-document.ts writes this table -->'
-const END = '<!-- end of limits -->'
+const introduction = `Limits at the default configuration. A field of \`config/service.json\` is named where it changes the limit
+([settings](settings.md)).`
 
-const root = join(import.meta.dirname, '../..')
-export const limitPages = ['docs/security.md', 'docs/operations.md'] as const
+const requestsIntroduction = `A request beyond a limit is answered 429 with \`Retry-After\` and \`RateLimit\`. All processes count together on Redis or
+PostgreSQL, all workers of a host on the embedded database. An IPv6 /64 counts as one address. Clients and people count
+after authentication only. Raise \`limits.*PerPersonMax\` for an integration with more legitimate requests, and
+\`limits.*PerAddressMax\` where very many people share one address. Behind a balancer set \`TRUST_PROXY=yes\`, or all callers
+count as one address.`
 
 const operationCost =
-  'an operation: 100 and its cost, as its answer says it; 500 for a document that is read anew or is not valid'
+  '100 and the cost of the operation, as its answer reports; 500 for a document that is parsed anew or invalid'
 
 /** Where each limit applies, and what one point of it is. */
 const explanations: Readonly<Record<LimitName, readonly [at: string, counts: string]>> = {
   authorizations: [
-    'authorization requests, pushed ones too, and requests to sign out',
-    'a request, once for each kilobyte of it, because it is stored',
+    'authorization requests, pushed ones too, and sign-out requests',
+    'a kilobyte of a request, because requests are stored',
   ],
   oauthFailures: [
-    'token, revocation, introspection, forward auth (its proxies)',
-    'a refusal: 10 for a client that does not authenticate, 2 for a grant, 1 for another',
+    'token, revocation, introspection, forward auth (proxies)',
+    'an error: 10 for a failed client authentication, 2 for a grant, 1 for another',
   ],
   tokenFailures: [
-    'UserInfo, both GraphQL APIs, uploads, what is forwarded',
-    'a refusal: 3 for a token that is missing or worthless, 1 for another',
+    'UserInfo, both GraphQL APIs, uploads, upstreams',
+    'an error: 3 for a missing or invalid token, 1 for another',
   ],
-  pagesOfAddress: [
-    'sign-in and consent, account, admin, connect, the confirmation of a sign-out',
-    'a page or a form',
-  ],
-  downloads: ['downloads and logos', 'a file, ten times for a link that leads nowhere'],
+  pagesOfAddress: ['sign-in, consent, account, admin, connect, sign-out', 'a page or a form'],
+  downloads: ['downloads and logos', 'a file; 10 for an invalid link'],
   requestsOfClient: [
     'token, revocation, introspection',
-    'a request of a client that authenticated, 5 times for one that was refused',
+    'a request of an authenticated client; 5 for a refused one',
   ],
   unknownTokens: ['introspection', 'an introspection of a value that was never issued'],
-  guardedRequests: ['forward auth', 'a request of a proxy that authenticated'],
+  guardedRequests: ['forward auth', 'a request of an authenticated proxy'],
   refreshes: ['token', 'a refresh of a grant'],
   userinfo: ['UserInfo', 'a request'],
-  memberApi: ['the Member API', operationCost],
-  adminApi: ['the Admin API', operationCost],
-  changes: [
-    'the Admin API, and the tools over it',
-    'a change that is asked for, by whichever client: each leaves a line in the audit trail',
-  ],
+  memberApi: ['Member API', operationCost],
+  adminApi: ['Admin API', operationCost],
+  changes: ['Admin API and its tools', 'a requested change, by any client'],
   uploads: ['uploads', 'a file'],
-  forwarded: ['what is forwarded', 'a request'],
-  pagesOfPerson: ['account, admin', 'a page, a form or a query that is tried'],
-  toolsOfAddress: ['the tool endpoint', 'a request'],
-  toolsOfCaller: ['the tool endpoint', 'a request'],
+  forwarded: ['upstreams', 'a request'],
+  pagesOfPerson: ['account, admin', 'a page, a form or a tried query'],
+  toolsOfAddress: ['tool endpoint', 'a request'],
+  toolsOfCaller: ['tool endpoint', 'a request'],
   registrations: ['registration', 'a registration'],
-  attemptsOfAddress: ['sign-in', 'a failed sign-in, of whichever account'],
+  attemptsOfAddress: ['sign-in', 'a failed sign-in of any account'],
   attemptsOfPair: ['sign-in', 'a failed sign-in of one account from one network'],
-  attemptsOfAccount: [
-    'sign-in',
-    'a failed sign-in of one account in browsers that nobody signed in with before',
-  ],
+  attemptsOfAccount: ['sign-in', 'a failed sign-in of one account in unknown browsers'],
   attemptsFromAfar: [
-    'sign-in, when the account has no attempts left',
+    'sign-in, after the account has no attempts left',
     'a failed sign-in of one account from one wide network (IPv4 /24, IPv6 /48)',
   ],
   reservedAttempts: [
-    'sign-in',
-    'a sign-in of one account from a network without failures, after its attempts are used up',
+    'sign-in, after the account has no attempts left',
+    'a sign-in of one account from a network without failures',
   ],
   attemptsOfBrowser: [
     'sign-in',
-    'a failed sign-in in a browser in which the account was signed in before',
+    'a failed sign-in in a browser that signed in to the account before',
   ],
   signIns: ['sign-in', 'a sign-in, which costs as much as a failed one'],
 }
 
-/** The table of every limit of requests, with the figures of config/service.json. */
-function renderLimits(policy: object): string {
-  const inForce = limitsInForce(policy)
-  const rows = Object.entries(limitTable).map(([name, { by, setting }]) => {
+/** docs/reference/limits.md, from the table of limits, test/data/limits.txt and config/service.json. */
+export function renderLimits(): string {
+  const inForce = limitsInForce(defaultsInForce().service)
+  const requests = Object.entries(limitTable).map(([name, { by, setting }]) => {
     const { max, windowSeconds } = inForce[name as LimitName]
     const [at, counts] = explanations[name as LimitName]
-    return `| \`${name}\` | ${by} | ${at} | ${counts} | ${max} in ${windowSeconds} s | \`${setting}\` |`
+    return [
+      `\`${name}\``,
+      by,
+      at,
+      counts,
+      `${renderNumber(max)} in ${windowSeconds} s`,
+      `\`${setting}\``,
+    ]
   })
+  const others = limitRows.map((row) => row.map(fillFigures))
   return [
-    '| limit | of each | at | one point is | at most | setting |',
-    '| --- | --- | --- | --- | --- | --- |',
-    ...rows,
-  ].join('\n')
-}
-
-/** A page with the table as it is now. */
-export function withLimits(page: string, policy: object): string {
-  const [before, rest = ''] = page.split(`${BEGIN}\n`)
-  const [, after = ''] = rest.split(END)
-  return `${before}${BEGIN}\n\n${renderLimits(policy)}\n\n${END}${after}`
-}
-
-if (import.meta.main) {
-  const policy = JSON.parse(readFileSync(join(root, 'config/service.json'), 'utf8'))
-  for (const name of limitPages) {
-    const file = join(root, name)
-    writeFileSync(file, withLimits(readFileSync(file, 'utf8'), policy))
-  }
+    introduction,
+    '## Requests',
+    requestsIntroduction,
+    renderTable(['limit', 'per', 'where', 'one point is', 'limit', 'setting'], requests),
+    '## Sizes and times',
+    renderTable(['what', 'limit', 'setting'], others),
+  ].join('\n\n')
 }

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import {
@@ -6,34 +6,49 @@ import {
   type Metric,
   metricTable,
 } from '../../src/platform/monitoring/metric-table.ts'
+import { renderTable } from './markdown.ts'
+import { alertAdvice } from './reference-data.ts'
 
-/**
- * The generated part of docs/monitoring.md begins here; what stands above it is written by hand.
- * `node test/support/metrics-document.ts` writes it again.
- */
-export const GENERATED_FROM = '## Metrics'
+const introduction = `Metrics for Prometheus at \`METRICS_PORT\`, and alerts of \`config/monitoring/alerts.yml\`. How to enable them is in
+[monitoring](../monitoring.md).`
 
-export const metricsDocument: string = join(import.meta.dirname, '../../docs/monitoring.md')
-
-/** The table of metrics as people read it. */
+/** docs/reference/metrics.md, from the table of metrics, the alert rules and test/data/alerts.txt. */
 export function renderMetrics(): string {
-  const rows = Object.entries<Metric>(metricTable).map(
-    ([name, { type, labels = {}, help, ofHost = 'sum' }]) =>
-      `| \`${name}\` | ${type} | ${labelWords(labels)} | ${ofHost} | ${help} |`,
+  const metrics = Object.entries<Metric>(metricTable).map(
+    ([name, { type, labels = {}, help, ofHost = 'sum' }]) => [
+      `\`${name}\``,
+      type,
+      labelWords(labels),
+      ofHost,
+      help,
+    ],
   )
+  const alerts = alertAdvice.map(([name = '', advice = '']) => [
+    `\`${name}\``,
+    summaryOf(name),
+    advice,
+  ])
   return [
-    GENERATED_FROM,
-    '',
-    'A histogram has its buckets, `_sum` and `_count`. *Of a host*: how the values of several workers become one.',
-    '',
-    '| metric | type | labels | of a host | what it is |',
-    '| --- | --- | --- | --- | --- |',
-    ...rows,
-    '',
-  ].join('\n')
+    introduction,
+    '## Alerts',
+    renderTable(['alert', 'fires when', 'what to do'], alerts),
+    '## Metrics',
+    'A histogram has buckets, `_sum` and `_count`. *Of a host*: how the values of several workers are combined.',
+    renderTable(['metric', 'type', 'labels', 'of a host', 'meaning'], metrics),
+  ].join('\n\n')
 }
 
-/** Lists that are long stand in the code. */
+function summaryOf(alert: string): string {
+  const rules = readFileSync(
+    join(import.meta.dirname, '../../config/monitoring/alerts.yml'),
+    'utf8',
+  )
+  const [, summary = ''] =
+    new RegExp(`alert: ${alert}\\n[\\s\\S]*?summary: '(.*)'`).exec(rules) ?? []
+  return summary.replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, '*$1*')
+}
+
+/** Longer lists are counted; the code has them. */
 const LISTED_MAX = 7
 
 function labelWords(labels: NonNullable<Metric['labels']>): string {
@@ -46,9 +61,4 @@ function labelWords(labels: NonNullable<Metric['labels']>): string {
 function valueWords(values: LabelValues): string {
   if ('valuesMax' in values) return `${values.valuesMax} values at most`
   return values.length > LISTED_MAX ? `one of ${values.length}, or other` : values.join(', ')
-}
-
-if (import.meta.main) {
-  const [byHand = ''] = readFileSync(metricsDocument, 'utf8').split(GENERATED_FROM)
-  writeFileSync(metricsDocument, byHand + renderMetrics())
 }

@@ -71,3 +71,24 @@ export const threats: readonly Table[] = readTables('threats.txt')
 export const caseNumbers: readonly number[] = hostileCases.flatMap(({ rows }) =>
   rows.map(([number]) => Number(number)),
 )
+
+/** Errors of our own code (function, status, error, when, advice), of endpoints, of protected resources. */
+export const errorTables: readonly Table[] = readTables('errors.txt')
+
+/** Sizes and times (what, figure, setting): `{setting}` in a figure stands for the value in force. */
+export const limitRows: readonly (readonly string[])[] = readTables('limits.txt').flatMap(
+  ({ rows }) => rows,
+)
+
+/** Tables of the database and how long their rows stay. */
+export const retention: readonly (readonly string[])[] = readTables('retention.txt').flatMap(
+  ({ rows }) => rows,
+)
+
+/** Meaning of each field of config/service.json, by section. */
+export const settings: readonly Table[] = readTables('settings.txt')
+
+/** What to do about each alert. */
+export const alertAdvice: readonly (readonly string[])[] = readTables('alerts.txt').flatMap(
+  ({ rows }) => rows,
+)

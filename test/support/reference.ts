@@ -3,10 +3,20 @@ import { join } from 'node:path'
 
 import { renderClients } from '../agents/clients-document.ts'
 import { readAnnotations } from './annotations.ts'
+import { renderAuditEvents } from './audit-document.ts'
+import { renderChecks } from './checks-document.ts'
+import { renderErrors } from './errors-document.ts'
 import { renderHostileCases } from './hostile-document.ts'
+import { renderLimits } from './limits-document.ts'
+import { renderMetrics } from './metrics-document.ts'
 import { renderRequirements } from './requirements-document.ts'
+import { renderRetention } from './retention-document.ts'
+import { renderScopes } from './scopes-document.ts'
+import { renderSettings } from './settings-document.ts'
 import { renderStandards } from './standards-document.ts'
+import { renderStrangers } from './strangers-document.ts'
 import { renderThreats } from './threats-document.ts'
+import { renderTools } from './tools-document.ts'
 
 /** Pages of docs/reference, all generated; `npm run docs` writes them. */
 export interface ReferencePage {
@@ -21,6 +31,16 @@ const root = join(import.meta.dirname, '../..')
 export function renderReference(): readonly ReferencePage[] {
   const annotations = readAnnotations()
   return [
+    page('scopes', 'Scopes', renderScopes()),
+    page('errors', 'Errors', renderErrors()),
+    page('limits', 'Limits', renderLimits()),
+    page('settings', 'Settings', renderSettings()),
+    page('tools', 'Tools', renderTools()),
+    page('audit-events', 'Audit events', renderAuditEvents()),
+    page('metrics', 'Metrics and alerts', renderMetrics()),
+    page('doctor', 'Doctor findings', renderChecks()),
+    page('retention', 'What is removed, and when', renderRetention()),
+    page('stored-for-strangers', 'What unauthenticated callers can store', renderStrangers()),
     page('standards', 'Standards', renderStandards(annotations)),
     page('requirements', 'Requirements', renderRequirements(annotations)),
     page('hostile-cases', 'Hostile cases', renderHostileCases(annotations)),

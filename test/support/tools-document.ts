@@ -1,87 +1,66 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/api/graphql/connections.ts'
-import { ANSWER_LENGTH_MAX } from '../../src/api/mcp/call-tool.ts'
 import { type Prompt, promptCatalogue } from '../../src/api/mcp/prompts.ts'
 import { resourceKinds } from '../../src/api/mcp/resources.ts'
 import type { JsonSchema, Tool, ToolAccess } from '../../src/api/mcp/tool.ts'
 import { toolCatalogue } from '../../src/api/mcp/tool-catalogue.ts'
-import type { ServicePolicy } from '../../src/config/config.ts'
+import { renderTable } from './markdown.ts'
 import { answerSchemaOf } from './tool-answers.ts'
 
-/**
- * The generated part of docs/tools.md begins here; what stands above it is written by hand.
- * `node test/support/tools-document.ts` writes it again.
- */
-export const GENERATED_FROM = '## Limits'
+const introduction = `Tools, prompts and resources of the [tool endpoint](../tools.md). *Effect*: \`reads\`, \`changes\`, or \`destroys\` for tools
+that overwrite or delete (\`destructiveHint\`). Every call may be repeated. Lists are pages: pass \`pageInfo.endCursor\` as
+\`after\` for the next one.`
 
-/** The numbers and the catalogue as people read them. */
-export function renderTools(tools: readonly Tool[], limits: ServicePolicy['mcp']): string {
-  const rows = tools.map(
-    ({ name, access, effect, title }) =>
-      `| [\`${name}\`](#${name}) | ${accessWords(access)} | ${effect} | ${title} |`,
-  )
-  const parts = [
-    GENERATED_FROM,
-    renderLimits(limits),
+/** docs/reference/tools.md, from the catalogues of tools, prompts and resources. */
+export function renderTools(): string {
+  const rows = toolCatalogue.map(({ name, access, effect, title }) => [
+    `[\`${name}\`](#${name})`,
+    accessWords(access),
+    effect,
+    title,
+  ])
+  return [
+    introduction,
     '## Tools',
-    ['| tool | needs | effect | title |', '| --- | --- | --- | --- |', ...rows].join('\n'),
-    ...tools.map(renderTool),
+    renderTable(['tool', 'needs', 'effect', 'title'], rows),
+    ...toolCatalogue.map(renderTool),
     '## Prompts',
     renderPrompts(),
     '## Resources',
     renderResources(),
-  ]
-  return `${parts.join('\n\n')}\n`
+  ].join('\n\n')
 }
 
 function renderPrompts(): string {
-  const rows = promptCatalogue.map(
-    ({ name, access, title, description, arguments: taken }) =>
-      `| \`${name}\` | ${accessWords(access)} | ${takenWords(taken)} | ${title} ${description} |`,
-  )
-  return ['| prompt | needs | takes | what it asks |', '| --- | --- | --- | --- |', ...rows].join(
-    '\n',
-  )
+  const rows = promptCatalogue.map(({ name, access, title, description, arguments: taken }) => [
+    `\`${name}\``,
+    accessWords(access),
+    takenWords(taken),
+    `${title} ${description}`,
+  ])
+  return renderTable(['prompt', 'needs', 'arguments', 'text'], rows)
 }
 
 function takenWords(taken: Prompt['arguments']): string {
   const words = taken.map(({ name, required }) => `\`${name}\`${required ? '' : ' (optional)'}`)
-  return words.join(', ') || 'nothing'
+  return words.join(', ') || 'none'
 }
 
 function renderResources(): string {
-  const rows = resourceKinds.map(
-    ({ uriTemplate, access, mimeType, description, listedBy }) =>
-      `| \`${uriTemplate}\` | ${accessWords(access)} | ${mimeType} | ${listedBy ? 'yes' : 'no'} | ${description} |`,
-  )
-  const head = [
-    '| URI | needs | type | each is listed | what it is |',
-    '| --- | --- | --- | --- | --- |',
-  ]
-  return [...head, ...rows].join('\n')
-}
-
-function renderLimits(limits: ServicePolicy['mcp']): string {
-  const { bodyBytesMax, requestsPerAddressMax, requestsPerCallerMax, windowSeconds } = limits
-  return [
-    '| what | at most | then |',
-    '| --- | --- | --- |',
-    `| body of a request | ${bodyBytesMax} bytes | 413 |`,
-    `| requests of one person by one client at one site, in ${windowSeconds} seconds | ${requestsPerCallerMax} | 429 |`,
-    `| requests of one address, in ${windowSeconds} seconds | ${requestsPerAddressMax} | 429 |`,
-    `| elements of one page (\`first\`) | ${PAGE_SIZE_MAX}; ${PAGE_SIZE_DEFAULT} when it is not given | an answer marked as an error |`,
-    `| characters of one answer | ${ANSWER_LENGTH_MAX} | an answer marked as an error |`,
-  ].join('\n')
+  const rows = resourceKinds.map(({ uriTemplate, access, mimeType, description, listedBy }) => [
+    `\`${uriTemplate}\``,
+    accessWords(access),
+    mimeType,
+    listedBy ? 'yes' : 'no',
+    description,
+  ])
+  return renderTable(['URI', 'needs', 'type', 'listed', 'content'], rows)
 }
 
 function renderTool(tool: Tool): string {
   return [
     `### ${tool.name}`,
-    `${tool.description} Needs ${accessWords(tool.access)}.`,
+    tool.description,
     renderArguments(tool.input()),
-    `Answers ${answerWords(answerSchemaOf(tool))}.`,
+    `Returns ${answerWords(answerSchemaOf(tool))}.`,
   ].join('\n\n')
 }
 
@@ -109,11 +88,13 @@ function renderArguments({ properties, required }: JsonSchema): string {
   const entries = Object.entries((properties ?? {}) as Record<string, Property>)
   if (entries.length === 0) return 'Takes no arguments.'
   const isRequired = new Set((required ?? []) as string[])
-  const rows = entries.map(([name, property]) => {
-    const given = isRequired.has(name) ? 'required' : 'optional'
-    return `| \`${name}\` | ${typeWords(property)} | ${given} | ${property.description ?? ''} |`
-  })
-  return ['| argument | type | | meaning |', '| --- | --- | --- | --- |', ...rows].join('\n')
+  const rows = entries.map(([name, property]) => [
+    `\`${name}\``,
+    typeWords(property),
+    isRequired.has(name) ? 'required' : 'optional',
+    property.description ?? '',
+  ])
+  return renderTable(['argument', 'type', '', 'meaning'], rows)
 }
 
 function typeWords({ type, enum: values, items }: Property): string {
@@ -135,12 +116,4 @@ function namesOf(members: Record<string, unknown>): string {
   return Object.keys(members)
     .map((name) => `\`${name}\``)
     .join(', ')
-}
-
-if (import.meta.main) {
-  const root = join(import.meta.dirname, '../..')
-  const file = join(root, 'docs/tools.md')
-  const { mcp } = JSON.parse(readFileSync(join(root, 'config/service.json'), 'utf8'))
-  const [byHand = ''] = readFileSync(file, 'utf8').split(GENERATED_FROM)
-  writeFileSync(file, byHand + renderTools(toolCatalogue, mcp))
 }

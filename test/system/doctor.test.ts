@@ -13,7 +13,6 @@ import { type CheckName, checks, type Finding, found } from '../../src/ops/docto
 import { type ClientFacts, judgeClients } from '../../src/ops/doctor/client-checks.ts'
 import { judgeRoom } from '../../src/ops/doctor/machine-checks.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
-import { readChecksPage, renderChecksPage } from '../support/checks-document.ts'
 import { startPostgres } from '../support/postgres.ts'
 import {
   dataFolderWithDemo,
@@ -60,12 +59,6 @@ describe('the checks of doctor', () => {
       return [`${name}: ${row.section}`]
     })
     expect(unknown).to.deep.equal([])
-  })
-
-  it('are listed in docs/operations.md as they are', () => {
-    const text = readChecksPage()
-    expect(text).to.include('<!-- checks -->')
-    expect(renderChecksPage(text), 'run node test/support/checks-document.ts').to.equal(text)
   })
 })
 

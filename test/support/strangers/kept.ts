@@ -1,4 +1,4 @@
-/** What anybody can make this service keep, for how long, and what bounds it. What keeps it is elsewhere. */
+/** What unauthenticated callers can make the service store, for how long, and its bound. */
 
 import type { Integration, ServicePolicy } from '../../../src/config/config.ts'
 import { STALE_MS, UNUSED_DOCUMENTS_MAX } from '../../../src/oauth/clients/document-clients.ts'
@@ -13,7 +13,7 @@ import {
   limitTable,
 } from '../../../src/platform/limits/limit-table.ts'
 
-/** The configuration in force, of which every figure below is made. */
+/** Configuration that the figures below follow from. */
 export interface InForce {
   readonly service: ServicePolicy
   readonly integrations: readonly Integration[]
@@ -21,22 +21,22 @@ export interface InForce {
 
 export interface Kept {
   readonly what: string
-  /** Addresses of `platform/http/paths.ts` at which somebody who is not signed in leaves it. */
+  /** Paths at which unauthenticated callers leave it. */
   readonly at: readonly string[]
   readonly where: string
-  /** How long; nothing where one takes the place of another. */
+  /** How long; absent where one replaces another. */
   readonly seconds?: number
-  /** The largest one, with the keys and columns beside it. */
+  /** Size of the largest, with its keys and columns. */
   readonly bytesMax: number
-  /** What bounds how many there are, as a sentence that names its setting. */
+  /** What bounds their number, with the setting. */
   readonly bound: string
-  /** How many there are at most because of that, of one network. */
+  /** How many one network can have. */
   readonly perNetworkMax?: number
-  /** How many one address can make in an hour, where its requests are limited. */
+  /** How many one address can add in an hour, if limited. */
   readonly perHourMax?: number
-  /** By which limit, where that is one for several of these together. */
+  /** The limit, if several rows share it. */
   readonly limit?: LimitName
-  /** The largest that is counted as one, where a larger one counts as several. */
+  /** Largest size that counts as one request, if larger ones count as several. */
   readonly countedAsOneBytesMax?: number
 }
 
@@ -49,34 +49,34 @@ const URI_BYTES_MAX = 512
 const REDIRECT_URIS_MAX = 10
 const REFUSAL_BYTES_MAX = 1000
 const AUDIT_EVENT_BYTES_MAX = 800
-/** A kind is told when it is first seen in a minute, and once more with how often it came. */
+/** A kind is written at its first event in a minute, and once more with the count. */
 const EVENTS_PER_KIND = 2
 const PUSHED_SECONDS = 60
-/** What a kilobyte of an address becomes as JSON: three characters of it can be a control character, of six bytes. */
+/** Largest JSON of a kilobyte of a URL: three characters can encode a control character, of six bytes. */
 const OF_ADDRESS_BYTES_MAX = 2 * 1024
-/** The same of a form, where one byte can be a control character. */
+/** The same for a form, where one byte can be a control character. */
 const OF_FORM_BYTES_MAX = 6 * 1024
-/** A key, which has the digest of who is counted, two numbers, and both in an index. */
+/** Key with the caller's digest, two numbers, and both in an index. */
 const COUNT_BYTES_MAX = 250
-/** An attempt is counted by pair, by wide network, by account, and among those that are reserved. */
+/** An attempt counts by pair, wide network, account, and among the reserved ones. */
 const COUNTS_OF_ATTEMPT = 4
 const DAY_SECONDS = 86_400
 const HOUR_SECONDS = 3600
 
-/** Everything in the stores that somebody leaves there without having signed in. */
+/** Everything that unauthenticated callers leave in the stores. */
 export function keptForStrangers({ service, integrations }: InForce): readonly Kept[] {
   return [
     ...requests(service),
     ...clients(service, integrations),
     {
-      what: 'a refusal that its operator is shown',
+      what: 'refusal that operators see',
       at: [paths.authorization, paths.token, paths.revocation, paths.introspection],
       where: 'database, `client_refusal`',
       bytesMax: REFUSAL_BYTES_MAX,
-      bound: `the last ${REFUSALS_PER_CLIENT} of each application that operators entered, ${(REFUSALS_PER_CLIENT * REFUSAL_BYTES_MAX) / 1000} kB`,
+      bound: `last ${REFUSALS_PER_CLIENT} of each application of operators, ${(REFUSALS_PER_CLIENT * REFUSAL_BYTES_MAX) / 1000} kB`,
     },
     {
-      what: 'an event of the audit trail: a failed sign-in, a client that was refused, a registration',
+      what: 'audit event: failed sign-in, refused client, registration',
       at: [pages.login, paths.token, paths.revocation, paths.introspection, paths.registration],
       where: 'database, `audit_event`',
       seconds: service.audit.keepDays * DAY_SECONDS,
@@ -84,16 +84,16 @@ export function keptForStrangers({ service, integrations }: InForce): readonly K
       bound: auditBound(),
     },
     {
-      what: 'that a proof of a key was used (`furtherPlans.dpop`, `privateKeyJwt`)',
+      what: 'used proof of a key (`furtherPlans.dpop`, `privateKeyJwt`)',
       at: [paths.token, paths.revocation, paths.introspection, planPaths.pushedAuthorization],
       where: 'OAuth state, `ReplayDetection`',
       seconds: DAY_SECONDS,
       bytesMax: 200,
       bound:
-        'only what was signed by the key of a client, or with a good code or token, and as long as it would be accepted; `limits.requestsPerClientMax`, `limits.refreshesPerPersonMax`',
+        'only proofs signed by the key of a client, or sent with a valid code or token, until they expire; `limits.requestsPerClientMax`, `limits.refreshesPerPersonMax`',
     },
     {
-      what: 'what was counted, where several processes count together',
+      what: 'counts of requests, if several processes count together',
       at: [pages.login, paths.registration],
       where: 'database, `request_count`, or Redis',
       seconds: service.signIn.failureWindowSeconds,
@@ -107,7 +107,7 @@ function auditBound(): string {
   const perMinute =
     unauthenticatedEvents.size * (KINDS_PER_MINUTE.unauthenticated + 1) * EVENTS_PER_KIND
   const megabytes = (perMinute * 60 * AUDIT_EVENT_BYTES_MAX) / 1e6
-  return `${perMinute} a minute of each process, whoever causes them, ${megabytes.toFixed(0)} MB an hour`
+  return `${perMinute} a minute per process in all, ${megabytes.toFixed(0)} MB an hour`
 }
 
 function requests(service: ServicePolicy): Kept[] {
@@ -116,7 +116,7 @@ function requests(service: ServicePolicy): Kept[] {
   const bound = `\`authorizationRequests.bytesMax\` each; ${asked.bound}`
   return [
     {
-      what: 'an authorization request, while the person has not answered',
+      what: 'authorization request until the person answers',
       at: [paths.authorization],
       where: 'OAuth state, `Interaction`',
       seconds: lifetimes.interactionSeconds,
@@ -125,7 +125,7 @@ function requests(service: ServicePolicy): Kept[] {
       ...{ ...asked, bound },
     },
     {
-      what: 'a pushed authorization request (`furtherPlans.pushedAuthorizationRequests`)',
+      what: 'pushed authorization request (`furtherPlans.pushedAuthorizationRequests`)',
       at: [planPaths.pushedAuthorization],
       where: 'OAuth state, `PushedAuthorizationRequest`',
       seconds: PUSHED_SECONDS,
@@ -134,7 +134,7 @@ function requests(service: ServicePolicy): Kept[] {
       ...{ ...asked, bound },
     },
     {
-      what: 'a request to sign out, while it is not confirmed',
+      what: 'sign-out request until it is confirmed',
       at: [paths.endSession],
       where: 'OAuth state, `Session`',
       seconds: lifetimes.interactionSeconds,
@@ -145,12 +145,12 @@ function requests(service: ServicePolicy): Kept[] {
   ]
 }
 
-/** As the engine keeps it: as base64url, in a JWT. */
+/** The engine stores it as base64url in a JWT. */
 function pushedBytes(bytes: number): number {
   return Math.ceil((bytes * 4) / 3) + BESIDE_BYTES
 }
 
-/** How many a limit lets through in an hour that does not end with its window, and what it is called. */
+/** Requests that a limit admits in any hour, and its setting. */
 function counted(
   service: ServicePolicy,
   name: LimitName,
@@ -171,40 +171,40 @@ function clients(service: ServicePolicy, integrations: readonly Integration[]): 
     : `${metadataDocuments.hosts.length} hosts (\`metadataDocuments.hosts\`)`
   return [
     {
-      what: 'a program that registered itself, until somebody allows something with it',
+      what: 'self-registered client until it is authorized',
       at: [paths.registration],
       where: 'OAuth state, `Client`, and database, `unused_client`',
       seconds: registration.unusedClientSeconds,
       bytesMax: REGISTERED_BYTES_MAX + BESIDE_BYTES,
       bound:
-        '`registration.unusedClientsPerNetworkMax` of a network, the oldest give way; `registration.registrationsPerAddressMax`',
+        '`registration.unusedClientsPerNetworkMax` per network, the oldest are deleted; `registration.registrationsPerAddressMax`',
       perNetworkMax: registration.unusedClientsPerNetworkMax,
       perHourMax: registrations,
     },
     {
-      what: 'a callback that a pattern of a platform admitted, until somebody allows something that returns there',
+      what: 'callback admitted by the pattern of a platform, until a consent returns there',
       at: [paths.registration],
       where: 'database, `platform_callback`',
       seconds: registration.unusedCallbackSeconds,
       bytesMax: URI_BYTES_MAX + 200,
-      bound: `\`registration.callbacksPerPlatformMax\` of each of the ${platforms} platforms with a pattern, the oldest unused give way`,
+      bound: `\`registration.callbacksPerPlatformMax\` of each of the ${platforms} platforms with a pattern, the oldest unused are deleted`,
       perNetworkMax: registration.callbacksPerPlatformMax * platforms,
       perHourMax: registrations * REDIRECT_URIS_MAX,
     },
     {
-      what: 'the copy of a metadata document',
+      what: 'copy of a metadata document',
       at: [paths.authorization, planPaths.pushedAuthorization],
       where: 'database, `document_client`',
       seconds: STALE_MS / 1000 + refreshTokenAbsoluteSeconds + accessTokenSeconds,
       bytesMax: DOCUMENT_BYTES_MAX + BESIDE_BYTES,
-      bound: `documents of ${hosts} only; a process fetches ${fetchBounds.perMinuteMax} a minute that no grant relies on, ${fetchBounds.perMinuteAndHostMax} of one host, and as many that one does; ${UNUSED_DOCUMENTS_MAX} in all with which nobody allowed anything, the oldest give way`,
+      bound: `documents of ${hosts} only; a process fetches ${fetchBounds.perMinuteMax} a minute without a grant, ${fetchBounds.perMinuteAndHostMax} of one host, and as many with a grant; ${UNUSED_DOCUMENTS_MAX} without a grant in all, the oldest are deleted`,
       perNetworkMax: UNUSED_DOCUMENTS_MAX,
       perHourMax: fetchBounds.perMinuteAndHostMax * 60,
     },
   ]
 }
 
-/** What one network can have in the stores at a time, where that is bounded; in bytes. */
+/** Bytes that one network can have in the stores at a time, if bounded. */
 export function keptOfNetwork({ perNetworkMax, seconds, ...kept }: Kept): number | undefined {
   const ofNumber = perNetworkMax === undefined ? [] : [perNetworkMax * kept.bytesMax]
   const inAnHour = keptInAnHour(kept)
@@ -214,7 +214,7 @@ export function keptOfNetwork({ perNetworkMax, seconds, ...kept }: Kept): number
   return most === Infinity ? undefined : Math.ceil(most)
 }
 
-/** What one address can add to the stores in an hour, where that is bounded; in bytes. */
+/** Bytes that one address can add to the stores in an hour, if bounded. */
 export function keptInAnHour({
   bytesMax,
   countedAsOneBytesMax = bytesMax,

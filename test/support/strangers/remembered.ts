@@ -1,4 +1,4 @@
-/** What grows in the memory of a process by what callers choose, and what bounds each. */
+/** Memory of a process that grows with the requests of callers, and its bounds. */
 
 import { fetchBounds } from '../../../src/oauth/clients/fetch-governor.ts'
 import { REFUSALS_PER_CLIENT } from '../../../src/pages/applications/client-refusals.ts'
@@ -9,71 +9,70 @@ export interface Remembered {
   readonly bound: string
 }
 
-/** Every memory of a process that grows by what callers choose to send, and outlives the request. */
+/** Everything of that kind that outlives the request. */
 export const rememberedInMemory: readonly Remembered[] = [
   {
-    what: 'what callers did, in each of the limits',
+    what: 'counts of callers, per limit',
     file: 'src/platform/limits/window-counts.ts',
-    bound:
-      '20 000 of each limit, until the window after theirs has ended; beyond, half a mebibyte for all others',
+    bound: '20 000 per limit, until the end of the next window; half a mebibyte for all others',
   },
   {
-    what: 'what the other processes were not told of it yet',
+    what: 'counts not yet sent to other processes',
     file: 'src/platform/limits/limits.ts',
-    bound: 'counts of those above that are beyond a sixteenth of their limit',
+    bound: 'those above a sixteenth of their limit',
   },
   {
-    what: 'the networks of addresses',
+    what: 'networks of addresses',
     file: 'src/platform/limits/client-network.ts',
     bound: '10 000 addresses of 64 characters',
   },
   {
-    what: 'what the workers of one host counted together, in their primary',
+    what: 'counts of the workers of a host, in their primary',
     file: 'src/platform/store/shared-counts.ts',
     bound: 'one window each (`signIn.failureWindowSeconds`, `limits.windowSeconds`)',
   },
   {
-    what: 'the overviews of sites, which operators open',
+    what: 'overviews of sites',
     file: 'src/school/analytics/overview.ts',
-    bound: '200 sites, for a minute',
+    bound: '200 sites, one minute',
   },
   {
-    what: 'documents that could not be fetched',
+    what: 'documents that failed to load',
     file: 'src/oauth/clients/document-clients.ts',
-    bound: '1000, for 10 seconds',
+    bound: '1000, 10 seconds',
   },
   {
     what: 'requests to servers of clients',
     file: 'src/oauth/clients/fetch-governor.ts',
-    bound: `the ${fetchBounds.perMinuteMax} of a minute`,
+    bound: `${fetchBounds.perMinuteMax} of a minute`,
   },
   {
-    what: 'clients, as they are shown to the engine',
+    what: 'clients in the form of the engine',
     file: 'src/oauth/clients/find-client.ts',
-    bound: '1000 that exist',
+    bound: '1000 existing ones',
   },
   {
-    what: 'GraphQL documents of callers with a token',
+    what: 'parsed GraphQL documents of callers with a token',
     file: 'src/api/graphql/documents.ts',
     bound: '`memberApi` and `adminApi`: `cachedDocumentsMax`, `cachedCharactersMax`',
   },
   {
-    what: 'the scopes that a document needs',
+    what: 'scopes of a document',
     file: 'src/api/admin-api/published-schema.ts',
-    bound: 'as long as the document, once for each of its operations',
+    bound: 'as long as the document, one per operation',
   },
   {
-    what: 'lists of tools, by the scopes of a token',
+    what: 'lists of tools by scopes',
     file: 'src/api/mcp/tool-catalogue.ts',
     bound: '500',
   },
   {
-    what: 'refusals that wait to be written',
+    what: 'refusals waiting to be written',
     file: 'src/pages/applications/client-refusals.ts',
-    bound: `${REFUSALS_PER_CLIENT} of each of 500 clients, for \`storage.usageFlushSeconds\``,
+    bound: `${REFUSALS_PER_CLIENT} per client of 500, for \`storage.usageFlushSeconds\``,
   },
   {
-    what: 'uses of grants that wait to be written',
+    what: 'uses of grants waiting to be written',
     file: 'src/oauth/grants/grant-usage.ts',
     bound: '50 000 grants, for `storage.usageFlushSeconds`',
   },
@@ -84,14 +83,13 @@ export const rememberedInMemory: readonly Remembered[] = [
     bound: '500',
   },
   {
-    what: 'passwords that wait for a thread',
+    what: 'passwords waiting for a thread',
     file: 'src/directory/people/password.ts',
     bound: '`signIn.waitingHashesMax`',
   },
   {
-    what: 'answers that are under way, and connections',
+    what: 'running requests and connections',
     file: 'src/platform/process/server.ts',
-    bound:
-      'a request arrives within 30 seconds, its headers within 15; an idle connection stays 65',
+    bound: '30 seconds for a request, 15 for its headers, 65 for an idle connection',
   },
 ]

@@ -1,0 +1,118 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { z } from 'zod'
+
+import { renderExampleEnv } from '../../src/config/environment.ts'
+import { servicePolicy } from '../../src/config/service-policy.ts'
+import { renderTable } from './markdown.ts'
+import { settings, type Table } from './reference-data.ts'
+
+const introduction = `Addresses and secrets are environment variables; policy is in \`config/service.json\`. \`CONFIG_DIR\` names another folder:
+copy \`config/\`, edit the copy and keep it outside of the installation. At start-up the service validates all of it, lists
+every problem and exits with code 1.`
+
+/** What JSON Schema says of a field. */
+interface Field {
+  readonly type?: string
+  readonly anyOf?: readonly Field[]
+  readonly items?: Field
+  readonly enum?: readonly string[]
+  readonly const?: unknown
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly default?: unknown
+  readonly properties?: Readonly<Record<string, Field>>
+}
+
+const configured: Readonly<Record<string, unknown>> = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../config/service.json'), 'utf8'),
+)
+const sections: Readonly<Record<string, Field>> =
+  (z.toJSONSchema(servicePolicy, { io: 'input', unrepresentable: 'any' }) as Field).properties ?? {}
+
+/** docs/reference/settings.md, from the schemas of the configuration and test/data/settings.txt. */
+export function renderSettings(): string {
+  return [
+    introduction,
+    '## Environment variables',
+    '`npm run gatehouse -- example-env` writes [config/example.env](../../config/example.env).',
+    renderTable(['variable', 'default', 'meaning'], environmentRows()),
+    '## config/service.json',
+    'The value is that of `config/service.json`. Names that end with `Seconds` or `Ms` are seconds or milliseconds.',
+    ...settings.map(renderSection),
+  ].join('\n\n')
+}
+
+/** Every field of config/service.json by its path, as test/data/settings.txt names it. */
+export function settingPaths(): string[] {
+  return Object.entries(sections).flatMap(([name, section]) => {
+    const fields = fieldsOf(section)
+    return fields === undefined ? [name] : Object.keys(fields).map((field) => `${name}.${field}`)
+  })
+}
+
+/** The paths that test/data/settings.txt explains; `*` stands for all fields of a section. */
+export function explainedPaths(): string[] {
+  return settings.flatMap(({ title, rows }) =>
+    sectionsOf(title).flatMap((section) =>
+      rows.flatMap(([name = '']) => {
+        if (name !== '*') return [section === 'general' ? name : `${section}.${name}`]
+        return settingPaths().filter((path) => path.startsWith(`${section}.`))
+      }),
+    ),
+  )
+}
+
+function environmentRows(): string[][] {
+  const rows = renderExampleEnv().matchAll(/^# (.+)\n# ([A-Z_]+)=(.*)$/gm)
+  return [...rows].map(([, meaning = '', name = '', usual = '']) => [
+    `\`${name}\``,
+    usual === '' ? '' : `\`${usual}\``,
+    meaning,
+  ])
+}
+
+function renderSection({ title, rows }: Table): string {
+  const names = sectionsOf(title)
+  const cells = rows.map(([name = '', meaning = '']) => {
+    const fields = names.map((section) => findField(section, name))
+    const [{ field = {} } = {}] = fields
+    const values = fields.map(({ value }) => (value === undefined ? '' : code(value)))
+    return [`\`${name}\``, [...new Set(values)].join(', '), rangeOf(field), meaning]
+  })
+  return `### ${title}\n\n${renderTable(['field', 'value', 'allowed', 'meaning'], cells)}`
+}
+
+function findField(section: string, name: string): { field?: Field; value?: unknown } {
+  if (section === 'general') {
+    const field = sections[name]
+    return { ...(field && { field }), value: configured[name] }
+  }
+  const field = fieldsOf(sections[section] ?? {})?.[name]
+  const values = configured[section]
+  const value = Array.isArray(values) ? field?.default : Object(values)[name]
+  return { ...(field && { field }), value: value ?? field?.default }
+}
+
+/** The fields of a section, or of the rows of a list. */
+function fieldsOf(section: Field): Readonly<Record<string, Field>> | undefined {
+  return section.properties ?? section.items?.properties
+}
+
+function sectionsOf(title: string): string[] {
+  return title.split(', ')
+}
+
+function rangeOf({ type, minimum, maximum, enum: values, items, const: only }: Field): string {
+  if (only !== undefined) return code(only)
+  if (values) return values.map(code).join(', ')
+  if (items) return `list of ${rangeOf(items) || 'texts'}`
+  if (type === 'boolean') return 'true, false'
+  if (minimum === undefined || maximum === undefined) return type === 'string' ? 'text' : ''
+  return maximum === Number.MAX_SAFE_INTEGER ? `${minimum} or more` : `${minimum} to ${maximum}`
+}
+
+function code(value: unknown): string {
+  return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``
+}
