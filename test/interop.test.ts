@@ -24,9 +24,7 @@ describe('the libraries that are driven', () => {
   for (const file of documents) {
     it(`are in ${file} as they are`, () => {
       const text = readDocument(file)
-      expect(text, 'node test/interop/libraries-document.ts writes it again').to.equal(
-        renewDocument(text),
-      )
+      expect(text, 'run npm run docs').to.equal(renewDocument(text))
     })
   }
 

@@ -7,7 +7,7 @@ import { unfit, untested } from './untested-table.ts'
 /**
  * The generated parts of docs/libraries/*.md: the tables of libraries and the programs that
  * `npm run test:interop` runs.
- * `node test/interop/libraries-document.ts` writes both again.
+ * `npm run docs` writes both again.
  */
 const root = join(import.meta.dirname, '../..')
 
@@ -109,7 +109,7 @@ function table(columns: readonly string[], rows: readonly (readonly string[])[])
     .join('\n')
 }
 
-if (import.meta.main) {
+export function writeLibraries(): void {
   for (const file of documents) {
     writeFileSync(join(root, file), renewDocument(readDocument(file)))
   }

@@ -11,7 +11,7 @@ import { operationsOf } from './schema-walk.ts'
 
 /**
  * docs/admin-api.md: its requests are written by hand, its answers and its tables are not.
- * `node test/support/admin-document.ts` writes these again.
+ * `npm run docs` writes these again.
  */
 export const adminDocument: string = join(import.meta.dirname, '../../docs/admin-api.md')
 
@@ -81,8 +81,9 @@ export function withoutChance(text: string): string {
     .replace(/"(\w{3})_[\w-]{20}"/g, '"$1_new"')
 }
 
-if (import.meta.main) {
+export async function writeAdminDocument(): Promise<void> {
   await using running = await startService()
   const text = readFileSync(adminDocument, 'utf8')
-  writeFileSync(adminDocument, await renderAdminDocument(text, running))
+  const written = await renderAdminDocument(text, running)
+  if (withoutChance(written) !== withoutChance(text)) writeFileSync(adminDocument, written)
 }

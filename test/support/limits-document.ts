@@ -87,7 +87,7 @@ export function renderLimits(): string {
     introduction,
     '## Requests',
     requestsIntroduction,
-    renderTable(['limit', 'per', 'where', 'one point is', 'limit', 'setting'], requests),
+    renderTable(['limit', 'per', 'where', 'one point is', 'maximum', 'setting'], requests),
     '## Sizes and times',
     renderTable(['what', 'limit', 'setting'], others),
   ].join('\n\n')

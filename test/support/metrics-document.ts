@@ -59,6 +59,6 @@ function labelWords(labels: NonNullable<Metric['labels']>): string {
 }
 
 function valueWords(values: LabelValues): string {
-  if ('valuesMax' in values) return `${values.valuesMax} values at most`
+  if ('valuesMax' in values) return `at most ${values.valuesMax}`
   return values.length > LISTED_MAX ? `one of ${values.length}, or other` : values.join(', ')
 }

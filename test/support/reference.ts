@@ -2,6 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { renderClients } from '../agents/clients-document.ts'
+import { writeLibraries } from '../interop/libraries-document.ts'
+import { writeAdminDocument } from './admin-document.ts'
 import { readAnnotations } from './annotations.ts'
 import { renderAuditEvents } from './audit-document.ts'
 import { renderChecks } from './checks-document.ts'
@@ -56,4 +58,7 @@ function page(name: string, title: string, body: string): ReferencePage {
 
 if (import.meta.main) {
   for (const { path, text } of renderReference()) writeFileSync(join(root, path), text)
+  // The generated parts of hand-written pages.
+  writeLibraries()
+  await writeAdminDocument()
 }

@@ -57,7 +57,7 @@ export function explainedPaths(): string[] {
   return settings.flatMap(({ title, rows }) =>
     sectionsOf(title).flatMap((section) =>
       rows.flatMap(([name = '']) => {
-        if (name !== '*') return [section === 'general' ? name : `${section}.${name}`]
+        if (name !== '*') return [section === 'Top level' ? name : `${section}.${name}`]
         return settingPaths().filter((path) => path.startsWith(`${section}.`))
       }),
     ),
@@ -85,7 +85,7 @@ function renderSection({ title, rows }: Table): string {
 }
 
 function findField(section: string, name: string): { field?: Field; value?: unknown } {
-  if (section === 'general') {
+  if (section === 'Top level') {
     const field = sections[name]
     return { ...(field && { field }), value: configured[name] }
   }

@@ -18,7 +18,7 @@ import type { FixedDocument, JsonSchema, Tool } from '../../src/api/mcp/tool.ts'
 import { LECTURES_SHOWN_MAX } from '../../src/directory/sites/public-sites.ts'
 
 /**
- * What a tool answers, as a JSON Schema, for docs/tools.md and the tests: no client is told it (decision
+ * What a tool answers, as a JSON Schema, for docs/reference/tools.md and the tests: no client is told it (decision
  * 15). That of a tool which runs a document is derived from the published schema.
  */
 export function answerSchemaOf({ name, runs }: Tool): JsonSchema {

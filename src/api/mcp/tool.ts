@@ -53,7 +53,7 @@ export interface Tool {
   readonly input: () => JsonSchema
   /**
    * The GraphQL document that it runs, if it runs one, and the way to the part of the answer that it
-   * returns. docs/tools.md and its test derive from it what the tool answers; no client is told (decision 15).
+   * returns. docs/reference/tools.md and its test derive from it what the tool answers; no client is told (decision 15).
    */
   readonly runs?: { readonly document: () => FixedDocument; readonly pick: readonly string[] }
   /**

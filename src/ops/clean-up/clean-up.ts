@@ -42,7 +42,7 @@ type Expiring = ExpiringRows & {
 const DAY_MS = 86_400_000
 const ROWS_MAX = 1000
 
-/** Everything that is removed because its time is over; docs/operations.md has the same table. */
+/** Rows that the clean-up deletes, and when; docs/reference/retention.md lists them. */
 export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly Expiring[] {
   const callDaysAgo = (nowMs: number) => dayOf(nowMs) - CALL_DAYS
   const msAgo = (ms: number) => (nowMs: number) => nowMs - ms

@@ -2,7 +2,7 @@ import { errors } from 'oidc-provider'
 
 /**
  * Every refusal that our own code raises, made of the engine's error classes, so that an error raised in a hook
- * of the engine and one raised in a route leave alike. docs/errors.md lists them, and those of the engine.
+ * of the engine and one raised in a route leave alike. docs/reference/errors.md lists them, and those of the engine.
  */
 type Refusal = errors.OIDCProviderError
 

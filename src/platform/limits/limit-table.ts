@@ -18,7 +18,7 @@ const windowSettings = {
   signIn: 'signIn.failureWindowSeconds',
 } as const
 
-/** Every request limit. docs/security.md says where each applies and what costs a point. */
+/** Every request limit. docs/reference/limits.md says where each applies and what costs a point. */
 export const limitTable = {
   authorizations: { by: 'address', setting: 'limits.authorizationKilobytesPerAddressMax' },
   oauthFailures: { by: 'address', setting: 'limits.oauthFailurePointsPerAddressMax' },

@@ -18,7 +18,7 @@ export interface Metric {
   readonly ofHost?: 'sum' | 'max' | 'min'
 }
 
-/** Error codes that are counted by name: those of docs/errors.md. An MCP error has no code, and is `other`. */
+/** Error codes that are counted by name: those of docs/reference/errors.md. An MCP error has no code, and is `other`. */
 export const errorCodes = [
   'access_denied',
   'account_selection_required',
@@ -94,7 +94,7 @@ const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx', 'gone'] as const
 /** Engine routes and patterns of routers: there are some 170 of them. */
 const routes = { valuesMax: 250 }
 
-/** Every metric, by its name. Tests hold docs/monitoring.md, the dashboard and the alert rules to it. */
+/** Every metric, by its name. docs/reference/metrics.md, dashboard and alert rules follow it. */
 const metrics = {
   gatehouse_build_info: {
     type: 'gauge',
