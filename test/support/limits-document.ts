@@ -1,3 +1,5 @@
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/api/graphql/connections.ts'
+import { ANSWER_LENGTH_MAX } from '../../src/api/mcp/call-tool.ts'
 import { type LimitName, limitsInForce, limitTable } from '../../src/platform/limits/limit-table.ts'
 import { fillFigures, renderNumber } from './figures.ts'
 import { renderTable } from './markdown.ts'
@@ -82,7 +84,15 @@ export function renderLimits(): string {
       `\`${setting}\``,
     ]
   })
-  const others = limitRows.map((row) => row.map(fillFigures))
+  const others = [
+    ...limitRows.map((row) => row.map(fillFigures)),
+    [
+      'Elements of one page (`first`) in GraphQL and tools',
+      `${PAGE_SIZE_MAX}, ${PAGE_SIZE_DEFAULT} by default`,
+      'code',
+    ],
+    ['Answer of a tool', `${renderNumber(ANSWER_LENGTH_MAX)} characters`, 'code'],
+  ]
   return [
     introduction,
     '## Requests',
