@@ -1,4 +1,4 @@
-import { placeDemoDatabase } from '../test/support/demo-database.ts'
+import { hashAsInProduction, placeDemoDatabase } from '../test/support/demo-database.ts'
 import { withoutLimits } from '../test/support/limits.ts'
 import { type PostgresServer, startPostgres } from '../test/support/postgres.ts'
 import {
@@ -22,6 +22,7 @@ export interface Stores extends AsyncDisposable {
 
 /** As the tests start them, with room for a million grants. No store waits for a disk. */
 export async function startStores(): Promise<Stores> {
+  hashAsInProduction()
   await using opening = new AsyncDisposableStack()
   const redisFile = programFile('redis-server')
   const settings = ['shared_buffers=256MB', 'autovacuum=on', 'max_wal_size=4GB']

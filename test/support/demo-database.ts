@@ -2,6 +2,8 @@ import { copyFileSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
+import { hashSync } from '@node-rs/argon2'
+
 import { makePasswords } from '../../src/directory/people/password.ts'
 import { readCampusFolder } from '../../src/ops/import/campus-folder.ts'
 import { loadDemo as loadDemoCampus } from '../../src/ops/import/demo-campus.ts'
@@ -14,34 +16,35 @@ const demoFolder = join(import.meta.dirname, '../../config/demo')
 /** The dates of the demo are counted from its loading; that it is some minutes old shows nowhere. */
 const AGE_MAX_MS = 15 * 60_000
 
-/** Loads the demo campus as a first start does, its passwords hashed once in a run. */
+/** Loads the demo campus as a first start does. */
 export async function loadDemo(database: Database, now: () => number = Date.now): Promise<void> {
   const campus = await readCampusFolder(demoFolder)
   await loadDemoCampus(database, campus, { hashPassword, now })
 }
 
-const hashes = new Map<string, Promise<string>>()
-const passwords = makePasswords({ parallelHashesMax: 2, waitingHashesMax: 64 })
+/** The cheapest Argon2id settings: sign-ins verify at the cost of the stored hash. */
+const cheapest = { algorithm: 2, memoryCost: 8, timeCost: 1, parallelism: 1 }
+const hashCheaply = async (password: string) => hashSync(password, cheapest)
+let hashPassword = hashCheaply
 
-function hashPassword(password: string): Promise<string> {
-  const known = hashes.get(password)
-  if (known !== undefined) return known
-  const hash = passwords.hash(password)
-  hashes.set(password, hash)
-  return hash
+/** Makes the demo passwords cost what a real hash costs. Call it before the first database. */
+export function hashAsInProduction(): void {
+  hashPassword = makePasswords({ parallelHashesMax: 2, waitingHashesMax: 64 }).hash
 }
 
 let prepared: Promise<{ file: string; loadedAtMs: number }> | undefined
 
 /**
  * Puts an embedded database with the demo campus into a folder, so that a service that starts there
- * has nothing to migrate or to load; where the clock of the test is another, it does that itself.
+ * has nothing to migrate or to load.
  */
 export async function placeDemoDatabase(folder: string, nowMs: number = Date.now()): Promise<void> {
   prepared ??= prepare()
   const { file, loadedAtMs } = await prepared
-  if (nowMs < loadedAtMs || nowMs > loadedAtMs + AGE_MAX_MS) return
-  copyFileSync(file, join(folder, 'gatehouse.db'))
+  const target = join(folder, 'gatehouse.db')
+  const isRecent = nowMs >= loadedAtMs && nowMs <= loadedAtMs + AGE_MAX_MS
+  if (isRecent) copyFileSync(file, target)
+  else await writeDemo(target, nowMs)
 }
 
 async function prepare(): Promise<{ file: string; loadedAtMs: number }> {
@@ -49,7 +52,11 @@ async function prepare(): Promise<{ file: string; loadedAtMs: number }> {
   removeAtExit(folder)
   const file = join(folder, 'gatehouse.db')
   const loadedAtMs = Date.now()
-  await using database = await openDatabase({ kind: 'sqlite', file }, { answerWithinMs: 10_000 })
-  await loadDemo(database)
+  await writeDemo(file, loadedAtMs)
   return { file, loadedAtMs }
+}
+
+async function writeDemo(file: string, nowMs: number): Promise<void> {
+  await using database = await openDatabase({ kind: 'sqlite', file }, { answerWithinMs: 10_000 })
+  await loadDemo(database, () => nowMs)
 }
