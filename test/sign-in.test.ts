@@ -414,6 +414,7 @@ describe('sign-in: checking passwords takes what it may and no more', () => {
 
   it('the page says so with 503, and the person signs in a moment later', async () => {
     await using service = await startService({
+      realHashes: true,
       policy: (own) => ({
         ...own,
         signIn: {

@@ -58,6 +58,8 @@ export interface ServiceSetup {
   readonly policy?: (policy: ServicePolicy) => ServicePolicy
   /** Keeps the time limit of storage, for tests of it; others must not fail on a slow machine. */
   readonly inTime?: boolean
+  /** Whether the demo passwords cost what a real hash costs. Slow: use it where the cost matters. */
+  readonly realHashes?: boolean
   readonly now?: () => number
   /** Sends the requests for metadata documents. */
   readonly fetch?: SendOutgoing
@@ -80,7 +82,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
   )
   const policy = setup.inTime ? read.service : patient(read.service)
   const config = { ...read, service: setup.policy ? setup.policy(policy) : policy }
-  if (loadsDemo(config, folder)) await placeDemoDatabase(folder, setup.now?.())
+  if (loadsDemo(config, folder) && !setup.realHashes) await placeDemoDatabase(folder, setup.now?.())
   const log: string[] = []
   const logger = pino({ base: null }, { write: (line: string) => void log.push(line) })
   const service = opening.use(
