@@ -152,8 +152,26 @@ const asTheEngine: readonly Row[] = [
     (held) => post({ ...withoutAddress(asPortal), token: held.bound.access_token }),
     inactive,
   ],
+  [
+    'a confidential client, another refresh token',
+    (held) => post({ ...withoutAddress(asPortal), token: held.bound.refresh_token }),
+    inactive,
+  ],
+  [
+    'an access token of a confidential client',
+    (held) => asked(held.confidential.access_token),
+    told({ ...samAtNotes, client_id: portal.clientId, ...toThisOrigin }),
+  ],
+  [
+    'a refresh token of a confidential client',
+    (held) => asked(held.confidential.refresh_token),
+    told({ ...samAtNotes, client_id: portal.clientId }),
+  ],
   ['an expired token', (held) => asked(held.expired), inactive],
   ['an unknown token', () => asked('nonsense'), inactive],
+  ['a long token', () => asked('x'.repeat(2000)), inactive],
+  ['a token of odd characters', () => asked('ä ö'), inactive],
+  ['the form of a JWT', () => asked('e30.e30.x'), inactive],
   ['a token that is a NUL', () => asked('\0'), inactive],
   ['what looks like a JWT', (held) => asked(held.bound.id_token), inactive],
   [
@@ -292,7 +310,8 @@ const betterThanTheEngine: Readonly<Record<string, readonly Row[]>> = {
   ],
 }
 
-describe('the answers of introspection', () => {
+// [RFC 7662 §2.1; RFC 7662 §2.2; RFC 7662 §2.3; RFC 7662 §4; RFC 7662 §5; Discovery 2.2]
+describe('the answers of introspection [design 13]', () => {
   const service = sharedService()
   let held: Held
 

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 
-import { paths } from '../src/platform/http/paths.ts'
 import {
   asPortal,
   authorizeUrl,
@@ -11,10 +10,10 @@ import {
   type Tokens,
   userinfo,
 } from './support/client.ts'
-import { notes, portal } from './support/gatehouse.ts'
+import { portal } from './support/gatehouse.ts'
 import { signIn } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
-import { type Answer, postForm, refusalOf } from './support/wire.ts'
+import { type Answer, refusalOf } from './support/wire.ts'
 
 describe('POST /api/oauth/revoke', () => {
   const service = sharedService()
@@ -98,19 +97,6 @@ describe('POST /api/oauth/revoke', () => {
     expect((await revoke(url, tokens.access_token, asPortal)).status).to.equal(200)
     expect((await userinfo(url, tokens.access_token)).status).to.equal(401)
   })
-
-  for (const [title, fields, expected] of [
-    ['no client', { token: 'x' }, '400 invalid_request'],
-    ['an unknown client', { token: 'x', client_id: 'nobody' }, '401 invalid_client'],
-    ['no token', { client_id: notes.clientId }, '400 invalid_request'],
-    ['two tokens', { token: ['x', 'y'], client_id: notes.clientId }, '400 invalid_request'],
-  ] as const) {
-    it(`${title}: ${expected}`, async () => {
-      const answer = await postForm(service().url + paths.revocation, fields)
-      expect(refusalOf(answer)).to.equal(expected)
-      expect(answer.body).to.have.property('error_description')
-    })
-  }
 
   it('asks for consent anew after the grant was ended', async () => {
     const { url } = service()

@@ -285,8 +285,10 @@ function unread(status: number, error_description: string): Expected {
   return { status, body: { error: 'invalid_request', error_description } }
 }
 
-// [OpenID Connect Core §5.3.2]
-describe('the answers of UserInfo', () => {
+// [OpenID Connect Core §5.3; OpenID Connect Core §5.3.1; OpenID Connect Core §5.3.2; OpenID Connect Core §5.3.3]
+// [RFC 6750 §2.2; RFC 6750 §2.3; RFC 6750 §3; RFC 6750 §3.1; RFC 6750 §5.3; RFC 9728 §5.1; UserInfo 1; Discovery 8]
+// [RFC 9700 §2.3; RFC 9700 §4.3.2; RFC 9700 §4.10.2; RFC 6750 §2; Scopes 3]
+describe('the answers of UserInfo [design 4]', () => {
   const service = sharedService()
   let held: Held
 

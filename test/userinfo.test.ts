@@ -1,38 +1,12 @@
 import { expect } from 'chai'
 
-import { paths } from '../src/platform/http/paths.ts'
 import { asClaude, obtain, userinfo } from './support/client.ts'
-import { bindTo } from './support/families.ts'
 import { noor, notes, olivia, startService } from './support/gatehouse.ts'
 import { sharedService } from './support/shared-service.ts'
-import { answerOf, type Fields, postForm, refusalOf } from './support/wire.ts'
+import type { Fields } from './support/wire.ts'
 
 describe('/api/oauth/userinfo', () => {
   const service = sharedService()
-
-  const address = () => service().url + paths.userinfo
-  const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-
-  // [UserInfo 1]
-  it('accepts the token that is bound to the origin [design 4]', async () => {
-    const { url } = service()
-    const tokens = await obtain(url)
-    const answer = await userinfo(url, tokens.access_token)
-    expect(answer.status).to.equal(200)
-    expect(answer.body).to.have.all.keys('sub', 'email', 'name', 'picture', 'org_id', 'roles')
-    expect(answer.headers.get('cache-control')).to.equal('no-store')
-  })
-
-  // [RFC 6750 §2.2; OpenID Connect Core §5.3]
-  it('accepts POST, with the token in the header or in the form [OpenID Connect Core §5.3.1]', async () => {
-    const { access_token } = await obtain(service().url)
-    const byHeader = await postForm(address(), {}, bearer(access_token))
-    const byForm = await postForm(address(), { access_token })
-    for (const answer of [byHeader, byForm]) {
-      expect(answer.status).to.equal(200)
-      expect(answer.body).to.include({ sub: 'per_sam' })
-    }
-  })
 
   // [OpenID Connect Core §5.4; Scopes 4; Scopes 5]
   describe('releases what the scopes say, and no more', () => {
@@ -77,81 +51,6 @@ describe('/api/oauth/userinfo', () => {
       const tokens = await obtain(url, { authorization, token, person: olivia })
       const { body } = await userinfo(url, tokens.access_token)
       expect(body).to.have.all.keys('sub', 'name', 'picture')
-    })
-  })
-
-  // [RFC 6750 §3; OpenID Connect Core §5.3.3; RFC 9728 §5.1; Discovery 8]
-  describe('challenges, and points to the protected-resource metadata (Discovery)', () => {
-    const pointer = () =>
-      `resource_metadata="${service().url}/.well-known/oauth-protected-resource"`
-
-    it('401 without a token', async () => {
-      const answer = await answerOf(await fetch(address()))
-      expect(answer.status).to.equal(401)
-      const challenge = answer.headers.get('www-authenticate')
-      expect(challenge)
-        .to.match(/^Bearer /)
-        .and.include(pointer())
-      // RFC 6750 §3.1: no error code when no credential was sent.
-      expect(challenge).not.to.include('error=')
-    })
-
-    it('401 invalid_token for a token that nobody issued', async () => {
-      const answer = await userinfo(service().url, 'nonsense')
-      expect(refusalOf(answer)).to.equal('401 invalid_token')
-      const challenge = answer.headers.get('www-authenticate')
-      expect(challenge)
-        .to.match(/^Bearer /)
-        .and.include('error="invalid_token"')
-      expect(challenge).to.include(pointer())
-    })
-
-    it('401 invalid_token for a refresh token', async () => {
-      const { url } = service()
-      const tokens = await obtain(url)
-      const answer = await userinfo(url, tokens.refresh_token)
-      expect(refusalOf(answer)).to.equal('401 invalid_token')
-    })
-
-    // [RFC 9700 §2.3; RFC 9700 §4.10.2]
-    it('401 invalid_token for a token that is bound to another origin', async () => {
-      const { url, service: running } = service()
-      const tokens = await obtain(url)
-      expect((await userinfo(url, tokens.access_token)).status).to.equal(200)
-      const [family = ''] = tokens.access_token.split('.')
-      await bindTo('https://elsewhere.example', family, running.stores.database)
-      expect(refusalOf(await userinfo(url, tokens.access_token))).to.equal('401 invalid_token')
-    })
-
-    it('403 insufficient_scope for a token without openid', async () => {
-      const { url } = service()
-      const tokens = await obtain(url, { authorization: { scope: 'account:read' } })
-      const answer = await userinfo(url, tokens.access_token)
-      expect(refusalOf(answer)).to.equal('403 insufficient_scope')
-      const challenge = answer.headers.get('www-authenticate')
-      expect(challenge).to.include('error="insufficient_scope"').and.include(pointer())
-    })
-
-    for (const authorization of ['Bearer', 'Bearer a b', 'nonsense']) {
-      // [RFC 6750 §3.1]
-      it(`400 invalid_request for "Authorization: ${authorization}"`, async () => {
-        const answer = await answerOf(await fetch(address(), { headers: { authorization } }))
-        expect(refusalOf(answer)).to.equal('400 invalid_request')
-      })
-    }
-
-    it('JSON whatever is accepted', async () => {
-      const headers = { ...bearer('nonsense'), accept: 'text/html' }
-      const answer = await answerOf(await fetch(address(), { headers }))
-      expect(refusalOf(answer)).to.equal('401 invalid_token')
-    })
-
-    // [RFC 6750 §2.3; RFC 6750 §5.3; RFC 9700 §4.3.2]
-    it('takes no token from the address, which ends in logs', async () => {
-      const { url } = service()
-      const tokens = await obtain(url)
-      const answer = await fetch(`${address()}?access_token=${tokens.access_token}`)
-      expect(answer.status).to.be.within(400, 401)
     })
   })
 

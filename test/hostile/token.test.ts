@@ -117,6 +117,7 @@ describe('token: the method is POST and the parameters are in the form [RFC 6749
       () => '--x\r\nContent-Disposition: form-data; name="grant_type"\r\n\r\nx\r\n--x--',
     ],
   ] as const) {
+    // [Token 1]
     it(`refuses a body of ${how}, and the code still works`, async () => {
       const { form } = await obtainCode(service.url)
       const answer = await send(service.url, {
@@ -161,13 +162,19 @@ describe('token: no parameter counts twice [RFC 6749 §3.2] [53]', () => {
 // [Token 2.1; threat 9]
 describe('token: a code is good once, for its client, address and verifier [RFC 6749 §4.1.3] [55-61]', () => {
   const wrong: readonly [why: string, fields: Fields, refusal?: string][] = [
-    ['another redirect_uri', { redirect_uri: 'http://127.0.0.1:10/callback' }],
+    ['another redirect_uri', { redirect_uri: 'http://127.0.0.1:10/callback' }, '400 invalid_grant'],
+    [
+      'another registered redirect_uri',
+      { redirect_uri: 'http://127.0.0.1/callback' },
+      '400 invalid_grant',
+    ],
     ['a redirect_uri that only looks the same', { redirect_uri: `${notes.redirectUri}/` }],
     ['a redirect_uri in other letters', { redirect_uri: 'HTTPS://notes.example/callback' }],
-    ['no redirect_uri', { redirect_uri: undefined }],
+    ['no redirect_uri [design 19]', { redirect_uri: undefined }, '400 invalid_request'],
     ['another verifier', { code_verifier: 'a'.repeat(43) }, '400 invalid_grant'],
-    ['no verifier (CVE-2023-48228)', { code_verifier: undefined }],
+    ['no verifier (CVE-2023-48228)', { code_verifier: undefined }, '400 invalid_grant'],
     ['an empty verifier', { code_verifier: '' }],
+    ['a short verifier', { code_verifier: 'x' }, '400 invalid_request'],
     ['a verifier of 42 characters', { code_verifier: 'a'.repeat(42) }],
     ['a verifier of 129 characters', { code_verifier: 'a'.repeat(129) }],
     ['the challenge as verifier', { code_verifier: undefined, code_challenge: 'x' }],
@@ -190,13 +197,15 @@ describe('token: a code is good once, for its client, address and verifier [RFC 
     expect((await token(form)).status).to.equal(200)
   })
 
-  it('ends the tokens of the first use when a code comes again [RFC 6749 §4.1.2] [57]', async () => {
+  // [RFC 6749 §10.5; RFC 9700 §4.2.4; OpenID Connect Core §3.1.3.2]
+  it('ends the tokens of the first use when a code comes again later, not within seconds [RFC 6749 §4.1.2; design 11] [57]', async () => {
     const { form, accessToken, refreshToken } = await obtainTokens(service.url)
     expect((await userinfo(bearer(accessToken))).status).to.equal(200)
     expectRefusal(await token(form), '400 invalid_grant')
     expect((await userinfo(bearer(accessToken))).status, 'a page ran its callback twice').to.equal(
       200,
     )
+    expect((await refresh(service.url, refreshToken)).status).to.equal(200)
     laterMs = 6_000
     expectRefusal(await token(form), '400 invalid_grant')
     laterMs = 0
@@ -327,6 +336,7 @@ describe('token: client authentication [RFC 6749 §2.3] [63, 65]', () => {
     'urn:ietf:params:oauth:grant-type:device_code',
     'urn:ietf:params:oauth:grant-type:token-exchange',
     'urn:ietf:params:oauth:grant-type:jwt-bearer',
+    'urn:ietf:params:oauth:grant-type:saml2-bearer',
     'AUTHORIZATION_CODE',
     '__proto__',
     'constructor',
@@ -341,24 +351,14 @@ describe('token: client authentication [RFC 6749 §2.3] [63, 65]', () => {
 })
 
 describe('token: refresh [RFC 6749 §6] [67]', () => {
-  it('gives fewer scopes when asked, all again later, and never more [67]', async () => {
-    const scope = 'openid email account:read'
-    const { refreshToken } = await obtainTokens(service.url, { scope })
-    for (const wider of ['openid profile', 'account:write', 'openid courses:read', 'admin']) {
-      const refused = await refresh(service.url, refreshToken, { scope: wider })
-      expectRefusal(refused, '400 invalid_scope')
-    }
-    const less = (await refresh(service.url, refreshToken, { scope: 'openid' })).body
-    expect(less['scope']).to.equal('openid')
-    const again = (await refresh(service.url, String(less['refresh_token']))).body
-    expect(String(again['scope']).split(' ')).to.have.members(scope.split(' '))
-  })
-
+  // [RFC 6749 §6; RFC 6749 §10.4; OpenID Connect Core §12.1]
   it('refuses the token of another client, and of another kind, without a change', async () => {
     const { accessToken, refreshToken } = await obtainTokens(service.url)
     const { clientId: client_id, clientSecret: client_secret } = portal
     const stolen = await refresh(service.url, refreshToken, { client_id, client_secret })
     expectRefusal(stolen, '400 invalid_grant')
+    const unknown = await refresh(service.url, refreshToken, { client_id: 'nobody' })
+    expectRefusal(unknown, '401 invalid_client')
     expectRefusal(await refresh(service.url, accessToken), '400 invalid_grant')
     expect((await refresh(service.url, refreshToken)).status).to.equal(200)
   })
@@ -395,32 +395,6 @@ function alterations(value: string): string[] {
 }
 
 describe('UserInfo (RFC 6750) [77-81]', () => {
-  // [RFC 6750 §3; OpenID Connect Core §5.3.3; RFC 9728 §5.1]
-  it('without a token is 401 with a challenge that points to the metadata [77]', async () => {
-    const answer = await userinfo([])
-    expect(answer.status).to.equal(401)
-    const challenge = String(answer.headers.get('www-authenticate'))
-    expect(challenge).to.match(/^Bearer /)
-    expect(challenge).to.include(
-      `resource_metadata="${service.url}/.well-known/oauth-protected-resource"`,
-    )
-    expect(challenge).to.not.include('error=')
-  })
-
-  // [RFC 6750 §2; RFC 6750 §2.3; RFC 9700 §4.3.2]
-  it('takes no token from the query, and none twice [77]', async () => {
-    const { accessToken } = await obtainTokens(service.url)
-    const query = `?access_token=${accessToken}`
-    expect((await userinfo([], query)).status).to.be.oneOf([400, 401])
-    expect((await userinfo(bearer(accessToken), query)).status).to.be.oneOf([200, 400])
-    const inForm = await postForm(
-      service.url + paths.userinfo,
-      { access_token: accessToken },
-      bearer(accessToken),
-    )
-    expectRefusal(inForm, '400 invalid_request')
-  })
-
   it('says of each of several people who come at the same moment who they are, and of no other (CVE-2026-82843) [169]', async () => {
     const people = [sam, noor, olivia]
     const turns = [0, 1, 2, 0, 1, 2, 0, 1, 2]
@@ -490,16 +464,6 @@ describe('UserInfo (RFC 6750) [77-81]', () => {
     expect((await userinfo(bearer(accessToken))).status).to.equal(200)
   })
 
-  // [RFC 6750 §3.1; Scopes 3]
-  it('a token without openid is 403 insufficient_scope that names it [79]', async () => {
-    const { accessToken } = await obtainTokens(service.url, { scope: 'account:read' })
-    const answer = await userinfo(bearer(accessToken))
-    expect(answer.status).to.equal(403)
-    expect(answer.headers.get('www-authenticate')).to.match(
-      /error="insufficient_scope".*scope="openid"/,
-    )
-  })
-
   it('random tokens never fail', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'grapheme-ascii', maxLength: 100 }), async (value) => {
@@ -519,6 +483,7 @@ describe('revocation (RFC 7009) [83, 85]', () => {
   it('without a token is invalid_request, without a client too, and an unknown client is 401 [83]', async () => {
     expectRefusal(await revoke({ client_id }), '400 invalid_request')
     expectRefusal(await revoke({ token: 'x' }), '400 invalid_request')
+    expectRefusal(await revoke({ client_id, token: ['x', 'y'] }), '400 invalid_request')
     expectRefusal(await revoke({ token: 'x', client_id: 'nobody' }), '401 invalid_client')
     const secretless = { token: 'x', client_id: portal.clientId }
     expectRefusal(await revoke(secretless), '401 invalid_client')
@@ -592,12 +557,6 @@ describe('introspection (RFC 7662) [87, 89]', () => {
       expect(answer.status, value).to.be.oneOf([200, 400])
       if (answer.status === 200) expect(answer.body).to.deep.equal({ active: false })
     }
-  })
-
-  it('is not possible with GET', async () => {
-    const { accessToken } = await obtainTokens(service.url)
-    const path = `${paths.introspection}?${encode({ ...asResourceServer, token: accessToken })}`
-    expect((await send(service.url, { path })).status).to.equal(405)
   })
 })
 

@@ -384,7 +384,7 @@ export const mutants: readonly Mutant[] = [
   ),
   ...inFile(
     'oauth/clients/authenticate-client.ts',
-    ['introspect', 'hostile/client-endpoint', 'private-key-jwt'],
+    ['introspection-answers', 'hostile/client-endpoint', 'private-key-jwt'],
     [
       [
         "if (claimed.authMethod !== (assertion === undefined ? method : 'private_key_jwt')) {",
@@ -396,7 +396,7 @@ export const mutants: readonly Mutant[] = [
   ),
   ...inFile(
     'oauth/clients/secret.ts',
-    ['introspect', 'hostile/client-endpoint'],
+    ['introspection-answers', 'hostile/client-endpoint'],
     [
       [
         'expected.length === digest.length && timingSafeEqual(expected, digest)',
