@@ -39,6 +39,7 @@ function expectPage(answer: Answer): void {
   expect(answer.status, answer.text).to.equal(400)
   expect(answer.headers.get('location')).to.equal(null)
   expect(answer.headers.get('content-type')).to.match(/^text\/html/)
+  expect(answer.text).to.include('id="error-page"').and.include('id="error-code">invalid_')
   expectGuarded(answer)
 }
 
@@ -56,7 +57,15 @@ describe('authorize: a person is sent to registered addresses only [RFC 6749 §3
   // RFC 9700 §4.11.2]
   // [Authorization 2]
   it('shows a page for an unknown client, and redirects nowhere [1]', async () => {
-    const unknown = ['nobody', '', '__proto__', 'constructor', 'x'.repeat(5000), "' or 1=1 --"]
+    const unknown = [
+      undefined,
+      'nobody',
+      '',
+      '__proto__',
+      'constructor',
+      'x'.repeat(5000),
+      "' or 1=1 --",
+    ]
     for (const clientId of unknown) expectPage(await authorize({ client_id: clientId }))
   })
 
@@ -72,6 +81,14 @@ describe('authorize: a person is sent to registered addresses only [RFC 6749 §3
     'https://evil.example#https://portal.example/callback',
     'https://portal.example/callback/',
     'https://portal.example/callback/../evil',
+    'https://portal.example/x/../callback',
+    'https://portal.example/callbacks',
+    'https://portal.example/callback/more',
+    'https://portal.example/callback?',
+    'https://portal.example/callback#',
+    'https://portal.example:443/callback',
+    'https://PORTAL.example/callback',
+    'https://portal.example%2F@evil.example/callback',
     'https://portal.example/callback?next=https://evil.example',
     'https://portal.example/callback#fragment',
     'https://portal.example/Callback',
@@ -107,6 +124,7 @@ describe('authorize: a person is sent to registered addresses only [RFC 6749 §3
     'http://0x7f000001:9/callback',
     'http://2130706433:9/callback',
     'https://127.0.0.1:9/callback',
+    'http://127.0.0.1:9/callback/',
     'http://127.0.0.1:9/callback/more',
     'http://127.0.0.1:9/',
     'http://user@127.0.0.1:9/callback',
@@ -259,6 +277,8 @@ describe('authorize: what the service does not support (OpenID Connect Core §6)
       const said = new URLSearchParams(target.search || target.hash.slice(1))
       expect(said.get('error')).to.equal('unsupported_response_type')
       expect(said.getAll('iss')).to.deep.equal([service().url])
+      expect(said.getAll('state')).to.deep.equal([STATE])
+      expect(said.has('code')).to.equal(false)
     })
   }
 
