@@ -73,7 +73,7 @@ export function watchedPart(figures: Figures) {
   const off = figures.get(OFF)
   return {
     title: 'While somebody watches',
-    text: 'Processor time of an operation in microseconds while metrics are counted and traces are sent ([monitoring](monitoring.md)); in brackets how many times what it is while nobody watches.',
+    text: 'Processor time of an operation in microseconds while metrics are counted and traces are sent ([operate](how-to/operate.md#watch-it)); in brackets how many times what it is while nobody watches.',
     rows: [
       ['µs', ...watched.map((name) => operations[name].title)],
       ...[...figures].map(([who, found]) => [

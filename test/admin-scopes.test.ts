@@ -41,7 +41,7 @@ const inputs = ownTypes.filter(isInputObjectType).flatMap((type) =>
   })),
 )
 
-/** What a platform serves itself, behind a mapping of `config/service.json` (docs/operations.md). */
+/** What a platform serves itself, behind a mapping of `config/service.json` (docs/how-to/serve-your-own-api.md). */
 const servedByThePlatform = [
   'membership_plans',
   'coupons',

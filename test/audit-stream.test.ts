@@ -25,8 +25,8 @@ describe('the stream of audit events', () => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-audit-'))
   after(() => rmSync(folder, { recursive: true, force: true }))
 
-  it('has an example of its schema in docs/audit.md', () => {
-    const page = readFileSync(join(import.meta.dirname, '../docs/audit.md'), 'utf8')
+  it('has an example of its schema in docs/how-to/operate.md', () => {
+    const page = readFileSync(join(import.meta.dirname, '../docs/how-to/operate.md'), 'utf8')
     const [, example = ''] = /```json\n(.*)\n```/.exec(page) ?? []
     expect(isEvent(JSON.parse(example)), JSON.stringify(isEvent.errors)).to.equal(true)
   })

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -429,13 +429,5 @@ forEachDatabase('another password', (start) => {
     expect(await statuses(after), 'the same line again').to.deep.equal([200, true])
     expect((await member.open('/account')).status, 'an earlier time opens nothing').to.equal(303)
     expect(await events.execute()).to.deep.equal(written)
-  })
-})
-
-describe('docs/operations.md', () => {
-  it('names every kind of record, in the order in which they name one another', () => {
-    const text = readFileSync(join(import.meta.dirname, '../docs/operations.md'), 'utf8')
-    const [, list = ''] = /The kinds, in the order[^:]*: ([^.]*)\./.exec(text) ?? []
-    expect([...list.matchAll(/`(\w+)`/g)].map(([, name]) => name)).to.deep.equal(kindNames)
   })
 })

@@ -30,7 +30,7 @@ const logoutUri = 'https://client.example/backchannel-logout'
 
 /**
  * The FAPI 2.0 Security Profile as one client walks it that an operator configured as
- * docs/libraries/README.md and docs/operations.md say, with nothing but openid-client.
+ * docs/how-to/connect-an-application.md and operate.md say, with nothing but openid-client.
  */
 forEachStorage('FAPI 2.0 Security Profile', (start) => {
   let openssl = ''

@@ -1,8 +1,9 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 
 import { expect } from 'chai'
 
+import { anchorOf } from './interop/libraries-document.ts'
 import {
   annotationsOf,
   joinLines,
@@ -140,6 +141,22 @@ describe('docs/recipes.md', () => {
     const broken = quoted.filter(([, title = '']) => !tests.some((file) => hasTitle(file, title)))
     expect(quoted).to.have.length.greaterThan(3)
     expect(broken.map(([, title]) => title)).to.deep.equal([])
+  })
+})
+
+describe('links of documents', () => {
+  it('lead to files and headings that exist', () => {
+    const broken = [...documents, 'SECURITY.md', 'CHANGELOG.md', 'examples/README.md'].flatMap(
+      (file) =>
+        [...read(file).matchAll(/\]\((?![a-z]+:|<)([^)\s#]*)(?:#([^)\s]*))?\)/g)]
+          .filter(([, path = '', anchor]) => {
+            const target = join(dirname(file), path || basename(file))
+            if (!existsSync(join(root, target))) return true
+            return anchor !== undefined && !anchorsOf(target).includes(anchor)
+          })
+          .map(([whole]) => `${file}: ${whole}`),
+    )
+    expect(broken).to.deep.equal([])
   })
 })
 
@@ -330,3 +347,9 @@ const sectionsOfRfc9700 = [
   ...['4.10.3', '4.11.1', '4.11.2', '4.12', '4.13', '4.14.1', '4.14.2', '4.15.1', '4.16'],
   ...['4.17.1', '4.17.2'],
 ]
+
+/** The anchors of a document's headings, as viewers of Markdown make them. */
+function anchorsOf(file: string): string[] {
+  const lines = read(file).replaceAll(/^```[\s\S]*?^```$/gm, '')
+  return [...lines.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading))
+}

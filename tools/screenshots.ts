@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
+
 import type { Page } from 'playwright-core'
 
 import { openBrowser } from '../test/support/browser.ts'
@@ -7,7 +8,7 @@ import { openBrowser } from '../test/support/browser.ts'
 /**
  * `npm run screenshots`: takes the pictures of the README again, from the demo that `npm start` serves.
  */
-const base = process.env.BASE_URL ?? 'http://127.0.0.1:3000'
+const base = process.env['BASE_URL'] ?? 'http://127.0.0.1:3000'
 const folder = join(import.meta.dirname, '../docs/images')
 
 const authorization = `${base}/oauth/authorize?${new URLSearchParams({

@@ -13,7 +13,7 @@ const PAUSE_MS = 25
 const RETRY_PAUSE_MS = 100
 /**
  * A code that comes back later than five seconds, and a refresh token later than its window, is taken for
- * stolen, since a write may have been carried out whose answer was 503 (docs/operations.md).
+ * stolen, since a write may have been carried out whose answer was 503 (docs/how-to/operate.md).
  */
 const REPEAT_CODE_WITHIN_MS = 4_000
 const REPEAT_REFRESH_WITHIN_MS = 9_000

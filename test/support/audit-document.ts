@@ -5,7 +5,7 @@ import {
 } from '../../src/platform/audit/audit-actions.ts'
 import { renderTable } from './markdown.ts'
 
-const introduction = `Actions of the [audit trail](../audit.md). *With the change*: in the transaction of the change, so that neither exists
+const introduction = `Actions of the [audit trail](../how-to/operate.md#read-the-audit-trail). *With the change*: in the transaction of the change, so that neither exists
 without the other. *Counted*: a few seconds later; equal events of a minute are two rows at most, and a process
 distinguishes as many kinds a minute as the number says.`
 

@@ -10,7 +10,7 @@ import { renderTable } from './markdown.ts'
 import { alertAdvice } from './reference-data.ts'
 
 const introduction = `Metrics for Prometheus at \`METRICS_PORT\`, and alerts of \`config/monitoring/alerts.yml\`. How to enable them is in
-[monitoring](../monitoring.md).`
+[monitoring](../how-to/operate.md#watch-it).`
 
 /** docs/reference/metrics.md, from the table of metrics, the alert rules and test/data/alerts.txt. */
 export function renderMetrics(): string {

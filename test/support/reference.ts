@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 
 import { renderClients } from '../agents/clients-document.ts'
 import { writeLibraries } from '../interop/libraries-document.ts'
@@ -11,6 +11,7 @@ import { renderErrors } from './errors-document.ts'
 import { renderHostileCases } from './hostile-document.ts'
 import { renderLimits } from './limits-document.ts'
 import { renderMetrics } from './metrics-document.ts'
+import { renderRecords } from './records-document.ts'
 import { renderRequirements } from './requirements-document.ts'
 import { renderRetention } from './retention-document.ts'
 import { renderScopes } from './scopes-document.ts'
@@ -32,7 +33,7 @@ const root = join(import.meta.dirname, '../..')
 /** Every page as it should be. */
 export function renderReference(): readonly ReferencePage[] {
   const annotations = readAnnotations()
-  return [
+  const pages = [
     page('scopes', 'Scopes', renderScopes()),
     page('errors', 'Errors', renderErrors()),
     page('limits', 'Limits', renderLimits()),
@@ -41,6 +42,7 @@ export function renderReference(): readonly ReferencePage[] {
     page('audit-events', 'Audit events', renderAuditEvents()),
     page('metrics', 'Metrics and alerts', renderMetrics()),
     page('doctor', 'Doctor findings', renderChecks()),
+    page('records', 'Records of an import', renderRecords()),
     page('retention', 'What is removed, and when', renderRetention()),
     page('stored-for-strangers', 'What unauthenticated callers can store', renderStrangers()),
     page('standards', 'Standards', renderStandards(annotations)),
@@ -49,6 +51,14 @@ export function renderReference(): readonly ReferencePage[] {
     page('threats', 'Threats', renderThreats(annotations)),
     page('mcp-clients', 'MCP clients', renderClients()),
   ]
+  return [...pages, page('README', 'Reference', renderIndex(pages))]
+}
+
+/** A link to each page, by its title. */
+function renderIndex(pages: readonly ReferencePage[]): string {
+  return pages
+    .map(({ path, text }) => `- [${/^# (.+)$/m.exec(text)?.[1]}](${basename(path)})`)
+    .join('\n')
 }
 
 function page(name: string, title: string, body: string): ReferencePage {

@@ -5,7 +5,7 @@ import { toolCatalogue } from '../../src/api/mcp/tool-catalogue.ts'
 import { renderTable } from './markdown.ts'
 import { answerSchemaOf } from './tool-answers.ts'
 
-const introduction = `Tools, prompts and resources of the [tool endpoint](../tools.md). *Effect*: \`reads\`, \`changes\`, or \`destroys\` for tools
+const introduction = `Tools, prompts and resources of the [tool endpoint](../how-to/connect-an-assistant.md#write-an-mcp-client). *Effect*: \`reads\`, \`changes\`, or \`destroys\` for tools
 that overwrite or delete (\`destructiveHint\`). Every call may be repeated. Lists are pages: pass \`pageInfo.endCursor\` as
 \`after\` for the next one.`
 

@@ -39,7 +39,7 @@ It works on the database that the environment names (DATA_DIR or DATABASE_URL), 
     --since, --until    a time like 2026-03-01T12:00:00Z, or how long ago: 30m, 12h, 7d
     --action, --site, --client, --person
                         only such; a person by id or e-mail address, a site by id or slug
-    --json              one line of JSON for each, as docs/audit.md describes
+    --json              one line of JSON for each, as docs/audit-event.schema.json describes
     --follow            goes on with what happens next
   example-env           prints every environment variable with its default and its meaning
   help                  this text

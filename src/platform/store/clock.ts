@@ -23,7 +23,7 @@ interface Reading {
 
 /**
  * Opens the clock of a database, for every decision that several processes have to agree on, whatever the
- * clocks of their machines say (docs/operations.md, "Whose clock"). `now` queries nothing: between two
+ * clocks of their machines say (docs/design.md, 32). `now` queries nothing: between two
  * readings it advances by the counter of this process, which no change of the machine's clock moves.
  *
  * SQLite has no clock of its own: the processes that share a file are on one machine and have its clock.

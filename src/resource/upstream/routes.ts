@@ -75,7 +75,7 @@ export function upstreamSurface(ports: Omit<UpstreamDependencies, 'sign'>, now: 
 
 /**
  * `/admin/api/…`: the token is verified and its scope checked as at the Admin API, and the request goes
- * on to the address of its mapping (docs/operations.md). Every error is JSON, whoever asks.
+ * on to the address of its mapping (docs/how-to/serve-your-own-api.md). Every error is JSON, whoever asks.
  */
 function upstreamRoute(dependencies: UpstreamDependencies): Middleware {
   const cors = openCors([...reading, ...writing])
