@@ -79,12 +79,12 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
       return body.errors?.[0]?.message
     }
     expect(await said({ accentColor: '#ffcc00' })).to.equal(
-      'accentColor must be legible: #ffcc00 with #ffffff, the words of buttons and the ground of ' +
-        'links, has a contrast of 1.51:1, and 4.5:1 is needed',
+      'accentColor must be legible: text in #ffffff on #ffcc00 has a contrast of 1.51:1; ' +
+        'choose a color with 4.5:1 or more',
     )
     expect(await said({ backgroundColor: '#7c7c7c' })).to.equal(
-      'backgroundColor must be legible: #7c7c7c with #ffffff, the better of the two colors of words ' +
-        'on it, has a contrast of 4.17:1, and 4.5:1 is needed',
+      'backgroundColor must be legible: text in #ffffff on #7c7c7c has a contrast of 4.17:1; ' +
+        'choose a color with 4.5:1 or more',
     )
     expect(await audited()).to.deep.equal([])
   })

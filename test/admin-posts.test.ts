@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 
 import type { DatabaseLocation } from '../src/platform/store/database.ts'
-import { makePostDelivery } from '../src/school/posts/delivery.ts'
+import { postDelivery } from '../src/school/posts/delivery.ts'
 import type { WorkerResult, WorkerTask } from './store-worker.ts'
 import { type Operator, startOperator } from './support/admin-api.ts'
 import { type RunningService, sam } from './support/gatehouse.ts'
@@ -93,7 +93,7 @@ forEachDatabase('the Admin API: announcements', (start) => {
     return ids
   }
   const deliver = async (signal: AbortSignal) =>
-    await makePostDelivery({ ...running.service.stores, now: Date.now })(signal)
+    await postDelivery({ ...running.service.stores, now: Date.now }, 1).run(signal)
   /** What two other processes of the service do at the same moment. */
   const deliverTwice = async () => {
     const { databaseUrl, dataDir } = running.config
@@ -175,7 +175,7 @@ forEachDatabase('the Admin API: announcements', (start) => {
       step += 1
       return step
     }
-    await makePostDelivery({ ...running.service.stores, now })(new AbortController().signal)
+    await postDelivery({ ...running.service.stores, now }, 1).run(new AbortController().signal)
     const delivered = await kysely
       .selectFrom('post')
       .select(['site_id', 'delivered_at'])

@@ -3,7 +3,7 @@ import type { Consumption, StateStore } from '../src/platform/store/oauth-state.
 import { redisState, sqlState } from '../src/platform/store/oauth-state.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { openRedis, type RedisLocation } from '../src/platform/store/redis.ts'
-import { makePostDelivery } from '../src/school/posts/delivery.ts'
+import { postDelivery } from '../src/school/posts/delivery.ts'
 
 /** Where a child process finds the store that it is to race for. */
 export type WorkerPlace = DatabaseLocation | { kind: 'redis'; redis: RedisLocation }
@@ -44,7 +44,7 @@ async function run(task: WorkerTask): Promise<WorkerResult> {
   if (task.task === 'deliver') {
     await using database = await openDatabase(task.location, { answerWithinMs: QUERY_TIMEOUT_MS })
     await prepared()
-    await makePostDelivery({ database, now: Date.now })(new AbortController().signal)
+    await postDelivery({ database, now: Date.now }, 1).run(new AbortController().signal)
     return { outcomes: [] }
   }
   await using store = await openStore(task.place)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { s3Storage } from '../../src/school/files/s3-storage.ts'
+import { s3Storage } from '../../src/school/files/file-storage.ts'
 import { startOperator } from '../support/admin-api.ts'
 import { pdf, sendFile } from '../support/files.ts'
 import { type RunningService, startService } from '../support/gatehouse.ts'

@@ -10,7 +10,7 @@ import { buffer } from 'node:stream/consumers'
 import type { Config } from '../../config/config.ts'
 import { isLoopbackUrl } from '../../platform/http/loopback.ts'
 import { metricsPath } from '../../platform/http/paths.ts'
-import { type S3Location, s3Storage } from '../../school/files/s3-storage.ts'
+import { type S3Location, s3Storage } from '../../school/files/file-storage.ts'
 import { type Finding, found, ok } from './checks.ts'
 
 const MEBIBYTE = 1024 * 1024

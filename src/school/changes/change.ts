@@ -1,6 +1,6 @@
 /**
- * How the data of a site change at its operator's hand: in one transaction with the line in the audit
- * trail, once for each idempotency key, or refused in words. What is changed is not known here.
+ * Runs a change to a site's data in one transaction with its audit event, and once for each idempotency key.
+ * It does not know what is changed.
  */
 
 import { createHash, randomBytes } from 'node:crypto'
@@ -14,95 +14,99 @@ import {
   recordAuditEvent,
 } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { Schema } from '../../platform/store/schema.ts'
+import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { badInput, forbidden } from './refusals.ts'
 
-/** Who changes something of which site, by which client, in which request, when. */
+/** The operator who changes a site, through which client, in which request, when. */
 export interface SiteActor extends Actor {
   readonly siteId: string
   readonly clientId: string
 }
 
-/** What is done within the transaction of a change. */
-export type Work<Result> = (trx: Transaction<Schema>, record: RecordChange) => Promise<Result>
+/** The work of a change, within its transaction. */
+type Work<Result> = (trx: Transaction<Schema>, record: RecordChange) => Promise<Result>
 
-/** Writes the change down; the site and the actor are known. */
-export type RecordChange = (change: Omit<Change, 'siteId'>) => Promise<void>
+/** Writes an audit event for the actor and the site of the change. */
+type RecordChange = (
+  action: Change['action'],
+  subject: Change['subject'],
+  values: Pick<Change, 'before' | 'after'>,
+) => Promise<void>
 
 /**
- * Changes something of the actor's site, whole or not at all.
+ * Changes data of the actor's site, all of it or nothing.
  *
- * @throws ChangeRefused when the work does, or when the actor does not operate the site any more; nothing
- * was changed then
+ * @throws ChangeRefused when the work throws it, or when the actor no longer operates the site
  */
 export async function changeSite<Result>(
   database: Database,
   actor: SiteActor,
   work: Work<Result>,
 ): Promise<Result> {
+  const { siteId, personId } = actor
   return await database.kysely.transaction().execute(async (trx) => {
-    await takeTurn(trx, database, actor)
-    await mustOperate(trx, actor)
-    return await work(trx, recordBy(trx, actor))
+    await lockSite(trx, database, siteId)
+    // The token was judged when the request arrived; an earlier field of the document may have removed the role.
+    if (!operates(await findRoles(trx, siteId, personId))) throw forbidden()
+    return await work(trx, async (action, subject, values) => {
+      await recordAuditEvent(trx, actor, { action, subject, siteId, ...values })
+    })
   })
 }
 
 /**
- * The changes of one site come one after the other, so that what a change reads is still so when it
- * writes: two owners who remove each other, two starts and ends of one event, two lectures in one
- * place. Operators change seldom, and the sites do not wait for one another. SQLite has one writer
- * anyway, from the beginning of its transaction.
+ * Serializes the changes of one site, so that what a change reads still holds when it writes: two owners who
+ * remove each other, two lectures in one place. Changes are rare, and sites do not block each other. SQLite
+ * has one writer anyway, from the start of its transaction.
  */
-async function takeTurn(
+async function lockSite(
   trx: Transaction<Schema>,
   { engine }: Pick<Database, 'engine'>,
-  { siteId }: SiteActor,
+  siteId: string,
 ): Promise<void> {
   if (engine === 'sqlite') return
-  // Rows that refer to the site can be written meanwhile, by members for example.
+  // This lock still lets others, such as members, write rows that refer to the site.
   await sql`select 1 from site where id = ${siteId} for no key update`.execute(trx)
 }
 
-/**
- * The token was judged when the request came. Whoever lost their role meanwhile, in this very document
- * perhaps, changes nothing any more.
- */
-async function mustOperate(
+/** The roles of a person at a site, sorted. */
+export async function findRoles(
   trx: Transaction<Schema>,
-  { personId, siteId }: SiteActor,
-): Promise<void> {
-  const held = await trx
+  siteId: string,
+  personId: string,
+): Promise<SiteRole[]> {
+  const rows = await trx
     .selectFrom('site_role')
     .select('role')
     .where('person_id', '=', personId)
     .where('site_id', '=', siteId)
     .execute()
-  if (!operates(held.map(({ role }) => role))) throw forbidden()
+  return rows.map(({ role }) => role).sort()
 }
 
-/** What is made, and how often the same wish may come. */
+/** A row to create, with the client's idempotency key. */
 export interface Creation {
   /** The prefix of its id, as in `crs_`. */
   readonly prefix: string
-  /** Chosen by the client; a repetition with the same key and the same wish makes nothing new. */
+  /** A repetition with the same key and the same input creates nothing. */
   readonly idempotencyKey?: string | null | undefined
-  /** What is wished for, by which a key that is used again for something else is recognized. */
-  readonly wish: object
-  /** Whether what was made before is still there: what was removed may be wished for again. */
-  readonly isThere: (trx: Transaction<Schema>, id: string) => Promise<boolean>
-  /** Writes it, with its new id. */
-  readonly make: (id: string, ...rest: Parameters<Work<void>>) => Promise<void>
+  /** The input, which must be the same when a key is repeated. */
+  readonly input: object
+  /** Finds an earlier row: a key whose row was removed may create another one. */
+  readonly find: (trx: Transaction<Schema>, siteId: string, id: string) => Promise<unknown>
+  /** Inserts the row with its new id. */
+  readonly insert: (id: string, ...rest: Parameters<Work<void>>) => Promise<void>
 }
 
 /** How long a repetition is recognized. */
 const KEY_SECONDS = 7 * 86_400
 
 /**
- * Makes something with a new id, once for each idempotency key of the client at the site. Two that
- * come at once make one: the second waits for the first one's transaction.
+ * Creates a row once for each idempotency key of the client at the site. Of two concurrent requests the
+ * second waits for the transaction of the first.
  *
- * @returns its id, new or of the first time
- * @throws ChangeRefused when the key stands for another wish, or `make` throws it
+ * @returns the id, new or from the first time
+ * @throws ChangeRefused when the key was used with other input, or when `insert` throws it
  */
 export async function createAtSite(
   database: Database,
@@ -113,30 +117,30 @@ export async function createAtSite(
   return await changeSite(database, actor, async (trx, record) => {
     const before = await useKey(trx, actor, creation, id)
     if (before !== undefined) return before
-    await creation.make(id, trx, record)
+    await creation.insert(id, trx, record)
     return id
   })
 }
 
-/** An id that nothing has: 120 random bits after the prefix of its kind. */
+/** A unique id: 120 random bits after a prefix. */
 export function newId(prefix: string): string {
   return `${prefix}_${randomBytes(15).toString('base64url')}`
 }
 
 /**
- * Lets an idempotency key stand for a new id.
+ * Assigns a new id to an idempotency key.
  *
- * @returns the id that was made under this key before and is still there; nothing when the key is new
+ * @returns the id that the key created before, if its row still exists
  */
 async function useKey(
   trx: Transaction<Schema>,
   { siteId, clientId, now }: SiteActor,
-  { prefix, idempotencyKey, wish, isThere }: Creation,
+  { prefix, idempotencyKey, input, find }: Creation,
   id: string,
 ): Promise<string | undefined> {
   if (idempotencyKey == null) return undefined
   const digest = createHash('sha256')
-    .update(JSON.stringify([prefix, wish]))
+    .update(JSON.stringify([prefix, input]))
     .digest('base64url')
   const use = { made_id: id, expires_at: now + KEY_SECONDS * 1000 }
   const key = { site_id: siteId, client_id: clientId, key: idempotencyKey }
@@ -154,25 +158,20 @@ async function useKey(
     .where(isKey)
     .executeTakeFirstOrThrow()
   if (before.digest !== digest) {
-    throw badInput('idempotencyKey', 'stands for another change already')
+    throw badInput('idempotencyKey', 'was used for another change; send a new key')
   }
-  if (await isThere(trx, before.made_id)) return before.made_id
-  // It was removed: from now on the key stands for what is made in its place.
+  if (await find(trx, siteId, before.made_id)) return before.made_id
   await trx.updateTable('change_key').set(use).where(isKey).execute()
   return undefined
 }
 
-function recordBy(trx: Transaction<Schema>, actor: SiteActor): RecordChange {
-  return async (change) => await recordAuditEvent(trx, actor, { ...change, siteId: actor.siteId })
-}
-
-/** What of a row is to be another: the values before and after, and nothing that stays. */
-export interface Difference<Row> {
+/** The columns that a change alters, with their values before and after. */
+interface Difference<Row> {
   readonly before: Partial<Row> & Record<string, unknown>
   readonly after: Partial<Row> & Record<string, unknown>
 }
 
-/** @returns nothing when the row has these values already */
+/** @returns nothing when the row already has these values */
 export function differenceOf<Row extends object>(
   row: Row,
   wanted: Partial<Row>,

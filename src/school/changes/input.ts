@@ -2,19 +2,19 @@ import { z } from 'zod'
 
 import { badInput } from './refusals.ts'
 
-/** The forms of values that people and programs give for what a site has, each with its limit. */
+/** Schemas of the values that operators enter, each with its limit. */
 
-/** A text without spaces around it. PostgreSQL keeps no NUL. */
+/** A text without surrounding spaces. PostgreSQL cannot store NUL. */
 export function text(lengthMax: number) {
   return z
     .string()
     .trim()
     .min(1, 'must not be empty')
     .max(lengthMax, `must have at most ${lengthMax} characters`)
-    .refine((value) => !value.includes('\0'), 'must not hold a NUL')
+    .refine((value) => !value.includes('\0'), 'must not contain a NUL character')
 }
 
-/** Signs that turn the direction of a text, or that no reader sees: a name with them shows as another. */
+/** Control characters, and those that reverse the direction of text: a name could pose as another. */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u
 
 /** A text of one line, such as a name or a title. */
@@ -28,44 +28,63 @@ export function line(lengthMax: number) {
 /** The name under which a file is saved. */
 export const fileName = text(200).refine(
   (value) => !/^\.|[/\\]/.test(value) && !HIDDEN.test(value),
-  'must be a plain file name: no slash, no control character, no dot at its beginning',
+  'must be a plain file name: no slash, no control character, no leading dot',
 )
 
-/** The short name of something in addresses. */
-export const slug = z
-  .string()
-  .max(80, 'must have at most 80 characters')
-  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug like slow-bread')
-
-/** The address of a page. */
 export const pageAddress = z
   .url({ protocol: /^https?$/, error: 'must be an address like https://school.example/page' })
   .max(2000, 'must have at most 2000 characters')
 
-/** What a client repeats a creation with. */
 export const idempotencyKey = text(100).nullish()
 
-/** As long as titles, summaries and names may be, in characters. */
-export const TITLE_LENGTH_MAX = 200
-export const SUMMARY_LENGTH_MAX = 2000
+/** The longest names, in characters. */
 export const NAME_LENGTH_MAX = 120
+export const title = line(200)
+export const summary = text(2000)
+
+/** The fields that courses, digital products and events share. */
+export const itemFields = z.strictObject({
+  /** The short name in addresses. */
+  slug: z
+    .string()
+    .max(80, 'must have at most 80 characters')
+    .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug like slow-bread'),
+  title,
+  summary,
+})
 
 /**
- * The values of an input, each in its form.
+ * Parses an input.
  *
- * @throws ChangeRefused that names the first field which is not
+ * @throws ChangeRefused that names the first invalid field
  */
 export function readInput<Form extends z.ZodType>(form: Form, input: unknown): z.output<Form> {
-  const read = form.safeParse(input)
+  const read = form.safeParse(input, { error: describeIssue })
   if (read.success) return read.data
   const [issue] = read.error.issues
-  throw badInput(issue?.path.join('.') ?? 'input', issue?.message ?? 'is wrong')
+  throw badInput(issue?.path.join('.') || 'input', issue?.message ?? 'is invalid')
+}
+
+/** Our words for issues to which a schema above gives none. */
+function describeIssue(issue: z.core.$ZodRawIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return `must be ${issue.expected === 'int' ? 'a whole number' : `of type ${issue.expected}`}`
+    case 'too_small':
+      return `must be ${issue.minimum} or more`
+    case 'too_big':
+      return `must be ${issue.maximum} or less`
+    case 'invalid_value':
+      return `must be one of ${issue.values.join(', ')}`
+    default:
+      return 'is invalid'
+  }
 }
 
 /** The fields that have a value. */
-export type Given<Values> = { [Name in keyof Values]?: Exclude<Values[Name], undefined> }
+type Given<Values> = { [Name in keyof Values]?: Exclude<Values[Name], undefined> }
 
-/** Only what was given: a field that is left out of an input stays as it is. */
+/** Drops the fields that an input leaves out, so that they stay unchanged. */
 export function given<Values extends object>(values: Values): Given<Values> {
   return Object.fromEntries(
     Object.entries(values).filter(([, value]) => value !== undefined),

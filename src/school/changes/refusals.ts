@@ -1,21 +1,21 @@
-/** Why a change was refused, for a program to go by. */
+/** Why a change was refused, for programs. */
 export type RefusalCode =
-  /** A value that its type allows and its meaning does not; `field` says which. */
+  /** A value of the right type that is not valid; `field` names it. */
   | 'BAD_INPUT'
-  /** Nothing with this id is of this site; whether another site has it is not said. */
+  /** The site has no row with this id; another site may. */
   | 'NOT_FOUND'
-  /** It contradicts what is there: a slug that is taken, the last owner. */
+  /** The change contradicts the data: a slug is taken, the owner is the last one. */
   | 'CONFLICT'
-  /** The person does not operate the site any more. */
+  /** The person no longer operates the site. */
   | 'FORBIDDEN'
-  /** The site has as many as it may have. */
+  /** The site has reached a limit. */
   | 'LIMIT_REACHED'
 
-/** A change that cannot be made, told to whoever asked for it. Nothing was changed. */
+/** Refuses a change, with a message for the caller. The transaction changes nothing. */
 export class ChangeRefused extends Error {
   override readonly name = 'ChangeRefused'
   readonly code: RefusalCode
-  /** The field of the input that has to be another, as a path: `redirects.0`. */
+  /** The invalid field of the input, as a path: `redirects.0`. */
   readonly field: string | undefined
 
   constructor(code: RefusalCode, message: string, field?: string) {
@@ -25,12 +25,12 @@ export class ChangeRefused extends Error {
   }
 }
 
-/** The message is a sentence's end after the name of the field. */
+/** @param message the rest of a sentence that starts with the name of the field */
 export function badInput(field: string, message: string): ChangeRefused {
   return new ChangeRefused('BAD_INPUT', `${field} ${message}`, field)
 }
 
-/** A row that has to be there. @throws ChangeRefused when it is not */
+/** @throws ChangeRefused without a row */
 export function mustBeThere<Row>(row: Row | undefined, what: string): Row {
   if (row === undefined) throw notFound(what)
   return row
@@ -49,5 +49,5 @@ export function limitReached(message: string): ChangeRefused {
 }
 
 export function forbidden(): ChangeRefused {
-  return new ChangeRefused('FORBIDDEN', 'you do not operate this site any more')
+  return new ChangeRefused('FORBIDDEN', 'you no longer operate this site')
 }

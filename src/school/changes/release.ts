@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 
 import { conflict } from './refusals.ts'
 
-/** Where something that is shown to visitors stands on its way: what its two moments say. */
+/** The release state of an item, derived from its two timestamps. */
 export type ReleaseState = 'DRAFT' | 'SCHEDULED' | 'PUBLISHED' | 'ARCHIVED'
 
 export interface Release {
@@ -16,7 +16,7 @@ export function releaseStateOf({ publishedAt, archivedAt }: Release, nowMs: numb
   return publishedAt > nowMs ? 'SCHEDULED' : 'PUBLISHED'
 }
 
-/** The same, as a condition on the columns of a table. */
+/** `releaseStateOf` as a condition on the columns of a table. */
 export function isInState(state: ReleaseState, nowMs: number) {
   switch (state) {
     case 'ARCHIVED':
@@ -30,7 +30,7 @@ export function isInState(state: ReleaseState, nowMs: number) {
   }
 }
 
-/** What may be done with a release; each is no change where it is so already. */
+/** A change of a release; a no-op if the release is already in that state. */
 export type ReleaseChange =
   | { readonly kind: 'publish'; readonly at: number | undefined }
   | { readonly kind: 'unpublish' }
@@ -38,10 +38,9 @@ export type ReleaseChange =
   | { readonly kind: 'restore' }
 
 /**
- * What a release is to be after a change: published now or at a time, taken back, put away, or
- * brought back.
+ * Decides the timestamps of a release after a change.
  *
- * @throws ChangeRefused when it is archived and should be published
+ * @throws ChangeRefused for publishing an archived item
  */
 export function decideRelease(
   release: Release,
@@ -53,7 +52,7 @@ export function decideRelease(
       if (release.archivedAt !== null) {
         throw conflict(`the ${noun} is archived; restore it first`)
       }
-      // What is published already stays so since then.
+      // An item that is already published keeps its time.
       return { publishedAt: change.at ?? Math.min(release.publishedAt ?? nowMs, nowMs) }
     case 'unpublish':
       return { publishedAt: null }

@@ -16,16 +16,15 @@ import {
   type ReleaseState,
 } from './release.ts'
 
-/** The tables whose rows have a slug of their own at the site, and a release. */
+/** Tables whose rows have a slug unique at the site, and a release. */
 type ItemTable = 'course' | 'digital_product' | 'event'
 
 /** Tables whose rows belong to an item. */
 type ReferringTable = 'lecture' | 'course_purchase' | 'digital_product_purchase'
 
-/** What identifies an item at a site. */
 export type ItemKey = { readonly id: string } | { readonly slug: string }
 
-/** The columns that every kind has; the others are named as their columns are, in camel case. */
+/** The columns of every kind; a kind names its others like its columns, in camel case. */
 interface ItemRow extends Release {
   readonly id: string
   readonly slug: string
@@ -33,7 +32,7 @@ interface ItemRow extends Release {
   readonly createdAt: number
 }
 
-/** A kind of thing that a site has under a slug and shows to visitors. */
+/** A kind of item: a site has it under a slug and shows it to visitors. */
 interface ItemKind<
   Table extends keyof Schema,
   Row,
@@ -51,28 +50,27 @@ interface ItemKind<
   ) => SelectQueryBuilder<Schema, Table, Row>
   readonly orders: Readonly<Record<Sort, ListOrder<NoInfer<Simplify<Row>>>>>
   readonly sortedBy: NoInfer<Sort>
-  /** The input that makes an item, and the one that changes it. */
+  /** The schemas of the inputs that create and update an item. */
   readonly creation: z.ZodType<Fields & { idempotencyKey?: string | null | undefined }, Creation>
   readonly changes: z.ZodType<
     { [Field in keyof NoInfer<Fields>]?: NoInfer<Fields>[Field] | undefined },
     Changes
   >
-  /** Throws ChangeRefused when fields contradict each other, given all of them. */
+  /** Throws ChangeRefused when fields contradict each other. Gets all fields. */
   readonly check?: (fields: NoInfer<Fields>) => void
 }
 
-/** Which items a list has. */
 interface ItemQuestion {
   readonly siteId: string
   readonly nowMs: number
-  /** A part of the title or of the slug, in any case of letters. */
+  /** Part of the title or the slug, ignoring case. */
   readonly search?: string | null | undefined
   readonly state?: ReleaseState | null | undefined
 }
 
 const ITEMS_PER_SITE_MAX = 10_000
 
-/** Reads and changes one kind of items; each change is one transaction with its line of the audit trail. */
+/** Reads and changes one kind of items. Each change is one transaction with its audit event. */
 export function releasedItems<
   Table extends keyof Schema,
   Row extends ItemRow,
@@ -84,7 +82,7 @@ export function releasedItems<
   const { table, prefix, rowsOf, check } = kind
   const noun = nounOf(table)
 
-  /** One item of a site by its id or its slug, or nothing. One query. */
+  /** Finds an item of a site in one query. */
   const find = async (kysely: Kysely<Schema>, siteId: string, by: ItemKey) => {
     return await rowsOf(kysely, siteId).where(isItem(table, by)).executeTakeFirst()
   }
@@ -100,7 +98,7 @@ export function releasedItems<
     find,
     mustFind,
 
-    /** One page of the items of a site, and how many there are, each in one query. */
+    /** Lists the items of a site; a page and the count take one query each. */
     list(
       { kysely }: Database,
       question: ItemQuestion & { readonly sort?: Sort | null | undefined },
@@ -110,31 +108,32 @@ export function releasedItems<
     },
 
     /**
-     * Makes a draft.
+     * Creates a draft.
      *
      * @returns its id
-     * @throws ChangeRefused for a value without its form, a slug that is taken, and at the limit
+     * @throws ChangeRefused for an invalid value, a slug that is taken, and at the limit
      */
     async create(database: Database, actor: SiteActor, input: Creation): Promise<string> {
       const { idempotencyKey, ...rest } = readInput(kind.creation, input)
-      // What is left of the creation's form is the fields.
+      // The rest of the creation schema is the fields.
       const fields = rest as unknown as Fields
       check?.(fields)
       return await createAtSite(database, actor, {
-        ...{ prefix, idempotencyKey, wish: fields },
-        isThere: async (trx, id) => (await find(trx, actor.siteId, { id })) !== undefined,
-        make: async (id, trx, record) => {
-          await mustHaveRoom(trx, actor.siteId, table)
+        prefix,
+        idempotencyKey,
+        input: fields,
+        find: async (trx, siteId, id) => await find(trx, siteId, { id }),
+        insert: async (id, trx, record) => {
           const { siteId, now: createdAt } = actor
-          const made = await insert(trx, table, { id, siteId, ...fields, createdAt })
-          if (!made) throw slugTaken(fields.slug)
-          const subject = { kind: table, id }
-          await record({ action: `${table}.create`, subject, after: { ...fields } })
+          await mustHaveRoom(trx, siteId, table)
+          const inserted = await insert(trx, table, { id, siteId, ...fields, createdAt })
+          if (!inserted) throw slugTaken(fields.slug)
+          await record(`${table}.create`, { kind: table, id }, { after: { ...fields } })
         },
       })
     },
 
-    /** Changes the fields that are given, if they differ. @throws ChangeRefused as `create` */
+    /** Changes the given fields, if they differ. @throws ChangeRefused as `create` */
     async update(
       database: Database,
       actor: SiteActor,
@@ -142,7 +141,7 @@ export function releasedItems<
     ): Promise<void> {
       const wanted = given(readInput(kind.changes, input)) as Partial<Fields>
       await changeSite(database, actor, async (trx, record) => {
-        // The fields are columns of the table, and so of every row.
+        // Every field is a column of the row.
         const item = (await mustFind(trx, actor.siteId, id)) as unknown as Fields
         const change = differenceOf<Fields>(item, wanted)
         if (!change) return
@@ -150,11 +149,11 @@ export function releasedItems<
         const { slug } = change.after
         if (slug !== undefined && (await find(trx, actor.siteId, { slug }))) throw slugTaken(slug)
         await write(trx, table, id, change.after)
-        await record({ action: `${table}.update`, subject: { kind: table, id }, ...change })
+        await record(`${table}.update`, { kind: table, id }, change)
       })
     },
 
-    /** Publishes, takes back, puts away or brings back. @throws ChangeRefused as `decideRelease` */
+    /** Publishes, unpublishes, archives or restores. @throws ChangeRefused as `decideRelease` */
     async release(
       database: Database,
       actor: SiteActor,
@@ -166,14 +165,13 @@ export function releasedItems<
         const difference = differenceOf<Release>(item, wanted)
         if (!difference) return
         await write(trx, table, id, difference.after)
-        const action = `${table}.${change.kind}` as const
-        await record({ action, subject: { kind: table, id }, ...difference })
+        await record(`${table}.${change.kind}`, { kind: table, id }, difference)
       })
     },
   }
 }
 
-/** Counts the rows of a table that belong to each of several items; an item without any is left out. */
+/** Makes a query that counts the referring rows of each item, without items that have none. */
 export function countReferring(table: ItemTable, referring: ReferringTable) {
   const column = sql.ref(`${table}_id`)
   return async (kysely: Kysely<Schema>, ids: readonly string[]): Promise<Map<string, number>> => {
@@ -184,7 +182,6 @@ export function countReferring(table: ItemTable, referring: ReferringTable) {
   }
 }
 
-/** The name of a kind in refusals. */
 function nounOf(table: ItemTable): string {
   return table.replaceAll('_', ' ')
 }
@@ -195,20 +192,30 @@ function isItem(table: ItemTable, by: ItemKey) {
     : sql<boolean>`${sql.ref(`${table}.slug`)} = ${by.slug}`
 }
 
-/** The question as a condition on the rows of the table. */
 function itemMatches(table: ItemTable, { nowMs, search, state }: ItemQuestion) {
   const words = search ?? ''
   const found = sql<boolean>`(${holdsWords(`${table}.title`, words)} or ${holdsWords(`${table}.slug`, words)})`
   const conditions = [
-    ...(search == null ? [] : [found]),
-    ...(state == null ? [] : [isInState(state, nowMs)]),
+    search == null ? sql`1 = 1` : found,
+    state == null ? sql`1 = 1` : isInState(state, nowMs),
   ]
-  return conditions.length === 0
-    ? sql<boolean>`1 = 1`
-    : sql<boolean>`${sql.join(conditions, sql` and `)}`
+  return sql<boolean>`${sql.join(conditions, sql` and `)}`
 }
 
-/** The orders that lists of every kind have. */
+/** The columns of every kind, for `select`. */
+export function itemColumns<Table extends ItemTable>(table: Table) {
+  return [
+    `${table}.id`,
+    `${table}.slug`,
+    `${table}.title`,
+    `${table}.summary`,
+    `${table}.published_at as publishedAt`,
+    `${table}.archived_at as archivedAt`,
+    `${table}.created_at as createdAt`,
+  ] as const
+}
+
+/** The list orders of every kind. */
 export const itemOrders = {
   SLUG: { by: 'slug', id: 'id', direction: 'asc', placeOf: (row) => [row.slug, row.id] },
   TITLE: { by: 'title', id: 'id', direction: 'asc', placeOf: (row) => [row.title, row.id] },
@@ -231,7 +238,7 @@ async function mustHaveRoom(
   throw limitReached(`a site has at most ${ITEMS_PER_SITE_MAX} ${nounOf(table)}s`)
 }
 
-/** @returns whether nothing had the slug */
+/** @returns false when the slug is taken */
 async function insert(
   trx: Transaction<Schema>,
   table: ItemTable,
@@ -254,7 +261,7 @@ async function write(
   await sql`update ${sql.table(table)} set ${sql.join(changes)} where id = ${id}`.execute(trx)
 }
 
-/** `startsAt` is the column `starts_at`. */
+/** Maps `startsAt` to the column `starts_at`. */
 function columnOf(field: string) {
   return sql.ref(field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
 }

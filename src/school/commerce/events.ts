@@ -1,4 +1,4 @@
-/** The events of a site and who registered for them, as its operators keep them. What is sold is elsewhere. */
+/** Reads and changes the events of a site and their registrations. Sales are elsewhere. */
 
 import { type Kysely, sql } from 'kysely'
 import { z } from 'zod'
@@ -6,30 +6,14 @@ import { z } from 'zod'
 import type { Database } from '../../platform/store/database.ts'
 import { countRows, type ListOrder, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { changeSite, newId, type SiteActor } from '../changes/change.ts'
-import {
-  idempotencyKey,
-  line,
-  pageAddress,
-  SUMMARY_LENGTH_MAX,
-  slug,
-  TITLE_LENGTH_MAX,
-  text,
-} from '../changes/input.ts'
+import { changeSite, findRoles, newId, type SiteActor } from '../changes/change.ts'
+import { idempotencyKey, itemFields, line, pageAddress } from '../changes/input.ts'
 import { badInput, conflict, mustBeThere, notFound } from '../changes/refusals.ts'
-import { itemOrders, releasedItems } from '../changes/released-items.ts'
+import { itemColumns, itemOrders, releasedItems } from '../changes/released-items.ts'
 
-const LOCATION_LENGTH_MAX = 300
-
-const form = z.strictObject({
-  slug,
-  title: line(TITLE_LENGTH_MAX),
-  summary: text(SUMMARY_LENGTH_MAX),
-  location: line(LOCATION_LENGTH_MAX).nullable(),
-  joinUrl: pageAddress.nullable(),
-  startsAt: z.int(),
-  endsAt: z.int(),
-})
+const location = line(300).nullable()
+const joinUrl = pageAddress.nullable()
+const fields = itemFields.extend({ location, joinUrl, startsAt: z.int(), endsAt: z.int() })
 
 export const events = releasedItems({
   table: 'event',
@@ -37,19 +21,9 @@ export const events = releasedItems({
   rowsOf: (kysely: Kysely<Schema>, siteId: string) =>
     kysely
       .selectFrom('event')
-      .select([
-        'event.id',
-        'event.slug',
-        'event.title',
-        'event.summary',
-        'event.location',
-        'event.join_url as joinUrl',
-        'event.starts_at as startsAt',
-        'event.ends_at as endsAt',
-        'event.published_at as publishedAt',
-        'event.archived_at as archivedAt',
-        'event.created_at as createdAt',
-      ])
+      .select(itemColumns('event'))
+      .select(['event.location', 'event.join_url as joinUrl'])
+      .select(['event.starts_at as startsAt', 'event.ends_at as endsAt'])
       .where('event.site_id', '=', siteId),
   orders: {
     ...itemOrders,
@@ -61,18 +35,18 @@ export const events = releasedItems({
     },
   },
   sortedBy: 'START',
-  creation: form.extend({
-    location: form.shape.location.default(null),
-    joinUrl: form.shape.joinUrl.default(null),
+  creation: fields.extend({
+    location: location.default(null),
+    joinUrl: joinUrl.default(null),
     idempotencyKey,
   }),
-  changes: form.partial(),
+  changes: fields.partial(),
   check: ({ startsAt, endsAt }) => {
     if (endsAt <= startsAt) throw badInput('endsAt', 'must be after startsAt')
   },
 })
 
-/** That a person comes to an event. There is one for a person and an event, cancelled or not. */
+/** A person's registration for an event. There is one for each pair, cancelled or not. */
 export type Registration = NonNullable<Awaited<ReturnType<typeof findRegistration>>>
 
 const newestFirst: ListOrder<Pick<Registration, 'id' | 'registeredAt'>> = {
@@ -82,15 +56,15 @@ const newestFirst: ListOrder<Pick<Registration, 'id' | 'registeredAt'>> = {
   placeOf: ({ registeredAt, id }) => [registeredAt, id],
 }
 
-/** The registrations of one event of the site, the newest first, cancelled ones too. */
+/** The registrations of an event, newest first, including cancelled ones. */
 export function listRegistrations({ kysely }: Database, eventId: string) {
   const found = registrations(kysely).where('r.event_id', '=', eventId)
-  // No foreign key goes astray, so that they are counted without the people.
+  // Foreign keys guarantee the people, so count without the join.
   const counted = kysely.selectFrom('event_registration').where('event_id', '=', eventId)
   return pagedRows(found, newestFirst, async () => await countRows(counted))
 }
 
-/** How many registrations of each event stand; of one that is not there none does. One query. */
+/** Counts the registrations of each event that are not cancelled, in one query. */
 export async function countNotCancelled(
   kysely: Kysely<Schema>,
   eventIds: readonly string[],
@@ -105,7 +79,6 @@ export async function countNotCancelled(
   return new Map(counted.map(({ event_id, total }) => [event_id, Number(total)]))
 }
 
-/** One registration for an event of the site, or nothing. */
 export async function findRegistration(kysely: Kysely<Schema>, siteId: string, id: string) {
   return await registrations(kysely)
     .innerJoin('event', 'event.id', 'r.event_id')
@@ -135,10 +108,10 @@ export interface Attendance {
 }
 
 /**
- * Registers a person of the site for one of its events, once; one who cancelled is registered anew.
+ * Registers a person of the site for an event, once. Renews a cancelled registration.
  *
  * @returns the id of the registration, which stays the same for this person and event
- * @throws ChangeRefused when the site has no such event or person, and for an event that is archived
+ * @throws ChangeRefused for an unknown event or person, and for an archived event
  */
 export async function registerForEvent(
   database: Database,
@@ -148,15 +121,8 @@ export async function registerForEvent(
   return await changeSite(database, actor, async (trx, record) => {
     const event = await events.mustFind(trx, actor.siteId, eventId)
     if (event.archivedAt !== null) throw conflict('the event is archived; restore it first')
-    // Whether the person is known elsewhere is not said.
-    const role = await trx
-      .selectFrom('site_role')
-      .select('role')
-      .where('person_id', '=', personId)
-      .where('site_id', '=', actor.siteId)
-      .limit(1)
-      .executeTakeFirst()
-    if (!role) throw notFound('person')
+    const roles = await findRoles(trx, actor.siteId, personId)
+    if (roles.length === 0) throw notFound('person')
     const registered = await trx
       .insertInto('event_registration')
       .values({
@@ -176,21 +142,21 @@ export async function registerForEvent(
       .returning('id')
       .executeTakeFirst()
     if (!registered) return await idOf(trx, { eventId, personId })
-    const { id } = registered
-    const subject = { kind: 'event_registration', id }
-    await record({ action: 'event.register', subject, after: { eventId, personId } })
-    return id
+    const subject = { kind: 'event_registration', id: registered.id }
+    await record('event.register', subject, { after: { eventId, personId } })
+    return registered.id
   })
 }
 
-/** Cancels a registration for an event of the site; again it changes nothing. */
+/** Cancels a registration. No-op if it is already cancelled. */
 export async function cancelRegistration(
   database: Database,
   actor: SiteActor,
   id: string,
 ): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {
-    const registration = mustBeThere(await findRegistration(trx, actor.siteId, id), 'registration')
+    const found = await findRegistration(trx, actor.siteId, id)
+    const { eventId, personId } = mustBeThere(found, 'registration')
     const { numUpdatedRows } = await trx
       .updateTable('event_registration')
       .set({ cancelled_at: actor.now })
@@ -198,9 +164,8 @@ export async function cancelRegistration(
       .where('cancelled_at', 'is', null)
       .executeTakeFirstOrThrow()
     if (numUpdatedRows === 0n) return
-    const { eventId, personId } = registration
     const subject = { kind: 'event_registration', id }
-    await record({ action: 'event.cancel_registration', subject, before: { eventId, personId } })
+    await record('event.cancel_registration', subject, { before: { eventId, personId } })
   })
 }
 

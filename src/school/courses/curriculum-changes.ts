@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { changeSite, createAtSite, differenceOf, type SiteActor } from '../changes/change.ts'
-import { given, idempotencyKey, line, readInput, TITLE_LENGTH_MAX } from '../changes/input.ts'
+import { given, idempotencyKey, readInput, title } from '../changes/input.ts'
 import { limitReached, mustBeThere, notFound } from '../changes/refusals.ts'
 import { courses } from './course-store.ts'
 import {
@@ -19,10 +19,8 @@ import {
 
 const SECTIONS_PER_COURSE_MAX = 200
 const LECTURES_PER_COURSE_MAX = 1000
-/** A day. */
 const LECTURE_SECONDS_MAX = 86_400
 
-const title = line(TITLE_LENGTH_MAX)
 const position = z.int().min(1, 'must be 1 or more').optional()
 const sectionId = z.string().nullish()
 const durationSeconds = z.int().min(0).max(LECTURE_SECONDS_MAX)
@@ -33,25 +31,19 @@ const lectureCreation = sectionCreation.extend({ durationSeconds, sectionId })
 const lectureChanges = z.strictObject({ title, durationSeconds }).partial()
 const lectureMovement = z.strictObject({ sectionId, position })
 
-interface OfCourse {
-  readonly courseId: string
-}
-
-interface WithId {
-  readonly id: string
-}
-
-/** Makes a section, at its place among the sections or at their end. @returns its id */
+/** Creates a section, at a position or at the end. @returns its id */
 export async function createSection(
   database: Database,
   actor: SiteActor,
-  { courseId, ...input }: z.input<typeof sectionCreation> & OfCourse,
+  { courseId, ...input }: z.input<typeof sectionCreation> & { readonly courseId: string },
 ): Promise<string> {
   const { idempotencyKey: key, ...wanted } = readInput(sectionCreation, input)
   return await createAtSite(database, actor, {
-    ...{ prefix: 'sec', idempotencyKey: key, wish: { courseId, ...wanted } },
-    isThere: async (trx, id) => (await findSection(trx, actor.siteId, id)) !== undefined,
-    make: async (id, trx, record) => {
+    prefix: 'sec',
+    idempotencyKey: key,
+    input: { courseId, ...wanted },
+    find: findSection,
+    insert: async (id, trx, record) => {
       await courses.mustFind(trx, actor.siteId, courseId)
       const sections = await listSections(trx, [courseId])
       if (sections.length >= SECTIONS_PER_COURSE_MAX) {
@@ -64,26 +56,23 @@ export async function createSection(
         .execute()
       const ordered = placeAmong(sections, made, wanted.position)
       await arrangeCourse(trx, courseId, { sections: ordered })
-      await record({
-        action: 'section.create',
-        subject: { kind: 'section', id },
-        after: { course: courseId, title: made.title },
-      })
+      const after = { course: courseId, title: made.title }
+      await record('section.create', { kind: 'section', id }, { after })
     },
   })
 }
 
-/** Gives a section another title, another place, or both. */
+/** Changes the title or the position of a section. */
 export async function updateSection(
   database: Database,
   actor: SiteActor,
-  { id, ...input }: z.input<typeof sectionChanges> & WithId,
+  { id, ...input }: z.input<typeof sectionChanges> & { readonly id: string },
 ): Promise<void> {
   const wanted = readInput(sectionChanges, input)
   await changeSite(database, actor, async (trx, record) => {
-    const section = await mustFindSection(trx, actor, id)
+    const section = mustBeThere(await findSection(trx, actor.siteId, id), 'section')
     const sections = await listSections(trx, [section.courseId])
-    // A number beyond the end is the last.
+    // A position beyond the end means the end.
     const place = wanted.position && Math.min(wanted.position, sections.length)
     const change = differenceOf(section, given({ title: wanted.title, position: place }))
     if (!change) return
@@ -95,80 +84,55 @@ export async function updateSection(
       const ordered = placeAmong(others, section, place)
       await arrangeCourse(trx, section.courseId, { sections: ordered })
     }
-    await record({ action: 'section.update', subject: { kind: 'section', id }, ...change })
+    await record('section.update', { kind: 'section', id }, change)
   })
 }
 
-/** Removes a section; its lectures stay, before the first section. */
-export async function deleteSection(
-  database: Database,
-  actor: SiteActor,
-  id: string,
-): Promise<void> {
-  await changeSite(database, actor, async (trx, record) => {
-    const section = await mustFindSection(trx, actor, id)
-    await trx.deleteFrom('section').where('id', '=', id).execute()
-    await arrangeCourse(trx, section.courseId, {})
-    await record({
-      action: 'section.delete',
-      subject: { kind: 'section', id },
-      before: { course: section.courseId, title: section.title },
-    })
-  })
-}
-
-async function mustFindSection(trx: Transaction<Schema>, { siteId }: SiteActor, id: string) {
-  return mustBeThere(await findSection(trx, siteId, id), 'section')
-}
-
-/** Makes a lecture, at its place in the section or at its end. @returns its id */
+/** Creates a lecture in a section, at a position or at the end. @returns its id */
 export async function createLecture(
   database: Database,
   actor: SiteActor,
-  { courseId, ...input }: z.input<typeof lectureCreation> & OfCourse,
+  { courseId, ...input }: z.input<typeof lectureCreation> & { readonly courseId: string },
 ): Promise<string> {
   const { idempotencyKey: key, ...wanted } = readInput(lectureCreation, input)
   return await createAtSite(database, actor, {
-    ...{ prefix: 'lec', idempotencyKey: key, wish: { courseId, ...wanted } },
-    isThere: async (trx, id) => (await findLecture(trx, actor.siteId, id)) !== undefined,
-    make: async (id, trx, record) => {
+    prefix: 'lec',
+    idempotencyKey: key,
+    input: { courseId, ...wanted },
+    find: findLecture,
+    insert: async (id, trx, record) => {
       await courses.mustFind(trx, actor.siteId, courseId)
       const section = await sectionWithin(trx, actor, courseId, wanted.sectionId)
       const present = await listLectures(trx, [courseId])
       if (present.length >= LECTURES_PER_COURSE_MAX) {
         throw limitReached(`a course has at most ${LECTURES_PER_COURSE_MAX} lectures`)
       }
-      const made = { id, sectionId: section, position: present.length + 1 }
-      await trx
-        .insertInto('lecture')
-        .values({
-          id,
-          course_id: courseId,
-          section_id: section,
-          position: made.position,
-          title: wanted.title,
-          duration_seconds: wanted.durationSeconds,
-        })
-        .execute()
-      await place(trx, courseId, present, { ...made, wanted: wanted.position })
-      await record({
-        action: 'lecture.create',
-        subject: { kind: 'lecture', id },
-        after: { course: courseId, title: wanted.title, durationSeconds: wanted.durationSeconds },
-      })
+      const made = {
+        id,
+        course_id: courseId,
+        section_id: section,
+        position: present.length + 1,
+        title: wanted.title,
+        duration_seconds: wanted.durationSeconds,
+      }
+      await trx.insertInto('lecture').values(made).execute()
+      const placed = { id, sectionId: section, position: made.position, wanted: wanted.position }
+      await place(trx, courseId, present, placed)
+      const after = { course: courseId, title: made.title, durationSeconds: made.duration_seconds }
+      await record('lecture.create', { kind: 'lecture', id }, { after })
     },
   })
 }
 
-/** Changes the given fields of a lecture, if they differ. */
+/** Changes the title or the duration of a lecture. */
 export async function updateLecture(
   database: Database,
   actor: SiteActor,
-  { id, ...input }: z.input<typeof lectureChanges> & WithId,
+  { id, ...input }: z.input<typeof lectureChanges> & { readonly id: string },
 ): Promise<void> {
   const wanted = given(readInput(lectureChanges, input))
   await changeSite(database, actor, async (trx, record) => {
-    const lecture = await mustFindLecture(trx, actor, id)
+    const lecture = mustBeThere(await findLecture(trx, actor.siteId, id), 'lecture')
     const change = differenceOf(lecture, wanted)
     if (!change) return
     await trx
@@ -176,19 +140,19 @@ export async function updateLecture(
       .set(given({ title: wanted.title, duration_seconds: wanted.durationSeconds }))
       .where('id', '=', id)
       .execute()
-    await record({ action: 'lecture.update', subject: { kind: 'lecture', id }, ...change })
+    await record('lecture.update', { kind: 'lecture', id }, change)
   })
 }
 
-/** Moves a lecture to a section of its course, or to a place in its own. */
+/** Moves a lecture to another section of its course, or to another position. */
 export async function moveLecture(
   database: Database,
   actor: SiteActor,
-  { id, ...input }: z.input<typeof lectureMovement> & WithId,
+  { id, ...input }: z.input<typeof lectureMovement> & { readonly id: string },
 ): Promise<void> {
   const wanted = readInput(lectureMovement, input)
   await changeSite(database, actor, async (trx, record) => {
-    const lecture = await mustFindLecture(trx, actor, id)
+    const lecture = mustBeThere(await findLecture(trx, actor.siteId, id), 'lecture')
     const { courseId } = lecture
     const section =
       wanted.sectionId === undefined
@@ -198,38 +162,31 @@ export async function moveLecture(
     await trx.updateTable('lecture').set({ section_id: section }).where('id', '=', id).execute()
     const moved = { id, sectionId: section, position: lecture.position, wanted: wanted.position }
     await place(trx, courseId, others, moved)
-    const after = await mustFindLecture(trx, actor, id)
+    const after = mustBeThere(await findLecture(trx, actor.siteId, id), 'lecture')
     const change = differenceOf(lecture, after)
-    if (change)
-      await record({ action: 'lecture.move', subject: { kind: 'lecture', id }, ...change })
+    if (change) await record('lecture.move', { kind: 'lecture', id }, change)
   })
 }
 
-/** Removes a lecture with the places where people stopped in it. */
-export async function deleteLecture(
-  database: Database,
-  actor: SiteActor,
-  id: string,
-): Promise<void> {
-  await changeSite(database, actor, async (trx, record) => {
-    const lecture = await mustFindLecture(trx, actor, id)
-    await trx.deleteFrom('lecture').where('id', '=', id).execute()
-    await arrangeCourse(trx, lecture.courseId, {})
-    await record({
-      action: 'lecture.delete',
-      subject: { kind: 'lecture', id },
-      before: { course: lecture.courseId, title: lecture.title },
+/** Deletes a section. Its lectures stay, before the first section. */
+export const deleteSection = deletes('section', findSection)
+
+/** Deletes a lecture, with the watch positions of people in it. */
+export const deleteLecture = deletes('lecture', findLecture)
+
+function deletes(kind: 'section' | 'lecture', find: typeof findSection | typeof findLecture) {
+  return async (database: Database, actor: SiteActor, id: string): Promise<void> =>
+    await changeSite(database, actor, async (trx, record) => {
+      const { courseId, title } = mustBeThere(await find(trx, actor.siteId, id), kind)
+      await trx.deleteFrom(kind).where('id', '=', id).execute()
+      await arrangeCourse(trx, courseId, {})
+      await record(`${kind}.delete`, { kind, id }, { before: { course: courseId, title } })
     })
-  })
-}
-
-async function mustFindLecture(trx: Transaction<Schema>, { siteId }: SiteActor, id: string) {
-  return mustBeThere(await findLecture(trx, siteId, id), 'lecture')
 }
 
 type Placed = Pick<Lecture, 'id' | 'sectionId' | 'position'>
 
-/** Puts a lecture among the others of its course, at the wanted place of its section or at its end. */
+/** Inserts a lecture among the others of its course, at a position of its section or at the end. */
 async function place(
   trx: Transaction<Schema>,
   courseId: string,
@@ -242,7 +199,7 @@ async function place(
   await arrangeCourse(trx, courseId, { lectures: ordered })
 }
 
-/** @throws ChangeRefused when the section is of another course */
+/** @throws ChangeRefused for a section of another course */
 async function sectionWithin(
   trx: Transaction<Schema>,
   { siteId }: SiteActor,

@@ -3,13 +3,13 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Schema } from '../../platform/store/schema.ts'
 
 /**
- * What a course is made of: sections, and lectures in them or before the first one. Every lecture has
- * its place in the whole course, so that whoever knows no sections reads them in the right order.
+ * The sections of a course, and lectures in them or before the first one. The position of a lecture counts
+ * in the whole course, so that clients without sections also show them in order.
  */
 
 export type Lecture = Awaited<ReturnType<typeof listLectures>>[number]
 
-/** The sections of courses, each course's in their order. One query. */
+/** Lists the sections of courses in order, in one query. */
 export async function listSections(kysely: Kysely<Schema>, courseIds: readonly string[]) {
   return await kysely
     .selectFrom('section')
@@ -20,13 +20,13 @@ export async function listSections(kysely: Kysely<Schema>, courseIds: readonly s
     .execute()
 }
 
-/** The lectures of courses, or of sections, each one's in their order. One query. */
+/** Lists the lectures of courses or of sections in order, in one query. */
 export async function listLectures(
   kysely: Kysely<Schema>,
   ids: readonly string[],
-  whose: 'course' | 'section' = 'course',
+  parent: 'course' | 'section' = 'course',
 ) {
-  const column = whose === 'course' ? 'course_id' : 'section_id'
+  const column = parent === 'course' ? 'course_id' : 'section_id'
   return await lectures(kysely)
     .where(column, 'in', ids)
     .orderBy(column)
@@ -34,7 +34,6 @@ export async function listLectures(
     .execute()
 }
 
-/** One lecture of the site, or nothing. */
 export async function findLecture(kysely: Kysely<Schema>, siteId: string, id: string) {
   return await lectures(kysely)
     .where('id', '=', id)
@@ -50,7 +49,6 @@ export async function findLecture(kysely: Kysely<Schema>, siteId: string, id: st
     .executeTakeFirst()
 }
 
-/** One section of the site, or nothing. */
 export async function findSection(kysely: Kysely<Schema>, siteId: string, id: string) {
   return await kysely
     .selectFrom('section')
@@ -80,7 +78,7 @@ function lectures(kysely: Kysely<Schema>) {
     ])
 }
 
-/** Gives sections and lectures of a course their numbers, in the order that is given or that they have. */
+/** Numbers the sections and lectures of a course, in the given order or in their present one. */
 export async function arrangeCourse(
   trx: Transaction<Schema>,
   courseId: string,
@@ -98,13 +96,13 @@ export async function arrangeCourse(
   await arrange(trx, 'lecture', lectureOrder)
 }
 
-/** A row that has a number among others, from 1. */
+/** A row with a position from 1. */
 interface Place {
   readonly id: string
   readonly position: number
 }
 
-/** Puts a row among others at a number, or at their end. */
+/** Inserts a row among others at a position, or at the end. */
 export function placeAmong<Row extends Place>(
   others: readonly Row[],
   row: Row,
@@ -115,8 +113,8 @@ export function placeAmong<Row extends Place>(
 }
 
 /**
- * Numbers the rows in the order given. Only what changes is written: first as negative numbers,
- * because on the way no two rows of a course may have the same one.
+ * Numbers the rows in the given order and writes only changed ones. Writes negative numbers first, because
+ * the positions of a course are unique at every step.
  */
 async function arrange(
   trx: Transaction<Schema>,
@@ -129,8 +127,8 @@ async function arrange(
   if (moved.length === 0) return
   const cases = moved.map(({ id, to }) => sql`when ${id} then ${sql.lit(-to)}`)
   const ids = moved.map(({ id }) => sql`${id}`)
-  const whose = sql`where id in (${sql.join(ids)})`
+  const isMoved = sql`where id in (${sql.join(ids)})`
   await sql`update ${sql.table(table)}
-    set position = case id ${sql.join(cases, sql` `)} end ${whose}`.execute(trx)
-  await sql`update ${sql.table(table)} set position = -position ${whose}`.execute(trx)
+    set position = case id ${sql.join(cases, sql` `)} end ${isMoved}`.execute(trx)
+  await sql`update ${sql.table(table)} set position = -position ${isMoved}`.execute(trx)
 }

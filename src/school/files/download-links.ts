@@ -4,8 +4,8 @@ import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { fitsName, kindOfType } from './file-kinds.ts'
 
-/** What a link that has not expired stands for: a purchase of a digital product that has a file. */
-export interface DownloadLink {
+/** The content of a valid link: a purchase of a digital product and its file. */
+interface DownloadLink {
   readonly purchaseId: string
   readonly fileId: string
 }
@@ -13,10 +13,10 @@ export interface DownloadLink {
 export type DownloadLinks = ReturnType<typeof makeDownloadLinks>
 
 interface DownloadPorts {
-  /** The key that signs first; all are accepted. */
+  /** The first key signs; all verify. */
   readonly keys: readonly Buffer[]
   readonly baseUrl: string
-  /** How long an address is good for. */
+  /** The lifetime of a link. */
   readonly seconds: number
   readonly now: () => number
 }
@@ -24,16 +24,12 @@ interface DownloadPorts {
 const MAC_BYTES = 16
 const TOKEN_LENGTH_MAX = 2048
 
-/** Addresses that carry what they are for, and a signature (HMAC-SHA256) over it and the name. */
+/** Makes and verifies download links, which are signed (HMAC-SHA256) over their content and the file name. */
 export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts) {
   const [signingKey] = keys
   if (!signingKey) throw new Error('download links need a key')
   return {
-    /**
-     * The full address, with which anyone may fetch the file until it expires.
-     *
-     * @param fileName the name under which the file is saved
-     */
+    /** Makes a link with the full address. Every holder can fetch the file until it expires. */
     addressFor({ purchaseId, fileId, fileName }: DownloadLink & { readonly fileName: string }) {
       const name = nameInAddress(fileName)
       const bytes = Buffer.from(JSON.stringify([purchaseId, fileId, now() + seconds * 1000]))
@@ -41,33 +37,30 @@ export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts
       const token = Buffer.concat([mac, bytes]).toString('base64url')
       return baseUrl + addressOf(pages.download, { token, name })
     },
-    /** Nothing for a link that this service did not make, for another name, and for an expired one. */
+    /** @returns nothing for a forged link, another file name, or an expired link */
     open(token: string, name: string): DownloadLink | undefined {
       if (token.length > TOKEN_LENGTH_MAX) return undefined
       const bytes = Buffer.from(token, 'base64url')
       const mac = bytes.subarray(0, MAC_BYTES)
       const content = bytes.subarray(MAC_BYTES)
-      // The decoder is lenient, so that several texts would stand for the same bytes.
+      // The decoder is lenient: accept only the one canonical text of these bytes.
       if (mac.length < MAC_BYTES || bytes.toString('base64url') !== token) return undefined
       if (!keys.some((key) => timingSafeEqual(mac, macOf(content, name, key)))) return undefined
-      // These bytes are what `addressFor` wrote.
-      const [purchaseId, fileId, expiresAt] = JSON.parse(content.toString()) as [
-        string,
-        string,
-        number,
-      ]
+      // The signature proves that `addressFor` wrote these bytes.
+      type Content = [purchaseId: string, fileId: string, expiresAt: number]
+      const [purchaseId, fileId, expiresAt] = JSON.parse(content.toString()) as Content
       return expiresAt > now() ? { purchaseId, fileId } : undefined
     },
   }
 }
 
-/** A segment of dots alone would be resolved, and a lone surrogate cannot be written in an address. */
+/** Replaces names that cannot be a path segment: dots only, or lone surrogates. */
 function nameInAddress(fileName: string): string {
   return /^\.*$/.test(fileName) ? 'file' : fileName.toWellFormed()
 }
 
 function macOf(content: Buffer, name: string, key: Buffer): Buffer {
-  // As JSON, so that no two different names make the same text.
+  // As JSON, to separate the name from the content unambiguously.
   const hmac = createHmac('sha256', key).update(JSON.stringify(name))
   return hmac.update(content).digest().subarray(0, MAC_BYTES)
 }
@@ -75,8 +68,8 @@ function macOf(content: Buffer, name: string, key: Buffer): Buffer {
 export type Download = NonNullable<Awaited<ReturnType<typeof findDownload>>>
 
 /**
- * The file that a link still stands for, with a name whose end fits its type: the purchase is there and was not refunded, its product still has the
- * file, and the buyer still holds a role at the site. One query.
+ * Finds the file of a link in one query. The purchase must not be refunded, its product must still have the
+ * file, and the buyer must have a role at the site. The extension of the name matches the type.
  */
 export async function findDownload({ kysely }: Database, { purchaseId, fileId }: DownloadLink) {
   const found = await kysely
@@ -109,8 +102,8 @@ export async function findDownload({ kysely }: Database, { purchaseId, fileId }:
   if (!found) return undefined
   const { fileName, storedName, ...file } = found
   const kind = kindOfType(file.mediaType)
-  // An import brings rows of any type.
+  // An import may bring any type.
   if (!kind) return { ...file, mediaType: 'application/octet-stream', name: storedName }
-  // A product may call its file as it likes, but for an end that would have it opened as something else.
+  // Ignore a name of the product whose extension would open the file as another type.
   return { ...file, name: fitsName(kind, fileName) ? fileName : storedName }
 }

@@ -1,4 +1,4 @@
-/** What browsers fetch of a site's files: downloads of members, logos, colors. Who uploads them is the Admin API's. */
+/** Serves downloads of members, and the logos and colors of sites. Uploads are in the Admin API. */
 
 import type { Readable } from 'node:stream'
 
@@ -14,16 +14,16 @@ import type { Database } from '../../platform/store/database.ts'
 import { type Download, type DownloadLinks, findDownload } from './download-links.ts'
 import { type ByteRange, FileMissing, type Files, storageKey } from './file-storage.ts'
 
-export interface DownloadRoutesPorts {
+interface DownloadRoutesPorts {
   readonly files: Files
   readonly database: Database
   readonly downloadLinks: Pick<DownloadLinks, 'open'>
 }
 
-/** Its address holds a digest of the content, so that it may be kept for ever. */
+/** The address contains a digest of the content, so caches never need to revalidate. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
-/** GET of a download, a logo, and the colors of a site. No cookie is read at any of them. */
+/** The routes of downloads, logos and site colors. None of them reads a cookie. */
 export function downloadRoutes(ports: DownloadRoutesPorts): Router {
   const router = makeRouter()
   for (const address of [pages.download, pages.siteLogo, pages.siteColors]) {
@@ -62,10 +62,10 @@ export function downloadRoutes(ports: DownloadRoutesPorts): Router {
   return router
 }
 
-/** Opened as a document, the file can do nothing (CSP3 §6.2.2). */
+/** Disables everything in a file that is opened as a document (CSP3 §6.2.2). */
 const NOTHING_RUNS = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
-/** Sends a file, or the part of it that was asked for, to be saved and never to be shown. */
+/** Sends a file or the requested range as an attachment, which browsers save and never show. */
 async function sendDownload(
   ctx: Context,
   { fileId, name, mediaType, sizeBytes, sha256 }: Download,
@@ -80,7 +80,7 @@ async function sendDownload(
     ETag: etag,
   })
   ctx.type = mediaType
-  // RFC 9110 §13.1.5: a part helps only a client that has the rest of the same file.
+  // RFC 9110 §13.1.5: a range is useful only to a client that has the rest of the same file.
   const isSame = ['', etag].includes(ctx.get('If-Range'))
   const range = isSame ? rangeOf(ctx.get('Range'), sizeBytes) : undefined
   if (range === 'beyond') {
@@ -96,7 +96,7 @@ async function sendDownload(
   if (ctx.method !== 'HEAD') ctx.body = await openFile(ctx, files, fileId, range)
 }
 
-/** A file that the database knows and the storage does not have is 404, with its cause in the log. */
+/** Responds with 404 if the storage lacks a file of the database, and logs the cause. */
 async function openFile(
   ctx: Context,
   files: Files,
@@ -114,8 +114,8 @@ async function openFile(
 }
 
 /**
- * The one range that a Range header asks for of a file (RFC 9110 §14). Nothing when the whole file
- * should be sent: for several ranges and for what is no range, both of which a server may ignore.
+ * Parses a Range header with one range (RFC 9110 §14). Returns nothing for several ranges and for invalid
+ * ones, which a server may ignore: then the response is the whole file.
  */
 export function rangeOf(header: string, sizeBytes: number): ByteRange | 'beyond' | undefined {
   const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(header) ?? []
@@ -130,9 +130,9 @@ export function rangeOf(header: string, sizeBytes: number): ByteRange | 'beyond'
   return start < sizeBytes ? { start, end } : 'beyond'
 }
 
-/** What makes a browser save what it gets, under this name (RFC 6266 §4, RFC 8187 §3.2). */
+/** The Content-Disposition that makes browsers save a file under a name (RFC 6266 §4, RFC 8187 §3.2). */
 export function attachment(name: string): string {
-  // Programs that do not know the second form get a name in ASCII, without what ends a quoted string.
+  // Clients without `filename*` get ASCII, without characters that end a quoted string.
   const plain = name.toWellFormed().replace(/[^\x20-\x7e]|["\\%]/g, '_')
   const whole = encodeURIComponent(name.toWellFormed()).replace(
     /['()*]/g,

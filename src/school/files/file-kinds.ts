@@ -1,17 +1,17 @@
-/** What a file may be, known by its first bytes and never by what its sender says. */
+/** A kind of file, detected by its first bytes and never by its declared type. */
 export interface FileKind {
   readonly mediaType: string
-  /** The ends of names that fit it, the first one first. */
+  /** Its file extensions, the preferred one first. */
   readonly extensions: readonly string[]
   readonly begins: (head: Buffer) => boolean
 }
 
-/** As many bytes as tell the kinds apart. */
+/** Enough bytes to tell the kinds apart. */
 export const HEAD_BYTES = 64
 
 /**
- * Every kind that is kept. Markup (SVG, HTML, XML) is none of them: opened from an address of ours it
- * would run in the name of this service. Sources: PNG §5.2, JPEG (T.81) B.1.1, GIF89a §17, RFC 9649,
+ * The accepted kinds. Never markup (SVG, HTML, XML): opened from our origin, its scripts would run with the
+ * rights of this service. Sources: PNG §5.2, JPEG (T.81) B.1.1, GIF89a §17, RFC 9649,
  * ISO 32000-1 §7.5.2, EPUB OCF §4.3, APPNOTE.TXT §4.3.6, ISO/IEC 11172-3 §2.4.1.3, ISO/IEC 14496-12 §4.3.
  */
 const kinds: readonly FileKind[] = [
@@ -20,7 +20,7 @@ const kinds: readonly FileKind[] = [
   kind('image/webp', ['webp'], (head) => has(head, 0, 'RIFF') && has(head, 8, 'WEBP')),
   kind('image/gif', ['gif'], (head) => has(head, 0, 'GIF87a') || has(head, 0, 'GIF89a')),
   kind('application/pdf', ['pdf'], (head) => has(head, 0, '%PDF-')),
-  // An EPUB is a ZIP too, so that it comes first; its first entry is stored and says what it is.
+  // An EPUB is also a ZIP, so test it first; its first entry is uncompressed and names the type.
   kind(
     'application/epub+zip',
     ['epub'],
@@ -31,20 +31,18 @@ const kinds: readonly FileKind[] = [
   kind('video/mp4', ['mp4', 'm4v'], (head) => has(head, 4, 'ftyp') && isMp4Brand(head)),
 ]
 
-/** Every media type that is kept. */
 export const mediaTypes: readonly string[] = kinds.map(({ mediaType }) => mediaType)
 
-/** The kind of a file by its first `HEAD_BYTES`, or nothing when it is none that is kept. */
+/** Detects the kind of a file by its first `HEAD_BYTES`; nothing if it is not accepted. */
 export function kindOf(head: Buffer): FileKind | undefined {
   return kinds.find(({ begins }) => begins(head))
 }
 
-/** The kind with this media type. */
 export function kindOfType(mediaType: string): FileKind | undefined {
   return kinds.find((candidate) => candidate.mediaType === mediaType)
 }
 
-/** Whether a name ends as files of the kind do. */
+/** Whether a name has an extension of the kind. */
 export function fitsName({ extensions }: FileKind, name: string): boolean {
   return extensions.some((extension) => name.toLowerCase().endsWith(`.${extension}`))
 }
@@ -62,7 +60,7 @@ function has(head: Buffer, offset: number, text: string): boolean {
 }
 
 function isZip(head: Buffer): boolean {
-  // The second is an archive without entries.
+  // The second signature is that of an empty archive.
   return has(head, 0, 'PK\x03\x04') || has(head, 0, 'PK\x05\x06')
 }
 

@@ -1,28 +1,31 @@
-/** Files of sites: their bytes behind one small port, and what is known of each. Which address serves one is not known here. */
+/** Stores the bytes of files on disk or in S3, behind one port. Names, owners and addresses are not known here. */
 
 import { createHash } from 'node:crypto'
-import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { openAsBlob } from 'node:fs'
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
+
+import { AwsV4Signer } from 'aws4fetch'
 
 import { storageUnavailable } from '../../platform/http/errors.ts'
 
 /**
- * Where the bytes of files are. A key is made by `storageKey` and holds nothing that a person chose.
- * What goes wrong is thrown as storageUnavailable, except that a file is not there.
+ * Stores bytes under a key, which `storageKey` makes and which contains no input of a person. Every failure
+ * is storageUnavailable, except a missing file.
  */
 export interface FileStorage {
-  /** Keeps what the draft holds, whole or not at all; the draft may be gone afterwards. */
+  /** Stores the content of a draft, all of it or nothing; the draft may be gone afterwards. */
   put(key: string, draft: Draft): Promise<void>
   /** @throws FileMissing */
   get(key: string, range?: ByteRange): Promise<Readable>
-  /** Removes what is there; that nothing is there is no error. */
+  /** No-op without such a file. */
   remove(key: string): Promise<void>
 }
 
 /**
- * An upload that was read to its end, on the disk of this process: only then are its size, its digest
- * and its type known, which a storage wants to know before the first byte.
+ * A complete upload on the disk of this process. Storages need its size, digest and type before the first
+ * byte, and these are known only at the end.
  */
 export interface Draft extends AsyncDisposable {
   readonly path: string
@@ -38,29 +41,48 @@ export interface ByteRange {
   readonly end: number
 }
 
-/** The storage has no file under this key, although the database says that there is one. */
+/** The storage has no file under a key that the database knows. */
 export class FileMissing extends Error {
   override readonly name = 'FileMissing'
 }
 
-/** Where the files of this service are, and where uploads are written until they are known. */
+/** The storage of this service, and the folder for drafts. */
 export interface Files {
   readonly storage: FileStorage
-  /** On the disk of the storage, when that is one, so that a draft needs only another name. */
+  /** On the disk of the storage, if it is one, so that storing a draft is a rename. */
   readonly draftFolder: string
 }
 
+/** A draft this old belongs to a process that crashed. */
+const STALE_MS = 86_400_000
+
+/** Opens the storage, and removes drafts that crashes left. */
+export async function openFiles(
+  dataDir: string,
+  s3: S3Location | undefined,
+  nowMs: number,
+): Promise<Files> {
+  const folder = join(dataDir, 'files')
+  const draftFolder = join(folder, 'drafts')
+  for (const name of await readdir(draftFolder).catch(() => [])) {
+    const path = join(draftFolder, name)
+    const found = await stat(path).catch(() => undefined)
+    if (found && found.mtimeMs < nowMs - STALE_MS) await rm(path, { force: true })
+  }
+  return { storage: s3 ? s3Storage(s3) : diskStorage(folder), draftFolder }
+}
+
 /**
- * Where a storage has the bytes of a file. Ids may come from an import, and some disks do not tell
- * capital letters from small ones: the digest of an id is safe in a path, whatever the id is.
+ * The key of a file in a storage. An import may bring any id, and some disks ignore case: the digest of an id
+ * is always safe in a path.
  */
 export function storageKey(fileId: string): string {
   return createHash('sha256').update(fileId).digest('hex')
 }
 
-/** Files in a folder of this machine, which all processes of the service have to share. */
-export function diskStorage(folder: string): FileStorage {
-  // Folders with a hundred thousand entries are slow on some disks.
+/** Stores files in a folder, which all processes of the service must share. */
+function diskStorage(folder: string): FileStorage {
+  // Some disks are slow with a hundred thousand entries in one folder.
   const pathOf = (key: string) => join(folder, key.slice(0, 2), key)
   return {
     async put(key, { path }) {
@@ -79,7 +101,7 @@ export function diskStorage(folder: string): FileStorage {
   }
 }
 
-/** A new name is on the disk when its folder is. */
+/** Syncs the folder, because a new name survives a crash only with it. */
 async function persistFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {
@@ -98,4 +120,75 @@ async function orUnavailable<Result>(work: () => Promise<Result>): Promise<Resul
     }
     throw storageUnavailable(cause)
   }
+}
+
+/** The address and credentials of an S3-compatible storage. */
+export interface S3Location {
+  /** Scheme, host and port; the bucket is the first path segment. */
+  readonly endpoint: string
+  readonly bucket: string
+  readonly region: string
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+}
+
+/** Time limit until the headers of a response; the body may take longer. */
+const ANSWER_MS = 20_000
+
+/** Stores each file as an S3 object, with requests in signature v4. */
+export function s3Storage(location: S3Location): FileStorage {
+  const { endpoint, bucket, ...credentials } = location
+  const ask = async (key: string, { method, headers = {}, draft }: Asking) => {
+    const address = `${endpoint}/${bucket}/${key}`
+    const signer = new AwsV4Signer({ url: address, method, headers, service: 's3', ...credentials })
+    const giveUp = new AbortController()
+    const timer = setTimeout(() => giveUp.abort(), ANSWER_MS)
+    try {
+      const signed = await signer.sign()
+      return await fetch(signed.url, {
+        method,
+        headers: signed.headers,
+        // A file blob streams with a known length, which the S3 API requires.
+        ...(draft && { body: await openAsBlob(draft.path) }),
+        redirect: 'error',
+        signal: giveUp.signal,
+      })
+    } catch (cause) {
+      throw storageUnavailable(cause)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+  return {
+    async put(key, draft) {
+      // Sign the digest of the content, so that the storage rejects corrupted uploads.
+      const headers = { 'content-type': draft.mediaType, 'x-amz-content-sha256': draft.sha256 }
+      const response = await ask(key, { method: 'PUT', headers, draft })
+      await response.body?.cancel()
+      if (!response.ok) throw refusedBy(response)
+    },
+    async get(key, range) {
+      const headers = range && { range: `bytes=${range.start}-${range.end}` }
+      const response = await ask(key, { method: 'GET', ...(headers && { headers }) })
+      if (response.ok && response.body) return Readable.fromWeb(response.body)
+      await response.body?.cancel()
+      if (response.status === 404) throw new FileMissing('the bucket has no such object')
+      throw refusedBy(response)
+    },
+    async remove(key) {
+      const response = await ask(key, { method: 'DELETE' })
+      await response.body?.cancel()
+      if (!response.ok && response.status !== 404) throw refusedBy(response)
+    },
+  }
+}
+
+interface Asking {
+  readonly method: 'GET' | 'PUT' | 'DELETE'
+  readonly headers?: Record<string, string>
+  readonly draft?: Draft
+}
+
+function refusedBy({ status }: Response) {
+  return storageUnavailable(new Error(`the file storage responded with ${status}`))
 }

@@ -1,21 +1,14 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
-import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
-import {
-  countRows,
-  type ListOrder,
-  type PageRequest,
-  readPage,
-} from '../../platform/store/keyset.ts'
+import { type ListOrder, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { holdsWords } from '../../platform/store/search.ts'
 import { changeSite, differenceOf, newId, type SiteActor } from '../changes/change.ts'
-import { fileName, readInput } from '../changes/input.ts'
-import { conflict, limitReached, notFound } from '../changes/refusals.ts'
+import { conflict, limitReached, mustBeThere } from '../changes/refusals.ts'
 import { type Draft, type FileStorage, storageKey } from './file-storage.ts'
 
-/** How much a site may keep. */
+/** The limits of a site's files. */
 export interface SiteLimits {
   readonly siteBytesMax: number
   readonly siteFilesMax: number
@@ -30,18 +23,15 @@ const newestFirst: ListOrder<Pick<StoredFile, 'createdAt' | 'id'>> = {
   placeOf: ({ createdAt, id }) => [createdAt, id],
 }
 
-/** One page of the files of a site, the newest first, and how many there are, each in one query. */
+/** Lists the files of a site, newest first; a page and the count take one query each. */
 export function listFiles({ kysely }: Database, siteId: string, search?: string | null) {
   const found = filesOf(kysely, siteId).$if(search != null, (query) =>
     query.where(holdsWords('stored_file.name', search ?? '')),
   )
-  return {
-    page: async (request: PageRequest) => await readPage(found, newestFirst, request),
-    count: async () => await countRows(found),
-  }
+  return pagedRows(found, newestFirst)
 }
 
-/** One file of a site, or nothing. One query. */
+/** Finds a file of a site in one query. */
 export async function findFile(kysely: Kysely<Schema>, siteId: string, id: string) {
   return await filesOf(kysely, siteId).where('stored_file.id', '=', id).executeTakeFirst()
 }
@@ -60,25 +50,14 @@ function filesOf(kysely: Kysely<Schema>, siteId: string) {
     .where('stored_file.site_id', '=', siteId)
 }
 
-const naming = z.strictObject({ name: fileName })
-
 /**
- * The name of a file as it is kept.
- *
- * @throws ChangeRefused
- */
-export function readFileName(name: string | undefined): string {
-  return readInput(naming, { name }).name
-}
-
-/**
- * Keeps a draft as a file of the actor's site. The same bytes under the same name are the file that is
- * there already. The bytes come before the row: a crash between leaves bytes without a row, never a row
+ * Stores a draft as a file of the actor's site. Returns the existing file if the site has the same bytes under
+ * the same name. Writes the bytes before the row: a crash between leaves bytes without a row, never a row
  * without bytes.
  *
- * @throws ChangeRefused when the site has as much as it may, or storageUnavailable
+ * @throws ChangeRefused at a limit of the site, or storageUnavailable
  */
-export async function keepFile(
+export async function storeFile(
   database: Database,
   actor: SiteActor,
   file: { readonly draft: Draft; readonly name: string },
@@ -88,8 +67,8 @@ export async function keepFile(
   const { siteId } = actor
   const { draft, name } = file
   const { mediaType, sizeBytes, sha256 } = draft
-  const content = { name, sha256 }
-  const before = await findByContent(kysely, siteId, content)
+  const after = { name, mediaType, sizeBytes, sha256 }
+  const before = await findByContent(kysely, siteId, after)
   if (before) return { file: before, isNew: false }
   await mustHaveRoom(kysely, siteId, sizeBytes, limits)
   const id = newId('fil')
@@ -110,21 +89,20 @@ export async function keepFile(
           created_by: actor.personId,
           created_at: actor.now,
         })
-        // Of two uploads at once the second finds the file of the first.
+        // Of two concurrent uploads the second finds the file of the first.
         .onConflict((taken) => taken.columns(['site_id', 'sha256', 'name']).doNothing())
         .returning('id')
         .executeTakeFirst()
       if (!made) return false
-      const after = { name, mediaType, sizeBytes, sha256 }
-      await record({ action: 'file.create', subject: { kind: 'file', id }, after })
+      await record('file.create', { kind: 'file', id }, { after })
       return true
     })
   } finally {
     if (!isNew) await removeBytes(storage, id)
   }
-  const kept = await findByContent(kysely, siteId, content)
-  if (!kept) throw conflict('the file was removed at the same time')
-  return { file: kept, isNew }
+  const stored = await findByContent(kysely, siteId, after)
+  if (!stored) throw conflict('the file was deleted at the same time; upload it again')
+  return { file: stored, isNew }
 }
 
 async function findByContent(
@@ -138,26 +116,26 @@ async function findByContent(
     .executeTakeFirst()
 }
 
-/** A site has few enough files that adding them up is cheap. */
+/** Sums up the files of the site, which are few. */
 async function mustHaveRoom(
   kysely: Kysely<Schema>,
   siteId: string,
   bytes: number,
   { siteBytesMax, siteFilesMax }: SiteLimits,
 ): Promise<void> {
-  const { files, kept } = await kysely
+  const { files, used } = await kysely
     .selectFrom('stored_file')
-    .select([sql<number>`count(*)`.as('files'), sql<number>`sum(size_bytes)`.as('kept')])
+    .select([sql<number>`count(*)`.as('files'), sql<number>`sum(size_bytes)`.as('used')])
     .where('site_id', '=', siteId)
     .executeTakeFirstOrThrow()
   if (Number(files) >= siteFilesMax) throw limitReached(`a site has at most ${siteFilesMax} files`)
-  if (Number(kept ?? 0) + bytes > siteBytesMax) {
+  if (Number(used ?? 0) + bytes > siteBytesMax) {
     throw limitReached(`the files of a site have at most ${siteBytesMax} bytes together`)
   }
 }
 
 /**
- * Removes a file that nothing uses.
+ * Deletes an unused file.
  *
  * @throws ChangeRefused when a product or the appearance of the site uses it
  */
@@ -173,29 +151,30 @@ export async function deleteFile(
       .select('slug')
       .where('file_id', '=', id)
       .executeTakeFirst()
-    if (product) throw conflict(`the digital product ${product.slug} has this file`)
+    if (product)
+      throw conflict(`the digital product ${product.slug} uses this file; replace it there first`)
     const logo = await trx
       .selectFrom('site_appearance')
       .select('site_id')
       .where('logo_file_id', '=', id)
       .executeTakeFirst()
-    if (logo) throw conflict('it is the logo of the site')
+    if (logo) throw conflict('the file is the logo of the site; choose another logo first')
     await trx.deleteFrom('stored_file').where('id', '=', id).execute()
     const before = { name, mediaType, sizeBytes, sha256 }
-    await record({ action: 'file.delete', subject: { kind: 'file', id }, before })
+    await record('file.delete', { kind: 'file', id }, { before })
   })
-  // After the row: bytes without a row do no harm, a row without bytes would.
+  // After the row, because a row without bytes would do harm.
   await removeBytes(storage, id)
 }
 
-/** The change of the row stands even if the storage is out of reach now. */
+/** Ignores a failing storage, because the change of the row is committed. */
 async function removeBytes(storage: FileStorage, id: string): Promise<void> {
   await storage.remove(storageKey(id)).catch(() => {})
 }
 
 /**
- * A file that is about to be used or removed. Its row is written as it is, by which the two wait for
- * each other: nothing removes a file while something begins to use it.
+ * Locks and reads a file before it is used or deleted, so that nothing deletes a file while a change starts
+ * to use it. A no-op update locks the row on both engines.
  *
  * @throws ChangeRefused when the site has no such file
  */
@@ -210,19 +189,17 @@ export async function holdFile(
     .where('id', '=', id)
     .where('site_id', '=', siteId)
     .execute()
-  const file = await findFile(trx, siteId, id)
-  if (!file) throw notFound('file')
-  return file
+  return mustBeThere(await findFile(trx, siteId, id), 'file')
 }
 
 export interface ProductFile {
   readonly productId: string
-  /** Null takes the file away; who bought the product then has nothing to download. */
+  /** Null removes the file, so that buyers of the product have no download. */
   readonly fileId: string | null
 }
 
 /**
- * Gives a digital product of the actor's site a file, whose name it takes.
+ * Sets the file of a digital product, and the product's file name to its name.
  *
  * @throws ChangeRefused when the site has no such product or file
  */
@@ -239,21 +216,18 @@ export async function setProductFile(
       .where('id', '=', productId)
       .where('site_id', '=', actor.siteId)
       .executeTakeFirst()
-    if (!product) throw notFound('digital product')
     const wanted = { fileId, ...(file && { fileName: file.name }) }
-    const change = differenceOf(product, wanted)
+    const change = differenceOf(mustBeThere(product, 'digital product'), wanted)
     if (!change) return
     await trx
       .updateTable('digital_product')
       .set({ file_id: fileId, ...(file && { file_name: file.name }) })
       .where('id', '=', productId)
       .execute()
-    const subject = { kind: 'digital_product', id: productId }
-    await record({ action: 'digital_product.file', subject, ...change })
+    await record('digital_product.file', { kind: 'digital_product', id: productId }, change)
   })
 }
 
-/** The file of a digital product of a site, or nothing. */
 export async function findProductFile(
   { kysely }: Database,
   siteId: string,

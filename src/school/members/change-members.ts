@@ -5,10 +5,10 @@ import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { endGrants } from '../../oauth/grants/end-grants.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
-import { changeSite, newId, type SiteActor } from '../changes/change.ts'
+import { changeSite, findRoles, newId, type SiteActor } from '../changes/change.ts'
 import { line, NAME_LENGTH_MAX, readInput } from '../changes/input.ts'
-import { conflict, notFound } from '../changes/refusals.ts'
-import { grantRoles, rolesOf, takeRoles } from './site-roles.ts'
+import { conflict } from '../changes/refusals.ts'
+import { grantRoles, mustHaveRoles, takeRoles } from './site-roles.ts'
 
 const roles = z
   .array(z.enum(['owner', 'admin', 'lecturer', 'student']))
@@ -23,12 +23,12 @@ const addition = z.strictObject({
 export type MemberAddition = z.input<typeof addition>
 
 /**
- * Gives roles at the site to whoever has this address. Somebody who is new to the service becomes a
- * person without a password; one who is known keeps name and password, and nothing in the answer, in
- * the audit trail or in the statements that run tells the one from the other.
+ * Grants roles at the site to the person with an e-mail address. Creates the person, without a password, if
+ * the address is new. A known person keeps name and password. Answer, audit event and statements are the same
+ * in both cases, so that they do not tell who has an account.
  *
  * @returns the id of the person
- * @throws ChangeRefused for a value without its form, and when one who is no owner makes an owner
+ * @throws ChangeRefused for an invalid value, and when the actor makes an owner without being one
  */
 export async function addMember(
   database: Database,
@@ -37,27 +37,23 @@ export async function addMember(
 ): Promise<string> {
   const wanted = readInput(addition, input)
   return await changeSite(database, actor, async (trx, record) => {
-    const id = await personOf(trx, wanted, actor.now)
-    const before = await rolesOf(trx, actor.siteId, id)
+    const id = await findOrCreatePerson(trx, wanted, actor.now)
+    const before = await findRoles(trx, actor.siteId, id)
     const added = wanted.roles.filter((role) => !before.includes(role))
     if (added.length === 0) return id
     await mayChangeOwners(trx, actor, added)
     await grantRoles(trx, actor, id, added)
     await subscribe(trx, actor, id)
-    await record({
-      action: 'member.add',
-      subject: { kind: 'person', id },
-      before: { roles: before },
-      after: { roles: [...before, ...added].sort() },
-    })
+    const change = { before: { roles: before }, after: { roles: [...before, ...added].sort() } }
+    await record('member.add', { kind: 'person', id }, change)
     return id
   })
 }
 
 /**
- * Lets a member hold these roles and no others. Who teaches no more is taken from the courses, too.
+ * Replaces the roles of a member. A member who is no longer a lecturer is also removed from the courses.
  *
- * @throws ChangeRefused for nobody of the site, for owners where the actor is none, and for the last one
+ * @throws ChangeRefused for an unknown member, for a change of owners by another role, and for the last owner
  */
 export async function setMemberRoles(
   database: Database,
@@ -74,20 +70,16 @@ export async function setMemberRoles(
     if (removed.includes('owner')) await mustLeaveAnOwner(trx, actor.siteId, id)
     await takeRoles(trx, actor.siteId, id, removed)
     await grantRoles(trx, actor, id, added)
-    await record({
-      action: 'member.roles',
-      subject: { kind: 'person', id },
-      before: { roles: before },
-      after: { roles: wanted },
-    })
+    const change = { before: { roles: before }, after: { roles: wanted } }
+    await record('member.roles', { kind: 'person', id }, change)
   })
 }
 
 /**
- * Takes all roles at the site from a person, and ends what they allowed applications there. What they
- * bought stays, and is there again when they are added again.
+ * Removes all roles of a person at the site, and ends their grants there. Purchases stay, and are visible
+ * again if the person is added again.
  *
- * @throws ChangeRefused for nobody of the site, for an owner where the actor is none, and for the last one
+ * @throws ChangeRefused for an unknown member, for an owner if the actor is none, and for the last owner
  */
 export async function removeMember(
   database: Database,
@@ -99,43 +91,33 @@ export async function removeMember(
     await mayChangeOwners(trx, actor, before)
     if (before.includes('owner')) await mustLeaveAnOwner(trx, actor.siteId, id)
     await takeRoles(trx, actor.siteId, id, before)
-    const whose = { personId: id, siteId: actor.siteId }
+    const ofMember = { personId: id, siteId: actor.siteId }
     const ending = { reason: 'an operator ended it', nowMs: actor.now } as const
-    const ended = await endGrants(trx, whose, ending)
-    await record({
-      action: 'member.remove',
-      subject: { kind: 'person', id },
-      before: { roles: before, grants: ended.length },
-      after: { roles: [], grants: 0 },
-    })
+    const { length: grants } = await endGrants(trx, ofMember, ending)
+    const change = { before: { roles: before, grants }, after: { roles: [], grants: 0 } }
+    await record('member.remove', { kind: 'person', id }, change)
   })
 }
 
-/**
- * Lets a new member hear what the site announces, in the inbox and not by e-mail, until they say
- * otherwise. What a member has decided already stays.
- */
+/** Subscribes a new member to announcements, in the inbox only. Keeps earlier choices of the member. */
 async function subscribe(
   trx: Transaction<Schema>,
   { siteId, now }: SiteActor,
   personId: string,
 ): Promise<void> {
-  const whose = { person_id: personId, site_id: siteId, topic: ANNOUNCEMENTS }
+  const subscription = { person_id: personId, site_id: siteId, topic: 'announcements' }
   await trx
     .insertInto('notification_subscription')
     .values([
-      { id: newId('sub'), ...whose, channel: 'inbox', enabled_at: now },
-      { id: newId('sub'), ...whose, channel: 'email', enabled_at: null },
+      { id: newId('sub'), ...subscription, channel: 'inbox', enabled_at: now },
+      { id: newId('sub'), ...subscription, channel: 'email', enabled_at: null },
     ])
     .onConflict((decided) => decided.doNothing())
     .execute()
 }
 
-/** The topic of announcements that name no other. */
-const ANNOUNCEMENTS = 'announcements'
-
-/** The person of an address, made when there is none: the same two statements in either case. */
-async function personOf(
+/** Runs the same two statements for a known address and a new one. */
+async function findOrCreatePerson(
   trx: Transaction<Schema>,
   { email, name }: z.output<typeof addition>,
   nowMs: number,
@@ -154,24 +136,18 @@ async function personOf(
   return id
 }
 
-async function mustHaveRoles(trx: Transaction<Schema>, siteId: string, id: string) {
-  const held = await rolesOf(trx, siteId, id)
-  if (held.length === 0) throw notFound('member')
-  return held
-}
-
-/** The roles of the actor are read here and not in the token: another change may have taken them. */
+/** Reads the actor's roles here and not in the token, because another change may have removed them. */
 async function mayChangeOwners(
   trx: Transaction<Schema>,
   { siteId, personId }: SiteActor,
   changed: readonly SiteRole[],
 ): Promise<void> {
   if (!changed.includes('owner')) return
-  const own = await rolesOf(trx, siteId, personId)
-  if (!own.includes('owner')) throw conflict('only owners make and unmake owners', 'roles')
+  const own = await findRoles(trx, siteId, personId)
+  if (!own.includes('owner')) throw conflict('only an owner can add or remove owners', 'roles')
 }
 
-/** An owner whose account is disabled cannot act for the site, and does not count. */
+/** Does not count owners with a disabled account, who cannot act for the site. */
 async function mustLeaveAnOwner(trx: Transaction<Schema>, siteId: string, id: string) {
   const other = await trx
     .selectFrom('site_role')
@@ -183,5 +159,5 @@ async function mustLeaveAnOwner(trx: Transaction<Schema>, siteId: string, id: st
     .where('person.disabled_at', 'is', null)
     .limit(1)
     .executeTakeFirst()
-  if (!other) throw conflict('the last owner of a site stays', 'roles')
+  if (!other) throw conflict('the last owner of a site cannot be removed', 'roles')
 }

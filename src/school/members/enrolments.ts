@@ -1,4 +1,4 @@
-/** Who is enrolled in which course, for how long, and how far they came. What an order says of it is in orders. */
+/** Reads and changes enrolments and reads the progress of students. Orders are in `commerce/order-list.ts`. */
 
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { z } from 'zod'
@@ -7,16 +7,16 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { changeSite, newId, type SiteActor } from '../changes/change.ts'
 import { readInput } from '../changes/input.ts'
-import { badInput, mustBeThere, notFound } from '../changes/refusals.ts'
+import { badInput, mustBeThere } from '../changes/refusals.ts'
 import { courses } from '../courses/course-store.ts'
-import { grantRoles, rolesOf } from './site-roles.ts'
+import { grantRoles, mustHaveRoles } from './site-roles.ts'
 
-/** A student of more courses than this shows the latest ones; the count says how many exist. */
+/** The most enrolments that are listed for a student; the count includes the others. */
 const ENROLMENTS_SHOWN_MAX = 100
 
 export type Enrolment = NonNullable<Awaited<ReturnType<typeof findEnrolment>>>
 
-/** The enrolments of people at a site, each person's latest first. One query. */
+/** Lists the enrolments of people at a site, latest first, in one query. */
 export async function listEnrolments(
   kysely: Kysely<Schema>,
   personIds: readonly string[],
@@ -38,7 +38,7 @@ export async function listEnrolments(
   return Map.groupBy(rows, ({ personId }) => personId)
 }
 
-/** How many courses of a site people are or were enrolled in. One query. */
+/** Counts the present and past enrolments of people at a site, in one query. */
 export async function countEnrolments(
   kysely: Kysely<Schema>,
   personIds: readonly string[],
@@ -56,12 +56,12 @@ export async function countEnrolments(
   return new Map(rows.map(({ personId, total }) => [personId, Number(total)]))
 }
 
-/** One enrolment of a member of the site, or nothing. One query. */
+/** Finds an enrolment of a member of the site in one query. */
 export async function findEnrolment(kysely: Kysely<Schema>, siteId: string, id: string) {
   return await enrolments(kysely, siteId).where('bought.id', '=', id).executeTakeFirst()
 }
 
-/** Written with `cross join`, as above, so that SQLite begins with what a person has and not with all courses. */
+/** Uses `cross join`, as above, so that SQLite starts with the enrolments of a person and not with all courses. */
 function enrolments(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('course_purchase as bought')
@@ -74,7 +74,7 @@ function enrolments(kysely: Kysely<Schema>, siteId: string) {
       'course.slug as courseSlug',
       'course.title as courseTitle',
       'bought.purchased_at as purchasedAt',
-      // Null is access without end.
+      // Null is lifetime access.
       'bought.expires_at as expiresAt',
     ])
     .where('course.site_id', '=', siteId)
@@ -93,8 +93,8 @@ const lasting = z.strictObject({
   hasLifetimeAccess: z.boolean().nullish(),
 })
 
-/** How long an enrolment lasts: exactly one of the two, so that no mistake grants lifetime access. */
-export type Lasting = z.input<typeof lasting>
+/** How long an enrolment lasts. Exactly one field is required, so that no mistake grants lifetime access. */
+type Lasting = z.input<typeof lasting>
 
 export interface EnrolmentWish extends Lasting {
   readonly personId: string
@@ -102,12 +102,11 @@ export interface EnrolmentWish extends Lasting {
 }
 
 /**
- * Enrols a person of the site in a course, without an order; who holds another role there becomes a
- * student, too. Whoever is or was enrolled already stays as they are: there is one enrolment for a
- * person and a course.
+ * Enrols a member in a course without an order, and grants the role of a student. An existing enrolment stays
+ * unchanged, even if it has ended: a person has one enrolment for each course.
  *
- * @returns its id, and whether this made it
- * @throws ChangeRefused for a person or a course of another site, and for an end that is not ahead
+ * @returns its id, and whether it is new
+ * @throws ChangeRefused for an unknown member or course, and for an end that is not in the future
  */
 export async function enrolStudent(
   database: Database,
@@ -116,27 +115,26 @@ export async function enrolStudent(
 ): Promise<{ readonly id: string; readonly isNew: boolean }> {
   const expiresAt = endOf(input, actor.now)
   return await changeSite(database, actor, async (trx, record) => {
-    const roles = await rolesOf(trx, actor.siteId, personId)
-    if (roles.length === 0) throw notFound('member')
+    const roles = await mustHaveRoles(trx, actor.siteId, personId)
     await courses.mustFind(trx, actor.siteId, courseId)
     const id = await writeEnrolment(trx, { personId, courseId }, expiresAt, actor.now)
     const subject = { kind: 'person', id: personId }
     if (!roles.includes('student')) {
       await grantRoles(trx, actor, personId, ['student'])
       const after = { roles: [...roles, 'student'].sort() }
-      await record({ action: 'member.roles', subject, before: { roles }, after })
+      await record('member.roles', subject, { before: { roles }, after })
     }
     if (id === undefined) return { id: await enrolmentOf(trx, personId, courseId), isNew: false }
     const after = { personId, courseId, expiresAt }
-    await record({ action: 'enrolment.create', subject: { kind: 'enrolment', id }, after })
+    await record('enrolment.create', { kind: 'enrolment', id }, { after })
     return { id, isNew: true }
   })
 }
 
 /**
- * Lets an enrolment last until another day, or for life. One that had ended goes on.
+ * Changes the end of an enrolment. Reopens one that has ended.
  *
- * @throws ChangeRefused for an enrolment of another site, and for an end that is not ahead
+ * @throws ChangeRefused for an unknown enrolment, and for an end that is not in the future
  */
 export async function updateEnrolment(
   database: Database,
@@ -149,11 +147,11 @@ export async function updateEnrolment(
     if (enrolment.expiresAt === expiresAt) return
     await setEnd(trx, enrolment, expiresAt)
     const changed = { before: { expiresAt: enrolment.expiresAt }, after: { expiresAt } }
-    await record({ action: 'enrolment.update', subject: { kind: 'enrolment', id }, ...changed })
+    await record('enrolment.update', { kind: 'enrolment', id }, changed)
   })
 }
 
-/** Ends an enrolment now. One that has ended is no change. */
+/** Ends an enrolment now. No-op if it has ended. */
 export async function endEnrolment(
   database: Database,
   actor: SiteActor,
@@ -166,11 +164,11 @@ export async function endEnrolment(
     if (expiresAt !== null && expiresAt <= now) return
     await setEnd(trx, enrolment, now)
     const changed = { before: { expiresAt }, after: { expiresAt: now } }
-    await record({ action: 'enrolment.end', subject: { kind: 'enrolment', id }, ...changed })
+    await record('enrolment.end', { kind: 'enrolment', id }, changed)
   })
 }
 
-/** @returns the time at which access ends, or null for access without end */
+/** @returns when access ends, or null for lifetime access */
 function endOf(input: Lasting, nowMs: number): number | null {
   const { expireDate, hasLifetimeAccess } = readInput(lasting, input)
   if (expireDate == null) {
@@ -180,11 +178,11 @@ function endOf(input: Lasting, nowMs: number): number | null {
   if (hasLifetimeAccess === true) {
     throw badInput('hasLifetimeAccess', 'cannot be true when there is an expireDate')
   }
-  if (expireDate <= nowMs) throw badInput('expireDate', 'must lie ahead')
+  if (expireDate <= nowMs) throw badInput('expireDate', 'must be in the future')
   return expireDate
 }
 
-/** @returns its id; nothing when the person has one for this course */
+/** @returns its id; nothing if the person already has an enrolment in the course */
 async function writeEnrolment(
   trx: Transaction<Schema>,
   { personId, courseId }: Pick<Enrolment, 'personId' | 'courseId'>,
@@ -225,20 +223,19 @@ async function setEnd(trx: Transaction<Schema>, { id }: Enrolment, expiresAt: nu
     .execute()
 }
 
-/** The progress of a student in a course. */
 export interface Progress {
   readonly lectureCount: number
-  /** Of how many the end was reached. */
+  /** How many lectures were watched to the end. */
   readonly completedLectureCount: number
   readonly lastWatched:
     | { readonly lectureId: string; readonly title: string; readonly watchedAt: number }
     | undefined
 }
 
-/** As many enrolments as one statement looks at: a course may have very many lectures. */
+/** The most enrolments in one statement: a course may have very many lectures. */
 const BATCH_ENROLMENTS_MAX = 200
 
-/** The progress of several enrolments. Two queries for each two hundred. */
+/** Reads the progress of enrolments, in two queries for each batch. */
 export async function listProgress(
   kysely: Kysely<Schema>,
   enrolmentIds: readonly string[],

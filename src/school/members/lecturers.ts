@@ -4,13 +4,13 @@ import type { Database } from '../../platform/store/database.ts'
 import { countRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { changeSite, type SiteActor } from '../changes/change.ts'
-import { conflict, limitReached, notFound } from '../changes/refusals.ts'
+import { conflict, limitReached } from '../changes/refusals.ts'
 import { courses } from '../courses/course-store.ts'
-import { rolesOf } from './site-roles.ts'
+import { mustHaveRoles } from './site-roles.ts'
 
 const LECTURERS_PER_COURSE_MAX = 100
 
-/** The courses of the site that people teach, each person's by slug. One query. */
+/** Lists the courses that people teach at the site, by slug, in one query. */
 export async function listTaughtCourses(
   kysely: Kysely<Schema>,
   personIds: readonly string[],
@@ -18,7 +18,7 @@ export async function listTaughtCourses(
 ) {
   const rows = await kysely
     .selectFrom('course_lecturer')
-    // Not a plain join, or SQLite may begin with all courses of the site.
+    // With a plain join SQLite may start with all courses of the site.
     .crossJoin('course')
     .whereRef('course.id', '=', 'course_lecturer.course_id')
     .select(['course_lecturer.person_id as personId', 'course.id', 'course.slug', 'course.title'])
@@ -29,7 +29,7 @@ export async function listTaughtCourses(
   return Map.groupBy(rows, ({ personId }) => personId)
 }
 
-/** Who teaches courses, each course's by name. One query. */
+/** Lists the lecturers of courses, by name, in one query. */
 export async function listCourseLecturers(kysely: Kysely<Schema>, courseIds: readonly string[]) {
   const rows = await kysely
     .selectFrom('course_lecturer')
@@ -48,16 +48,15 @@ export async function listCourseLecturers(kysely: Kysely<Schema>, courseIds: rea
   return Map.groupBy(rows, ({ courseId }) => courseId)
 }
 
-/** Who is to teach, and what. */
 export interface Teaching {
   readonly courseId: string
   readonly personId: string
 }
 
 /**
- * Lets a person teach a course. Who does so already is no change.
+ * Assigns a lecturer to a course. No-op if already assigned.
  *
- * @throws ChangeRefused for a course or a person of another site, and for one who is no lecturer there
+ * @throws ChangeRefused for an unknown course or member, and for a member who is not a lecturer
  */
 export async function assignLecturer(
   database: Database,
@@ -66,10 +65,9 @@ export async function assignLecturer(
 ): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {
     await courses.mustFind(trx, actor.siteId, courseId)
-    const roles = await rolesOf(trx, actor.siteId, personId)
-    if (roles.length === 0) throw notFound('member')
+    const roles = await mustHaveRoles(trx, actor.siteId, personId)
     if (!roles.includes('lecturer')) {
-      throw conflict('the person is no lecturer of the site; give them the role first', 'personId')
+      throw conflict('the person is not a lecturer of the site; add that role first', 'personId')
     }
     const others = trx
       .selectFrom('course_lecturer')
@@ -86,11 +84,11 @@ export async function assignLecturer(
       .executeTakeFirst()
     if (!made) return
     const subject = { kind: 'course', id: courseId }
-    await record({ action: 'lecturer.assign', subject, after: { lecturer: personId } })
+    await record('lecturer.assign', subject, { after: { lecturer: personId } })
   })
 }
 
-/** Lets a person teach a course no more. Who does not teach it is no change. */
+/** Removes a lecturer from a course. No-op if not assigned. */
 export async function unassignLecturer(
   database: Database,
   actor: SiteActor,
@@ -105,6 +103,6 @@ export async function unassignLecturer(
       .executeTakeFirstOrThrow()
     if (numDeletedRows === 0n) return
     const subject = { kind: 'course', id: courseId }
-    await record({ action: 'lecturer.unassign', subject, before: { lecturer: personId } })
+    await record('lecturer.unassign', subject, { before: { lecturer: personId } })
   })
 }

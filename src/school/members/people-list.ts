@@ -1,4 +1,4 @@
-/** Who belongs to a site, with which roles, and who teaches its courses. Name, address and password are the person's own. */
+/** Lists the people of a site by role, course or search. Names and addresses belong to the person, and do not change here. */
 
 import { type Kysely, sql } from 'kysely'
 
@@ -16,7 +16,7 @@ import {
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { beginsWith, type FoldedColumn, folded } from '../../platform/store/search.ts'
 
-/** A person, as the operators of a site to which they belong see them. */
+/** A person as operators of their site see them. */
 export interface SitePerson {
   readonly id: string
   readonly name: string
@@ -24,28 +24,28 @@ export interface SitePerson {
   readonly picture: string | null
 }
 
-/** Somebody of a list, and since when they are in it: by the role of the list, or by their first one. */
-export interface ListedPerson extends SitePerson {
+interface ListedPerson extends SitePerson {
+  /** When they got the role of the list, or their first role. */
   readonly since: number
 }
 
 export interface PeopleQuestion {
   readonly siteId: string
-  /** Everybody with any role without it. */
+  /** Without it the list has every role. */
   readonly role?: SiteRole | null | undefined
-  /** The beginning of the name; with an @ in it, that of the address. */
+  /** The start of the name, or of the e-mail address if it contains an @. */
   readonly search?: string | null | undefined
   readonly sort?: TimeOrder | null | undefined
-  /** Only these, when there is a search: a condition on `person.id`. */
+  /** An extra condition on `person.id` for searches. */
   readonly among?: ReturnType<typeof sql<boolean>> | undefined
 }
 
-/** A search counts no further, because what it finds may be spread among very many others. */
+/** A search counts up to this number, because its matches may be spread over a large index. */
 const SEARCH_COUNT_MAX = 1000
 
 /**
- * The people of a site by when they came, or by name or address when these are searched. One
- * query a page, which reads an index in its order, however many people there are.
+ * Lists the people of a site by date, or by name or address in a search. A page takes one query, which reads
+ * an index in order, however many people there are.
  */
 export function listPeople(database: Database, question: PeopleQuestion) {
   const words = question.search?.trim()
@@ -67,7 +67,7 @@ function peopleByTime({ kysely }: Database, { siteId, role, sort }: PeopleQuesti
   return pagedRows(found, inTimeOrder(newestFirst, sort), count)
 }
 
-/** Written with `cross join`, so that SQLite begins with the roles: their index has the order. */
+/** Uses `cross join`, so that SQLite starts with the roles, whose index has the order. */
 function holders(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('site_role as held')
@@ -84,18 +84,15 @@ function holders(kysely: Kysely<Schema>, siteId: string) {
 }
 
 /**
- * Of several roles of a person the oldest stands for all, so that everybody is listed once. The
- * empty text keeps SQLite from an index of the whole site, where it is after one person; so it does below.
+ * Keeps the oldest role of each person, so that nobody appears twice. `|| ''`, here and below, stops SQLite
+ * from using the index of the whole site to find one person.
  */
 const isFirstRole = sql<boolean>`not exists (
   select 1 from site_role as earlier
   where earlier.person_id = held.person_id and earlier.site_id || '' = held.site_id
     and (earlier.granted_at, earlier.role) < (held.granted_at, held.role))`
 
-/**
- * How many there are. Nearly everybody is a student and nothing else, so that these are counted within
- * an index, and only the others are looked at one by one.
- */
+/** Counts students, who are nearly all members, within an index, and only the others one by one. */
 async function countHolders(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -118,7 +115,7 @@ async function countHolders(
   return students + Number(total)
 }
 
-/** A site with at most so many roles is searched by its people, a larger one by the people's index. */
+/** Up to this many roles a search reads the people of the site, beyond it the index of all people. */
 const FEW_ROLES_MAX = 20_000
 
 function searchPeople(database: Database, question: PeopleQuestion, words: string) {
@@ -158,8 +155,8 @@ function amongFew(database: Database, { siteId, role, among }: PeopleQuestion) {
 }
 
 /**
- * The role is looked up for one person after the other, in the order of their index: where one in
- * fifty people is of the site, a page is found after a thousand of them.
+ * Looks up the role of one person after the other, in index order: if one in fifty people belongs to the
+ * site, a page is complete after a thousand.
  */
 function amongMany(database: Database, { siteId, role, among }: PeopleQuestion) {
   const since = sql<number>`(select min(held.granted_at) from site_role as held
@@ -181,17 +178,14 @@ function foldedFields(database: Database) {
 }
 
 interface StudentQuestion extends Pick<PeopleQuestion, 'siteId' | 'search' | 'sort'> {
-  /** Only who is or was enrolled in this course of the site. */
+  /** Only students with a present or past enrolment in this course. */
   readonly courseId?: string | null | undefined
 }
 
-/** The students of one course are counted no further: each is looked at for the role that they hold. */
+/** The students of a course are counted up to this number, because each count checks a role. */
 const COURSE_COUNT_MAX = 50_000
 
-/**
- * The students of a site by when they came; those of one course by their enrolment; those that are
- * searched by name or address. One query a page.
- */
+/** Lists students by date, those of a course by enrolment date, a search by name or address. One query a page. */
 export function listStudents(database: Database, question: StudentQuestion) {
   const { siteId, courseId, search, sort } = question
   if (courseId == null) return listPeople(database, { siteId, role: 'student', search, sort })
@@ -221,7 +215,7 @@ function listStudentsOfCourse(
   return pagedRows(found, inTimeOrder(latestEnrolmentFirst, sort), count)
 }
 
-/** Written with `cross join`, so that SQLite begins with the enrolments: their index has the order. */
+/** Uses `cross join`, so that SQLite starts with the enrolments, whose index has the order. */
 function enrolledPeople(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('course_purchase as bought')

@@ -1,7 +1,8 @@
 import type { Kysely, Transaction } from 'kysely'
 
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
-import type { SiteActor } from '../changes/change.ts'
+import { findRoles, type SiteActor } from '../changes/change.ts'
+import { notFound } from '../changes/refusals.ts'
 import type { SitePerson } from './people-list.ts'
 
 /** A role of a person at the site. */
@@ -10,7 +11,7 @@ export interface HeldRole {
   readonly since: number
 }
 
-/** One person who holds a role at the site, or that role where one is named; or nothing. One query. */
+/** Finds a person with a role at the site, or with the given role, in one query. */
 export async function findMember(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -32,7 +33,7 @@ export async function findMember(
     .executeTakeFirst()
 }
 
-/** The roles that people hold at a site, each person's in the order in which they got them. One query. */
+/** Lists the roles of people at a site, oldest first, in one query. */
 export async function listHeldRoles(
   kysely: Kysely<Schema>,
   personIds: readonly string[],
@@ -44,7 +45,7 @@ export async function listHeldRoles(
     .where('site_id', '=', siteId)
     .where('person_id', 'in', personIds)
     .execute()
-  // Sorted here: for the order SQLite would read the site's index by age, and everybody in it.
+  // Sorted here, because `order by` makes SQLite read the whole index of the site.
   rows.sort((one, other) => one.since - other.since || one.role.localeCompare(other.role))
   const held = Map.groupBy(rows, ({ person_id }) => person_id)
   return new Map(
@@ -52,22 +53,14 @@ export async function listHeldRoles(
   )
 }
 
-/** The roles of a person at a site, sorted. */
-export async function rolesOf(
-  trx: Transaction<Schema>,
-  siteId: string,
-  personId: string,
-): Promise<SiteRole[]> {
-  const rows = await trx
-    .selectFrom('site_role')
-    .select('role')
-    .where('person_id', '=', personId)
-    .where('site_id', '=', siteId)
-    .execute()
-  return rows.map(({ role }) => role).sort()
+/** @throws ChangeRefused for a person without a role at the site */
+export async function mustHaveRoles(trx: Transaction<Schema>, siteId: string, personId: string) {
+  const roles = await findRoles(trx, siteId, personId)
+  if (roles.length === 0) throw notFound('member')
+  return roles
 }
 
-/** Gives roles to a person; those that they hold already stay as old as they are. */
+/** Grants roles to a person. Roles that they already hold keep their date. */
 export async function grantRoles(
   trx: Transaction<Schema>,
   { siteId, now }: Pick<SiteActor, 'siteId' | 'now'>,
@@ -83,7 +76,7 @@ export async function grantRoles(
     .execute()
 }
 
-/** Takes roles from a person, and their courses with the role of a lecturer. */
+/** Removes roles of a person; with the role of a lecturer also their courses. */
 export async function takeRoles(
   trx: Transaction<Schema>,
   siteId: string,

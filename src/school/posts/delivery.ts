@@ -2,27 +2,27 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { type Kysely, sql, type Transaction } from 'kysely'
 
+import type { BackgroundTask } from '../../platform/process/background-tasks.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { newId } from '../changes/change.ts'
 
 /**
- * The way of an announcement into the inboxes, and out of them again: so many at a time, each step in
- * one transaction with its mark on the post. Two processes that do it at once take turns at the post's
- * row, and after a crash the next one goes on where the last step ended.
+ * Delivers announcements to inboxes and removes them again, in batches. Each batch is one transaction that
+ * stores its progress on the post. Concurrent processes queue for the lock of the post's row, and after a
+ * crash the next batch continues where the last one ended.
  */
 
-/** Few enough that nobody who asks something waits for them. */
+/** Few enough that requests do not wait for a batch. */
 const NOTIFICATIONS_PER_BATCH = 500
 
-/** Of as many sites. */
+/** One post for each site. */
 const POSTS_PER_ROUND = 100
 
 /**
- * Puts a published announcement into the next inboxes: of people with a role at the site who
- * subscribe to its topic there.
+ * Delivers a published announcement to the next subscribers of its topic who have a role at the site.
  *
- * @returns whether there may be more to do
+ * @returns whether subscribers may be left
  */
 export async function deliverBatch(
   { kysely }: Database,
@@ -49,10 +49,10 @@ export async function deliverBatch(
 }
 
 /**
- * Takes a removed announcement out of the next inboxes, and after the last one removes it itself. It goes
- * by the same order and mark as a delivery, so that it passes over what is gone already.
+ * Removes a deleted announcement from the next inboxes, and after the last one deletes its row. Uses the
+ * order and the progress mark of deliveries, to skip inboxes that are already done.
  *
- * @returns whether there is more to do
+ * @returns whether inboxes are left
  */
 export async function removeBatch({ kysely }: Database, postId: string): Promise<boolean> {
   return await kysely.transaction().execute(async (trx) => {
@@ -85,7 +85,7 @@ export async function removeBatch({ kysely }: Database, postId: string): Promise
 
 type PostRow = NonNullable<Awaited<ReturnType<typeof lockPost>>>
 
-/** The post as it is when nobody else is at it; writing locks the row on either engine, and changes nothing. */
+/** Reads the post under a row lock (a no-op update locks on both engines). */
 async function lockPost(trx: Transaction<Schema>, id: string) {
   return await trx
     .updateTable('post')
@@ -99,12 +99,7 @@ function isUndelivered(post: PostRow): boolean {
   return post.published_at !== null && post.delivered_at === null && post.removed_at === null
 }
 
-type Subscriber = Awaited<ReturnType<typeof nextSubscribers>>[number]
-
-/**
- * The next subscribers; `isMember` is 1 while they have a role at the site. Subscriptions outlast roles,
- * so that a step may be for few of them.
- */
+/** Reads the next subscribers. Subscriptions outlast roles: `isMember` is 1 with a role at the site. */
 async function nextSubscribers(trx: Transaction<Schema>, post: PostRow) {
   return await trx
     .selectFrom('notification_subscription as s')
@@ -126,7 +121,7 @@ async function nextSubscribers(trx: Transaction<Schema>, post: PostRow) {
 async function notify(
   trx: Transaction<Schema>,
   { id, site_id, topic, title, body, link }: PostRow,
-  members: readonly Subscriber[],
+  members: readonly { readonly personId: string }[],
   nowMs: number,
 ): Promise<void> {
   if (members.length === 0) return
@@ -135,28 +130,26 @@ async function notify(
     .insertInto('notification')
     .values(
       members.map(({ personId: person_id }) => ({
-        ...{ id: newId('not'), person_id, ...copied },
-        ...{ created_at: nowMs, read_at: null },
+        id: newId('not'),
+        person_id,
+        ...copied,
+        created_at: nowMs,
+        read_at: null,
       })),
     )
-    // Nobody gets it twice, whatever happened before (the index notification_of_post).
+    // The index notification_of_post prevents a second notification.
     .onConflict((known) => known.doNothing())
     .execute()
 }
 
 /**
- * Finishes what publishing or removing a post began. It works half of the time, so that requests get
- * their turn, until nothing is left or the signal comes.
- *
- * @returns a background task; it throws the first failure of a round, in which every post is tried
+ * Makes the task that completes deliveries and removals. It pauses as long as it works, to leave time for
+ * requests, and ends when nothing is left. A round tries every post and then throws its first failure.
  */
-export function makePostDelivery({
-  database,
-  now,
-}: {
-  readonly database: Database
-  readonly now: () => number
-}) {
+export function postDelivery(
+  { database, now, sweeps }: DeliverySources,
+  everySeconds: number,
+): BackgroundTask {
   const workOn = async ({ id, isRemoved }: Unfinished) =>
     await (isRemoved === 1 ? removeBatch(database, id) : deliverBatch(database, id, now()))
   const workOnAll = async (unfinished: readonly Unfinished[], signal: AbortSignal) => {
@@ -169,21 +162,25 @@ export function makePostDelivery({
     }
     if (failures.length > 0) throw failures[0]
   }
-  return async (signal: AbortSignal): Promise<void> => {
+  const run = async (signal: AbortSignal): Promise<void> => {
     for (;;) {
       const unfinished = await listUnfinished(database.kysely)
       if (unfinished.length === 0 || signal.aborted) return
       await workOnAll(unfinished, signal)
     }
   }
+  return { name: 'posts', everySeconds, run, onlyWhen: sweeps }
+}
+
+interface DeliverySources {
+  readonly database: Database
+  readonly now: () => number
+  readonly sweeps?: (() => boolean) | undefined
 }
 
 type Unfinished = Awaited<ReturnType<typeof listUnfinished>>[number]
 
-/**
- * The oldest of each site first; the others of a site are next. However many a site publishes or removes
- * at once, those of other sites do not wait behind them.
- */
+/** Lists the oldest unfinished post of each site, so that a site with many does not delay the others. */
 async function listUnfinished(kysely: Kysely<Schema>) {
   const posts = kysely.selectFrom('post').select('id')
   const undelivered = posts
@@ -213,7 +210,7 @@ function placeAtSite(since: 'published_at' | 'removed_at') {
   return sql<number>`row_number() over (partition by site_id order by ${sql.ref(since)}, id)`
 }
 
-/** Ends at once when the service stops. */
+/** Waits, but not beyond the stop of the service. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error

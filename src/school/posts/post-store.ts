@@ -1,4 +1,4 @@
-/** The announcements of a site and their way into the inboxes of its members. What a member does with them is in member. */
+/** Reads and changes the announcements of a site. The inbox of a member is in `viewer/notifications.ts`. */
 
 import type { Kysely } from 'kysely'
 import { z } from 'zod'
@@ -8,28 +8,19 @@ import { countRows, type ListOrder, pagedRows } from '../../platform/store/keyse
 import type { Schema } from '../../platform/store/schema.ts'
 import { holdsWords } from '../../platform/store/search.ts'
 import { changeSite, createAtSite, differenceOf, type SiteActor } from '../changes/change.ts'
-import {
-  given,
-  idempotencyKey,
-  line,
-  pageAddress,
-  readInput,
-  SUMMARY_LENGTH_MAX,
-  TITLE_LENGTH_MAX,
-  text,
-} from '../changes/input.ts'
+import { given, idempotencyKey, pageAddress, readInput, summary, title } from '../changes/input.ts'
 import { conflict, limitReached, mustBeThere, notFound } from '../changes/refusals.ts'
 import { deliverBatch, removeBatch } from './delivery.ts'
 
 const POSTS_PER_SITE_MAX = 10_000
 
-export type Post = NonNullable<Awaited<ReturnType<typeof findPost>>>
+type Post = NonNullable<Awaited<ReturnType<typeof findPost>>>
 
-export interface PostQuestion {
+interface PostQuestion {
   readonly siteId: string
-  /** A part of the title, in any case of letters. */
+  /** Part of the title, ignoring case. */
   readonly search?: string | null | undefined
-  /** Only those that are published, or only those that are not. */
+  /** Published posts only, or drafts only. */
   readonly published?: boolean | null | undefined
 }
 
@@ -40,7 +31,7 @@ const newestFirst: ListOrder<Pick<Post, 'id' | 'createdAt'>> = {
   placeOf: ({ createdAt, id }) => [createdAt, id],
 }
 
-/** One page of the announcements of a site, and how many there are, each in one query. */
+/** Lists the announcements of a site; a page and the count take one query each. */
 export function listPosts({ kysely }: Database, { siteId, search, published }: PostQuestion) {
   const found = postsOf(kysely, siteId)
     .$if(search != null, (query) => query.where(holdsWords('post.title', search ?? '')))
@@ -50,17 +41,12 @@ export function listPosts({ kysely }: Database, { siteId, search, published }: P
   return pagedRows(found, newestFirst)
 }
 
-/** One announcement of a site, or nothing. */
 export async function findPost(kysely: Kysely<Schema>, siteId: string, id: string) {
   return await postsOf(kysely, siteId).where('post.id', '=', id).executeTakeFirst()
 }
 
 /** @throws ChangeRefused when the site has no such announcement */
-export async function mustFindPost(
-  kysely: Kysely<Schema>,
-  siteId: string,
-  id: string,
-): Promise<Post> {
+export async function mustFindPost(kysely: Kysely<Schema>, siteId: string, id: string) {
   return mustBeThere(await findPost(kysely, siteId, id), 'post')
 }
 
@@ -82,13 +68,13 @@ function postsOf(kysely: Kysely<Schema>, siteId: string) {
     .where('post.removed_at', 'is', null)
 }
 
-/** Those who subscribe to it get what names no other topic. */
+/** The topic of announcements that name none. */
 const TOPIC_DEFAULT = 'announcements'
 
 const form = z.strictObject({
   topic: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,79}$/, 'must be a topic like course_updates'),
-  title: line(TITLE_LENGTH_MAX),
-  body: text(SUMMARY_LENGTH_MAX),
+  title,
+  body: summary,
   link: pageAddress.nullable(),
 })
 const creation = form.extend({
@@ -98,20 +84,19 @@ const creation = form.extend({
 })
 const changes = form.partial()
 
-export type PostCreation = z.input<typeof creation>
-export type PostChanges = z.input<typeof changes>
-
-/** Writes an announcement that nobody gets yet. @returns its id @throws ChangeRefused */
+/** Creates a draft of an announcement. @returns its id @throws ChangeRefused */
 export async function createPost(
   database: Database,
   actor: SiteActor,
-  input: PostCreation,
+  input: z.input<typeof creation>,
 ): Promise<string> {
   const { idempotencyKey: key, ...post } = readInput(creation, input)
   return await createAtSite(database, actor, {
-    ...{ prefix: 'pst', idempotencyKey: key, wish: post },
-    isThere: async (trx, id) => (await findPost(trx, actor.siteId, id)) !== undefined,
-    make: async (id, trx, record) => {
+    prefix: 'pst',
+    idempotencyKey: key,
+    input: post,
+    find: findPost,
+    insert: async (id, trx, record) => {
       const existing = await countRows(postsOf(trx, actor.siteId))
       if (existing >= POSTS_PER_SITE_MAX) {
         throw limitReached(`a site has at most ${POSTS_PER_SITE_MAX} posts`)
@@ -121,21 +106,21 @@ export async function createPost(
         .insertInto('post')
         .values({ id, site_id: actor.siteId, ...post, created_by: actor.personId, ...times })
         .execute()
-      await record({ action: 'post.create', subject: { kind: 'post', id }, after: post })
+      await record('post.create', { kind: 'post', id }, { after: post })
     },
   })
 }
 
 /**
- * Changes what is given of an announcement that is not published. What was published stays as it is,
- * because people have read it: whoever wants to correct it says so in another one, or removes it.
+ * Changes the given fields of a draft. A published announcement cannot change, because people have read it;
+ * publish a correction or delete it.
  *
- * @throws ChangeRefused for a value without its form, and when it is published
+ * @throws ChangeRefused for an invalid value, and when it is published
  */
 export async function updatePost(
   database: Database,
   actor: SiteActor,
-  { id, ...input }: PostChanges & { readonly id: string },
+  { id, ...input }: z.input<typeof changes> & { readonly id: string },
 ): Promise<void> {
   const wanted = given(readInput(changes, input))
   await changeSite(database, actor, async (trx, record) => {
@@ -149,14 +134,13 @@ export async function updatePost(
       .where('published_at', 'is', null)
       .returning('id')
       .executeTakeFirst()
-    if (!changed) throw conflict('the post is published; people have it as it is')
-    await record({ action: 'post.update', subject: { kind: 'post', id }, ...change })
+    if (!changed) throw conflict('the post is published; publish a correction or delete it')
+    await record('post.update', { kind: 'post', id }, change)
   })
 }
 
 /**
- * Publishes an announcement. The first subscribers have it when this returns, all others a little later
- * (`makePostDelivery`).
+ * Publishes an announcement and delivers the first batch; `postDelivery` delivers the rest.
  *
  * @throws ChangeRefused when the site has no such announcement
  */
@@ -172,14 +156,13 @@ export async function publishPost(database: Database, actor: SiteActor, id: stri
       .returning(['topic', 'title'])
       .executeTakeFirst()
     if (!published) return
-    await record({ action: 'post.publish', subject: { kind: 'post', id }, after: published })
+    await record('post.publish', { kind: 'post', id }, { after: published })
   })
   await deliverBatch(database, id, actor.now)
 }
 
 /**
- * Removes an announcement, with the notifications that came of it: the first of them now, all others
- * a little later.
+ * Deletes an announcement with its notifications: one batch now, the rest by `postDelivery`.
  *
  * @throws ChangeRefused when the site has no such announcement
  */
@@ -194,7 +177,7 @@ export async function deletePost(database: Database, actor: SiteActor, id: strin
       .returning('id')
       .executeTakeFirst()
     if (!removed) throw notFound('post')
-    await record({ action: 'post.delete', subject: { kind: 'post', id }, before: { topic, title } })
+    await record('post.delete', { kind: 'post', id }, { before: { topic, title } })
   })
   await removeBatch(database, id)
 }

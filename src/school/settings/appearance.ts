@@ -1,6 +1,5 @@
-/** How a site looks on the pages of sign-in, consent and account. The markup of the pages is not known here. */
+/** Reads and changes how a site looks on the pages of sign-in, consent and account. Markup is in `views`. */
 
-import type { Kysely } from 'kysely'
 import { z } from 'zod'
 
 import {
@@ -11,18 +10,15 @@ import {
   WHITE,
 } from '../../directory/sites/site-look.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { Schema } from '../../platform/store/schema.ts'
 import { changeSite, differenceOf, type SiteActor } from '../changes/change.ts'
 import { given, line, NAME_LENGTH_MAX, readInput, text } from '../changes/input.ts'
 import { badInput, ChangeRefused } from '../changes/refusals.ts'
 import { holdFile } from '../files/stored-files.ts'
 
-const WORDS_LENGTH_MAX = 500
-
-/** It is loaded on every page of a sign-in. */
+/** The logo loads on every page of a sign-in. */
 const LOGO_BYTES_MAX = 512 * 1024
 
-/** GIFs are pictures too, and many of them move. */
+/** No GIF, because many are animated. */
 const logoTypes = ['image/png', 'image/jpeg', 'image/webp']
 
 const color = z
@@ -37,8 +33,8 @@ const form = z
     logoFileId: z.string().max(200).nullable(),
     accentColor: color,
     backgroundColor: color,
-    signInWords: text(WORDS_LENGTH_MAX).nullable(),
-    consentWords: text(WORDS_LENGTH_MAX).nullable(),
+    signInWords: text(500).nullable(),
+    consentWords: text(500).nullable(),
   })
   .partial()
 
@@ -54,11 +50,8 @@ const nothing = {
   consentWords: null,
 }
 
-/** The appearance of a site; all null while nobody chose one. One query. */
-export async function findAppearance(
-  { kysely }: { readonly kysely: Kysely<Schema> },
-  siteId: string,
-) {
+/** Reads the appearance of a site in one query; all null before the first choice. */
+export async function findAppearance({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
   const found = await kysely
     .selectFrom('site_appearance as chosen')
     .leftJoin('stored_file as logo', 'logo.id', 'chosen.logo_file_id')
@@ -78,10 +71,9 @@ export async function findAppearance(
 }
 
 /**
- * Changes what is given of the appearance of the actor's site. What is so already is no change.
+ * Changes the given fields of the appearance of the actor's site. No-op if nothing differs.
  *
- * @throws ChangeRefused that names the field: a color with which words could not be read says the
- * contrast that it has and the one that it needs
+ * @throws ChangeRefused that names the invalid field; for a color with its contrast and the required one
  */
 export async function updateAppearance(
   database: Database,
@@ -91,11 +83,10 @@ export async function updateAppearance(
   const wanted = given(readInput(form, input))
   const { siteId } = actor
   await changeSite(database, actor, async (trx, record) => {
-    const found = await findAppearance({ kysely: trx }, siteId)
-    const { updatedAt, logoDigest, ...before } = found
+    const { updatedAt, logoDigest, ...before } = await findAppearance({ kysely: trx }, siteId)
     const change = differenceOf(before, wanted)
     if (!change) return
-    // What was not given is not in it, whatever its type says.
+    // Fields that are not given are absent, which the type does not say.
     const after = { ...before, ...change.after } as typeof before
     mustBeLegible(after)
     if (change.after.logoFileId != null) await holdLogo(trx, siteId, change.after.logoFileId)
@@ -113,13 +104,15 @@ export async function updateAppearance(
       .values({ site_id: siteId, ...values })
       .onConflict((there) => there.column('site_id').doUpdateSet(values))
       .execute()
-    await record({ action: 'appearance.update', subject: { kind: 'site', id: siteId }, ...change })
+    await record('appearance.update', { kind: 'site', id: siteId }, change)
   })
 }
 
 async function holdLogo(...[trx, siteId, id]: Parameters<typeof holdFile>): Promise<void> {
   const file = await holdFile(trx, siteId, id).catch((error: unknown) => {
-    throw error instanceof ChangeRefused ? badInput('logoFileId', 'is no file of the site') : error
+    throw error instanceof ChangeRefused
+      ? badInput('logoFileId', 'is not a file of the site')
+      : error
   })
   if (!logoTypes.includes(file.mediaType)) {
     throw badInput('logoFileId', `must be one of ${logoTypes.join(', ')}, not ${file.mediaType}`)
@@ -129,34 +122,21 @@ async function holdLogo(...[trx, siteId, id]: Parameters<typeof holdFile>): Prom
   }
 }
 
-/**
- * @throws ChangeRefused that names the color which words could not be read with, and by how much
- */
+/** @throws ChangeRefused for a color on which text would have too little contrast */
 function mustBeLegible({ accentColor, backgroundColor }: SiteColors): void {
-  if (accentColor !== null) {
-    demand('accentColor', {
-      ratio: contrastOf(accentColor, WHITE),
-      pair: `${accentColor} with ${WHITE}, the words of buttons and the ground of links,`,
-    })
-  }
+  if (accentColor !== null) demandContrast('accentColor', accentColor, WHITE)
   if (backgroundColor !== null) {
-    const words = textColorOn(backgroundColor)
-    demand('backgroundColor', {
-      ratio: contrastOf(backgroundColor, words),
-      pair: `${backgroundColor} with ${words}, the better of the two colors of words on it,`,
-    })
+    demandContrast('backgroundColor', backgroundColor, textColorOn(backgroundColor))
   }
 }
 
-function demand(
-  field: string,
-  { ratio, pair }: { readonly ratio: number; readonly pair: string },
-): void {
+function demandContrast(field: string, color: string, text: string): void {
+  const ratio = contrastOf(color, text)
   if (ratio >= CONTRAST_MIN) return
-  // Cut and not rounded, or 4.49 would be told as enough.
+  // Rounded down, because 4.499 is too little.
   const shown = Math.floor(ratio * 100) / 100
   throw badInput(
     field,
-    `must be legible: ${pair} has a contrast of ${shown}:1, and ${CONTRAST_MIN}:1 is needed`,
+    `must be legible: text in ${text} on ${color} has a contrast of ${shown}:1; choose a color with ${CONTRAST_MIN}:1 or more`,
   )
 }

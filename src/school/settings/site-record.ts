@@ -2,54 +2,35 @@ import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
 import { changeSite, differenceOf, type SiteActor } from '../changes/change.ts'
-import {
-  given,
-  line,
-  NAME_LENGTH_MAX,
-  pageAddress,
-  readInput,
-  SUMMARY_LENGTH_MAX,
-  text,
-} from '../changes/input.ts'
+import { given, line, NAME_LENGTH_MAX, pageAddress, readInput, summary } from '../changes/input.ts'
 
-const form = z.strictObject({
-  name: line(NAME_LENGTH_MAX).optional(),
-  description: text(SUMMARY_LENGTH_MAX).nullable().optional(),
-  contactEmail: z.email('must be an e-mail address').max(254).nullable().optional(),
-  address: pageAddress.nullable().optional(),
-  timeZone: z
-    .string()
-    .refine(isTimeZone, 'must be a time zone like Europe/Vienna')
-    .nullable()
-    .optional(),
-  language: z.string().refine(isLanguage, 'must be a language like de').nullable().optional(),
-})
+const form = z
+  .strictObject({
+    name: line(NAME_LENGTH_MAX),
+    description: summary.nullable(),
+    contactEmail: z.email('must be an e-mail address').max(254).nullable(),
+    address: pageAddress.nullable(),
+    timeZone: z.string().refine(isTimeZone, 'must be a time zone like Europe/Vienna').nullable(),
+    language: z.string().refine(isLanguage, 'must be a language like de').nullable(),
+  })
+  .partial()
 
 export type SiteChanges = z.input<typeof form>
 
-/** The record of a site, or nothing. One query. */
+/** Finds the settings of a site in one query. */
 export async function findSiteRecord({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
   return await kysely
     .selectFrom('site')
-    .select([
-      'id',
-      'slug',
-      'name',
-      'description',
-      'contact_email as contactEmail',
-      'address',
-      'time_zone as timeZone',
-      'language',
-      'created_at as createdAt',
-    ])
+    .select(['id', 'slug', 'name', 'description', 'contact_email as contactEmail', 'address'])
+    .select(['time_zone as timeZone', 'language', 'created_at as createdAt'])
     .where('id', '=', siteId)
     .executeTakeFirst()
 }
 
 /**
- * Changes what is given of the record of the actor's site. What is so already is no change.
+ * Changes the given settings of the actor's site. No-op if nothing differs.
  *
- * @throws ChangeRefused that names the field which has no such form
+ * @throws ChangeRefused that names the invalid field
  */
 export async function updateSiteRecord(
   database: Database,
@@ -67,7 +48,7 @@ export async function updateSiteRecord(
       .set(given({ ...same, contact_email, time_zone }))
       .where('id', '=', actor.siteId)
       .execute()
-    await record({ action: 'site.update', subject: { kind: 'site', id: actor.siteId }, ...change })
+    await record('site.update', { kind: 'site', id: actor.siteId }, change)
   })
 }
 
