@@ -38,11 +38,8 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     now: platform.now,
   })
   const { browserKeys, downloadKeys } = keys.secretRoot
-  const directory = makeDirectory(platform, {
-    signIn: service.signIn,
-    processes: options.worker?.processes ?? 1,
-    browserKeys,
-  })
+  const processes = options.worker?.processes ?? 1
+  const directory = makeDirectory(platform, service.signIn, { processes, browserKeys })
   const ops = await makeOps(config, platform, directory)
   const rings = await keys.openRings(service.upstreams.length > 0)
   const scopeUses = findScopeUses(config)

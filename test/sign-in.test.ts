@@ -403,10 +403,10 @@ describe('sign-in: checking passwords takes what it may and no more', () => {
     expect((await attempt(turn, 'right')).kind).to.equal('limited')
   })
 
-  it('several processes share what may run, and each may run one', async () => {
+  it('processes share the parallel hashes, and each runs at least one', async () => {
     const share = { parallelHashesMax: 2, waitingHashesMax: 0 }
     for (const processes of [2, 5]) {
-      const passwords = makePasswords({ ...share, processes })
+      const passwords = makePasswords(share, processes)
       const [first, second] = await Promise.allSettled([passwords.hash('a'), passwords.hash('b')])
       expect([first.status, second.status]).to.deep.equal(['fulfilled', 'rejected'])
     }

@@ -9,22 +9,16 @@ import { makePersonStore } from './people/person-store.ts'
 
 export type Directory = ReturnType<typeof makeDirectory>
 
-export interface DirectorySettings {
-  readonly signIn: PasswordLimits & { readonly knownBrowserSeconds: number }
-  /** How many processes of this host share its password checks. */
-  readonly processes: number
-  /** Derived from the root secret: in which browsers people signed in before. */
-  readonly browserKeys: readonly Buffer[]
-}
-
-export function makeDirectory(platform: Platform, settings: DirectorySettings) {
-  const { database, requestLimits, now, watch } = platform
-  const { signIn, processes, browserKeys } = settings
-  const { parallelHashesMax, waitingHashesMax, knownBrowserSeconds } = signIn
+export function makeDirectory(
+  { database, requestLimits, now, watch }: Platform,
+  policy: PasswordLimits & { readonly knownBrowserSeconds: number },
+  { processes, browserKeys }: { processes: number; browserKeys: readonly Buffer[] },
+) {
+  const { knownBrowserSeconds } = policy
   const store = makePersonStore(database)
-  const passwords = makePasswords({ parallelHashesMax, waitingHashesMax, processes })
-  const browsers = makeKnownBrowsers({ browserKeys, now, knownBrowserSeconds })
+  const passwords = makePasswords(policy, processes)
   const limits = makeAttemptLimits(requestLimits)
+  const browsers = makeKnownBrowsers({ browserKeys, now, knownBrowserSeconds })
   return {
     signIn: watch.signIn(makeSignIn({ store, passwords, limits, browsers })),
     people: {
@@ -33,7 +27,6 @@ export function makeDirectory(platform: Platform, settings: DirectorySettings) {
       signOutEverywhere: store.signOutEverywhere,
       hashPassword: passwords.hash,
       waitingHashes: passwords.waiting,
-      /** How long a browser keeps that a person signed in there. */
       knownBrowserSeconds,
     },
   }

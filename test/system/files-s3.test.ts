@@ -52,7 +52,7 @@ describe('files in an S3-compatible storage [design 33]', () => {
     expect(await server.listKeys()).to.deep.equal(ofTheDemo)
   })
 
-  it('are refused by the server to whoever signs with another key', async () => {
+  it('are refused by the server to a request signed with another key', async () => {
     const { environment } = server
     const storage = s3Storage({
       endpoint: String(environment['FILES_S3_ENDPOINT']),
@@ -62,7 +62,7 @@ describe('files in an S3-compatible storage [design 33]', () => {
       secretAccessKey: 'not the key',
     })
     const refused = await storage.remove('x').catch((error: unknown) => error)
-    expect(String((refused as Error).cause)).to.include('answered 403')
+    expect(String((refused as Error).cause)).to.include('responded with 403')
   })
 
   it('that is away makes an upload 503, and keeps nothing of it', async () => {

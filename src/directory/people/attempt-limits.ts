@@ -7,13 +7,13 @@ export type AttemptLimits = ReturnType<typeof makeAttemptLimits>
 
 export interface Attempt {
   readonly login: string
-  /** The caller's network address. */
+  /** The client IP. */
   readonly address: string
-  /** Of a browser in which the account was signed in before. */
+  /** The id of a browser that signed in to the account before. */
   readonly browserId?: string | undefined
 }
 
-/** What an attempt took, and is given back when it was no failure. */
+/** The limits that count an attempt; given back unless it fails. */
 type Taken = readonly (readonly [LimitName, string])[]
 
 export type Begun = { readonly taken: Taken } | { readonly waitSeconds: number }
@@ -21,22 +21,20 @@ export type Begun = { readonly taken: Taken } | { readonly waitSeconds: number }
 type Counts = Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded' | 'count'>
 
 /**
- * Bounds failed sign-ins. An attempt is counted before the password is checked, so that parallel
- * guesses cannot slip past, and given back when it succeeds or nothing was checked.
+ * Limits failed sign-ins. Counts an attempt before the password check, so that parallel guesses do not slip
+ * through, and gives it back on success or if nothing was checked.
  *
- * A browser in which the account was signed in before has a count of its own, and nothing that strangers
- * do is of any weight there. Of all others are bounded the failures of one address, of one account from
- * one address, and of one account. When strangers have used those of the account up, attempts from a
- * wide network that has not failed with it are let through for a while longer: who keeps a person out of
- * a new browser needs ever more networks that have nothing in common, and never keeps them out of their own.
+ * A browser that signed in before has its own limit, which attackers cannot exhaust. For other browsers, three
+ * limits apply: failures of an address, of an account from an address, and of an account. When attackers
+ * exhaust the limit of an account, a wide network without failures for it may still try from a reserve.
+ * Locking a person out of a new browser thus takes ever more unrelated networks.
  *
- * Who has the password is bounded by account, too: one person who signs in without an end would leave the
- * others no turn.
+ * Successful sign-ins are limited by account, so that one person cannot occupy every hash thread.
  */
 export function makeAttemptLimits(limits: Counts) {
   const takeAll = async (wanted: Taken): Promise<Begun> => {
     for (const [name, key] of wanted) {
-      // One after the other, so that what is refused counts for nothing behind it.
+      // One by one: an exceeded limit must not charge the limits after it.
       const exceeded = await limits.takeTogether(name, key)
       if (exceeded) return { waitSeconds: exceeded.waitSeconds }
     }
@@ -46,7 +44,7 @@ export function makeAttemptLimits(limits: Counts) {
   const ofStranger = async ({ login, address }: Attempt): Promise<Begun> => {
     const account = sha256(login)
     const network = networkOf(address)
-    // Nothing is counted of an account for an address that has nothing left.
+    // An exhausted address does not charge the limits of the account.
     const exceeded = limits.exceeded('attemptsOfAddress', network)
     if (exceeded) return { waitSeconds: exceeded.waitSeconds }
     const near = await takeAll([
@@ -65,7 +63,7 @@ export function makeAttemptLimits(limits: Counts) {
   }
 
   return {
-    /** What was taken when the attempt may go on, and else how long to wait. */
+    /** Counts an attempt, or returns how long to wait. */
     async begin(attempt: Attempt): Promise<Begun> {
       const { login, browserId } = attempt
       const exceeded = limits.exceeded('signIns', sha256(login))
@@ -77,7 +75,7 @@ export function makeAttemptLimits(limits: Counts) {
     signedIn(login: string): void {
       limits.count('signIns', sha256(login))
     },
-    /** It was no failure, or no password was checked: the attempt is not counted as one. */
+    /** Undoes the count of an attempt that did not fail. */
     async giveBack(taken: Taken): Promise<void> {
       await Promise.all(taken.map(([name, key]) => limits.giveBack(name, key)))
     },

@@ -1,15 +1,14 @@
 import type { Attempt, AttemptLimits } from './attempt-limits.ts'
 import type { KnownBrowser, KnownBrowsers } from './known-browsers.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
-import type { PersonStore } from './person-store.ts'
-import { canonicalEmail } from './person-store.ts'
+import { canonicalEmail, type PersonStore } from './person-store.ts'
 
-/** The outcome of an attempt to sign in. The reason of a refusal is for the audit trail only. */
+/** The outcome of a sign-in. The reason of a refusal is for the audit trail only. */
 export type SignIn =
   | {
       readonly kind: 'signed-in'
       readonly personId: string
-      /** What the browser keeps, so that it is known the next time. */
+      /** The new cookie of known browsers. */
       readonly browser: string
     }
   | NotSignedIn
@@ -18,7 +17,7 @@ export type NotSignedIn =
   | {
       readonly kind: 'refused'
       readonly why: 'no such account' | 'wrong password' | 'disabled account' | 'too long'
-      /** The account of the address, if there is one. */
+      /** The account with this e-mail address, if any. */
       readonly personId?: string
     }
   | { readonly kind: 'limited'; readonly waitSeconds: number }
@@ -26,7 +25,7 @@ export type NotSignedIn =
 
 interface SignInAttempt extends Pick<Attempt, 'login' | 'address'> {
   readonly password: string
-  /** What the browser has kept of earlier sign-ins. */
+  /** The cookie of known browsers. */
   readonly browser?: string | undefined
 }
 
@@ -39,13 +38,13 @@ interface SignInPorts {
 
 export type SignInService = (attempt: SignInAttempt) => Promise<SignIn>
 
-// Longer input is refused unread: the cost of hashing must not depend on what a caller sends.
+// Refuses longer input unread, to bound the cost of hashing.
 const LOGIN_LENGTH_MAX = 320
 const PASSWORD_LENGTH_MAX = 1024
 
 /**
- * Checks an e-mail address and a password. Unknown address, wrong password and disabled person
- * take the same path, the same time and the same answer.
+ * Checks an e-mail address and a password. Unknown addresses, wrong passwords and disabled accounts take the
+ * same path, the same time and get the same answer.
  */
 export function makeSignIn({ store, limits, browsers, passwords }: SignInPorts): SignInService {
   return async ({ login: typed, password, address, browser }) => {
@@ -66,7 +65,7 @@ export function makeSignIn({ store, limits, browsers, passwords }: SignInPorts):
   }
 }
 
-/** A sign-out everywhere ends this too. For other browsers nothing is looked up before they are counted. */
+/** Signing out everywhere forgets browsers too. Only known browsers cost a query before they are counted. */
 async function stillKnown(
   login: string,
   { browserId, signedInAt }: KnownBrowser,
@@ -91,8 +90,8 @@ async function check(
     const { personId, disabled } = account
     if (!matches) return { kind: 'refused', why: 'wrong password', personId }
     if (disabled) return { kind: 'refused', why: 'disabled account', personId }
-    // A check may wait for seconds. A person who got another password or was disabled meanwhile was signed
-    // out before this session begins, which would live on.
+    // A check may wait for seconds. If the password changed or the account was disabled meanwhile, the
+    // sign-out of its sessions would miss the one that starts now.
     const { account: now } = await store.findCredentials(login)
     if (now?.passwordHash !== account.passwordHash) {
       return { kind: 'refused', why: 'wrong password', personId }

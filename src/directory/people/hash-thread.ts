@@ -5,15 +5,15 @@ import { hashSync, verifySync } from '@node-rs/argon2'
 
 import type { HashTask, HashTaskResult } from './password.ts'
 
-// The library's own names are const enums, which do not exist at run time here; 2 is Argon2id.
+// 2 is Argon2id. The library exports a const enum, which does not exist at run time.
 const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-/** A tenth of the weight of the thread that answers requests, where both want the same core. */
+/** Gives a tenth of the weight of the request thread when both want the same core. */
 const BELOW_REQUESTS = 10
 const LOWEST = 19
 
-// The program of one thread that hashes. On Linux a priority is a thread's own; elsewhere the whole
-// process would step back. It is reckoned from that of the process, because raising one is not allowed.
+// Runs in each hash thread. Only on Linux does a thread have its own priority. It is relative to that of the
+// process, because raising a priority is not permitted.
 if (process.platform === 'linux') setPriority(Math.min(LOWEST, getPriority() + BELOW_REQUESTS))
 
 parentPort?.on('message', (task: HashTask) => parentPort?.postMessage(resultOf(task)))

@@ -1,15 +1,14 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** A browser in which an account was signed in before. */
+/** A browser that signed in to an account before. */
 export interface KnownBrowser {
-  /** Random. */
   readonly browserId: string
-  /** When the account was last signed in there. */
+  /** The last sign-in to the account. */
   readonly signedInAt: number
 }
 
 interface KnownBrowsersPorts {
-  /** The current one first; a browser that an older one marked is known until that is taken away. */
+  /** The current key first. Older keys still verify cookies. */
   readonly browserKeys: readonly Buffer[]
   readonly now: () => number
   readonly knownBrowserSeconds: number
@@ -17,7 +16,7 @@ interface KnownBrowsersPorts {
 
 export type KnownBrowsers = ReturnType<typeof makeKnownBrowsers>
 
-/** A browser remembers as many accounts, those that were signed in last. */
+/** The accounts that a browser remembers, the latest first. */
 const ACCOUNTS_MAX = 5
 const ID_BYTES = 12
 const TIME_BYTES = 6
@@ -25,10 +24,10 @@ const MARK_BYTES = 32
 const ENTRY_CHARACTERS = Math.ceil(((ID_BYTES + TIME_BYTES + MARK_BYTES) * 4) / 3)
 
 /**
- * Browsers that signed in before keep a cookie that says so, and are counted by it when their next
- * sign-in fails (OWASP, device cookies). It has an entry for each account: a random id, a time, and a
- * mark under a key of ours over both and the account. So it is good for that account only, nobody else
- * can make one, and nothing in it says whose it is. It opens nothing: the password is asked all the same.
+ * Recognizes browsers that signed in before by a device cookie, to count their failures separately (OWASP,
+ * device cookies). The cookie has an entry for each account: a random id, a time, and an HMAC over both and
+ * the account. An entry is valid for one account, cannot be forged and does not reveal the account. It does
+ * not replace the password.
  */
 export function makeKnownBrowsers({ browserKeys, now, knownBrowserSeconds }: KnownBrowsersPorts) {
   const mark = (key: Buffer, head: Buffer, login: string) =>
@@ -46,7 +45,7 @@ export function makeKnownBrowsers({ browserKeys, now, knownBrowserSeconds }: Kno
   }
 
   return {
-    /** What the cookie of a browser says of an account; undefined when it does not know it. */
+    /** Finds the entry of an account in a cookie. */
     find(cookie: string | undefined, login: string): KnownBrowser | undefined {
       for (const entry of entriesOf(cookie)) {
         const known = read(entry, login)
@@ -54,10 +53,10 @@ export function makeKnownBrowsers({ browserKeys, now, knownBrowserSeconds }: Kno
       }
       return undefined
     },
-    /** The cookie of a browser in which the account has just signed in. */
+    /** Makes the cookie after a sign-in to the account. */
     remember(cookie: string | undefined, login: string): string {
       const [key] = browserKeys
-      if (!key) throw new Error('there is no key to mark browsers with')
+      if (!key) throw new Error('known browsers need a key')
       const head = Buffer.alloc(ID_BYTES + TIME_BYTES)
       randomBytes(ID_BYTES).copy(head)
       head.writeUIntBE(now(), ID_BYTES, TIME_BYTES)
@@ -68,7 +67,7 @@ export function makeKnownBrowsers({ browserKeys, now, knownBrowserSeconds }: Kno
   }
 }
 
-/** None for a cookie that is not ours. */
+/** Splits a cookie into entries; none if it is too long. */
 function entriesOf(cookie = ''): readonly string[] {
   if (cookie.length > ACCOUNTS_MAX * (ENTRY_CHARACTERS + 1)) return []
   return cookie.split('.').filter((entry) => entry.length === ENTRY_CHARACTERS)

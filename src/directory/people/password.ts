@@ -3,50 +3,47 @@ import { Worker } from 'node:worker_threads'
 
 export type Passwords = ReturnType<typeof makePasswords>
 
-/** The waiting line for password checks is full; nothing was checked. */
+/** The queue of password checks is full; nothing was checked. */
 export class TooManyHashes extends Error {
   override readonly name = 'TooManyHashes'
 }
 
 export interface PasswordLimits {
-  /** One less than the machine has cores, unless it is given. */
+  /** By default one less than the machine has cores. */
   readonly parallelHashesMax?: number | undefined
   readonly waitingHashesMax: number
-  /** How many processes of this host share them; each may run one at least. */
-  readonly processes?: number
 }
 
-/** A hash of a random password, of the same cost as all others. */
-const nobodysHash =
+/** The hash of a random password, of the cost of new hashes. */
+const defaultStandIn =
   '$argon2id$v=19$m=19456,t=2,p=1$qlKTKsnQDtvH7uitXqo4sQ$SD9veOAiEvLFuTeRqYOzgC/eFx0v+GJ2JRuwhhcbdsU'
 
 /**
- * Password hashing with Argon2id, 19 MiB, two passes (OWASP's first choice), in threads that yield to
- * requests. One core is left to them, so that only a few hashes run at once, a bounded number waits,
- * and the rest is told to come back.
+ * Hashes passwords with Argon2id, 19 MiB, two passes (OWASP's first choice), in threads of low priority. By
+ * default one core stays free for requests. A bounded number of hashes waits; more are refused.
+ *
+ * @param processes how many processes of this host share the parallel hashes; each runs at least one
  */
-export function makePasswords({
-  parallelHashesMax = Math.max(1, availableParallelism() - 1),
-  waitingHashesMax,
+export function makePasswords(
+  { parallelHashesMax = Math.max(1, availableParallelism() - 1), waitingHashesMax }: PasswordLimits,
   processes = 1,
-}: PasswordLimits) {
+) {
   const share = Math.max(1, Math.floor(parallelHashesMax / processes))
-  const inTurn = takeTurns(share, waitingHashesMax)
+  const inTurn = makeQueue(share, waitingHashesMax)
   return {
-    /** How many wait for their turn. */
+    /** How many hashes wait in the queue. */
     waiting: inTurn.waiting,
     hash: async (password: string) => String(await inTurn(() => inHashThread({ password }))),
     /**
-     * Whether the password is the one of the hash. Without a hash that can be read (nobody has that address,
-     * or no password) the stand-in is checked, so that the time does not tell whether an account exists;
-     * what comes of that is of no account.
+     * Verifies a password against a hash. Without a readable hash (unknown address, or no password) it hashes
+     * the stand-in and returns false, so that the time does not tell whether an account exists.
      *
-     * @param standIn a hash of somebody else, of a cost that accounts here have
-     * @throws {TooManyHashes} when the waiting line is full
+     * @param standIn the hash of another account, of a usual cost here
+     * @throws {TooManyHashes} when the queue is full
      */
-    verify: (passwordHash: string | undefined, password: string, standIn = nobodysHash) =>
+    verify: (passwordHash: string | undefined, password: string, standIn = defaultStandIn) =>
       inTurn(async () => {
-        for (const hash of [passwordHash, standIn, nobodysHash]) {
+        for (const hash of [passwordHash, standIn, defaultStandIn]) {
           const outcome = hash && (await inHashThread({ passwordHash: hash, password }))
           if (outcome === true || outcome === false) return outcome && hash === passwordHash
         }
@@ -55,14 +52,14 @@ export function makePasswords({
   }
 }
 
-/** Runs at most `running` tasks at once and lets at most `waitingMax` wait, in their order. */
-function takeTurns(running: number, waitingMax: number) {
+/** Runs at most `running` tasks at once and queues at most `waitingMax` others. */
+function makeQueue(running: number, waitingMax: number) {
   const waiting: (() => void)[] = []
   let free = running
   const run = async <T>(task: () => Promise<T>): Promise<T> => {
     if (free > 0) free -= 1
     else if (waiting.length < waitingMax) await new Promise<void>((go) => waiting.push(go))
-    else throw new TooManyHashes('too many password checks are waiting')
+    else throw new TooManyHashes('the queue of password checks is full')
     try {
       return await task()
     } finally {
@@ -80,7 +77,7 @@ export interface HashTask {
   readonly passwordHash?: string
 }
 
-/** The hash, or whether the password is the one of the hash, or `unreadable` when that is no hash. */
+/** The new hash, or whether the password matches, or `unreadable` for an invalid hash. */
 export type HashTaskResult = { readonly value: string | boolean } | { readonly failure: string }
 
 interface Thread {
@@ -90,9 +87,8 @@ interface Thread {
 const idle: Thread[] = []
 
 /**
- * Does the work in a thread of its own, which has less weight than the one that answers requests. There
- * are as many threads as there was ever work at once, which is for the caller to bound; the first one
- * starts with the first work.
+ * Runs a task in a thread of lower priority than the one that answers requests. Threads start on demand and
+ * stay; the caller bounds how many run at once.
  */
 async function inHashThread(task: HashTask): Promise<string | boolean> {
   const thread = idle.pop() ?? startThread()
@@ -105,7 +101,7 @@ function startThread(): Thread {
   const thread: Thread = {
     run(task) {
       running = Promise.withResolvers()
-      // A thread at work keeps the process alive, and one that waits for work does not.
+      // Only a busy thread keeps the process alive.
       worker.ref()
       worker.postMessage(task)
       return running.promise
@@ -127,19 +123,19 @@ function startThread(): Thread {
   return thread
 }
 
-/** An Argon2id hash in the one form that is read here: version 1.3, the cost, the salt and the hash. */
+/** The accepted form of an Argon2id hash: version 1.3, the cost, the salt and the hash. */
 const form =
   /^\$argon2id\$v=19\$m=([1-9]\d{0,9}),t=([1-9]\d{0,9}),p=([1-9]\d{0,3})\$([\w+/]{11,86})\$([\w+/]{22,86})$/
 
-/** As much memory as a check may take, in KiB; it takes it once for each that runs at the same time. */
+/** The memory limit of one check, in KiB; each parallel check takes its own. */
 const MEMORY_KIB_MAX = 262_144
-/** Memory times passes, which is what a check costs; other programs' defaults take a quarter of it. */
+/** The limit of memory times passes, the cost of a check; common defaults use a quarter of it. */
 const WORK_KIB_MAX = 1_048_576
 const LANES_MAX = 16
 
 /**
- * What is wrong with a password hash that was made elsewhere, as the end of a sentence; nothing when
- * passwords can be checked against it at a price that a sign-in may have.
+ * Describes why an imported password hash cannot be accepted, as the rest of a sentence. Returns nothing for a
+ * valid hash whose check is cheap enough for a sign-in.
  */
 export function problemOfPasswordHash(text: string): string | undefined {
   const [, memory = '', passes = '', lanes = '', ...encoded] = form.exec(text) ?? []
@@ -153,10 +149,10 @@ export function problemOfPasswordHash(text: string): string | undefined {
     memoryKib * Number(passes) <= WORK_KIB_MAX &&
     laneCount <= LANES_MAX
   if (isCheap) return undefined
-  return `must be an Argon2id hash of p=${LANES_MAX}, m=${MEMORY_KIB_MAX} and m times t=${WORK_KIB_MAX} at most, or each sign-in would cost too much`
+  return `must be an Argon2id hash with p=${LANES_MAX}, m=${MEMORY_KIB_MAX} and m times t=${WORK_KIB_MAX} at most; a larger one makes each sign-in too expensive`
 }
 
-/** Whether the bits after the last byte are none, without which the hash cannot be read. */
+/** Whether this is canonical base64 without padding; Argon2 rejects other forms. */
 function isBase64(text: string): boolean {
   return Buffer.from(text, 'base64').toString('base64').replace(/=+$/, '') === text
 }

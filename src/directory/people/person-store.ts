@@ -1,4 +1,4 @@
-/** Who signs in: people, their passwords, and the limits of attempts. Sessions are the engine's. */
+/** Stores the people who sign in, and their sign-outs. Sessions belong to the engine. */
 
 import { type Kysely, sql } from 'kysely'
 
@@ -11,24 +11,24 @@ export interface Person {
   readonly id: string
   readonly name: string
   readonly email: string
-  /** Sessions that began before are over; undefined when the person never signed out everywhere. */
+  /** Ends sessions that started before; undefined if the person never signed out everywhere. */
   readonly signedOutAt?: number | undefined
-  /** Whether the session that was asked about was signed out, whatever another store still has of it. */
+  /** Whether the session in question was signed out, even if its store still has it. */
   readonly sessionEnded?: boolean | undefined
 }
 
 export type PersonStore = ReturnType<typeof makePersonStore>
 
-/** Reads who can sign in. One query each. */
+/** Each function takes one query. */
 export function makePersonStore({ kysely }: Database) {
   return {
     /**
-     * The account of an address, if there is one, and the hash that a password is checked against
-     * otherwise: that of another person near in the order of addresses. Platforms bring hashes that cost
-     * more or less than those made here, and the time of a refusal must not tell whether an account exists.
+     * Finds the account of an e-mail address, and a stand-in hash to check if there is none: that of the next
+     * address in order. Imported hashes have various costs, and the time of a refusal must not tell whether an
+     * account exists.
      */
     async findCredentials(emailCanonical: string) {
-      // No address has a NUL in it, and PostgreSQL fails at one.
+      // PostgreSQL fails on NUL, which no address contains.
       if (emailCanonical.includes('\0')) return { account: undefined, standIn: undefined }
       const row = await kysely
         .selectFrom(kysely.selectNoFrom(sql<number>`1`.as('one')).as('asked'))
@@ -44,7 +44,7 @@ export function makePersonStore({ kysely }: Database) {
       if (row.id === null) return { account: undefined, standIn }
       const account = {
         personId: row.id,
-        /** Undefined for a person without a password. */
+        /** Undefined without a password. */
         passwordHash: row.password_hash ?? undefined,
         disabled: row.disabled_at !== null,
         ...(row.signed_out_at !== null && { signedOutAt: row.signed_out_at }),
@@ -53,9 +53,9 @@ export function makePersonStore({ kysely }: Database) {
     },
 
     /**
-     * The person, unless the account is unknown or disabled.
+     * Finds a person whose account is not disabled.
      *
-     * @param sessionId the session of the browser, of which the database knows whether it was signed out
+     * @param sessionId the session of the browser, to read whether it was signed out
      */
     async findPerson(personId: string, sessionId = ''): Promise<Person | undefined> {
       const row = await kysely
@@ -79,10 +79,7 @@ export function makePersonStore({ kysely }: Database) {
       }
     },
 
-    /**
-     * Writes down that the session of a browser is over. Its record is somewhere else, and may come back with a
-     * store that is older than this.
-     */
+    /** Records the end of a session, because a restored session store may bring its record back. */
     async signOutSession(
       sessionId: string,
       { nowMs, keptUntilMs }: { readonly nowMs: number; readonly keptUntilMs: number },
@@ -94,7 +91,7 @@ export function makePersonStore({ kysely }: Database) {
         .execute()
     },
 
-    /** Ends every session of the person that began until now, in every browser. */
+    /** Ends all sessions of a person up to now, in every browser. */
     async signOutEverywhere(personId: string, signedOutAt: number): Promise<void> {
       await kysely
         .insertInto('signed_out_everywhere')
@@ -108,19 +105,18 @@ export function makePersonStore({ kysely }: Database) {
 }
 
 /**
- * The form of an e-mail address by which a person is found and kept unique. Case and the order of
- * combining marks do not matter; nothing else is folded, because a wider folding (full-width signs,
- * dots) would let one address stand for another person's.
+ * Normalizes an e-mail address for lookups and uniqueness. Ignores case and the order of combining marks.
+ * Folds nothing else, because wider folding (full-width signs, dots) would equate addresses of two people.
  */
 export function canonicalEmail(typed: string): string {
-  // Lower case may take a letter apart from its mark (J̌), so that it is composed afterwards.
+  // Lower case may separate a letter from its mark (J̌), so normalize afterwards.
   return typed.trim().toLowerCase().normalize('NFC')
 }
 
-/** How many people are searched for one with a password. */
+/** How many people `hashNear` searches for a password. */
 const NEIGHBOURS = 50
 
-/** The first hash among the addresses after this one, in their order; a few rows of an index. */
+/** The first hash after an address in order, from a few rows of an index. */
 function hashNear(kysely: Kysely<Schema>, emailCanonical: string) {
   const near = kysely
     .selectFrom('person')

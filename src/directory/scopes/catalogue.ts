@@ -1,6 +1,6 @@
 /**
- * Scopes: every one is a row of this table and nowhere else, which discovery, consent, documents and
- * the protected resources read. Who may ask for which is `policy.ts`; storage and HTTP are not here.
+ * Lists all scopes; discovery, consent, documents and protected resources read this table. `policy.ts` decides
+ * which client may request which.
  */
 
 export type Audience = 'identity' | 'operator' | 'member'
@@ -10,13 +10,13 @@ export interface Scope {
   readonly name: string
   readonly audience: Audience
   readonly access: ScopeAccess
-  /** The words of the specification's table, for discovery documents and docs. */
+  /** The wording of the specification's table, for discovery documents and docs. */
   readonly grants: string
-  /** What the consent page tells the person, as the end of "can see …" or "can change …". */
+  /** The rest of "can see …" or "can change …" on the consent page. */
   readonly sentence: string
 }
 
-/** The scopes that code, and not only data, has to name. */
+/** Scopes that the code names. */
 export const OPENID = 'openid'
 export const MEMBER_READ = 'account:read'
 export const MEMBER_WRITE = 'account:write'
@@ -64,32 +64,32 @@ export const catalogue: readonly Scope[] = [
 
 const byName = new Map(catalogue.map((scope) => [scope.name, scope]))
 
-/** The catalogue's row of a scope, or nothing when the service does not know the name. */
 export function findScope(name: string): Scope | undefined {
   return byName.get(name)
 }
 
 /**
- * The name of the scope that lets an operator read an area of the site.
+ * The scope to read an area of the site as an operator.
  *
- * @throws Error when the catalogue has no such row, so that a slip shows when the process starts
+ * @throws Error for an unknown area, so that a typo shows at start-up
  */
 export function readScope(area: string): string {
   return operatorScope(area, 'read')
 }
 
-/** The name of the scope that lets an operator change an area of the site. Throws as `readScope`. */
+/** The scope to change an area of the site as an operator. Throws as `readScope`. */
 export function writeScope(area: string): string {
   return operatorScope(area, 'write')
 }
 
 function operatorScope(area: string, access: ScopeAccess): string {
   const scope = byName.get(`${area}:${access}`)
-  if (scope?.audience !== 'operator') throw new Error(`there is no scope to ${access} ${area}`)
+  if (scope?.audience !== 'operator')
+    throw new Error(`the catalogue has no scope ${area}:${access}`)
   return scope.name
 }
 
-/** The names of all scopes, or of one audience, in the order of the catalogue. */
+/** The names of all scopes, or those of one audience, in catalogue order. */
 export function scopeNames(audience?: Audience): string[] {
   return catalogue
     .filter((scope) => audience === undefined || scope.audience === audience)

@@ -1,24 +1,23 @@
 import { catalogue, findScope, type Scope } from './catalogue.ts'
 
 /**
- * How a client came to be known (design decision 2): created by an operator of a site, a vendor
- * platform of `config/integrations.json`, self-registered on a loopback address, or described by a
- * Client ID Metadata Document.
+ * Where a client comes from (design decision 2): created by an operator of a site, a vendor platform in
+ * `config/integrations.json`, self-registered on a loopback address, or a Client ID Metadata Document.
  */
 export type ClientOrigin = 'site' | 'integration' | 'loopback' | 'document'
 
 export interface ScopeStatus {
   readonly origin: ClientOrigin
-  /** What the operator chose for a site client; absent for every other origin. */
+  /** The operator's choice for a site client; absent for other origins. */
   readonly chosen?: readonly string[]
-  /** Whether a metadata-document client was reviewed, for one site at least (design 31). */
+  /** Whether a metadata-document client is approved for at least one site (design 31). */
   readonly reviewed?: boolean
 }
 
 /**
- * The scopes that a client may request, in the order of the catalogue (specification,
- * Authentication 6 and 8). The answer becomes the client's own `scope`, so that the engine itself
- * refuses a request for more with `invalid_scope` and never drops an account or write scope silently.
+ * Decides which scopes a client may request, in catalogue order (specification, Authentication 6 and 8). They
+ * become the client's own `scope`, so that the engine refuses other scopes with `invalid_scope` and never
+ * drops one silently.
  */
 export function decideScopes({ origin, chosen, reviewed }: ScopeStatus): string[] {
   return catalogue
@@ -29,14 +28,14 @@ export function decideScopes({ origin, chosen, reviewed }: ScopeStatus): string[
 
 function isOpen(scope: Scope, origin: ClientOrigin, reviewed: boolean): boolean {
   if (scope.audience === 'identity') return true
-  // The two audiences never meet in one client: a member client is created by an operator in the
-  // admin area and nowhere else, and reaches no operator scope.
+  // No client has both audiences: only operators create member clients, in the admin area, and these never get
+  // operator scopes.
   if (scope.audience === 'member') return origin === 'site'
   if (origin === 'site') return false
   return origin !== 'document' || reviewed || scope.access === 'read'
 }
 
-/** Whether a set of scopes changes what a site has. */
+/** Whether scopes allow changes to a site. */
 export function needsToChange(scopes: Iterable<string>): boolean {
   return [...scopes].some((name) => {
     const scope = findScope(name)
@@ -44,12 +43,12 @@ export function needsToChange(scopes: Iterable<string>): boolean {
   })
 }
 
-/** Whether a set of scopes makes the person act as an operator of a site. */
+/** Whether scopes require an operator of a site. */
 export function needsOperator(scopes: Iterable<string>): boolean {
   return hasAudience(scopes, 'operator')
 }
 
-/** Whether a set of scopes reaches the member's own data, for which `resource` is required. */
+/** Whether scopes reach the member's own data, which requires `resource`. */
 export function needsResource(scopes: Iterable<string>): boolean {
   return hasAudience(scopes, 'member')
 }

@@ -1,7 +1,7 @@
 import { findScope, type Scope } from './catalogue.ts'
 
-/** An address of this deployment, and the scopes of operators that open something there. */
-interface Opening {
+/** An address of this deployment, and the operator scopes that some operation there requires. */
+interface ScopedAddress {
   readonly address: string
   readonly scopes: Iterable<string>
 }
@@ -9,54 +9,40 @@ interface Opening {
 export type ScopeUses = ReturnType<typeof makeScopeUses>
 
 /**
- * What the scopes of operators open in this deployment.
+ * Tells at which addresses of this deployment an operator scope is of use.
  *
- * @param list is called once, with the first question
+ * @param list is called once, at the first question
  */
-export function makeScopeUses(list: () => readonly Opening[]) {
-  let known: Map<string, string[]> | undefined
-  /** Where a scope of operators opens something, if anywhere. */
-  const addressesOf = (scope: string): readonly string[] => {
-    known ??= addressesByScope(list())
-    return known.get(scope) ?? []
+export function makeScopeUses(list: () => readonly ScopedAddress[]) {
+  let listed: { readonly address: string; readonly scopes: ReadonlySet<string> }[] | undefined
+  const addressesOf = (name: string): readonly string[] => {
+    listed ??= list().map(({ address, scopes }) => ({ address, scopes: new Set(scopes) }))
+    return listed.filter(({ scopes }) => scopes.has(name)).map(({ address }) => address)
   }
   return {
     addressesOf,
-    /** Whether a scope opens anything. Those of identity and of members always do. */
-    opensAnything: (scope: string) =>
-      findScope(scope)?.audience !== 'operator' || addressesOf(scope).length > 0,
+    /** Scopes of identity and of members are always in use. */
+    isUsed: (name: string) =>
+      findScope(name)?.audience !== 'operator' || addressesOf(name).length > 0,
   }
-}
-
-function addressesByScope(openings: readonly Opening[]): Map<string, string[]> {
-  const known = new Map<string, string[]>()
-  for (const { address, scopes } of openings) {
-    for (const scope of scopes) known.set(scope, [...(known.get(scope) ?? []), address])
-  }
-  return known
 }
 
 /**
- * What scopes let an application see and change, in words: ends of "can see …" and of "can change …",
- * in the order of the names. A person who allows what opens nothing in this deployment is told so.
+ * Describes what scopes let an application see and change: the rest of "can see …" and "can change …", in the
+ * order of the names. Marks scopes that are of no use in this deployment.
  */
-export function describeScopes(
-  names: readonly string[],
-  { opensAnything }: Pick<ScopeUses, 'opensAnything'>,
-) {
+export function describeScopes(names: readonly string[], { isUsed }: Pick<ScopeUses, 'isUsed'>) {
   const known = names.flatMap((name) => findScope(name) ?? [])
   const sentences = (verb: string) =>
     known
       .filter((scope) => verbOf(scope) === verb)
       .map(({ name, sentence }) =>
-        opensAnything(name) ? sentence : `${sentence} (${NOTHING_YET})`,
+        isUsed(name) ? sentence : `${sentence} (this service does not offer that yet)`,
       )
   return { canSee: sentences('see'), canChange: sentences('change') }
 }
 
-const NOTHING_YET = 'this service does not offer that yet'
-
-/** What one scope lets an application do: "can see …" or "can change …". */
+/** Describes one scope: "can see …" or "can change …". */
 export function describeScope(scope: Scope): string {
   return `can ${verbOf(scope)} ${scope.sentence}`
 }

@@ -2,20 +2,24 @@ import { type Kysely, sql } from 'kysely'
 
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { type CountedPage, type PageRequest, readCountedPage } from '../../platform/store/keyset.ts'
+import {
+  type CountedPage,
+  type ListOrder,
+  type PageRequest,
+  readCountedPage,
+} from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { holdsWords } from '../../platform/store/search.ts'
 
-/** The sites of the platform, as visitors know them. */
 export type PublicSites = ReturnType<typeof makePublicSites>
 
 interface SiteQuestion {
-  /** Only sites with these words in name or slug, in any case of letters. */
+  /** Part of the name or slug, ignoring case. */
   readonly words: string | undefined
   readonly nowMs: number
 }
 
-/** Made once: unauthenticated callers may ask, so that a question has to cost little. */
+/** Lists the sites of the platform for anonymous callers, cheaply. */
 export function makePublicSites({ kysely }: Database) {
   const beginning = compiled(
     kysely,
@@ -29,7 +33,7 @@ export function makePublicSites({ kysely }: Database) {
         .limit(value('limit')),
   )
   return {
-    /** Sites, by slug. Two queries at the same time. */
+    /** Lists sites by slug, in two parallel queries. */
     list: async ({ words, nowMs }: SiteQuestion, request: PageRequest) =>
       await readCountedPage(
         sites(kysely, nowMs).$if(words !== undefined, (query) =>
@@ -37,16 +41,11 @@ export function makePublicSites({ kysely }: Database) {
             sql<boolean>`(${holdsWords('site.name', words ?? '')} or ${holdsWords('site.slug', words ?? '')})`,
           ),
         ),
-        {
-          by: 'site.slug',
-          id: 'site.id',
-          direction: 'asc',
-          placeOf: ({ slug, id }) => [slug, id],
-        },
+        bySlug('site'),
         request,
       ),
 
-    /** The first slugs that begin like this, by slug. */
+    /** Lists the first slugs with a prefix. */
     async slugsLike(start: string, limit: number): Promise<string[]> {
       const { rows } = await beginning({ from: start, until: `${start}${AFTER_SLUGS}`, limit })
       return rows.map(({ slug }) => slug)
@@ -54,10 +53,17 @@ export function makePublicSites({ kysely }: Database) {
   }
 }
 
-/** Sorts after every sign of a slug. */
+/** Sorts after every character of a slug. */
 const AFTER_SLUGS = '~'
 
-/** What is public of each site; its address and description are null when it has none. */
+function bySlug(
+  table: 'site' | 'course',
+): ListOrder<{ readonly slug: string; readonly id: string }> {
+  const placeOf = ({ slug, id }: { slug: string; id: string }) => [slug, id] as const
+  return { by: `${table}.slug`, id: `${table}.id`, direction: 'asc', placeOf }
+}
+
+/** The public data of sites. */
 function sites(kysely: Kysely<Schema>, nowMs: number) {
   return kysely.selectFrom('site').select([
     'site.id',
@@ -65,18 +71,16 @@ function sites(kysely: Kysely<Schema>, nowMs: number) {
     'site.name',
     'site.description',
     'site.address',
-    // One subquery in the select list of a page counts only what the page shows.
+    // As a subquery in the select list it counts only for the rows of the page.
     sql<number>`(select count(*) from course where course.site_id = site.id
       and course.published_at <= ${nowMs} and course.archived_at is null)`.as('courseCount'),
   ])
 }
 
-/** What is public of a course. */
 export type PublishedCourse = Awaited<
   ReturnType<ReturnType<typeof publishedCourses>['executeTakeFirstOrThrow']>
 >
 
-/** The shop windows of all sites. */
 export type PublicCourses = ReturnType<typeof makePublicCourses>
 
 interface Published {
@@ -85,54 +89,62 @@ interface Published {
 }
 
 interface PublishedQuestion extends Published {
-  /** Only courses with these words in title, slug or summary, in any case of letters. */
+  /** Part of the title, slug or summary, ignoring case. */
   readonly words?: string | undefined
 }
 
-/** A course of more lectures than this shows its first ones; `lectureCount` says how many exist. */
+/** The most lectures that are listed for a course; `lectureCount` includes the others. */
 export const LECTURES_SHOWN_MAX = 500
 
-/** Made once: unauthenticated callers may ask, so that a question has to cost little. */
+/** Lists the published courses of a site for anonymous callers, cheaply. */
 export function makePublicCourses({ kysely }: Database) {
-  const site = compiled(kysely, (value: Valued<{ slug: string }>) =>
-    kysely.selectFrom('site').select(['id', 'slug', 'name']).where('slug', '=', value('slug')),
-  )
-  const siteById = compiled(kysely, (value: Valued<{ id: string }>) =>
-    kysely.selectFrom('site').select(['id', 'slug', 'name']).where('id', '=', value('id')),
-  )
+  const findSiteBy = (column: 'id' | 'slug') => {
+    const find = compiled(kysely, (value: Valued<{ key: string }>) =>
+      kysely.selectFrom('site').select(['id', 'slug', 'name']).where(column, '=', value('key')),
+    )
+    return async (key: string) => (await find({ key })).rows[0]
+  }
   const count = compiled(kysely, (value: Valued<Published>) =>
     publishedCourses(kysely, value).clearSelect().select(sql<number>`count(*)`.as('total')),
   )
-  const page = coursePage(kysely)
+  const page = compiled(
+    kysely,
+    (value: Valued<Published & { limit: number; slug: string | number; id: string }>) =>
+      publishedCourses(kysely, value)
+        .where(sql<boolean>`(course.slug, course.id) > (${value('slug')}, ${value('id')})`)
+        .orderBy('course.slug')
+        .orderBy('course.id')
+        .limit(value('limit')),
+  )
   const course = compiled(kysely, (value: Valued<Published & { slug: string }>) =>
     publishedCourses(kysely, value).where('course.slug', '=', value('slug')),
   )
   return {
-    /** The site of that slug as its visitors know it, or nothing. */
-    findSite: async (slug: string) => (await site({ slug })).rows[0],
+    findSite: findSiteBy('slug'),
+    findSiteById: findSiteBy('id'),
 
-    findSiteById: async (id: string) => (await siteById({ id })).rows[0],
-
-    /** The published courses of a site, by slug. Two queries at the same time. */
+    /** Lists the published courses of a site by slug, in two parallel queries. */
     async list(
       { words, ...published }: PublishedQuestion,
       request: PageRequest,
     ): Promise<CountedPage<PublishedCourse>> {
-      if (words !== undefined) return await searchedPage(kysely, { ...published, words }, request)
-      const [found, { rows: counted }] = await Promise.all([
-        page(published, request),
+      if (words !== undefined) return await searchCourses(kysely, published, words, request)
+      const { first, after: [slug, id] = ['', ''] } = request
+      // One row more tells whether another page follows, as in `platform/store/keyset.ts`.
+      const [{ rows: found }, { rows: counted }] = await Promise.all([
+        page({ ...published, limit: first + 1, slug, id }),
         count(published),
       ])
-      const rows = found.slice(0, request.first)
+      const rows = found.slice(0, first)
       return {
         rows,
-        places: rows.map(({ slug, id }) => [slug, id]),
-        hasNextPage: found.length > request.first,
+        places: rows.map((row) => [row.slug, row.id]),
+        hasNextPage: found.length > first,
         totalCount: Number(counted[0]?.total),
       }
     },
 
-    /** One published course with its lectures, or nothing. Two queries. */
+    /** Finds a published course with its lectures, in two queries. */
     async findCourse(published: Published, slug: string) {
       const [found] = (await course({ ...published, slug })).rows
       if (!found) return undefined
@@ -148,43 +160,19 @@ export function makePublicCourses({ kysely }: Database) {
   }
 }
 
-/** One row more than wanted, which tells whether more follow (`platform/store/keyset.ts`). */
-function coursePage(kysely: Kysely<Schema>) {
-  const next = compiled(
-    kysely,
-    (value: Valued<Published & { limit: number; slug: string | number; id: string }>) =>
-      publishedCourses(kysely, value)
-        .where(sql<boolean>`(course.slug, course.id) > (${value('slug')}, ${value('id')})`)
-        .orderBy('course.slug')
-        .orderBy('course.id')
-        .limit(value('limit')),
-  )
-  return async (
-    published: Published,
-    { first: wanted, after: [slug, id] = ['', ''] }: PageRequest,
-  ) => (await next({ ...published, limit: wanted + 1, slug, id })).rows
-}
-
-/** Reads every published course of the site, so it serves searches only. */
-async function searchedPage(
+/** Reads every published course of the site. */
+async function searchCourses(
   kysely: Kysely<Schema>,
-  { words, ...published }: Published & { readonly words: string },
+  published: Published,
+  words: string,
   request: PageRequest,
 ): Promise<CountedPage<PublishedCourse>> {
   const columns = ['course.title', 'course.slug', 'course.summary']
-  const held = columns.map((column) => holdsWords(column, words))
-  return await readCountedPage(
-    publishedCourses(kysely, (name) => published[name]).where(
-      sql<boolean>`(${sql.join(held, sql` or `)})`,
-    ),
-    {
-      by: 'course.slug',
-      id: 'course.id',
-      direction: 'asc',
-      placeOf: ({ slug, id }) => [slug, id],
-    },
-    request,
+  const matches = columns.map((column) => holdsWords(column, words))
+  const found = publishedCourses(kysely, (name) => published[name]).where(
+    sql<boolean>`(${sql.join(matches, sql` or `)})`,
   )
+  return await readCountedPage(found, bySlug('course'), request)
 }
 
 function publishedCourses(kysely: Kysely<Schema>, value: Valued<Published>) {
@@ -196,7 +184,7 @@ function publishedCourses(kysely: Kysely<Schema>, value: Valued<Published>) {
       'course.title',
       'course.summary',
       eb.ref('course.published_at').$notNull().as('publishedAt'),
-      // One subquery in the select list of a page counts only what the page shows.
+      // As a subquery in the select list it counts only for the rows of the page.
       sql<number>`(select count(*) from lecture where lecture.course_id = course.id)`.as(
         'lectureCount',
       ),

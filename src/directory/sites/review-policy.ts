@@ -1,26 +1,25 @@
 import type { DocumentReview } from '../../platform/store/schema.ts'
 
-/** What somebody decided about a document, which is named by its fingerprint. */
+/** A review of a metadata document, which its fingerprint identifies. */
 export interface Decision {
   readonly review: DocumentReview
   readonly fingerprint: string | null
 }
 
-/** What was decided about a client of a metadata document: for every site, and for one. */
+/** The reviews of a metadata-document client: for all sites, and for one. */
 export interface Decisions {
-  /** Of people with the platform's role. */
+  /** By platform reviewers. */
   readonly platform: Decision | undefined
-  /** Of the operators of the site that is meant; undefined too where no site is. */
+  /** By operators of the site; also undefined without a site. */
   readonly site: Decision | undefined
 }
 
-/** `changed`: it was approved, and its name or redirect addresses are others since. */
+/** `changed`: approved, but its name or redirect addresses have changed since. */
 export type ReviewState = 'unreviewed' | 'changed' | DocumentReview
 
 /**
- * What counts at a site for the document as it is now (design 31). A block counts whoever said it: a site
- * never opens what the platform closed, nor the platform what a site closed for itself. An approval is of one
- * document, by its fingerprint, and one of either is enough.
+ * Decides the state of the present document at a site (design 31). A block by either side counts: neither can
+ * lift the other's. An approval by either side is enough, but covers one fingerprint only.
  */
 export function decideReview({ platform, site }: Decisions, fingerprint: string): ReviewState {
   const decisions = [platform, site].filter((decision) => decision !== undefined)
@@ -29,7 +28,7 @@ export function decideReview({ platform, site }: Decisions, fingerprint: string)
   return decisions.some((decision) => decision.fingerprint === fingerprint) ? 'approved' : 'changed'
 }
 
-/** A decision as two columns have it; none where nobody decided. */
+/** Reads a decision from its two columns. */
 export function decisionOf(
   review: DocumentReview | null | undefined,
   fingerprint: string | null | undefined,

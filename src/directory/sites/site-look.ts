@@ -5,21 +5,21 @@ import { type ColorSheet, colorSheet } from '../../../views/stylesheet.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 
-/** What a site chose, each as `#rrggbb`; null is the service's own. */
+/** The colors of a site as `#rrggbb`; null is the service's own. */
 export interface SiteColors {
   readonly accentColor: string | null
   readonly backgroundColor: string | null
 }
 
-/** What the pages show of a site: the part of its appearance that it chose. */
+/** The appearance that a site chose for pages. */
 export type Look = NonNullable<Awaited<ReturnType<typeof findLook>>>
 
-/** The look of a site, or nothing when it chose none. One query. */
+/** Finds the look of a site in one query. */
 export async function findLook({ kysely }: Database, siteId: string) {
   return await looks(kysely).where('chosen.site_id', '=', siteId).executeTakeFirst()
 }
 
-/** The look of the one site at which a person holds a role, or nothing. One query. */
+/** Finds the look of a person's site, if they have roles at only one, in one query. */
 export async function findLookOfPerson({ kysely }: Database, personId: string) {
   return await looks(kysely)
     .where(
@@ -38,7 +38,7 @@ function looks(kysely: Database['kysely']) {
     .leftJoin('stored_file as logo', 'logo.id', 'chosen.logo_file_id')
     .select([
       'chosen.site_id as siteId',
-      // The name of the site where it chose none for its pages.
+      // By default the name of the site.
       sql<string>`coalesce(chosen.display_name, site.name)`.as('name'),
       'chosen.display_name as displayName',
       'chosen.accent_color as accentColor',
@@ -49,7 +49,7 @@ function looks(kysely: Database['kysely']) {
     ])
 }
 
-/** The file that is the logo of a site now and has this content; nothing else is shown to everybody. */
+/** Finds the current logo of a site by its digest. No other file is public. */
 export async function findLogo({ kysely }: Database, siteId: string, digest: string) {
   return await kysely
     .selectFrom('site_appearance as chosen')
@@ -60,7 +60,7 @@ export async function findLogo({ kysely }: Database, siteId: string, digest: str
     .executeTakeFirst()
 }
 
-/** What a page is drawn with; nothing when the site chose neither name nor logo nor colors. */
+/** Makes the look of a page; nothing without a name, a logo or colors. */
 export function siteLook(look: Look | undefined): SiteLook | undefined {
   if (!look) return undefined
   const { siteId, name, displayName, logoDigest } = look
@@ -73,7 +73,7 @@ export function siteLook(look: Look | undefined): SiteLook | undefined {
   }
 }
 
-/** Where the logo of a site is served; null without one. */
+/** The path of a site's logo, if any. */
 export function logoAddress(siteId: string, logoDigest: string | null): string | null {
   if (logoDigest === null) return null
   return addressOf(pages.siteLogo, { site: siteId, digest: logoDigest })
@@ -84,10 +84,7 @@ function sheetOf(colors: SiteColors): ColorSheet | undefined {
   return colorSheet(paletteOf(colors))
 }
 
-/**
- * The stylesheet of this name, or nothing when no colors have it. Its name says the colors, so that it
- * is made again wherever it is asked for, and nothing is looked up.
- */
+/** Generates the stylesheet with this file name, which contains the colors, so that nothing is stored. */
 export function findColorSheet(file: string): ColorSheet | undefined {
   const [, accent, background] = /^colors-([0-9a-f]{6}|own)-([0-9a-f]{6}|own)-/.exec(file) ?? []
   if (accent === undefined || background === undefined) return undefined
@@ -96,17 +93,16 @@ export function findColorSheet(file: string): ColorSheet | undefined {
   return sheet?.file === file ? sheet : undefined
 }
 
-/** The white of a card, and of the words on a button; and the two that words on a background may have. */
+/** White is also the color of cards and of text on buttons; text on a background is one of the two. */
 export const WHITE = '#ffffff'
 const DARK = '#1b2429'
 
-/** The colors of a page, with those that follow from what the site chose. */
+/** The colors of a page, including derived ones. */
 function paletteOf({ accentColor, backgroundColor }: SiteColors) {
   return {
     accent: accentColor ?? undefined,
     accentOver: accentColor === null ? undefined : darker(accentColor),
     background: backgroundColor ?? undefined,
-    /** The words on the background. */
     onBackground: backgroundColor === null ? undefined : textColorOn(backgroundColor),
   }
 }
@@ -116,16 +112,16 @@ export function textColorOn(background: string): string {
   return contrastOf(DARK, background) >= contrastOf(WHITE, background) ? DARK : WHITE
 }
 
-/** As many times the luminance of text and ground have to differ (WCAG 2.2, success criterion 1.4.3). */
+/** The required contrast of text (WCAG 2.2, success criterion 1.4.3). */
 export const CONTRAST_MIN = 4.5
 
-/** How well text can be read on a ground, from 1 to 21 (WCAG 2.2, contrast ratio). Both as `#rrggbb`. */
+/** The contrast of two colors `#rrggbb`, from 1 to 21 (WCAG 2.2, contrast ratio). */
 export function contrastOf(one: string, other: string): number {
   const [dark = 0, light = 0] = [luminance(one), luminance(other)].toSorted((a, b) => a - b)
   return (light + 0.05) / (dark + 0.05)
 }
 
-/** WCAG 2.2, relative luminance, of a color in sRGB. */
+/** The relative luminance of an sRGB color (WCAG 2.2). */
 function luminance(color: string): number {
   const [red = 0, green = 0, blue = 0] = channelsOf(color)
     .map((channel) => channel / 255)
@@ -133,7 +129,7 @@ function luminance(color: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/** The same color with less light. */
+/** Darkens a color to three quarters of its light. */
 export function darker(color: string): string {
   const shades = channelsOf(color).map((channel) => Math.round(channel * 0.75))
   return `#${shades.map((shade) => shade.toString(16).padStart(2, '0')).join('')}`

@@ -14,23 +14,22 @@ import {
 } from './counting.ts'
 
 /**
- * Who watched, and who completed a course, from the places where people stopped in lectures. Each
- * person has one place in each lecture with one time, the last: a person who watches a lecture again is
- * active on the later day and no longer on the earlier one.
+ * Counts active people and completed courses from watch positions. A person has one position in each lecture,
+ * with the time of the last view: watching a lecture again moves the activity to the later day.
  *
- * A course is completed when the person stopped in each of its lectures at 90 % or later, on the day
- * of the last of these times. That is asked of the lectures that the course has now.
+ * A course is completed when the positions in all its present lectures are at 90 % or later, on the day of the
+ * last one.
  */
 
-/** With what each of them watched, some thousands of rows. */
+/** With their watch positions a piece has some thousands of rows. */
 const PEOPLE_PER_PIECE = 250
 
-/** What some people watched, as `from … where …`. */
+/** The watch positions of some people, as `from … where …`. */
 type Watched = RawBuilder<unknown>
 
 type CountActivity = typeof countActive
 
-/** How many people watched something in the period, by day or by course. */
+/** Counts the people who watched something in the period, by day or by course. */
 export async function countActive<Key>(
   kysely: Kysely<Schema>,
   { fromMs, untilMs }: Question,
@@ -45,7 +44,7 @@ export async function countActive<Key>(
   return rows
 }
 
-/** How many courses were completed in the period, by day or by course. */
+/** Counts the courses completed in the period, by day or by course. */
 export async function countCompleted<Key>(
   kysely: Kysely<Schema>,
   { fromMs, untilMs }: Question,
@@ -66,7 +65,7 @@ export async function countCompleted<Key>(
   return rows
 }
 
-/** Adds up an activity of all people with a role at the site, by day; one person is never in two pieces. */
+/** Counts an activity of all people with a role at the site, by day. A person is never in two pieces. */
 export async function countByMembers(
   kysely: Kysely<Schema>,
   question: Question,
@@ -76,7 +75,7 @@ export async function countByMembers(
   const tally: Tally<number> = new Map()
   const people = idsOfSite(kysely, siteId, ['site_role', 'person_id'], PEOPLE_PER_PIECE)
   for await (const personIds of people) {
-    // `cross join`, because SQLite keeps to the order in which it is written: people first, who are few.
+    // SQLite keeps the order of a `cross join`: the few people come first.
     const watched = sql`
       from watch_position as w
       cross join lecture
@@ -95,7 +94,7 @@ interface Enrolled {
   readonly purchasedAt: number
 }
 
-/** Adds up an activity of all who were ever enrolled, course by course. */
+/** Counts an activity of everyone ever enrolled, course by course. */
 export async function countByCourse(
   kysely: Kysely<Schema>,
   question: Question,
@@ -104,7 +103,7 @@ export async function countByCourse(
 ): Promise<Tally<string>> {
   const tally: Tally<string> = new Map()
   for (const courseId of courseIds) {
-    // A course may be small, and there may be a hundred of them.
+    // There may be a hundred small courses.
     await setImmediate()
     const people = inPieces<Enrolled>(PEOPLE_PER_PIECE, async (after) => {
       const { rows } = await sql<Enrolled>`

@@ -1,7 +1,7 @@
-/** What happened at a site, counted by day and by course from the stored rows. Reasons are not known here. */
+/** Counts what happened at a site, by day and by course, from the stored rows. */
 
 import type { Database } from '../../platform/store/database.ts'
-import { countRows, type PageRequest, readPage } from '../../platform/store/keyset.ts'
+import { pagedRows } from '../../platform/store/keyset.ts'
 import { countActive, countByCourse, countByMembers, countCompleted } from './activity.ts'
 import { DAY_MS, type Question, type Tally } from './counting.ts'
 import { countEnrolmentsByCourse, countEnrolmentsByDay } from './enrolments.ts'
@@ -9,19 +9,18 @@ import { countCalls, countConnected, countSignIns } from './grant-figures.ts'
 
 export type Figures = ReturnType<typeof siteFigures>
 
-/** Does one work after the other. */
+/** Runs a query when those before it have ended. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * The figures of a site for a period. Each kind is counted when it is asked for, once, and one after
- * the other: a question takes one connection to the database at a time, however much it asks.
+ * The figures of a site for a period. Counts each kind once, on demand.
  *
- * @param inTurn where others of the same site have to wait, too
+ * @param inTurn limits concurrent counts, so that one GraphQL document does not take many connections
  */
 export function siteFigures(
   database: Database,
   { siteId, period }: Pick<Question, 'siteId' | 'period'>,
-  inTurn: InTurn = makeTurns(),
+  inTurn: InTurn = async (work) => await work(),
 ) {
   const { kysely } = database
   const question: Question = {
@@ -57,30 +56,16 @@ export function siteFigures(
   }
 }
 
-/** Work begins when all before it has ended, however it did. */
-function makeTurns(): InTurn {
-  let last: Promise<unknown> = Promise.resolve()
-  return async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const mine = last.then(work, work)
-    last = mine
-    return await mine
-  }
-}
-
-/** The courses of the site, whose figures are counted page by page. */
+/** The courses of the site. Their figures are counted page by page. */
 function listCourses({ kysely }: Database, siteId: string) {
   const found = kysely
     .selectFrom('course')
     .select(['course.id', 'course.slug', 'course.title'])
     .where('course.site_id', '=', siteId)
-  const order = {
+  return pagedRows(found, {
     by: 'course.slug',
     id: 'course.id',
     direction: 'asc',
-    placeOf: ({ slug, id }: { readonly slug: string; readonly id: string }) => [slug, id] as const,
-  } as const
-  return {
-    page: async (request: PageRequest) => await readPage(found, order, request),
-    count: async () => await countRows(found),
-  }
+    placeOf: ({ slug, id }) => [slug, id],
+  })
 }

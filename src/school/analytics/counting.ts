@@ -6,21 +6,21 @@ import type { Schema } from '../../platform/store/schema.ts'
 
 export const DAY_MS = 86_400_000
 
-/** The most days that are counted at a time. Sign-ins are kept for as many. */
+/** The longest period. Sign-ins are stored as long. */
 export const DAYS_MAX = 92
 
-/** Whole days in UTC, each as the number of days since 1970-01-01. */
+/** Whole days in UTC, as numbers of days since 1970-01-01. */
 export interface Period {
   readonly firstDay: number
   readonly lastDay: number
 }
 
-/** The days of two moments in epoch milliseconds and all between. It does not limit their number. */
+/** The days from one time to another, both included. Does not limit their number. */
 export function periodOf(fromMs: number, toMs: number): Period {
   return { firstDay: Math.floor(fromMs / DAY_MS), lastDay: Math.floor(toMs / DAY_MS) }
 }
 
-/** Each day of a period with its date, as `2026-03-01`. */
+/** The days of a period with their dates, as in `2026-03-01`. */
 export function daysOf({ firstDay, lastDay }: Period) {
   return Array.from({ length: lastDay - firstDay + 1 }, (_, index) => {
     const day = firstDay + index
@@ -28,7 +28,6 @@ export function daysOf({ firstDay, lastDay }: Period) {
   })
 }
 
-/** The site and the time for which one kind of figures is counted. */
 export interface Question {
   readonly siteId: string
   readonly period: Period
@@ -38,7 +37,7 @@ export interface Question {
   readonly untilMs: number
 }
 
-/** Counts by day or by id; a key that is absent stands for none. */
+/** Counts by day or by id, without keys whose count is zero. */
 export type Tally<Key extends string | number> = Map<Key, number>
 
 export interface Counted<Key> {
@@ -53,16 +52,16 @@ export function addTo<Key extends string | number>(
   for (const { key, total } of rows) tally.set(key, (tally.get(key) ?? 0) + total)
 }
 
-/** The day of a time, as the database counts it. The number is literal, so that a query can group by it. */
+/** The day of a time column, in SQL. The divisor is a literal, so that a query can group by the result. */
 export function dayOf(column: string): RawBuilder<number> {
   return sql<number>`${sql.ref(column)} / ${sql.lit(DAY_MS)}`
 }
 
 /**
- * All rows of a long list, `size` at a time, so that no statement is long. Between two pieces the
- * process does something else, because a query of SQLite blocks it.
+ * Reads a long list in pieces, so that no statement runs long. Yields to the event loop between pieces, because
+ * SQLite blocks it.
  *
- * @param next at most `size` rows after this one, or from the beginning, in the order of the list
+ * @param next reads up to `size` rows after the given one, or from the start
  */
 export async function* inPieces<Row>(
   size: number,
@@ -78,7 +77,7 @@ export async function* inPieces<Row>(
   }
 }
 
-/** The ids in a column of the rows of a site, each once, `size` at a time. */
+/** Reads the distinct ids in a column of a site's rows, in pieces. */
 export function idsOfSite(
   kysely: Kysely<Schema>,
   siteId: string,

@@ -3,13 +3,13 @@ import { setImmediate } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 
 import type { Schema } from '../../platform/store/schema.ts'
-import { addTo, dayOf, inPieces, type Question, type Tally } from './counting.ts'
+import { addTo, type Counted, dayOf, inPieces, type Question, type Tally } from './counting.ts'
 
-/** A statement reads no more than so many enrolments. */
+/** The most enrolments that one statement reads. */
 const ENROLMENTS_PER_PIECE = 10_000
 const COURSES_PER_PIECE = 200
 
-/** How many enrolments began on each day. */
+/** Counts the enrolments that began on each day. */
 export async function countEnrolmentsByDay(
   kysely: Kysely<Schema>,
   { siteId, fromMs, untilMs }: Question,
@@ -27,23 +27,19 @@ export async function countEnrolmentsByDay(
   )
   for await (const piece of courses) {
     const courseIds = piece.map(({ id }) => id)
-    await count(kysely, { courseIds, fromMs, untilMs }, ({ day, total }) =>
-      addTo(tally, [{ key: day, total }]),
-    )
+    addTo(tally, await count<number>(kysely, 'day', { courseIds, fromMs, untilMs }))
   }
   return tally
 }
 
-/** How many enrolments in each of these courses began in the period. */
+/** Counts the enrolments in each course that began in the period. */
 export async function countEnrolmentsByCourse(
   kysely: Kysely<Schema>,
   { fromMs, untilMs }: Question,
   courseIds: readonly string[],
 ): Promise<Tally<string>> {
   const tally: Tally<string> = new Map()
-  await count(kysely, { courseIds, fromMs, untilMs }, ({ courseId, total }) =>
-    addTo(tally, [{ key: courseId, total }]),
-  )
+  addTo(tally, await count<string>(kysely, 'course', { courseIds, fromMs, untilMs }))
   return tally
 }
 
@@ -53,32 +49,37 @@ interface Span {
   readonly untilMs: number
 }
 
-interface Enrolments {
-  readonly courseId: string
-  readonly day: number
-  readonly total: number
-}
-
 /**
- * Counts what is within a span. When that is more than a statement should read, each half of the courses
- * is counted by itself, or each half of the time when there is one course.
+ * Counts the enrolments of a span. If one statement would read too many, splits the courses in halves, or the
+ * time of a single course.
  */
-async function count(
+async function count<Key>(
   kysely: Kysely<Schema>,
+  by: 'day' | 'course',
   span: Span,
-  add: (row: Enrolments) => void,
-): Promise<void> {
+): Promise<readonly Counted<Key>[]> {
   const halves = halvesOf(span)
-  const found = await countAtMost(kysely, span, halves ? ENROLMENTS_PER_PIECE + 1 : undefined)
-  const read = found.reduce((sum, { total }) => sum + total, 0)
-  if (!halves || read <= ENROLMENTS_PER_PIECE) return found.forEach(add)
+  const key = by === 'day' ? dayOf('purchased_at') : sql.ref('course_id')
+  const { rows } = await sql<Counted<Key>>`
+    select ${key} as key, count(*) as total
+    from (
+      select course_id, purchased_at from course_purchase
+      where course_id in (${sql.join(span.courseIds)})
+        and purchased_at >= ${span.fromMs} and purchased_at < ${span.untilMs}
+      ${halves ? sql`limit ${ENROLMENTS_PER_PIECE + 1}` : sql``}
+    ) as enrolled
+    group by 1`.execute(kysely)
+  const read = rows.reduce((sum, { total }) => sum + total, 0)
+  if (!halves || read <= ENROLMENTS_PER_PIECE) return rows
+  const counted: Counted<Key>[] = []
   for (const half of halves) {
     await setImmediate()
-    await count(kysely, half, add)
+    counted.push(...(await count<Key>(kysely, by, half)))
   }
+  return counted
 }
 
-/** Nothing for one course and one millisecond. */
+/** @returns nothing for one course and one millisecond */
 function halvesOf({ courseIds, fromMs, untilMs }: Span): readonly Span[] | undefined {
   if (courseIds.length > 1) {
     const middle = Math.ceil(courseIds.length / 2)
@@ -91,22 +92,4 @@ function halvesOf({ courseIds, fromMs, untilMs }: Span): readonly Span[] | undef
     { courseIds, fromMs, untilMs: middleMs },
     { courseIds, fromMs: middleMs, untilMs },
   ]
-}
-
-async function countAtMost(
-  kysely: Kysely<Schema>,
-  { courseIds, fromMs, untilMs }: Span,
-  rowsMax: number | undefined,
-): Promise<readonly Enrolments[]> {
-  const limit = rowsMax === undefined ? sql`` : sql`limit ${rowsMax}`
-  const { rows } = await sql<Enrolments>`
-    select course_id as "courseId", ${dayOf('purchased_at')} as day, count(*) as total
-    from (
-      select course_id, purchased_at from course_purchase
-      where course_id in (${sql.join(courseIds)})
-        and purchased_at >= ${fromMs} and purchased_at < ${untilMs}
-      ${limit}
-    ) as enrolled
-    group by 1, 2`.execute(kysely)
-  return rows
 }

@@ -5,7 +5,7 @@ import { addTo, type Counted, dayOf, idsOfSite, type Question, type Tally } from
 
 const GRANTS_PER_PIECE = 1000
 
-/** Sign-ins to clients of the site, by day: each exchange of a code is one. */
+/** Counts sign-ins to clients of the site by day. Each code exchange is one. */
 export async function countSignIns(
   kysely: Kysely<Schema>,
   question: Question,
@@ -21,14 +21,14 @@ export async function countSignIns(
   })
 }
 
-/** How often a token of the site was used, by day, as far back as calls are kept. */
+/** Counts the uses of tokens of the site by day, as far back as they are stored. */
 export async function countCalls(
   kysely: Kysely<Schema>,
   question: Question,
 ): Promise<Tally<number>> {
   const { firstDay, lastDay } = question.period
   return await countByGrants(kysely, question, async (grantIds) => {
-    // Grants first, as in activity.ts: SQLite would look through all that was used in these days.
+    // Grants first, as in activity.ts, or SQLite reads all uses of these days.
     const { rows } = await sql<Counted<number>>`
       select used.day as key, sum(used.calls) as total
       from oauth_grant cross join oauth_grant_day as used
@@ -45,7 +45,7 @@ interface Lives {
   readonly total: number
 }
 
-/** How many grants were live at some time of each day, as far as their rows are kept. */
+/** Counts the grants that were live at some time of each day, as far back as they are stored. */
 export async function countConnected(
   kysely: Kysely<Schema>,
   question: Question,
@@ -69,7 +69,7 @@ export async function countConnected(
   })
 }
 
-/** Adds up what is counted for all grants of the site, those that have ended included. */
+/** Adds up a count over all grants of the site, including ended ones. */
 async function countByGrants(
   kysely: Kysely<Schema>,
   { siteId }: Question,

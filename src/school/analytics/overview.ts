@@ -8,17 +8,17 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { siteFigures } from './analytics.ts'
 import { addTo, DAY_MS, daysOf, idsOfSite, type Period, periodOf, type Tally } from './counting.ts'
 
-/** As many days as calls and refusals are kept for. */
+/** Calls and refusals are stored as long. */
 export const OVERVIEW_DAYS = 30
-/** A page that is loaded again and again counts once in so long. */
+/** Reloading a page counts again only after this time. */
 const KEPT_MS = 60_000
 const SITES_KEPT_MAX = 200
 const PEOPLE_PER_PIECE = 500
 
-/** What happened at a site on each of thirty days in UTC, of which the last is today. */
+/** The figures of a site for each of the last thirty days in UTC, including today. */
 export type Overview = Awaited<ReturnType<typeof countOverview>>
 
-/** The overviews of sites; what was counted is good for a minute. */
+/** Reads overviews of sites, cached for a minute. */
 export function makeOverviews(database: Database, now: () => number) {
   const kept = new LRUCache<string, Overview>({
     max: SITES_KEPT_MAX,
@@ -27,12 +27,12 @@ export function makeOverviews(database: Database, now: () => number) {
   })
   return async (siteId: string): Promise<Overview> => {
     const overview = await kept.fetch(siteId)
-    if (overview === undefined) throw new Error('an overview came to nothing')
+    if (overview === undefined) throw new Error('the cache returned no overview')
     return overview
   }
 }
 
-/** Counts, piece by piece, so that no statement is long and SQLite has time for others. */
+/** Counts in pieces, so that no statement runs long and SQLite stays responsive. */
 export async function countOverview(database: Database, siteId: string, nowMs: number) {
   const { kysely } = database
   const period = periodOf(nowMs - (OVERVIEW_DAYS - 1) * DAY_MS, nowMs)
@@ -45,7 +45,7 @@ export async function countOverview(database: Database, siteId: string, nowMs: n
   return {
     /** In epoch milliseconds. */
     countedAt: nowMs,
-    /** How many different people used an application at all. */
+    /** The number of different people who used an application. */
     people: people.inAll,
     /** Refusals by error code, the most frequent first. */
     reasons: refused.reasons,
@@ -60,14 +60,14 @@ export async function countOverview(database: Database, siteId: string, nowMs: n
   }
 }
 
-/** How many people used at least one application, by day and in all; no person is in two pieces. */
+/** Counts the people who used an application, by day and in total. A person is never in two pieces. */
 async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Period) {
   const byDay: Tally<number> = new Map()
   let inAll = 0
   const pieces = idsOfSite(kysely, siteId, ['oauth_grant', 'person_id'], PEOPLE_PER_PIECE)
   for await (const personIds of pieces) {
     const [first, last] = [personIds[0] ?? '', personIds.at(-1) ?? '']
-    // Grants first, as in activity.ts: SQLite would look through all that was used in these days.
+    // Grants first, as in activity.ts, or SQLite reads all uses of these days.
     const { rows } = await sql<{ person: string; key: number }>`
       select oauth_grant.person_id as person, used.day as key
       from oauth_grant cross join oauth_grant_day as used

@@ -1,4 +1,4 @@
-/** What was bought at a site, by whom and when, as its operators see it. How it was paid is not known here, or anywhere. */
+/** Lists the orders of a site for its operators. The service stores no payment data. */
 
 import { type Kysely, sql } from 'kysely'
 
@@ -11,13 +11,12 @@ import {
 } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 
-export interface OrderQuestion {
+interface OrderQuestion {
   readonly siteId: string
-  /** Only the orders of this person. */
   readonly personId?: string | null | undefined
-  /** Only what was placed then or later, in epoch milliseconds. */
+  /** The earliest time of an order, in epoch milliseconds. */
   readonly from?: number | null | undefined
-  /** Only what was placed before, in epoch milliseconds. */
+  /** Orders before this time, in epoch milliseconds. */
   readonly until?: number | null | undefined
   readonly sort?: TimeOrder | null | undefined
 }
@@ -31,7 +30,7 @@ const newestFirst: ListOrder<Pick<Order, 'id' | 'placedAt'>> = {
   placeOf: ({ placedAt, id }) => [placedAt, id],
 }
 
-/** The orders of a site by when they were placed: one page, and how many there are, each in one query. */
+/** Lists the orders of a site by date; a page and the count take one query each. */
 export function listOrders({ kysely }: Database, question: OrderQuestion) {
   const { siteId, personId, from, until, sort } = question
   const found = ordersOf(kysely, siteId)
@@ -41,7 +40,7 @@ export function listOrders({ kysely }: Database, question: OrderQuestion) {
   return pagedRows(found, inTimeOrder(newestFirst, sort))
 }
 
-/** One order of a site by its id or its number, or nothing. One query. */
+/** Finds an order of a site in one query. */
 export async function findOrder(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -71,10 +70,7 @@ function ordersOf(kysely: Kysely<Schema>, siteId: string) {
     .where('placed.site_id', '=', siteId)
 }
 
-/** What an order is for, as the schema of the Admin API names it. */
-export type ItemKind = keyof typeof itemTables
-
-/** Where each kind is kept: the purchases, and what was bought. */
+/** The tables of each kind of order item: purchases and items. */
 const itemTables = {
   COURSE: ['course_purchase', 'course'],
   DIGITAL_PRODUCT: ['digital_product_purchase', 'digital_product'],
@@ -82,15 +78,14 @@ const itemTables = {
   EVENT: ['event_registration', 'event'],
 } as const
 
-export interface OrderItem {
+interface OrderItem {
   readonly orderId: string
-  readonly kind: ItemKind
-  /** The id of what was bought. */
+  readonly kind: keyof typeof itemTables
   readonly id: string
   readonly title: string
 }
 
-/** What orders are for, each order's by kind and title. One query. */
+/** Lists the items of orders, by kind and title, in one query. */
 export async function listOrderItems(
   kysely: Kysely<Schema>,
   orderIds: readonly string[],
@@ -107,7 +102,7 @@ export async function listOrderItems(
   return Map.groupBy(rows, ({ orderId }) => orderId)
 }
 
-/** Who placed orders: people may have left the site since, and the orders stay theirs. One query. */
+/** Finds the buyers of orders in one query, including people who left the site. */
 export async function listBuyers(kysely: Kysely<Schema>, personIds: readonly string[]) {
   const rows = await kysely
     .selectFrom('person')

@@ -2,10 +2,10 @@ import { sql } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
 
-/** How far a person came in courses: of several in one statement, because a page shows several. */
+/** Reads a person's progress in several courses at once, because a page shows several. */
 export function courseProgress({ kysely }: Database) {
   return {
-    /** The lecture that a person watched last in each of several courses. One statement. */
+    /** Finds the lecture that a person watched last in each course, in one query. */
     async findLastWatched(personId: string, courseIds: readonly string[]) {
       const latest = sql<number>`row_number() over (
           partition by lecture.course_id order by watch_position.watched_at desc, lecture.id
@@ -28,22 +28,15 @@ export function courseProgress({ kysely }: Database) {
             ])
             .as('watched'),
         )
-        .select([
-          'courseId',
-          'lectureId',
-          'title',
-          'positionSeconds',
-          'durationSeconds',
-          'watchedAt',
-        ])
+        .selectAll()
         .where('place', '=', 1)
         .execute()
       return new Map(rows.map((row) => [row.courseId, row]))
     },
 
     /**
-     * How much of each of several courses a person has watched to the end, from 0 to 100 and rounded down,
-     * so that 100 is all of it; a course without lectures is not among them. One statement.
+     * Computes the percentage of lectures that a person watched to the end, in one query. Rounds down, so that
+     * 100 means all. Leaves out courses without lectures.
      */
     async findProgressPercent(
       personId: string,

@@ -4,11 +4,11 @@ import type { Database } from '../../platform/store/database.ts'
 import { type Membership, pagedList, type RowOf } from './paged-list.ts'
 
 /**
- * A member's inbox at one site. Every change can be repeated, in parallel too: each is one statement
- * that names the person and the site, keeps the first time it finds, and so has nothing to undo.
+ * Reads and changes a member's inbox at one site. Changes are idempotent, also in parallel: each is one
+ * statement for the person and the site, and keeps the first timestamp.
  */
 
-/** The topics that platforms send, as they are in data; a site's own announcements may have others. */
+/** The topics that platforms send. Announcements of a site may have others. */
 export const knownTopics = [
   'access',
   'announcements',
@@ -18,15 +18,13 @@ export const knownTopics = [
   'replies',
 ] as const
 
-/** A topic, when it is one of those that are known. */
 export function knownTopicOf(topic: string): (typeof knownTopics)[number] | undefined {
   return knownTopics.find((known) => known === topic)
 }
 
-/** Far more than the topics of a site; it only keeps an answer bounded. */
+/** Bounds a response; far more than the topics of a site. */
 const SUBSCRIPTIONS_MAX = 500
 
-/** The list of an inbox, and every change that its owner can make. */
 export function inboxData({ kysely }: Database, now: () => number) {
   return {
     notifications: pagedList(
@@ -47,7 +45,7 @@ export function inboxData({ kysely }: Database, now: () => number) {
       },
       'NEWEST',
     ),
-    /** Nothing when the inbox holds no such notification, even if another one does. */
+    /** @returns nothing for a notification of another inbox */
     async markRead(membership: Membership, id: string) {
       return await kysely
         .updateTable('notification')
@@ -57,7 +55,7 @@ export function inboxData({ kysely }: Database, now: () => number) {
         .returning(notificationColumns)
         .executeTakeFirst()
     },
-    /** How many were unread. */
+    /** @returns how many were unread */
     async markAllRead(membership: Membership) {
       const { numUpdatedRows } = await kysely
         .updateTable('notification')
@@ -77,7 +75,6 @@ export function inboxData({ kysely }: Database, now: () => number) {
         .limit(SUBSCRIPTIONS_MAX)
         .execute()
     },
-    /** Nothing when the person has no such subscription at the site. */
     async findSubscription(membership: Membership, id: string) {
       return await kysely
         .selectFrom('notification_subscription')
@@ -86,7 +83,6 @@ export function inboxData({ kysely }: Database, now: () => number) {
         .where(isOf(membership))
         .executeTakeFirst()
     },
-    /** Nothing when the person has no such subscription at the site. */
     async updateSubscription(
       membership: Membership,
       { id, enabled }: { readonly id: string; readonly enabled: boolean },

@@ -8,32 +8,31 @@ import {
   readPage,
 } from '../../platform/store/keyset.ts'
 
-/** The person and the site of a token: the two that every statement of this folder is bound to. */
+/** The person and the site of a token. Every statement of this folder is bound to both. */
 export interface Membership {
   readonly personId: string
   readonly siteId: string
 }
 
-/** What is asked of a list: how it is sorted, and its filters; all of them can be left out. */
+/** The sort order and the filters of a list, all optional. */
 export type Question<Filter extends object = object, Sort extends string = string> = Filter & {
   readonly sort?: Sort | null | undefined
 }
 
-/** A list of which one page is asked for at a time, and any of its rows. Each call is one statement. */
+/** A list that is read page by page, or row by row. Each call runs one statement. */
 export interface PagedList<Row, Asked> {
   page(membership: Membership, asked: Asked, request: PageRequest): Promise<Page<Row>>
   count(membership: Membership, asked: Asked): Promise<number>
-  /** The row of the member with this id, whatever a filter would say of it. */
+  /** Finds a row of the member by id, without filters. */
   find(membership: Membership, id: string): Promise<Row | undefined>
 }
 
-/** What a list is of. */
 export type RowOf<List> = List extends PagedList<infer Row, never> ? Row : never
 
 /**
- * Makes a list of a query for the rows that belong to a member, and that a filter leaves.
+ * Makes a list from a query for the rows of a member that match a filter.
  *
- * @param sortedBy the order without a `sort`
+ * @param sortedBy the default order
  */
 export function pagedList<
   Schema,
@@ -52,7 +51,7 @@ export function pagedList<
     count: async (membership, asked) => await countRows(rowsOf(membership, asked)),
     async find(membership, id) {
       const isIt = sql<boolean>`${sql.ref(orders[sortedBy].id)} = ${id}`
-      // Every field of a filter can be left out.
+      // Every field of a filter is optional.
       return await rowsOf(membership, {} as Filter)
         .where(isIt)
         .executeTakeFirst()

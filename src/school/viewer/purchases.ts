@@ -6,11 +6,10 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { type Membership, pagedList, type RowOf } from './paged-list.ts'
 
 /**
- * What a member bought at one site (specification, Viewer 1). No statement here selects a
- * column of an order: number, coupon, refund and invoice cannot come out because they never come in.
+ * Lists what a member bought at one site (specification, Viewer 1). No statement selects a column of an order,
+ * so that number, coupon, refund and invoice cannot leak.
  */
 
-/** The lists of what a person bought or registered for. */
 export function purchaseLists({ kysely }: Database, now: () => number) {
   return {
     enrolledCourses: enrolledCourses(kysely, now),
@@ -39,7 +38,7 @@ const byTitle = (column: string): ListOrder<{ readonly title: string; readonly i
   placeOf: ({ title, id }) => [title, id],
 })
 
-/** After every moment that a date can be: where access without end stands among those that end. */
+/** Later than every date; sorts lifetime access after access that ends. */
 const NEVER_MS = Number.MAX_SAFE_INTEGER
 
 const firstToEndFirst: ListOrder<{ readonly expiresAt: number | null; readonly id: string }> = {
@@ -75,7 +74,7 @@ function enrolledCourses(kysely: Kysely<Schema>, now: () => number) {
           'course.url',
           'course.image_url as imageUrl',
           'bought.purchased_at as purchasedAt',
-          // Null is access without end.
+          // Null is lifetime access.
           'bought.expires_at as expiresAt',
         ]),
     {
@@ -135,9 +134,7 @@ function consultingServices(kysely: Kysely<Schema>) {
 }
 
 interface EventFilter {
-  /** Whether the event is over. */
   readonly when?: 'UPCOMING' | 'PAST' | null
-  /** Whether the member gave the place back; both when it is left out. */
   readonly cancelled?: boolean | null
 }
 

@@ -1,4 +1,4 @@
-/** What the Member API shows of a person. GraphQL is not known here. */
+/** Reads and changes the data of the person that the Member API shows. It does not know GraphQL. */
 
 import { sql } from 'kysely'
 
@@ -9,12 +9,12 @@ import { inboxData } from './notifications.ts'
 import type { Membership } from './paged-list.ts'
 import { purchaseLists } from './purchases.ts'
 
-/** Everything that a member may ask and change. Each call is one statement, but for `findNode`. */
+/** Each function runs one statement, except `findNode`. */
 export function makeViewerData(database: Database, now: () => number) {
   const purchases = purchaseLists(database, now)
   const inbox = inboxData(database, now)
   return {
-    /** Every site of a person, by name; the only question here that reaches beyond a token's site. */
+    /** All sites of a person, by name: the only data beyond the site of the token. */
     listSites: makeFindHeldSites(database),
     ...courseProgress(database),
     ...purchases,
@@ -32,16 +32,15 @@ export function makeViewerData(database: Database, now: () => number) {
 
 export type ViewerData = ReturnType<typeof makeViewerData>
 
-/** The table of a type of the schema, and what finds a row of it. */
+/** The table of a GraphQL type, and the function that finds a row. */
 type NodeSource = readonly [
   table: string,
   find: (membership: Membership, id: string) => Promise<object | undefined>,
 ]
 
 /**
- * Finds a node by its id among those of a member at the site of the token. Two statements: one for its
- * type, one for the row. Ids of purchases have one prefix for three tables; an import refuses one that two
- * of them would have.
+ * Finds a node of a member by id, at the site of the token: one statement for its type, one for the row. Three
+ * tables of purchases share an id prefix; imports reject an id that exists in two of them.
  */
 function makeFindNode({ kysely }: Database, sources: Readonly<Record<string, NodeSource>>) {
   return async (membership: Membership, id: string) => {
