@@ -286,7 +286,7 @@ describe('sign-in: strangers do not keep people out (weakness 12)', () => {
       makeKnownBrowsers({
         browserKeys: makeSecretRoot(roots).browserKeys,
         now: Date.now,
-        knownBrowserSeconds: 60,
+        seconds: 60,
       })
     const cookie = browsersOf(older).remember(undefined, sam.login)
     expect(browsersOf(newer, older).find(cookie, sam.login)).to.not.equal(undefined)
@@ -297,7 +297,7 @@ describe('sign-in: strangers do not keep people out (weakness 12)', () => {
     let nowMs = 1_000_000_000_000
     const known = makeKnownBrowsers({
       ...{ browserKeys: [Buffer.from('a key of these tests')], now: () => nowMs },
-      knownBrowserSeconds: 60,
+      seconds: 60,
     })
     let cookie = ''
     for (const login of ['a', 'b', 'c', 'd', 'e', 'f']) cookie = known.remember(cookie, login)
@@ -363,7 +363,7 @@ const limitsWith = (figures: Partial<typeof policy>) =>
   )
 const browsers = makeKnownBrowsers({
   ...{ browserKeys: [Buffer.from('a key of these tests')], now: Date.now },
-  knownBrowserSeconds: 60,
+  seconds: 60,
 })
 
 describe('sign-in: checking passwords takes what it may and no more', () => {

@@ -14,11 +14,10 @@ export function makeDirectory(
   policy: PasswordLimits & { readonly knownBrowserSeconds: number },
   { processes, browserKeys }: { processes: number; browserKeys: readonly Buffer[] },
 ) {
-  const { knownBrowserSeconds } = policy
   const store = makePersonStore(database)
   const passwords = makePasswords(policy, processes)
   const limits = makeAttemptLimits(requestLimits)
-  const browsers = makeKnownBrowsers({ browserKeys, now, knownBrowserSeconds })
+  const browsers = makeKnownBrowsers({ browserKeys, now, seconds: policy.knownBrowserSeconds })
   return {
     signIn: watch.signIn(makeSignIn({ store, passwords, limits, browsers })),
     people: {
@@ -27,7 +26,7 @@ export function makeDirectory(
       signOutEverywhere: store.signOutEverywhere,
       hashPassword: passwords.hash,
       waitingHashes: passwords.waiting,
-      knownBrowserSeconds,
+      knownBrowserSeconds: policy.knownBrowserSeconds,
     },
   }
 }

@@ -11,7 +11,8 @@ interface KnownBrowsersPorts {
   /** The current key first. Older keys still verify cookies. */
   readonly browserKeys: readonly Buffer[]
   readonly now: () => number
-  readonly knownBrowserSeconds: number
+  /** How long a browser is known after its last sign-in. */
+  readonly seconds: number
 }
 
 export type KnownBrowsers = ReturnType<typeof makeKnownBrowsers>
@@ -29,7 +30,7 @@ const ENTRY_CHARACTERS = Math.ceil(((ID_BYTES + TIME_BYTES + MARK_BYTES) * 4) / 
  * the account. An entry is valid for one account, cannot be forged and does not reveal the account. It does
  * not replace the password.
  */
-export function makeKnownBrowsers({ browserKeys, now, knownBrowserSeconds }: KnownBrowsersPorts) {
+export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPorts) {
   const mark = (key: Buffer, head: Buffer, login: string) =>
     createHmac('sha256', key).update(head).update(login).digest()
 
@@ -40,7 +41,7 @@ export function makeKnownBrowsers({ browserKeys, now, knownBrowserSeconds }: Kno
     const shown = bytes.subarray(head.length)
     if (!browserKeys.some((key) => timingSafeEqual(mark(key, head, login), shown))) return undefined
     const signedInAt = head.readUIntBE(ID_BYTES, TIME_BYTES)
-    if (now() > signedInAt + knownBrowserSeconds * 1000) return undefined
+    if (now() > signedInAt + seconds * 1000) return undefined
     return { browserId: head.toString('base64url', 0, ID_BYTES), signedInAt }
   }
 
