@@ -154,7 +154,7 @@ describe('tidy', () => {
           read(file),
         ),
       )
-      .flatMap((file) => read(file).match(/\baction\b[^,]*/g) ?? [])
+      .flatMap((file) => read(file).match(/\baction\b[^,]*|\brecord\([^,]*/g) ?? [])
       .flatMap((text) => [...text.matchAll(/'([a-z_]+\.[a-z_]+)'/g)])
       .map(([, action]) => action)
     // Each kind of released items writes the same six, named after its table.

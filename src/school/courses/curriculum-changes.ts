@@ -180,7 +180,8 @@ function deletes(kind: 'section' | 'lecture', find: typeof findSection | typeof 
       const { courseId, title } = mustBeThere(await find(trx, actor.siteId, id), kind)
       await trx.deleteFrom(kind).where('id', '=', id).execute()
       await arrangeCourse(trx, courseId, {})
-      await record(`${kind}.delete`, { kind, id }, { before: { course: courseId, title } })
+      const action = kind === 'section' ? 'section.delete' : 'lecture.delete'
+      await record(action, { kind, id }, { before: { course: courseId, title } })
     })
 }
 

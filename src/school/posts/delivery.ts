@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { type Kysely, sql, type Transaction } from 'kysely'
 
-import type { BackgroundTask } from '../../platform/process/background-tasks.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { newId } from '../changes/change.ts'
@@ -146,10 +145,7 @@ async function notify(
  * Makes the task that completes deliveries and removals. It pauses as long as it works, to leave time for
  * requests, and ends when nothing is left. A round tries every post and then throws its first failure.
  */
-export function postDelivery(
-  { database, now, sweeps }: DeliverySources,
-  everySeconds: number,
-): BackgroundTask {
+export function postDelivery({ database, now, sweeps }: DeliverySources, everySeconds: number) {
   const workOn = async ({ id, isRemoved }: Unfinished) =>
     await (isRemoved === 1 ? removeBatch(database, id) : deliverBatch(database, id, now()))
   const workOnAll = async (unfinished: readonly Unfinished[], signal: AbortSignal) => {
