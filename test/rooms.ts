@@ -147,7 +147,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       changes: ['change.ts', 'refusals.ts', 'release.ts', 'released-items.ts'],
       commerce: ['events.ts', 'order-list.ts', 'product-store.ts'],
       courses: ['course-store.ts', 'curriculum-changes.ts', 'curriculum.ts'],
-      files: ['file-storage.ts', 'receive-file.ts', 's3-storage.ts', 'stored-files.ts'],
+      files: ['file-storage.ts', 'receive-file.ts', 'stored-files.ts'],
       members: [
         'change-members.ts',
         'enrolments.ts',
