@@ -5,36 +5,36 @@ import { type Answer, encode, type Fields, FORM, get, send } from '../support/wi
 import { type Row, tableOf } from './case.ts'
 import { ask, type World } from './world.ts'
 
-/** The resource of a token, spelled so that another could be meant (RFC 8707 §2). */
+/** Ambiguous spellings of `resource` (RFC 8707 §2). */
 const resources: readonly (readonly [what: string, respell: (url: string) => string])[] = [
   ['with a fragment', (url) => `${url}#x`],
   ['with an empty fragment', (url) => `${url}/#`],
-  ['that is relative', () => '/mcp'],
+  ['that is a relative URI', () => '/mcp'],
   ['without a scheme', (url) => url.replace('http:', '')],
-  ['with a name before the host', (url) => url.replace('//', '//evil@')],
+  ['with a user name', (url) => url.replace('//', '//evil@')],
   ['at another port', (url) => url.replace(/\d+$/, '1')],
   ['over another scheme', (url) => url.replace('http:', 'https:')],
-  ['of a name below the host', (url) => url.replace('127.0.0.1', 'evil.127.0.0.1.example')],
-  ['that begins like the origin', (url) => `${url}.evil.example`],
-  ['with a dot segment out of a resource', (url) => `${url}/mcp/../../evil`],
+  ['of a subdomain', (url) => url.replace('127.0.0.1', 'evil.127.0.0.1.example')],
+  ['with the origin as prefix', (url) => `${url}.evil.example`],
+  ['with dot segments', (url) => `${url}/mcp/../../evil`],
   ['with an encoded dot segment', (url) => `${url}/%2e%2e/evil`],
-  ['at a path that is protected by nobody', (url) => `${url}/elsewhere`],
-  ['that runs script', () => 'javascript:alert(1)'],
-  ['that is a name (urn:)', () => 'urn:gatehouse:member'],
-  ['that names the machine otherwise', (url) => url.replace('127.0.0.1', '127.0.0.2')],
+  ['at an unprotected path', (url) => `${url}/elsewhere`],
+  ['with scheme javascript:', () => 'javascript:alert(1)'],
+  ['with scheme urn:', () => 'urn:gatehouse:member'],
+  ['of another loopback address', (url) => url.replace('127.0.0.1', '127.0.0.2')],
   ['of 8,000 characters', (url) => `${url}/${'x'.repeat(8000)}`],
 ]
 
 const resourceRows = resources.map(
   ([what, respell], position): Row => [
     1500 + position,
-    `a resource ${what} (GHSA-p2fr-6hmx-4528)`,
+    `resource ${what} (GHSA-p2fr-6hmx-4528)`,
     'redirect invalid_target',
     async ({ url }) => await ask(url, { resource: respell(url) }),
   ],
 )
 
-/** Single parameters, and what is said of each. */
+/** Single parameters with the expected answer. */
 const parameters: readonly (readonly [
   what: string,
   answer: string,
@@ -42,131 +42,123 @@ const parameters: readonly (readonly [
 ])[] = [
   ['member scopes without a resource', 'redirect invalid_target', { resource: undefined }],
   [
-    'the member’s scope for writing by a platform',
+    'account:write by a platform',
     'redirect invalid_scope',
     { ...asClaude, scope: 'openid account:write' },
   ],
   [
-    'both audiences by a member application',
+    'scopes of both audiences by a member application',
     'redirect invalid_scope',
     { scope: 'account:read courses:read' },
   ],
-  ['a scope in capitals', 'redirect invalid_scope', { scope: 'OPENID ACCOUNT:READ' }],
-  ['scopes with a comma between', 'redirect invalid_scope', { scope: 'openid,account:read' }],
-  ['scopes with a tab between', 'redirect invalid_scope', { scope: 'openid\taccount:read' }],
+  ['scope in upper case', 'redirect invalid_scope', { scope: 'OPENID ACCOUNT:READ' }],
+  ['scopes separated by a comma', 'redirect invalid_scope', { scope: 'openid,account:read' }],
+  ['scopes separated by a tab', 'redirect invalid_scope', { scope: 'openid\taccount:read' }],
   [
-    'a scope that every object has',
+    'scope named like an inherited property',
     'redirect invalid_scope',
     { scope: '__proto__ constructor toString' },
   ],
   [
-    'a scope with a quotation mark (RFC 6749 §3.3)',
+    'scope with a quotation mark (RFC 6749 §3.3)',
     'redirect invalid_scope',
     { scope: '"account:read"' },
   ],
-  ['a scope with a wildcard', 'redirect invalid_scope', { scope: 'account:* *' }],
-  ['markup for a scope', 'redirect invalid_scope', { scope: '<script>alert(1)</script>' }],
+  ['scope with a wildcard', 'redirect invalid_scope', { scope: 'account:* *' }],
+  ['scope with markup', 'redirect invalid_scope', { scope: '<script>alert(1)</script>' }],
+  ['invalid id_token_hint', 'redirect invalid_request', { id_token_hint: 'x', prompt: 'none' }],
   [
-    'an id_token_hint that is no token',
-    'redirect invalid_request',
-    { id_token_hint: 'x', prompt: 'none' },
-  ],
-  [
-    'an id_token_hint without a signature',
+    'unsigned id_token_hint',
     'redirect invalid_request',
     { id_token_hint: unsigned({ sub: 'per_sam' }), prompt: 'none' },
   ],
   [
-    'the id_token_hint of a signed-in person, without the session',
+    'id_token_hint of a signed-in person without the session',
     'redirect login_required',
     async (world) => ({ id_token_hint: (await world.shared()).idToken, prompt: 'none' }),
   ],
   [
-    'the access token as a session',
+    'access token instead of a session',
     'redirect login_required',
     async (world) => ({ access_token: (await world.shared()).accessToken, prompt: 'none' }),
   ],
   ['prompt=create', 'redirect invalid_request', { prompt: 'create' }],
   [
-    'response_type with a second type in it',
+    'response_type with several types',
     'redirect unsupported_response_type',
     { response_type: 'code id_token token' },
   ],
+  ['unknown response_mode', 'redirect unsupported_response_mode', { response_mode: 'constructor' }],
+  ['fractional max_age', 'redirect invalid_request', { max_age: '1.5' }],
   [
-    'response_mode that is none',
-    'redirect unsupported_response_mode',
-    { response_mode: 'constructor' },
-  ],
-  ['max_age that is no whole number', 'redirect invalid_request', { max_age: '1.5' }],
-  [
-    'a signed request (JAR), which is not supported',
+    'request object (JAR)',
     'redirect request_not_supported',
     { request: `${unsigned({ scope: 'openid' })}x` },
   ],
   [
-    'the request of nobody by reference (PAR)',
+    'unknown request_uri (PAR)',
     'redirect request_uri_not_supported',
     { request_uri: 'urn:ietf:params:oauth:request_uri:x' },
   ],
   [
-    'a request by reference at a file',
+    'request_uri of a file',
     'redirect request_uri_not_supported',
     { request_uri: 'file:///etc/passwd' },
   ],
   [
-    'a request by reference at the service itself (CVE-2026-27945)',
+    'request_uri of this service (CVE-2026-27945)',
     'redirect request_uri_not_supported',
     async ({ url }) => ({ request_uri: `${url}/healthz` }),
   ],
   [
-    'a challenge of another alphabet',
+    'code_challenge with characters outside base64url',
     'redirect invalid_request',
     { code_challenge: 'é'.repeat(43) },
   ],
   [
-    'a method with a space after it, taken for plain (workers-oauth-provider #275)',
+    'code_challenge_method with a trailing space (workers-oauth-provider #275)',
     'redirect invalid_request',
     { code_challenge_method: 'S256 ' },
   ],
+  ['client_id with SQL', 'page 400 invalid_client', { client_id: "northlight-notes' or '1'='1" }],
   [
-    'a client of nobody in the words of a database',
-    'page 400 invalid_client',
-    { client_id: "northlight-notes' or '1'='1" },
-  ],
-  [
-    'a client in other letters',
+    'client_id in upper case',
     'page 400 invalid_client',
     { client_id: notes.clientId.toUpperCase() },
   ],
   [
-    'a client with a space after it',
+    'client_id with a trailing space',
     'page 400 invalid_client',
     { client_id: `${notes.clientId} ` },
   ],
-  ['a client with a NUL after it', 'page 400 invalid_client', { client_id: `${notes.clientId}\0` }],
   [
-    'a resource server as the client',
+    'client_id with a trailing NUL',
+    'page 400 invalid_client',
+    { client_id: `${notes.clientId}\0` },
+  ],
+  [
+    'client_id of a resource server',
     'page 400 invalid_redirect_uri',
     { client_id: resourceServer.clientId },
   ],
   [
-    'the client of the pages of this service, with an address of a stranger',
+    'client of the own pages with a foreign redirect URI',
     'page 400 invalid_redirect_uri',
     { client_id: 'gatehouse-pages' },
   ],
   [
-    'credentials of the client in the address',
+    'client credentials in the query',
     'the sign-in',
     { client_secret: 'x', client_assertion: 'a.b.c' },
   ],
   [
-    'a grant, a person and a site of the caller’s choice',
+    'grant, person and site in the query',
     'the sign-in',
     { grant_id: 'x', sub: 'per_olivia', account_id: 'per_olivia', site: 'sit_open_kitchen' },
   ],
-  ['languages without an end', 'redirect invalid_request', { ui_locales: 'x-'.repeat(2000) }],
+  ['very long ui_locales', 'redirect invalid_request', { ui_locales: 'x-'.repeat(2000) }],
   [
-    'claims that nobody supports, nested deep',
+    'deeply nested claims',
     'redirect invalid_request',
     { claims: `${'{"a":'.repeat(500)}1${'}'.repeat(500)}` },
   ],
@@ -180,14 +172,14 @@ function unsigned(claims: object): string {
 const parameterRows = parameters.map(
   ([what, answer, fields], position): Row => [
     1540 + position,
-    `${what}, at the authorization endpoint`,
+    what,
     answer,
     async (world) =>
       await ask(world.url, typeof fields === 'function' ? await fields(world) : fields),
   ],
 )
 
-/** Whatever comes to the authorization endpoint by POST is sent on to GET, where it is judged. */
+/** The authorization endpoint redirects POST to GET, which decides. */
 async function askByPost(url: string, fields: Fields, type?: string): Promise<Answer> {
   const { searchParams } = authorizeUrl(url, fields)
   const answer = await send(url, {
@@ -204,26 +196,26 @@ async function askByPost(url: string, fields: Fields, type?: string): Promise<An
 const methods: readonly Row[] = [
   [
     1600,
-    'a foreign redirect address by POST',
+    'foreign redirect URI by POST',
     'page 400 invalid_redirect_uri',
     async ({ url }) => await askByPost(url, { redirect_uri: 'https://evil.example/' }),
   ],
   [
     1601,
-    'two redirect addresses by POST (CVE-2026-9689)',
+    'two redirect URIs by POST (CVE-2026-9689)',
     'page 400 invalid_request',
     async ({ url }) =>
       await askByPost(url, { redirect_uri: [notes.redirectUri, 'https://evil.example/'] }),
   ],
   [
     1602,
-    'no challenge by POST',
+    'no code_challenge by POST',
     'redirect invalid_request',
     async ({ url }) => await askByPost(url, { code_challenge: undefined }),
   ],
   [
     1603,
-    'a foreign resource by POST',
+    'foreign resource by POST',
     'redirect invalid_target',
     async ({ url }) => await askByPost(url, { resource: 'https://evil.example' }),
   ],
@@ -235,27 +227,27 @@ const methods: readonly Row[] = [
   ],
   [
     1605,
-    'the authorization request as multipart',
+    'request as multipart',
     'page 415 invalid_request',
     async ({ url }) => await askByPost(url, {}, 'multipart/form-data; boundary=x'),
   ],
   [
     1606,
-    'the authorization request as text, which a page of another site may send',
+    'request as text/plain, which foreign pages may send',
     'page 415 invalid_request',
     async ({ url }) => await askByPost(url, {}, 'text/plain'),
   ],
   ...['PUT', 'DELETE', 'PATCH', 'TRACE'].map(
     (method, position): Row => [
       1610 + position,
-      `the authorization request by ${method}`,
+      `request by ${method}`,
       'page 404 not_found',
       async ({ url }) => await ask(url, {}, { method }),
     ],
   ),
   [
     1620,
-    'a Bearer token in the header for a session',
+    'bearer token instead of a session',
     'redirect login_required',
     async (world) =>
       await ask(
@@ -266,33 +258,33 @@ const methods: readonly Row[] = [
   ],
   [
     1621,
-    'a method in a header',
+    'method override header',
     'the sign-in',
     async ({ url }) => await ask(url, {}, { headers: ['X-HTTP-Method-Override', 'DELETE'] }),
   ],
   [
     1622,
-    'a made-up session cookie',
+    'forged session cookie',
     'redirect login_required',
     async ({ url }) =>
       await ask(url, { prompt: 'none' }, { headers: ['Cookie', 'gatehouse=x; gatehouse.sig=x'] }),
   ],
   [
     1623,
-    'a session cookie without its signature',
+    'session cookie without signature',
     'redirect login_required',
     async ({ url }) =>
       await ask(url, { prompt: 'none' }, { headers: ['Cookie', 'gatehouse=__proto__'] }),
   ],
   [
     1624,
-    'the foreign host of a rebound name (CVE-2025-64101)',
+    'foreign Host, as after DNS rebinding (CVE-2025-64101)',
     'the sign-in',
     async ({ url }) => await ask(url, {}, { headers: ['Host', 'evil.example'] }),
   ],
   [
     1625,
-    'a forwarded host (GHSA-93m4-mfpg-c3xf)',
+    'foreign X-Forwarded-Host (GHSA-93m4-mfpg-c3xf)',
     'the sign-in',
     async ({ url }) =>
       await ask(
@@ -303,7 +295,7 @@ const methods: readonly Row[] = [
   ],
   [
     1626,
-    'the address in another spelling, past what guards a prefix',
+    'path in other spellings, to bypass a prefix rule',
     'page 404 not_found',
     async ({ url }) => [
       await send(url, {
@@ -318,7 +310,7 @@ const methods: readonly Row[] = [
   ],
 ]
 
-export const authorizationCases = tableOf('What is asked for', 'authorization-cases.ts', [
+export const authorizationCases = tableOf('Authorization requests', 'authorization-cases.ts', [
   ...resourceRows,
   ...parameterRows,
   ...methods,

@@ -7,44 +7,50 @@ import { afterwards, expectWell, makeWorld, outcomeOf, type World } from './worl
 
 /** One attack: a row of docs/reference/hostile-cases.md and a test. */
 export interface HostileCase {
-  /** Never given to another case, so that a list of cases grows at its end. */
+  /** Never reused, so lists grow at their end. */
   readonly number: number
-  /** What is sent, with the advisory where there is one. */
+  /** What is sent, with the advisory if there is one. */
   readonly attack: string
+  /** The attack without its place and the place, where several places get the same attack. */
+  readonly repeated?: readonly [what: string, where: string]
   /**
-   * The one answer, as `outcomeOf` says it; after a semicolon what holds afterwards, in the words of
+   * The expected answer in the words of `outcomeOf`; after a semicolon what holds afterwards, a key of
    * `afterwards`.
    */
   readonly answer: string
   readonly send: (world: World) => Promise<Answer | readonly Answer[]>
 }
 
-/** The cases of one part of the service: a section of the document. */
+/** Cases of one part of the service: a section of the page. */
 export interface CaseTable {
-  /** The heading, and the title of the tests. */
+  /** Heading and title of the tests. */
   readonly title: string
-  /** Where the table stands. */
+  /** File of the table. */
   readonly file: string
   readonly cases: readonly HostileCase[]
 }
 
-/** A row as it is written down in a table: number, attack, answer, sending. */
+/** A row as written in a table. */
 export type Row = readonly [
   number: number,
-  attack: string,
+  attack: string | readonly [what: string, where: string],
   answer: string,
   send: HostileCase['send'],
 ]
 
 export function tableOf(title: string, file: string, rows: readonly Row[]): CaseTable {
-  const cases = rows.map(([number, attack, answer, send]) => ({ number, attack, answer, send }))
+  const cases = rows.map(([number, attack, answer, send]) =>
+    typeof attack === 'string'
+      ? { number, attack, answer, send }
+      : { number, attack: attack.join(', '), repeated: attack, answer, send },
+  )
   return { title, file: `test/hostile/${file}`, cases }
 }
 
-/** A test for each case, all at one service. */
+/** A test for each case, all on one service. */
 export function runTable({ title, cases }: CaseTable): void {
   describe(title, () => {
-    // One address sends all of it.
+    // All requests come from one address.
     const service = sharedService({ policy: withoutAnyLimit })
     let world: World
     before(() => {
@@ -68,6 +74,6 @@ export function runTable({ title, cases }: CaseTable): void {
 
 function holds(words: string) {
   const check = afterwards[words]
-  if (!check) throw new Error(`nobody knows how to see that ${words}`)
+  if (!check) throw new Error(`there is no check for: ${words}`)
   return check
 }

@@ -5,7 +5,7 @@ import { type Answer, basic, encode, type Fields, FORM, postForm, send } from '.
 import { type Row, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
-/** Where a confidential client authenticates, and a request there that would be answered with 200. */
+/** Endpoints with client authentication, and a request that would succeed there. */
 interface Endpoint {
   readonly first: number
   readonly at: string
@@ -14,7 +14,7 @@ interface Endpoint {
   readonly request: (world: World) => Promise<Fields>
   readonly clientId: string
   readonly clientSecret: string
-  /** What the request leaves as it was. */
+  /** What still works after the request. */
   readonly unharmed: string
 }
 
@@ -22,14 +22,14 @@ const asked = { ...portal, unharmed: '; the code still works' }
 const endpoints: readonly Endpoint[] = [
   {
     first: 1700,
-    at: 'an exchange',
+    at: 'at a code exchange',
     path: paths.token,
     ...asked,
     request: async (world) => await exchangeOf(world),
   },
   {
     first: 1720,
-    at: 'a refresh',
+    at: 'at a refresh',
     path: paths.token,
     ...portal,
     unharmed: '',
@@ -37,7 +37,7 @@ const endpoints: readonly Endpoint[] = [
   },
   {
     first: 1740,
-    at: 'a revocation',
+    at: 'at a revocation',
     path: paths.revocation,
     ...portal,
     unharmed: '; the tokens still work',
@@ -45,7 +45,7 @@ const endpoints: readonly Endpoint[] = [
   },
   {
     first: 1760,
-    at: 'an introspection',
+    at: 'at an introspection',
     path: paths.introspection,
     ...resourceServer,
     unharmed: '; the tokens still work',
@@ -59,14 +59,14 @@ async function exchangeOf(world: World): Promise<Fields> {
 
 type Authentication = (endpoint: Endpoint) => readonly [fields: Fields, headers?: readonly string[]]
 
-/** Who says to be a confidential client and is not. */
+/** Failed authentications of a confidential client. */
 const impostors: readonly (readonly [
   what: string,
   answer: string,
   authentication: Authentication,
 ])[] = [
   [
-    'with the secret of another client',
+    'secret of another client',
     '401 invalid_client',
     ({ clientId }) => [
       {
@@ -77,53 +77,53 @@ const impostors: readonly (readonly [
     ],
   ],
   [
-    'with an empty secret',
+    'empty secret',
     '401 invalid_client',
     ({ clientId }) => [{ client_id: clientId, client_secret: '' }],
   ],
   [
-    'with a line break after the secret',
+    'secret with a trailing line break',
     '401 invalid_client',
     ({ clientId, clientSecret }) => [{ client_id: clientId, client_secret: `${clientSecret}\n` }],
   ],
   [
-    'with a NUL after the secret',
+    'secret with a trailing NUL',
     '401 invalid_client',
     ({ clientId, clientSecret }) => [{ client_id: clientId, client_secret: `${clientSecret}\0` }],
   ],
   [
-    'with the beginning of the secret',
+    'truncated secret',
     '401 invalid_client',
     ({ clientId, clientSecret }) => [
       { client_id: clientId, client_secret: clientSecret.slice(0, -1) },
     ],
   ],
   [
-    'with the secret in capitals',
+    'secret in upper case',
     '401 invalid_client',
     ({ clientId, clientSecret }) => [
       { client_id: clientId, client_secret: clientSecret.toUpperCase() },
     ],
   ],
   [
-    'by its id in capitals',
+    'client_id in upper case',
     '401 invalid_client',
     ({ clientId, clientSecret }) => [
       { client_id: clientId.toUpperCase(), client_secret: clientSecret },
     ],
   ],
   [
-    'with the secret under the name of a public client',
+    'secret with the client_id of a public client',
     '401 invalid_client',
     ({ clientSecret }) => [{ client_id: notes.clientId, client_secret: clientSecret }],
   ],
   [
-    'with a wrong secret in the header and the right one nowhere',
+    'wrong secret in the header',
     '401 invalid_client',
     ({ clientId }) => [{}, basic(clientId, 'wrong')],
   ],
   [
-    'with the right secret in the header and another in the form (CVE-2026-44476)',
+    'right secret in the header, another in the form (CVE-2026-44476)',
     '400 invalid_request',
     ({ clientId, clientSecret }) => [
       { client_id: clientId, client_secret: 'wrong' },
@@ -131,12 +131,12 @@ const impostors: readonly (readonly [
     ],
   ],
   [
-    'as two clients, one in the header and one in the form',
+    'two clients, one in the header and one in the form',
     '400 invalid_request',
     ({ clientId, clientSecret }) => [{ client_id: notes.clientId }, basic(clientId, clientSecret)],
   ],
   [
-    'with an assertion that nobody signed',
+    'unsigned assertion',
     '401 invalid_client',
     ({ clientId }) => [
       {
@@ -147,21 +147,21 @@ const impostors: readonly (readonly [
     ],
   ],
   [
-    'with its id twice',
+    'client_id twice',
     '400 invalid_request',
     ({ clientId, clientSecret }) => [
       { client_id: [clientId, clientId], client_secret: clientSecret },
     ],
   ],
   [
-    'with two secrets, the right one first',
+    'two secrets, the right one first',
     '400 invalid_request',
     ({ clientId, clientSecret }) => [
       { client_id: clientId, client_secret: [clientSecret, 'wrong'] },
     ],
   ],
   [
-    'with its secret in the address only (RFC 6749 §2.3.1)',
+    'secret in the query only (RFC 6749 §2.3.1)',
     '401 invalid_client',
     ({ clientId }) => [{ client_id: clientId }],
   ],
@@ -178,32 +178,32 @@ const impostorRows = endpoints.flatMap((endpoint) =>
   impostors.map(
     ([what, answer, authentication], position): Row => [
       endpoint.first + position,
-      `a confidential client ${what}, at ${endpoint.at}`,
+      [what, endpoint.at],
       (endpoint.path === paths.introspection ? '401 invalid_client' : answer) + endpoint.unharmed,
       async (world) => {
         const [fields, headers = []] = authentication(endpoint)
-        const inAddress = what.includes('address') ? `?client_secret=${endpoint.clientSecret}` : ''
+        const query = what.includes('query') ? `?client_secret=${endpoint.clientSecret}` : ''
         const form = { ...(await endpoint.request(world)), ...fields }
-        return await postForm(world.url + endpoint.path + inAddress, form, headers)
+        return await postForm(world.url + endpoint.path + query, form, headers)
       },
     ],
   ),
 )
 
-/** A form that is none, or not where a form is read; each of the endpoints gets it. */
+/** Malformed forms, sent to each endpoint. */
 const carriers: readonly (readonly [
   what: string,
   headers: readonly string[],
   body: (form: Fields) => string,
 ])[] = [
-  ['as JSON', ['Content-Type', 'application/json'], (form) => JSON.stringify(form)],
+  ['request as JSON', ['Content-Type', 'application/json'], (form) => JSON.stringify(form)],
   [
-    'as text, which a page of another site may send',
+    'request as text/plain, which foreign pages may send',
     ['Content-Type', 'text/plain'],
     (form) => encode(form).toString(),
   ],
   [
-    'as multipart',
+    'request as multipart',
     ['Content-Type', 'multipart/form-data; boundary=x'],
     (form) =>
       Object.entries(form)
@@ -213,17 +213,21 @@ const carriers: readonly (readonly [
         )
         .join(''),
   ],
-  ['without a type', [], (form) => encode(form).toString()],
-  ['in the address only', FORM, () => ''],
+  ['request without Content-Type', [], (form) => encode(form).toString()],
+  ['parameters in the query only', FORM, () => ''],
   [
-    'with names in capitals',
+    'parameter names in upper case',
     FORM,
     (form) =>
       encode(form)
         .toString()
         .replaceAll(/(^|&)(\w+)=/g, (whole) => whole.toUpperCase()),
   ],
-  ['with semicolons between', FORM, (form) => encode(form).toString().replaceAll('&', ';')],
+  [
+    'parameters separated by semicolons',
+    FORM,
+    (form) => encode(form).toString().replaceAll('&', ';'),
+  ],
 ]
 
 const open: readonly (readonly [
@@ -233,10 +237,16 @@ const open: readonly (readonly [
   request: (world: World) => Promise<Fields>,
   unharmed: string,
 ])[] = [
-  [1800, 'an exchange', paths.token, async (world) => await world.code(), 'the code still works'],
+  [
+    1800,
+    'at a code exchange',
+    paths.token,
+    async (world) => await world.code(),
+    'the code still works',
+  ],
   [
     1810,
-    'a refresh',
+    'at a refresh',
     paths.token,
     async (world) => ({
       grant_type: 'refresh_token',
@@ -247,14 +257,14 @@ const open: readonly (readonly [
   ],
   [
     1820,
-    'a revocation',
+    'at a revocation',
     paths.revocation,
     async (world) => ({ token: (await world.tokens()).refreshToken, client_id: notes.clientId }),
     'the tokens still work',
   ],
   [
     1830,
-    'an introspection',
+    'at an introspection',
     paths.introspection,
     async (world) => ({ ...asResourceServer, token: (await world.tokens()).accessToken }),
     'the tokens still work',
@@ -265,11 +275,11 @@ const carrierRows = open.flatMap(([first, at, path, request, unharmed]) =>
   carriers.map(
     ([what, headers, body], position): Row => [
       first + position,
-      `${at} ${what}`,
+      [what, at],
       `${refusalOfCarrier(path, what)}; ${unharmed}`,
       async (world) => {
         const form = await request(world)
-        const query = what.includes('address') ? `?${encode(form)}` : ''
+        const query = what.includes('query') ? `?${encode(form)}` : ''
         return await send(world.url, {
           method: 'POST',
           path: path + query,
@@ -281,19 +291,19 @@ const carrierRows = open.flatMap(([first, at, path, request, unharmed]) =>
   ),
 )
 
-/** Introspection is a route of our own, which says 415; the engine does not tell the type of a body. */
+/** Introspection is our own route and answers 415; the engine does not check the media type. */
 function refusalOfCarrier(path: string, what: string): string {
-  // Without a type there is no body, as far as it looks.
-  const isForm = /address|capitals|semicolons|without/.test(what)
+  // Without a media type it reads no body.
+  const isForm = /query|upper case|semicolons|without/.test(what)
   if (path !== paths.introspection) return '400 invalid_request'
   return isForm ? '401 invalid_client' : '415 invalid_request'
 }
 
-/** Methods that an endpoint does not have. */
+/** Unsupported methods. */
 const methodRows = open.map(
   ([, at, path, request, unharmed], position): Row => [
     1840 + position,
-    `${at} by GET, PUT, PATCH, DELETE, HEAD and TRACE`,
+    ['GET, PUT, PATCH, DELETE and TRACE', at],
     `405 invalid_request; ${unharmed}`,
     async (world) => {
       const form = await request(world)
@@ -306,7 +316,7 @@ const methodRows = open.map(
   ],
 )
 
-/** Parameters that decide, twice. */
+/** Repeated parameters. */
 const twice: readonly (readonly [
   first: number,
   at: string,
@@ -317,7 +327,7 @@ const twice: readonly (readonly [
 ])[] = [
   [
     1850,
-    'an exchange',
+    'at a code exchange',
     paths.token,
     async (world) => await world.code(),
     ['grant_type', 'code', 'redirect_uri', 'client_id', 'code_verifier'],
@@ -325,7 +335,7 @@ const twice: readonly (readonly [
   ],
   [
     1860,
-    'a refresh',
+    'at a refresh',
     paths.token,
     async (world) => ({
       grant_type: 'refresh_token',
@@ -338,7 +348,7 @@ const twice: readonly (readonly [
   ],
   [
     1870,
-    'a revocation',
+    'at a revocation',
     paths.revocation,
     async (world) => ({
       token: (await world.tokens()).refreshToken,
@@ -350,7 +360,7 @@ const twice: readonly (readonly [
   ],
   [
     1880,
-    'an introspection',
+    'at an introspection',
     paths.introspection,
     async (world) => ({
       ...asResourceServer,
@@ -366,8 +376,8 @@ const twiceRows = twice.flatMap(([first, at, path, request, names, unharmed]) =>
   names.map(
     (name, position): Row => [
       first + position,
-      `${at} with ${name} twice, the same and another (RFC 6749 §3.2)`,
-      `${at === 'an introspection' && name.startsWith('client') ? '401 invalid_client' : '400 invalid_request'}; ${unharmed}`,
+      `${name} twice ${at}, equal and different (RFC 6749 §3.2)`,
+      `${at === 'at an introspection' && name.startsWith('client') ? '401 invalid_client' : '400 invalid_request'}; ${unharmed}`,
       async (world) => {
         const form = await request(world)
         const value = String(form[name])
@@ -381,9 +391,8 @@ const twiceRows = twice.flatMap(([first, at, path, request, names, unharmed]) =>
   ),
 )
 
-export const clientEndpointCases = tableOf('Who says to be a client', 'client-endpoint-cases.ts', [
-  ...impostorRows,
-  ...carrierRows,
-  ...methodRows,
-  ...twiceRows,
-])
+export const clientEndpointCases = tableOf(
+  'Client authentication and forms',
+  'client-endpoint-cases.ts',
+  [...impostorRows, ...carrierRows, ...methodRows, ...twiceRows],
+)

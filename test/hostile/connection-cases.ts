@@ -4,13 +4,13 @@ import { paths } from '../../src/platform/http/paths.ts'
 import { type Answer, bearer, get, send, sendBytes } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 
-/** Twice, because what reads headers one by one keeps a list of each. */
+/** Repeated, because headers are collected into lists. */
 const everyObjectHas = ['__proto__', '__proto__', 'constructor', 'toString'].flatMap((name) => [
   name,
   'x',
 ])
 
-/** Every document that says where this service is. */
+/** Documents that contain the address of this service. */
 const documents = [
   paths.openidConfiguration,
   paths.authorizationServer,
@@ -23,7 +23,7 @@ const documents = [
   paths.serverCard,
 ] as const
 
-/** Ways to say another name of the service (CVE-2025-64101, GHSA-93m4-mfpg-c3xf, CVE-2026-33495). */
+/** Headers that name another host (CVE-2025-64101, GHSA-93m4-mfpg-c3xf, CVE-2026-33495). */
 const names: readonly (readonly [what: string, headers: readonly string[]])[] = [
   ['Host', ['Host', 'evil.example']],
   [
@@ -41,7 +41,7 @@ const nameRows = documents.flatMap((path, at) =>
   names.map(
     ([what, headers], position): Row => [
       3400 + 4 * at + position,
-      `the name of a stranger in ${what}, at ${path}`,
+      [`foreign host in ${what}`, path],
       '200',
       async ({ url }) => {
         const answer = await send(url, { path, headers })
@@ -53,11 +53,11 @@ const nameRows = documents.flatMap((path, at) =>
   ),
 )
 
-/** Challenges, redirects and cookies that the name could lead astray. */
+/** Challenges and redirects that a foreign host could change, and odd request targets. */
 const others: readonly Row[] = [
   [
     3450,
-    'the name of a stranger before the challenge of the Member API',
+    'foreign Host before the challenge of the Member API',
     '401 invalid_token',
     async ({ url }) =>
       ours(
@@ -66,7 +66,7 @@ const others: readonly Row[] = [
   ],
   [
     3451,
-    'the name of a stranger before the challenge of UserInfo',
+    'foreign Host before the challenge of UserInfo',
     '401 invalid_token',
     async ({ url }) =>
       ours(
@@ -78,7 +78,7 @@ const others: readonly Row[] = [
   ],
   [
     3452,
-    'the name of a stranger before a page that sends people on',
+    'foreign Host before a page that redirects',
     'to /oauth/authorize',
     async ({ url }) =>
       ours(
@@ -90,26 +90,26 @@ const others: readonly Row[] = [
   ],
   [
     3453,
-    'an address of a stranger as the target of the request',
+    'absolute URL of a foreign host as request target',
     '200',
     async ({ url }) =>
       ours(await send(url, { path: `http://evil.example${paths.openidConfiguration}` })),
   ],
   [
     3454,
-    'a target that is another service, for a proxy',
+    'absolute URL of another service, as for a proxy',
     '404 not_found',
     async ({ url }) => ours(await send(url, { path: 'http://169.254.169.254/latest/meta-data' })),
   ],
   [
     3455,
-    'a line break in the address, to end a header',
+    'line break in the path (header injection)',
     '404 not_found',
     async ({ url }) => ours(await send(url, { path: '/%0d%0aSet-Cookie:%20x=1' })),
   ],
   [
     3456,
-    'an address that is broken percent-encoding',
+    'invalid percent-encoding',
     '404 not_found',
     async ({ url }) => [
       await send(url, { path: '/interaction/%/login' }),
@@ -119,7 +119,7 @@ const others: readonly Row[] = [
   ],
   [
     3704,
-    'an address with a fragment, which a proxy in front reads otherwise (CVE-2025-32395)',
+    'fragment in the request target (CVE-2025-32395)',
     '404 not_found',
     async ({ url }) => [
       await send(url, { path: '/member/graphql#/../public' }),
@@ -130,7 +130,7 @@ const others: readonly Row[] = [
   ],
   [
     3705,
-    'a header with the name of what every object has (CVE-2026-21710)',
+    'header named like an inherited property (CVE-2026-21710)',
     '401 invalid_token',
     async ({ url }) => [
       await send(url, { path: '/api/oauth/userinfo', headers: everyObjectHas }),
@@ -140,7 +140,7 @@ const others: readonly Row[] = [
   ],
   [
     3706,
-    'so many headers that the last are dropped, a proxy\u2019s among them (CVE-2026-58044)',
+    'so many headers that the last are dropped (CVE-2026-58044)',
     '431',
     async ({ url }) =>
       await send(url, {
@@ -154,13 +154,13 @@ const others: readonly Row[] = [
   ],
   [
     3457,
-    'an address of 15,000 letters',
+    'path of 15,000 characters',
     '404 not_found',
     async ({ url }) => await send(url, { path: `/${'x'.repeat(15_000)}` }),
   ],
   [
     3458,
-    'OPTIONS from a page of another origin, at what has no CORS',
+    'OPTIONS of a foreign page at an endpoint without CORS',
     '404 not_found',
     async ({ url }) =>
       await send(url, {
@@ -171,7 +171,7 @@ const others: readonly Row[] = [
   ],
   [
     3459,
-    'the key set, of which a private part is asked',
+    'key set with ?private=true',
     '200',
     async ({ url }) => {
       const answer = await get(`${url}${paths.jwks}?private=true`)
@@ -181,7 +181,7 @@ const others: readonly Row[] = [
   ],
   [
     3460,
-    'an issuer of a tenant’s choice in the address of discovery',
+    'tenant in the path of discovery',
     '404 not_found',
     async ({ url }) => [
       await get(`${url}${paths.openidConfiguration}/evil`),
@@ -197,27 +197,24 @@ function ours(answer: Answer): Answer {
   return answer
 }
 
-/** Requests that two parsers read in two ways: the connection ends with the refusal. */
+/** Request smuggling: the connection closes after the refusal. */
 const smuggled: readonly (readonly [what: string, head: string])[] = [
   ['two lengths', 'Content-Length: 5\r\nContent-Length: 60'],
-  ['a length and chunks', 'Content-Length: 5\r\nTransfer-Encoding: chunked'],
-  ['chunks by another name', 'Transfer-Encoding: xchunked'],
-  ['chunks twice', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: identity'],
-  ['a length with a sign', 'Content-Length: +5'],
-  ['a length in hexadecimal', 'Content-Length: 0x5'],
-  ['a space before the colon', 'Content-Length : 5'],
-  [
-    'a header that goes on in the next line',
-    'X-Header: a\r\n b: c\r\nContent-Length: 5\r\n Transfer-Encoding: chunked',
-  ],
-  ['a NUL in a header', 'X-Header: a\0b'],
-  ['a bare line feed', 'X-Header: a\nContent-Length: 5'],
+  ['length and chunks', 'Content-Length: 5\r\nTransfer-Encoding: chunked'],
+  ['unknown transfer encoding', 'Transfer-Encoding: xchunked'],
+  ['two transfer encodings', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: identity'],
+  ['length with a sign', 'Content-Length: +5'],
+  ['length in hexadecimal', 'Content-Length: 0x5'],
+  ['space before the colon', 'Content-Length : 5'],
+  ['folded header', 'X-Header: a\r\n b: c\r\nContent-Length: 5\r\n Transfer-Encoding: chunked'],
+  ['NUL in a header', 'X-Header: a\0b'],
+  ['bare line feed', 'X-Header: a\nContent-Length: 5'],
 ]
 
 const smuggledRows = smuggled.map(
   ([what, head], position): Row => [
     3480 + position,
-    `a request with ${what}, and another behind it`,
+    `smuggled request: ${what}`,
     '400',
     async ({ url }) => {
       const start = `POST ${paths.token} HTTP/1.1\r\nHost: 127.0.0.1\r\n${head}\r\n\r\n`
@@ -232,7 +229,7 @@ const smuggledRows = smuggled.map(
   ],
 )
 
-export const connectionCases = tableOf('Names and connections', 'connection-cases.ts', [
+export const connectionCases = tableOf('Hosts and connections', 'connection-cases.ts', [
   ...nameRows,
   ...others,
   ...smuggledRows,

@@ -5,7 +5,7 @@ import { type Answer, bearer, type Fields, get, postForm } from '../support/wire
 import { type Row, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
-/** What is changed in a request that would be answered with tokens. */
+/** A change to a request that would succeed. */
 type Change = readonly [
   what: string,
   answer: string,
@@ -15,35 +15,27 @@ type Change = readonly [
 const { client_secret, client_id } = asPortal
 const KEPT = '; the code still works'
 
-/** A code is good for what it was asked for. */
+/** A code is bound to its request. */
 const exchanges: readonly Change[] = [
   [
-    'by a platform, which is another client (CVE-2026-28513, CVE-2026-55672)',
+    'by a platform (CVE-2026-28513, CVE-2026-55672)',
     `400 invalid_grant${KEPT}`,
     { client_id: claude.clientId },
   ],
   [
-    'by another client, with its own redirect address (CVE-2026-28513)',
+    'by another client with its own redirect URI (CVE-2026-28513)',
     `400 invalid_grant${KEPT}`,
     asClaude,
   ],
+  ['by another, confidential client', `400 invalid_grant${KEPT}`, { client_id, client_secret }],
+  ['by the client of the own pages', `400 invalid_grant${KEPT}`, { client_id: 'gatehouse-pages' }],
   [
-    'by a confidential client that is another',
-    `400 invalid_grant${KEPT}`,
-    { client_id, client_secret },
-  ],
-  [
-    'by the client of the pages of this service',
-    `400 invalid_grant${KEPT}`,
-    { client_id: 'gatehouse-pages' },
-  ],
-  [
-    'for the resource of a stranger (GHSA-p2fr-6hmx-4528)',
+    'for a foreign resource (GHSA-p2fr-6hmx-4528)',
     `400 invalid_target${KEPT}`,
     { resource: 'https://evil.example' },
   ],
   [
-    'for two resources, the second of a stranger',
+    'for two resources, the second foreign',
     `400 invalid_target${KEPT}`,
     ({ resource = '' }) => ({ resource: [String(resource), 'https://evil.example'] }),
   ],
@@ -52,53 +44,61 @@ const exchanges: readonly Change[] = [
     `400 invalid_target${KEPT}`,
     ({ resource }) => ({ resource: `${resource}#x` }),
   ],
-  ['for a resource that is empty', `400 invalid_target${KEPT}`, { resource: '' }],
+  ['for an empty resource', `400 invalid_target${KEPT}`, { resource: '' }],
   ['without the resource of its request', `400 invalid_target${KEPT}`, { resource: undefined }],
   [
-    'with the challenge for a verifier (PKCE downgrade, CVE-2024-23647)',
+    'with the challenge as verifier (PKCE downgrade, CVE-2024-23647)',
     `400 invalid_grant${KEPT}`,
     { code_verifier: codeChallenge },
   ],
   [
-    'with a method of its own and the challenge for a verifier',
+    'with method plain and the challenge as verifier',
     `400 invalid_grant${KEPT}`,
     { code_verifier: codeChallenge, code_challenge_method: 'plain', code_challenge: codeChallenge },
   ],
   [
-    'with a challenge of its own',
+    'with a new challenge',
     `400 invalid_grant${KEPT}`,
     { code_verifier: 'a'.repeat(43), code_challenge: codeChallenge, code_challenge_method: 'S256' },
   ],
   [
-    'with the verifier in other letters',
+    'with the verifier in upper case',
     `400 invalid_grant${KEPT}`,
     { code_verifier: codeVerifier.toUpperCase() },
   ],
-  ['with a space after the verifier', '400 invalid_request', { code_verifier: `${codeVerifier} ` }],
   [
-    'with a line break after the verifier',
+    'with a trailing space after the verifier',
+    '400 invalid_request',
+    { code_verifier: `${codeVerifier} ` },
+  ],
+  [
+    'with a trailing line break after the verifier',
     '400 invalid_request',
     { code_verifier: `${codeVerifier}\n` },
   ],
-  ['with a NUL after the verifier', '400 invalid_request', { code_verifier: `${codeVerifier}\0` }],
+  [
+    'with a trailing NUL after the verifier',
+    '400 invalid_request',
+    { code_verifier: `${codeVerifier}\0` },
+  ],
   [
     'with the verifier as a list',
     `400 invalid_grant${KEPT}`,
     { code_verifier: undefined, 'code_verifier[]': codeVerifier },
   ],
   [
-    'with the loopback address of the same client',
+    'with the loopback redirect URI of the same client',
     `400 invalid_grant${KEPT}`,
     { redirect_uri: 'http://127.0.0.1/callback' },
   ],
-  ['with an empty redirect address', '400 invalid_request', { redirect_uri: '' }],
+  ['with an empty redirect URI', '400 invalid_request', { redirect_uri: '' }],
   [
-    'with the redirect address encoded twice',
+    'with the redirect URI encoded twice',
     `400 invalid_grant${KEPT}`,
     { redirect_uri: encodeURIComponent(notes.redirectUri) },
   ],
   [
-    'with a query behind the redirect address',
+    'with a query after the redirect URI',
     `400 invalid_grant${KEPT}`,
     { redirect_uri: `${notes.redirectUri}?x=1` },
   ],
@@ -108,7 +108,7 @@ const exchanges: readonly Change[] = [
     ({ code }) => ({ grant_type: 'refresh_token', refresh_token: String(code) }),
   ],
   [
-    'as an access token for exchange (RFC 8693)',
+    'as the subject of a token exchange (RFC 8693)',
     '400 unsupported_grant_type',
     ({ code }) => ({
       grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
@@ -124,7 +124,7 @@ const exchanges: readonly Change[] = [
   ['with an empty grant type', '400 invalid_request', { grant_type: '' }],
   ['with a public client’s empty secret in the header', `400 invalid_request${KEPT}`, {}],
   [
-    'with a code in a list',
+    'with the code as a list',
     '400 invalid_request',
     ({ code }) => ({ code: undefined, 'code[0]': String(code) }),
   ],
@@ -134,43 +134,47 @@ const exchanges: readonly Change[] = [
     ({ code }) => ({ code: `${code}\r\n` }),
   ],
   [
-    'with the code in capitals',
+    'with the code in upper case',
     '400 invalid_grant',
     ({ code }) => ({ code: String(code).toUpperCase() }),
   ],
-  ['with the words of a database for a code', '400 invalid_grant', { code: "' or 1=1 --" }],
+  ['with SQL as the code', '400 invalid_grant', { code: "' or 1=1 --" }],
   [
-    'with the beginning of the code (CVE-2026-27840)',
+    'with a truncated code (CVE-2026-27840)',
     '400 invalid_grant',
     ({ code }) => ({ code: String(code).slice(0, 20) }),
   ],
-  ['with what every object has for a code', '400 invalid_grant', { code: '__proto__' }],
+  [
+    'with the name of an inherited property as the code',
+    '400 invalid_grant',
+    { code: '__proto__' },
+  ],
 ]
 
-/** A refresh token is good for its client, for what was granted, and for nothing else. */
+/** A refresh token is bound to its client and grant. */
 const refreshes: readonly Change[] = [
   [
-    'by a platform, which is another client (CVE-2026-55672)',
+    'by a platform (CVE-2026-55672)',
     '400 invalid_grant; the tokens still work',
     { client_id: claude.clientId },
   ],
   [
-    'by a confidential client that is another',
+    'by another, confidential client',
     '400 invalid_grant; the tokens still work',
     { client_id, client_secret },
   ],
   [
-    'by the client of the pages of this service',
+    'by the client of the own pages',
     '400 invalid_request; the tokens still work',
     { client_id: 'gatehouse-pages' },
   ],
   [
-    'for the resource of a stranger',
+    'for a foreign resource',
     '400 invalid_target; the tokens still work',
     { resource: 'https://evil.example' },
   ],
   [
-    'for two resources, the second of a stranger',
+    'for two resources, the second foreign',
     '400 invalid_target; the tokens still work',
     (_form, { url }) => ({ resource: [url, 'https://evil.example'] }),
   ],
@@ -180,72 +184,72 @@ const refreshes: readonly Change[] = [
     (_form, { url }) => ({ resource: `${url}#x` }),
   ],
   [
-    'for a scope of operators',
+    'for an operator scope',
     '400 invalid_scope; the tokens still work',
     { scope: 'openid courses:read' },
   ],
   [
-    'for every scope in the catalogue',
+    'for every scope',
     '400 invalid_scope; the tokens still work',
     {
       scope:
         'openid profile email account:read account:write courses:read courses:write students:read',
     },
   ],
-  ['for a scope in other letters', '400 invalid_scope; the tokens still work', { scope: 'OPENID' }],
+  ['for a scope in upper case', '400 invalid_scope; the tokens still work', { scope: 'OPENID' }],
   [
-    'for a scope that every object has',
+    'for a scope named like an inherited property',
     '400 invalid_scope; the tokens still work',
     { scope: '__proto__' },
   ],
   [
-    'of an access token',
+    'with an access token',
     '400 invalid_grant; the tokens still work',
     async (_form, world) => ({ refresh_token: world.last.held?.accessToken ?? '' }),
   ],
   [
-    'of an id_token',
+    'with an id_token',
     '400 invalid_grant; the tokens still work',
     async (_form, world) => ({ refresh_token: world.last.held?.idToken ?? '' }),
   ],
   [
-    'of the beginning of the token (CVE-2026-27840)',
+    'with a truncated token (CVE-2026-27840)',
     '400 invalid_grant; the tokens still work',
     ({ refresh_token }) => ({ refresh_token: String(refresh_token).slice(0, -4) }),
   ],
   [
-    'of the token with more behind it',
+    'with characters after the token',
     '400 invalid_grant; the tokens still work',
     ({ refresh_token }) => ({ refresh_token: `${refresh_token}.x` }),
   ],
   [
-    'of the token with a space before it',
+    'with a space before the token',
     '400 invalid_grant; the tokens still work',
     ({ refresh_token }) => ({ refresh_token: ` ${refresh_token}` }),
   ],
   [
-    'of the token with a NUL behind it',
+    'with a NUL after the token',
     '400 invalid_grant; the tokens still work',
     ({ refresh_token }) => ({ refresh_token: `${refresh_token}\0` }),
   ],
   [
-    'of the token in capitals',
+    'with the token in upper case',
     '400 invalid_grant; the tokens still work',
     ({ refresh_token }) => ({ refresh_token: String(refresh_token).toUpperCase() }),
   ],
   [
-    'of the words of a database',
+    'with SQL as the token',
     '400 invalid_grant; the tokens still work',
     { refresh_token: "%' or '1'='1" },
   ],
-  ['of nothing', '400 invalid_request; the tokens still work', { refresh_token: '' }],
+  ['with an empty token', '400 invalid_request; the tokens still work', { refresh_token: '' }],
   [
-    'of the token with a letter of its end changed',
+    'with a changed character near the end of the token',
     '400 invalid_grant; the tokens still work',
     ({ refresh_token }) => ({ refresh_token: withAnotherLetter(String(refresh_token)) }),
   ],
   [
-    'as a code',
+    'with the token as a code',
     '400 invalid_grant; the tokens still work',
     ({ refresh_token }) => ({
       grant_type: 'authorization_code',
@@ -255,7 +259,7 @@ const refreshes: readonly Change[] = [
     }),
   ],
   [
-    'as a password',
+    'with the token as a password',
     '400 unsupported_grant_type; the tokens still work',
     ({ refresh_token }) => ({
       grant_type: 'password',
@@ -265,7 +269,7 @@ const refreshes: readonly Change[] = [
   ],
 ]
 
-/** Forged, as far as somebody knows the form of a token. */
+/** Forges a token of the right form. */
 function withAnotherLetter(token: string): string {
   const letter = token.at(-5) === 'A' ? 'B' : 'A'
   return token.slice(0, -5) + letter + token.slice(-4)
@@ -278,7 +282,7 @@ async function changed(form: Fields, change: Change[2], world: World): Promise<F
 const exchangeRows = exchanges.map(
   ([what, answer, change], position): Row => [
     1900 + position,
-    `a code redeemed ${what}`,
+    `code redeemed ${what}`,
     answer,
     async (world) => {
       const form = await changed(await world.code(), change, world)
@@ -299,7 +303,7 @@ async function token({ url }: World, form: Fields, pairs: readonly string[] = []
 const refreshRows = refreshes.map(
   ([what, answer, change], position): Row => [
     1950 + position,
-    `a refresh ${what}`,
+    `refresh ${what}`,
     answer,
     async (world) => {
       const { refreshToken } = await world.tokens()
@@ -313,11 +317,11 @@ const refreshRows = refreshes.map(
   ],
 )
 
-/** Tokens that were never bound to a resource stay so. */
+/** Tokens without a resource never get one. */
 const unbound: readonly Row[] = [
   [
     1980,
-    'a refresh for this service of a token that was granted for no resource',
+    'refresh for this service of a token without a resource',
     '400 invalid_target; the tokens still work',
     async (world) => {
       const { refreshToken } = await world.tokens({ scope: 'openid email', resource: undefined })
@@ -331,7 +335,7 @@ const unbound: readonly Row[] = [
   ],
   [
     1981,
-    'a code that was asked for no resource, redeemed for this service',
+    'code without a resource, redeemed for this service',
     '400 invalid_target',
     async (world) => {
       const form = await world.code('notes', { scope: 'openid email', resource: undefined })
@@ -340,7 +344,7 @@ const unbound: readonly Row[] = [
   ],
   [
     1982,
-    'an access token of a refresh for fewer scopes, used for the others',
+    'access token of a refresh for fewer scopes, used for the others',
     '403 insufficient_scope',
     async (world) => {
       const { refreshToken } = await world.tokens()
@@ -351,14 +355,14 @@ const unbound: readonly Row[] = [
   ],
 ]
 
-/** Revocation by who does not own the token changes nothing (RFC 7009 §2.1). */
+/** Revocation by another client is a no-op (RFC 7009 §2.1). */
 const revocations: readonly Row[] = [
   ['a platform', { client_id: claude.clientId }],
   ['a confidential client', { client_id, client_secret }],
 ].map(
   ([who, fields], position): Row => [
     1985 + position,
-    `a revocation of somebody else’s refresh and access token by ${who} (workers-oauth-provider #188)`,
+    `revocation of the tokens of another client by ${who} (workers-oauth-provider #188)`,
     '200 nothing; the tokens still work',
     async (world) => {
       const { accessToken, refreshToken } = await world.tokens()
@@ -373,7 +377,7 @@ const revocations: readonly Row[] = [
   ],
 )
 
-export const grantCases = tableOf('What codes and refresh tokens are good for', 'grant-cases.ts', [
+export const grantCases = tableOf('Codes and refresh tokens', 'grant-cases.ts', [
   ...exchangeRows,
   ...refreshRows,
   ...unbound,

@@ -17,10 +17,10 @@ import { type Answer, answerOf, encode, get, send } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 import type { Browser, World } from './world.ts'
 
-/** Every form of the pages that changes something, at the site that the operator operates. */
+/** Every form that changes something, at the operator's site. */
 const forms: readonly (readonly [what: string, path: string, fields: Record<string, string>])[] = [
   [
-    'a new application',
+    'creating an application',
     '/admin/northlight/applications',
     {
       name: 'Evil',
@@ -29,20 +29,20 @@ const forms: readonly (readonly [what: string, path: string, fields: Record<stri
       scope: 'account:read',
     },
   ],
-  ['the end of an application', '/admin/northlight/applications/northlight-portal/delete', {}],
-  ['an application switched off', '/admin/northlight/applications/northlight-portal/disable', {}],
-  ['a new secret', '/admin/northlight/applications/northlight-portal/secrets', {}],
-  ['the end of all grants', '/admin/northlight/applications/northlight-portal/people/end-all', {}],
-  ['a resource server', '/admin/northlight/resource-servers', { name: 'Evil' }],
-  ['MCP connections switched off', '/admin/northlight/beta/off', {}],
+  ['deleting an application', '/admin/northlight/applications/northlight-portal/delete', {}],
+  ['disabling an application', '/admin/northlight/applications/northlight-portal/disable', {}],
+  ['creating a secret', '/admin/northlight/applications/northlight-portal/secrets', {}],
+  ['ending all grants', '/admin/northlight/applications/northlight-portal/people/end-all', {}],
+  ['registering a resource server', '/admin/northlight/resource-servers', { name: 'Evil' }],
+  ['disabling MCP connections', '/admin/northlight/beta/off', {}],
   [
-    'a document approved',
+    'approving a document',
     '/admin/northlight/self-declared-clients/approved',
     { client_id: 'https://claude.ai/client.json' },
   ],
-  ['an app removed', '/account/apps/remove', { client: notes.clientId }],
-  ['a sign-out everywhere', '/account/sign-out-everywhere', {}],
-  ['a sign-out', '/sign-out', {}],
+  ['removing an app', '/account/apps/remove', { client: notes.clientId }],
+  ['signing out everywhere', '/account/sign-out-everywhere', {}],
+  ['signing out', '/sign-out', {}],
 ]
 
 const FOREIGN = 'page 403 invalid_request'
@@ -65,10 +65,10 @@ async function submit(
   })
 }
 
-/** How a form is sent that its person did not send (RFC 9700 §4.7, CVE-2024-28197). */
+/** Forged forms (RFC 9700 §4.7, CVE-2024-28197). */
 const ways: readonly Way[] = [
   [
-    'without its token',
+    'without a token',
     FOREIGN,
     async ({ path, fields }, world) => await submit(await operator(world), path, { fields }),
   ],
@@ -79,7 +79,7 @@ const ways: readonly Way[] = [
       await submit(await operator(world), path, { fields: { ...fields, csrf: '' } }),
   ],
   [
-    'with the token of somebody else',
+    'with the token of another person',
     FOREIGN,
     async ({ path, fields }, world) =>
       await submit(await operator(world), path, {
@@ -87,7 +87,7 @@ const ways: readonly Way[] = [
       }),
   ],
   [
-    'from a page of another site',
+    'from a foreign page',
     FOREIGN,
     async ({ path, fields }, world) => {
       const browser = await operator(world)
@@ -116,14 +116,14 @@ const formRows = forms.flatMap(([what, path, fields], at) =>
   ways.map(
     ([how, answer, sendForm], position): Row => [
       3000 + 10 * at + position,
-      `${what}, by a form ${how}`,
+      [`form ${how}`, what],
       `${answer}; nothing is changed`,
       async (world) => await sendForm({ path, fields }, world),
     ],
   ),
 )
 
-/** Pages of a site, opened by who does not operate it (CVE-2025-64431, CVE-2026-33132). */
+/** Pages of a site, opened without operating it (CVE-2025-64431, CVE-2026-33132). */
 const places = [
   '',
   '/applications',
@@ -140,13 +140,13 @@ const places = [
 const placeRows = places.flatMap((place, at): Row[] => [
   [
     3200 + 2 * at,
-    `the page /admin/northlight${place} by a member who is no operator`,
+    ['page of a site, opened by a member', `/admin/:site${place}`],
     'page 403 forbidden',
     async (world) => await (await member(world)).open(`/admin/northlight${place}`),
   ],
   [
     3201 + 2 * at,
-    `the page /admin/open-kitchen${place} by the operator of another site`,
+    ['page of a site, opened by the operator of another', `/admin/:site${place}`],
     'page 403 forbidden',
     async (world) =>
       await (await operator(world)).open(
@@ -155,55 +155,55 @@ const placeRows = places.flatMap((place, at): Row[] => [
   ],
 ])
 
-/** The way into the pages, and out of them: nobody is sent to another origin (CVE-2024-39694, CVE-2025-8129). */
+/** Sign-in to the pages and sign-out redirect to no other origin (CVE-2024-39694, CVE-2025-8129). */
 const passages: readonly Row[] = [
   [
     3300,
-    'a sign-in that nobody began',
+    'sign-in response without a request',
     'page 400 invalid_request',
     async ({ url }) => await page(url, '/signed-in?code=x&state=x'),
   ],
   [
     3301,
-    'a sign-in with the error of a stranger, in markup',
+    'sign-in response with markup as error',
     'page 400 invalid_request',
     async ({ url }) =>
       await page(url, `/signed-in?error=${encodeURIComponent('<script>alert(1)</script>')}`),
   ],
   [
     3302,
-    'a sign-in with another state than it began with (CSRF of the sign-in)',
+    'sign-in response with another state (login CSRF)',
     'to /account',
     async (world) => await world.comeBack((answer) => answer.set('state', 'x')),
   ],
   [
     3303,
-    'a sign-in without a state',
+    'sign-in response without state',
     'to /account',
     async (world) => await world.comeBack((answer) => answer.delete('state')),
   ],
   [
     3304,
-    'a sign-in with the state twice',
+    'sign-in response with state twice',
     'page 400 invalid_request',
     async (world) =>
       await world.comeBack((answer) => answer.append('state', answer.get('state') ?? '')),
   ],
   [
     3305,
-    'a sign-in by another issuer (mix-up)',
+    'sign-in response of another issuer (mix-up)',
     'page 400 invalid_request',
     async (world) => await world.comeBack((answer) => answer.set('iss', 'https://evil.example')),
   ],
   [
     3306,
-    'a sign-in without an issuer',
+    'sign-in response without issuer',
     'page 400 invalid_request',
     async (world) => await world.comeBack((answer) => answer.delete('iss')),
   ],
   [
     3307,
-    'a sign-in with the code of somebody else',
+    'sign-in response with a code of another client',
     'page 400 invalid_request',
     async (world) => {
       const { code = '' } = (await world.code()) as { code?: string }
@@ -212,14 +212,14 @@ const passages: readonly Row[] = [
   ],
   [
     3308,
-    'a page with a Referer of a stranger (CVE-2025-8129)',
+    'page with a foreign Referer (CVE-2025-8129)',
     'to /oauth/authorize',
     async ({ url }) =>
       await get(`${url}/account`, ['Accept', 'text/html', 'Referer', 'https://evil.example/']),
   ],
   [
     3323,
-    'a page whose address is longer than a cookie that browsers keep',
+    'page with a path longer than a cookie',
     'to /oauth/authorize',
     async ({ url }) => {
       const answers = []
@@ -234,7 +234,7 @@ const passages: readonly Row[] = [
   ],
   [
     3309,
-    'a page with the way back in its address',
+    'page with return URLs in the query',
     'to /oauth/authorize',
     async ({ url }) =>
       await get(`${url}/account?returnTo=https://evil.example/&next=//evil.example`, [
@@ -244,7 +244,7 @@ const passages: readonly Row[] = [
   ],
   [
     3310,
-    'a page whose address begins with two slashes (CVE-2024-39694)',
+    'path that starts with two slashes (CVE-2024-39694)',
     'page 404 not_found',
     async ({ url }) => [
       await page(url, '//evil.example/account'),
@@ -254,7 +254,7 @@ const passages: readonly Row[] = [
   ],
   [
     3311,
-    'a page of a site that is a name of every object',
+    'site named like an inherited property',
     'page 404 not_found',
     async (world) => [
       await (await operator(world)).open('/admin/__proto__'),
@@ -263,13 +263,13 @@ const passages: readonly Row[] = [
   ],
   [
     3312,
-    'a page of a site out of its folder',
+    'path traversal in the name of a site',
     'page 404 not_found',
     async (world) => await (await operator(world)).open('/admin/..%2f..%2fetc%2fpasswd'),
   ],
   [
     3313,
-    'a cookie of the pages that was made up',
+    'forged cookie of the pages',
     'to /oauth/authorize',
     async ({ url }) =>
       await get(`${url}/account`, [
@@ -281,14 +281,14 @@ const passages: readonly Row[] = [
   ],
   [
     3314,
-    'the cookie of the pages without its signature',
+    'cookie of the pages without signature',
     'to /oauth/authorize',
     async ({ url }) =>
       await get(`${url}/admin`, ['Accept', 'text/html', 'Cookie', 'gatehouse_pages=x']),
   ],
   [
     3315,
-    'an asset out of its folder',
+    'path traversal in an asset',
     'page 404 not_found',
     async ({ url }) => [
       await page(url, '/assets/..%2f..%2fpackage.json'),
@@ -298,7 +298,7 @@ const passages: readonly Row[] = [
   ],
   [
     3316,
-    'the file of a purchase by a token that was made up',
+    'purchased file with a forged token',
     'page 404 not_found',
     async ({ url }) => [
       await page(url, '/files/x/a.pdf'),
@@ -307,13 +307,13 @@ const passages: readonly Row[] = [
   ],
   [
     3317,
-    'a logo of a site out of its folder',
+    'path traversal in a logo',
     'page 404 not_found',
     async ({ url }) => await page(url, '/assets/logos/..%2f..%2f/x'),
   ],
   [
     3318,
-    'a sign-out that sends people to a stranger',
+    'sign-out with a foreign redirect URI',
     'page 400 invalid_request',
     async ({ url }) =>
       await page(
@@ -323,7 +323,7 @@ const passages: readonly Row[] = [
   ],
   [
     3319,
-    'a sign-out that runs script (CVE-2026-9086)',
+    'sign-out with a javascript: URI (CVE-2026-9086)',
     'page 400 invalid_request',
     async ({ url }) =>
       await page(
@@ -333,7 +333,7 @@ const passages: readonly Row[] = [
   ],
   [
     3320,
-    'a sign-out with the address of another client',
+    'sign-out with the redirect URI of another client',
     'page 400 invalid_request',
     async ({ url }) =>
       await page(
@@ -343,7 +343,7 @@ const passages: readonly Row[] = [
   ],
   [
     3321,
-    'a sign-out with a hint that nobody signed',
+    'sign-out with an unsigned hint',
     'page 400 invalid_client',
     async ({ url }) =>
       await page(
@@ -353,7 +353,7 @@ const passages: readonly Row[] = [
   ],
   [
     3322,
-    'a sign-out confirmed from nowhere',
+    'sign-out confirmation without a request',
     'page 400 invalid_request',
     async ({ url }) =>
       await send(url, {
@@ -365,11 +365,11 @@ const passages: readonly Row[] = [
   ],
 ]
 
-/** Everything that a thief of a password held back before its person signed out everywhere. */
+/** Requests of a password thief, started before the person signed out everywhere. */
 const heldBack: readonly Row[] = [
   [
     3351,
-    'a consent page that waited until after its person signed out everywhere',
+    'consent page answered after the person signed out everywhere',
     'the sign-in',
     async ({ url }) => {
       const thief = makeHeadlessPerson(noor)
@@ -387,7 +387,7 @@ const heldBack: readonly Row[] = [
   ],
   [
     3352,
-    'a way back to the pages that waited until after its person signed out everywhere',
+    'sign-in response used after the person signed out everywhere',
     'to /oauth/authorize',
     async ({ url }) => {
       const thief = makeHeadlessPerson(noor)
@@ -400,15 +400,15 @@ const heldBack: readonly Row[] = [
   ],
 ]
 
-/** What an operator took from an application while a member had its consent page open. */
+/** Changes to an application while its consent page is open. */
 const takenBack: readonly Row[] = (
   [
     [3353, 'a scope', { scopes: ['account:read'] }],
-    [3354, 'a redirect address', { redirectUris: ['https://planner.example/new'] }],
+    [3354, 'a redirect URI', { redirectUris: ['https://planner.example/new'] }],
   ] as const
 ).map(([number, what, left]) => [
   number,
-  `consent by a page that waited until after the operator had taken ${what} from the application`,
+  `consent after the operator removed ${what} from the application`,
   'page 400 invalid_request',
   async ({ url, running }) => {
     const { database } = running.service.stores
@@ -450,7 +450,7 @@ const takenBack: readonly Row[] = (
 ])
 
 async function signOutEverywhere(url: string): Promise<void> {
-  // A session knows whole seconds, and one of the very second of the sign-out is over in any case.
+  // Sessions have whole seconds; one of the same second as the sign-out ends in any case.
   await delay(1100)
   const owner = makePagePerson(url, noor)
   const asked = await owner.visit('/account/sign-out-everywhere')
@@ -463,7 +463,7 @@ function addressIn({ headers }: Pick<Response, 'headers'>, url: string): URL {
   return new URL(headers.get('location') ?? '', url)
 }
 
-/** Sends the form of a page, with the token that stands in it. */
+/** Sends the form of a page with its token. */
 async function answerPage(
   person: HeadlessPerson,
   page: URL,
@@ -477,11 +477,11 @@ function tokenIn(page: string): string {
   return /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? ''
 }
 
-/** What operators could see of people who are none of theirs. */
+/** Data of people of other sites that operators could see. */
 const strangers: readonly Row[] = [
   [
     3350,
-    'whether somebody of another site has an account, and their name, by failing with it at one’s own application',
+    'finding out accounts and names of other sites by failed sign-ins at the own application',
     'page 200',
     async (world) => {
       const { url, running } = world
@@ -490,7 +490,7 @@ const strangers: readonly Row[] = [
         const failed = makeHeadlessPerson({ login, password: 'wrong' })
         await failed.authorize(authorizeUrl(url), notes.redirectUri).catch(() => {})
       }
-      // They go through the right password, and are told that this is not for them.
+      // The password is right, but the person has no role here.
       const stranger = makeHeadlessPerson({ ...june, refuse: true })
       await stranger.authorize(authorizeUrl(url), notes.redirectUri)
       const { kysely } = running.service.stores.database

@@ -31,25 +31,25 @@ const addresses: readonly (readonly [
   ],
   [
     2090,
-    'the tools',
+    '/mcp',
     async ({ url }, headers, query = '') =>
       await postJson(url + paths.mcp + query, toolsList, headers),
   ],
   [
     2120,
-    'the tools of members',
+    '/mcp/member',
     async ({ url }, headers, query = '') =>
       await postJson(url + paths.mcpMember + query, toolsList, headers),
   ],
   [
     2150,
-    'the tools of operators',
+    '/mcp/admin',
     async ({ url }, headers, query = '') =>
       await postJson(url + paths.mcpAdmin + query, toolsList, headers),
   ],
   [
     2180,
-    'the upload of files',
+    'the file upload',
     async ({ url }, headers, query = '') =>
       await send(url, {
         method: 'POST',
@@ -77,33 +77,30 @@ async function postJson(
   })
 }
 
-/** What is no access token, and how it is brought. */
+/** Values that are not access tokens. */
 const kinds: readonly (readonly [what: string, value: (held: Held) => string])[] = [
-  ['a refresh token', ({ refreshToken }) => refreshToken],
-  ['an id_token', ({ idToken }) => idToken],
-  ['a code', ({ form }) => String(form['code'])],
-  ['the secret of a client', () => portal.clientSecret],
+  ['refresh token', ({ refreshToken }) => refreshToken],
+  ['id_token', ({ idToken }) => idToken],
+  ['code', ({ form }) => String(form['code'])],
+  ['client secret', () => portal.clientSecret],
+  ['truncated access token (CVE-2026-27840)', ({ accessToken }) => accessToken.slice(0, -1)],
+  ['half an access token (CVE-2026-27840)', ({ accessToken }) => accessToken.slice(0, 22)],
+  ['access token with an extra character', ({ accessToken }) => `${accessToken}A`],
+  ['access token in upper case', ({ accessToken }) => accessToken.toUpperCase()],
   [
-    'the beginning of an access token (CVE-2026-27840)',
-    ({ accessToken }) => accessToken.slice(0, -1),
-  ],
-  ['half of an access token (CVE-2026-27840)', ({ accessToken }) => accessToken.slice(0, 22)],
-  ['an access token with a letter more', ({ accessToken }) => `${accessToken}A`],
-  ['an access token in capitals', ({ accessToken }) => accessToken.toUpperCase()],
-  [
-    'a JWT without a signature (CVE-2026-55669)',
+    'unsigned JWT (CVE-2026-55669)',
     () => `${part({ alg: 'none' })}.${part({ sub: 'per_sam', scope: 'account:read', aud: 'x' })}.`,
   ],
   [
-    'an id_token of this service, without its signature',
+    'id_token of this service without its signature',
     ({ idToken }) => `${idToken.split('.').slice(0, 2).join('.')}.`,
   ],
-  ['what every object has', () => '__proto__'],
-  ['8,000 letters', () => 'x'.repeat(8000)],
-  ['an access token with a letter of its end changed', ({ accessToken }) => forged(accessToken)],
+  ['name of an inherited property', () => '__proto__'],
+  ['8,000 characters', () => 'x'.repeat(8000)],
+  ['access token with a changed character near its end', ({ accessToken }) => forged(accessToken)],
 ]
 
-/** Forged, as far as somebody knows the form of a token. */
+/** Forges a token of the right form. */
 function forged(token: string): string {
   return token.slice(0, -5) + (token.at(-5) === 'A' ? 'B' : 'A') + token.slice(-4)
 }
@@ -114,44 +111,44 @@ const kindRows = addresses.flatMap(([first, at, ask]) =>
   kinds.map(
     ([what, value], position): Row => [
       first + position,
-      `${what} for an access token, at ${at}`,
+      [what, `at ${at}`],
       '401 invalid_token',
       async (world) => await ask(world, bearer(value(await world.shared()))),
     ],
   ),
 )
 
-/** A good token in a way that is none (RFC 6750 §2). */
+/** Valid tokens, sent in a wrong way (RFC 6750 §2). */
 const ways: readonly (readonly [
   what: string,
   answer: string,
   headers: (token: string) => readonly string[],
   query?: (token: string) => string,
 ])[] = [
-  ['in the address', 'in the address', () => [], (token) => `?access_token=${token}`],
+  ['in the query', 'in the query', () => [], (token) => `?access_token=${token}`],
   ['in a cookie', 'as without', (token) => ['Cookie', `access_token=${token}; token=${token}`]],
   ['as a password (Basic)', 'malformed', (token) => basic('x', token)],
   ['with another scheme', 'malformed', (token) => ['Authorization', `Token ${token}`]],
-  ['with no space before it', 'malformed', (token) => ['Authorization', `Bearer${token}`]],
+  ['without a space before it', 'malformed', (token) => ['Authorization', `Bearer${token}`]],
   [
-    'with a comma and a second token behind it',
+    'followed by a comma and a second token',
     'malformed',
     (token) => ['Authorization', `Bearer ${token}, Bearer ${token}`],
   ],
   ['in quotation marks', 'unknown', (token) => ['Authorization', `Bearer "${token}"`]],
   [
-    'in two headers, with another',
+    'in two headers with different values',
     'malformed',
     (token) => ['Authorization', 'Bearer x', 'Authorization', `Bearer ${token}`],
   ],
 ]
 
-/** UserInfo tells a request that is wrong from a token that is; an anonymous caller may see public tools. */
+/** UserInfo distinguishes malformed requests from invalid tokens; anonymous callers may use public tools. */
 function answerOf(at: string, why: string): string {
   const isUserinfo = at === 'UserInfo'
-  if (isUserinfo && why === 'in the address') return '400 invalid_request'
+  if (isUserinfo && why === 'in the query') return '400 invalid_request'
   if (why === 'malformed') return isUserinfo ? '400 invalid_request' : '401 invalid_token'
-  if (at === 'the tools' && why !== 'unknown') return '200'
+  if (at === '/mcp' && why !== 'unknown') return '200'
   return '401 invalid_token'
 }
 
@@ -159,7 +156,7 @@ const wayRows = addresses.flatMap(([first, at, ask]) =>
   ways.map(
     ([what, why, headers, query], position): Row => [
       first + 15 + position,
-      `an access token ${what}, at ${at}`,
+      [`access token ${what}`, `at ${at}`],
       answerOf(at, why),
       async (world) => {
         const { accessToken } = await world.shared()
@@ -169,13 +166,13 @@ const wayRows = addresses.flatMap(([first, at, ask]) =>
   ),
 )
 
-/** Introspection is asked of what is no token, and says nothing but that (RFC 7662 §2.2, CVE-2026-33496). */
+/** Introspection reveals nothing about values that are not tokens (RFC 7662 §2.2, CVE-2026-33496). */
 const introspections = kinds
-  .filter(([what]) => what !== 'a refresh token')
+  .filter(([what]) => what !== 'refresh token')
   .map(
     ([what, value], position): Row => [
       2220 + position,
-      `the introspection of ${what}`,
+      `introspection: ${what}`,
       '200 inactive',
       async (world) => {
         const held = await world.shared()
@@ -191,11 +188,11 @@ const introspections = kinds
     ],
   )
 
-/** A member's token where operators are served, and the other way round. */
+/** Member tokens at operator endpoints, and the reverse. */
 const audiences: readonly Row[] = [
   [
     2240,
-    'a member’s token at the Admin API',
+    'member token at the Admin API',
     '403 insufficient_scope',
     async (world) =>
       await postJson(
@@ -206,7 +203,7 @@ const audiences: readonly Row[] = [
   ],
   [
     2241,
-    'an operator’s token at the Member API',
+    'operator token at the Member API',
     '403 insufficient_scope',
     async (world) =>
       await postJson(
@@ -217,7 +214,7 @@ const audiences: readonly Row[] = [
   ],
   [
     2242,
-    'a member’s token at the tools of operators',
+    'member token at the operator tools',
     '403 insufficient_scope',
     async (world) =>
       await postJson(
@@ -228,14 +225,14 @@ const audiences: readonly Row[] = [
   ],
   [
     2243,
-    'an operator’s token at the tools of members',
+    'operator token at the member tools',
     '403 insufficient_scope',
     async (world) =>
       await postJson(world.url + paths.mcpMember, toolsList, bearer(await world.operator())),
   ],
   [
     2244,
-    'a member’s token at the upload of files',
+    'member token at the file upload',
     '403 insufficient_scope',
     async (world) =>
       await send(world.url, {
@@ -247,7 +244,7 @@ const audiences: readonly Row[] = [
   ],
   [
     2245,
-    'a token for introspection in place of credentials',
+    'introspection with a token instead of credentials',
     '401 invalid_client',
     async (world) => {
       const { accessToken } = await world.shared()
@@ -260,7 +257,7 @@ const audiences: readonly Row[] = [
   ],
   [
     2246,
-    'an introspection of a token by a public client that is another',
+    'introspection by another, public client',
     '200 inactive',
     async (world) =>
       await postForm(world.url + paths.introspection, {
@@ -270,7 +267,7 @@ const audiences: readonly Row[] = [
   ],
   [
     2247,
-    'an introspection of a token of another client, by an application',
+    'introspection by another, confidential client',
     '200 inactive',
     async (world) =>
       await postForm(world.url + paths.introspection, {
@@ -281,7 +278,7 @@ const audiences: readonly Row[] = [
   ],
   [
     2248,
-    'an introspection of nothing',
+    'introspection without a token',
     '400 invalid_request',
     async (world) => [
       await postForm(world.url + paths.introspection, asResourceServer),
@@ -290,7 +287,7 @@ const audiences: readonly Row[] = [
   ],
 ]
 
-export const tokenKindCases = tableOf('What is no access token', 'token-kind-cases.ts', [
+export const tokenKindCases = tableOf('Access tokens', 'token-kind-cases.ts', [
   ...kindRows,
   ...wayRows,
   ...introspections,

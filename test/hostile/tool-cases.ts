@@ -29,31 +29,31 @@ async function post(
 }
 
 const toolAddresses = [
-  [2700, 'the tools', paths.mcp],
-  [2720, 'the tools of members', paths.mcpMember],
-  [2740, 'the tools of operators', paths.mcpAdmin],
+  [2700, 'at /mcp', paths.mcp],
+  [2720, 'at /mcp/member', paths.mcpMember],
+  [2740, 'at /mcp/admin', paths.mcpAdmin],
 ] as const
 
-/** Who rebinds a name to this machine sends the name (CVE-2025-66414, CVE-2025-66416). */
+/** Host and Origin after DNS rebinding (CVE-2025-66414, CVE-2025-66416). */
 const strangers: readonly (readonly [what: string, headers: readonly string[]])[] = [
-  ['the host of a rebound name (CVE-2025-66414)', ['Host', 'evil.example']],
-  ['the host of a rebound name at the same port (CVE-2025-66416)', ['Host', 'evil.example:80']],
-  ['a host behind a name', ['Host', 'evil@127.0.0.1']],
-  ['a host that begins like this one', ['Host', '127.0.0.1.evil.example']],
-  ['the origin of a stranger (CVE-2025-66414)', ['Origin', 'https://evil.example']],
-  ['the origin of a document without one', ['Origin', 'null']],
-  ['the origin of a file', ['Origin', 'file://']],
-  ['an origin that begins like this machine', ['Origin', 'http://127.0.0.1.evil.example']],
-  ['an origin with a path', ['Origin', 'http://127.0.0.1/path']],
-  ['an origin behind a name', ['Origin', 'http://127.0.0.1@evil.example']],
-  ['two origins', ['Origin', 'http://127.0.0.1', 'Origin', 'https://evil.example']],
+  ['foreign Host (CVE-2025-66414)', ['Host', 'evil.example']],
+  ['foreign Host with a port (CVE-2025-66416)', ['Host', 'evil.example:80']],
+  ['Host with a user name', ['Host', 'evil@127.0.0.1']],
+  ['Host with this one as prefix', ['Host', '127.0.0.1.evil.example']],
+  ['foreign Origin (CVE-2025-66414)', ['Origin', 'https://evil.example']],
+  ['Origin: null', ['Origin', 'null']],
+  ['Origin: file://', ['Origin', 'file://']],
+  ['Origin with this host as prefix', ['Origin', 'http://127.0.0.1.evil.example']],
+  ['Origin with a path', ['Origin', 'http://127.0.0.1/path']],
+  ['Origin with a user name', ['Origin', 'http://127.0.0.1@evil.example']],
+  ['two Origin headers', ['Origin', 'http://127.0.0.1', 'Origin', 'https://evil.example']],
 ]
 
 const strangerRows = toolAddresses.flatMap(([first, at, path]) =>
   strangers.map(
     ([what, headers], position): Row => [
       first + position,
-      `${what}, at ${at}`,
+      [what, at],
       '403 -32600',
       async (world) =>
         await post(world.url, {
@@ -65,56 +65,52 @@ const strangerRows = toolAddresses.flatMap(([first, at, path]) =>
   ),
 )
 
-/** A message that is none, or more than one. */
+/** Malformed messages. */
 const messages: readonly (readonly [what: string, answer: string, sending: Sending])[] = [
   [
-    'a batch of messages, which would pass the check of one',
+    'batch of messages',
     '400 -32600',
     { body: [ping, { ...ping, method: 'tools/call', params: { name: 'get_viewer' } }] },
   ],
-  ['an empty batch', '400 -32600', { body: [] }],
-  ['half a message', '400 -32700', { body: '{"jsonrpc":' }],
+  ['empty batch', '400 -32600', { body: [] }],
+  ['truncated message', '400 -32700', { body: '{"jsonrpc":' }],
   [
-    'a message as text, which a page of another site may send',
+    'message as text/plain, which foreign pages may send',
     '415 invalid_request',
     { body: ping, headers: ['Content-Type', 'text/plain'] },
   ],
   [
-    'a message as a form',
+    'message as a form',
     '415 invalid_request',
     { body: 'jsonrpc=2.0', headers: ['Content-Type', 'application/x-www-form-urlencoded'] },
   ],
   [
-    'a message of 300 kB',
+    'message of 300 kB',
     '413 invalid_request',
     { body: { ...ping, params: { x: 'x'.repeat(300_000) } } },
   ],
+  ['20,000 nested brackets', '400 -32600', { body: `${'['.repeat(20_000)}${']'.repeat(20_000)}` }],
+  ['number as message', '400 -32600', { body: '1' }],
+  ['message of JSON-RPC 1.0', '400 -32600', { body: { ...ping, jsonrpc: '1.0' } }],
+  ['method that is not a string', '400 -32600', { body: { ...ping, method: { toString: 'x' } } }],
   [
-    'a message in brackets in brackets',
-    '400 -32600',
-    { body: `${'['.repeat(20_000)}${']'.repeat(20_000)}` },
-  ],
-  ['a number for a message', '400 -32600', { body: '1' }],
-  ['a message of another protocol', '400 -32600', { body: { ...ping, jsonrpc: '1.0' } }],
-  ['a method that is no text', '400 -32600', { body: { ...ping, method: { toString: 'x' } } }],
-  ['a method that every object has', '200 -32601', { body: { ...ping, method: '__proto__' } }],
-  [
-    'a method of the other side',
+    'method named like an inherited property',
     '200 -32601',
-    { body: { ...ping, method: 'sampling/createMessage' } },
+    { body: { ...ping, method: '__proto__' } },
   ],
+  ['method of clients', '200 -32601', { body: { ...ping, method: 'sampling/createMessage' } }],
   [
-    'a resource that is a file',
+    'resource of a file',
     '200 -32602',
     { body: { ...ping, method: 'resources/read', params: { uri: 'file:///etc/passwd' } } },
   ],
   [
-    'a resource at an inner address (CVE-2026-5469)',
+    'resource at a private address (CVE-2026-5469)',
     '200 -32602',
     { body: { ...ping, method: 'resources/read', params: { uri: 'http://169.254.169.254/' } } },
   ],
   [
-    'a resource by a template that takes long to match (CVE-2026-0621)',
+    'resource URI that is slow to match (CVE-2026-0621)',
     '200 -32602',
     {
       body: {
@@ -125,32 +121,32 @@ const messages: readonly (readonly [what: string, answer: string, sending: Sendi
     },
   ],
   [
-    'a prompt that there is not',
+    'unknown prompt',
     '200 -32602',
     { body: { ...ping, method: 'prompts/get', params: { name: '__proto__' } } },
   ],
   [
-    'GET, for a stream of another session',
+    'GET with a session id',
     '405 invalid_request',
-    { body: '', method: 'GET', headers: ['Mcp-Session-Id', 'somebody'] },
+    { body: '', method: 'GET', headers: ['Mcp-Session-Id', 'x'] },
   ],
   [
-    'DELETE, for the session of another',
+    'DELETE with a session id',
     '405 invalid_request',
-    { body: '', method: 'DELETE', headers: ['Mcp-Session-Id', 'somebody'] },
+    { body: '', method: 'DELETE', headers: ['Mcp-Session-Id', 'x'] },
   ],
 ]
 
 const messageRows = messages.map(
   ([what, answer, sending], position): Row => [
     2760 + position,
-    `${what}, at the tools`,
+    what,
     answer,
     async ({ url }) => await post(url, sending),
   ],
 )
 
-/** A call that is let in for one tool and means another. */
+/** A call whose headers name another tool or method. */
 async function disguised(
   world: World,
   name: string,
@@ -163,14 +159,14 @@ async function disguised(
   })
 }
 
-/** Brackets in brackets, where a client puts something. */
+/** Nested brackets as an argument. */
 const nested = (name: string, levels: number) =>
   `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":{"title":${'['.repeat(levels)}${']'.repeat(levels)}}}}`
 
 const calls: readonly Row[] = [
   [
     3700,
-    'arguments in brackets in brackets, of which the key of a change would be made (CVE-2025-59466)',
+    'deeply nested arguments of an operator tool (CVE-2025-59466)',
     '400 -32600',
     async (world) =>
       await post(world.url, {
@@ -180,31 +176,31 @@ const calls: readonly Row[] = [
   ],
   [
     3701,
-    'arguments in brackets in brackets, of a tool of everybody',
+    'deeply nested arguments of a public tool',
     '400 -32600',
     async ({ url }) => await post(url, { body: nested('list_sites', 5000) }),
   ],
   [
     2790,
-    'a tool of members called without a token',
+    'member tool without a token',
     '401 invalid_token',
     async ({ url }) => await callTool(url, 'get_viewer'),
   ],
   [
     2791,
-    'a tool of members under the header of a public one',
+    'member tool with the header of a public one',
     '401 invalid_token',
     async (world) => await disguised(world, 'get_viewer', { 'mcp-name': 'get_service_info' }),
   ],
   [
     2792,
-    'a tool of members with another method in the header',
+    'member tool with another method in the header',
     '401 invalid_token',
     async (world) => await disguised(world, 'get_viewer', { 'mcp-method': 'tools/list' }),
   ],
   [
     2793,
-    'a tool of operators with a member’s token',
+    'operator tool with a member token',
     '403 insufficient_scope',
     async (world) =>
       await callTool(world.url, 'list_site_courses', {
@@ -214,7 +210,7 @@ const calls: readonly Row[] = [
   ],
   [
     2794,
-    'a tool of operators at the address of members',
+    'operator tool at /mcp/member',
     '200 -32602',
     async (world) =>
       await callTool(world.url, 'list_site_courses', {
@@ -224,13 +220,13 @@ const calls: readonly Row[] = [
   ],
   [
     2795,
-    'a tool in capitals',
+    'tool name in upper case',
     '200 -32602',
     async ({ url }) => await callTool(url, 'GET_SERVICE_INFO'),
   ],
   [
     2796,
-    'a tool that every object has',
+    'tool named like an inherited property',
     '200 -32602',
     async ({ url }) => [
       await callTool(url, '__proto__'),
@@ -240,7 +236,7 @@ const calls: readonly Row[] = [
   ],
   [
     2797,
-    'arguments that a tool does not know',
+    'unknown arguments',
     '200 refused',
     async ({ url }) =>
       await callTool(url, 'get_service_info', {
@@ -249,7 +245,7 @@ const calls: readonly Row[] = [
   ],
   [
     2798,
-    'a person of the caller’s choice (CVE-2025-61928)',
+    'id of another person as argument (CVE-2025-61928)',
     '200 refused',
     async (world) =>
       await callTool(world.url, 'get_viewer', {
@@ -259,7 +255,7 @@ const calls: readonly Row[] = [
   ],
   [
     2799,
-    'a tool of nobody with the words of a shell (CVE-2025-6514)',
+    'unknown tool with shell commands (CVE-2025-6514)',
     '200 -32602',
     async ({ url }) => await callTool(url, 'x; rm -rf / #'),
   ],

@@ -16,7 +16,7 @@ import { notes, olivia, portal, type RunningService, sam } from '../support/gate
 import { operatorToken } from '../support/mcp.ts'
 import { type Answer, answerOf, type Fields, get, send } from '../support/wire.ts'
 
-/** What an honest client was given, whole. */
+/** Everything that an honest client received. */
 export interface Held {
   readonly form: Fields
   readonly accessToken: string
@@ -26,7 +26,7 @@ export interface Held {
 
 /**
  * The service under attack, with honest people and clients in it. They sign in once and consent once,
- * so that each case may have a code or tokens of its own.
+ * so that each case can get its own code or tokens.
  */
 export interface World {
   readonly url: string
@@ -35,20 +35,19 @@ export interface World {
   code(client?: 'notes' | 'portal', fields?: Fields): Promise<Fields>
   /** New tokens of the public client. */
   tokens(fields?: Fields): Promise<Held>
-  /** Tokens that no case may end. */
+  /** Shared tokens; no case may end them. */
   shared(): Promise<Held>
-  /** An operator's token that no case may end. */
+  /** A shared operator token; no case may end it. */
   operator(): Promise<string>
   /** A browser that is signed in to the pages: a member, or an operator of Northlight. */
   browser(who: 'member' | 'operator'): Promise<Browser>
   /**
-   * Comes back from a sign-in to the pages in the browser that began it, with its answer changed; nobody
-   * is signed in by it.
+   * Returns from a sign-in to the pages in the same browser, with a changed response that must not sign in.
    */
   comeBack(change: (answer: URLSearchParams) => void): Promise<Answer>
-  /** All that people and operators decided: applications, secrets, features, grants, sign-outs. */
+  /** Snapshot of applications, secrets, features, ended grants and sign-outs. */
   decided(): Promise<string>
-  /** What the last code and the last tokens are good for still. */
+  /** The last code and tokens, for checks afterwards. */
   readonly last: { form: Fields | undefined; held: Held | undefined }
 }
 
@@ -127,7 +126,7 @@ export function makeWorld(running: RunningService): World {
       change(back.searchParams)
       const answer = await answerOf(await person.open(back))
       const { status } = await person.open(new URL('/account', url))
-      expect(status, 'nobody is signed in').to.equal(303)
+      expect(status, 'the browser is not signed in').to.equal(303)
       return answer
     },
   }
@@ -141,7 +140,7 @@ function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
   }
 }
 
-/** A sign-in to the pages up to the moment at which the browser comes back. */
+/** A sign-in to the pages up to the redirect back. */
 async function comingBack(url: string, answers: typeof sam) {
   const person = makeHeadlessPerson(answers)
   const start = (await person.open(new URL('/account', url))).headers.get('location') ?? ''
@@ -160,7 +159,7 @@ async function signedIn(url: string, answers: typeof sam): Promise<Browser> {
   return { open, csrf }
 }
 
-/** What must be so after a case, by the words of the document. */
+/** Checks after a case, by the words of the page. */
 export const afterwards: Record<string, (world: World, before: string) => Promise<void>> = {
   'nothing is changed': async (world, before) => {
     expect(await world.decided()).to.equal(before)
@@ -181,12 +180,12 @@ export const afterwards: Record<string, (world: World, before: string) => Promis
   },
 }
 
-/** Nothing that leaves the service may say these. */
+/** Secrets that no answer may contain. */
 const secrets = [portal.clientSecret, sam.password, olivia.password]
 
 /**
- * An answer in a few words, as the document has them. Whatever the words are, it is held that nobody
- * was sent to a strange address, given a token or shown the inside.
+ * Describes an answer in the words of the page. It also checks that the answer redirects to no foreign
+ * host and contains no token, secret or internals.
  */
 export function outcomeOf(answer: Answer, url: string): string {
   const { status, text, headers } = answer
@@ -227,7 +226,7 @@ function pageOf({ status, text, headers }: Answer): string {
   return code === undefined ? `page ${status}` : `page ${status} ${code}`
 }
 
-/** The code of an error, whichever of the protocols says it. */
+/** The error code of any of the protocols. */
 function saidOf({ text, body }: Answer): string {
   if (text === '{"active":false}') return 'inactive'
   if (text === '{}') return 'nothing'
@@ -254,7 +253,7 @@ export async function ask(
   })
 }
 
-/** That the service goes on: it answers, and has logged no fault. */
+/** Expects that the service answers and has logged no fault. */
 export async function expectWell({ url, running: { log } }: World): Promise<void> {
   expect((await get(url + paths.health)).status).to.equal(200)
   const faults = log.filter((line) => line.includes('"level":50') || line.includes('server_error'))

@@ -1,6 +1,6 @@
 import { apiCases } from '../hostile/api-cases.ts'
 import { authorizationCases } from '../hostile/authorization-cases.ts'
-import type { CaseTable } from '../hostile/case.ts'
+import type { CaseTable, HostileCase } from '../hostile/case.ts'
 import { clientEndpointCases } from '../hostile/client-endpoint-cases.ts'
 import { connectionCases } from '../hostile/connection-cases.ts'
 import { grantCases } from '../hostile/grant-cases.ts'
@@ -79,13 +79,62 @@ export function renderHostileCases(annotations: readonly Annotation[]): string {
 }
 
 function renderCaseTable({ title, file, cases }: CaseTable): string {
-  const rows = cases.map(({ number, attack, answer }) => {
-    const [code = '', ...then] = answer.split('; ')
-    return [number, attack, [`\`${code}\``, ...then].join('; ')]
-  })
+  const single = cases.filter(({ repeated }) => repeated === undefined)
+  const blocks = Map.groupBy(groupRepeated(cases), ({ places }) => places.join(', '))
   return [
     `### ${title}`,
     `Tests: ${renderTestFile(file)}`,
-    renderTable(['case', 'attack', 'answer'], rows),
+    ...[...blocks].flatMap(([places, groups]) => [
+      `Each for several places, in the order of the numbers: ${places}.`,
+      renderTable(['cases', 'attack', 'answer'], groups.map(rowOfGroup)),
+    ]),
+    ...(single.length === 0 ? [] : [renderTable(['case', 'attack', 'answer'], single.map(rowOf))]),
   ].join('\n\n')
+}
+
+/** One attack at several places. */
+interface Group {
+  readonly attack: string
+  /** Each with what still holds there afterwards. */
+  readonly places: readonly string[]
+  readonly cases: readonly HostileCase[]
+}
+
+function groupRepeated(cases: readonly HostileCase[]): Group[] {
+  const groups = Map.groupBy(
+    cases.filter(({ repeated }) => repeated !== undefined),
+    ({ repeated: [what] = [''] }) => what,
+  )
+  return [...groups].map(([attack, members]) => ({
+    attack,
+    places: members.map(({ repeated, answer }) => {
+      const [, then] = answer.split('; ')
+      return then === undefined ? placeOf(repeated) : `${placeOf(repeated)} (${then})`
+    }),
+    cases: members,
+  }))
+}
+
+function placeOf(repeated: HostileCase['repeated']): string {
+  return repeated?.[1] ?? ''
+}
+
+/** The most frequent answer first, then the others with their places. */
+function rowOfGroup({ attack, cases }: Group): string[] {
+  const byCode = Map.groupBy(cases, ({ answer }) => answer.split('; ', 1)[0])
+  const [usual, ...others] = [...byCode].sort(([, one], [, two]) => two.length - one.length)
+  const exceptions = others.map(
+    ([code, members]) =>
+      `${members.map(({ repeated }) => placeOf(repeated)).join(', ')} \`${code}\``,
+  )
+  return [
+    cases.map(({ number }) => number).join(', '),
+    attack,
+    [`\`${usual?.[0]}\``, ...exceptions].join('; '),
+  ]
+}
+
+function rowOf({ number, attack, answer }: HostileCase): string[] {
+  const [code = '', ...then] = answer.split('; ')
+  return [String(number), attack, [`\`${code}\``, ...then].join('; ')]
 }
