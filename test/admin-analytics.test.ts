@@ -45,7 +45,7 @@ forEachDatabase('the Admin API: analytics', (start) => {
     })
   })
 
-  it('counts by course, for those who are enrolled', async () => {
+  it('counts by course, for enrolled people', async () => {
     const { analytics } = await operator.run(
       `{ analytics(${days}) { courses(first: 100) { totalCount nodes {
         slug enrolments activeMembers completions } } } }`,
@@ -85,7 +85,7 @@ forEachDatabase('the Admin API: analytics', (start) => {
     expect(analytics.courses.nodes).to.deep.include({ slug: 'march', enrolments: 20_000 })
   })
 
-  it('is about the last thirty days when nothing is said, with the sign-in of whoever asks', async () => {
+  it('covers the last thirty days by default, including the sign-in of the caller', async () => {
     const { analytics } = await operator.run(
       '{ analytics { days { signIns connectedApplications } } }',
     )

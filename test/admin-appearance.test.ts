@@ -50,7 +50,7 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
     return { text: await page.text(), policy: page.headers.get('content-security-policy') }
   }
 
-  it("is the service's own before anybody chose one", async () => {
+  it("is the service's own by default", async () => {
     const { appearance } = await operator.run(
       '{ appearance { displayName accentColor updatedAt } }',
     )
@@ -143,14 +143,14 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
     expect(others.text).not.to.match(/Northlight|colors-|class="words"/)
   })
 
-  it('shows on the account pages of whoever belongs to this site alone', async () => {
+  it('shows on the account pages of people with roles at this site only', async () => {
     const page = await makePagePerson(running.url, sam).visit('/account')
     expect(page.text).to.include('alt="Northlight &#60;Film&#62;"')
     const operators = await makePagePerson(running.url, olivia).visit('/admin')
     expect(operators.text).not.to.include('/assets/logos/')
   })
 
-  it('has its logo served to everybody for ever, and no other file of the site', async () => {
+  it('serves its logo publicly with an immutable cache, and no other file of the site', async () => {
     const { appearance } = await operator.run('{ appearance { logoPath } }')
     const logo = await fetch(running.url + appearance.logoPath)
     expect(Buffer.from(await logo.arrayBuffer()).equals(png)).to.equal(true)

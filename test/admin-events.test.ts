@@ -90,7 +90,7 @@ forEachDatabase('the Admin API: events and registrations', (start) => {
     })
   })
 
-  it('has an address at which it is joined, which those who are registered see', async () => {
+  it('has a join address that registered people see', async () => {
     const joinUrl = 'https://live.northlight.example/fog-watch'
     const query =
       'mutation ($input: CreateEventInput!) { createEvent(input: $input) { id event { joinUrl } } }'

@@ -44,7 +44,7 @@ forEachDatabase('the Admin API: members of the site', (start) => {
         .execute()
     ).map(({ person_id }) => person_id)
 
-  it('lists everybody once, the newest first, whatever their roles', async () => {
+  it('lists each person once, newest first, with any role', async () => {
     await operator.run(setRoles, { input: { id: 'per_lena', roles: ['LECTURER', 'STUDENT'] } })
     expect(await ids('first: 100')).to.deep.equal([
       'per_marco',
@@ -82,7 +82,7 @@ forEachDatabase('the Admin API: members of the site', (start) => {
     ])
   })
 
-  it('adds somebody by address, and answers the same whether or not the address was known', async () => {
+  it('adds a person by e-mail address, with the same response for known and new addresses', async () => {
     const adding = async (email: string) =>
       await operator.ask(add, { input: { email, name: 'Given Name', roles: ['STUDENT'] } })
     const known = await adding('June@OpenKitchen.example')
@@ -136,7 +136,7 @@ forEachDatabase('the Admin API: members of the site', (start) => {
     )
   })
 
-  it('ends the access of one who is removed at their next request, and gives what they bought back', async () => {
+  it('ends the access of a removed person at their next request, and restores their purchases later', async () => {
     const token = await memberToken(running.url, readOnly, { person: sam })
     const query = '{ viewer { enrolledCourses { totalCount } } }'
     const before = await readMember({ url: running.url, token }, query)
@@ -173,7 +173,7 @@ forEachDatabase('the Admin API: members of the site', (start) => {
     expect(site.id).to.equal('sit_open_kitchen')
   })
 
-  it('takes the courses from one who is a lecturer no more', async () => {
+  it('removes the courses of a person who is no longer a lecturer', async () => {
     await operator.run(setRoles, { input: { id: 'per_lena', roles: ['STUDENT'] } })
     const { course } = await operator.run('{ course(id: "crs_color") { lecturers { id } } }')
     expect(course.lecturers).to.deep.equal([])
@@ -190,13 +190,13 @@ forEachDatabase('the Admin API: members of the site', (start) => {
     expect(member).to.deep.equal(before)
   })
 
-  it('ends the operator access of one who is only a student now at their next request', async () => {
+  it('ends operator access at the next request after a demotion to student', async () => {
     const admin = await startOperator(running, { person: { ...amir, site: 'sit_northlight' } })
     await operator.run(setRoles, { input: { id: 'per_amir', roles: ['STUDENT'] } })
     expect((await admin.ask('{ site { id } }')).status).to.equal(401)
   })
 
-  it('addresses nobody of another site', async () => {
+  it('cannot address people of another site', async () => {
     for (const id of ['per_june', 'per_none']) {
       const input = { id, roles: ['STUDENT'] }
       expect(await operator.refused(setRoles, { input })).to.include({ code: 'NOT_FOUND' })

@@ -106,7 +106,7 @@ forEachDatabase('the Admin API: announcements', (start) => {
     expect(results).to.deep.equal([{ outcomes: [] }, { outcomes: [] }])
   }
 
-  it('reaches the inboxes of those who subscribe to its topic, at their next request', async () => {
+  it('reaches the inboxes of subscribers to its topic, at their next request', async () => {
     const { id, post: made } = await create(post)
     expect(made).to.deep.equal({ ...post, topic: 'announcements', publishedAt: null })
     expect(await inboxOf(sam)).to.deep.equal([])
@@ -120,7 +120,7 @@ forEachDatabase('the Admin API: announcements', (start) => {
     expect(await receivers(id)).to.deep.equal(['per_sam'])
   })
 
-  it('reaches nobody who switched the topic off, reads it by e-mail only, or lost their role', async () => {
+  it('skips people who unsubscribed, read by e-mail only, or lost their role', async () => {
     const { kysely } = running.service.stores.database
     await addSubscribers(3)
     const off = kysely.updateTable('notification_subscription').where('id', '=', 'sub_per_n00000')
@@ -187,7 +187,7 @@ forEachDatabase('the Admin API: announcements', (start) => {
     expect(place).to.be.at.most(1)
   })
 
-  it('gives everybody one notification when two processes deliver at once', async () => {
+  it('delivers one notification to each person when two processes deliver at once', async () => {
     const everybody = [...(await addSubscribers(MANY)), 'per_sam'].toSorted()
     const { id } = await create(post)
     await publish(id)

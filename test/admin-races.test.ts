@@ -99,7 +99,7 @@ forEachDatabase('changes of one site that come at once', (start) => {
     expect(await audited('course.publish')).to.equal(1)
   })
 
-  it('end with the role of whoever makes them, within one document too', async () => {
+  it('end with the role of their actor, also within one document', async () => {
     const person = { ...amir, site: 'sit_northlight' }
     const other = await startOperator(running, { person })
     const { body } = await other.ask(

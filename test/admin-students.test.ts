@@ -151,7 +151,7 @@ forEachDatabase('the Admin API: students and their enrolments', (start) => {
     }
   })
 
-  it('enrols somebody, which they see at their next request', async () => {
+  it('enrols a person, who sees it at their next request', async () => {
     const token = await memberToken(running.url, readOnly, { person: noor })
     const slug = await slugOf('crs_street')
     expect(await courseSlugs(token)).not.to.have.property(slug)
@@ -200,7 +200,7 @@ forEachDatabase('the Admin API: students and their enrolments', (start) => {
     expect(made.filter(({ enrolStudent }) => enrolStudent.isNew)).to.have.length(1)
   })
 
-  it('makes a student of somebody with another role, and of nobody without one', async () => {
+  it('grants the role of a student to members only', async () => {
     const wish = { courseId: 'crs_color', hasLifetimeAccess: true }
     await operator.run(enrol, { input: { ...wish, personId: 'per_lena' } })
     const { student } = await operator.run('{ student(id: "per_lena") { id } }')
@@ -245,7 +245,7 @@ forEachDatabase('the Admin API: students and their enrolments', (start) => {
     expect(untouched?.expires_at).to.equal(null)
   })
 
-  it('shows of one who learns at two sites what they take at this one', async () => {
+  it('shows only the enrolments at this site of a student at two sites', async () => {
     const other = await startOperator(running, { person: marco })
     const { student } = await operator.run(
       '{ student(id: "per_marco") { enrolments { id } enrolmentCount } }',

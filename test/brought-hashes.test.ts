@@ -34,7 +34,7 @@ async function bring(database: Database, records: readonly object[]) {
 }
 
 withDatabases('Password hashes that a platform brings along', (open) => {
-  it('are stood in for by one of the same cost where nobody has the address, or no password', async () => {
+  it('have a stand-in of the same cost for unknown addresses and people without a password', async () => {
     await using database = await open()
     const [bea, dan] = ['bea', 'dan'].map((id) => hashSync(`the password of ${id}`, costly))
     await bring(database, [
@@ -70,7 +70,7 @@ describe('Password hashes that a platform brings along', () => {
   const { verify } = makePasswords({ parallelHashesMax: 1, waitingHashesMax: 1 })
   const theirs = hashSync('the password of somebody else', costly)
 
-  it('open nothing to whoever types the password of the one that stands in', async () => {
+  it('do not sign in with the password of the stand-in', async () => {
     for (const own of [undefined, 'what nobody can read']) {
       expect(await verify(own, 'the password of somebody else', theirs)).to.equal(false)
     }

@@ -137,7 +137,7 @@ describe('/admin/<site>/overview and /audit', () => {
     expect(text).not.to.include('<script')
   })
 
-  it('show nobody else anything, and nothing of another site', async () => {
+  it('are visible to operators only, and show nothing of another site', async () => {
     for (const answers of [sam, marco]) {
       const person = makePagePerson(service.url, answers)
       expect((await person.visit('/admin/northlight/overview')).status).to.equal(403)

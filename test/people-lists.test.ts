@@ -98,7 +98,7 @@ withDatabases('The lists of a site with very many people', (open) => {
     }
   })
 
-  it('count everybody once', async () => {
+  it('count each person once', async () => {
     expect(await listPeople(database, { siteId }).count()).to.equal(PEOPLE)
     expect(await listPeople(database, { siteId, role: 'lecturer' }).count()).to.equal(2)
     expect(await listPeople(database, { siteId, search: 'person' }).count()).to.equal(1000)

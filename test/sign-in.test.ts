@@ -126,8 +126,8 @@ describe('sign-in: failures are limited (NIST SP 800-63B §5.2.2)', () => {
   })
 })
 
-describe('sign-in: whoever has a password takes no more turns than the others', () => {
-  it('an account that signs in without an end is 429 before anything is hashed, and nobody else', async () => {
+describe('sign-in: limits successful sign-ins of one account', () => {
+  it('an account that signs in endlessly gets 429 before hashing, and no other account does', async () => {
     await using service = await startService({
       environment: { TRUST_PROXY: 'yes' },
       policy: (own) => ({ ...own, signIn: { ...own.signIn, signInsPerAccountMax: 3 } }),
@@ -200,7 +200,7 @@ describe('sign-in: strangers do not keep people out (weakness 12)', () => {
     ).to.not.match(/sam|northlight|per_/)
   })
 
-  it('its own failures count for it, and for nobody else', async () => {
+  it('its own failures count for it, and for no other browser', async () => {
     await using service = await start()
     const cookie = await becomeKnown(service)
     const wrong = { ...sam, password: 'a guess' }
@@ -511,7 +511,7 @@ describe('sign-in: outcomes', () => {
     ['got another password', { passwordHash: 'another', disabled: false }, 'wrong password'],
     ['was disabled', { passwordHash: 'right', disabled: true }, 'disabled account'],
   ] as const) {
-    it(`whoever ${what} while the password was checked is not signed in [189]`, async () => {
+    it(`a person who ${what} during the password check is not signed in [189]`, async () => {
       let account = { personId: 'per_sam', passwordHash: 'right', disabled: false }
       const signIn = makeSignIn({
         store: { findCredentials: async () => ({ account, standIn: undefined }) },
@@ -557,7 +557,7 @@ describe('sign-in: outcomes', () => {
     expect(checked).to.equal(0)
   })
 
-  it('the session of a person who is disabled meanwhile signs nobody in', async () => {
+  it('the session of a person who is disabled meanwhile is not signed in', async () => {
     await using service = await startService()
     const person = makeHeadlessPerson(sam)
     await person.authorize(authorizeUrl(service.url), notes.redirectUri)

@@ -27,13 +27,13 @@ const plain: SiteQuestion = {
 describe('site choice: a client of a site is bound to it (design 15, 16)', () => {
   for (const held of [school, kitchen, library, garden]) {
     // [What the service does 12]
-    it(`anyone with a role there may authorize it: ${held.roles.join(' and ')}`, () => {
+    it(`any role there may authorize it: ${held.roles.join(' and ')}`, () => {
       const decision = decideSite({ ...plain, clientSiteId: held.id, held: [held] })
       expect(decision).to.deep.equal({ kind: 'bound', site: held })
     })
   }
 
-  it('nobody else may', () => {
+  it('other people may not', () => {
     for (const held of [[], [school], [school, kitchen, library]]) {
       expect(decideSite({ ...plain, clientSiteId: 'garden', held }).kind).to.equal('refused')
     }
@@ -90,7 +90,7 @@ describe('site choice: operator scopes need a site that the person operates (des
     }
   })
 
-  it('whatever is asked, nobody is bound to a site without the role for it', () => {
+  it('no request binds a person to a site without the required role', () => {
     const id = fc.constantFrom('school', 'kitchen', 'library', 'garden', 'elsewhere')
     const maybe = fc.option(id, { nil: undefined })
     const held = fc.subarray([school, kitchen, library, garden])

@@ -80,47 +80,43 @@ export interface HashTask {
 /** The new hash, or whether the password matches, or `unreadable` for an invalid hash. */
 export type HashTaskResult = { readonly value: string | boolean } | { readonly failure: string }
 
-interface Thread {
-  run(task: HashTask): Promise<string | boolean>
-}
+type RunInThread = (task: HashTask) => Promise<string | boolean>
 
-const idle: Thread[] = []
+const idle: RunInThread[] = []
 
 /**
  * Runs a task in a thread of lower priority than the one that answers requests. Threads start on demand and
  * stay; the caller bounds how many run at once.
  */
 async function inHashThread(task: HashTask): Promise<string | boolean> {
-  const thread = idle.pop() ?? startThread()
-  return await thread.run(task)
+  const run = idle.pop() ?? startThread()
+  return await run(task)
 }
 
-function startThread(): Thread {
+function startThread(): RunInThread {
   const worker = new Worker(new URL('./hash-thread.ts', import.meta.url))
   let running: PromiseWithResolvers<string | boolean> | undefined
-  const thread: Thread = {
-    run(task) {
-      running = Promise.withResolvers()
-      // Only a busy thread keeps the process alive.
-      worker.ref()
-      worker.postMessage(task)
-      return running.promise
-    },
+  const run: RunInThread = (task) => {
+    running = Promise.withResolvers()
+    // Only a busy thread keeps the process alive.
+    worker.ref()
+    worker.postMessage(task)
+    return running.promise
   }
   worker.on('message', (result: HashTaskResult) => {
     worker.unref()
-    idle.push(thread)
+    idle.push(run)
     if ('failure' in result) running?.reject(new Error(result.failure))
     else running?.resolve(result.value)
   })
   const end = (error: Error) => {
     running?.reject(error)
-    const place = idle.indexOf(thread)
+    const place = idle.indexOf(run)
     if (place >= 0) idle.splice(place, 1)
   }
   worker.on('error', end)
-  worker.on('exit', () => end(new Error('a thread that hashes passwords has ended')))
-  return thread
+  worker.on('exit', () => end(new Error('a hash thread ended')))
+  return run
 }
 
 /** The accepted form of an Argon2id hash: version 1.3, the cost, the salt and the hash. */

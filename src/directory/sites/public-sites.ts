@@ -4,7 +4,7 @@ import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import {
   type CountedPage,
-  type ListOrder,
+  orderBy,
   type PageRequest,
   readCountedPage,
 } from '../../platform/store/keyset.ts'
@@ -41,7 +41,7 @@ export function makePublicSites({ kysely }: Database) {
             sql<boolean>`(${holdsWords('site.name', words ?? '')} or ${holdsWords('site.slug', words ?? '')})`,
           ),
         ),
-        bySlug('site'),
+        orderBy('slug', 'asc', 'site.slug', 'site.id'),
         request,
       ),
 
@@ -55,13 +55,6 @@ export function makePublicSites({ kysely }: Database) {
 
 /** Sorts after every character of a slug. */
 const AFTER_SLUGS = '~'
-
-function bySlug(
-  table: 'site' | 'course',
-): ListOrder<{ readonly slug: string; readonly id: string }> {
-  const placeOf = ({ slug, id }: { slug: string; id: string }) => [slug, id] as const
-  return { by: `${table}.slug`, id: `${table}.id`, direction: 'asc', placeOf }
-}
 
 /** The public data of sites. */
 function sites(kysely: Kysely<Schema>, nowMs: number) {
@@ -172,7 +165,7 @@ async function searchCourses(
   const found = publishedCourses(kysely, (name) => published[name]).where(
     sql<boolean>`(${sql.join(matches, sql` or `)})`,
   )
-  return await readCountedPage(found, bySlug('course'), request)
+  return await readCountedPage(found, orderBy('slug', 'asc', 'course.slug', 'course.id'), request)
 }
 
 function publishedCourses(kysely: Kysely<Schema>, value: Valued<Published>) {

@@ -43,6 +43,16 @@ export interface ListOrder<Row> {
   readonly placeOf: (row: Row) => PlaceInList
 }
 
+/** The order by a column that rows have as a field. Their ids break ties. */
+export function orderBy<Field extends string>(
+  field: Field,
+  direction: 'asc' | 'desc',
+  by: string | RawBuilder<unknown>,
+  id = 'id',
+): ListOrder<Readonly<Record<Field, string | number>> & { readonly id: string }> {
+  return { by, id, direction, placeOf: (row) => [row[field], row.id] }
+}
+
 /** Whether what came last stands first. */
 export type TimeOrder = 'NEWEST' | 'OLDEST'
 

@@ -14,7 +14,7 @@ const LAST_LETTER = '\u{10ffff}'
 type Engine = Pick<Database, 'engine'>
 
 /** The columns that can be searched by prefix; an index has exactly this expression. */
-export type FoldedColumn = keyof typeof foldedColumns
+type FoldedColumn = keyof typeof foldedColumns
 
 const foldedColumns = {
   name: sql<string>`lower(person.name)`,

@@ -1,7 +1,7 @@
 /** Counts what happened at a site, by day and by course, from the stored rows. */
 
 import type { Database } from '../../platform/store/database.ts'
-import { pagedRows } from '../../platform/store/keyset.ts'
+import { orderBy, pagedRows } from '../../platform/store/keyset.ts'
 import { countActive, countByCourse, countByMembers, countCompleted } from './activity.ts'
 import { DAY_MS, type Question, type Tally } from './counting.ts'
 import { countEnrolmentsByCourse, countEnrolmentsByDay } from './enrolments.ts'
@@ -62,10 +62,5 @@ function listCourses({ kysely }: Database, siteId: string) {
     .selectFrom('course')
     .select(['course.id', 'course.slug', 'course.title'])
     .where('course.site_id', '=', siteId)
-  return pagedRows(found, {
-    by: 'course.slug',
-    id: 'course.id',
-    direction: 'asc',
-    placeOf: ({ slug, id }) => [slug, id],
-  })
+  return pagedRows(found, orderBy('slug', 'asc', 'course.slug', 'course.id'))
 }

@@ -2,7 +2,7 @@ import { type Kysely, type SelectQueryBuilder, type Simplify, sql, type Transact
 import type { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
-import { type ListOrder, type PagedRows, pagedRows } from '../../platform/store/keyset.ts'
+import { type ListOrder, orderBy, type PagedRows, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { holdsWords } from '../../platform/store/search.ts'
 import { changeSite, createAtSite, differenceOf, type SiteActor } from './change.ts'
@@ -217,15 +217,10 @@ export function itemColumns<Table extends ItemTable>(table: Table) {
 
 /** The list orders of every kind. */
 export const itemOrders = {
-  SLUG: { by: 'slug', id: 'id', direction: 'asc', placeOf: (row) => [row.slug, row.id] },
-  TITLE: { by: 'title', id: 'id', direction: 'asc', placeOf: (row) => [row.title, row.id] },
-  NEWEST: {
-    by: 'created_at',
-    id: 'id',
-    direction: 'desc',
-    placeOf: (row) => [row.createdAt, row.id],
-  },
-} as const satisfies Record<string, ListOrder<ItemRow>>
+  SLUG: orderBy('slug', 'asc', 'slug'),
+  TITLE: orderBy('title', 'asc', 'title'),
+  NEWEST: orderBy('createdAt', 'desc', 'created_at'),
+}
 
 async function mustHaveRoom(
   trx: Transaction<Schema>,

@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
-import { countRows, type ListOrder, pagedRows } from '../../platform/store/keyset.ts'
+import { countRows, orderBy, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { changeSite, findRoles, newId, type SiteActor } from '../changes/change.ts'
 import { idempotencyKey, itemFields, line, pageAddress } from '../changes/input.ts'
@@ -27,12 +27,7 @@ export const events = releasedItems({
       .where('event.site_id', '=', siteId),
   orders: {
     ...itemOrders,
-    START: {
-      by: 'starts_at',
-      id: 'id',
-      direction: 'asc',
-      placeOf: ({ startsAt, id }) => [startsAt, id],
-    },
+    START: orderBy('startsAt', 'asc', 'starts_at'),
   },
   sortedBy: 'START',
   creation: fields.extend({
@@ -46,17 +41,9 @@ export const events = releasedItems({
   },
 })
 
-/** A person's registration for an event. There is one for each pair, cancelled or not. */
-export type Registration = NonNullable<Awaited<ReturnType<typeof findRegistration>>>
+const newestFirst = orderBy('registeredAt', 'desc', 'r.registered_at', 'r.id')
 
-const newestFirst: ListOrder<Pick<Registration, 'id' | 'registeredAt'>> = {
-  by: 'r.registered_at',
-  id: 'r.id',
-  direction: 'desc',
-  placeOf: ({ registeredAt, id }) => [registeredAt, id],
-}
-
-/** The registrations of an event, newest first, including cancelled ones. */
+/** Lists the registrations of an event, newest first. A person has one for each event, cancelled or not. */
 export function listRegistrations({ kysely }: Database, eventId: string) {
   const found = registrations(kysely).where('r.event_id', '=', eventId)
   // Foreign keys guarantee the people, so count without the join.

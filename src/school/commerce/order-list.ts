@@ -3,12 +3,7 @@
 import { type Kysely, sql } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
-import {
-  inTimeOrder,
-  type ListOrder,
-  pagedRows,
-  type TimeOrder,
-} from '../../platform/store/keyset.ts'
+import { inTimeOrder, orderBy, pagedRows, type TimeOrder } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 
 interface OrderQuestion {
@@ -23,12 +18,7 @@ interface OrderQuestion {
 
 export type Order = NonNullable<Awaited<ReturnType<typeof findOrder>>>
 
-const newestFirst: ListOrder<Pick<Order, 'id' | 'placedAt'>> = {
-  by: 'placed.placed_at',
-  id: 'placed.id',
-  direction: 'desc',
-  placeOf: ({ placedAt, id }) => [placedAt, id],
-}
+const newestFirst = orderBy('placedAt', 'desc', 'placed.placed_at', 'placed.id')
 
 /** Lists the orders of a site by date; a page and the count take one query each. */
 export function listOrders({ kysely }: Database, question: OrderQuestion) {

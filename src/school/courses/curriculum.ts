@@ -11,12 +11,10 @@ export type Lecture = Awaited<ReturnType<typeof listLectures>>[number]
 
 /** Lists the sections of courses in order, in one query. */
 export async function listSections(kysely: Kysely<Schema>, courseIds: readonly string[]) {
-  return await kysely
-    .selectFrom('section')
-    .select(['id', 'course_id as courseId', 'position', 'title', 'created_at as createdAt'])
-    .where('course_id', 'in', courseIds)
-    .orderBy('course_id')
-    .orderBy('position')
+  return await sections(kysely)
+    .where('section.course_id', 'in', courseIds)
+    .orderBy('section.course_id')
+    .orderBy('section.position')
     .execute()
 }
 
@@ -26,56 +24,42 @@ export async function listLectures(
   ids: readonly string[],
   parent: 'course' | 'section' = 'course',
 ) {
-  const column = parent === 'course' ? 'course_id' : 'section_id'
+  const column = parent === 'course' ? 'lecture.course_id' : 'lecture.section_id'
   return await lectures(kysely)
     .where(column, 'in', ids)
     .orderBy(column)
-    .orderBy('position')
+    .orderBy('lecture.position')
     .execute()
 }
 
 export async function findLecture(kysely: Kysely<Schema>, siteId: string, id: string) {
   return await lectures(kysely)
-    .where('id', '=', id)
-    .where((eb) =>
-      eb.exists(
-        eb
-          .selectFrom('course')
-          .select('course.id')
-          .whereRef('course.id', '=', 'lecture.course_id')
-          .where('course.site_id', '=', siteId),
-      ),
-    )
+    .innerJoin('course', 'course.id', 'lecture.course_id')
+    .where('lecture.id', '=', id)
+    .where('course.site_id', '=', siteId)
     .executeTakeFirst()
 }
 
 export async function findSection(kysely: Kysely<Schema>, siteId: string, id: string) {
-  return await kysely
-    .selectFrom('section')
+  return await sections(kysely)
     .innerJoin('course', 'course.id', 'section.course_id')
-    .select([
-      'section.id',
-      'section.course_id as courseId',
-      'section.position',
-      'section.title',
-      'section.created_at as createdAt',
-    ])
     .where('section.id', '=', id)
     .where('course.site_id', '=', siteId)
     .executeTakeFirst()
 }
 
+function sections(kysely: Kysely<Schema>) {
+  return kysely
+    .selectFrom('section')
+    .select(['section.id', 'section.course_id as courseId', 'section.position'])
+    .select(['section.title', 'section.created_at as createdAt'])
+}
+
 function lectures(kysely: Kysely<Schema>) {
   return kysely
     .selectFrom('lecture')
-    .select([
-      'id',
-      'course_id as courseId',
-      'section_id as sectionId',
-      'position',
-      'title',
-      'duration_seconds as durationSeconds',
-    ])
+    .select(['lecture.id', 'lecture.course_id as courseId', 'lecture.section_id as sectionId'])
+    .select(['lecture.position', 'lecture.title', 'lecture.duration_seconds as durationSeconds'])
 }
 
 /** Numbers the sections and lectures of a course, in the given order or in their present one. */
@@ -87,12 +71,12 @@ export async function arrangeCourse(
     readonly lectures?: readonly (Place & { sectionId: string | null })[]
   },
 ): Promise<void> {
-  const sections = wanted.sections ?? (await listSections(trx, [courseId]))
+  const ordered = wanted.sections ?? (await listSections(trx, [courseId]))
   const all = wanted.lectures ?? (await listLectures(trx, [courseId]))
-  const lectureOrder = [null, ...sections.map(({ id }) => id)].flatMap((section) =>
+  const lectureOrder = [null, ...ordered.map(({ id }) => id)].flatMap((section) =>
     all.filter(({ sectionId }) => sectionId === section),
   )
-  await arrange(trx, 'section', sections)
+  await arrange(trx, 'section', ordered)
   await arrange(trx, 'lecture', lectureOrder)
 }
 

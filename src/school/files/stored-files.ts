@@ -1,7 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
-import { type ListOrder, pagedRows } from '../../platform/store/keyset.ts'
+import { orderBy, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { holdsWords } from '../../platform/store/search.ts'
 import { changeSite, differenceOf, newId, type SiteActor } from '../changes/change.ts'
@@ -16,12 +16,7 @@ export interface SiteLimits {
 
 export type StoredFile = NonNullable<Awaited<ReturnType<typeof findFile>>>
 
-const newestFirst: ListOrder<Pick<StoredFile, 'createdAt' | 'id'>> = {
-  by: 'stored_file.created_at',
-  id: 'stored_file.id',
-  direction: 'desc',
-  placeOf: ({ createdAt, id }) => [createdAt, id],
-}
+const newestFirst = orderBy('createdAt', 'desc', 'stored_file.created_at', 'stored_file.id')
 
 /** Lists the files of a site, newest first; a page and the count take one query each. */
 export function listFiles({ kysely }: Database, siteId: string, search?: string | null) {

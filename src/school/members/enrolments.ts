@@ -117,17 +117,29 @@ export async function enrolStudent(
   return await changeSite(database, actor, async (trx, record) => {
     const roles = await mustHaveRoles(trx, actor.siteId, personId)
     await courses.mustFind(trx, actor.siteId, courseId)
-    const id = await writeEnrolment(trx, { personId, courseId }, expiresAt, actor.now)
+    const made = await trx
+      .insertInto('course_purchase')
+      .values({
+        id: newId('pur'),
+        person_id: personId,
+        course_id: courseId,
+        order_id: null,
+        purchased_at: actor.now,
+        expires_at: expiresAt,
+      })
+      .onConflict((known) => known.columns(['person_id', 'course_id']).doNothing())
+      .returning('id')
+      .executeTakeFirst()
     const subject = { kind: 'person', id: personId }
     if (!roles.includes('student')) {
       await grantRoles(trx, actor, personId, ['student'])
       const after = { roles: [...roles, 'student'].sort() }
       await record('member.roles', subject, { before: { roles }, after })
     }
-    if (id === undefined) return { id: await enrolmentOf(trx, personId, courseId), isNew: false }
+    if (!made) return { id: await enrolmentOf(trx, personId, courseId), isNew: false }
     const after = { personId, courseId, expiresAt }
-    await record('enrolment.create', { kind: 'enrolment', id }, { after })
-    return { id, isNew: true }
+    await record('enrolment.create', { kind: 'enrolment', id: made.id }, { after })
+    return { id: made.id, isNew: true }
   })
 }
 
@@ -143,11 +155,11 @@ export async function updateEnrolment(
 ): Promise<void> {
   const expiresAt = endOf(input, actor.now)
   await changeSite(database, actor, async (trx, record) => {
-    const enrolment = mustBeThere(await findEnrolment(trx, actor.siteId, id), 'enrolment')
-    if (enrolment.expiresAt === expiresAt) return
-    await setEnd(trx, enrolment, expiresAt)
-    const changed = { before: { expiresAt: enrolment.expiresAt }, after: { expiresAt } }
-    await record('enrolment.update', { kind: 'enrolment', id }, changed)
+    const before = await mustFindEnrolment(trx, actor, id)
+    if (before.expiresAt === expiresAt) return
+    await setEnd(trx, id, expiresAt)
+    const change = { before: { expiresAt: before.expiresAt }, after: { expiresAt } }
+    await record('enrolment.update', { kind: 'enrolment', id }, change)
   })
 }
 
@@ -158,14 +170,17 @@ export async function endEnrolment(
   id: string,
 ): Promise<void> {
   await changeSite(database, actor, async (trx, record) => {
-    const enrolment = mustBeThere(await findEnrolment(trx, actor.siteId, id), 'enrolment')
-    const { expiresAt } = enrolment
+    const { expiresAt } = await mustFindEnrolment(trx, actor, id)
     const { now } = actor
     if (expiresAt !== null && expiresAt <= now) return
-    await setEnd(trx, enrolment, now)
-    const changed = { before: { expiresAt }, after: { expiresAt: now } }
-    await record('enrolment.end', { kind: 'enrolment', id }, changed)
+    await setEnd(trx, id, now)
+    const change = { before: { expiresAt }, after: { expiresAt: now } }
+    await record('enrolment.end', { kind: 'enrolment', id }, change)
   })
+}
+
+async function mustFindEnrolment(trx: Transaction<Schema>, { siteId }: SiteActor, id: string) {
+  return mustBeThere(await findEnrolment(trx, siteId, id), 'enrolment')
 }
 
 /** @returns when access ends, or null for lifetime access */
@@ -182,29 +197,6 @@ function endOf(input: Lasting, nowMs: number): number | null {
   return expireDate
 }
 
-/** @returns its id; nothing if the person already has an enrolment in the course */
-async function writeEnrolment(
-  trx: Transaction<Schema>,
-  { personId, courseId }: Pick<Enrolment, 'personId' | 'courseId'>,
-  expiresAt: number | null,
-  nowMs: number,
-): Promise<string | undefined> {
-  const made = await trx
-    .insertInto('course_purchase')
-    .values({
-      id: newId('pur'),
-      person_id: personId,
-      course_id: courseId,
-      order_id: null,
-      purchased_at: nowMs,
-      expires_at: expiresAt,
-    })
-    .onConflict((known) => known.columns(['person_id', 'course_id']).doNothing())
-    .returning('id')
-    .executeTakeFirst()
-  return made?.id
-}
-
 async function enrolmentOf(trx: Transaction<Schema>, personId: string, courseId: string) {
   const { id } = await trx
     .selectFrom('course_purchase')
@@ -215,12 +207,8 @@ async function enrolmentOf(trx: Transaction<Schema>, personId: string, courseId:
   return id
 }
 
-async function setEnd(trx: Transaction<Schema>, { id }: Enrolment, expiresAt: number | null) {
-  await trx
-    .updateTable('course_purchase')
-    .set({ expires_at: expiresAt })
-    .where('id', '=', id)
-    .execute()
+async function setEnd(trx: Transaction<Schema>, id: string, expires_at: number | null) {
+  await trx.updateTable('course_purchase').set({ expires_at }).where('id', '=', id).execute()
 }
 
 export interface Progress {

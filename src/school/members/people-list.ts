@@ -8,13 +8,14 @@ import {
   countRowsUpTo,
   inTimeOrder,
   type ListOrder,
+  orderBy,
   type PageRequest,
   pagedRows,
   readPage,
   type TimeOrder,
 } from '../../platform/store/keyset.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
-import { beginsWith, type FoldedColumn, folded } from '../../platform/store/search.ts'
+import { beginsWith, folded } from '../../platform/store/search.ts'
 
 /** A person as operators of their site see them. */
 export interface SitePerson {
@@ -23,6 +24,8 @@ export interface SitePerson {
   readonly email: string
   readonly picture: string | null
 }
+
+const personColumns = ['person.id', 'person.name', 'person.email', 'person.picture'] as const
 
 interface ListedPerson extends SitePerson {
   /** When they got the role of the list, or their first role. */
@@ -52,12 +55,7 @@ export function listPeople(database: Database, question: PeopleQuestion) {
   return words ? searchPeople(database, question, words) : peopleByTime(database, question)
 }
 
-const newestFirst: ListOrder<ListedPerson> = {
-  by: 'held.granted_at',
-  id: 'held.person_id',
-  direction: 'desc',
-  placeOf: ({ since, id }) => [since, id],
-}
+const newestFirst = orderBy('since', 'desc', 'held.granted_at', 'held.person_id')
 
 function peopleByTime({ kysely }: Database, { siteId, role, sort }: PeopleQuestion) {
   const found = holders(kysely, siteId)
@@ -74,13 +72,7 @@ function holders(kysely: Kysely<Schema>, siteId: string) {
     .crossJoin('person')
     .whereRef('person.id', '=', 'held.person_id')
     .where('held.site_id', '=', siteId)
-    .select([
-      'person.id',
-      'person.name',
-      'person.email',
-      'person.picture',
-      'held.granted_at as since',
-    ])
+    .select([...personColumns, 'held.granted_at as since'])
 }
 
 /**
@@ -120,6 +112,7 @@ const FEW_ROLES_MAX = 20_000
 
 function searchPeople(database: Database, question: PeopleQuestion, words: string) {
   const column = words.includes('@') ? 'address' : 'name'
+  const order = orderBy(`folded_${column}`, 'asc', folded(database, column), 'person.id')
   const query = async (after?: PageRequest['after']) => {
     const roles = database.kysely.selectFrom('site_role').where('site_id', '=', question.siteId)
     const count = await countRowsUpTo(database.kysely, roles, FEW_ROLES_MAX + 1)
@@ -130,20 +123,8 @@ function searchPeople(database: Database, question: PeopleQuestion, words: strin
   }
   return {
     page: async (request: PageRequest) =>
-      await readPage(await query(request.after), orderBy(database, column), request),
+      await readPage(await query(request.after), order, request),
     count: async () => await countRowsUpTo(database.kysely, await query(), SEARCH_COUNT_MAX),
-  }
-}
-
-function orderBy(
-  database: Database,
-  column: FoldedColumn,
-): ListOrder<ListedPerson & { readonly folded_name: string; readonly folded_address: string }> {
-  return {
-    by: folded(database, column),
-    id: 'person.id',
-    direction: 'asc',
-    placeOf: (row) => [column === 'name' ? row.folded_name : row.folded_address, row.id],
   }
 }
 
@@ -166,7 +147,7 @@ function amongMany(database: Database, { siteId, role, among }: PeopleQuestion) 
     .selectFrom('person')
     .where(sql<boolean>`${since} is not null`)
     .$if(among !== undefined, (query) => query.where(among ?? sql<boolean>`true`))
-    .select(['person.id', 'person.name', 'person.email', 'person.picture', since.as('since')])
+    .select([...personColumns, since.as('since')])
     .select(foldedFields(database))
 }
 
@@ -227,13 +208,6 @@ function enrolledPeople(kysely: Kysely<Schema>, siteId: string) {
     .where('held.role', '=', 'student')
     .where(sql<boolean>`exists (
       select 1 from course where course.id = bought.course_id and course.site_id = ${siteId})`)
-    .select([
-      'person.id',
-      'person.name',
-      'person.email',
-      'person.picture',
-      'held.granted_at as since',
-      'bought.id as purchaseId',
-      'bought.purchased_at as purchasedAt',
-    ])
+    .select([...personColumns, 'held.granted_at as since'])
+    .select(['bought.id as purchaseId', 'bought.purchased_at as purchasedAt'])
 }

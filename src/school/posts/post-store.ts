@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely'
 import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
-import { countRows, type ListOrder, pagedRows } from '../../platform/store/keyset.ts'
+import { countRows, orderBy, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { holdsWords } from '../../platform/store/search.ts'
 import { changeSite, createAtSite, differenceOf, type SiteActor } from '../changes/change.ts'
@@ -24,12 +24,7 @@ interface PostQuestion {
   readonly published?: boolean | null | undefined
 }
 
-const newestFirst: ListOrder<Pick<Post, 'id' | 'createdAt'>> = {
-  by: 'post.created_at',
-  id: 'post.id',
-  direction: 'desc',
-  placeOf: ({ createdAt, id }) => [createdAt, id],
-}
+const newestFirst = orderBy('createdAt', 'desc', 'post.created_at', 'post.id')
 
 /** Lists the announcements of a site; a page and the count take one query each. */
 export function listPosts({ kysely }: Database, { siteId, search, published }: PostQuestion) {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
+import { orderBy } from '../../platform/store/keyset.ts'
 import { type Membership, pagedList, type RowOf } from './paged-list.ts'
 
 /**
@@ -28,21 +29,14 @@ const SUBSCRIPTIONS_MAX = 500
 export function inboxData({ kysely }: Database, now: () => number) {
   return {
     notifications: pagedList(
-      (membership, { unreadOnly, topic }: NotificationFilter) =>
+      (membership: Membership, { unreadOnly, topic }: NotificationFilter) =>
         kysely
           .selectFrom('notification')
           .where(isOf(membership))
           .$if(unreadOnly === true, (query) => query.where('read_at', 'is', null))
           .$if(topic != null, (query) => query.where('topic', '=', topic ?? ''))
           .select(notificationColumns),
-      {
-        NEWEST: {
-          by: 'created_at',
-          id: 'id',
-          direction: 'desc',
-          placeOf: ({ createdAt, id }) => [createdAt, id],
-        },
-      },
+      { NEWEST: orderBy('createdAt', 'desc', 'created_at') },
       'NEWEST',
     ),
     /** @returns nothing for a notification of another inbox */

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
-import type { ListOrder } from '../../platform/store/keyset.ts'
+import { type ListOrder, orderBy } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { type Membership, pagedList, type RowOf } from './paged-list.ts'
 
@@ -24,19 +24,8 @@ export type EnrolledCourse = RowOf<PurchaseLists['enrolledCourses']>
 export type BoughtDigitalProduct = RowOf<PurchaseLists['digitalProducts']>
 export type EventRegistration = RowOf<PurchaseLists['eventRegistrations']>
 
-const latestPurchaseFirst: ListOrder<{ readonly purchasedAt: number; readonly id: string }> = {
-  by: 'bought.purchased_at',
-  id: 'bought.id',
-  direction: 'desc',
-  placeOf: ({ purchasedAt, id }) => [purchasedAt, id],
-}
-
-const byTitle = (column: string): ListOrder<{ readonly title: string; readonly id: string }> => ({
-  by: column,
-  id: 'bought.id',
-  direction: 'asc',
-  placeOf: ({ title, id }) => [title, id],
-})
+const latestPurchaseFirst = orderBy('purchasedAt', 'desc', 'bought.purchased_at', 'bought.id')
+const byTitle = (column: string) => orderBy('title', 'asc', column, 'bought.id')
 
 /** Later than every date; sorts lifetime access after access that ends. */
 const NEVER_MS = Number.MAX_SAFE_INTEGER
@@ -163,18 +152,8 @@ function eventRegistrations(kysely: Kysely<Schema>, now: () => number) {
           'bought.cancelled_at as cancelledAt',
         ]),
     {
-      REGISTERED: {
-        by: 'bought.registered_at',
-        id: 'bought.id',
-        direction: 'desc',
-        placeOf: ({ registeredAt, id }) => [registeredAt, id],
-      },
-      START: {
-        by: 'event.starts_at',
-        id: 'bought.id',
-        direction: 'asc',
-        placeOf: ({ startsAt, id }) => [startsAt, id],
-      },
+      REGISTERED: orderBy('registeredAt', 'desc', 'bought.registered_at', 'bought.id'),
+      START: orderBy('startsAt', 'asc', 'event.starts_at', 'bought.id'),
     },
     'REGISTERED',
   )
