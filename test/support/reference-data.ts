@@ -32,8 +32,6 @@ export interface Section {
   readonly asks: string
   /** Why no test shows it: not applicable, or not implemented. */
   readonly why?: string
-  /** The same while it is being built or off by default: a test may name the section already. */
-  readonly pending?: string
   /** What a reader should know besides the tests. */
   readonly note?: string
 }
@@ -52,7 +50,7 @@ export const standards: readonly Standard[] = readTables('standards.txt').map((t
 })
 
 function sectionOf([section = '', asks = '', ...rest]: readonly string[]): Section {
-  const more = rest.map((cell) => cell.split(/(?<=^(?:why|pending|note)): /))
+  const more = rest.map((cell) => cell.split(/(?<=^(?:why|note)): /))
   return { section, asks, ...Object.fromEntries(more) }
 }
 

@@ -44,7 +44,7 @@ function renderStandard(standard: Standard, annotations: readonly Annotation[]):
   ].join('\n\n')
 }
 
-function renderAnswer({ why, pending, note }: Section, tests: string): string {
-  if (tests === '') return `*${why ?? pending ?? 'gap'}*`
+function renderAnswer({ why, note }: Section, tests: string): string {
+  if (tests === '') return `*${why ?? 'gap'}*`
   return note === undefined ? tests : `${tests}. ${note}`
 }
