@@ -231,7 +231,7 @@ describe('doctor', () => {
     const ended = await runGatehouse(['doctor'], variables)
     expect([ended.code, ended.stdout]).to.satisfy(
       ([code, said]: [number, string]) =>
-        code === 0 && said.includes('The bucket campus-files keeps'),
+        code === 0 && said.includes('The bucket campus-files stores'),
     )
     expect(await s3.listKeys()).to.deep.equal([])
     const other = { ...variables, FILES_S3_BUCKET: 'no-bucket-of-ours' }
@@ -264,9 +264,9 @@ describe('doctor', () => {
       const ended = await look()
       expect([ended.code, bad(ended)]).to.deep.equal([0, []])
       const said = findingsOf(ended).map(({ sentence }) => sentence)
-      expect(said.some((sentence) => /The certificate ends in \d+ days/.test(sentence))).to.equal(
-        true,
-      )
+      expect(
+        said.some((sentence) => /The certificate expires in \d+ days/.test(sentence)),
+      ).to.equal(true)
     })
 
     const faults: readonly (readonly [string, Change, CheckName])[] = [

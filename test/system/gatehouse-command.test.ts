@@ -234,7 +234,7 @@ describe('the gatehouse command', () => {
       expect(problems(reachable)[1]).to.include('the service will not start')
     })
 
-    it('names a site whose address belongs to something else, and where its pages are', async () => {
+    it('names a site whose slug is a route of the service, and where its pages are', async () => {
       const DATA_DIR = await dataFolderWithDemo()
       await using _service = await startProcess({ DATA_DIR })
       await using database = await openDatabase({
@@ -246,8 +246,8 @@ describe('the gatehouse command', () => {
       const ended = await runGatehouse(['doctor'], { DATA_DIR })
       expect(ended.code).to.equal(0)
       expect(ended.stdout).to.include(
-        'note   The address /admin/graphql belongs to something else, so that the pages of the site ' +
-          'sit_northlight are at /admin/sit_northlight; give the site another name if people look for it.',
+        'note   The service itself uses /admin/graphql, so the pages of site sit_northlight are at ' +
+          '/admin/sit_northlight; rename the site if people look for it there.',
       )
     })
 
@@ -258,7 +258,7 @@ describe('the gatehouse command', () => {
         REDIS_URL: `redis://127.0.0.1:${port}`,
       })
       expect([ended.code, ended.stderr]).to.deep.equal([1, '2 things are wrong.\n'])
-      const cure = 'see that it runs and that its address is right.'
+      const cure = 'check that it runs and that its address is correct.'
       expect(problems(ended)).to.deep.equal([
         `wrong  The database does not answer: PostgreSQL at 127.0.0.1:${port} cannot be reached; ${cure}`,
         `wrong  Redis does not answer: Redis at 127.0.0.1:${port} is not ready; ${cure}`,

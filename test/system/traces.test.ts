@@ -195,7 +195,7 @@ describe('doctor: where metrics are read and traces are sent', function () {
     const DATA_DIR = temporaryFolder()
     const first = await runGatehouse(['doctor'], { DATA_DIR, ...variables })
     expect(first.stdout).to.include(`ok     Metrics can be served at ${metrics}.`)
-    expect(first.stdout).to.include(`ok     The collector of traces at ${receiver.url} answers.`)
+    expect(first.stdout).to.include(`ok     The trace collector at ${receiver.url} answers.`)
     await using _service = await startProcess(variables)
     const second = await runGatehouse(['doctor'], { DATA_DIR, ...variables })
     expect(second.stdout).to.include(`ok     A service answers at ${metrics}.`)
@@ -212,11 +212,9 @@ describe('doctor: where metrics are read and traces are sent', function () {
     })
     expect(code).to.equal(1)
     expect(stdout).to.match(
-      /wrong {2}Metrics cannot be served at .*: another program has that port; give them another port\./,
+      /wrong {2}Metrics cannot be served at .*: another program uses the port; choose another port\./,
     )
-    expect(stdout).to.include('let a firewall admit Prometheus alone')
-    expect(stdout).to.include(
-      `wrong  The collector of traces at ${away} cannot be reached; see that`,
-    )
+    expect(stdout).to.include('restrict it to Prometheus with a firewall')
+    expect(stdout).to.include(`wrong  The trace collector at ${away} is unreachable; check that`)
   })
 })

@@ -1,164 +1,114 @@
-/** What doctor looks for, how bad each is, which standard says so, and what to do about it. */
+/** The findings of doctor: how bad each is, what to do, and the standard that says so. */
 
-/** `weak` works, but helps an attacker; `wrong` does not work, or must not be. */
+/** `weak` works, but helps an attacker. `wrong` does not work, or is not safe. */
 export type Severity = 'note' | 'weak' | 'wrong'
 
-interface Check {
-  readonly severity: Severity
+const check = (severity: Severity) => (cure: string, section?: string) => ({
+  severity,
+  ...(section !== undefined && { section }),
   /** What to do, as the end of a sentence. */
-  readonly cure: string
-  /** The section of the standard that says so. */
-  readonly section?: string
-}
-
-const check =
-  (severity: Severity) =>
-  (cure: string, section?: string): Check => ({
-    severity,
-    ...(section !== undefined && { section }),
-    cure,
-  })
+  cure,
+})
 const [note, weak, wrong] = [check('note'), check('weak'), check('wrong')]
 
-/** Every finding that doctor can have, and no other. */
+/** Every finding that doctor can report. */
 export const checks = {
-  'database.absent': note('the first start makes it'),
-  'database.silent': wrong('see that it runs and that its address is right'),
-  'database.read-only': wrong(
-    'name the server that takes writes, or set default_transaction_read_only off',
-  ),
-  'database.loses': note(
-    'set them on, or what was used and revoked in the last moments is undone by a failure of its machine',
-  ),
+  'database.absent': note('the first start creates it'),
+  'database.silent': wrong('check that it runs and that its address is correct'),
+  'database.read-only': wrong('connect to the primary, or turn default_transaction_read_only off'),
+  'database.loses': note('turn them on, or a power failure can undo recent revocations'),
   'schema.behind': wrong('run `npm run gatehouse -- migrate` before the next start'),
-  'schema.before-start': note('the next start brings it up to date'),
+  'schema.before-start': note('the next start applies it'),
   'clock.differs': wrong('synchronise them, or tokens expire too early or too late'),
-  'keys.absent': note('the first start makes them'),
-  'keys.unusable': wrong('start with the secret that they were made with, or restore a backup'),
-  'site.renamed': note('give the site another name if people look for it'),
-  'demo.present': note('use an empty database for people of your own'),
+  'keys.absent': note('the first start creates them'),
+  'keys.unusable': wrong('start with the secret that encrypted them, or restore a backup'),
+  'site.renamed': note('rename the site if people look for it there'),
+  'demo.present': note('use an empty database for real people'),
   'demo.exposed': wrong('use an empty database, or set DEMO_DATA=on'),
-  'redis.silent': wrong('see that it runs and that its address is right'),
+  'redis.silent': wrong('check that it runs and that its address is correct'),
   'redis.forgets': wrong('set it to noeviction'),
-  'redis.loses': note('appendonly yes with appendfsync always loses nothing, with everysec little'),
-  'secret.readable': wrong('make it readable for its owner alone'),
-  'database.readable': wrong('make it readable for its owner alone'),
+  'redis.loses': note('appendonly yes with appendfsync always loses nothing, everysec little'),
+  'secret.readable': wrong('make it readable only by its owner'),
+  'database.readable': wrong('make it readable only by its owner'),
 
-  'files.unwritable': wrong('give the user of the service that folder'),
-  'files.little-room': weak('make room, or move DATA_DIR to a larger disk'),
-  'files.no-room': wrong('make room now: nothing can be written soon'),
-  'files.bucket': wrong(
-    'see FILES_S3_ENDPOINT and its neighbours; the key must read, write and delete objects',
-  ),
+  'files.unwritable': wrong('give the service user write access to the folder'),
+  'files.little-room': weak('free space, or move DATA_DIR to a larger disk'),
+  'files.no-room': wrong('free space now, before writes fail'),
+  'files.bucket': wrong('check FILES_S3_*; the key must read, write and delete objects'),
 
-  'metrics.exposed': note('let a firewall admit Prometheus alone'),
-  'metrics.port': wrong('give them another port'),
-  'traces.collector': wrong('see that it runs and that its address is right'),
+  'metrics.exposed': note('restrict it to Prometheus with a firewall'),
+  'metrics.port': wrong('choose another port'),
+  'traces.collector': wrong('check that it runs and that its address is correct'),
 
-  'outside.silent': note('run it with --outside while the service runs'),
-  'outside.unreachable': wrong(
-    'see that the service runs, and that its name and its proxy lead there from here',
-  ),
+  'outside.silent': note('run doctor with --outside while the service runs'),
+  'outside.unreachable': wrong('check that the service runs and that DNS and proxy lead to it'),
   'outside.untrusted': wrong(
-    'install a certificate of this name with its chain, from an authority that clients know',
+    'install a certificate for this name, with its chain, from an authority that clients trust',
     'RFC 9700 §2.6',
   ),
-  'outside.certificate-ends': weak('renew it, and let that be done by itself', 'RFC 9700 §2.6'),
-  'outside.redirects': wrong(
-    'make BASE_URL the address at which it is answered, without a redirect',
-    'RFC 8414 §3.1',
-  ),
-  'outside.status': wrong('let the proxy forward every path to the service', 'RFC 8414 §3.2'),
-  'outside.issuer': wrong(
-    'set BASE_URL to the address that clients use, in every process',
-    'RFC 8414 §3.3',
-  ),
-  'outside.endpoints': wrong(
-    'find out who changes the document between the service and here',
-    'RFC 9700 §2.6',
-  ),
-  'outside.key-set': wrong('let the proxy forward the key set as it is', 'RFC 8414 §2'),
-  'outside.cors': weak(
-    'let the proxy keep the Access-Control headers of the service',
-    'RFC 9700 §2.6',
-  ),
-  'outside.uncacheable': weak(
-    'let the proxy keep Cache-Control and ETag of the service',
-    'RFC 9111 §5.2',
-  ),
-  'outside.headers-lost': weak('let the proxy keep the headers of the service', 'RFC 9700 §4.16'),
-  'outside.authorization-lost': wrong(
-    'let the proxy forward the header Authorization',
-    'RFC 6750 §2.1',
-  ),
-  'outside.clock': wrong('synchronise the clocks of the machines of the service', 'RFC 9068 §4'),
-  'outside.connections': weak(
-    'let the proxy keep connections open, or every call pays for a new one',
-    'RFC 9112 §9.3',
-  ),
+  'outside.certificate-ends': weak('renew it, and automate the renewal', 'RFC 9700 §2.6'),
+  'outside.redirects': wrong('set BASE_URL to the address after the redirect', 'RFC 8414 §3.1'),
+  'outside.status': wrong('make the proxy forward every path to the service', 'RFC 8414 §3.2'),
+  'outside.issuer': wrong('set BASE_URL to this address in every process', 'RFC 8414 §3.3'),
+  'outside.endpoints': wrong('find out what rewrites the document on the way', 'RFC 9700 §2.6'),
+  'outside.key-set': wrong('make the proxy forward the key set unchanged', 'RFC 8414 §2'),
+  'outside.cors': weak('make the proxy keep Access-Control headers', 'RFC 9700 §2.6'),
+  'outside.uncacheable': weak('make the proxy keep Cache-Control and ETag', 'RFC 9111 §5.2'),
+  'outside.headers-lost': weak('make the proxy keep these headers', 'RFC 9700 §4.16'),
+  'outside.authorization-lost': wrong('make the proxy forward Authorization', 'RFC 6750 §2.1'),
+  'outside.clock': wrong('synchronise the clocks of all machines of the service', 'RFC 9068 §4'),
+  'outside.connections': weak('enable keep-alive, or each call needs a new one', 'RFC 9112 §9.3'),
 
   'policy.any-document': note(
-    'list the hosts in metadataDocuments.hosts where you know them',
+    'list the hosts in metadataDocuments.hosts if you know them',
     'Client ID Metadata Document §6',
   ),
   'policy.named-loopback': note(
-    'take it out of loopbackHosts when no assistant of yours needs it',
+    'remove it from loopbackHosts if none of your assistants needs it',
     'RFC 8252 §8.3',
   ),
   'client.address-in-clear': wrong(
-    'register an https address; codes travel in clear to this one',
+    'register an https address; codes are sent to this one unencrypted',
     'RFC 9700 §2.6',
   ),
   'client.address-pattern': wrong('register each address in full', 'RFC 9700 §4.1.3'),
-  'client.address-fragment': wrong('register it without what follows the #', 'OAuth 2.1 §2.3'),
-  'client.named-loopback': weak('register the loopback address by its number', 'RFC 8252 §8.3'),
+  'client.address-fragment': wrong('register it without the part after #', 'OAuth 2.1 §2.3'),
+  'client.named-loopback': weak('register the IP address instead', 'RFC 8252 §8.3'),
   'client.scheme-undotted': weak(
-    'use a scheme that is the reverse of a name which its maker owns, or an https address',
+    'use a reversed domain name that its maker owns, or an https address',
     'RFC 8252 §7.1',
   ),
   'client.loopback-beside-web': note(
-    'give whoever develops it an application of their own',
+    'create a separate application for its developers',
     'RFC 9700 §4.1',
   ),
   'client.free-segment': note(
-    'keep the pattern only while the platform makes an address for each connection',
+    'keep the pattern only if the platform uses a separate address for each connection',
     'RFC 9700 §4.1.3',
   ),
   'client.sign-out-in-clear': weak('register an https address', 'RP-Initiated Logout §3.1'),
   'client.notices-in-clear': weak('enter an https address', 'Back-Channel Logout §2.2'),
-  'client.no-secret': wrong(
-    'make a secret on its page, or let it authenticate in another way',
-    'RFC 9700 §2.5',
-  ),
-  'client.secret-old': weak(
-    'make a second secret, change the application over, and remove the old one',
-    'RFC 9700 §2.5',
-  ),
-  'client.secret-unused': weak('remove its secrets, which nothing uses', 'RFC 9700 §2.5'),
-  'client.secrets-two': weak('finish changing over, and remove the older one', 'RFC 9700 §2.5'),
-  'client.secret-shared': note(
-    'let it sign with a key of its own (private_key_jwt), which is on here',
-    'RFC 9700 §2.5',
-  ),
+  'client.no-secret': wrong('add a secret, or change how it authenticates', 'RFC 9700 §2.5'),
+  'client.secret-old': weak('add a second secret, deploy it, remove the old one', 'RFC 9700 §2.5'),
+  'client.secret-unused': weak('remove the secrets', 'RFC 9700 §2.5'),
+  'client.secrets-two': weak('finish the change-over and remove the old one', 'RFC 9700 §2.5'),
+  'client.secret-shared': note('use private_key_jwt, which is enabled here', 'RFC 9700 §2.5'),
   'client.key-weak': wrong(
-    'enter a key of P-256, Ed25519, or RSA of 2048 bits or more',
+    'enter a P-256, Ed25519 or RSA key (2048 bits or more)',
     'RFC 9700 §2.5',
   ),
-  'client.keys-in-clear': wrong('enter an https address of its keys', 'RFC 9700 §2.5'),
-  'client.never-used': note('delete it when nobody is going to use it', 'RFC 9700 §2.3'),
-  'client.idle': note(
-    'disable it when nobody uses it any more, and delete it later',
-    'RFC 9700 §2.3',
-  ),
-  'client.scopes-unused': note('take from it what it does not ask for', 'RFC 9700 §2.3'),
-} satisfies Readonly<Record<string, Check>>
+  'client.keys-in-clear': wrong('enter an https address for its keys', 'RFC 9700 §2.5'),
+  'client.never-used': note('delete it if nothing will use it', 'RFC 9700 §2.3'),
+  'client.idle': note('disable it if nothing uses it any more, then delete it', 'RFC 9700 §2.3'),
+  'client.scopes-unused': note('remove them from it', 'RFC 9700 §2.3'),
+}
 
 export type CheckName = keyof typeof checks
 
-/** The result of a check: all is well, or what is not as it should be. */
+/** The result of a check. */
 export interface Finding {
   readonly severity: Severity | 'ok'
-  /** A sentence, without what to do. */
+  /** A sentence, without the cure. */
   readonly sentence: string
   readonly check?: CheckName
   readonly section?: string
@@ -169,12 +119,12 @@ export function ok(sentence: string): Finding {
   return { severity: 'ok', sentence }
 }
 
-/** @param sentence what was found, without the full stop, because the cure follows */
+/** @param sentence without a full stop, because the cure follows */
 export function found(check: CheckName, sentence: string): Finding {
   return { check, sentence, ...checks[check] }
 }
 
-/** A finding in one line, as a person reads it. */
+/** Formats a finding as one line of the report. */
 export function lineOf({ severity, sentence, section, cure }: Finding): string {
   const where = section === undefined ? '' : ` (${section})`
   const what = cure === undefined ? sentence : `${sentence}${where}; ${cure}.`

@@ -7,7 +7,7 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
 
-/** What doctor knows of every client, one of an integration (a platform of the configuration) included. */
+/** The facts that applications and integrations of the configuration share. */
 interface AnyClient {
   readonly clientId: string
   readonly name: string
@@ -20,21 +20,20 @@ type Application = Pick<
   'kind' | 'application_type' | 'auth_method' | 'backchannel_logout_uri' | 'jwks' | 'jwks_uri'
 >
 
-/** What doctor knows of a client that an operator made; times in epoch milliseconds. */
+/** The facts about an application of a site; times in epoch milliseconds. */
 export interface ClientFacts extends AnyClient, Readonly<Application> {
   readonly created_at: number
   readonly postLogoutUris: readonly string[]
-  /** When each of its live secrets was made. */
+  /** When each live secret was created. */
   readonly secretsMadeAt: readonly number[]
-  /** When a token of it was last used, or a person last allowed it something. */
+  /** When a token was last used, or a person last gave consent. */
   readonly lastUsedAt: number | undefined
   readonly scopes: readonly string[]
-  /** Those of its grants that have not ended. */
+  /** The scopes of its active grants. */
   readonly grantedScopes: readonly string[]
 }
 
-/** What is the same for all clients. */
-export interface ClientPolicy {
+interface ClientPolicy {
   readonly now: number
   /** Whether clients may authenticate with keys here. */
   readonly privateKeyJwt: boolean
@@ -46,7 +45,7 @@ const CHANGE_OVER_DAYS_MAX = 30
 const UNUSED_DAYS_MAX = 30
 const IDLE_DAYS_MAX = 90
 
-/** What is not as it should be, as the end of a sentence about the client. */
+/** Each rule returns a problem, as the end of a sentence about the client. */
 type Rules<Client> = Readonly<
   Partial<Record<CheckName, (client: Client, policy: ClientPolicy) => string | undefined>>
 >
@@ -64,7 +63,7 @@ const rulesOfAll: Rules<AnyClient> = {
   'client.free-segment': ({ redirectPatterns }) => listed('has the pattern', redirectPatterns),
 }
 
-/** For clients that an operator can change; a platform chose its own addresses. */
+/** Rules for clients that an operator can change. An integration chose its own addresses. */
 const rulesOfApplications: Rules<ClientFacts> = {
   'client.named-loopback': addresses((_uri, url) => isNamedLoopback(url?.hostname ?? '')),
   'client.scheme-undotted': addresses((_uri, url) => !/^https?:$|\./.test(url?.protocol ?? '.')),
@@ -75,15 +74,15 @@ const rulesOfApplications: Rules<ClientFacts> = {
     })
     const isMixed = onThisMachine.length < client.redirectUris.length
     if (client.kind !== 'site' || client.application_type !== 'web' || !isMixed) return undefined
-    return listed('has, beside its addresses in the web,', onThisMachine)
+    return listed('has, besides web addresses,', onThisMachine)
   },
   'client.sign-out-in-clear': ({ postLogoutUris }) =>
     listed(
-      'returns after a sign-out to',
+      'returns after sign-out to',
       postLogoutUris.filter((uri) => isInClear(URL.parse(uri))),
     ),
   'client.notices-in-clear': ({ backchannel_logout_uri: uri }) =>
-    uri !== null && isInClear(URL.parse(uri)) ? `hears of sign-outs at ${uri}` : undefined,
+    uri !== null && isInClear(URL.parse(uri)) ? `receives sign-out notices at ${uri}` : undefined,
   'client.no-secret': ({ auth_method, secretsMadeAt }) =>
     auth_method === 'client_secret_post' && secretsMadeAt.length === 0
       ? 'authenticates with a secret and has none'
@@ -108,31 +107,31 @@ const rulesOfApplications: Rules<ClientFacts> = {
       : undefined,
   'client.key-weak': ({ jwks }) => {
     const read = jwks === null ? undefined : readKeySet(jwks)
-    return read && 'problem' in read ? `has keys that are not taken: ${read.problem}` : undefined
+    return read && 'problem' in read ? `has keys that are rejected: ${read.problem}` : undefined
   },
   'client.keys-in-clear': ({ jwks_uri: uri }) =>
     uri !== null && URL.parse(uri)?.protocol !== 'https:' ? `has its keys at ${uri}` : undefined,
   'client.never-used': ({ kind, created_at, lastUsedAt }, { now }) => {
     if (kind !== 'site' || lastUsedAt !== undefined) return undefined
     const days = daysSince(created_at, now)
-    return days > UNUSED_DAYS_MAX ? `was made ${days} days ago and never used` : undefined
+    return days > UNUSED_DAYS_MAX ? `was created ${days} days ago and never used` : undefined
   },
   'client.idle': ({ kind, auth_method, lastUsedAt }, { now }) => {
     if (kind !== 'site' || lastUsedAt === undefined) return undefined
     const days = daysSince(lastUsedAt, now)
-    const who = auth_method === 'none' ? '' : ', and its credentials are good still'
-    return days > IDLE_DAYS_MAX ? `was used ${days} days ago for the last time${who}` : undefined
+    const who = auth_method === 'none' ? '' : ', and its credentials still work'
+    return days > IDLE_DAYS_MAX ? `was last used ${days} days ago${who}` : undefined
   },
   'client.scopes-unused': ({ kind, scopes, grantedScopes, lastUsedAt }) => {
     if (kind !== 'site' || lastUsedAt === undefined || grantedScopes.length === 0) return undefined
     return listed(
-      'may ask for, and nobody has allowed it,',
+      'may request scopes that no person granted:',
       scopes.filter((scope) => !grantedScopes.includes(scope)),
     )
   },
 }
 
-/** Judges each client by every rule. The first finding says how many clients there were. */
+/** Applies every rule to each client. The first finding has the number of clients. */
 export function judgeClients(
   clients: readonly (ClientFacts | AnyClient)[],
   policy: ClientPolicy,
@@ -142,7 +141,7 @@ export function judgeClients(
     ...('kind' in client ? judge(client, rulesOfApplications, policy) : []),
   ])
   const isWell = findings.every(({ severity }) => severity === 'note')
-  const all = `${clients.length} clients were judged by RFC 9700 and OAuth 2.1`
+  const all = `${clients.length} clients were checked against RFC 9700 and OAuth 2.1`
   return [ok(isWell ? `${all}; none is weak.` : `${all}.`), ...findings]
 }
 
@@ -166,12 +165,12 @@ function isInClear(url: URL | null): boolean {
   return url?.protocol === 'http:' && !isLoopbackHost(url.hostname)
 }
 
-/** NaN of a time that never was. */
+/** NaN if there is no such time. */
 function daysSince(timestamp: number, now: number): number {
   return Number.isFinite(timestamp) ? Math.floor((now - timestamp) / DAY_MS) : Number.NaN
 }
 
-/** A platform has no row of its own: who may use it is in the configuration. */
+/** The facts about an integration, which is in the configuration and has no row. */
 export function platformFacts(platform: Config['integrations'][number]): AnyClient {
   return {
     clientId: platform.client_id,
@@ -181,7 +180,7 @@ export function platformFacts(platform: Config['integrations'][number]): AnyClie
   }
 }
 
-/** The facts of every client that an operator made, in one query for each table. */
+/** Reads the facts about every application, with one query for each table. */
 export async function readClientFacts({ kysely }: Database, now: number): Promise<ClientFacts[]> {
   const applications = await kysely
     .selectFrom('oauth_application')
@@ -229,7 +228,7 @@ export async function readClientFacts({ kysely }: Database, now: number): Promis
   }))
 }
 
-/** The values of each client, of rows that have one each. */
+/** Reads rows of one value each, and returns a function from client to its values. */
 async function readLists<Value>(query: {
   execute(): Promise<readonly { readonly client_id: string; readonly value: Value }[]>
 }) {

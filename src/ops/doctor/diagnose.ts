@@ -1,40 +1,33 @@
-/** The command `doctor`: runs every check, one after the other, and reports what is wrong or weak. */
-
 import type { Config } from '../../config/config.ts'
 import { isNamedLoopback } from '../../platform/http/loopback.ts'
 import { asOneLine, CommandRefused } from '../cli/command-output.ts'
 import { type Finding, found, lineOf, ok } from './checks.ts'
-import {
-  checkBucket,
-  checkCollector,
-  checkDisk,
-  checkMetrics,
-  checkPermissions,
-} from './machine-checks.ts'
+import * as machine from './machine-checks.ts'
 import { checkOutside } from './outside-checks.ts'
 import { checkDatabase, checkRedis } from './store-checks.ts'
 
-/** The exit code of the process when nothing is wrong and something is weak. */
+/** The exit code if nothing is wrong and something is weak. */
 const EXIT_CODE_WEAK = 3
 
-/** In the order of the report. A check that fails hides none of the others. */
+/** The checks in the order of the report. One that fails hides none of the others. */
 const looks: readonly ((config: Config) => readonly Finding[] | Promise<readonly Finding[]>)[] = [
-  ({ baseUrl }) => [ok(`The configuration is complete; the issuer is ${baseUrl}.`)],
+  ({ baseUrl }) => [ok(`The configuration is valid; the issuer is ${baseUrl}.`)],
   checkDatabase,
   checkRedis,
-  checkPermissions,
-  checkDisk,
-  checkBucket,
+  machine.checkPermissions,
+  machine.checkDisk,
+  machine.checkBucket,
   checkPolicy,
-  checkMetrics,
-  checkCollector,
+  machine.checkMetrics,
+  machine.checkCollector,
 ]
 
 /**
- * Checks everything that a service needs. It makes neither a database nor keys, and changes no schema.
+ * The command `doctor`: runs every check and reports what is wrong or weak. It creates no database and no
+ * keys, and applies no migration.
  *
- * @param demanded whether a service that does not answer at its address is wrong
- * @throws {CommandRefused} with the report, when anything is wrong or weak
+ * @param demanded whether an unreachable service is wrong
+ * @throws {CommandRefused} with the report, if anything is wrong or weak
  */
 export async function diagnose(
   config: Config,
@@ -45,7 +38,7 @@ export async function diagnose(
   findings.push(...(await checkOutside(config.baseUrl, demanded)))
   const report = asJson
     ? JSON.stringify({ findings }, null, 2)
-    : // Clients have names that others chose.
+    : // Operators and clients choose the names in it.
       findings.map((finding) => asOneLine(lineOf(finding))).join('\n')
   for (const [severity, exitCode] of [
     ['wrong', 1],
@@ -58,16 +51,15 @@ export async function diagnose(
   return report
 }
 
-/** What the configuration allows to all clients. */
+/** Checks the settings that apply to all clients. */
 function checkPolicy({ service }: Config): Finding[] {
   const findings: Finding[] = []
   if (service.metadataDocuments.openRegistration) {
-    findings.push(found('policy.any-document', 'Metadata documents of any host are admitted'))
+    findings.push(found('policy.any-document', 'Metadata documents of any host are accepted'))
   }
-  const named = service.loopbackHosts.filter(isNamedLoopback)
-  if (named.length > 0) {
-    const sentence = `Programs may register callbacks at ${named.join(', ')}`
-    findings.push(found('policy.named-loopback', sentence))
+  const named = service.loopbackHosts.filter(isNamedLoopback).join(', ')
+  if (named !== '') {
+    findings.push(found('policy.named-loopback', `Programs may register callbacks at ${named}`))
   }
   return findings
 }

@@ -18,33 +18,24 @@ const ROOM_BYTES_MIN = 100 * MEBIBYTE
 const ROOM_BYTES_WANTED = 1024 * MEBIBYTE
 const REACH_TIMEOUT_MS = 2_000
 
-/** Checks who can read what only the service may: its secret, and the embedded database. */
+/** Checks that other users cannot read the secret and the embedded database. */
 export function checkPermissions({ secrets, databaseUrl, dataDir }: Config): Finding[] {
-  const secret = join(dataDir, 'secret')
-  const findings: Finding[] = []
+  const pathOf = (name: string) => join(dataDir, name)
+  const isOpen = (path: string) => existsSync(path) && (statSync(path).mode & 0o077) !== 0
   const said = (file: string) => `Other users of this machine can read ${file}`
-  if (!secrets && existsSync(secret)) {
-    const isOpen = isReadableByOthers(secret)
-    findings.push(
-      isOpen
-        ? found('secret.readable', said(secret))
-        : ok(`${secret} is readable by its owner only.`),
-    )
+  const secret = pathOf('secret')
+  const findings: Finding[] = []
+  if (!secrets && isOpen(secret)) findings.push(found('secret.readable', said(secret)))
+  else if (!secrets && existsSync(secret)) {
+    findings.push(ok(`Only its owner can read ${secret}.`))
   }
-  if (databaseUrl !== undefined || !existsSync(dataDir) || !isReadableByOthers(dataDir)) {
-    return findings
-  }
-  // A file that was copied here has the mode of the copy; it holds people and their password hashes.
-  const files = ['gatehouse.db', 'gatehouse.db-wal'].map((name) => join(dataDir, name))
-  const open = files.filter((file) => existsSync(file) && isReadableByOthers(file))
+  if (databaseUrl !== undefined || !isOpen(dataDir)) return findings
+  // A file that was copied here keeps its mode; it holds password hashes.
+  const open = ['gatehouse.db', 'gatehouse.db-wal'].map(pathOf).filter(isOpen)
   return [...findings, ...open.map((file) => found('database.readable', said(file)))]
 }
 
-function isReadableByOthers(path: string): boolean {
-  return (statSync(path).mode & 0o077) !== 0
-}
-
-/** Checks the disk of DATA_DIR. */
+/** Checks that DATA_DIR is writable and has free space. */
 export async function checkDisk({ dataDir }: Config): Promise<Finding[]> {
   let folder = resolve(dataDir)
   while (!existsSync(folder)) folder = dirname(folder)
@@ -54,27 +45,27 @@ export async function checkDisk({ dataDir }: Config): Promise<Finding[]> {
     await rm(probe)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
-    return [found('files.unwritable', `Nothing can be written into ${folder}${code}`)]
+    return [found('files.unwritable', `${folder} is not writable${code}`)]
   }
   const { bavail, bsize } = await statfs(folder)
   return [judgeRoom(folder, bavail * bsize)]
 }
 
-/** @param bytes what is free on the disk of the folder */
+/** @param bytes the free space on the disk of the folder */
 export function judgeRoom(folder: string, bytes: number): Finding {
-  const sentence = `The disk of ${folder} has ${Math.floor(bytes / MEBIBYTE)} MiB left`
+  const sentence = `The disk of ${folder} has ${Math.floor(bytes / MEBIBYTE)} MiB free`
   if (bytes < ROOM_BYTES_MIN) return found('files.no-room', sentence)
   if (bytes < ROOM_BYTES_WANTED) return found('files.little-room', sentence)
   return ok(`${sentence}.`)
 }
 
-/** Writes an object into the bucket, where there is one, reads it, and removes it. */
+/** Writes, reads and deletes an object in the bucket, if one is configured. */
 export async function checkBucket({ filesS3 }: Config): Promise<Finding[]> {
   if (!filesS3) return []
   const name = `The bucket ${filesS3.bucket}`
   try {
-    if (await keepsObject(filesS3)) return [ok(`${name} keeps what it is given.`)]
-    return [found('files.bucket', `${name} gave back other bytes`)]
+    if (await keepsObject(filesS3)) return [ok(`${name} stores objects.`)]
+    return [found('files.bucket', `${name} returned different bytes`)]
   } catch (error) {
     const { cause } = error as { cause?: unknown }
     const said = cause instanceof Error ? cause.message : String(error)
@@ -101,17 +92,17 @@ async function keepsObject(location: S3Location): Promise<boolean> {
   }
 }
 
-/** Checks the address of metrics, where they are on. */
+/** Checks the metrics address, if metrics are on. */
 export async function checkMetrics({ metricsAddress }: Config): Promise<Finding[]> {
   if (!metricsAddress) return []
   const { host, port } = metricsAddress
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
   const judged = await checkPort(host, port, url)
   if (isLoopbackUrl(url)) return [judged]
-  return [judged, found('metrics.exposed', `Whoever reaches ${url} can read the metrics`)]
+  return [judged, found('metrics.exposed', `Metrics at ${url} need no authentication`)]
 }
 
-/** A running service has the port and answers there; no other program may have it. */
+/** Checks that the port is free, or that a running service answers there. */
 async function checkPort(host: string, port: number, url: string): Promise<Finding> {
   const address = url + metricsPath
   const server = createServer()
@@ -123,7 +114,7 @@ async function checkPort(host: string, port: number, url: string): Promise<Findi
     const code = Object(error).code
     const isTaken = code === 'EADDRINUSE'
     if (isTaken && (await answersMetrics(address))) return ok(`A service answers at ${address}.`)
-    const why = isTaken ? 'another program has that port' : String(code)
+    const why = isTaken ? 'another program uses the port' : String(code)
     return found('metrics.port', `Metrics cannot be served at ${address}: ${why}`)
   }
 }
@@ -137,18 +128,18 @@ async function answersMetrics(address: string): Promise<boolean> {
   }
 }
 
-/** Sends an empty batch to the collector of traces, where there is one; every collector takes that. */
+/** Sends an empty batch, which every collector accepts, to the trace collector. */
 export async function checkCollector({ traces }: Config): Promise<Finding[]> {
   if (!traces) return []
-  const name = `The collector of traces at ${new URL(traces.address).origin}`
+  const name = `The trace collector at ${new URL(traces.address).origin}`
   try {
     const headers = { 'content-type': 'application/x-protobuf' }
     const signal = AbortSignal.timeout(REACH_TIMEOUT_MS)
     const { status } = await fetch(traces.address, { method: 'POST', headers, body: '', signal })
-    // It may ask for a key that only the exporter knows.
+    // A collector may require a key that only the exporter has.
     if (status < 500 && status !== 404) return [ok(`${name} answers.`)]
     return [found('traces.collector', `${name} answers ${status}`)]
   } catch {
-    return [found('traces.collector', `${name} cannot be reached`)]
+    return [found('traces.collector', `${name} is unreachable`)]
   }
 }

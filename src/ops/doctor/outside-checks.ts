@@ -1,47 +1,35 @@
 import { once } from 'node:events'
-import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { TLSSocket } from 'node:tls'
 
 import { z } from 'zod'
 
 import { paths } from '../../platform/http/paths.ts'
-import { type CheckName, type Finding, found, ok } from './checks.ts'
+import { type Finding, found, ok } from './checks.ts'
 
-/** A person waits, and a client would not wait longer either. */
 const ANSWER_TIMEOUT_MS = 3_000
 
-/** No answer of the service is longer; anything else is not read to its end. */
+/** Longer than any answer of the service; reading stops there. */
 const ANSWER_CHARACTERS_MAX = 1_000_000
 
-/** `Date` has whole seconds, and the answer took a moment. */
+/** Allows for the network, and for `Date` in whole seconds. */
 const CLOCK_DIFFERENCE_MAX_MS = 5_000
 
 const DAY_MS = 86_400_000
 const CERTIFICATE_DAYS_MIN = 21
 
-/** Any page may be that of a client. */
+/** Sends an origin, as the page of a client does. */
 const foreignPage = { origin: 'https://a-page-of-a-client.example' }
 
-/** An answer as it arrived; redirects are not followed. */
-interface OutsideAnswer {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly text: string
-  /** Whether it came over a connection that had answered before. */
-  readonly reusedConnection: boolean
-  /** When the certificate of the server ends, in epoch milliseconds; absent for http. */
-  readonly certificateEndsAt: number | undefined
-  /** When it arrived, by the clock of this machine. */
-  readonly arrivedAt: number
-}
+type OutsideAnswer = Awaited<ReturnType<typeof readAnswer>>
 
 type Ask = (path: string, headers?: Record<string, string>) => Promise<OutsideAnswer>
 
 /**
- * Reads discovery as a client does, from outside: through names, proxies and caches that may change it.
+ * Reads discovery as a client does: through DNS, proxies and caches that may change it.
  *
- * @param demanded whether the operator asked for it; otherwise a service that is not running is no fault
+ * @param demanded whether the operator passed `--outside`; otherwise a stopped service is not wrong
  */
 export async function checkOutside(baseUrl: string, demanded: boolean): Promise<Finding[]> {
   const { Agent, request } = baseUrl.startsWith('https:') ? https : http
@@ -56,23 +44,22 @@ export async function checkOutside(baseUrl: string, demanded: boolean): Promise<
 }
 
 /**
- * Asks as a client far away does: by name, over one connection that is kept, with the authorities that
- * this machine trusts (NODE_EXTRA_CA_CERTS adds to them).
+ * Sends a request and reads the answer. Redirects are not followed. It trusts the authorities that this
+ * machine trusts (NODE_EXTRA_CA_CERTS adds to them).
  */
-async function readAnswer(asked: http.ClientRequest): Promise<OutsideAnswer> {
-  const late = new Error('it did not answer in time')
-  const timer = setTimeout(() => asked.destroy(late), ANSWER_TIMEOUT_MS)
+async function readAnswer(request: http.ClientRequest) {
+  const timer = setTimeout(() => request.destroy(new Error('timed out')), ANSWER_TIMEOUT_MS)
   try {
-    const [answer] = (await once(asked.end(), 'response')) as [IncomingMessage]
+    const [answer] = (await once(request.end(), 'response')) as [IncomingMessage]
     const { socket, headers, statusCode: status = 0 } = answer
     const certificateEndsAt =
       socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : undefined
     let text = ''
     for await (const chunk of answer.setEncoding('utf8')) {
       text += chunk
-      if (text.length > ANSWER_CHARACTERS_MAX) throw new Error('its answer has no end')
+      if (text.length > ANSWER_CHARACTERS_MAX) throw new Error('the answer is too long')
     }
-    const { reusedSocket: reusedConnection } = asked
+    const { reusedSocket: reusedConnection } = request
     return { status, headers, text, reusedConnection, certificateEndsAt, arrivedAt: Date.now() }
   } finally {
     clearTimeout(timer)
@@ -88,9 +75,9 @@ async function judgeDiscovery(baseUrl: string, ask: Ask, demanded: boolean): Pro
   }
   const { status, headers } = first
   if (status >= 300 && status < 400) {
-    return [found('outside.redirects', `Discovery leads away, to ${headers.location ?? 'nowhere'}`)]
+    return [found('outside.redirects', `Discovery redirects to ${headers.location ?? 'nowhere'}`)]
   }
-  if (status !== 200) return [found('outside.status', `Discovery is answered with ${status}`)]
+  if (status !== 200) return [found('outside.status', `Discovery answers with status ${status}`)]
   try {
     const findings = [
       ...judgeMetadata(baseUrl, first),
@@ -99,7 +86,7 @@ async function judgeDiscovery(baseUrl: string, ask: Ask, demanded: boolean): Pro
       ...(await judgeOthers(ask)),
     ]
     if (findings.length > 0) return findings
-    return [ok(`From outside, discovery at ${baseUrl} is as the service says it.`)]
+    return [ok(`From outside, discovery at ${baseUrl} is unchanged.`)]
   } catch (error) {
     return [found('outside.unreachable', `${baseUrl} stopped answering: ${reasonOf(error)}`)]
   }
@@ -108,22 +95,20 @@ async function judgeDiscovery(baseUrl: string, ask: Ask, demanded: boolean): Pro
 function whyUnreachable(baseUrl: string, error: unknown, demanded: boolean): Finding {
   const reason = reasonOf(error)
   if (/CERT|SELF_SIGNED|ALTNAME|UNABLE_TO/.test(reason)) {
-    return found(
-      'outside.untrusted',
-      `The certificate of ${baseUrl} is not trusted here (${reason})`,
-    )
+    const sentence = `This machine does not trust the certificate of ${baseUrl} (${reason})`
+    return found('outside.untrusted', sentence)
   }
   const check = demanded ? 'outside.unreachable' : 'outside.silent'
-  return found(check, `Nothing answers at ${baseUrl}: ${reason}`)
+  return found(check, `${baseUrl} does not answer: ${reason}`)
 }
 
-/** The code that the system gave, such as ECONNREFUSED, or the sentence of the error. */
+/** The system's error code, such as ECONNREFUSED, or the message of the error. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return 'code' in error ? String(error.code) : error.message
 }
 
-/** An answer in this form, or nothing. */
+/** Parses JSON of this form; undefined if the text is anything else. */
 function readJson<Form extends z.ZodType>(text: string, form: Form): z.output<Form> | undefined {
   try {
     return form.safeParse(JSON.parse(text)).data
@@ -134,55 +119,55 @@ function readJson<Form extends z.ZodType>(text: string, form: Form): z.output<Fo
 
 function judgeMetadata(baseUrl: string, { text }: OutsideAnswer): Finding[] {
   const metadata = readJson(text, z.looseObject({ issuer: z.string() }))
-  if (!metadata) return [found('outside.issuer', 'Discovery is no JSON with an issuer')]
-  const { issuer } = metadata
-  if (issuer !== baseUrl) {
-    return [found('outside.issuer', `Discovery names the issuer ${issuer}, not ${baseUrl}`)]
+  if (metadata?.issuer !== baseUrl) {
+    const issuer = metadata === undefined ? 'no issuer' : `the issuer ${metadata.issuer}`
+    return [found('outside.issuer', `Discovery has ${issuer} instead of ${baseUrl}`)]
   }
   const away = Object.entries(metadata)
     .filter(([name]) => /_(endpoint|uri)$/.test(name) && !/^op_|service_doc/.test(name))
     .filter(([, address]) => URL.parse(String(address))?.origin !== baseUrl)
     .map(([name, address]) => `${name} ${address}`)
   if (away.length === 0) return []
-  return [found('outside.endpoints', `Discovery names addresses elsewhere: ${away.join(', ')}`)]
+  return [found('outside.endpoints', `Discovery has foreign addresses: ${away.join(', ')}`)]
 }
 
-/** What a proxy or a cache may take away from an answer of discovery. */
+/** Finds headers that a proxy or a cache removed or changed. */
 function judgeHeaders(baseUrl: string, { headers }: OutsideAnswer): Finding[] {
+  const findings: Finding[] = []
+  if (headers['access-control-allow-origin'] !== '*') {
+    const sentence =
+      'Pages of other origins cannot read discovery: Access-Control-Allow-Origin is not *'
+    findings.push(found('outside.cors', sentence))
+  }
+  const { 'cache-control': caching = 'absent' } = headers
+  if (!/\bmax-age=[1-9]/.test(caching)) {
+    const sentence = `Clients cannot cache discovery: Cache-Control is ${caching}`
+    findings.push(found('outside.uncacheable', sentence))
+  }
   const lost = [
     ...['x-content-type-options', 'x-frame-options', 'x-request-id', 'content-security-policy'],
     ...(baseUrl.startsWith('https:') ? ['strict-transport-security'] : []),
   ].filter((name) => headers[name] === undefined)
-  const { 'access-control-allow-origin': origin, 'cache-control': caching = 'absent' } = headers
-  const judged: readonly (readonly [isWell: boolean, CheckName, string])[] = [
-    [
-      origin === '*',
-      'outside.cors',
-      'Pages of other origins cannot read discovery: Access-Control-Allow-Origin is not *',
-    ],
-    [
-      /\bmax-age=[1-9]/.test(caching),
-      'outside.uncacheable',
-      `Discovery cannot be kept: Cache-Control is ${caching}`,
-    ],
-    [
-      lost.length === 0,
-      'outside.headers-lost',
-      `Headers of the service do not arrive: ${lost.join(', ')}`,
-    ],
-  ]
-  return judged.flatMap(([isWell, check, sentence]) => (isWell ? [] : [found(check, sentence)]))
+  if (lost.length > 0) {
+    findings.push(found('outside.headers-lost', `Response headers are missing: ${lost.join(', ')}`))
+  }
+  return findings
 }
 
 function judgeTime({ headers, arrivedAt, certificateEndsAt }: OutsideAnswer): Finding[] {
   const findings: Finding[] = []
   const difference = Math.abs(Date.parse(headers.date ?? '') - arrivedAt)
   if (difference > CLOCK_DIFFERENCE_MAX_MS) {
-    findings.push(found('outside.clock', `Its clock and this one differ by ${difference} ms`))
+    findings.push(
+      found(
+        'outside.clock',
+        `The clocks of the service and this machine differ by ${difference} ms`,
+      ),
+    )
   }
   if (certificateEndsAt !== undefined) {
     const days = Math.floor((certificateEndsAt - arrivedAt) / DAY_MS)
-    const sentence = `The certificate ends in ${days} days`
+    const sentence = `The certificate expires in ${days} days`
     if (days < CERTIFICATE_DAYS_MIN) findings.push(found('outside.certificate-ends', sentence))
     else findings.push(ok(`${sentence}.`))
   }
@@ -196,19 +181,20 @@ async function judgeOthers(ask: Ask): Promise<Finding[]> {
   const { status: keyStatus, text, reusedConnection } = await ask(paths.jwks)
   const keys = readJson(text, keySet)?.keys ?? []
   if (keyStatus !== 200 || keys.length === 0 || keys.some((key) => 'd' in key)) {
-    findings.push(found('outside.key-set', `The key set is answered with ${keyStatus}, not keys`))
+    findings.push(found('outside.key-set', `The key set (status ${keyStatus}) has no public keys`))
   }
   if (!reusedConnection) {
-    findings.push(found('outside.connections', 'A connection is closed after one answer'))
+    findings.push(found('outside.connections', 'Each connection is closed after one response'))
   }
   for (const path of [paths.authorizationServer, paths.protectedResource]) {
     const { status } = await ask(path)
-    if (status !== 200) findings.push(found('outside.status', `${path} is answered with ${status}`))
+    if (status !== 200)
+      findings.push(found('outside.status', `${path} answers with status ${status}`))
   }
-  // A worthless token is refused as invalid; one that did not arrive is asked for.
+  // The service rejects a wrong token as invalid; without a token the error code is absent (RFC 6750 §3.1).
   const refused = await ask(paths.userinfo, { authorization: 'Bearer of-the-doctor' })
   if (!/error="invalid_token"/.test(refused.headers['www-authenticate'] ?? '')) {
-    const sentence = `A token in the header is not seen by the service (answer ${refused.status})`
+    const sentence = `The service does not receive the Authorization header (status ${refused.status})`
     findings.push(found('outside.authorization-lost', sentence))
   }
   return findings

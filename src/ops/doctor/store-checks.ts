@@ -16,10 +16,9 @@ import { holdsDemoCampus } from '../import/demo-campus.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
 import { judgeClients, platformFacts, readClientFacts } from './client-checks.ts'
 
-/** A person is waiting. */
 const REDIS_READY_TIMEOUT_MS = 2_000
 
-/** Checks the database and what is in it. */
+/** Checks the database, its schema, keys, clients, slugs and sample data. */
 export async function checkDatabase(config: Config): Promise<Finding[]> {
   return await orFound('database.silent', 'The database does not answer', async () => {
     if (!config.databaseUrl && !existsSync(join(config.dataDir, 'gatehouse.db'))) {
@@ -33,7 +32,7 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
     }
     return await withDatabase(config, async (database, now) => [
       ok(`The database (${database.engine}) answers, and its schema is up to date.`),
-      // The embedded database has no clock of its own, and is opened for writing with settings of ours.
+      // The embedded database has no clock of its own, and its durability settings are ours.
       ...(database.engine === 'sqlite' ? [] : await checkPostgres(database)),
       ...(await orFound('keys.unusable', 'The signing keys cannot be used', () =>
         checkKeys(config, database, now),
@@ -45,7 +44,7 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
   })
 }
 
-/** The findings of a check; one that fails is a finding too. */
+/** Runs a check; an error becomes a finding. */
 async function orFound(
   check: CheckName,
   complaint: string,
@@ -59,7 +58,7 @@ async function orFound(
   }
 }
 
-/** Processes whose clocks differ disagree about what has expired. */
+/** Compares clocks, because processes must agree about what has expired. */
 function compareClocks(other: string, theirsMs: number, beforeMs: number): Finding {
   const difference = Math.abs(Math.round(theirsMs - (beforeMs + Date.now()) / 2))
   const clocks = `The clocks of this machine and of ${other}`
@@ -67,7 +66,7 @@ function compareClocks(other: string, theirsMs: number, beforeMs: number): Findi
   return found('clock.differs', `${clocks} differ by ${difference} ms`)
 }
 
-/** Its clock, whether it takes writes, and whether it acknowledges only what is on the disk. */
+/** Checks the clock of PostgreSQL, that it accepts writes, and that commits are durable. */
 async function checkPostgres({ kysely }: Database): Promise<Finding[]> {
   const before = Date.now()
   const clock = await sql<{ ms: number }>`
@@ -80,21 +79,17 @@ async function checkPostgres({ kysely }: Database): Promise<Finding[]> {
     order by name`.execute(kysely)
   const off = rows.map(({ name }) => name)
   if (!off.includes('transaction_read_only')) {
-    findings.push(found('database.read-only', 'The database takes no writes'))
+    findings.push(found('database.read-only', 'The database is read-only'))
   }
   const lost = off.filter((name) => name !== 'transaction_read_only')
   if (lost.length > 0) {
-    const sentence = `PostgreSQL acknowledges what it does not have on the disk: ${lost.join(', ')} off`
+    const sentence = `PostgreSQL acknowledges writes before they are on disk: ${lost.join(', ')} off`
     findings.push(found('database.loses', sentence))
   }
   return findings
 }
 
-async function checkKeys(
-  config: Config,
-  database: Database,
-  now: () => number,
-): Promise<Finding[]> {
+async function checkKeys(config: Config, database: Database, now: () => number) {
   const { tokens, upstreams } = keysOf(config, { database, now })
   const findings: Finding[] = []
   for (const [keys, name] of [
@@ -102,33 +97,29 @@ async function checkKeys(
     [upstreams, "keys for the platform's own API"],
   ] as const) {
     const rows = await listKeys(keys)
-    // The first start with a mapping makes those of the upstreams.
+    // The first start with a configured upstream creates its keys.
     if (rows.length === 0 && keys === upstreams) continue
     if (rows.length === 0) return [found('keys.absent', 'There are no signing keys yet')]
-    const count = (state: string) => rows.filter((row) => row.state === state).length
-    if (count('current') !== 1 || count('next') !== 1) {
-      const counts = `${count('current')} and ${count('next')}`
-      const said = `Of the ${name} one must sign and one be the next, but there are ${counts}`
+    const states = rows.map(({ state }) => state).filter((state) => state !== 'retired')
+    if (states.sort().join() === 'current,next') {
+      await readKeyRing(keys)
+      findings.push(ok(`The ${name} open with this secret; ${rows[0]?.kid} signs.`))
+    } else {
+      const said = `The ${name} must be one current and one next, but are ${states.join(', ') || 'retired'}`
       findings.push(found('keys.unusable', said))
-      continue
     }
-    await readKeyRing(keys)
-    findings.push(ok(`The ${name} open with this secret; ${rows[0]?.kid} signs.`))
   }
   return findings
 }
 
-/** Every client that an operator made, and the platforms of the configuration. */
-async function checkClients(
-  { integrations, service }: Config,
-  database: Database,
-): Promise<Finding[]> {
+/** Checks the applications of operators, and the integrations of the configuration. */
+async function checkClients({ integrations, service }: Config, database: Database) {
   const now = Date.now()
   const clients = [...(await readClientFacts(database, now)), ...integrations.map(platformFacts)]
   return judgeClients(clients, { now, privateKeyJwt: service.furtherPlans.privateKeyJwt })
 }
 
-/** Sites whose slug equals an address that was added later. */
+/** Finds sites whose slug equals a route that was added later. */
 async function checkSlugs({ kysely }: Database): Promise<Finding[]> {
   const sites = await kysely
     .selectFrom('site')
@@ -140,11 +131,8 @@ async function checkSlugs({ kysely }: Database): Promise<Finding[]> {
     const [own, used] = [site.slug, nameOfSite(site)].map((name) =>
       addressOf(pages.site, { site: name ?? '' }),
     )
-    const taken = `The address ${own} belongs to something else`
-    return found(
-      'site.renamed',
-      `${taken}, so that the pages of the site ${site.id} are at ${used}`,
-    )
+    const sentence = `The service itself uses ${own}, so the pages of site ${site.id} are at ${used}`
+    return found('site.renamed', sentence)
   })
 }
 
@@ -152,10 +140,10 @@ async function checkDemo({ mayServeDemo }: Config, database: Database): Promise<
   if (!(await holdsDemoCampus(database))) return []
   const said = 'The database holds the demo campus, whose passwords are public'
   if (mayServeDemo) return [found('demo.present', said)]
-  return [found('demo.exposed', `${said}, so that the service will not start`)]
+  return [found('demo.exposed', `${said}, so the service will not start`)]
 }
 
-/** Checks Redis, where there is one. */
+/** Checks Redis, if it is configured. */
 export async function checkRedis({ redis: address, service }: Config): Promise<Finding[]> {
   if (!address) return []
   return await orFound('redis.silent', 'Redis does not answer', async () => {
@@ -171,7 +159,7 @@ export async function checkRedis({ redis: address, service }: Config): Promise<F
       const theirsMs = Number(seconds) * 1000 + Number(microseconds) / 1000
       const remarks = servers.flatMap(judgeDurability).map(({ kind, sentence }) => {
         if (kind === 'ok') return ok(sentence)
-        // The table of checks says what to do after the sentence.
+        // The cure follows the sentence.
         const check = kind === 'wrong' ? 'redis.forgets' : 'redis.loses'
         return found(check, sentence.replace(/\.$/, ''))
       })
