@@ -68,7 +68,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const { demoPeople } = ops
   const isConformance = config.conformance !== undefined
   const health = welcomeAndHealth({ baseUrl, demoPeople }, platform.stores.ping, isConformance)
-  const pageRoutes = pages.routes({ api, discovery, acceptsDocuments: oauth.acceptsDocuments })
+  const pageRoutes = pages.routes(api, discovery, oauth.acceptsDocuments)
 
   /** Only what holds keys is made again for each key ring. */
   const makeHandler = (ring: Rings) => {

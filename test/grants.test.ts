@@ -20,9 +20,9 @@ import {
 import { makeApplicationSecrets } from '../src/pages/applications/application-secrets.ts'
 import { makeApplicationStore } from '../src/pages/applications/application-store.ts'
 import {
-  makeClientRefusals,
+  makeRefusedRequests,
   REFUSALS_PER_CLIENT,
-} from '../src/pages/applications/client-refusals.ts'
+} from '../src/pages/applications/refused-requests.ts'
 import {
   findConnectableSite,
   listConnectableSites,
@@ -390,7 +390,7 @@ withDatabases('grants and applications', (open) => {
 
   it('keeps the last refusals of a client only, and none of a client that is no application', async () => {
     const { clientId } = await create(makeApplicationStore(database), entryOf({}))
-    const refusals = makeClientRefusals(database)
+    const refusals = makeRefusedRequests(database)
     const refusal = { route: 'token', error: 'invalid_grant', reason: 'x', requestId: 'r' }
     for (let number = 0; number < REFUSALS_PER_CLIENT + 10; number += 1) {
       refusals.note({ ...refusal, clientId, occurredAt: number })

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 
 import { makeGrantStore } from '../src/oauth/grants/grant-store.ts'
 import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
-import { makeClientRefusals } from '../src/pages/applications/client-refusals.ts'
+import { makeRefusedRequests } from '../src/pages/applications/refused-requests.ts'
 import { countOverview, OVERVIEW_DAYS } from '../src/school/analytics/overview.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
 import { withDatabases } from './support/database.ts'
@@ -81,7 +81,7 @@ withDatabases('the overview of thirty days', (open) => {
         })),
       )
       .execute()
-    const refusals = makeClientRefusals(database)
+    const refusals = makeRefusedRequests(database)
     const note = (clientId: string, error: string, { count = 1, at = nowMs }) => {
       const request = { route: 'token', reason: 'why\0', requestId: 'r' }
       const refusal = { ...request, clientId, error, occurredAt: at }

@@ -17,7 +17,7 @@ import { addressOf, pages, paths } from '../../platform/http/paths.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
 import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
 
-/** A member at one of their sites, as the Member API knows its caller. */
+/** A member of a site, as the caller of the Member API. */
 interface Member {
   readonly personId: string
   readonly siteId: string
@@ -25,23 +25,22 @@ interface Member {
   readonly email: string
 }
 
-/** What tries the queries of a member. */
 export interface MemberQueries {
   readonly tryMemberQuery: TryQuery<Member>
   readonly queryTool: QueryToolFiles
 }
 
 /**
- * Where a member tries queries of the Member API about one of their sites, in a browser and without a
- * token: a signed-in member may do what `account:read` allows and, for the script that sends the
- * page's token along, what `account:write` allows.
+ * The page on which a member tries queries of the Member API for one of their sites, without a token. A
+ * signed-in member has `account:read`. The script of the page, which sends its CSRF token, also has
+ * `account:write`.
  */
 export function queryRoutes(
   router: Router,
   { database, signedInPages, baseUrl }: OwnPages,
   { tryMemberQuery, queryTool }: MemberQueries,
 ): void {
-  /** The site of a request, at which the person holds a role now. */
+  /** Finds the requested site, if the person has a role there now. */
   const enterSite = async ({ person }: PageSession, slug: string | null) => {
     const sites = await listHeldSites(database, person.id)
     const site = slug === null ? sites[0] : sites.find((held) => held.slug === slug)

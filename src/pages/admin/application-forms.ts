@@ -18,15 +18,15 @@ import {
   typedChoicesOf,
 } from '../applications/further-choices.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
+import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-import type { AdminParts } from './parts.ts'
 
 const nothingTyped: TypedEntry = {
   ...{ name: '', redirectUris: '', postLogoutRedirectUris: '' },
   ...{ authMethod: '', scopes: [] },
 }
 
-/** The forms that make and change an application. */
+/** The forms that create and change an application. */
 export function applicationFormRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, newSecrets, redirectRules, offersChoices } = parts
   const onApplication = operatorPages.of('site')
@@ -73,7 +73,7 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
     formPage(operator, entryOf(app), app),
   )
   onApplication.form(pages.editApplication, async (app, operator, ctx) => {
-    // What a client is does not change: a public one would have no secret, a confidential one two.
+    // A client stays public or confidential; after a change it would lack a secret or keep one.
     const authMethod = app.authMethod === 'none' ? 'none' : 'client_secret_post'
     const typed = { ...typedEntry(ctx), authMethod }
     const checked = checkEntry(typed, redirectRules)
@@ -97,7 +97,7 @@ function typedEntry(ctx: PageContext): TypedEntry {
   }
 }
 
-/** What an operator chooses for an application of the further plans. */
+/** The form with the choices of the further plans. */
 function furtherRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, furtherPlans: plans } = parts
   const onApplication = operatorPages.of('site')

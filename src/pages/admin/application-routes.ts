@@ -13,11 +13,11 @@ import { pages, paths, planPaths } from '../../platform/http/paths.ts'
 import { choosableScopes } from '../applications/application-form.ts'
 import { type Application, listApplications } from '../applications/application-lists.ts'
 import { canReturnTo, memberSteps } from '../assistants/connect-steps.ts'
+import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-import type { AdminParts } from './parts.ts'
 import { secretsView } from './stop-and-secret-routes.ts'
 
-/** The OAuth applications of a site: the list, one of them, and who connected it. */
+/** The applications of a site: the list, the page of each, and its people. */
 export function applicationRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, grantLists, listPages, offersChoices } = parts
 
@@ -70,7 +70,7 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
   peopleRoutes(operatorPages, parts)
 }
 
-/** What the maker of the application enters into a library, and its members into an assistant. */
+/** The settings for the developer of the application, and the steps for members. */
 function instructionsFor(
   app: Application,
   { site }: Operator,
@@ -106,7 +106,7 @@ const doneSentences = {
   'two-secrets': 'Two secrets live already. Remove one before you make another.',
 }
 
-/** Who connected an application, and the end of their access. */
+/** The people who connected an application, and the forms that end their access. */
 function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, grantLists, listPages, scopeUses } = parts
   const onApplication = operatorPages.of('site')

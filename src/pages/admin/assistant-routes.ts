@@ -10,19 +10,19 @@ import { findApplication, listAssistantApplications } from '../applications/appl
 import { applicationKinds } from '../applications/application-store.ts'
 import { callbacksOf, isOwnCallback, operatorSteps } from '../assistants/connect-steps.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
+import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-import type { AdminParts } from './parts.ts'
 
-/** What is wrong with the callback, or with the whole form of an assistant. */
+/** A problem with the callback, or with the whole form. */
 interface AdmissionProblem {
   readonly callback?: string
   readonly problem?: string
 }
 
-/** The assistant was added, was there already, or got a further callback. */
+/** The assistant was added, existed already, or got another callback. */
 type Admission = 'made' | 'there' | 'added' | AdmissionProblem
 
-/** Which assistants the members of a site may connect, and how an operator connects one. */
+/** The assistants that members of a site may connect, and the steps for an operator's own. */
 export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { assistants, baseUrl, discovery } = parts
 
@@ -93,11 +93,10 @@ const doneSentences = {
 }
 
 /**
- * Makes the site's application for an assistant, as if the operator had filled in the form: the same
- * rules hold. A site has one for each assistant; pressed again, it takes a further callback or stays as
- * it is.
+ * Creates the site's application for an assistant, under the rules of the form. A site has one for each
+ * assistant; a second request adds another callback or changes nothing.
  *
- * @param typed the callback that only this connection has, as the operator entered it; empty without one
+ * @param typed the callback of this connection, as the operator entered it; may be empty
  */
 async function admitAssistant(
   assistant: Assistant,
@@ -113,7 +112,7 @@ async function admitAssistant(
   }
   const own = ownCallback ? [typed] : []
 
-  /** Nothing if the site has no application for the assistant yet. */
+  /** Undefined if the site has no application for the assistant yet. */
   const addToMade = async (): Promise<Admission | undefined> => {
     const all = await listAssistantApplications(kysely, site.id)
     const listed = all.find((each) => each.assistant === assistant.id)
@@ -146,7 +145,7 @@ async function admitAssistant(
       problem: `A site may have ${applicationKinds.site.perSiteMax} applications. Delete one first.`,
     }
   }
-  // `taken`: another operator pressed at the same moment.
+  // `taken`: another operator added it at the same time.
   return created === 'taken' ? ((await addToMade()) ?? 'there') : 'made'
 }
 

@@ -3,14 +3,14 @@ import { auditActions } from '../../platform/audit/audit-actions.ts'
 import { findPersonId, listEvents } from '../../platform/audit/audit-list.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
+import type { AdminParts } from './admin-parts.ts'
 import type { OperatorPages } from './operator-pages.ts'
-import type { AdminParts } from './parts.ts'
 
 const DAY_MS = 86_400_000
 /** Longer than any id or e-mail address. */
 const FIELD_CHARACTERS_MAX = 500
 
-/** The audit trail of a site, all of it or what a form asks for. */
+/** The audit trail of a site, with filters. */
 export function auditRoutes(
   operatorPages: OperatorPages,
   { database, listPages }: Pick<AdminParts, 'database' | 'listPages'>,
@@ -24,7 +24,7 @@ export function auditRoutes(
       siteId: site.id,
       action: action || undefined,
       clientId: client || undefined,
-      // An unknown id or address finds nothing, like that of a person who did nothing here.
+      // An unknown id or address finds nothing.
       personId: person === '' ? undefined : ((await findPersonId(database, person)) ?? person),
       fromMs: startOfDay(from),
       untilMs: lastDay === undefined ? undefined : lastDay + DAY_MS,
@@ -35,20 +35,17 @@ export function auditRoutes(
       siteName: site.name,
       question,
       actions: Object.entries(auditActions).map(([name, words]) => ({ name, words })),
-      entries: found.rows.map(
-        (entry): AuditEntryView => ({
-          ...entry,
-          before: factsOf(entry.before),
-          after: factsOf(entry.after),
-        }),
-      ),
+      entries: found.rows.map((entry): AuditEntryView => {
+        const { before, after } = entry
+        return { ...entry, before: factsOf(before), after: factsOf(after) }
+      }),
       action: ctx.path,
       pager: listPages.pagerOf(ctx, found, kept),
     })
   })
 }
 
-/** What the form asks for; a field that the form would not send is ignored. */
+/** The filters of the form; values that the form cannot send are ignored. */
 function questionOf(ctx: PageContext) {
   const field = (name: string) => {
     const value = ctx.query[name]
@@ -72,7 +69,7 @@ function startOfDay(date: string): number | undefined {
   return Number.isNaN(ms) ? undefined : ms
 }
 
-/** What the audit trail keeps as JSON, as names and values. */
+/** Parses the JSON of an audit event into names and values. */
 function factsOf(json: string | undefined): { name: string; value: string }[] | undefined {
   if (json === undefined) return undefined
   const facts: Record<string, unknown> = JSON.parse(json)
@@ -85,7 +82,7 @@ function factsOf(json: string | undefined): { name: string; value: string }[] | 
   }))
 }
 
-/** Epoch milliseconds are shown as a time. */
+/** Formats epoch milliseconds as a time. */
 function textOf(name: string, value: unknown): string {
   const isMoment = name.endsWith('At') && typeof value === 'number'
   return isMoment ? new Date(value).toISOString() : String(value)

@@ -17,7 +17,7 @@ const reviewAddresses = {
 
 type Review = keyof typeof reviewAddresses
 
-/** What operators decide about clients that describe themselves (specification, Authentication 8). */
+/** The review of clients with metadata documents (specification, Authentication 8). */
 export function documentClientRoutes(
   operatorPages: OperatorPages,
   reviews: DocumentReviews,
@@ -43,7 +43,7 @@ export function documentClientRoutes(
     })
   })
 
-  /** The page on which a review is confirmed, of the document as it is now. */
+  /** The page that confirms a review of the current document. */
   const confirmPage = async (
     { area, address, site, session }: Operator,
     review: Review,
@@ -83,7 +83,7 @@ export function documentClientRoutes(
       if (reviewed === 'unknown') throw nothingHere()
       if (reviewed === 'forbidden') throw notThePlatform()
       if (reviewed === 'done') return `${address(pages.documentClients)}?done=${review}`
-      // The document changed since the operator saw it: they see the new one, and decide again.
+      // The document changed meanwhile, so the operator reviews the new one.
       ctx.status = 409
       return await confirmPage(operator, review, clientId, true)
     })

@@ -10,15 +10,15 @@ import type { ApplicationKind } from '../../platform/store/schema.ts'
 import { type Application, findApplication } from '../applications/application-lists.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { Answer, PageContext } from '../relying-party/signed-in-pages.ts'
-import type { AdminParts } from './parts.ts'
+import type { AdminParts } from './admin-parts.ts'
 
-/** An operator at the site of the address. */
+/** An operator of the site in the address. */
 export type Operator = Awaited<ReturnType<typeof operatorOf>>
 
-/** Answers at an address of a site, for an operator of that site. */
+/** Handles a request for a site, by an operator of it. */
 type OperatorHandler = (operator: Operator, ctx: PageContext) => Answer | Promise<Answer>
 
-/** Answers at an address of an application, for an operator of its site. */
+/** Handles a request for an application, by an operator of its site. */
 type ApplicationHandler = (
   app: Application,
   operator: Operator,
@@ -28,8 +28,8 @@ type ApplicationHandler = (
 export type OperatorPages = ReturnType<typeof makeOperatorPages>
 
 /**
- * Declares the pages of the administration of one site. An unknown site is 404, and a person who is
- * neither owner nor admin there is refused with 403: at every request, because roles are taken away.
+ * Declares the administration pages of one site. An unknown site is 404. A person who is neither owner nor
+ * admin gets 403, checked at every request because roles can be revoked.
  */
 export function makeOperatorPages(router: Router, parts: AdminParts) {
   const { signedInPages, database } = parts
@@ -40,7 +40,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
       page(pattern: string, show: Handler): void {
         router.get(pattern, signedInPages.page(entering(show)))
       },
-      /** The form's token has been checked when `answer` is called. */
+      /** The CSRF token is checked before `answer` is called. */
       form(pattern: string, answer: Handler): void {
         router.post(pattern, signedInPages.form(entering(answer)))
       },
@@ -48,15 +48,15 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
   }
   return {
     ...declaring<OperatorHandler>((handler) => handler),
-    /** A request of a script of such a page. */
+    /** A request of a script on such a page. */
     script(pattern: string, answer: (operator: Operator, ctx: PageContext) => Promise<void>): void {
       const entering = async (ctx: PageContext, session: PageSession) =>
         await answer(await operatorOf(ctx, session, parts), ctx)
       router.post(pattern, signedInPages.script(entering))
     },
-    /** Pages that appear once the site has MCP connections on (specification, What the service does 9). */
+    /** Pages that need MCP connections switched on (specification, What the service does 9). */
     whereOn: declaring(ifOn),
-    /** Pages of one application of the kind, which the address names; those of `site` appear as `whereOn`. */
+    /** Pages of the application in the address; those of kind `site` need MCP connections too. */
     of: (kind: ApplicationKind) =>
       declaring<ApplicationHandler>((handler) => {
         const found: OperatorHandler = async (operator, ctx) => {
@@ -65,7 +65,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
           if (!app) throw nothingHere()
           return await handler(app, operator, ctx)
         }
-        // Resource servers ask about tokens, which end with the beta feature where they must.
+        // Resource servers only introspect tokens, so they work without the beta feature.
         return kind === 'site' ? ifOn(found) : found
       }),
   }
@@ -86,10 +86,7 @@ async function operatorOf(
   const site = await findAdminSite(database, ctx.params['site'] ?? '', session.person.id)
   if (!site) throw nothingHere()
   if (!operates(site.roles)) throw notAnOperator()
-  /**
-   * Address of a page of this site's administration. Parameters that are not given, such as the
-   * application, are those of the current address.
-   */
+  /** Builds an address of this administration. Missing parameters come from the current address. */
   const address = (pattern: string, values?: Readonly<Record<string, string>>) =>
     addressOf(pattern, { ...ctx.params, site: nameOfSite(site), ...values })
   return {

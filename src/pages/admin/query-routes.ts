@@ -9,14 +9,13 @@ import {
 } from '../../api/graphql/query-page.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import { OWN_CLIENT_ID } from '../relying-party/sign-in.ts'
+import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-import type { AdminParts } from './parts.ts'
 
-/** Where an operator tries queries of the Admin API, in a browser and without a token. */
-export function queryRoutes(
-  operatorPages: OperatorPages,
-  { tryQuery, queryTool, baseUrl }: Pick<AdminParts, 'tryQuery' | 'queryTool' | 'baseUrl'>,
-): void {
+/** The page on which an operator tries queries of the Admin API, without a token. */
+export function queryRoutes(operatorPages: OperatorPages, { api, baseUrl }: AdminParts): void {
+  const { tryQuery } = api.admin
+  const { queryTool } = api.member
   const show = async ({ area, site, address }: Operator, ctx: Context, tried?: Tried) => {
     const page = {
       area,

@@ -6,13 +6,13 @@ import { problemOfName } from '../applications/application-form.ts'
 import { listApplications } from '../applications/application-lists.ts'
 import { applicationKinds, newResourceServer } from '../applications/application-store.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
+import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-import type { AdminParts } from './parts.ts'
 import { secretsView } from './stop-and-secret-routes.ts'
 
 /**
- * The resource servers of a site: the list, the form that registers one, and one of them. They do not
- * depend on the site's beta feature.
+ * The resource servers of a site: the list with the form that registers one, and the page of each. They do
+ * not need the beta feature.
  */
 export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, newSecrets, database, listPages, baseUrl } = parts

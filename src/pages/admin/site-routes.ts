@@ -12,10 +12,10 @@ import { notAnOperator } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import { makeOverviews } from '../../school/analytics/overview.ts'
+import type { AdminParts } from './admin-parts.ts'
 import type { OperatorPages } from './operator-pages.ts'
-import type { AdminParts } from './parts.ts'
 
-/** The way to a site, its first page, its figures and its beta features. */
+/** The list of sites; the home page, overview and beta features of a site. */
 export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
   const { signedInPages, database, reviews, now } = parts
   const overviewOf = makeOverviews(database, now)

@@ -13,11 +13,11 @@ import { pages } from '../../platform/http/paths.ts'
 import type { ApplicationKind } from '../../platform/store/schema.ts'
 import type { Application } from '../applications/application-lists.ts'
 import { LIVE_SECRETS_MAX } from '../applications/application-secrets.ts'
-import { REFUSALS_PER_CLIENT } from '../applications/client-refusals.ts'
+import { REFUSALS_PER_CLIENT } from '../applications/refused-requests.ts'
+import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-import type { AdminParts } from './parts.ts'
 
-/** Where applications and resource servers have the same pages. */
+/** The pages that applications and resource servers both have. */
 const patternsOf = {
   site: {
     list: pages.applications,
@@ -45,7 +45,7 @@ const patternsOf = {
   },
 } as const
 
-/** Stopping an application or a resource server, its secrets and its refusals. What cannot be undone asks once. */
+/** The pages that disable and delete an application or resource server, and show its secrets and refusals. */
 export function stopAndSecretRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   for (const kind of ['site', 'resource_server'] as const) {
     stopRoutes(kind, operatorPages, parts)
@@ -63,7 +63,7 @@ function stopRoutes(kind: ApplicationKind, operatorPages: OperatorPages, parts: 
   ] as const) {
     onApplication.page(pattern, async ({ name, clientId }, { area, address }) => {
       const [action, cancelHref] = [address(pattern), address(patterns.one)]
-      // No person connects a resource server, and its pages do not say how many did.
+      // People do not connect resource servers.
       const people = kind === 'site' ? await grantLists.countPeople(clientId) : 0
       return confirmPage({ area, name, people, action, cancelHref })
     })
@@ -121,7 +121,7 @@ function secretRoutes(
   })
 }
 
-/** What the page of an application or a resource server says of its secrets. */
+/** The secrets, for the page of an application or resource server. */
 export async function secretsView(
   { clientId, kind, secrets }: Application,
   { session, address }: Operator,

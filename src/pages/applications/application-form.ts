@@ -6,26 +6,25 @@ import { leadsToThisMachine } from '../../platform/http/loopback.ts'
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'
 
 /**
- * What an operator may enter for an OAuth application (design 2), as rules without a page or a
- * table. The engine validates clients too, and refuses one that it dislikes at every request;
- * whatever passes here passes there.
+ * The valid input for an OAuth application (design 2). The engine validates clients again at every request;
+ * input that passes here passes there.
  */
 export interface CheckedApplication {
   readonly name: string
   readonly redirectUris: readonly string[]
-  /** Where a sign-out may lead (RP-Initiated Logout §3); an application need not have any. */
+  /** RP-Initiated Logout §3; may be empty. */
   readonly postLogoutRedirectUris: readonly string[]
   readonly authMethod: ClientAuthMethod
   readonly applicationType: ApplicationType
   readonly scopes: readonly string[]
 }
 
-/** What is wrong with an entry, in sentences that stand beside the field. */
+/** Problems, as sentences for each field. */
 export type EntryProblems = ApplicationFormPage['problems']
-/** Addresses are typed one a line. */
+/** The input, with one address on each line. */
 export type TypedEntry = ApplicationFormPage['typed']
 
-/** The form of an application as it is. */
+/** The form, filled in with an application. */
 export function entryOf(application: CheckedApplication): TypedEntry {
   const { name, redirectUris, postLogoutRedirectUris, authMethod, scopes } = application
   return {
@@ -35,10 +34,10 @@ export function entryOf(application: CheckedApplication): TypedEntry {
   }
 }
 
-/** What a deployment admits among redirect addresses. */
+/** The redirect addresses that a deployment allows. */
 interface RedirectRules {
   readonly loopbackHosts: readonly string[]
-  /** Schemes of known assistants that are no domain name turned around, as a URL has them: `cursor:`. */
+  /** Schemes of known assistants that are not reversed domain names, with the colon: `cursor:`. */
   readonly appSchemes: readonly string[]
 }
 
@@ -47,8 +46,8 @@ const URI_LENGTH_MAX = 2000
 const URIS_MAX = 20
 
 /**
- * The scopes that an operator may choose, each with what it lets an application do in the words that
- * the member reads. The identity scopes every application may request.
+ * The scopes that an operator may choose, with the descriptions that members read. Every application may
+ * also request the identity scopes.
  */
 export const choosableScopes = catalogue
   .filter(({ audience }) => audience === 'member')
@@ -98,12 +97,12 @@ function linesOf(text: string): string[] {
     .filter((line) => line !== '')
 }
 
-/** Pages count the keys of the problems, so that a field without one has none. */
+/** Omits the key if there is no problem, because pages count keys. */
 function optional<Key extends keyof EntryProblems>(key: Key, problem: EntryProblems[Key]) {
   return problem === undefined ? {} : { [key]: problem }
 }
 
-/** What is wrong with a name that an operator gives; nothing where it is good. */
+/** Checks the name of an application or a resource server. */
 export function problemOfName(
   name: string,
   empty = 'Give the application a name. Members read it when they are asked.',
@@ -136,7 +135,7 @@ function problemOfUri(uri: string, rules: UriRules): string | undefined {
   if (uri.includes('#')) return `${shown(uri)} has a part after #, which is not allowed.`
   if (url.username || url.password) return `${shown(uri)} holds a user name or password.`
   if (uri.includes('*')) return `${shown(uri)} has a wildcard. Enter every address in full.`
-  // Another spelling of the same address would never be matched, or hides which host it means.
+  // A non-canonical spelling never matches, or disguises its host.
   if (url.href !== uri && url.href !== `${uri}/`)
     return `Write ${shown(uri)} as ${shown(url.href)}.`
   return problemOfScheme(url, uri, rules)
@@ -157,7 +156,7 @@ function problemOfScheme(
       ? undefined
       : `${shown(uri)} must name one of ${loopbackHosts.join(', ')}.`
   }
-  // RFC 8252 §7.1: the scheme of an app's own is a domain name turned around.
+  // RFC 8252 §7.1: the scheme of an app is a reversed domain name.
   const isReverseDomain = /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(protocol)
   if (!isReverseDomain && !appSchemes.includes(protocol)) {
     return `${shown(uri)} must begin with https://, or with a scheme like com.example.app:/.`

@@ -4,7 +4,7 @@ import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
 import type { ApplicationKind, Schema } from '../../platform/store/schema.ts'
 import { choicesOf } from './further-choices.ts'
 
-/** An OAuth application as the operators of its site see it. */
+/** An OAuth application, as the operators of its site see it. */
 export type Application = NonNullable<Awaited<ReturnType<typeof findApplication>>>
 
 function applicationsOf(kysely: Kysely<Schema>, siteId: string, kind: ApplicationKind) {
@@ -15,7 +15,7 @@ function applicationsOf(kysely: Kysely<Schema>, siteId: string, kind: Applicatio
     .where('app.deleted_at', 'is', null)
 }
 
-/** An application of this site and kind; nothing for one of another site. */
+/** Finds an application of this site and kind. */
 export async function findApplication(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -36,7 +36,7 @@ export async function findApplication(
     name: row.name,
     authMethod: row.auth_method,
     applicationType: row.application_type,
-    /** The id of the assistant for which it was made. */
+    /** The id of the assistant that it was created for. */
     assistant: row.assistant ?? undefined,
     further: choicesOf(row),
     createdAt: row.created_at,
@@ -46,7 +46,7 @@ export async function findApplication(
   }
 }
 
-/** The applications of a site that were made for an assistant, disabled ones too; one for each. */
+/** Lists the applications of a site for assistants, including disabled ones. */
 export async function listAssistantApplications(kysely: Kysely<Schema>, siteId: string) {
   const rows = await applicationsOf(kysely, siteId, 'site')
     .select(['app.client_id', 'app.assistant', 'app.name', 'app.disabled_at'])
@@ -79,7 +79,6 @@ async function readLists(kysely: Kysely<Schema>, clientId: string) {
     .where('client_id', '=', clientId)
     .orderBy('scope')
     .execute()
-  // After it was shown, only the last characters of a secret are known.
   const secrets = await kysely
     .selectFrom('client_secret')
     .select(['id', 'hint', 'created_at as createdAt', 'expires_at as expiresAt'])
@@ -94,7 +93,7 @@ async function readLists(kysely: Kysely<Schema>, clientId: string) {
   }
 }
 
-/** The applications of a site and kind, the newest first. */
+/** Lists the applications of a site and kind, newest first. */
 export async function listApplications(
   kysely: Kysely<Schema>,
   siteId: string,

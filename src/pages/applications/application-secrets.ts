@@ -14,12 +14,12 @@ import type { Application } from './application-lists.ts'
 export const LIVE_SECRETS_MAX = 2
 
 /**
- * The secrets of a confidential application. Two may live at once, so that the application can
- * change over without a moment in which neither works; the last one stays.
+ * The secrets of a confidential application. Two may be live, so that the application can change over
+ * without downtime. The last one cannot be removed.
  */
 export function makeApplicationSecrets({ kysely }: Database) {
   return {
-    /** @returns the secret, shown once; nothing when two live already */
+    /** @returns the secret, which is shown once; undefined if two are live */
     add: async (app: Application, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
         const { clientId, authMethod } = app
@@ -34,7 +34,7 @@ export function makeApplicationSecrets({ kysely }: Database) {
         return secret
       }),
 
-    /** @returns false when it is not there, or the only one */
+    /** @returns false if it does not exist, or is the only one */
     remove: async (app: Application, secretId: string, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
         const live = await lockAndList(trx, app.clientId, actor.now)
@@ -51,19 +51,15 @@ export function makeApplicationSecrets({ kysely }: Database) {
   }
 }
 
-/** Whom a line of the audit trail is about. */
-export function subjectOf({
-  clientId,
-  siteId,
-  kind,
-}: Pick<Application, 'clientId' | 'siteId' | 'kind'>) {
-  return { subject: { kind: nouns[kind], id: clientId }, siteId }
+/** The subject of an audit event about an application. */
+export function subjectOf(app: Pick<Application, 'clientId' | 'siteId' | 'kind'>) {
+  return { subject: { kind: nouns[app.kind], id: app.clientId }, siteId: app.siteId }
 }
 
-/** What the audit trail calls each kind. */
-const nouns = { site: 'application', resource_server: 'resource_server' } as const
+/** The name of each kind in the audit trail. */
+export const nouns = { site: 'application', resource_server: 'resource_server' } as const
 
-/** Stores the digest of a new secret and gives the secret itself. */
+/** Creates a secret, stores its digest, and returns it. */
 export async function insertSecret(
   trx: Transaction<Schema>,
   clientId: string,
@@ -78,7 +74,7 @@ export async function insertSecret(
   return secret
 }
 
-/** The live secrets. Writing the application's row makes a second change wait for the first. */
+/** Lists live secrets. A no-op update locks the application's row, so that changes are serial. */
 async function lockAndList(trx: Transaction<Schema>, clientId: string, nowMs: number) {
   await trx
     .updateTable('oauth_application')
@@ -97,8 +93,8 @@ const NEW_SECRET_SECONDS = 120
 const NEW_SECRET_LABEL = 'a new client secret'
 
 /**
- * New secrets between the form that made one and the page that shows it. A secret lies sealed in the
- * state store for a moment, so that loading the page again neither shows it twice nor makes another one.
+ * Passes a new secret from the form that created it to the page that shows it. The state store has it sealed
+ * for a short time, so that a reload neither shows it again nor creates another.
  *
  * @param state the records of the model `NewSecret`
  */
@@ -113,7 +109,7 @@ export function makeNewSecrets(
       await state.upsert(recordId(sessionId, clientId), { sealed }, NEW_SECRET_SECONDS)
     },
 
-    /** The secret, the first time that this session asks for it. */
+    /** The secret, the first time that the session requests it. */
     async take(sessionId: string, clientId: string): Promise<string | undefined> {
       const id = recordId(sessionId, clientId)
       const record = await state.find(id)

@@ -1,30 +1,24 @@
-/**
- * The clients that the operators of a site make and change. How a client is found when it asks is
- * in clients.
- */
-
 import { randomBytes } from 'node:crypto'
 
 import type { Transaction } from 'kysely'
 
 import { endGrants } from '../../oauth/grants/end-grants.ts'
-import type { ChangeAction } from '../../platform/audit/audit-actions.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { ApplicationKind, Schema } from '../../platform/store/schema.ts'
 import type { CheckedApplication } from './application-form.ts'
 import { type Application, findApplication } from './application-lists.ts'
-import { insertSecret, subjectOf } from './application-secrets.ts'
+import { insertSecret, nouns, subjectOf } from './application-secrets.ts'
 import { authMethodWith, columnsOf, type FurtherChoices } from './further-choices.ts'
 
-/** What an operator entered, or what one press made of a row of the assistants' table. */
+/** The input for a new application, from the form or from a row of the table of assistants. */
 export interface NewApplication extends CheckedApplication {
   readonly kind?: ApplicationKind
   /** The id of the assistant for which it is made. */
   readonly assistant?: string
 }
 
-/** A resource server authorizes nobody: it has no redirect address, and only asks about tokens of its site. */
+/** A resource server only introspects tokens of its site, so it has no redirect address. */
 export function newResourceServer(name: string): NewApplication {
   return {
     kind: 'resource_server',
@@ -37,35 +31,19 @@ export function newResourceServer(name: string): NewApplication {
   }
 }
 
-/** How applications of each kind are named and counted, and what the audit trail calls their changes. */
+/** The prefix of a client_id of each kind, and how many a site may have. */
 export const applicationKinds = {
-  site: {
-    prefix: 'app_',
-    perSiteMax: 200,
-    create: { action: 'application.create' },
-    enable: { action: 'application.enable' },
-    disable: { action: 'application.disable' },
-    delete: { action: 'application.delete' },
-  },
-  resource_server: {
-    prefix: 'rs_',
-    perSiteMax: 50,
-    create: { action: 'resource_server.create' },
-    enable: { action: 'resource_server.enable' },
-    disable: { action: 'resource_server.disable' },
-    delete: { action: 'resource_server.delete' },
-  },
-} as const satisfies Record<
-  ApplicationKind,
-  { prefix: string; perSiteMax: number } & Record<
-    'create' | 'enable' | 'disable' | 'delete',
-    { action: ChangeAction }
-  >
->
+  site: { prefix: 'app_', perSiteMax: 200 },
+  resource_server: { prefix: 'rs_', perSiteMax: 50 },
+} as const satisfies Record<ApplicationKind, object>
+
+function actionOf(kind: ApplicationKind, verb: 'create' | 'enable' | 'disable' | 'delete') {
+  return `${nouns[kind]}.${verb}` as const
+}
 
 /**
- * How operators change the OAuth applications of their site. Each change is one transaction with its
- * line in the audit trail, and with the end of every grant that it makes impossible.
+ * Changes the applications of a site for its operators. Each change is one transaction with its audit event,
+ * and ends the grants that it no longer allows.
  */
 export function makeApplicationStore({ kysely }: Database) {
   const changing = async <Result>(work: (trx: Transaction<Schema>) => Promise<Result>) =>
@@ -73,17 +51,17 @@ export function makeApplicationStore({ kysely }: Database) {
 
   return {
     /**
-     * @returns the client_id and, of a confidential client, its secret; `full` when the site has as
-     *   many as it may, `taken` when it has one for the assistant already
+     * @returns the client_id, and the secret of a confidential client; `full` at the limit of the site;
+     *   `taken` if the site has an application for the assistant
      */
     create: async (siteId: string, entry: NewApplication, actor: Actor) =>
       await changing(async (trx) => await create(trx, siteId, entry, actor)),
 
-    /** @returns the grants that ended because they held scopes which were taken away */
+    /** @returns the grants that ended because they have removed scopes */
     update: async (app: Application, entry: CheckedApplication, actor: Actor) =>
       await changing(async (trx) => await update(trx, app, entry, actor)),
 
-    /** Stores what an operator chose of the further plans. */
+    /** Stores the choices of the further plans. */
     choose: async (app: Application, choices: FurtherChoices, actor: Actor) =>
       await changing(async (trx) => await choose(trx, app, choices, actor)),
 
@@ -96,10 +74,10 @@ export function makeApplicationStore({ kysely }: Database) {
           .where('deleted_at', 'is', null)
           .where('disabled_at', enabled ? 'is not' : 'is', null)
           .executeTakeFirstOrThrow()
-        // A form that is sent twice changes something once.
+        // The form was submitted twice.
         if (numUpdatedRows === 0n) return
-        const change = applicationKinds[app.kind][enabled ? 'enable' : 'disable']
-        await recordAuditEvent(trx, actor, { ...subjectOf(app), ...change })
+        const action = actionOf(app.kind, enabled ? 'enable' : 'disable')
+        await recordAuditEvent(trx, actor, { ...subjectOf(app), action })
       }),
 
     /** @returns the grants that ended */
@@ -116,14 +94,14 @@ export function makeApplicationStore({ kysely }: Database) {
         const ended = await endGrants(trx, { clientId: app.clientId }, why)
         await recordAuditEvent(trx, actor, {
           ...subjectOf(app),
-          ...applicationKinds[app.kind].delete,
+          action: actionOf(app.kind, 'delete'),
           before: factsOf(app),
           after: { grantsEnded: ended.length },
         })
         return ended
       }),
 
-    /** Ends the grants of one person to the application, or of all people. */
+    /** Ends the grants of one person, or of all people. */
     disconnect: async (app: Application, personId: string | undefined, actor: Actor) =>
       await changing(async (trx) => {
         const whose = personId === undefined ? {} : { personId }
@@ -148,7 +126,7 @@ async function create(
   actor: Actor,
 ) {
   const { kind = 'site', assistant = null } = entry
-  const { prefix, perSiteMax, create: change } = applicationKinds[kind]
+  const { prefix, perSiteMax } = applicationKinds[kind]
   const { existing } = await trx
     .selectFrom('oauth_application')
     .select((eb) => eb.fn.countAll<number>().as('existing'))
@@ -174,7 +152,7 @@ async function create(
       disabled_at: null,
       deleted_at: null,
     })
-    // The index that admits one for each assistant decides between two presses at the same moment.
+    // A unique index on the assistant decides between concurrent requests.
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirstOrThrow()
   if (numInsertedOrUpdatedRows === 0n) return 'taken'
@@ -183,7 +161,7 @@ async function create(
     entry.authMethod === 'none' ? undefined : await insertSecret(trx, clientId, actor.now)
   await recordAuditEvent(trx, actor, {
     ...subjectOf({ clientId, siteId, kind }),
-    ...change,
+    action: actionOf(kind, 'create'),
     after: {
       ...(kind === 'site' ? factsOf(entry) : { name: entry.name }),
       ...(assistant !== null && { assistant }),
@@ -198,7 +176,7 @@ async function update(
   entry: CheckedApplication,
   actor: Actor,
 ) {
-  // The update locks the row, so that what is compared below cannot change any more.
+  // The update locks the row, so that the values compared below cannot change.
   await trx
     .updateTable('oauth_application')
     .set({ name: entry.name, application_type: entry.applicationType })
@@ -244,7 +222,7 @@ async function choose(
   })
 }
 
-/** The audit trail says of keys only that they are there. */
+/** The values for the audit trail, without the keys themselves. */
 function choiceFactsOf(authMethod: string, choices: FurtherChoices) {
   return {
     authMethod,

@@ -4,8 +4,8 @@ import { problemOfServerAddress } from '../../platform/http/client-addresses.ts'
 import type { ClientAuthMethod } from '../../platform/store/schema.ts'
 
 /**
- * What an operator may choose for an application of the plans that this deployment has on, as rules
- * without a page or a table. What belongs to a plan that is off stays as it is.
+ * The choices of an operator for an application, among the plans that are enabled here. Choices of a disabled
+ * plan stay unchanged.
  */
 export interface FurtherChoices {
   /** A JWK set as text. */
@@ -14,16 +14,16 @@ export interface FurtherChoices {
   readonly pushesRequests: boolean
   readonly bindsTokens: boolean
   readonly logoutUri: string | undefined
-  /** Whether each notice of a sign-out must name the session. */
+  /** Whether each sign-out notice must have the session id. */
   readonly logoutSessionRequired: boolean
 }
 
-/** `keys` holds a JWK set or its address; `demands` are the boxes that are ticked. */
+/** `keys` is a JWK set or its address; `demands` are the ticked boxes. */
 export type TypedChoices = FurtherPage['typed']
-/** What is wrong, in sentences that stand beside the field. */
+/** Problems, as sentences for each field. */
 export type ChoiceProblems = FurtherPage['problems']
 
-/** The form of an application as it is. */
+/** The form, filled in with the current choices. */
 export function typedChoicesOf(choices: FurtherChoices): TypedChoices {
   return {
     keys: choices.jwks ?? choices.jwksUri ?? '',
@@ -36,7 +36,7 @@ export function typedChoicesOf(choices: FurtherChoices): TypedChoices {
   }
 }
 
-/** @param before what is stored, which a plan that is off leaves alone */
+/** @param before the stored choices, which remain for a disabled plan */
 export function checkChoices(
   typed: TypedChoices,
   before: FurtherChoices & { readonly authMethod: ClientAuthMethod },
@@ -45,7 +45,7 @@ export function checkChoices(
   | { readonly kind: 'good'; readonly choices: FurtherChoices }
   | { readonly kind: 'bad'; readonly problems: ChoiceProblems } {
   const hasLogout = plans.backChannelLogout
-  // A public application has no place for a private key either.
+  // A public application cannot keep a private key.
   const mayHaveKeys = plans.privateKeyJwt && before.authMethod !== 'none'
   const keys: ReadKeys = mayHaveKeys ? readKeys(typed.keys.trim(), plans) : before
   const logoutUri = hasLogout ? typed.logoutUri.trim() || undefined : before.logoutUri
@@ -121,7 +121,7 @@ export function columnsOf(choices: FurtherChoices, nowMs: number) {
   }
 }
 
-/** While an application has keys, it authenticates with them, and its secrets wait. */
+/** An application with keys authenticates with them instead of its secrets. */
 export function authMethodWith(
   { jwks, jwksUri }: Pick<FurtherChoices, 'jwks' | 'jwksUri'>,
   before: ClientAuthMethod,

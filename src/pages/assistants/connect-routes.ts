@@ -1,5 +1,3 @@
-/** The public pages that say how an assistant is connected. Operators decide which are admitted. */
-
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
@@ -20,7 +18,7 @@ import { canReturnTo, memberSteps } from './connect-steps.ts'
 
 const SLUG_LENGTH_MAX = 80
 
-/** /connect, the way to a site, and /connect/:site, the steps for its members. They are public. */
+/** The public pages /connect, which finds a site, and /connect/:site, with the steps for its members. */
 export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant[]): Router {
   const router = makeRouter()
   const { database, baseUrl, listPages } = ownPages
@@ -56,12 +54,12 @@ export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant
 }
 
 async function findSite(slug: string, database: Database): Promise<ConnectableSite | undefined> {
-  // No site has another slug, and PostgreSQL would fail at a NUL.
+  // Reject other characters here, because PostgreSQL fails at a NUL.
   if (slug.length > SLUG_LENGTH_MAX || !/^[\w-]+$/.test(slug)) return undefined
   return await findConnectableSite(database, slug)
 }
 
-/** What an operator has just admitted has to be there when the page is loaded again. */
+/** Sends the page uncached, so that a reload shows new assistants. */
 function sendFresh(ctx: Context, page: Parameters<typeof sendPublicPage>[1]): void {
   sendPublicPage(ctx, page)
   ctx.set('Cache-Control', 'no-cache')
@@ -92,8 +90,8 @@ function sitePage(
 type ConnectableSite = NonNullable<Awaited<ReturnType<typeof findConnectableSite>>>
 
 /**
- * What is public of the site of a slug, with the applications that were made for an assistant: none
- * while MCP connections is off. Four queries.
+ * Finds a site and its applications for assistants, which are empty while MCP connections is off. Four
+ * queries.
  */
 export async function findConnectableSite({ kysely }: Database, slug: string) {
   const site = await kysely
@@ -110,7 +108,7 @@ export async function findConnectableSite({ kysely }: Database, slug: string) {
   return { id, slug, name, applications }
 }
 
-/** The live applications that were made for an assistant. */
+/** Reads the live applications for assistants. */
 async function readApplications(kysely: Database['kysely'], siteId: string) {
   const rows = await kysely
     .selectFrom('oauth_application')
@@ -149,8 +147,8 @@ async function readApplications(kysely: Database['kysely'], siteId: string) {
 }
 
 /**
- * The assistants of the table that members of a site can connect, each with its application. What an
- * operator took from an application afterwards, its callbacks or all its scopes, steps cannot give back.
+ * The assistants that members of a site can connect, with their applications. Excludes an application whose
+ * callbacks or scopes an operator removed.
  */
 function assistantsReadyAt({ applications }: ConnectableSite, assistants: readonly Assistant[]) {
   return assistants.flatMap((assistant) => {
@@ -161,7 +159,7 @@ function assistantsReadyAt({ applications }: ConnectableSite, assistants: readon
   })
 }
 
-/** A part of all sites, in the order of their slugs, which have an index. */
+/** Lists all sites by slug, which is indexed. */
 export async function listConnectableSites({ kysely }: Database, request: PageRequest) {
   return await readPage(
     kysely.selectFrom('site').select(['site.id', 'site.slug', 'site.name']),

@@ -13,8 +13,8 @@ interface NamedSite {
 }
 
 /**
- * The steps of a member to the tools of their own data, with the client_id of an application of the
- * site, and the callbacks that are registered where each connection has its own.
+ * The steps for a member to connect an assistant, with the client_id of the site's application. Includes the
+ * registered callbacks if each connection has its own.
  */
 export function memberSteps(
   assistant: Assistant,
@@ -34,14 +34,14 @@ export function memberSteps(
   }
 }
 
-/** The steps of an operator to the tools of a site. The assistant registers itself, some with `scopes`. */
+/** The steps for an operator. The assistant registers itself; some need `scopes`. */
 export function operatorSteps(
   assistant: Assistant,
   site: NamedSite,
   url: string,
   scopes: readonly string[],
 ): ConnectStepsView {
-  // A person may connect both, and has to tell them apart.
+  // Distinguishes it from the member's connection of the same person.
   const server = `${serverName(site)}-admin`
   return stepsOf(assistant, 'operator', { url, clientId: '', server, site: site.name, scopes })
 }
@@ -52,10 +52,10 @@ function stepsOf(assistant: Assistant, audience: 'member' | 'operator', values: 
   return { id, name, where, documentation, instructions, needsPublicAddress: runs === 'cloud' }
 }
 
-/** Hosts put it before the names of tools, which have 64 characters in all. */
+/** MCP hosts prefix tool names with it, up to 64 characters in total. */
 const SERVER_LENGTH_MAX = 30
 
-/** A plain word, whatever the slug holds. */
+/** Reduces the slug to letters, digits and hyphens. */
 function serverName({ slug }: NamedSite): string {
   const word = slug.toLowerCase().replace(/[^a-z0-9]+/g, '-')
   return word.slice(0, SERVER_LENGTH_MAX).replace(/^-+|-+$/g, '') || 'school'
@@ -63,20 +63,20 @@ function serverName({ slug }: NamedSite): string {
 
 /** The values of one site and one application. */
 export interface Values {
-  /** The address that the assistant connects to. */
+  /** The address of the MCP endpoint. */
   readonly url: string
-  /** Of the site's application; empty where the assistant registers itself. */
+  /** Empty if the assistant registers itself. */
   readonly clientId: string
   /** The assistant's name for the server: letters, digits and hyphens. */
   readonly server: string
-  /** The name of the site, which its owners chose freely. */
+  /** The name of the site, which is untrusted text. */
   readonly site: string
   readonly scopes: readonly string[]
 }
 
 /**
- * One way to connect, with the values of one site. Every text is escaped for the place that it is pasted
- * into; the page escapes it once more for itself.
+ * Fills in one way to connect. Values are escaped for the place that the text is pasted into; the page
+ * escapes the result for HTML.
  */
 export function instructionOf(way: Way, values: Values): InstructionView {
   const words = { title: way.title, afterwards: way.afterwards }
@@ -111,16 +111,13 @@ function shellLines(lines: readonly (readonly string[])[], values: Values): stri
     .join('\n')
 }
 
-/**
- * One word as a POSIX shell reads it, within whose single quotes only the quote itself has a meaning.
- * What needs none gets none, so that other shells read the line alike.
- */
+/** Quotes a word for a POSIX shell. Plain words stay unquoted, so that other shells accept them too. */
 function shellWord(word: string): string {
   const line = oneLine(word)
   return /^[\w@%+:,./-]+$/.test(line) ? line : `'${line.replaceAll("'", `'\\''`)}'`
 }
 
-/** A line break in a value would end the line that it is pasted into, and begin a command of its own. */
+/** Replaces line breaks, because one in a value would begin another command. */
 function oneLine(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ')
 }
@@ -141,7 +138,7 @@ function tomlKey(key: string): string {
   return /^[\w-]+$/.test(key) ? key : tomlValue(key)
 }
 
-/** The strings of JSON are basic strings of TOML, but for DEL, which JSON leaves as it is. */
+/** JSON strings are valid TOML basic strings, except that TOML escapes DEL. */
 function tomlValue(value: Content): string {
   if (typeof value === 'string') return JSON.stringify(value).replaceAll('\x7f', '\\u007f')
   return `[${Object.values(value).map(tomlValue).join(', ')}]`
@@ -153,11 +150,11 @@ function linkTo(
 ): string {
   const inside = JSON.stringify(fillContent(content, values))
   const encoded = encoding === 'base64' ? Buffer.from(inside).toString('base64') : inside
-  // The values of an address are parts of its query.
+  // The placeholders are in the query.
   return fill(address, values, encodeURIComponent) + encodeURIComponent(encoded)
 }
 
-/** Fills in the values in one pass: what a value holds is never read as a placeholder. */
+/** Fills in placeholders in one pass, so that values are never read as placeholders. */
 function fill(
   text: string,
   { url, clientId, server, site, scopes }: Values,
@@ -172,7 +169,7 @@ function fill(
   )
 }
 
-/** The same in names and values of JSON; a list that holds `{scopes}` alone becomes the list of scopes. */
+/** Fills in names and values of JSON. The list `["{scopes}"]` becomes the list of scopes. */
 function fillContent(content: Content, values: Values): Content {
   if (typeof content === 'string') return fill(content, values)
   if (typeof content !== 'object') return content
@@ -192,7 +189,7 @@ function isList(content: object): content is readonly Content[] {
   return Array.isArray(content)
 }
 
-/** The callbacks of an assistant, without those to a loopback host that the service does not admit. */
+/** The callbacks of an assistant, without loopback hosts that the service does not allow. */
 export function callbacksOf(
   { callbacks }: Pick<Assistant, 'callbacks'>,
   loopbackHosts: readonly string[],
@@ -206,15 +203,14 @@ export function callbacksOf(
     })
 }
 
-/** Whether an address is the assistant's fixed one and one free segment behind it, and nothing else. */
+/** Whether the address is the assistant's prefix followed by one segment. */
 export function isOwnCallback({ prefix }: { readonly prefix: string }, uri: string): boolean {
   return uri.startsWith(prefix) && /^[\w-]{1,128}$/.test(uri.slice(prefix.length))
 }
 
 /**
- * Whether an assistant can be connected with an application that has these redirect addresses: one of its
- * callbacks is among them. The port of a loopback address does not count for a native application
- * (RFC 8252 §7.3), as it does not when the assistant comes back.
+ * Whether one of the assistant's callbacks is a redirect address of the application. For a native
+ * application, the port of a loopback address does not count (RFC 8252 §7.3).
  */
 export function canReturnTo(
   { callbacks, ownCallback }: Pick<Assistant, 'callbacks' | 'ownCallback'>,

@@ -6,25 +6,24 @@ import type { Page, PageRequest } from '../../platform/store/keyset.ts'
 
 export type ListPages = ReturnType<typeof makeListPages>
 
-/** How many rows a page of a list has. */
 const PAGE_SIZE = 20
 
-/** Long lists of the pages, a part at a time: `?after=` says where the part begins. */
+/** Pagination of the lists on our own pages, by a cursor in `?after=`. */
 export function makeListPages(cursors: Cursors) {
-  // Each list has an address of its own.
+  // The address identifies the list.
   const scopeOf = ({ path }: Context, kept: URLSearchParams) => ['pages', addressOf(path, kept)]
   return {
     /**
-     * The part that the address asks for. A cursor of another list counts as none.
+     * Reads the requested page. A cursor of another list is ignored.
      *
-     * @param kept the rest of the query: with another one it is another list
+     * @param kept the rest of the query, which is part of the list's identity
      */
     requestOf(ctx: Context, kept = nothing): PageRequest {
       const { after } = ctx.query
       const place = typeof after === 'string' ? cursors.open(after, scopeOf(ctx, kept)) : undefined
       return { first: PAGE_SIZE, after: place }
     },
-    /** The links to the next part and back to the beginning. */
+    /** The links to the next page and to the first one. */
     pagerOf(ctx: Context, { places, hasNextPage }: Page<unknown>, kept = nothing): Pager {
       const last = hasNextPage ? places.at(-1) : undefined
       const next = new URLSearchParams(kept)

@@ -24,18 +24,18 @@ import type { Keys } from '../../oauth/keys/keys.ts'
 import { signInIncomplete, storageUnavailable } from '../../platform/http/errors.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 
-// The relying party's half of a sign-in: authorization code with PKCE, state, nonce and the check of
-// `iss` (RFC 9207), which this service requires of every client. Sessions are elsewhere.
+// The relying party's half of a sign-in: authorization code with PKCE, state, nonce and the `iss` check
+// (RFC 9207), which this service requires of every client.
 
-/** The client_id under which /admin and /account sign people in. */
+/** The client_id of /admin and /account. */
 export const OWN_CLIENT_ID = 'gatehouse-pages'
 
 /**
- * This service's own pages as a client of this service, so that there is one password form, one
- * session and one sign-out (docs/decisions/0008-own-pages-are-a-client.md).
+ * Our own pages as a client of this service, so that there is one password form, one session and one
+ * sign-out (docs/decisions/0008-own-pages-are-a-client.md).
  *
- * It is a public client. A secret would prove nothing: the code comes to an address of this origin,
- * is redeemed inside this process with its PKCE verifier, and the token is never kept.
+ * It is a public client, because a secret would prove nothing: the code arrives at this origin, is redeemed
+ * inside this process with its PKCE verifier, and the token is discarded.
  */
 export function ownClient(baseUrl: string, serviceName: string): Client {
   return {
@@ -55,10 +55,7 @@ export function ownClient(baseUrl: string, serviceName: string): Client {
 }
 
 /** Begins a sign-in that ends at `returnTo`, an address of this service. */
-export async function beginSignIn(
-  returnTo: string,
-  baseUrl: string,
-): Promise<{ pending: PendingSignIn; address: string }> {
+export async function beginSignIn(returnTo: string, baseUrl: string) {
   const [state, nonce] = [generateRandomState(), generateRandomNonce()]
   const verifier = generateRandomCodeVerifier()
   const query = new URLSearchParams({
@@ -70,33 +67,30 @@ export async function beginSignIn(
     nonce,
     code_challenge: await calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
-    // Longer than any session lives: with it the id_token says when the person signed in.
+    // Longer than any session, so that the id_token has auth_time.
     max_age: '34560000',
   })
-  return {
-    pending: { state, nonce, verifier, returnTo },
-    address: `${paths.authorization}?${query}`,
-  }
+  const pending: PendingSignIn = { state, nonce, verifier, returnTo }
+  return { pending, address: `${paths.authorization}?${query}` }
 }
 
-/** Who came back. */
-export interface CameBack {
+/** The result of a sign-in. */
+export interface CompletedSignIn {
   readonly personId: string
-  /** When they signed in, in epoch milliseconds; it may be long before they came to these pages. */
+  /** In epoch milliseconds; it may be long ago, if the browser had a session. */
   readonly signedInAt: number
 }
 
 /**
- * Requests to this service that do not leave the process. They pass every middleware and the same
- * endpoint as a request from outside, yet need no network: behind a proxy a service can often not reach
- * itself under its own address, and it would occupy a second connection for each sign-in.
+ * Sends requests to this service without leaving the process. They pass every middleware, like requests from
+ * outside. Behind a proxy, a service often cannot reach its own address.
  *
- * @param handler the application with the keys that sign now
+ * @param handler the application with the current keys
  * @param callerAddress the network address that rate limits charge
  */
 export function makeOwnFetch(handler: RequestListener, callerAddress: string) {
   return async (address: string, { method, headers, body }: OwnRequest): Promise<Response> => {
-    // Loaded lazily: few processes ever sign in to our own pages, and a start should not wait for it.
+    // Loaded lazily, to keep start-up fast.
     const { inject } = await import('light-my-request')
     const response = await inject(handler, {
       method,
@@ -118,18 +112,18 @@ interface OwnRequest {
   readonly body?: unknown
 }
 
-export interface SignInPorts {
+interface SignInPorts {
   readonly baseUrl: string
   readonly ownFetch: ReturnType<typeof makeOwnFetch>
   readonly now: () => number
 }
 
-/** Redeems the code and gives the person whom the id_token names. */
+/** Redeems the code and validates the id_token. */
 export async function completeSignIn(
   answer: URLSearchParams,
   pending: PendingSignIn,
   { baseUrl, ownFetch, now }: SignInPorts,
-): Promise<CameBack> {
+): Promise<CompletedSignIn> {
   const server = {
     issuer: baseUrl,
     token_endpoint: baseUrl + paths.token,
@@ -140,10 +134,9 @@ export async function completeSignIn(
     client_id: OWN_CLIENT_ID,
     id_token_signed_response_alg: 'ES256',
     [clockSkew]: Math.round((now() - Date.now()) / 1000),
-    // One process has one clock.
     [clockTolerance]: 0,
   }
-  // A base address without TLS is no danger to what never leaves the process.
+  // The requests never leave the process, so they need no TLS.
   const options = { [customFetch]: ownFetch, [allowInsecureRequests]: true }
 
   if (!answer.get('code')) throw signInIncomplete('no code of this issuer')
@@ -162,7 +155,7 @@ export async function completeSignIn(
   if (response.status === 503) throw storageUnavailable(await response.text())
   if (!response.ok) throw signInIncomplete('the code was not accepted')
   // Specification, Authentication 7: iss, aud, exp, nonce, and the signature by the key of `kid`.
-  return await orRefuse('an id_token that is not right', async () => {
+  return await orRefuse('an invalid id_token', async () => {
     const tokens = await processAuthorizationCodeResponse(server, client, response, {
       expectedNonce: pending.nonce,
       requireIdToken: true,
@@ -181,7 +174,7 @@ async function orRefuse<Value>(why: string, step: () => Value | Promise<Value>):
   }
 }
 
-/** Encrypts for ourselves; the label binds the result to its use. */
+/** Encrypts values that only this service reads; the label binds them to their use. */
 export type Seals = Pick<Keys['secretRoot'], 'seal' | 'open'>
 
 export interface PendingPorts {
@@ -189,14 +182,14 @@ export interface PendingPorts {
   readonly seals: Seals
 }
 
-/** What the browser brings back from the authorization endpoint. */
+/** What the return from the authorization endpoint is checked against. */
 type PendingSignIn = Readonly<Record<'state' | 'nonce' | 'verifier' | 'returnTo', string>>
 
 const COOKIE = 'gatehouse_sign_in'
 const LABEL = 'a sign-in to the pages'
 const KEPT_SECONDS = 3600
 
-/** Keeps the sign-in sealed in a cookie that only the way back reads. */
+/** Stores the sign-in in an encrypted cookie of the callback path. */
 export function keepPending(
   ctx: Context,
   pending: PendingSignIn,
@@ -208,21 +201,21 @@ export function keepPending(
   })
 }
 
-/** @throws signInIncomplete when this browser has begun no sign-in */
+/** @throws signInIncomplete if this browser began no sign-in */
 export async function takePending(
   ctx: Context,
   { baseUrl, seals }: PendingPorts,
 ): Promise<PendingSignIn> {
   const sealed = ctx.cookies.get(COOKIE)
   if (!sealed) throw signInIncomplete('no cookie')
-  const text = await orRefuse('a cookie that is not ours', () => seals.open(sealed, LABEL))
-  // The cookie is what `keepPending` sealed.
+  const text = await orRefuse('an invalid cookie', () => seals.open(sealed, LABEL))
+  // `keepPending` sealed it.
   const pending = JSON.parse(text) as PendingSignIn
   ctx.cookies.set(COOKIE, null, cookieOptions(baseUrl))
   return pending
 }
 
-/** It is sealed, so that it needs no signature. */
+/** Unsigned, because sealing authenticates the content. */
 function cookieOptions(baseUrl: string) {
   const secure = baseUrl.startsWith('https:')
   const path = pages.signedIn

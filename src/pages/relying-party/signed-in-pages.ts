@@ -1,5 +1,3 @@
-/** The service as its own relying party: sign-in and session of its pages. Passwords are not known here. */
-
 import type { RequestListener } from 'node:http'
 
 import { bodyParser } from '@koa/bodyparser'
@@ -31,22 +29,24 @@ import {
 
 export type SignedInPages = ReturnType<typeof makeSignedInPages>
 
-/** The router's context; its `params` are those of the address. */
 export type PageContext = Context & { params: Record<string, string> }
-/** A page to send, or the address to go to next; nothing when the handler has answered itself. */
+/** A page to send, or an address to redirect to; undefined if the handler has answered. */
 export type Answer = Page | string | undefined
 export type PageHandler = (ctx: PageContext, session: PageSession) => Answer | Promise<Answer>
 type ScriptHandler = (ctx: PageContext, session: PageSession) => Promise<void>
 
 export interface SignedInPagesPorts extends PendingPorts {
   readonly sessions: Sessions
-  readonly requestLimits: Limits
-  /** The application with the keys that sign now. */
+  /** The application with the current keys; own pages call back into it, so resolve it lazily. */
   readonly handler: () => RequestListener
+}
+
+interface LimitsAndClock {
+  readonly requestLimits: Limits
   readonly now: () => number
 }
 
-/** What the routes of our own pages have in common. */
+/** The dependencies of all routes of our own pages. */
 export interface OwnPages {
   readonly database: Database
   readonly baseUrl: string
@@ -59,33 +59,36 @@ export interface OwnPages {
 const FORM_BYTES_MAX = '32kb'
 
 /**
- * The pages at /admin and /account, for people who are signed in. Without a session the browser is sent
- * through this service's own authorization endpoint, and returns to the page that was asked for.
+ * The pages at /admin and /account, which need a signed-in person. Without a session, the browser is sent
+ * through our own authorization endpoint and returns to the requested page.
  */
-export function makeSignedInPages(ports: SignedInPagesPorts) {
-  const { sessions, requestLimits } = ports
+export function makeSignedInPages(
+  { requestLimits, now }: LimitsAndClock,
+  ports: SignedInPagesPorts,
+) {
+  const { sessions } = ports
   const isTooMany = (ctx: Context, { person }: PageSession, shape: 'page' | 'json') => {
     logFields(ctx).person = person.id
     return answerTooMany(ctx, requestLimits.take('pagesOfPerson', person.id), shape)
   }
   const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
   const signedInPages = {
-    /** A page of a signed-in person. */
+    /** A page for a signed-in person. */
     page:
       (show: PageHandler): Middleware =>
       async (ctx) => {
         const session = await sessions.find(ctx)
-        if (!session) return await sendToSignIn(ctx, placeOf(ctx), ports)
+        if (!session) return await sendToSignIn(ctx, ports)
         if (isTooMany(ctx, session, 'page')) return
         send(ctx, await show(ctx as PageContext, session))
       },
 
-    /** A form of one of our pages, sent by a signed-in person. */
+    /** A form that a signed-in person submits. */
     form:
       (answer: PageHandler): Middleware =>
       async (ctx) => {
         const session = await sessions.find(ctx)
-        // What was typed is lost, but nothing is done in the name of a session that is over.
+        // The session is over, so the input is discarded.
         if (!session) return seeOther(ctx, areaOf(ctx.path))
         if (isTooMany(ctx, session, 'page')) return
         await parse(ctx, async () => {})
@@ -94,7 +97,7 @@ export function makeSignedInPages(ports: SignedInPagesPorts) {
         send(ctx, await answer(ctx as PageContext, session))
       },
 
-    /** A request of a script of one of our pages; every answer is JSON, which the handler sends. */
+    /** A request of a script on one of our pages. The handler sends JSON. */
     script:
       (answer: ScriptHandler): Middleware =>
       async (ctx) => {
@@ -106,26 +109,26 @@ export function makeSignedInPages(ports: SignedInPagesPorts) {
         await answer(ctx as PageContext, session)
       },
 
-    /** The way back from the sign-in, and the sign-out. */
+    /** The callback of the sign-in, and sign-out. */
     routes(): Router {
       const router = makeRouter()
-      router.get(pages.signedIn, async (ctx) => await comeBack(ctx, ports))
+      router.get(pages.signedIn, async (ctx) => await finishSignIn(ctx, ports, now))
       router.post(
         pages.signOut,
         signedInPages.form(async (ctx) => {
           await sessions.end(ctx)
-          // The browser session is ended there too, after asking once (RP-Initiated Logout §2).
+          // Ends the browser session too, after a confirmation (RP-Initiated Logout §2).
           return paths.endSession
         }),
       )
       return router
     },
 
-    /** Ends every session of the person, of any browser. */
+    /** Ends all sessions of the person, in every browser. */
     signOutEverywhere: async (ctx: Context, { person }: PageSession) =>
       await sessions.endEverywhere(ctx, person),
 
-    /** Ends the person's session here when the browser session ends at the logout endpoint. */
+    /** Ends the session here when the browser session ends at the logout endpoint. */
     followLogout: (): Middleware => async (ctx, next) => {
       await next()
       const { oidc } = ctx as { oidc?: { route?: string; params?: Record<string, unknown> } }
@@ -142,50 +145,42 @@ function send(ctx: Context, answer: Answer): void {
   else if (answer) sendPage(ctx, answer)
 }
 
-/** A browser keeps 4096 bytes of a cookie; sealed, an address of this length is below that. */
+/** Sealed, an address of this length fits into a cookie of 4096 bytes. */
 const RETURN_TO_CHARACTERS_MAX = 2000
-
-/** The page that was asked for, or the first of its area when the address is too long to be kept. */
-function placeOf({ url, path }: Context): string {
-  return url.length > RETURN_TO_CHARACTERS_MAX ? areaOf(path) : url
-}
 
 function areaOf(path: string): string {
   return path.startsWith(pages.admin) ? pages.admin : pages.account
 }
 
-async function sendToSignIn(
-  ctx: Context,
-  returnTo: string,
-  ports: SignedInPagesPorts,
-): Promise<void> {
+async function sendToSignIn(ctx: Context, ports: PendingPorts): Promise<void> {
+  const returnTo = ctx.url.length > RETURN_TO_CHARACTERS_MAX ? areaOf(ctx.path) : ctx.url
   const { pending, address } = await beginSignIn(returnTo, ports.baseUrl)
   keepPending(ctx, pending, ports)
   seeOther(ctx, address)
 }
 
-async function comeBack(ctx: Context, ports: SignedInPagesPorts): Promise<void> {
-  const { baseUrl, handler, now } = ports
+async function finishSignIn(
+  ctx: Context,
+  ports: SignedInPagesPorts,
+  now: () => number,
+): Promise<void> {
+  const { baseUrl, handler, sessions } = ports
   const answer = new URLSearchParams(ctx.querystring)
   const pending = await takePending(ctx, ports)
-  // Two tabs share the cookie. The earlier one begins again, and finds the person signed in.
+  // Two tabs share the cookie. The earlier one starts again and finds the session of the other.
   if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)
-  if (answer.has('error')) return sendCancelled(ctx, answer, pending.returnTo)
+  const error = answer.get('error')
+  if (error === 'access_denied') {
+    return sendPage(ctx, signInCancelledPage({ againHref: pending.returnTo }))
+  }
+  if (error !== null) throw signInIncomplete(error)
   try {
     const ownFetch = makeOwnFetch(handler(), ctx.ip)
-    await ports.sessions.begin(
-      ctx,
-      await completeSignIn(answer, pending, { baseUrl, ownFetch, now }),
-    )
+    await sessions.begin(ctx, await completeSignIn(answer, pending, { baseUrl, ownFetch, now }))
   } catch (error) {
-    // Storage was out of reach: the page may be loaded again.
+    // Storage was unavailable: a reload may succeed.
     if (isRefusal(error) && error.statusCode === 503) keepPending(ctx, pending, ports)
     throw error
   }
   seeOther(ctx, pending.returnTo)
-}
-
-function sendCancelled(ctx: Context, answer: URLSearchParams, returnTo: string): void {
-  if (answer.get('error') !== 'access_denied') throw signInIncomplete(String(answer.get('error')))
-  sendPage(ctx, signInCancelledPage({ againHref: returnTo }))
 }

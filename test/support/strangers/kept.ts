@@ -3,7 +3,7 @@
 import type { Integration, ServicePolicy } from '../../../src/config/config.ts'
 import { STALE_MS, UNUSED_DOCUMENTS_MAX } from '../../../src/oauth/clients/document-clients.ts'
 import { fetchBounds } from '../../../src/oauth/clients/fetch-governor.ts'
-import { REFUSALS_PER_CLIENT } from '../../../src/pages/applications/client-refusals.ts'
+import { REFUSALS_PER_CLIENT } from '../../../src/pages/applications/refused-requests.ts'
 import { unauthenticatedEvents } from '../../../src/platform/audit/audit-actions.ts'
 import { KINDS_PER_MINUTE } from '../../../src/platform/audit/audit-trail.ts'
 import { pages, paths, planPaths } from '../../../src/platform/http/paths.ts'

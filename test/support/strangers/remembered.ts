@@ -1,7 +1,7 @@
 /** Memory of a process that grows with the requests of callers, and its bounds. */
 
 import { fetchBounds } from '../../../src/oauth/clients/fetch-governor.ts'
-import { REFUSALS_PER_CLIENT } from '../../../src/pages/applications/client-refusals.ts'
+import { REFUSALS_PER_CLIENT } from '../../../src/pages/applications/refused-requests.ts'
 
 export interface Remembered {
   readonly what: string
@@ -68,7 +68,7 @@ export const rememberedInMemory: readonly Remembered[] = [
   },
   {
     what: 'refusals waiting to be written',
-    file: 'src/pages/applications/client-refusals.ts',
+    file: 'src/pages/applications/refused-requests.ts',
     bound: `${REFUSALS_PER_CLIENT} per client of 500, for \`storage.usageFlushSeconds\``,
   },
   {

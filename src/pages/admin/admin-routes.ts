@@ -1,27 +1,22 @@
-/** The pages of the operators of a site. Rules are the domain's. */
-
 import type Router from 'koa-router'
 
 import { makeRouter } from '../../platform/http/router.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
+import { type AdminPolicy, type AdminPorts, makeAdminParts } from './admin-parts.ts'
 import { applicationFormRoutes } from './application-forms.ts'
 import { applicationRoutes } from './application-routes.ts'
 import { assistantRoutes } from './assistant-routes.ts'
 import { auditRoutes } from './audit-routes.ts'
 import { documentClientRoutes } from './document-client-routes.ts'
 import { makeOperatorPages } from './operator-pages.ts'
-import { type AdminPorts, makeAdminParts } from './parts.ts'
 import { queryRoutes } from './query-routes.ts'
 import { resourceServerRoutes } from './resource-server-routes.ts'
 import { siteRoutes } from './site-routes.ts'
 import { stopAndSecretRoutes } from './stop-and-secret-routes.ts'
 
-/**
- * /admin: what the owners and admins of a site decide about applications (specification, What the
- * service does 8).
- */
-export function adminRoutes(ownPages: OwnPages, ports: AdminPorts): Router {
-  const parts = makeAdminParts(ownPages, ports)
+/** The pages at /admin, for owners and admins of a site (specification, What the service does 8). */
+export function adminRoutes(ownPages: OwnPages, policy: AdminPolicy, ports: AdminPorts): Router {
+  const parts = makeAdminParts(ownPages, policy, ports)
   const router = makeRouter()
   const operatorPages = makeOperatorPages(router, parts)
   siteRoutes(router, operatorPages, parts)

@@ -3,10 +3,11 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 
 import { canBeClientId } from '../../oauth/clients/client.ts'
+import { dayOf } from '../../oauth/grants/grant-store.ts'
 import type { LoggedRequest } from '../../platform/http/request-log.ts'
 import type { Database } from '../../platform/store/database.ts'
 
-/** A request of a client that was refused, with the reason that the client was not told. */
+/** A refused request of a client, with the reason, which the client does not learn. */
 export interface Refusal {
   readonly clientId: string
   readonly occurredAt: number
@@ -18,18 +19,18 @@ export interface Refusal {
 
 type HeardRequest = Pick<LoggedRequest, 'id' | 'at' | 'route' | 'client' | 'error' | 'detail'>
 
-export type ClientRefusals = ReturnType<typeof makeClientRefusals>
+export type RefusedRequests = ReturnType<typeof makeRefusedRequests>
 
 export const REFUSALS_PER_CLIENT = 50
 const CLIENTS_WAITING_MAX = 500
 const REASON_LENGTH_MAX = 300
 
 /**
- * The last refusals of each OAuth application, for its operators, and their counts by day. They gather in
- * memory and are written every few seconds, so that no request waits for them. Each client keeps a few,
- * so that an attacker who provokes millions of them fills nothing.
+ * Records the last refused requests of each application, and counts them by day. Operators see both. They
+ * are buffered in memory and written every few seconds, so that no request waits. The number kept for each
+ * client is limited, so that an attacker cannot fill the database.
  */
-export function makeClientRefusals(database: Database, now: () => number = Date.now) {
+export function makeRefusedRequests(database: Database, now: () => number = Date.now) {
   const { kysely } = database
   const counts = makeRefusalCounts(database)
   let waiting = new Map<string, Refusal[]>()
@@ -60,7 +61,7 @@ export function makeClientRefusals(database: Database, now: () => number = Date.
   }
 
   const note = (refusal: Refusal) => {
-    // An unauthenticated caller may send anything as its client_id.
+    // The client_id is unverified.
     if (!canBeClientId(refusal.clientId)) return
     counts.count(refusal)
     const known = waiting.get(refusal.clientId) ?? []
@@ -70,18 +71,16 @@ export function makeClientRefusals(database: Database, now: () => number = Date.
   }
 
   return {
-    /** Never waits, never fails. */
+    /** Records a refusal. Never waits, never fails. */
     note,
 
-    /** Notes that an application did not take the notice of a sign-out. */
+    /** Records that a notice of a sign-out was not delivered. */
     noteSignOut(clientId: string, reason: string): void {
-      const requestId = randomUUID()
-      const route = 'backchannel_logout'
-      const error = 'not_delivered'
-      note({ clientId, occurredAt: now(), route, error, reason, requestId })
+      const failure = { route: 'backchannel_logout', error: 'not_delivered', reason }
+      note({ ...failure, clientId, occurredAt: now(), requestId: randomUUID() })
     },
 
-    /** Notes a request if it was refused to a client. */
+    /** Records the request if it was refused and has a client. */
     hear({ id, at, route, client, error, detail }: HeardRequest): void {
       if (client === undefined || error === undefined) return
       note({ clientId: client, occurredAt: at, route, error, reason: detail, requestId: id })
@@ -90,7 +89,7 @@ export function makeClientRefusals(database: Database, now: () => number = Date.
     async flush() {
       const taken = waiting
       waiting = new Map()
-      // What cannot be written is dropped: the log has it too.
+      // A failed write loses refusals, which the log has too.
       for (const [clientId, refusals] of taken) await write(clientId, refusals)
       await counts.flush()
     },
@@ -122,19 +121,18 @@ function rowOf(refusal: Refusal) {
   }
 }
 
-/** Text that no database accepts must not lose the other refusals of the batch. */
+/** Makes text storable, so that an invalid character does not fail the batch. */
 function storable(text: string): string {
   return text.slice(0, REASON_LENGTH_MAX).replaceAll('\0', '').toWellFormed()
 }
 
-const DAY_MS = 86_400_000
-/** Further pairs of client and error between two writes are not counted. */
-const KINDS_MAX = 2000
+/** Further combinations between two writes are not counted. */
+const COUNTS_MAX = 2000
 const ROWS_PER_WRITE = 100
-/** An error code of ours or of the engine; there are some forty. */
+/** The form of error codes. */
 const ERROR_FORM = /^[a-z_]{1,60}$/
 
-interface CountedKind {
+interface RefusalCount {
   readonly clientId: string
   readonly day: number
   readonly error: string
@@ -142,25 +140,25 @@ interface CountedKind {
 }
 
 /**
- * Counts the requests that were refused to the applications of each site, by day and error: as many rows
- * as there are errors, however many requests there were. What cannot be written is lost, as the refusals
- * themselves are.
+ * Counts refused requests by site, day and error. The number of rows depends on the number of errors, not on
+ * that of requests. A failed write loses counts.
  */
 function makeRefusalCounts({ kysely }: Database) {
-  let kinds = new Map<string, CountedKind>()
+  let counts = new Map<string, RefusalCount>()
   return {
     count({ clientId, occurredAt, error }: Refusal): void {
-      const day = Math.floor(occurredAt / DAY_MS)
+      const day = dayOf(occurredAt)
       const code = ERROR_FORM.test(error) ? error : 'other'
       const key = JSON.stringify([clientId, day, code])
-      const known = kinds.get(key)
+      const known = counts.get(key)
       if (known) known.refusals += 1
-      else if (kinds.size < KINDS_MAX) kinds.set(key, { clientId, day, error: code, refusals: 1 })
+      else if (counts.size < COUNTS_MAX)
+        counts.set(key, { clientId, day, error: code, refusals: 1 })
     },
 
     async flush(): Promise<void> {
-      const taken = [...kinds.values()]
-      kinds = new Map()
+      const taken = [...counts.values()]
+      counts = new Map()
       if (taken.length === 0) return
       const applications = await kysely
         .selectFrom('oauth_application')
@@ -184,9 +182,9 @@ function makeRefusalCounts({ kysely }: Database) {
   }
 }
 
-/** One row for all applications of a site, in the same order in every process, which avoids deadlocks. */
-function rowsOfSites(taken: readonly CountedKind[], sites: ReadonlyMap<string, string | null>) {
-  const bySite = new Map<string, { site_id: string } & Omit<CountedKind, 'clientId'>>()
+/** Sums the counts of a site. All processes write rows in one order, to avoid deadlocks. */
+function rowsOfSites(taken: readonly RefusalCount[], sites: ReadonlyMap<string, string | null>) {
+  const bySite = new Map<string, { site_id: string } & Omit<RefusalCount, 'clientId'>>()
   for (const { clientId, day, error, refusals } of taken) {
     const site_id = sites.get(clientId)
     if (typeof site_id !== 'string') continue

@@ -1,35 +1,98 @@
 import type Router from 'koa-router'
 
 import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts'
+import { accountHomePage } from '../../../views/account-home.ts'
+import {
+  signedOutEverywherePage,
+  signOutEverywherePage,
+} from '../../../views/account-signed-out.ts'
 import type { AreaView } from '../../../views/area.ts'
 import type { ClientView } from '../../../views/client-view.ts'
 import type { Page } from '../../../views/layout.ts'
 import { describeScopes } from '../../directory/scopes/scope-uses.ts'
+import { listHeldSites, operates } from '../../directory/sites/site-choice.ts'
+import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
 import { removeApp } from '../../oauth/grants/end-grants.ts'
 import { type AppLine, makeGrantLists } from '../../oauth/grants/grant-lists.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
-import { noticeOf } from '../../platform/http/page.ts'
+import { noticeOf, sendPage } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
-import { pages } from '../../platform/http/paths.ts'
+import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
+import { makeRouter } from '../../platform/http/router.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
+import { areaOf, type MemberQueries, queryRoutes } from './query-routes.ts'
 
-/** Declares a page of an account; `current` is the link of the navigation that leads to it. */
-export type DeclarePage = (
+/** Declares a page of an account; `current` is its link in the navigation. */
+type DeclarePage = (
   pattern: string,
   current: string,
   show: (area: AreaView, session: PageSession, ctx: PageContext) => Page | Promise<Page>,
 ) => void
 
-/** Connected apps, and the removal of one. */
-export function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void {
+/** The pages at /account: the person, their connected apps, and sign-out everywhere. */
+export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Router {
+  const router = makeRouter()
+  const { database, signedInPages } = ownPages
+  const page: DeclarePage = (pattern, current, show) => {
+    router.get(
+      pattern,
+      signedInPages.page(async (ctx, session) => {
+        const shown = await show(areaOf(session, current), session, ctx)
+        // A person of one site sees the look of that site.
+        return { ...shown, look: siteLook(await findLookOfPerson(database, session.person.id)) }
+      }),
+    )
+  }
+
+  page(pages.account, pages.account, async (area, { person }) => {
+    const sites = await listHeldSites(database, person.id)
+    return accountHomePage({
+      area,
+      person,
+      sites: sites.map((site) => ({
+        name: site.name,
+        roles: site.roles,
+        adminHref: operates(site.roles)
+          ? addressOf(pages.site, { site: nameOfSite(site) })
+          : undefined,
+        connectHref: addressOf(pages.connect, { site: site.slug }),
+      })),
+      appsHref: pages.apps,
+      queriesHref: sites.length === 0 ? undefined : pages.memberQueries,
+      signOutEverywhereHref: pages.signOutEverywhere,
+    })
+  })
+  appRoutes(router, page, ownPages)
+  queryRoutes(router, ownPages, queries)
+
+  page(pages.signOutEverywhere, pages.account, (area) =>
+    signOutEverywherePage({ area, action: pages.signOutEverywhere, cancelHref: pages.account }),
+  )
+  router.post(
+    pages.signOutEverywhere,
+    signedInPages.form(async (ctx, session) => {
+      await signedInPages.signOutEverywhere(ctx, session)
+      return pages.signedOutEverywhere
+    }),
+  )
+  // Needs no session, because the browser is signed out.
+  router.get(pages.signedOutEverywhere, (ctx) => {
+    sendPage(ctx, signedOutEverywherePage({ againHref: pages.account }))
+  })
+  return router
+}
+
+/** The connected apps, and their removal. */
+function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void {
   const { database, signedInPages, listPages, scopeUses, now } = ownPages
   const lists = makeGrantLists(database, now)
   page(pages.apps, pages.apps, async (area, { person }, ctx) => {
     const found = await lists.listApps(person.id, listPages.requestOf(ctx))
     const apps = found.rows.map(({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
       name: clientName,
-      kind: kindOfOrigin(clientOrigin),
+      // By its origin when it was connected. All other origins are unverified.
+      kind: kinds.get(clientOrigin) ?? 'self-declared',
       siteName: site?.name,
       removeHref: `${pages.removeApp}?${new URLSearchParams({ client: clientId, site: site?.id ?? '' })}`,
       ...describeScopes(scopes, scopeUses),
@@ -61,7 +124,7 @@ export function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages)
     pages.removeApp,
     signedInPages.form(async (ctx, session) => {
       const line = lineOf(session, formField(ctx, 'client'), formField(ctx, 'site'))
-      // The answer does not tell a grant of another person from one that is gone or never was.
+      // Do not reveal whether another person has such a grant.
       const ended = await removeApp(database, line, actorOf(ctx, session, now))
       if (ended.length === 0) throw nothingHere()
       return `${pages.apps}?done=removed`
@@ -78,9 +141,3 @@ const kinds: ReadonlyMap<string, ClientView['kind']> = new Map([
   ['site', 'operator-created'],
   ['loopback', 'loopback'],
 ])
-
-/** What a connected client is called, by its origin at the time when it was connected. */
-function kindOfOrigin(origin: string): ClientView['kind'] {
-  // Nothing was checked of a client of any other origin.
-  return kinds.get(origin) ?? 'self-declared'
-}

@@ -1,0 +1,52 @@
+import type { Api, Discovery } from '../../api/api.ts'
+import { type Assistant, schemesOf } from '../../config/assistant-table.ts'
+import { makeDocumentReviews } from '../../oauth/clients/document-review.ts'
+import { type FurtherPlans, hasFurtherPlan } from '../../oauth/clients/further-plans.ts'
+import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
+import type { StateStore } from '../../platform/store/oauth-state.ts'
+import { makeApplicationSecrets, makeNewSecrets } from '../applications/application-secrets.ts'
+import { makeApplicationStore } from '../applications/application-store.ts'
+import type { RefusedRequests } from '../applications/refused-requests.ts'
+import type { Seals } from '../relying-party/sign-in.ts'
+import type { OwnPages } from '../relying-party/signed-in-pages.ts'
+
+/** The settings that decide what operators may choose. */
+export interface AdminPolicy {
+  readonly loopbackHosts: readonly string[]
+  readonly assistants: readonly Assistant[]
+  readonly furtherPlans: FurtherPlans
+}
+
+export interface AdminPorts {
+  readonly state: StateStore
+  readonly seals: Seals
+  readonly refusals: RefusedRequests
+  readonly api: Api
+  readonly discovery: Discovery
+  /** Whether the service accepts metadata documents, which operators then review. */
+  readonly acceptsDocuments: boolean
+}
+
+/** The dependencies of the pages for operators. */
+export type AdminParts = ReturnType<typeof makeAdminParts>
+
+export function makeAdminParts(ownPages: OwnPages, policy: AdminPolicy, ports: AdminPorts) {
+  const { database, now } = ownPages
+  const { loopbackHosts, assistants, furtherPlans } = policy
+  return {
+    ...ownPages,
+    assistants,
+    furtherPlans,
+    /** Whether operators can choose any of the further plans. */
+    offersChoices: hasFurtherPlan(furtherPlans),
+    redirectRules: { loopbackHosts, appSchemes: schemesOf(assistants) },
+    applications: makeApplicationStore(database),
+    secrets: makeApplicationSecrets(database),
+    newSecrets: makeNewSecrets(ports.state.adapterFor('NewSecret'), ports.seals),
+    grantLists: makeGrantLists(database, now),
+    reviews: ports.acceptsDocuments ? makeDocumentReviews(database) : undefined,
+    refusals: ports.refusals,
+    api: ports.api,
+    discovery: ports.discovery,
+  }
+}
