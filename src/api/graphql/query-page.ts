@@ -28,12 +28,6 @@ interface TypedQuery {
   readonly mayChange?: boolean
 }
 
-/** What a page needs on which queries are tried. */
-export interface QueryPorts<Caller> {
-  readonly tryQuery: TryQuery<Caller>
-  readonly queryTool: QueryToolFiles
-}
-
 /** A person, at one of their sites. */
 export interface Person {
   readonly personId: string

@@ -27,9 +27,6 @@ export interface StoreSettings {
   }
 }
 
-/** The open stores; they outlive a change of keys. */
-export type Stores = Awaited<ReturnType<typeof openStores>>
-
 export interface StoreHooks {
   /** Wraps every call to the database and the OAuth state. */
   readonly guard: StoreGuard
