@@ -147,7 +147,7 @@ withDatabases('import and export', (open) => {
       database,
       linesFile([{ type: 'person', id: 'per_ada', deleted: true }]),
     )
-    expect(report.refused[0]?.problem).to.equal('deleted: a person cannot be deleted by an import')
+    expect(report.refused[0]?.problem).to.equal('deleted: an import cannot delete a person')
   })
 
   it('says of each line what is wrong, writes nothing of its batch, and goes on', async () => {
@@ -228,7 +228,7 @@ withDatabases('import and export', (open) => {
       ]),
     )
     expect(refused.map(({ problem }) => problem)).to.deep.equal([
-      'id: a purchase of another kind has it',
+      'id: a purchase of another kind has this id',
     ])
   })
 

@@ -104,8 +104,8 @@ describe('campus: the shape', () => {
     expect(problemsOf(broken)).to.deep.equal([
       'sites[0].slug: must be a slug like slow-bread',
       'people[0].createdAt: must be a moment like "30 days ago", "in 14 days at 18:00" or an instant',
-      'courses[0].lectures[0].durationSeconds: Too small: expected number to be >=0',
-      'events[0]: Unrecognized key: "colour"',
+      'courses[0].lectures[0].durationSeconds: must be at least 0',
+      'events[0]: has unknown fields: colour',
     ])
   })
 
@@ -115,7 +115,7 @@ describe('campus: the shape', () => {
         first(campus.sites).slug = slug
       })
       expect(problemsOf(broken)).to.deep.equal([
-        'sites[0].slug: is taken by an address of the service',
+        'sites[0].slug: is reserved for an address of the service',
       ])
     }
   })

@@ -430,9 +430,9 @@ export const mutants: readonly Mutant[] = [
     [
       ["if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)", ''],
       ['checkFormToken(ctx, session.csrf)', ''],
-      ['return url.length > RETURN_TO_CHARACTERS_MAX ? areaOf(path) : url', 'return url'],
+      ['ctx.url.length > RETURN_TO_CHARACTERS_MAX ? areaOf(ctx.path) : ctx.url', 'ctx.url'],
       [
-        'if (!session) return await sendToSignIn(ctx, placeOf(ctx), ports)',
+        'if (!session) return await sendToSignIn(ctx, ports)',
         "if (!session) return send(ctx, await show(ctx as PageContext, { person: { id: 'per_olivia' } } as unknown as PageSession))",
       ],
     ],

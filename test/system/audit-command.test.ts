@@ -36,7 +36,7 @@ describe('the stream of audit events', () => {
     expect(words.trim().split('\n')).to.have.length(1)
     expect(await audit(service, '--site', 'open-kitchen', '--json')).to.equal('')
     const wrong = await audit(service, '--since', 'yesterday').catch((error) => error.stderr)
-    expect(wrong).to.include('--since is a time like')
+    expect(wrong).to.include('--since must be a time like')
 
     const following = spawn(process.execPath, commandOf('--follow', '--json', '--since', '1h'), {
       env: environmentOf(service),

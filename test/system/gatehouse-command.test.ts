@@ -64,7 +64,7 @@ describe('the gatehouse command', () => {
       ]) {
         const { code, stdout, stderr } = await runGatehouse(words, {})
         expect([code, stdout]).to.deep.equal([2, ''])
-        expect(stderr).to.include(`There is no such command: ${words.join(' ')}\n`)
+        expect(stderr).to.include(`Unknown command: ${words.join(' ')}\n`)
       }
     })
 
@@ -169,24 +169,24 @@ describe('the gatehouse command', () => {
         await runGatehouse(['reviewers', ...words], variables)
       await using service = await startProcess(variables)
       expect((await fetch(`${service.url}/healthz`)).status).to.equal(200)
-      expect((await run()).stdout).to.match(/^Nobody decides for every site/)
+      expect((await run()).stdout).to.match(/^There are no reviewers for every site/)
       const added = await run('add', 'Olivia@northlight.example')
       expect([added.code, added.stdout]).to.deep.equal([
         0,
-        'Olivia@northlight.example decides about self-declared clients for every site from now on.\n',
+        'Olivia@northlight.example reviews self-declared clients for every site from now on.\n',
       ])
       expect((await run('add', 'olivia@northlight.example')).stdout).to.include('Nothing to change')
       expect((await run()).stdout).to.match(
         /^olivia@northlight\.example {2}Olivia Hartmann, since 20/,
       )
       expect((await run('remove', 'olivia@northlight.example')).stdout).to.include(
-        'does not decide',
+        'no longer reviews',
       )
       expect((await run()).stdout).to.match(/^Nobody/)
       const unknown = await run('add', 'nobody@northlight.example')
       expect([unknown.code, unknown.stderr]).to.deep.equal([
         1,
-        'there is no account with the address nobody@northlight.example\n',
+        'There is no account with the address nobody@northlight.example.\n',
       ])
     })
   })

@@ -1,4 +1,4 @@
-/** Makes a copy of what a service stores: beside a running service, checked without a restore, restored into an empty place. */
+/** Makes a backup of a running or stopped service. */
 
 import { existsSync } from 'node:fs'
 import { constants, copyFile, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
@@ -22,10 +22,10 @@ export interface BackupSource extends ServicePlace {
 }
 
 /**
- * Makes a backup in a folder that is empty or absent. Stops and changes nothing, also not the schema: a
- * version can back up the database of the version before.
+ * Makes a backup in an empty or new folder. It does not migrate, so that a version can back up the database
+ * of the previous version.
  *
- * @throws in a sentence, when the folder is in use or something cannot be read
+ * @throws if the folder is not empty or something cannot be read
  */
 export async function makeBackup(folder: string, source: BackupSource): Promise<Manifest> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -34,14 +34,14 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
   const madeAt = new Date().toISOString()
   const database = databaseParts[location.kind]
   const target = join(folder, database)
-  // Only its owner can read it, from its first byte on.
+  // Create it first, so that only its owner can ever read it.
   await writeFile(target, '', { mode: 0o600, flag: 'wx' })
   const contents =
     location.kind === 'sqlite'
       ? await copySqlite(location.file, target)
       : await dumpPostgres({ url: location.url, environment }, target)
   const paths: string[] = [database]
-  // After the database, so that each row of the copy has its bytes.
+  // After the database, so that each row of the copy has its file.
   if (filesOnDisk) paths.push(...(await copyFiles(source.dataDir, folder)))
   if (secretFile !== undefined) {
     await copyFile(secretFile, join(folder, SECRET_PART), constants.COPYFILE_EXCL)
@@ -63,7 +63,7 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
   return manifest
 }
 
-/** Copies the files of operators. They are written once and never changed, so each is complete or absent. */
+/** Copies the files of operators. They never change, so each is complete or absent. */
 async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
   const copied: string[] = []
   for (const path of await listFiles(join(dataDir, FILES_FOLDER))) {
@@ -84,7 +84,7 @@ async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
 /**
  * Lists the paths of the files below a folder, without unfinished uploads.
  *
- * @throws when something cannot be read: a file that is left out silently would be missed at a restore
+ * @throws if something cannot be read, because a restore would lack it
  */
 export async function listFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder, { recursive: true }).catch((error: unknown) => {

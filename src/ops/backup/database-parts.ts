@@ -12,15 +12,14 @@ import {
 } from '../../platform/store/postgres.ts'
 import type { Contents } from './manifest.ts'
 
-/** How long a backup waits for a lock of SQLite that a writer has. */
 const LOCK_TIMEOUT_MS = 30_000
 
 /** More pages than any file has. */
 const ALL_PAGES = 0x7fffffff
 
 /**
- * Copies a database in use, in one read transaction, so that the copy is of one moment while writes
- * continue. A copy in steps would start again at each write of another process.
+ * Copies a database in use, in one read transaction, so that the copy is consistent while writes continue. A
+ * copy in steps would restart at each write of another process.
  */
 export async function copySqlite(file: string, target: string): Promise<Contents> {
   const source = new BetterSqlite(file, {
@@ -46,7 +45,7 @@ export async function copySqlite(file: string, target: string): Promise<Contents
 /**
  * Reads a copy without changing it.
  *
- * @throws in a sentence, when SQLite finds it damaged
+ * @throws if SQLite finds it damaged
  */
 export async function readSqliteCopy(file: string): Promise<Contents> {
   const copy = new BetterSqlite(file, { readonly: true, fileMustExist: true })
@@ -76,16 +75,15 @@ export interface ServerAccess {
 const STATEMENT = { timeoutMs: 60 * 60_000 }
 
 /**
- * How long the dump waits for a table. Otherwise a change of a table would wait for the transaction that counts rows,
- * which waits for the dump, which would wait for the change: a deadlock that no server detects.
+ * How long the dump waits for a table. Without a limit, a schema change would wait for the counting
+ * transaction, which waits for the dump, which waits for the change: an undetected deadlock.
  */
 const LOCK_WAIT_MS = 10_000
 
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
 /**
- * Dumps a database in use with pg_dump, and counts its rows in the same snapshot, so that the counts match
- * the dump whatever is written meanwhile.
+ * Dumps a database in use with pg_dump, and counts its rows in the same snapshot, so that both match.
  */
 export async function dumpPostgres(access: ServerAccess, target: string): Promise<Contents> {
   return await withClient(access.url, STATEMENT, async (client) => {
@@ -108,7 +106,7 @@ const DUPLICATE_TABLE = '42P07'
  * Restores a dump into an empty database: all of it or nothing. No service opens the database before
  * `finishPostgres`.
  *
- * @throws in a sentence, when another restore began here
+ * @throws if another restore began here
  */
 export async function restorePostgres(access: ServerAccess, dump: string): Promise<Contents> {
   await withClient(access.url, STATEMENT, async (client) => {
@@ -133,7 +131,7 @@ export async function finishPostgres(url: string): Promise<void> {
   await withClient(url, STATEMENT, (client) => client.query(`drop table ${UNFINISHED_RESTORE}`))
 }
 
-/** Counts the tables, views and sequences in the schema that ours would be in. */
+/** Counts the tables, views and sequences in the current schema. */
 export async function countRelations(url: string): Promise<number> {
   return await withClient(url, STATEMENT, async (client) => {
     const { rows } = await client.query(
@@ -144,7 +142,7 @@ export async function countRelations(url: string): Promise<number> {
   })
 }
 
-/** Lists the tables whose rows a dump has, by its own table of contents. */
+/** Lists the tables in the table of contents of a dump. */
 export async function listDumpedTables(dump: string): Promise<string[]> {
   const contents = await runTool('pg_restore', ['--list', dump])
   return [...contents.matchAll(/ TABLE DATA \S+ (\S+) /g)].map(([, table = '']) => table)
@@ -181,7 +179,7 @@ function byName(one: Row, other: Row): number {
   return one.name < other.name ? -1 : 1
 }
 
-/** Runs a program of PostgreSQL. The password is passed in the environment, which other users cannot list. */
+/** Runs a PostgreSQL program. Passes the password in the environment, which other users cannot list. */
 async function runTool(
   program: 'pg_dump' | 'pg_restore',
   words: readonly string[],
@@ -200,12 +198,12 @@ async function runTool(
   }
 }
 
-/** A URL may have its password in two places; the one in the query wins, as in the service. */
+/** Separates the password from a URL. One in the query takes precedence, as in the service. */
 function connectionOf(url: string): readonly [words: readonly string[], password: string] {
   const target = new URL(url)
   const password = target.searchParams.get('password') ?? decodeURIComponent(target.password)
   target.password = ''
-  // Removed from the text, because URLSearchParams would write a space as +, which the program does not decode.
+  // URLSearchParams would write a space as +, which the program does not decode.
   const rest = target.search.slice(1).split('&')
   target.search = rest.filter((parameter) => !/^password(=|$)/.test(parameter)).join('&')
   return [[`--dbname=${target.href}`], password]
@@ -214,8 +212,8 @@ function connectionOf(url: string): readonly [words: readonly string[], password
 function describeFailure(program: string, error: unknown): Error {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
     return new Error(
-      `${program} is not installed here. Install PostgreSQL's client programs, of the version of ` +
-        'the server or newer (postgresql-client), and have them in PATH.',
+      `${program} is not installed here. Install the PostgreSQL client programs (postgresql-client) in ` +
+        'the version of the server or newer, and add them to PATH.',
     )
   }
   const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : ''

@@ -8,15 +8,15 @@ import { z } from 'zod'
 
 import type { DatabaseLocation } from '../../platform/store/database.ts'
 
-/** Where a service stores what a backup copies. */
+/** The locations of the data that a backup copies. */
 export interface ServicePlace {
   readonly location: DatabaseLocation
   readonly dataDir: string
   /** Whether the files of operators are below `dataDir`, and not in a bucket. */
   readonly filesOnDisk: boolean
-  /** The file of the generated root secret, where the service uses one and the backup is to have it. */
+  /** The file of the generated root secret, if the backup includes it. */
   readonly secretFile: string | undefined
-  /** For programs that are started. */
+  /** For child processes. */
   readonly environment: NodeJS.ProcessEnv
 }
 
@@ -38,7 +38,7 @@ const manifestShape = z.strictObject({
   schema: z.array(z.object({ name: z.string(), digest: z.string() })),
   /** How many rows each table had. */
   rows: z.record(z.string(), z.int().min(0)),
-  /** Whether files of operators are parts of it, or are in a bucket, which has its own copies. */
+  /** Whether the files of operators are included, or stay in their bucket. */
   files: z.enum(['included', 'bucket']),
   secret: z.enum(['included', 'left out']),
   parts: z.array(
@@ -53,7 +53,6 @@ const manifestShape = z.strictObject({
 export type Manifest = z.infer<typeof manifestShape>
 type Part = Manifest['parts'][number]
 
-/** What is read from the database itself. */
 export type Contents = Pick<Manifest, 'schema' | 'rows'>
 
 const MANIFEST_FILE = 'manifest.json'
@@ -71,7 +70,7 @@ export async function writeManifest(folder: string, manifest: Manifest): Promise
   await rename(draft, join(folder, MANIFEST_FILE))
 }
 
-/** @throws in a sentence, when there is no manifest, or one that this version cannot read */
+/** @throws if there is no manifest, or this version cannot read it */
 export async function readManifest(folder: string): Promise<Manifest> {
   const text = await readFile(join(folder, MANIFEST_FILE), 'utf8').catch((cause) => {
     throw new Error(
@@ -81,10 +80,10 @@ export async function readManifest(folder: string): Promise<Manifest> {
   })
   const { data, error } = manifestShape.safeParse(parseOrNothing(text))
   if (data) return data
-  const { path = [], message = '' } = error.issues[0] ?? {}
+  const field = error.issues[0]?.path.join('.') || 'all of it'
   throw new Error(
-    `The ${MANIFEST_FILE} of ${folder} cannot be used (${path.join('.') || 'all of it'}: ${message}): ` +
-      'it was damaged, or a newer version made it. Use that version, or another backup.',
+    `The ${MANIFEST_FILE} of ${folder} cannot be used (${field} is invalid): it is damaged, or a newer ` +
+      'version made it. Use that version, or another backup.',
   )
 }
 
@@ -97,14 +96,14 @@ function parseOrNothing(text: string): unknown {
 }
 
 /**
- * Reads a file of a backup to its end, and flushes it to the disk.
+ * Reads and hashes a file of a backup, and flushes it to the disk.
  *
- * @throws when it is a link, or lies behind one, which may lead elsewhere when it is read again
+ * @throws if the path has a symbolic link, whose target may change
  */
 export async function partOf(folder: string, path: string): Promise<Part> {
   const file = join(folder, path)
   if ((await realpath(file)) !== join(await realpath(folder), path)) {
-    throw new Error(`${path} is a link, which a backup does not have`)
+    throw new Error(`${path} is a link, which a backup must not have`)
   }
   const handle = await open(file, 'r')
   try {
@@ -118,7 +117,7 @@ export async function partOf(folder: string, path: string): Promise<Part> {
   }
 }
 
-/** Lists what is wrong with the parts of a backup, a sentence each. */
+/** Lists missing and damaged parts, as sentences. */
 export async function findDamagedParts(folder: string, { parts }: Manifest): Promise<string[]> {
   const damages: string[] = []
   for (const part of parts) {
@@ -127,12 +126,12 @@ export async function findDamagedParts(folder: string, { parts }: Manifest): Pro
     else if (found.bytes !== part.bytes)
       damages.push(`${part.path} has ${found.bytes} bytes instead of ${part.bytes}.`)
     else if (found.sha256 !== part.sha256)
-      damages.push(`${part.path} is not what was written: its SHA-256 differs.`)
+      damages.push(`${part.path} has changed: its SHA-256 differs.`)
   }
   return damages
 }
 
-/** Lists where a database differs from its manifest, a sentence each. */
+/** Lists differences between a database and its manifest, as sentences. */
 export function findDifferences(manifest: Contents, found: Contents): string[] {
   const tables = new Set([...Object.keys(manifest.rows), ...Object.keys(found.rows)])
   const differences = [...tables]
@@ -142,6 +141,6 @@ export function findDifferences(manifest: Contents, found: Contents): string[] {
       return `The table ${table} has ${there} rows instead of ${said}.`
     })
   const names = ({ schema }: Contents) => schema.map((row) => `${row.name} ${row.digest}`).join()
-  if (names(manifest) !== names(found)) differences.push('Its migrations are not those it names.')
+  if (names(manifest) !== names(found)) differences.push('Its migrations differ from the manifest.')
   return differences
 }

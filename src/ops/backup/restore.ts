@@ -23,11 +23,11 @@ import {
 } from './manifest.ts'
 
 /**
- * Checks a backup without restoring it: every part is what was written, and the database in it is readable
- * and has the tables, rows and migrations that the manifest lists.
+ * Checks a backup without restoring it: the hash of every part, and the tables, rows and migrations of the
+ * database.
  *
- * @returns what is wrong, and what could not be checked here, a sentence each
- * @throws in a sentence, when there is no manifest to check by
+ * @returns damages, and checks that were not possible here, as sentences
+ * @throws if there is no manifest
  */
 export async function verifyBackup(folder: string) {
   const manifest = await readManifest(folder)
@@ -38,7 +38,7 @@ export async function verifyBackup(folder: string) {
       damages.push(...(await checkDatabasePart(folder, manifest)))
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
-      // Its bytes are those that were written; the rest needs the program.
+      // The hashes match; further checks need the program.
       if (message.includes('is not installed')) notes.push(message)
       else damages.push(message)
     }
@@ -55,39 +55,39 @@ async function checkDatabasePart(folder: string, manifest: Manifest): Promise<st
     .map((table) => `The dump has no rows of the table ${table}.`)
 }
 
-/** Lists why a place cannot take a backup, a sentence each; empty if it can. */
+/** Lists reasons why a backup cannot be restored to this place, as sentences. */
 export async function findObstacles(manifest: Manifest, target: ServicePlace): Promise<string[]> {
   const { location, dataDir, filesOnDisk, secretFile } = target
   if (location.kind !== manifest.engine) {
     const names = { sqlite: 'the embedded database', postgres: 'PostgreSQL' }
     return [
-      `The backup is of ${names[manifest.engine]}, and this configuration names ` +
-        `${names[location.kind]}. Data move from one to the other by export and import.`,
+      `The backup is of ${names[manifest.engine]}, and this configuration uses ` +
+        `${names[location.kind]}. Use export and import to move data between them.`,
     ]
   }
   const found = await findExistingDatabase(location)
   const files = join(dataDir, FILES_FOLDER)
   if (filesOnDisk && (await listFiles(files)).length > 0) found.push(`${files} is not empty.`)
   if (manifest.secret === 'included' && secretFile !== undefined && existsSync(secretFile)) {
-    found.push(`${secretFile} is there: move it away, the backup has its own.`)
+    found.push(`${secretFile} exists: move it away, because the backup has its own.`)
   }
   return found
 }
 
-/** Beside a database: SQLite takes their content for writes of the database of that name. */
+/** SQLite would apply these files to the database beside them. */
 const LOGS = ['-wal', '-journal', '-shm']
 
 async function findExistingDatabase(location: DatabaseLocation): Promise<string[]> {
   if (location.kind === 'postgres') {
     if ((await countRelations(location.url)) === 0) return []
-    return ['The database of DATABASE_URL is there and is not empty: restore into a new one.']
+    return ['The database of DATABASE_URL exists and is not empty: restore into a new one.']
   }
   const { file } = location
-  if (existsSync(file)) return [`${file} is there and is not empty: restore into a new one.`]
+  if (existsSync(file)) return [`${file} exists and is not empty: restore into a new one.`]
   const logs = [file, draftOf(file)]
     .flatMap((database) => LOGS.map((end) => database + end))
     .filter((path) => existsSync(path))
-  const found = logs.map((path) => `${path} is of the database before: move it away, too.`)
+  const found = logs.map((path) => `${path} is of the previous database: move it away, too.`)
   if (existsSync(draftOf(file))) found.push(restoreUnderWay(file))
   return found
 }
@@ -99,16 +99,16 @@ function draftOf(file: string): string {
 
 function restoreUnderWay(file: string): string {
   return (
-    `${draftOf(file)} is there: another restore is under way. If it was broken off, remove that file and ` +
-    'what it brought, and begin anew.'
+    `${draftOf(file)} exists: another restore is running. If it was interrupted, remove that file and ` +
+    'the restored files, and start again.'
   )
 }
 
 /**
- * Restores the parts. The SQLite file has a draft name, and a database on PostgreSQL is marked as not
- * finished, so that no service starts on them after a failure; `finish` makes the database usable.
+ * Restores the parts. Until `finish`, the SQLite file has a draft name and a PostgreSQL database is marked as
+ * unfinished, so that no service starts on a partial restore.
  *
- * @returns where the database is until then
+ * @returns the location of the database until then
  */
 export async function placeParts(
   folder: string,
@@ -145,7 +145,7 @@ async function createDraft(part: string, file: string): Promise<string> {
   return draft
 }
 
-/** Never replaces a file that was created meanwhile, since the old and the new one would share a log. */
+/** Never replaces a file that was created meanwhile, because both would share a log. */
 async function renameDraft(draft: string, file: string): Promise<void> {
   try {
     await link(draft, file)
@@ -154,8 +154,8 @@ async function renameDraft(draft: string, file: string): Promise<void> {
     if (['EPERM', 'ENOTSUP', 'ENOSYS'].includes(codeOf(error))) return await rename(draft, file)
     if (codeOf(error) !== 'EEXIST') throw error
     throw new Error(
-      `${file} was made meanwhile, by a service that was started: stop it, remove what it made and ` +
-        `what was restored, and begin anew.`,
+      `${file} was created meanwhile, by a service that was started: stop it, remove its files and ` +
+        `the restored ones, and start again.`,
       { cause: error },
     )
   }

@@ -1,4 +1,4 @@
-/** What has expired is removed: in small statements, for as long as there is more of it. */
+/** Deletes expired rows in small statements. */
 
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -13,29 +13,27 @@ export interface CleanUpPorts {
   readonly database: Database
   readonly keeping: Keeping
   readonly logger: Logger
-  /** How long one run goes on at most; when there is more, the next one does. */
+  /** The time limit of one run; the next run continues. */
   readonly runSeconds: number
   readonly now: () => number
-  /** Milliseconds of no particular beginning. */
+  /** A monotonic clock in milliseconds. */
   readonly clock?: () => number
-  /** Waits for so long, or until the signal. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
 export interface Keeping {
-  /** How long what was issued to a client can live; the copy of its document is needed as long. */
+  /** How long tokens can live. The copy of a client's document is needed as long. */
   readonly tokensLiveSeconds: number
-  /** How long the audit trail is kept. */
   readonly auditDays: number
 }
 
-/** One kind of rows that go, and when. */
+/** A kind of rows that expire. */
 type Expiring = ExpiringRows & {
-  /** The last value of the expiry that is over at this time: the time itself unless it says otherwise. */
+  /** The latest expiry that has passed at this time; the time itself by default. */
   readonly until?: (nowMs: number) => number
-  /** As many as one statement removes: with all that goes with them, about a thousand rows. */
+  /** Rows per statement; with cascades, about a thousand. */
   readonly rowsMax?: number
-  /** Tables below this one. They come first, so that little is left to go with a row. */
+  /** Child tables to clean first, so that cascades stay small. */
   readonly after?: readonly ExpiringRows['table'][]
 }
 
@@ -50,7 +48,7 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
     { table: 'oauth_state', expiry: 'expires_at' },
     { table: 'refresh_token_family', expiry: 'kept_until' },
     { table: 'relying_party_session', expiry: 'expires_at' },
-    // Five tries are over long before, unless a host is away that very many notices wait for.
+    // Its five attempts usually end long before.
     { table: 'sign_out_notice', expiry: 'next_attempt_at', until: msAgo(DAY_MS) },
     { table: 'signed_out_session', expiry: 'kept_until' },
     { table: 'change_key', expiry: 'expires_at' },
@@ -66,14 +64,14 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
     { table: 'site_refusal_day', expiry: 'day', until: callDaysAgo },
     { table: 'oauth_grant_day', expiry: 'day', until: callDaysAgo },
     {
-      // With each go its scopes and the last days of its use.
+      // Cascades to its scopes and the last days of its use.
       table: 'oauth_grant',
       expiry: 'expires_at',
       rowsMax: 16,
       after: ['refresh_token_family', 'relying_party_session', 'oauth_grant_day'],
     },
     {
-      // Every authorization request can add a row, and these were not reviewed.
+      // Authorization requests add these rows, which have no review.
       table: 'document_client',
       expiry: 'fetched_at',
       unset: 'review',
@@ -84,34 +82,33 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
 }
 
 /**
- * How long a statement should take. On SQLite the whole process waits for it, and every now and then
- * for the write-ahead log too, which takes twice as long; PostgreSQL cancels one that takes longer
- * than `storage.answerWithinMs`, which is 50 at least.
+ * The target duration of a statement. SQLite blocks the process meanwhile, and for twice as long at a
+ * checkpoint. PostgreSQL cancels a statement after `storage.answerWithinMs`, which is 50 or more.
  */
 const STATEMENT_MS = { sqlite: 5, postgres: 20 } as const
 
-/** After each statement comes a pause of so many times its length: a quarter of the time is work. */
+/** Pauses this multiple of a statement's duration, so that a quarter of the time is work. */
 const PAUSES_PER_STATEMENT = 3
 
-/** One kind of rows on its way through the runs. */
+/** The progress with one kind of rows. */
 interface Line {
   readonly kind: Expiring
   readonly size: BatchSize
-  /** Where it goes on: before it lie entries of removed rows, until the database tidies its index. */
+  /** The expiry to continue from, to skip index entries of removed rows. */
   from: number
-  /** Whether there may be more, as far as is known; the beginning of a process knows nothing. */
+  /** Whether more rows may have expired. */
   more: boolean
-  /** Whether this run still looks for it. */
+  /** Whether this run continues with it. */
   due: boolean
-  /** How many rows this run removed; those that went with them are not counted by a database. */
+  /** Rows removed by this run, without cascades. */
   removed: number
 }
 
 /**
- * Makes the task that removes what has expired. A run goes on until nothing is left, its time is over, or
- * the signal comes.
+ * Makes the task that removes expired rows in small statements. A run ends if nothing is left, at its time
+ * limit, or at the signal.
  *
- * @throws what the database says, except that a statement took too long
+ * @throws errors of the database, except timeouts of statements
  */
 export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promise<void> {
   const { database, keeping, logger, runSeconds, clock = () => performance.now() } = ports
@@ -132,7 +129,7 @@ export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promi
       while (!signal.aborted && clock() < startedMs + runSeconds * 1000) {
         const line = lines.find((candidate) => candidate.due && !waits(candidate))
         if (!line) break
-        // Then it is the turn of the others, in the next run too, however many of these there are.
+        // Move it to the end, so that all kinds take turns, across runs too.
         lines.push(...lines.splice(lines.indexOf(line), 1))
         const batchStartedMs = clock()
         const removed = await removeBatch(database, line, now())
@@ -151,13 +148,13 @@ export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promi
   }
 }
 
-/** @returns the expiry of each row, or nothing when the statement was cancelled */
+/** @returns the expiry of each row, or undefined if the statement was cancelled */
 async function removeBatch(database: Database, { kind, size, from }: Line, nowMs: number) {
   const until = kind.until?.(nowMs) ?? nowMs
   return await removeExpired(database, kind, { from, until, rowsMax: size.rows })
 }
 
-/** Decides what comes next for these rows, after a statement that took so long. */
+/** Updates the progress after a statement. */
 function follow(line: Line, removed: readonly number[] | undefined, ms: number): void {
   if (!removed) {
     line.more = true
@@ -172,14 +169,13 @@ function follow(line: Line, removed: readonly number[] | undefined, ms: number):
   line.due = full
 }
 
-/** Leaves the process to others, and ends at once when it stops. */
 async function pauseUnlessStopped(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error
   })
 }
 
-/** One line for a run that did something, or that left something which it should have removed. */
+/** Logs a run that removed rows, or that could not keep up. */
 function report(
   logger: Logger,
   lines: readonly Line[],
@@ -200,34 +196,29 @@ function report(
   } else if (removed.length > 0) logger.info(line, 'expired rows were removed')
 }
 
-/** How many rows the next statement removes. */
-interface BatchSize {
-  readonly rows: number
-  /** A statement of this size took so long; `full` when there were as many rows to remove. */
-  took(ms: number, full: boolean): void
-  /** The database gave the statement up. False when it was for one row. */
-  cancelled(): boolean
-}
+type BatchSize = ReturnType<typeof makeBatchSize>
 
 /**
- * Follows the time that statements take: it begins small, doubles while a statement takes less than
- * half of its time, and halves when one takes longer. Only a cancelled statement makes it smaller
- * than at the beginning: where waiting for the disk takes the time, fewer rows would gain nothing.
+ * Adapts the number of rows per statement to its duration. It starts small, doubles after a fast statement
+ * and halves after a slow one. Only a cancelled statement reduces it below the start: if the disk is slow,
+ * fewer rows gain nothing.
  *
- * @param statementMs how long a statement should take at most
+ * @param statementMs the target duration of a statement
  */
-export function makeBatchSize(rowsMax: number, statementMs: number): BatchSize {
+export function makeBatchSize(rowsMax: number, statementMs: number) {
   const first = Math.ceil(Math.sqrt(rowsMax))
   let rows = first
   return {
-    get rows() {
+    get rows(): number {
       return rows
     },
-    took(ms, full) {
+    /** @param full whether the statement removed as many rows as it could */
+    took(ms: number, full: boolean): void {
       if (ms > statementMs) rows = Math.max(Math.min(first, rows), Math.floor(rows / 2))
       else if (full && ms < statementMs / 2) rows = Math.min(rowsMax, rows * 2)
     },
-    cancelled() {
+    /** @returns false if the cancelled statement was for one row */
+    cancelled(): boolean {
       if (rows === 1) return false
       rows = Math.floor(rows / 2)
       return true

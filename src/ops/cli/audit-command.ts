@@ -16,7 +16,7 @@ import { withDatabase } from './configured-stores.ts'
 
 const EVENTS_PER_READ = 500
 const FOLLOW_SECONDS = 1
-/** How much later than its event a row appears at most: events that are counted wait for their minute. */
+/** Rows appear at most this late, because counted events wait for their minute. */
 const LATE_MS = 120_000
 const DAY_MS = 86_400_000
 
@@ -32,10 +32,10 @@ const options = {
 } as const
 
 /**
- * `audit`: the events that the options ask for, the oldest first, each as a line of words or of JSON. With
- * `--follow` it goes on until the signal comes.
+ * `audit`: prints the matching events, oldest first, as text or JSON. With `--follow` it continues until the
+ * signal.
  *
- * @throws in a sentence when an option is not what it must be
+ * @throws if an option is invalid
  */
 export async function printAudit(
   config: Config,
@@ -53,7 +53,7 @@ export async function printAudit(
   })
 }
 
-/** The events that exist, then new ones, each once, until the signal. */
+/** Yields existing events, then new ones, each once, until the signal. */
 async function* following(
   database: Database,
   filter: AuditFilter,
@@ -98,13 +98,15 @@ type Values = { readonly [Name in Exclude<keyof typeof options, 'json' | 'follow
 async function readFilter(database: Database, values: Values): Promise<AuditFilter> {
   const { action, client, site, person } = values
   if (action !== undefined && !Object.hasOwn(auditActions, action)) {
-    throw new Error(`there is no action ${action}: ${Object.keys(auditActions).join(', ')}`)
+    throw new Error(
+      `There is no action ${action}. Use one of ${Object.keys(auditActions).join(', ')}.`,
+    )
   }
   return {
     action,
     clientId: client,
     siteId: site === undefined ? undefined : await findSiteId(database, site),
-    // It may be the id of a person who does not exist any more.
+    // The id of a deleted person is valid, too.
     personId: person === undefined ? undefined : ((await findPersonId(database, person)) ?? person),
     fromMs: readTime('since', values.since) ?? Date.now() - DAY_MS,
     untilMs: readTime('until', values.until),
@@ -117,7 +119,7 @@ async function findSiteId({ kysely }: Database, written: string): Promise<string
     .select('id')
     .where((eb) => eb.or([eb('id', '=', written), eb('slug', '=', written)]))
     .executeTakeFirst()
-  if (!site) throw new Error(`there is no site ${written}; give its id or its slug`)
+  if (!site) throw new Error(`There is no site ${written}. Use its id or its slug.`)
   return site.id
 }
 
@@ -129,14 +131,16 @@ function readTime(name: string, written: string | undefined): number | undefined
   if (unit !== undefined) return Date.now() - Number(count) * units[unit as keyof typeof units]
   const ms = /^\d{4}-/.test(written) ? Date.parse(written) : Number.NaN
   if (Number.isNaN(ms)) {
-    throw new Error(`--${name} is a time like 2026-03-01T12:00:00Z, or how long ago: 30m, 12h, 7d`)
+    throw new Error(
+      `--${name} must be a time like 2026-03-01T12:00:00Z, or a duration like 30m, 12h, 7d.`,
+    )
   }
   return ms
 }
 
 function describeEvent(event: FoundEvent): string {
   const { actor_person_id, person_id } = event
-  const who = actor_person_id === null ? 'somebody' : `${event.actor_name ?? ''} ${actor_person_id}`
+  const who = actor_person_id === null ? 'unknown' : `${event.actor_name ?? ''} ${actor_person_id}`
   const facts = [
     ['about', person_id],
     ['client', event.client_id],

@@ -15,33 +15,32 @@ import { findObstacles, placeParts, verifyBackup } from '../backup/restore.ts'
 import { CommandRefused } from './command-output.ts'
 import { recordCommand, storesOf } from './configured-stores.ts'
 
-/** How long a statement may take on a database that is not in use yet, and one of a migration. */
 const STATEMENT_TIMEOUT_MS = 30_000
 const MIGRATION_TIMEOUT_MS = 60 * 60_000
 
-/** Where the data of a service is. */
+/** The locations of the data of a service. */
 function placeOf(config: Config) {
   return {
     location: locationOf(storesOf(config)),
     dataDir: config.dataDir,
     filesOnDisk: config.filesS3 === undefined,
-    // The generated root secret, which only the embedded default has.
+    // The generated root secret, if none is configured.
     secretFile: config.secrets === undefined ? join(config.dataDir, 'secret') : undefined,
     environment: process.env,
   }
 }
 
-/** `backup <folder>`: makes a backup beside a running service, and says what is and is not in it. */
+/** `backup <folder>`: backs up a running or stopped service, and lists what the backup contains. */
 export async function backUp(config: Config, folder: string, withSecret: boolean): Promise<string> {
   const place = placeOf(config)
   const { location, secretFile } = place
   if (location.kind === 'sqlite' && !existsSync(location.file)) {
-    throw new Error(`There is no database in ${config.dataDir}; nothing is there to back up.`)
+    throw new Error(`There is no database in ${config.dataDir}, so there is nothing to back up.`)
   }
   if (withSecret && secretFile === undefined) {
     throw new Error(
-      'The secret comes from SECRET or SECRET_FILE and not from DATA_DIR: keep it where you keep ' +
-        'secrets, and make the backup without --with-secret.',
+      'The root secret comes from SECRET or SECRET_FILE, not from DATA_DIR. Keep it with your ' +
+        'secrets, and run the backup without --with-secret.',
     )
   }
   const manifest = await makeBackup(folder, {
@@ -58,7 +57,7 @@ export async function backUp(config: Config, folder: string, withSecret: boolean
 /**
  * `backup verify <folder>`: checks a backup without restoring it.
  *
- * @throws {CommandRefused} with everything that is damaged
+ * @throws {CommandRefused} with every damage
  */
 export async function checkBackup(folder: string): Promise<string> {
   const { manifest, damages, notes } = await verifyBackup(folder)
@@ -68,11 +67,11 @@ export async function checkBackup(folder: string): Promise<string> {
   return [
     `The backup ${folder} is whole: ${inShort(manifest)}.`,
     `Version ${manifest.version} made it at ${manifest.madeAt} of ${manifest.issuer}.`,
-    ...notes.map((note) => `Not looked into: ${note}`),
+    ...notes.map((note) => `Not checked: ${note}`),
   ].join('\n')
 }
 
-/** What a backup has, in one line. */
+/** Summarizes a backup in one line. */
 function inShort({ engine, rows, schema, parts, secret, files }: Manifest): string {
   const rowCount = Object.values(rows).reduce((sum, count) => sum + count, 0)
   const megabytes = (parts.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6).toFixed(1)
@@ -84,25 +83,25 @@ function inShort({ engine, rows, schema, parts, secret, files }: Manifest): stri
   )
 }
 
-/** What a person has to keep beside the backup. */
+/** What the operator has to keep besides the backup. */
 function* remindersOf({ redis }: Config, { secret, files }: Manifest): Generator<string> {
   if (secret === 'included') {
-    yield 'It holds the root secret: whoever has it can sign as this service. Keep it locked away.'
+    yield 'It contains the root secret, which can sign as this service. Keep it locked away.'
   } else {
-    yield 'The root secret is not in it, and without it nobody opens the keys: keep that elsewhere.'
+    yield 'The root secret is not in it. Keep that elsewhere, because the keys need it.'
   }
-  if (files === 'bucket') yield 'The files of operators are in their bucket: copy that now.'
+  if (files === 'bucket') yield 'The files of operators are in their bucket. Copy it now.'
   if (redis) {
-    yield 'Redis is not in it: people sign in again, and programs register themselves again.'
+    yield 'Redis is not in it. After a restore, people sign in and programs register again.'
   }
 }
 
 /**
- * `restore <folder>`: brings a backup into an empty place, and ends every grant and session, because
- * the copy does not know which of them ended after it was made.
+ * `restore <folder>`: restores a backup into an empty place. Ends every grant and session, because some may
+ * have ended after the backup.
  *
- * @param keepGrants leaves grants and sessions as they were at the time of the backup
- * @throws {CommandRefused} with everything that is in the way, before anything is written
+ * @param keepGrants keeps the grants and sessions of the backup
+ * @throws {CommandRefused} with every obstacle, before anything is written
  */
 export async function restore(
   config: Config,
@@ -115,8 +114,8 @@ export async function restore(
   const obstacles =
     unknown.length > 0
       ? [
-          `A newer version made the backup (${manifest.version}), whose migrations this one does not ` +
-            `know: ${unknown.join(', ')}. Restore it with that version.`,
+          `A newer version made the backup (${manifest.version}). This version does not have its ` +
+            `migrations ${unknown.join(', ')}. Restore it with that version.`,
         ]
       : await findObstacles(manifest, target)
   if (obstacles.length === 0) obstacles.push(...(await verifyBackup(folder)).damages)
@@ -129,13 +128,13 @@ export async function restore(
   return [
     `Restored ${folder} of ${manifest.madeAt}: ${inShort(manifest)}.`,
     ended === undefined
-      ? 'Grants and sessions are as they were then: what was ended or used since lives again.'
-      : `${ended} grants ended, and nobody is signed in: people sign in and authorize anew.`,
+      ? 'Grants and sessions are those of the backup, including any that ended since.'
+      : `${ended} grants and all sessions ended: people sign in and authorize again.`,
     ...notesOf(config, manifest),
   ].join('\n')
 }
 
-/** Brings the schema up to date, whichever setting there is, and ends what must not live again. */
+/** Applies migrations, whatever MIGRATE_AT_START says, and ends grants and sessions. */
 async function settle(
   location: DatabaseLocation,
   keepGrants: boolean,
@@ -154,19 +153,19 @@ async function settle(
     subject: { kind: 'backup', id: madeAt },
     after: keepGrants ? { grantsKept: true } : { grantsEnded },
   })
-  // Sign-ins are dated by the second: one of the second that ended everything would be taken for one before it.
+  // Sign-ins have a resolution of one second. Wait, so that the next one is later than this end.
   if (!keepGrants) await delay(1000 - (nowMs % 1000))
   return grantsEnded
 }
 
 function* notesOf({ baseUrl, redis, secrets }: Config, manifest: Manifest): Generator<string> {
   if (manifest.issuer !== baseUrl) {
-    yield `It was made of ${manifest.issuer}, and this service is ${baseUrl}: clients see another issuer.`
+    yield `The backup is of ${manifest.issuer}, and BASE_URL is ${baseUrl}: clients see another issuer.`
   }
-  if (manifest.files === 'bucket') yield 'Bring the files back into their bucket too.'
+  if (manifest.files === 'bucket') yield 'Restore the files into their bucket, too.'
   if (manifest.secret === 'included' && secrets !== undefined) {
-    yield 'Its secret was left in it, because SECRET or SECRET_FILE is set.'
+    yield 'Its root secret was not restored, because SECRET or SECRET_FILE is set.'
   }
-  if (redis) yield 'Redis was not touched. Sessions in it are over, unless grants were kept.'
+  if (redis) yield 'Redis is unchanged. Its sessions have ended, unless grants were kept.'
   yield 'Run `npm run gatehouse -- doctor` before you start.'
 }

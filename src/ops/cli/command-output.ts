@@ -1,4 +1,4 @@
-/** A command that has a report to print although it fails. */
+/** The failure of a command that still prints a report. */
 export class CommandRefused extends Error {
   override readonly name = 'CommandRefused'
   readonly report: string
@@ -12,10 +12,7 @@ export class CommandRefused extends Error {
   }
 }
 
-/**
- * Foreign text as one line that is safe for a terminal: without characters that move its cursor, change its
- * colors or its title, or turn the direction of text.
- */
+/** Makes untrusted text one line that is safe for a terminal: without control and direction characters. */
 export function asOneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
 }

@@ -5,13 +5,10 @@ import { openStoreClock } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { openServiceDatabase, type StoreSettings } from '../../platform/store/open-stores.ts'
 
-/** A command may wait longer than a request, so that a store under load has time. */
+/** Longer than for a request, so that a store under load can answer. */
 const PATIENCE_MS = 30_000
 
-/**
- * Opens the database that the service of this configuration would use, and closes it again. What a command
- * writes is dated by the clock of the database, as what a service writes.
- */
+/** Opens the database of this configuration for a command, with the clock of the database. */
 export async function withDatabase<Result>(
   config: Config,
   work: (database: Database, now: () => number) => Promise<Result>,
@@ -28,7 +25,7 @@ export function storesOf(config: Config): StoreSettings {
   return { dataDir, databaseUrl, redis, migrateAtStart, storage: service.storage }
 }
 
-/** Records what a command did, which belongs to no site. */
+/** Records an audit event of a command. */
 export async function recordCommand(
   kysely: Database['kysely'],
   nowMs: number,
@@ -37,7 +34,7 @@ export async function recordCommand(
   await recordAuditEvent(kysely, { now: nowMs }, { ...change, siteId: undefined })
 }
 
-/** The signing keys of this configuration, by what they sign. */
+/** The signing keys of this configuration, by use. */
 export function keysOf(
   config: Config,
   { database, now }: Pick<KeyDependencies, 'database' | 'now'>,

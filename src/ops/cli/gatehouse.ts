@@ -1,57 +1,56 @@
-/** The commands of the operator and of developers. The service runs without them. */
+/** The `gatehouse` command, for administrators and developers. */
 
 import { join } from 'node:path'
 
 import type { Config } from '../../config/config.ts'
 import { CommandRefused } from './command-output.ts'
 
-// The modules of a command are loaded when it runs, so that help and an unknown command wait for none.
+// Each command loads its modules lazily, so that help is fast.
 
 const help = `npm run gatehouse -- <command>
 
-It works on the database that the environment names (DATA_DIR or DATABASE_URL), like the service.
+It uses the database of the service (DATA_DIR or DATABASE_URL).
 
-  keys list             signing keys: which one signs, which come next, which have retired
-  keys rotate           lets the next key sign; running processes follow within seconds
-    --upstream          the key of what is forwarded to the platform's own API, and not of id_tokens
-    --force             although the next key was published only just now (a key has leaked)
-  import <path>         makes the database be as the records of a file say, beside a running service
-                        too: NDJSON, a folder of it, - for standard input, or .json files as in
-                        config/demo. Broken off, it goes on where it was when it is started again
-  export <folder>       writes all sites, people, courses, purchases and OAuth applications as NDJSON,
-                        as import takes them, digests of passwords included
-  backup <folder>       copies the database, and the files of DATA_DIR, beside a running service too
-    --with-secret       and the root secret that DATA_DIR holds
+  keys list             lists the signing keys: current, next and retired
+  keys rotate           signs with the next key; running processes follow within seconds
+    --upstream          the key for requests to the platform's own API, instead of id_tokens
+    --force             even if the next key was published just now (after a leak)
+  import <path>         writes records into the database, also beside a running service: an NDJSON
+                        file, a folder of them, - for standard input, or .json files as in
+                        config/demo. Started again after an interruption, it resumes
+  export <folder>       writes all sites, people, courses, purchases and OAuth applications as NDJSON
+                        for import, including password hashes
+  backup <folder>       copies the database and the files of DATA_DIR, also beside a running service
+    --with-secret       includes the root secret of DATA_DIR
   backup verify <folder>  checks a backup without restoring it
-  restore <folder>      brings a backup into an empty place, and ends every grant and session
-    --keep-grants       leaves them as they were when the backup was made
-  migrate               brings the schema up to date, also with MIGRATE_AT_START=no
-    --dry-run           says which migrations are pending and what they lock, and changes nothing
-  migrate status        the same
-  doctor                checks configuration, storage, keys, clocks, every client, and discovery as it is
-                        seen from outside; says what is wrong or weak, and what to do
-    --outside           it is wrong when the service does not answer at its address
-    --json              as JSON, for programs
-  reviewers             who decides about self-declared clients for every site
-    add <address>       gives a person with this email address the role of the platform
-    remove <address>    takes it away again
-  audit                 who did what in the last day, the oldest first
-    --since, --until    a time like 2026-03-01T12:00:00Z, or how long ago: 30m, 12h, 7d
+  restore <folder>      restores a backup into an empty place, and ends every grant and session
+    --keep-grants       keeps the grants and sessions of the backup
+  migrate               applies pending migrations, also with MIGRATE_AT_START=no
+    --dry-run           lists pending migrations and what they lock, and changes nothing
+  migrate status        the same as migrate --dry-run
+  doctor                checks configuration, storage, keys, clocks, every client, and discovery from
+                        outside; reports what is wrong or weak, and what to do
+    --outside           reports it as wrong if the service does not answer at its address
+    --json              prints JSON
+  reviewers             lists the people who review self-declared clients for every site
+    add <address>       makes the person with this e-mail address a reviewer
+    remove <address>    revokes that role
+  audit                 prints the audit events of the last day, oldest first
+    --since, --until    a time like 2026-03-01T12:00:00Z, or a duration like 30m, 12h, 7d
     --action, --site, --client, --person
-                        only such; a person by id or e-mail address, a site by id or slug
-    --json              one line of JSON for each, as docs/audit-event.schema.json describes
-    --follow            goes on with what happens next
-  example-env           prints every environment variable with its default and its meaning
-  help                  this text
+                        filters; a person by id or e-mail address, a site by id or slug
+    --json              prints one line of JSON for each event (docs/audit-event.schema.json)
+    --follow            continues with new events
+  example-env           prints every environment variable with its default and meaning
+  help                  prints this text
 
-It ends with 0 when all is well, 1 when something is wrong, 2 when the command is not one of these, and
-3 when doctor found something weak and nothing wrong.
+Exit codes: 0 success, 1 failure, 2 unknown command, 3 doctor found something weak and nothing wrong.
 `
 
 async function main(words: readonly string[]): Promise<void> {
   const command = findCommand(words)
   if (!command) {
-    process.stderr.write(`There is no such command: ${words.join(' ')}\n\n${help}`)
+    process.stderr.write(`Unknown command: ${words.join(' ')}\n\n${help}`)
     process.exitCode = 2
     return
   }
@@ -66,10 +65,10 @@ async function main(words: readonly string[]): Promise<void> {
 }
 
 interface Command {
-  /** Whether a word follows its name: a path, or an address. */
+  /** Whether a path or an address follows the name. */
   readonly takesWord?: true
   readonly flags?: readonly string[]
-  /** Gives the text to print, or throws. */
+  /** @returns the text to print */
   run(word: string, has: (flag: string) => boolean): Promise<string>
 }
 
@@ -152,9 +151,9 @@ const commands: Readonly<Record<string, Command>> = {
   },
 }
 
-/** Words are matched whole, each once, flags in any order and place. */
+/** Finds the command of these words. Flags may be anywhere, each at most once. */
 function findCommand(given: readonly string[]): (() => Promise<string | undefined>) | undefined {
-  // It reads its words by itself, because its flags have values.
+  // It parses its own options, which have values.
   if (given[0] === 'audit') return async () => await audit(given.slice(1))
   const flags = given.filter((word) => word.startsWith('--'))
   const words = given.filter((word) => !word.startsWith('--'))
@@ -169,11 +168,10 @@ function findCommand(given: readonly string[]): (() => Promise<string | undefine
   return async () => await command.run(words.at(-1) ?? '', (flag) => flags.includes(flag))
 }
 
-/** Prints until all is printed, or a signal comes. */
 async function audit(words: readonly string[]): Promise<undefined> {
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
-  // The reader of a pipe may close it early, as `head` does.
+  // A reader such as `head` may close the pipe early.
   process.stdout.on('error', () => process.exit())
   const print = (line: string) => process.stdout.write(`${line}\n`)
   const { printAudit } = await import('./audit-command.ts')
@@ -185,11 +183,11 @@ async function read(): Promise<Config> {
   return readConfig(process.env, join(import.meta.dirname, '../../../config'))
 }
 
-/** The sentence of an error; a stack would say nothing to an operator. */
+/** Formats an error without its stack. */
 function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { cause, message } = error
-  // What the system said, such as ECONNREFUSED, which the sentence does not repeat.
+  // The system's code, such as ECONNREFUSED.
   const code = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : ''
   return message + code
 }

@@ -14,10 +14,10 @@ import { asOneLine, CommandRefused } from './command-output.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 
 /**
- * `import <folder or file>`: makes the database be as the records say, beside a running service too.
- * It is never marked as the demo campus, because what an operator imports is the operator's own.
+ * `import <folder or file>`: writes records into the database, also beside a running service. Never marks
+ * them as the demo campus.
  *
- * @throws CommandRefused with the lines that were refused; all other batches are written
+ * @throws CommandRefused with the rejected lines; all other batches are written
  */
 export async function importCampus(config: Config, path: string): Promise<string> {
   const sources = await open(path)
@@ -40,11 +40,11 @@ export async function importCampus(config: Config, path: string): Promise<string
 }
 
 const BAR_WIDTH = 30
-/** How many lines say how far it is where there is no terminal, and how long none does. */
+/** Progress lines without a terminal, and the time until the first. */
 const PROGRESS_LINES = 10
 const SILENT_MS = 2000
 
-/** Shows on standard error how far an import is: one line that changes, or a line now and then. */
+/** Shows progress on standard error: a bar on a terminal, or a few lines. */
 function showProgress(size: number) {
   const { stderr } = process
   const startedMs = performance.now()
@@ -81,11 +81,11 @@ function refusals({ refused, refusedCount }: ImportReport): string {
 
 function summary(path: string, { written, skipped, refusedCount, leftOut }: ImportReport): string {
   const counts = Object.entries(written).map(([type, count]) => `${count} ${type}`)
-  const before = skipped > 0 ? ` ${skipped} lines were there from an earlier run.` : ''
+  const before = skipped > 0 ? ` An earlier run wrote ${skipped} lines.` : ''
   const wrong =
     refusedCount > 0
-      ? ` ${refusedCount} lines were refused, and ${leftOut} others in their batches were not written:` +
-        ' mend them and import again.'
+      ? ` ${refusedCount} lines were rejected, and ${leftOut} others in their batches were not written.` +
+        ' Correct them and import again.'
       : ''
   return `Imported ${path}: ${counts.join(', ') || 'nothing'}.${before}${wrong}`
 }
@@ -100,9 +100,8 @@ async function open(path: string) {
 }
 
 /**
- * `export <folder>`: writes what a platform keeps as one NDJSON file for each kind, numbered so that
- * `import` reads parents before their children. The files are for their owner alone: they hold
- * addresses, and digests of passwords.
+ * `export <folder>`: writes one NDJSON file for each kind, numbered so that `import` reads parents before
+ * children. Only the owner can read the files, because they contain e-mail addresses and password hashes.
  */
 export async function exportCampus(config: Config, folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -122,7 +121,7 @@ export async function exportCampus(config: Config, folder: string): Promise<stri
   })
 }
 
-/** @returns how many records there were */
+/** @returns the number of records */
 async function writeFile(database: Database, type: KindName, path: string): Promise<number> {
   let count = 0
   const lines = async function* () {

@@ -8,26 +8,26 @@ import {
 } from '../../oauth/keys/keys.ts'
 import { keysOf, recordCommand, withDatabase } from './configured-stores.ts'
 
-/** `keys list`: one line a key, and no private part of any. */
+/** `keys list`: one line for each key, without private parts. */
 export async function listSigningKeys(config: Config): Promise<string> {
   return await withDatabase(config, async (database, now) => {
     const keys = keysOf(config, { database, now })
     const [tokens, upstreams] = [await listKeys(keys.tokens), await listKeys(keys.upstreams)]
-    if (tokens.length === 0) return 'There are no signing keys yet; the first start makes them.'
+    if (tokens.length === 0) return 'There are no signing keys yet; the first start creates them.'
     const lines = tokens.map(lineOf)
     if (upstreams.length === 0) return lines.join('\n')
     return [...lines, '', "For the platform's own API:", ...upstreams.map(lineOf)].join('\n')
   })
 }
 
-/** `keys rotate`: what `oauth/keys/keys.ts` does, written into the audit trail. */
+/** `keys rotate`: rotates the keys and records an audit event. */
 export async function rotateSigningKeys(
   config: Config,
   { use, force }: { readonly use: KeyUse; readonly force: boolean },
 ): Promise<string> {
   return await withDatabase(config, async (database, now) => {
     const dependencies = keysOf(config, { database, now })[use]
-    // It also shows that the secret is the right one before anything is changed.
+    // Fails before any change if the secret is wrong.
     await loadKeyRing(dependencies)
     const kid = await rotateKeys(dependencies, {
       force,
@@ -41,7 +41,7 @@ export async function rotateSigningKeys(
     const { reloadSeconds, retiredKeepSeconds } = config.service.keys
     return (
       `${kid} signs from now on; running processes follow within ${reloadSeconds} s. ` +
-      `The key before it stays published for ${retiredKeepSeconds} s.`
+      `The previous key stays published for ${retiredKeepSeconds} s.`
     )
   })
 }
@@ -49,9 +49,9 @@ export async function rotateSigningKeys(
 const meanings = {
   current: 'signs',
   next: 'is published and signs after the next rotation',
-  retired: 'signs no more and is still published',
+  retired: 'no longer signs and is still published',
 } as const satisfies Record<KeyRow['state'], string>
 
 function lineOf({ kid, state, createdAt }: KeyRow): string {
-  return `${kid}  ${state.padEnd(7)}  made ${new Date(createdAt).toISOString()}, ${meanings[state]}`
+  return `${kid}  ${state.padEnd(7)}  created ${new Date(createdAt).toISOString()}, ${meanings[state]}`
 }

@@ -7,10 +7,10 @@ import {
 } from '../../platform/store/open-stores.ts'
 import { storesOf } from './configured-stores.ts'
 
-/** Nobody waits for this command as for a start: an index over a large table takes its time. */
+/** Longer than at start-up, because an index of a large table takes time. */
 const STATEMENT_TIMEOUT_MS = 60 * 60_000
 
-/** `migrate`: brings the schema up to date, also where starts are not to. */
+/** `migrate`: applies pending migrations, also if starts do not. */
 export async function migrateDatabase(config: Config): Promise<string> {
   const before = await readStatus(config)
   const database = await openServiceDatabase(storesOf(config), {
@@ -18,11 +18,11 @@ export async function migrateDatabase(config: Config): Promise<string> {
     migrationTimeoutMs: STATEMENT_TIMEOUT_MS,
   })
   await database[Symbol.asyncDispose]()
-  if (before.pending.length === 0) return 'The schema was up to date; nothing was changed.'
+  if (before.pending.length === 0) return 'The schema is up to date; nothing was changed.'
   return `Applied ${before.pending.map(({ name }) => name).join(', ')}.`
 }
 
-/** `migrate status`: what `migrate` would do, and what others would wait for. It changes nothing. */
+/** `migrate status`: lists pending migrations and the locks they take. Changes nothing. */
 export async function describeMigrations(config: Config): Promise<string> {
   const { appliedCount, pending } = await readStatus(config)
   if (pending.length === 0) {
@@ -37,8 +37,8 @@ async function readStatus(config: Config): Promise<MigrationStatus> {
 }
 
 const meanings = {
-  expand: 'only adds: processes of the version before may run meanwhile',
-  contract: 'takes away or narrows: stop the processes of the version before',
+  expand: 'only adds: processes of the previous version may keep running',
+  contract: 'removes or narrows: stop the processes of the previous version',
 } as const
 
 type Pending = MigrationStatus['pending'][number]

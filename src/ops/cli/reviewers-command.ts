@@ -3,7 +3,7 @@ import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { asOneLine } from './command-output.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 
-/** `reviewers`: who decides about self-declared clients for every site, one line each. */
+/** `reviewers`: lists the people who review self-declared clients for every site. */
 export async function listReviewers(config: Config): Promise<string> {
   return await withDatabase(config, async ({ kysely }) => {
     const rows = await kysely
@@ -12,7 +12,8 @@ export async function listReviewers(config: Config): Promise<string> {
       .select(['p.email', 'p.name', 'r.granted_at'])
       .orderBy('p.email')
       .execute()
-    if (rows.length === 0) return 'Nobody decides for every site; operators decide for their own.'
+    if (rows.length === 0)
+      return 'There are no reviewers for every site; operators review clients for their own.'
     return rows
       .map(({ email, name, granted_at }) =>
         asOneLine(`${email}  ${name}, since ${new Date(granted_at).toISOString()}`),
@@ -22,10 +23,9 @@ export async function listReviewers(config: Config): Promise<string> {
 }
 
 /**
- * `reviewers add` and `reviewers remove`: gives the platform's role to a person, or takes it away. It counts
- * from the next page on, in every process.
+ * `reviewers add` and `reviewers remove`: grants or revokes the role. It takes effect with the next request.
  *
- * @throws when there is no such account, or one that is disabled is to get the role
+ * @throws if there is no such account, or the role would be granted to a disabled one
  */
 export async function changeReviewer(
   config: Config,
@@ -38,8 +38,9 @@ export async function changeReviewer(
       .select(['id', 'disabled_at'])
       .where('email_canonical', '=', canonicalEmail(email))
       .executeTakeFirst()
-    if (!person) throw new Error(`there is no account with the address ${email}`)
-    if (holds && person.disabled_at !== null) throw new Error(`the account of ${email} is disabled`)
+    if (!person) throw new Error(`There is no account with the address ${email}.`)
+    if (holds && person.disabled_at !== null)
+      throw new Error(`The account of ${email} is disabled.`)
     const changed = await database.kysely.transaction().execute(async (trx) => {
       const row = { person_id: person.id, granted_at: now() }
       const change = holds
@@ -61,7 +62,7 @@ export async function changeReviewer(
     })
     if (!changed) return `Nothing to change: ${email} ${holds ? 'has' : 'does not have'} the role.`
     return holds
-      ? `${email} decides about self-declared clients for every site from now on.`
-      : `${email} does not decide for every site any more. What was decided stays.`
+      ? `${email} reviews self-declared clients for every site from now on.`
+      : `${email} no longer reviews clients for every site. Earlier decisions stay.`
   })
 }

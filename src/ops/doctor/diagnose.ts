@@ -1,3 +1,5 @@
+/** The command `doctor`: runs all checks and reports the findings. */
+
 import type { Config } from '../../config/config.ts'
 import { isNamedLoopback } from '../../platform/http/loopback.ts'
 import { asOneLine, CommandRefused } from '../cli/command-output.ts'
@@ -23,8 +25,7 @@ const looks: readonly ((config: Config) => readonly Finding[] | Promise<readonly
 ]
 
 /**
- * The command `doctor`: runs every check and reports what is wrong or weak. It creates no database and no
- * keys, and applies no migration.
+ * Runs every check. Creates no database and no keys, and applies no migration.
  *
  * @param demanded whether an unreachable service is wrong
  * @throws {CommandRefused} with the report, if anything is wrong or weak

@@ -14,7 +14,6 @@ const secretDigest = z.strictObject({
   expiresAt: optional(time),
 })
 
-/** Its fields, and which of them belong together. */
 const form = z
   .strictObject({
     clientId,
@@ -23,14 +22,14 @@ const form = z
     name: text(120),
     authMethod: z.enum(['none', 'client_secret_post', 'private_key_jwt']),
     applicationType: z.enum(['web', 'native']),
-    /** The id of the assistant for which an operator made it (config/assistants.json). */
+    /** The id of the assistant that it was created for (config/assistants.json). */
     assistant: optional(
       z
         .string()
         .max(60)
         .regex(/^[a-z][a-z0-9-]*$/),
     ),
-    // The choices of oauth/clients/further-plans.ts.
+    // See oauth/clients/further-plans.ts.
     jwks: optional(keySet),
     jwksUri: optional(serverUrl),
     pushedRequestsRequiredAt: optional(time),
@@ -40,11 +39,11 @@ const form = z
     redirectUris: list(z.string().max(2000), 20),
     postLogoutRedirectUris: list(z.string().max(2000), 20),
     scopes: list(z.enum(scopeNames('member')), 10),
-    // 256 random bits are 43 characters; anything shorter would be guessable behind a plain digest.
+    // 43 characters are 256 random bits. The plain digest of a shorter secret could be guessed.
     secret: optional(
       z.string().regex(/^[A-Za-z0-9_-]{43,128}$/, 'must be 43 to 128 of A-Za-z0-9_-'),
     ),
-    /** As an export writes them. */
+    /** From an export. */
     secrets: list(secretDigest, 2),
     createdBy: optional(id('per')),
     createdAt: time,
@@ -57,30 +56,33 @@ const form = z
     const isSite = row.kind === 'site'
     const hasSecret = secret !== null || secrets.length > 0
     const keyPlaces = Number(jwks !== null) + Number(jwksUri !== null)
-    // A resource server belongs to one site, whose tokens it may introspect, or to the whole deployment.
-    must(!isSite || row.site !== null, 'site', 'belongs to kind "site"')
-    must(isSite === redirectUris.length > 0, 'redirectUris', 'belong to kind "site", only there')
-    must(isSite === scopes.length > 0, 'scopes', 'belong to kind "site", and only there')
-    must(isSite || authMethod !== 'none', 'authMethod', 'of a resource server is not none')
+    // A resource server introspects tokens of its site, or of the whole deployment if it has none.
+    must(!isSite || row.site !== null, 'site', 'is required for kind "site"')
+    must(
+      isSite === redirectUris.length > 0,
+      'redirectUris',
+      'are required for kind "site", and only there',
+    )
+    must(isSite === scopes.length > 0, 'scopes', 'are required for kind "site", and only there')
+    must(isSite || authMethod !== 'none', 'authMethod', 'of a resource server must not be none')
     must(
       keyPlaces === Number(authMethod === 'private_key_jwt'),
       'jwks',
-      'or jwksUri belongs to private_key_jwt, one of them and only there',
+      'or jwksUri is required for private_key_jwt, but not both, and only there',
     )
     must(
       hasSecret === (authMethod === 'client_secret_post'),
       'secret',
-      'belongs to client_secret_post, only there',
+      'is required for client_secret_post, and only there',
     )
     for (const field of ['redirectUris', 'postLogoutRedirectUris'] as const) {
       for (const uri of row[field]) {
-        const said = `${JSON.stringify(uri)} must be https, http to a loopback address, or of a native application a scheme of its own, without a fragment`
+        const said = `${JSON.stringify(uri)} must be https, http to a loopback address or, for a native application, a custom scheme, without a fragment`
         must(mayReturnTo(uri, row.applicationType), field, said)
       }
     }
   })
 
-/** An OAuth application, with its addresses, scopes and secrets. */
 export const application = kind({
   list: 'applications',
   listMax: 1000,

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import { z } from 'zod'
 
-import { list } from './field-forms.ts'
+import { list, readForm } from './field-forms.ts'
 import { type Campus, kindNames, kindOf, kinds } from './record-kinds.ts'
 import {
   columnOf,
@@ -29,11 +29,11 @@ const form = z.strictObject(
   ),
 )
 
-/** Reads every .json file of a folder as one campus; a list may be spread over several files. */
+/** Reads every .json file of a folder as one campus. A list may be in several files. */
 export async function readCampusFolder(folder: string): Promise<Campus> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort()
-  if (files.length === 0) throw new Error(`${folder} holds no .json file of a campus`)
-  if (files.length > FILES_MAX) throw new Error(`${folder} holds more than ${FILES_MAX} files`)
+  if (files.length === 0) throw new Error(`${folder} has no .json file of a campus`)
+  if (files.length > FILES_MAX) throw new Error(`${folder} has more than ${FILES_MAX} .json files`)
 
   const merged = new Map<string, unknown>()
   for (const file of files) {
@@ -61,38 +61,37 @@ function parseJson(text: string, path: string): unknown {
 }
 
 /**
- * Reads a campus, or throws with every problem and its path. Forms come first: only when all of them are
- * right are names followed. Reading a campus that was read before gives the same one.
+ * Validates a campus. References are checked only if every form is valid. Validating a result again returns
+ * the same campus.
+ *
+ * @throws with every problem and its path
  */
 export function parseCampus(data: unknown): Campus {
-  const { success, error, data: read } = form.safeParse(data)
-  if (!success) {
-    const issues = error.issues.map(({ path, message }) => `${z.core.toDotPath(path)}: ${message}`)
-    throw withProblems(issues, error)
-  }
-  const campus = read as unknown as Campus
+  const read = readForm(form, data)
+  if (read.problems) throw withProblems(read.problems)
+  const campus = read.data as unknown as Campus
   const problems = findProblems(campus)
   if (problems.length > 0) throw withProblems(problems)
   return campus
 }
 
-function withProblems(problems: readonly string[], cause?: unknown): Error {
+function withProblems(problems: readonly string[]): Error {
   const shown = problems.slice(0, PROBLEMS_SHOWN_MAX)
   const hidden = problems.length - shown.length
   const rest = hidden > 0 ? [`and ${hidden} more`] : []
-  return new Error(`The campus has problems:\n- ${[...shown, ...rest].join('\n- ')}`, { cause })
+  return new Error(`The campus has problems:\n- ${[...shown, ...rest].join('\n- ')}`)
 }
 
 /**
- * What no record of a campus can say alone, as "path: what is wrong": a name leads nowhere, something is
- * there twice, an order belongs to another person, or time runs backward.
+ * Finds problems between records, as "path: problem": unknown references, duplicates, orders of another
+ * person, and times in the wrong order.
  */
 function findProblems(campus: Campus): string[] {
   const records = kindNames.flatMap((type) => {
     const { list } = kinds[type]
     return campus[list].map((record: Fields, at) => ({ type, path: `${list}[${at}]`, record }))
   })
-  // One set is enough, because each kind of row has a prefix of its own.
+  // One set is enough, because ids of different kinds have different prefixes.
   const rows = records.flatMap(({ record }) => [record, ...Object.values(record).flat()])
   const ids = new Set(rows.map((row) => Object(row).id))
   const [repeats, contradictions] = [watchRepeats(), watchContradictions(campus)]
@@ -110,12 +109,12 @@ function findProblems(campus: Campus): string[] {
   })
 }
 
-/** Tells of every record whose key or unique columns one before it has, and of such entries of its lists. */
+/** Finds records, and entries of their lists, whose key or unique columns are taken. */
 function watchRepeats() {
   const tables = new Map<string, string>()
   const repeat = (table: string, row: Row, columns: readonly string[], shownFrom = 0) => {
     const values = columns.map((column) => row[column])
-    // Purchases of every kind have one prefix, and an id alone says of which kind its purchase is.
+    // All kinds of purchases share one prefix, so their ids must differ.
     const space = String(values[0]).startsWith('pur_') ? 'purchase' : table
     const key = JSON.stringify([space, columns, values])
     const before = tables.get(key)
@@ -125,7 +124,7 @@ function watchRepeats() {
     if (before === table) return `: ${shown} is there twice`
     return `.id: ${shown} is there as a purchase of another kind`
   }
-  // Rows differ here by what neither the time nor a hash decides.
+  // Neither the time nor hashes matter here.
   const writing = { nowMs: 0, passwordHashes: new Map<string, string>() }
   return (kind: RecordKind, record: Fields): string[] => {
     const { table, key = ['id'], unique, inner } = kind
@@ -144,7 +143,7 @@ function watchRepeats() {
   }
 }
 
-/** Tells of records that exist and do not belong together; `write-batch.ts` does so in the database. */
+/** Finds records that contradict each other; `write-batch.ts` does this in the database. */
 function watchContradictions(campus: Campus) {
   const orders = new Map<unknown, Campus['orders'][number]>(campus.orders.map((o) => [o.id, o]))
   const { courses, digitalProducts, consultingServices, events } = campus
@@ -157,7 +156,7 @@ function watchContradictions(campus: Campus) {
     const order = orders.get(record['order'])
     const bought = ['course', 'digitalProduct', 'consultingService', 'event']
     const site = siteOf.get(bought.map((field) => record[field]).find((id) => id !== undefined))
-    // A purchase that named another person's order would show one member's record to the other.
+    // Such a purchase would show one member's order to another.
     if (order && site !== undefined && (order.person !== person || order.site !== site)) {
       yield `.order: ${order.id} is another person's order, or of another site`
     }

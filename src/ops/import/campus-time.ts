@@ -1,7 +1,6 @@
 /**
- * Times in a campus. A real import names instants ("2026-03-01T09:00:00Z"); the demo names
- * distances from the time of loading ("30 days ago", "in 14 days at 18:00", "now"), so that it
- * never goes stale. A time of day is UTC.
+ * Times in a campus. An import has instants ("2026-03-01T09:00:00Z"). The demo has times relative to the
+ * moment of loading ("30 days ago", "in 14 days at 18:00", "now"), so that it stays current. All are UTC.
  */
 
 const unitMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
@@ -10,12 +9,11 @@ const RELATIVE =
   /^(?:(?<past>\d{1,5}) (?<pastUnit>minute|hour|day)s? ago|in (?<future>\d{1,5}) (?<futureUnit>minute|hour|day)s?)(?: at (?<hour>[01]\d|2[0-3]):(?<minute>[0-5]\d))?$/
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
 
-/** Whether a text is one of the forms above. */
 export function isTime(text: string): boolean {
   return isRelative(text) || (INSTANT.test(text) && !Number.isNaN(Date.parse(text)))
 }
 
-/** The epoch milliseconds that a time means when the campus is loaded at `nowMs`. */
+/** Converts a time to epoch milliseconds, for a campus that is loaded at `nowMs`. */
 export function resolveTime(text: string, nowMs: number): number {
   if (text === 'now') return nowMs
   const groups = RELATIVE.exec(text)?.groups
@@ -25,15 +23,12 @@ export function resolveTime(text: string, nowMs: number): number {
   const distance = Number(groups['future'] ?? `-${groups['past']}`) * unit
   return groups['hour'] === undefined
     ? nowMs + distance
-    : startOfDay(nowMs + distance) +
+    : Math.floor((nowMs + distance) / unitMs.day) * unitMs.day +
         Number(groups['hour']) * unitMs.hour +
         Number(groups['minute']) * unitMs.minute
 }
 
-/**
- * Whether two times are certainly in the wrong order. A relative one and an instant cannot be
- * compared without knowing when the campus will be loaded, so they never are.
- */
+/** Whether the first time is after the second. False for a relative time and an instant, which do not compare. */
 export function isAfter(first: string, second: string): boolean {
   if (isRelative(first) !== isRelative(second)) return false
   return resolveTime(first, 0) > resolveTime(second, 0)
@@ -41,8 +36,4 @@ export function isAfter(first: string, second: string): boolean {
 
 function isRelative(text: string): boolean {
   return text === 'now' || RELATIVE.test(text)
-}
-
-function startOfDay(atMs: number): number {
-  return Math.floor(atMs / unitMs.day) * unitMs.day
 }

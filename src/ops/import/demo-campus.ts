@@ -9,12 +9,10 @@ const DEMO_MARKER = 'demo_campus'
 /** Small enough for one statement of either database. */
 const RECORDS_PER_WRITE = 250
 
-/** What a start knows of the demo campus. */
 export interface DemoSettings {
   readonly demoFolder: string
   readonly mayServeDemo: boolean
   readonly baseUrl: string
-  /** The interface that is listened on. */
   readonly host: string
   readonly databaseUrl: string | undefined
   readonly hashPassword: (password: string) => Promise<string>
@@ -24,10 +22,10 @@ export interface DemoSettings {
 export type DemoPeople = ReturnType<typeof demoPeople>
 
 /**
- * Loads the demo campus into an empty embedded database, and refuses to serve it where others can reach
- * the service: its passwords are public.
+ * Loads the demo campus into an empty embedded database. Its passwords are public, so a service that others
+ * can reach does not start with it.
  *
- * @returns the people to name at the start; none where the demo campus is not served
+ * @returns the sample accounts; none if the demo campus is not served
  */
 export async function settleDemo(database: Database, settings: DemoSettings): Promise<DemoPeople> {
   const { demoFolder, mayServeDemo, databaseUrl } = settings
@@ -35,7 +33,7 @@ export async function settleDemo(database: Database, settings: DemoSettings): Pr
     if (!mayServeDemo) throw new Error(demoRefusal(settings))
     return demoPeople(await readCampusFolder(demoFolder))
   }
-  // A start never fills a database of the operator's own; `import` does that when asked.
+  // Never fill a database of the operator; that is what `import` is for.
   if (!mayServeDemo || databaseUrl !== undefined || !(await isEmpty(database))) return []
   const campus = await readCampusFolder(demoFolder)
   await loadDemo(database, campus, settings)
@@ -51,10 +49,10 @@ function demoRefusal({ baseUrl, host, databaseUrl }: DemoSettings): string {
 }
 
 /**
- * Writes the demo campus into an empty database, as an import writes records, and marks it: the passwords
- * of these people are public. It is written whole or not at all.
+ * Writes the demo campus into an empty database in one transaction, with a marker because its passwords are
+ * public.
  *
- * @returns whether it was written; a database that holds something stays as it is
+ * @returns false if the database is not empty
  */
 export async function loadDemo(
   database: Database,
@@ -64,11 +62,11 @@ export async function loadDemo(
   const records = campusLines(campus)
     .map(readRecord)
     .filter((record) => typeof record !== 'string')
-  // Hashing is slow on purpose, so it is done before the transaction holds any lock.
+  // Hashing is slow on purpose, so do it before the transaction takes locks.
   const passwordHashes = await hashPasswords(records, hashPassword)
   const nowMs = now()
   return await database.kysely.transaction().execute(async (trx) => {
-    // Another process of this host may have been faster.
+    // Another process may have been faster.
     if (!(await isEmpty({ kysely: trx }))) return false
     for (let at = 0; at < records.length; at += RECORDS_PER_WRITE) {
       const some = records.slice(at, at + RECORDS_PER_WRITE)
@@ -83,7 +81,6 @@ export async function loadDemo(
   })
 }
 
-/** Whether there is neither a person nor a site yet. */
 async function isEmpty({ kysely }: Pick<Database, 'kysely'>): Promise<boolean> {
   for (const table of ['person', 'site'] as const) {
     if (await kysely.selectFrom(table).select('id').limit(1).executeTakeFirst()) return false
@@ -91,7 +88,6 @@ async function isEmpty({ kysely }: Pick<Database, 'kysely'>): Promise<boolean> {
   return true
 }
 
-/** Whether the database was filled with the demo campus, whose passwords are public. */
 export async function holdsDemoCampus({ kysely }: Database): Promise<boolean> {
   const marker = await kysely
     .selectFrom('setting')
@@ -101,7 +97,7 @@ export async function holdsDemoCampus({ kysely }: Database): Promise<boolean> {
   return marker !== undefined
 }
 
-/** The people of a demo campus in words, for the start-up text and the welcome page. */
+/** The sample accounts, for the start-up text and the welcome page. */
 export function demoPeople({ people, sites }: Campus) {
   const siteNames = new Map(sites.map((site) => [site.id, site.name]))
   return people.flatMap(({ email, password, roles, disabledAt }) => {

@@ -5,12 +5,11 @@ import type { Database } from '../../platform/store/database.ts'
 import { type KindName, kindOf } from './record-kinds.ts'
 import { columnOf, fieldsOf, type InnerList, type RecordKind, type Row } from './record-rows.ts'
 
-/** How many records one query reads. */
 const PAGE = { sqlite: 250, postgres: 1000 } as const
 
 /**
- * Every record of a kind, each as `import` takes it. It reads page by page in the order of the key, and not
- * at one moment: a record that changes meanwhile is as it was or as it will be.
+ * Reads every record of a kind in the form of `import`. It reads in pages without a snapshot: a record that
+ * changes meanwhile has its old or new state.
  */
 export async function* exportKind(database: Database, type: KindName): AsyncGenerator<Row> {
   const kind = kindOf(type)
@@ -39,7 +38,7 @@ async function* pagesOf(
   keys: readonly string[],
 ): AsyncGenerator<readonly Row[]> {
   const order = sql.join(keys.map((column) => sql.ref(column)))
-  // A post that was removed waits for its notifications to go.
+  // A removed post stays until its notifications are deleted.
   const exists = table === 'post' ? sql`removed_at is null` : sql`1 = 1`
   let last: readonly unknown[] | undefined
   while (true) {
@@ -64,7 +63,7 @@ async function entriesOf(
   return rows
 }
 
-/** What an entry of a list is in a record: its fields, or the text that it is. */
+/** Converts a row of a list to an entry of a record: an object, or a text. */
 function entryReader({ form }: RecordKind, { field, key }: InnerList): (row: Row) => unknown {
   const { element } = (form.shape[field] as z.ZodDefault<z.ZodArray>).unwrap()
   if (element instanceof z.ZodObject) return (row) => fieldsOf(element, row)

@@ -3,7 +3,36 @@ import { z } from 'zod'
 import { KEY_SET_LENGTH_MAX, readKeySet } from '../../oauth/clients/further-plans.ts'
 import { isTime } from './campus-time.ts'
 
-/** The forms of single fields of a record, each with its limit. */
+/** Validates data. Each problem has its path and, unless the form has a message, our own description. */
+export function readForm<Form extends z.ZodType>(form: Form, input: unknown) {
+  const { data, error } = form.safeParse(input, { error: describeIssue })
+  const problems = error?.issues.map(({ path, message }) =>
+    path.length > 0 ? `${z.core.toDotPath(path)}: ${message}` : message,
+  )
+  return { data, problems }
+}
+
+function describeIssue(issue: z.core.$ZodRawIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.input === undefined ? 'is missing' : `must be of type ${issue.expected}`
+    case 'too_small':
+    case 'too_big': {
+      const limit =
+        issue.code === 'too_big' ? `at most ${issue.maximum}` : `at least ${issue.minimum}`
+      const unit = { string: 'characters', array: 'entries' }[String(issue.origin)]
+      return unit === undefined ? `must be ${limit}` : `must have ${limit} ${unit}`
+    }
+    case 'unrecognized_keys':
+      return `has unknown fields: ${issue.keys.join(', ')}`
+    case 'invalid_value':
+      return `must be one of ${issue.values.join(', ')}`
+    default:
+      return issue.code === 'invalid_format' ? `must be a valid ${issue.format}` : 'is invalid'
+  }
+}
+
+// The forms of single fields, each with its limit.
 
 export const id = (prefix: string) =>
   z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,60}$`), `must be an id like ${prefix}_…`)
@@ -18,7 +47,7 @@ export const word = z
   .regex(/^[a-z][a-z0-9_]*$/, 'must be a word like course_updates')
 export const clientId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{2,99}$/, 'must be a client id')
 export const url = z.url({ protocol: /^https?$/ }).max(2000)
-/** On the client's own server; where its name leads is checked when it is used. */
+/** An address on the client's server. Its IP address is checked when it is used. */
 export const serverUrl = url.refine((address) => address.startsWith('https://'), 'must be https')
 export const time = z
   .string()
@@ -29,16 +58,15 @@ export const optional = <T extends z.ZodType>(type: T) => type.nullable().defaul
 export const list = <T extends z.ZodType>(type: T, lengthMax: number) =>
   z.array(type).max(lengthMax).default([])
 
-/** A color as style sheets have it. */
 export const color = z.string().regex(/^#[0-9a-f]{6}$/, 'must be a colour like #336699')
 
-/** The form of BCP 47; whether there is such a language is for its readers to know. */
+/** The form of BCP 47; the language need not exist. */
 export const languageTag = z
   .string()
   .max(35)
   .regex(/^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/, 'must be a language like de-AT')
 
-/** The form of the IANA time zone database. */
+/** The form of the IANA time zone database; the zone need not exist. */
 export const timeZone = z
   .string()
   .max(60)

@@ -1,4 +1,4 @@
-/** Import of a platform's data as lines: the database becomes as the lines say, however many there are. */
+/** Imports records from files into the database. */
 
 import { setTimeout as pause } from 'node:timers/promises'
 
@@ -12,10 +12,9 @@ import { isKindName, type KindName, kindOf } from './record-kinds.ts'
 import { referencesIn, type Writing } from './record-rows.ts'
 import { Contradiction, hashPasswords, writeBatch } from './write-batch.ts'
 
-/** Reports the first mistakes of each kind only. */
 const REFUSED_SHOWN_MAX = 200
 
-/** From so many rows on, the statistics of a table are out of date. */
+/** After this many rows, update the statistics of a table. */
 const MANY_ROWS = 10_000
 
 export interface ImportSettings {
@@ -23,26 +22,26 @@ export interface ImportSettings {
   readonly sources: readonly Source[]
   readonly hashPassword: (password: string) => Promise<string>
   readonly now: () => number
-  /** Called with each batch: how many lines there were, and how much of its source they are. */
+  /** Called after each batch with its lines and its size in the unit of the source. */
   readonly onProgress: (lines: number, size: number) => void
 }
 
 export interface ImportReport {
-  /** Records that were brought in, by kind, those included that were so already. */
+  /** Imported records by kind, including unchanged ones. */
   readonly written: Partial<Record<KindName, number>>
-  /** The first lines that were refused. */
+  /** The first rejected lines. */
   readonly refused: { source: string; line: number; problem: string }[]
   refusedCount: number
-  /** Lines of batches that were left out whole, because one line of each was refused. */
+  /** Valid lines that were not written because another line of their batch was rejected. */
   leftOut: number
-  /** Lines that an earlier run had written. */
+  /** Lines that an earlier run wrote. */
   skipped: number
 }
 
 /**
- * Brings records into the database, batch by batch. A batch is one transaction: when one of its lines is
- * refused nothing of it is written, and the import goes on with the next. A run that was broken off goes
- * on, when it is started again with the same file, after the last batch before which all is written.
+ * Imports records in batches. A batch is one transaction: if a line is rejected, none of its batch is
+ * written, and the import continues with the next batch. An interrupted import of the same file resumes
+ * after the last batch up to which everything was written.
  */
 export async function importLines(settings: ImportSettings): Promise<Readonly<ImportReport>> {
   const { database, sources } = settings
@@ -80,7 +79,7 @@ function count(
   refused.push(...shown.map(({ number, problem }) => ({ source, line: number, problem })))
 }
 
-/** @returns what is wrong with lines of the batch; nothing of it was written then */
+/** @returns the problems of its lines; if there are any, nothing was written */
 async function importBatch(
   { database, hashPassword, now }: ImportSettings,
   batch: Batch,
@@ -98,15 +97,15 @@ async function importBatch(
   } catch (cause) {
     return await explainFailure(database, batch.lines, writing, cause)
   }
-  // Requests that wait for SQLite's one writer retry at intervals, and would never find it free.
+  // SQLite has one writer. Pause, because waiting requests only retry at intervals.
   if (database.engine === 'sqlite') await pause((performance.now() - startedMs) / 4)
   return []
 }
 
 /**
- * Finds the lines by which a batch failed: each is tried by itself, in a transaction that is undone.
+ * Finds the lines that made a batch fail: writes each separately, in a transaction that is rolled back.
  *
- * @throws the cause when it is none of a line's: the database is away, or has no room
+ * @throws the cause if no line fails, for example when the disk is full
  */
 async function explainFailure(
   database: Database,
@@ -137,20 +136,20 @@ async function tryLine(trx: Transaction<Schema>, record: DataRecord, writing: Wr
     await sql`rollback to savepoint line`.execute(trx)
     if (error instanceof Contradiction) return error.message
     if (!isConstraint(error)) throw error
-    return (await findUnknownName(trx, record)) ?? isTaken(error)
+    return (await findUnknownReference(trx, record)) ?? describeConstraint(error)
   } finally {
     await sql`release savepoint line`.execute(trx)
   }
 }
 
-/** SQLite's name for every constraint, and class 23 of PostgreSQL. */
+/** SQLite has one prefix for constraints; PostgreSQL has class 23. */
 function isConstraint(error: unknown): error is Error & { readonly detail?: string } {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return code.startsWith('SQLITE_CONSTRAINT') || code.startsWith('23')
 }
 
-/** The first field that holds the id of a record which does not exist. */
-async function findUnknownName(trx: Transaction<Schema>, { values }: DataRecord) {
+/** Finds the first reference to a record that does not exist. */
+async function findUnknownReference(trx: Transaction<Schema>, { values }: DataRecord) {
   for (const { field, kind, id } of referencesIn(values)) {
     if (!isKindName(kind)) continue
     const { rows } =
@@ -160,18 +159,18 @@ async function findUnknownName(trx: Transaction<Schema>, { values }: DataRecord)
   return undefined
 }
 
-/** What another row has: the columns, as the database names them. */
-function isTaken({ message, detail }: Error & { readonly detail?: string }): string {
+/** Names the columns of a violated unique constraint. */
+function describeConstraint({ message, detail }: Error & { readonly detail?: string }): string {
   const columns =
     /UNIQUE constraint failed: (.*)/.exec(message)?.[1] ?? /Key \(([^)]*)\)/.exec(detail ?? '')?.[1]
   return columns === undefined
-    ? 'contradicts what is in the database'
+    ? 'contradicts data in the database'
     : `another record has the same ${columns.replace(/\w+\./g, '').replaceAll('_', ' ')}`
 }
 
 /**
- * Tells PostgreSQL what its tables are like now. Its own autovacuum would, some minutes later, and until
- * then it plans for tables that are nearly empty. SQLite's plans need no statistics here.
+ * Updates the statistics of PostgreSQL, which would otherwise plan for nearly empty tables until autovacuum
+ * runs. SQLite needs none here.
  */
 async function refreshStatistics({ kysely, engine }: Database, { written }: ImportReport) {
   if (engine === 'sqlite') return
@@ -184,17 +183,17 @@ async function refreshStatistics({ kysely, engine }: Database, { written }: Impo
   }
 }
 
-/** Where a run is in a source; the database keeps it with each batch. */
+/** The progress in a source, which is stored with each batch. */
 interface Place {
-  /** None where the source can be read only once. */
+  /** Undefined if the source can be read only once. */
   readonly name: string | undefined
   /** The last line of an earlier run. */
   readonly line: number
-  /** Whether everything up to here is written. */
+  /** Whether every batch so far was written. */
   isComplete: boolean
 }
 
-/** Where an earlier run of the same content has ended, or its beginning. */
+/** Reads where an earlier run of the same content ended. */
 async function openPlace({ kysely }: Database, { digest }: Source): Promise<Place> {
   if (!digest) return { name: undefined, line: 0, isComplete: true }
   const name = `import ${await digest()}`
@@ -206,7 +205,7 @@ async function openPlace({ kysely }: Database, { digest }: Source): Promise<Plac
   return { name, line: kept ? Number(kept.value) : 0, isComplete: true }
 }
 
-/** Written with each batch, for as long as everything before it is written. */
+/** Stores the progress, if every batch so far was written. */
 async function keepPlace(
   trx: Transaction<Schema>,
   { name, isComplete }: Place,
@@ -222,7 +221,7 @@ async function keepPlace(
     .execute()
 }
 
-/** Once all of a source is written, it may be imported again from its beginning. */
+/** Deletes the progress, so that the next import of the source starts at its beginning. */
 async function forgetPlace({ kysely }: Database, { name }: Place): Promise<void> {
   if (name !== undefined) await kysely.deleteFrom('setting').where('name', '=', name).execute()
 }

@@ -6,12 +6,12 @@ import { basename, join } from 'node:path'
 import { readCampusFolder } from './campus-folder.ts'
 import { type Campus, kindNames, kinds } from './record-kinds.ts'
 
-/** Where lines come from: a file of NDJSON, standard input, or the .json files of a campus. */
+/** A source of lines: an NDJSON file, standard input, or the .json files of a campus. */
 export interface Source {
   readonly name: string
-  /** In bytes, or in lines where there are none; 0 when that is unknown. */
+  /** In bytes, or in lines for a campus; 0 if unknown. */
   readonly size: number
-  /** Recognizes the same content in a later run; none when it can be read only once. */
+  /** Identifies the content in a later run; undefined if it can be read only once. */
   readonly digest?: () => Promise<string>
   readonly lines: () => AsyncIterable<Line>
 }
@@ -19,20 +19,17 @@ export interface Source {
 export interface Line {
   /** From 1. */
   readonly number: number
-  /** What JSON it is, or nothing when it is none. */
+  /** The parsed JSON; undefined if it is invalid. */
   readonly value: unknown
-  /** How much of the source it is, in the unit of its size. */
+  /** In the unit of the source's size. */
   readonly size: number
 }
 
-/** A line is a record and not a whole data set. */
 const LINE_BYTES_MAX = 1024 * 1024
 
 /**
- * The sources of an import, in their order: one file, `-` for standard input, or a folder, whose
- * .ndjson files are read by name, or, when it has none, its .json files as one campus.
- *
- * @throws Error when there is nothing to read
+ * Opens the sources of an import: a file, `-` for standard input, or a folder. A folder's .ndjson files are
+ * read by name; without any, its .json files are read as one campus.
  */
 export async function openSources(path: string): Promise<readonly Source[]> {
   if (path === '-') return [lineSource('standard input', () => process.stdin)]
@@ -69,7 +66,7 @@ function lineSource(name: string, open: () => NodeJS.ReadableStream): Source {
   }
 }
 
-/** Lines as text. Of a line that is longer than a record may be, no more is kept, and it has no text. */
+/** Splits a stream into lines. The text of an overlong line is undefined and is not buffered. */
 async function* textLines(stream: NodeJS.ReadableStream) {
   let parts: Buffer[] = []
   let size = 0
@@ -106,7 +103,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** A campus is small, is read whole, and names every problem of its files before anything is written. */
+/** Reads a campus whole, so that all its problems are reported before anything is written. */
 async function campusSource(folder: string): Promise<Source> {
   const values = campusLines(await readCampusFolder(folder))
   return {
@@ -118,7 +115,7 @@ async function campusSource(folder: string): Promise<Source> {
   }
 }
 
-/** Every record of a campus, as a line of an import has it. */
+/** Converts a campus to lines of an import. */
 export function campusLines(campus: Campus): object[] {
   return kindNames.flatMap((type) =>
     campus[kinds[type].list].map((record: object) => ({ ...record, type })),

@@ -1,31 +1,32 @@
 import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
+import { readForm } from './field-forms.ts'
 import type { Line, Source } from './import-sources.ts'
 import { isKindName, type KindName, kindNames, kindOf } from './record-kinds.ts'
 import { type Fields, findTimeProblem } from './record-rows.ts'
 
-/** How many lines one transaction writes; few, because on SQLite others wait for it. */
+/** Lines per transaction; fewer on SQLite, where other writers wait. */
 const BATCH_LINES = { sqlite: 250, postgres: 1000 } as const
 
-/** A record in the form of its kind; whether what it names exists, the database says. */
+/** A record whose form is valid. The database checks its references. */
 export interface DataRecord {
   readonly type: KindName
-  /** What identifies it among the records of its kind. */
+  /** Its key among the records of its kind. */
   readonly id: string
-  /** Every field, with its default where the line has none. */
+  /** Every field, with defaults for missing ones. */
   readonly values: Fields
-  /** The fields that the line has. All others stay as they are. */
+  /** The fields of the line. Others keep their values in the database. */
   readonly given: ReadonlySet<string>
   readonly deleted: boolean
 }
 
-/** Lines that are written together or not at all. */
+/** Lines that are written in one transaction. */
 export interface Batch {
   readonly lines: { readonly number: number; readonly record: DataRecord }[]
   readonly problems: LineProblem[]
   readonly last: number
-  /** How much of the source they are. */
+  /** Their size in the unit of the source. */
   readonly size: number
 }
 
@@ -34,7 +35,7 @@ export interface LineProblem {
   readonly problem: string
 }
 
-/** The lines of a source after a line, in batches. */
+/** Reads the lines of a source in batches, starting after line `after`. */
 export async function* batchesOf(
   source: Source,
   after: number,
@@ -45,7 +46,7 @@ export async function* batchesOf(
   for await (const line of source.lines()) {
     if (line.number <= after) continue
     const id = keyOfLine(line)
-    // One statement cannot write one row twice.
+    // One statement cannot write a row twice.
     if (lines.length >= BATCH_LINES[engine] || ids.has(id)) {
       yield readBatch(lines)
       lines = []
@@ -57,7 +58,7 @@ export async function* batchesOf(
   if (lines.length > 0) yield readBatch(lines)
 }
 
-/** What identifies its record, as far as that is known before it is read. */
+/** The type and key of the record, or the line number if they are unknown. */
 function keyOfLine({ number, value }: Line): string {
   const fields = Object(value) as Fields
   const { type } = fields
@@ -76,12 +77,12 @@ function readBatch(read: readonly Line[]): Batch {
   return { ...batch, size, last: read.at(-1)?.number ?? 0 }
 }
 
-const NO_JSON = 'is no JSON, or longer than 1 MiB'
+const NO_JSON = 'is not JSON, or is longer than 1 MiB'
 
 /**
- * Reads a line of an import: an object with `type` and the fields of that kind.
+ * Parses a line of an import: an object with `type` and the fields of that kind.
  *
- * @returns the record, or what is wrong with it
+ * @returns the record, or a description of its problems
  */
 export function readRecord(line: unknown): DataRecord | string {
   if (typeof line !== 'object' || line === null || Array.isArray(line)) {
@@ -91,17 +92,15 @@ export function readRecord(line: unknown): DataRecord | string {
   if (!isKindName(type)) return `type: must be one of ${kindNames.join(', ')}`
   const kind = kindOf(type)
   if (deleted !== undefined && !kind.deletable) {
-    return `deleted: a ${type} cannot be deleted by an import`
+    return `deleted: an import cannot delete a ${type}`
   }
-  const read =
-    deleted === undefined ? kind.form.safeParse(fields) : deletion.safeParse({ deleted, ...fields })
-  if (!read.success) {
-    const { issues } = read.error
-    return issues.map(({ path, message }) => `${z.core.toDotPath(path)}: ${message}`).join('; ')
-  }
-  const values: Fields = read.data
-  const given = new Set(deleted === undefined ? Object.keys(fields) : [])
-  const record = { type, id: idOf(type, values), values, given, deleted: deleted !== undefined }
+  const isDeleted = deleted !== undefined
+  const { data: values, problems } = isDeleted
+    ? readForm<z.ZodObject>(deletion, { deleted, ...fields })
+    : readForm(kind.form, fields)
+  if (!values) return problems?.join('; ') ?? ''
+  const given = new Set(isDeleted ? [] : Object.keys(fields))
+  const record = { type, id: idOf(type, values), values, given, deleted: isDeleted }
   return findTimeProblem(kind, values) ?? record
 }
 

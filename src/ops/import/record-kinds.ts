@@ -10,7 +10,7 @@ import { kind, type RecordKind } from './record-rows.ts'
 
 const { count, id, list, optional, slug, text, time, url, word } = forms
 
-/** What everything that a site offers has in common. */
+/** The fields of everything that a site offers. */
 const offerForm = {
   site: id('sit'),
   slug,
@@ -30,8 +30,8 @@ const purchaseForm = {
 const many = { listMax: 500_000, deletable: true } as const
 
 /**
- * Every kind of record, parents before their children: what a platform keeps and Gatehouse serves.
- * Grants, tokens, signing keys and the audit trail are no data of a platform; a backup has them.
+ * Every kind of record, parents before children. Grants, tokens, signing keys and the audit trail are not
+ * imported; a backup has them.
  */
 export const kinds = {
   site: kind({
@@ -40,7 +40,10 @@ export const kinds = {
     table: 'site',
     form: z.strictObject({
       id: id('sit'),
-      slug: slug.refine((name) => !takenSlugs.has(name), 'is taken by an address of the service'),
+      slug: slug.refine(
+        (name) => !takenSlugs.has(name),
+        'is reserved for an address of the service',
+      ),
       name: text(120),
       description: optional(text(2000)),
       contactEmail: optional(z.email().max(254)),
@@ -65,15 +68,14 @@ export const kinds = {
       email: z.email().max(254),
       name: text(120),
       picture: optional(url),
-      /** Since when the address is known to be the person's; an import does not verify it. */
+      /** When the platform verified the address; an import does not verify it. */
       emailVerifiedAt: optional(time),
       preferredUsername: optional(text(120)),
       locale: optional(forms.languageTag),
       timeZone: optional(forms.timeZone),
-      /** When the platform last changed something of this. */
       updatedAt: optional(time),
       password: optional(z.string().min(8).max(128)),
-      /** As an export writes it, so that people keep their passwords after a move. */
+      /** From an export, so that people keep their passwords. */
       passwordHash: optional(
         z.string().superRefine((hash, context) => {
           const problem = problemOfPasswordHash(hash)
@@ -82,7 +84,7 @@ export const kinds = {
       ),
       createdAt: time,
       disabledAt: optional(time),
-      /** All access to the account that began until then ends; an export has none. */
+      /** Ends all access that began before; an export does not have it. */
       accessEndedAt: optional(time),
       roles: list(
         z.strictObject({
@@ -100,7 +102,7 @@ export const kinds = {
     },
     unkept: ['password', 'accessEndedAt'],
     derived: {
-      // Two spellings of an e-mail address are one person.
+      // Different spellings of an e-mail address are one person.
       email_canonical: { fields: ['email'], make: ({ email }) => canonicalEmail(email) },
       password_hash: {
         fields: ['password', 'passwordHash'],
@@ -212,7 +214,7 @@ export const kinds = {
       })
       .refine(({ durationMinutes, endsAt }) => (durationMinutes === null) !== (endsAt === null), {
         path: ['endsAt'],
-        message: 'or durationMinutes is needed, and only one of them',
+        message: 'or durationMinutes is required, but not both',
       }),
     unkept: ['durationMinutes'],
     derived: {
@@ -251,7 +253,7 @@ export const kinds = {
     form: z.strictObject({
       ...purchaseForm,
       course: id('crs'),
-      // Access for a lifetime is said as null, never by leaving the field out.
+      // Lifetime access is an explicit null.
       expiresAt: time.nullable(),
     }),
     unique: ['person_id', 'course_id'],
@@ -320,7 +322,7 @@ export const kinds = {
     }),
     inOrder: ['createdAt', 'publishedAt'],
     derived: {
-      // A published post is in the inboxes already, and those are imported too.
+      // The notifications of a published post are imported, so do not deliver it again.
       delivered_at: {
         fields: ['publishedAt'],
         make: ({ publishedAt }, { nowMs }) => publishedAt && resolveTime(publishedAt, nowMs),
@@ -374,10 +376,7 @@ export function isKindName(name: unknown): name is KindName {
   return typeof name === 'string' && Object.hasOwn(kinds, name)
 }
 
-/**
- * Sites, people and everything that they made and bought, as one document: what `config/demo` holds, and
- * what an operator may import. Every kind of record has a list.
- */
+/** All records as one document, with a list for each kind: the form of `config/demo`. */
 export type Campus = {
   [Name in KindName as (typeof kinds)[Name]['list']]: z.output<(typeof kinds)[Name]['form']>[]
 }

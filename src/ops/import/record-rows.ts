@@ -3,71 +3,70 @@ import type { z } from 'zod'
 import type { Schema } from '../../platform/store/schema.ts'
 import { isAfter, resolveTime } from './campus-time.ts'
 
-/** What a record has, by the names of its fields; a form has checked it. */
+/** The validated fields of a record. */
 export type Fields = Readonly<Record<string, unknown>>
 
 type Table = keyof Schema & string
 
-/** What a row takes besides its record. */
 export interface Writing {
   readonly nowMs: number
-  /** The password hash of a person's id. */
+  /** By the id of the person. */
   readonly passwordHashes: ReadonlyMap<string, string>
 }
 
-/** A list within a record, whose entries are rows of their own. */
+/** A list within a record. Its entries are rows of another table. */
 export interface InnerList<Values = Fields> {
   readonly field: string
   readonly table: Table
-  /** The columns that identify an entry. Where entries are plain texts, the last one is the text. */
+  /** The columns that identify an entry. If entries are plain texts, the last one is the text. */
   readonly key: readonly string[]
-  /** Whether rows have a column `position`, and whether no two of a record may have the same. */
+  /** Whether rows have a column `position`, and whether it is unique within a record. */
   readonly position?: 'unique' | 'shared'
   /** Another field that adds entries. */
   readonly also?: string
-  /** The entries, where they are more than the field has. */
+  /** The entries, if they are not just those of the field. */
   entriesOf?(record: Values): readonly unknown[]
 }
 
-/** A column that is made of fields with other names. */
+/** A column that is computed from fields of other names. */
 interface DerivedColumn<Values> {
   readonly fields: readonly string[]
   make(record: Values, writing: Writing): unknown
 }
 
 /**
- * One kind of record: a line of an import, and the rows that it is in the database. Unless it says
- * otherwise, a field is the column of its name (`columnOf`).
+ * One kind of record: its form in an import, and its rows in the database. By default, a field is the column
+ * of its name (`columnOf`).
  */
 export interface RecordKind<Form extends z.ZodObject = z.ZodObject, Values = Fields> {
-  /** The list of a campus that has them, and how long that may be. */
+  /** The name and maximum length of its list in a campus. */
   readonly list: string
   readonly listMax: number
   readonly table: Table
   readonly form: Form
-  /** The fields that identify a record, `id` unless it says otherwise. */
+  /** The fields that identify a record; `id` by default. */
   readonly key?: readonly string[]
-  /** Columns in which no two records are the same, beside the key. */
+  /** Columns with a unique constraint, besides the key. */
   readonly unique?: readonly string[]
-  /** Two times of which the first comes first. */
+  /** Two times that must be in this order. */
   readonly inOrder?: readonly [first: string, second: string]
-  /** Its lists, and the column by which their rows name the record. */
+  /** Its lists, and the column of their rows that references the record. */
   readonly inner?: { readonly parent: string; readonly lists: readonly InnerList<Values>[] }
-  /** Fields that are no column. */
+  /** Fields without a column. */
   readonly unkept?: readonly string[]
   readonly derived?: Readonly<{ [column: string]: DerivedColumn<Values> }>
-  /** Whether a line may delete it. The parts of people and sites only end otherwise. */
+  /** Whether a line may delete it. */
   readonly deletable?: true
 }
 
-/** Types what a kind makes of its records. */
+/** Checks and infers the type of a kind. */
 export function kind<const List extends string, Form extends z.ZodObject>(
   settings: RecordKind<Form, z.output<Form>> & { readonly list: List },
 ): RecordKind<Form> & { readonly list: List } {
   return settings
 }
 
-/** Two times of a record in the wrong order, as "field: what is wrong". */
+/** Finds two times in the wrong order, as "field: problem". */
 export function findTimeProblem({ inOrder }: RecordKind, record: Fields): string | undefined {
   const [first = '', second = ''] = inOrder ?? []
   const { [first]: from, [second]: to } = record
@@ -75,10 +74,9 @@ export function findTimeProblem({ inOrder }: RecordKind, record: Fields): string
   return `${second}: "${to}" is before ${first}, "${from}"`
 }
 
-/** A row of the database, by its columns. */
 export type Row = Readonly<Record<string, unknown>>
 
-/** The kinds of records that fields of these names hold the id of, wherever they are. */
+/** The kind of record that a field of this name references, at any depth. */
 const referenced: Readonly<Record<string, string>> = {
   site: 'site',
   person: 'person',
@@ -95,16 +93,15 @@ const referenced: Readonly<Record<string, string>> = {
   lecturers: 'person',
 }
 
-/** A name in a record: where it is, and of which kind of record it holds the id. */
 export interface Reference {
   readonly path: string
-  /** The field of the record in which it is. */
+  /** The top-level field that contains it. */
   readonly field: string
   readonly kind: string
   readonly id: string
 }
 
-/** The references of a record, those in its lists included. */
+/** Lists the references of a record, including those in its lists. */
 export function referencesIn(record: object): Reference[] {
   return Object.entries(record).flatMap(([field, value]) =>
     Array.isArray(value)
@@ -120,13 +117,13 @@ function referencesAt(path: string, field: string, value: unknown): Reference[] 
   return referencesIn(value).map((name) => ({ ...name, path: `${path}.${name.path}`, field }))
 }
 
-/** The column that a field is: `fileName` is `file_name`, and what names another record `…_id`. */
+/** The column of a field: `fileName` is `file_name`, and a reference ends in `_id`. */
 export function columnOf(field: string): string {
   const column = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
   return field in referenced && field !== 'createdBy' ? `${column}_id` : column
 }
 
-/** The row that a record is. Its lists are rows of their own (`innerRows`). */
+/** Converts a record to its row, without its lists (`innerRows`). */
 export function recordRow(kind: RecordKind, record: Fields, writing: Writing): Row {
   const { unkept = [], derived = {} } = kind
   const kept = Object.entries(record).filter(([field]) => !unkept.includes(field))
@@ -134,7 +131,7 @@ export function recordRow(kind: RecordKind, record: Fields, writing: Writing): R
   return { ...columns(kept, writing), ...Object.fromEntries(made) }
 }
 
-/** The rows that a list of a record is. */
+/** Converts a list of a record to rows. */
 export function innerRows(kind: RecordKind, list: InnerList, record: Fields, writing: Writing) {
   const { inner, key = ['id'] } = kind
   const entries = list.entriesOf?.(record) ?? (record[list.field] as readonly unknown[])
@@ -151,7 +148,7 @@ export function innerRows(kind: RecordKind, list: InnerList, record: Fields, wri
   })
 }
 
-/** What ends in `At` is a time, which the database keeps in milliseconds. */
+/** Converts fields to columns. Fields that end in `At` are times, stored in milliseconds. */
 function columns(fields: readonly (readonly [string, unknown])[], { nowMs }: Writing): Row {
   const single = fields.filter(([, value]) => !Array.isArray(value))
   return Object.fromEntries(
@@ -162,7 +159,7 @@ function columns(fields: readonly (readonly [string, unknown])[], { nowMs }: Wri
   )
 }
 
-/** The columns of a record that come from the fields of a line. */
+/** The columns that the fields of a line determine. */
 export function columnsGiven(
   { derived = {} }: RecordKind,
   given: ReadonlySet<string>,
@@ -174,7 +171,7 @@ export function columnsGiven(
   )
 }
 
-/** The fields that a row is, of those that a form has: the opposite of `recordRow`. */
+/** Converts a row to the fields of a form: the inverse of `recordRow`. */
 export function fieldsOf(form: { readonly shape: object }, row: Row): Record<string, unknown> {
   const known = Object.keys(form.shape).flatMap((field) => {
     const value = row[columnOf(field)]

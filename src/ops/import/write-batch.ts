@@ -21,10 +21,10 @@ import {
 
 const HASHES_AT_ONCE = 8
 
-/** A record contradicts what is in the database, or another record of its batch. */
+/** A record contradicts the database or another record of its batch. */
 export class Contradiction extends Error {}
 
-/** The hashes of the passwords of some records, by the ids of their people. */
+/** Hashes the passwords of records. The keys of the result are ids of people. */
 export async function hashPasswords(
   records: readonly DataRecord[],
   hashPassword: (password: string) => Promise<string>,
@@ -43,11 +43,10 @@ export async function hashPasswords(
 }
 
 /**
- * Makes the rows of some records be as the records say: inserts new ones, updates others where a field
- * differs, and removes the entries of a list that it does not have any more. Fields that a line does not
- * have stay as they are.
+ * Writes records: inserts new rows, updates changed ones, and deletes removed entries of lists. Fields that a
+ * line does not have stay unchanged.
  *
- * @throws Contradiction, or what the database says of a name that leads nowhere or is taken
+ * @throws Contradiction, or the database's error for an unknown reference or a duplicate
  */
 export async function writeBatch(
   trx: Transaction<Schema>,
@@ -63,7 +62,7 @@ export async function writeBatch(
       await sql`delete from ${sql.table(table)} where id in (${sql.join(deleted)})`.execute(trx)
     }
     const kept = ofKind.filter((record) => !record.deleted)
-    // One statement writes rows with the same columns, and nearly always all lines of a file have them.
+    // One statement writes rows with the same columns; usually all lines of a file have the same.
     const alike = Map.groupBy(kept, ({ given }) => [...given].sort().join())
     for (const some of alike.values()) await writeAlike(trx, type, some, writing)
   }
@@ -71,7 +70,7 @@ export async function writeBatch(
   if (contradiction !== undefined) throw new Contradiction(contradiction)
 }
 
-/** Ends the access of people whose line has `accessEndedAt`, at most until now. */
+/** Ends access that began before `accessEndedAt`, or before now if that is earlier. */
 async function endNamedAccess(
   trx: Transaction<Schema>,
   people: readonly DataRecord[],
@@ -111,9 +110,9 @@ async function writeAlike(
 }
 
 /**
- * Writes rows in one statement. A row that has these values already is not written, and no trigger runs for it.
+ * Writes rows in one statement. It does not write unchanged rows, so that no trigger runs for them.
  *
- * @param changed the columns that an existing row takes over
+ * @param changed the columns to update in an existing row
  */
 async function upsert(
   trx: Transaction<Schema>,
@@ -141,7 +140,7 @@ function takingOver(table: string, columns: readonly string[]): RawBuilder<unkno
   return sql`do update set ${sql.join(news)} where ${sql.join(differs, sql` or `)}`
 }
 
-/** Removes entries that are not in the lists any more, and makes the others be as the lists say. */
+/** Deletes entries that are no longer in the lists, and writes the others. */
 async function replaceInner(
   trx: Transaction<Schema>,
   { table, key, position }: InnerList,
@@ -156,7 +155,7 @@ async function replaceInner(
     const same = key.map((column) => sql`${sql.ref(column)} = ${row[column]}`)
     await sql`delete from ${sql.table(table)} where ${sql.join(same, sql` and `)}`.execute(trx)
   }
-  // Meanwhile no two entries of one list may have the same number.
+  // Free the positions first, because they are unique at every moment.
   if (position === 'unique') {
     await sql`update ${sql.table(table)} set position = -position ${whose} and position > 0`.execute(
       trx,
@@ -169,14 +168,14 @@ function columnList(columns: readonly string[]): RawBuilder<unknown> {
   return sql.join(columns.map((column) => sql.ref(column)))
 }
 
-/** What no constraint of the database says: rows that exist and do not belong together. */
+/** A consistency rule that no constraint of the database expresses. */
 interface Rule {
   readonly type: KindName
   readonly says: string
-  /** The condition under which a row `r` of `table` contradicts another. */
+  /** Selects rows `r` that break the rule. */
   readonly from: string
   readonly where: string
-  /** The columns that hold the key of the record, where they are not of the same names. */
+  /** The columns with the key of the record, if their names differ. */
   readonly by?: readonly string[]
 }
 
@@ -186,20 +185,20 @@ const purchases = [
   'consultingServicePurchase',
 ] as const satisfies KindName[]
 
-// A purchase that named another person's order would show one member's record to the other.
+// Such a purchase would show one member's order to another.
 const orderRule = (type: KindName, item: string): Rule => ({
   type,
-  says: 'order: is another person’s, or of another site',
+  says: 'order: belongs to another person or site',
   from: `${kindOf(type).table} r join customer_order o on o.id = r.order_id join ${item} i on i.id = r.${item}_id`,
   where: 'o.person_id <> r.person_id or o.site_id <> i.site_id',
 })
 
-// An id says what it is of, wherever a client asks for it alone: `node(id:)` of the Member API.
+// `node(id:)` of the Member API finds a record by its id alone.
 const idRules = purchases.map((type): Rule => {
   const others = purchases.filter((other) => other !== type).map((other) => kindOf(other).table)
   return {
     type,
-    says: 'id: a purchase of another kind has it',
+    says: 'id: a purchase of another kind has this id',
     from: `${kindOf(type).table} r`,
     where: others.map((other) => `r.id in (select id from ${other} where id = r.id)`).join(' or '),
   }
@@ -213,20 +212,20 @@ const rules: readonly Rule[] = [
   orderRule('eventRegistration', 'event'),
   {
     type: 'digitalProduct',
-    says: 'file: is of another site',
+    says: 'file: belongs to another site',
     from: 'digital_product r join stored_file f on f.id = r.file_id',
     where: 'f.site_id <> r.site_id',
   },
   {
     type: 'course',
-    says: 'lectures: name a section of another course',
+    says: 'lectures: refer to a section of another course',
     from: 'lecture r join section s on s.id = r.section_id',
     where: 's.course_id <> r.course_id',
     by: ['course_id'],
   },
   {
     type: 'notification',
-    says: 'post: is of another site',
+    says: 'post: belongs to another site',
     from: 'notification r join post p on p.id = r.post_id',
     where: 'p.site_id <> r.site_id',
   },
@@ -238,7 +237,7 @@ const rules: readonly Rule[] = [
   },
 ]
 
-/** @returns what is wrong, or nothing. One short query for each rule that the batch may break. */
+/** Finds the first broken rule, with one query for each rule that applies to the batch. */
 async function findContradiction(
   trx: Transaction<Schema>,
   byKind: ReadonlyMap<KindName, readonly DataRecord[]>,
@@ -249,7 +248,7 @@ async function findContradiction(
     if (written.length === 0) continue
     const columns = (by ?? key.map(columnOf)).map((column) => sql.ref(`r.${column}`))
     const keys = written.map(({ values }) => sql`(${sql.join(key.map((field) => values[field]))})`)
-    // By whole keys, so that each row is found by its index: a lecture alone may have been watched by everybody.
+    // Match whole keys, to use the index: one lecture may have many watch positions.
     const { rows } = await sql`select 1 from ${sql.raw(from)}
       where (${sql.join(columns)}) in (values ${sql.join(keys)}) and (${sql.raw(where)}) limit 1`.execute(
       trx,

@@ -1,3 +1,5 @@
+/** The pages at /account, for members. */
+
 import type Router from 'koa-router'
 
 import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts'

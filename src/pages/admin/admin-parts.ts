@@ -1,4 +1,5 @@
-import type { Api, Discovery } from '../../api/api.ts'
+import type { TryQuery } from '../../api/graphql/query-page.ts'
+import type { QueryToolFiles } from '../../api/graphql/query-tool.ts'
 import { type Assistant, schemesOf } from '../../config/assistant-table.ts'
 import { makeDocumentReviews } from '../../oauth/clients/document-review.ts'
 import { type FurtherPlans, hasFurtherPlan } from '../../oauth/clients/further-plans.ts'
@@ -17,12 +18,21 @@ export interface AdminPolicy {
   readonly furtherPlans: FurtherPlans
 }
 
+/** The caller of a tried query, for the Admin API. */
+type QueryCaller = Readonly<Record<'personId' | 'requestId' | 'siteId' | 'clientId', string>> & {
+  readonly address?: string | undefined
+}
+
 export interface AdminPorts {
   readonly state: StateStore
   readonly seals: Seals
   readonly refusals: RefusedRequests
-  readonly api: Api
-  readonly discovery: Discovery
+  readonly api: {
+    readonly admin: { readonly tryQuery: TryQuery<QueryCaller> }
+    readonly member: { readonly queryTool: QueryToolFiles }
+  }
+  /** The scopes that the metadata document of a protected resource names. */
+  readonly discovery: { scopesOf(resource: 'mcpAdmin'): readonly string[] }
   /** Whether the service accepts metadata documents, which operators then review. */
   readonly acceptsDocuments: boolean
 }

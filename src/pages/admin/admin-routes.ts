@@ -1,3 +1,5 @@
+/** The pages at /admin, for operators of a site. */
+
 import type Router from 'koa-router'
 
 import { makeRouter } from '../../platform/http/router.ts'

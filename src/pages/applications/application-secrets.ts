@@ -57,7 +57,7 @@ export function subjectOf(app: Pick<Application, 'clientId' | 'siteId' | 'kind'>
 }
 
 /** The name of each kind in the audit trail. */
-export const nouns = { site: 'application', resource_server: 'resource_server' } as const
+const nouns = { site: 'application', resource_server: 'resource_server' } as const
 
 /** Creates a secret, stores its digest, and returns it. */
 export async function insertSecret(

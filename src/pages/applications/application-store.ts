@@ -1,3 +1,5 @@
+/** The changes of applications by operators of their site. Requests of clients use `oauth/clients`. */
+
 import { randomBytes } from 'node:crypto'
 
 import type { Transaction } from 'kysely'
@@ -8,7 +10,7 @@ import type { Database } from '../../platform/store/database.ts'
 import type { ApplicationKind, Schema } from '../../platform/store/schema.ts'
 import type { CheckedApplication } from './application-form.ts'
 import { type Application, findApplication } from './application-lists.ts'
-import { insertSecret, nouns, subjectOf } from './application-secrets.ts'
+import { insertSecret, subjectOf } from './application-secrets.ts'
 import { authMethodWith, columnsOf, type FurtherChoices } from './further-choices.ts'
 
 /** The input for a new application, from the form or from a row of the table of assistants. */
@@ -31,15 +33,25 @@ export function newResourceServer(name: string): NewApplication {
   }
 }
 
-/** The prefix of a client_id of each kind, and how many a site may have. */
+/** The prefix of a client_id of each kind, how many a site may have, and its audit actions. */
 export const applicationKinds = {
-  site: { prefix: 'app_', perSiteMax: 200 },
-  resource_server: { prefix: 'rs_', perSiteMax: 50 },
-} as const satisfies Record<ApplicationKind, object>
-
-function actionOf(kind: ApplicationKind, verb: 'create' | 'enable' | 'disable' | 'delete') {
-  return `${nouns[kind]}.${verb}` as const
-}
+  site: {
+    prefix: 'app_',
+    perSiteMax: 200,
+    create: { action: 'application.create' },
+    enable: { action: 'application.enable' },
+    disable: { action: 'application.disable' },
+    delete: { action: 'application.delete' },
+  },
+  resource_server: {
+    prefix: 'rs_',
+    perSiteMax: 50,
+    create: { action: 'resource_server.create' },
+    enable: { action: 'resource_server.enable' },
+    disable: { action: 'resource_server.disable' },
+    delete: { action: 'resource_server.delete' },
+  },
+} as const
 
 /**
  * Changes the applications of a site for its operators. Each change is one transaction with its audit event,
@@ -76,8 +88,8 @@ export function makeApplicationStore({ kysely }: Database) {
           .executeTakeFirstOrThrow()
         // The form was submitted twice.
         if (numUpdatedRows === 0n) return
-        const action = actionOf(app.kind, enabled ? 'enable' : 'disable')
-        await recordAuditEvent(trx, actor, { ...subjectOf(app), action })
+        const change = applicationKinds[app.kind][enabled ? 'enable' : 'disable']
+        await recordAuditEvent(trx, actor, { ...subjectOf(app), ...change })
       }),
 
     /** @returns the grants that ended */
@@ -94,7 +106,7 @@ export function makeApplicationStore({ kysely }: Database) {
         const ended = await endGrants(trx, { clientId: app.clientId }, why)
         await recordAuditEvent(trx, actor, {
           ...subjectOf(app),
-          action: actionOf(app.kind, 'delete'),
+          ...applicationKinds[app.kind].delete,
           before: factsOf(app),
           after: { grantsEnded: ended.length },
         })
@@ -126,7 +138,7 @@ async function create(
   actor: Actor,
 ) {
   const { kind = 'site', assistant = null } = entry
-  const { prefix, perSiteMax } = applicationKinds[kind]
+  const { prefix, perSiteMax, create: change } = applicationKinds[kind]
   const { existing } = await trx
     .selectFrom('oauth_application')
     .select((eb) => eb.fn.countAll<number>().as('existing'))
@@ -161,7 +173,7 @@ async function create(
     entry.authMethod === 'none' ? undefined : await insertSecret(trx, clientId, actor.now)
   await recordAuditEvent(trx, actor, {
     ...subjectOf({ clientId, siteId, kind }),
-    action: actionOf(kind, 'create'),
+    ...change,
     after: {
       ...(kind === 'site' ? factsOf(entry) : { name: entry.name }),
       ...(assistant !== null && { assistant }),

@@ -1,3 +1,5 @@
+/** The public pages with the steps to connect an assistant. */
+
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 

@@ -1,3 +1,5 @@
+/** Our own pages as a relying party of this service: sign-in, sessions and forms. */
+
 import type { RequestListener } from 'node:http'
 
 import { bodyParser } from '@koa/bodyparser'
