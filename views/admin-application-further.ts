@@ -82,7 +82,7 @@ function logoutField({ typed, problems }: FurtherPage): Html {
   const label = 'Name the session'
   const what = 'each notice says which sign-in is over (session required)'
   return html`<label for="logout-uri">Address for sign-outs</label>
-<p class="hint" id="logout-uri-hint">This service tells it when somebody signs out, removes the application,
+<p class="hint" id="logout-uri-hint">This service tells it when a person signs out, removes the application,
 or may not use it any more (back-channel logout). An <code>https://</code> address; nothing is told without
 one.</p>
 ${fieldProblem('logout-uri-problem', problems.logoutUri)}

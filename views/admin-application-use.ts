@@ -38,7 +38,7 @@ export function applicationPeoplePage(page: ApplicationPeoplePage): Page {
 ${resultNotice(page.done)}
 ${
   people.length === 0
-    ? html`<p id="no-people">Nobody has connected it.</p>`
+    ? html`<p id="no-people">No person has connected it.</p>`
     : html`<p><a id="remove-all" class="button second" href="${page.removeAllHref}">End everybody’s access…</a></p>`
 }
 <ul class="cards">
@@ -106,9 +106,9 @@ export function disableApplicationPage({ name, people, ...page }: ApplicationCon
     title: 'Disable this application?',
     id: 'disable-page',
     question: html`Disable <bdi>${name}</bdi>?`,
-    consequences: html`<p>It stops at once for ${everybody(people)}: its tokens are refused, and nobody can
+    consequences: html`<p>It stops at once for ${everybody(people)}: its tokens are refused, and people cannot
 connect it. Its settings are kept, and so is what people allowed. When you enable it again, it may use
-what nobody removed meanwhile.</p>`,
+what was not removed meanwhile.</p>`,
     confirm: 'Disable',
   })
 }
@@ -171,6 +171,6 @@ touched.</p>`,
 }
 
 function everybody(people: number): string {
-  if (people === 0) return 'everybody (nobody has connected it yet)'
+  if (people === 0) return 'everybody (no person has connected it yet)'
   return people === 1 ? 'the one person who connected it' : `the ${people} people who connected it`
 }

@@ -21,9 +21,9 @@ export type AuditQuestion = Readonly<Record<'action' | 'client' | 'person' | 'fr
 export interface AuditEntryView {
   readonly occurredAt: number
   readonly actorName: string | undefined
-  /** Whether anybody showed who they are. */
+  /** Whether the person was authenticated. */
   readonly hasActor: boolean
-  /** Whom it is about, where that is somebody else. */
+  /** The affected person, if not the actor. */
   readonly aboutName: string | undefined
   /** What the action is called. */
   readonly words: string
@@ -91,8 +91,8 @@ ${option({ name: '', words: 'anything' })}${actions.map(option)}</select>
 function entry(view: AuditEntryView): Html {
   const { occurredAt, words, subjectId, times, before, after } = view
   const { actorName, hasActor, aboutName, reason, address, requestId } = view
-  // Who is gone did it all the same; where nobody showed who they are there is nobody to name.
-  const who = actorName ?? (hasActor ? 'Somebody who is gone' : 'Somebody')
+  // The actor may be deleted, or was not authenticated.
+  const who = actorName ?? (hasActor ? 'A deleted account' : 'An unknown person')
   const known = [
     { label: 'Whose account', value: aboutName },
     { label: 'Why', value: reason },

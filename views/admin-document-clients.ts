@@ -56,7 +56,7 @@ export function documentClientsPage(page: DocumentClientsPage): Page {
 ${resultNotice(page.done)}
 <p>These applications describe themselves in a document at their own address. What you decide holds for
 <bdi>${page.siteName}</bdi>. People with the role of the platform can decide for every site.</p>
-${clients.length === 0 && html`<p>Nobody has used one yet.</p>`}
+${clients.length === 0 && html`<p>None has been used yet.</p>`}
 <ul class="cards">
 ${clients.map(client)}</ul>
 ${pager(page.pager)}`,
@@ -72,7 +72,7 @@ ${documentFacts(view)}
 <div><dt>First seen</dt><dd>${timeOf(view.firstSeenAt)}</dd></div>
 <div><dt>Review</dt><dd>${stateNames[state]}${
     decided &&
-    html`<br><span class="muted">${timeOf(decided.at)} by <bdi>${decided.by ?? 'somebody'}</bdi>${
+    html`<br><span class="muted">${timeOf(decided.at)} by <bdi>${decided.by ?? 'a deleted account'}</bdi>${
       decided.forAll ? ', for every site' : ', for this site'
     }</span>`
   }</dd></div>
@@ -143,7 +143,7 @@ to be given again.</p>`
 
 function block(siteName: string): Html {
   return html`<p>It stops at once for everybody at <bdi>${siteName}</bdi>: its tokens are refused, and
-nobody can connect it there.</p>`
+people cannot connect it there.</p>`
 }
 
 function forWhom(siteName: string): Html {

@@ -146,8 +146,8 @@ export function switchOffPage(page: {
     id: 'switch-off-page',
     question: html`Switch MCP connections off?`,
     consequences: html`<p>Every OAuth application of <bdi>${page.siteName}</bdi> stops at once: its tokens
-are refused, and nobody can connect it. Applications are kept, and so is what people allowed. When you switch
-it on again, applications may use what nobody removed meanwhile.</p>`,
+are refused, and people cannot connect it. Applications are kept, and so is what people allowed. When you switch
+it on again, applications may use what was not removed meanwhile.</p>`,
     confirm: 'Switch off',
   })
 }

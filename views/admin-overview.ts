@@ -147,9 +147,9 @@ ${rows.map(
 
 const errorWords: ReadonlyMap<string, string> = new Map([
   ['access_denied', 'the person said no, or may not'],
-  ['consent_required', 'nobody was asked, as it wanted'],
+  ['consent_required', 'the person was not asked, as it wanted'],
   ['insufficient_scope', 'its access does not reach that far'],
-  ['interaction_required', 'nobody was asked, as it wanted'],
+  ['interaction_required', 'the person was not asked, as it wanted'],
   ['invalid_client', 'it could not prove who it is'],
   ['invalid_dpop_proof', 'the proof of its key was not right'],
   ['invalid_grant', 'a code or access that was over'],
@@ -158,7 +158,7 @@ const errorWords: ReadonlyMap<string, string> = new Map([
   ['invalid_scope', 'it asked for what it may not have'],
   ['invalid_target', 'it asked for another service'],
   ['invalid_token', 'a token that was over or unknown'],
-  ['login_required', 'nobody was signed in'],
+  ['login_required', 'no person was signed in'],
   ['not_delivered', 'it did not take a notice of a sign-out'],
   ['server_error', 'a fault of this service'],
   ['slow_down', 'too many requests'],

@@ -27,7 +27,7 @@ export function kindSentence({ kind, siteName, describedAt }: ClientView): strin
     case 'vendor':
       return 'A partner of this platform. We checked its name and its address.'
     case 'vendor-connection':
-      return 'A connection that somebody made at a partner of this platform.'
+      return 'A connection that a person made at a partner of this platform.'
     case 'vendor-on-device':
       return 'A program on your own computer that uses the name of a partner of this platform.'
     case 'operator-created':
@@ -44,7 +44,7 @@ export function kindSentence({ kind, siteName, describedAt }: ClientView): strin
 }
 
 /**
- * A name that somebody else chose. It is isolated, because letters that are written from right to
+ * An untrusted name. It is isolated, because letters that are written from right to
  * left could otherwise turn the words around it, and with them the meaning of the sentence.
  */
 export function foreignName(name: string): Html {

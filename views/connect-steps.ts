@@ -25,7 +25,7 @@ export type InstructionView = {
   | { readonly kind: 'link'; readonly label: string; readonly href: string }
 )
 
-/** An assistant that opens and closes without a script. `local` says that nobody outside reaches the service. */
+/** An assistant that opens and closes without a script. `local`: only this computer reaches the service. */
 export function connectSteps(
   steps: ConnectStepsView,
   { local, open = false }: { readonly local: boolean; readonly open?: boolean },

@@ -55,7 +55,7 @@ export interface ConnectSitePage {
   readonly others: readonly string[]
   /** Where the operator of the site admits one. */
   readonly operatorAddress: string
-  /** Whether nobody outside this computer reaches the service. */
+  /** Whether only this computer reaches the service. */
   readonly local: boolean
   readonly appsHref: string
   readonly look: SiteLook | undefined

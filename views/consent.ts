@@ -20,7 +20,7 @@ export interface ConsentPage {
   readonly canSee: readonly string[]
   /** Ends of the sentence "It can change …". */
   readonly canChange: readonly string[]
-  /** Where a person goes who is somebody else. */
+  /** The link for another person. */
   readonly signOutHref?: string | undefined
   /** What the site of the application says here. */
   readonly words?: SiteWords | undefined
@@ -52,7 +52,7 @@ account. It ends at once.</p>`,
   }
 }
 
-/** Says what nobody checked, before anything that the application says about itself. */
+/** Warns of unverified facts, before any text of the application itself. */
 function warning({ kind, name, host, describedAt }: ClientView): Html | undefined {
   if (kind === 'self-declared') {
     return html`<div class="notice warning" role="note">

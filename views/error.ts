@@ -39,7 +39,7 @@ const adviceByCode: ReadonlyMap<string, string> = new Map([
 ])
 const usualAdvice = `Go back to the application and start again from there. ${again}`
 
-/** What is often an assistant that somebody connects, and that nobody has made ready for the site. */
+/** Often an assistant that no operator has added for the site. */
 const codesOfConnecting: ReadonlySet<string> = new Set([
   'invalid_client',
   'invalid_redirect_uri',

@@ -44,7 +44,7 @@ export interface QueryTool {
   readonly nonce: string
 }
 
-/** Where somebody tries queries of an API, as themselves. */
+/** The page on which a person tries queries of an API with their own rights. */
 export function queryPage(page: QueryPage): Page {
   const { area, tool } = page
   return {

@@ -17,7 +17,7 @@ will not be led back to it. For its makers: send <code>client_id</code> or <code
 <code>post_logout_redirect_uri</code>.</p>
 `
 
-/** Asks whether the person wants to sign out, because any page of the web can send somebody here. */
+/** Asks whether the person wants to sign out, because any web page can link here. */
 export function signOutPage({ form, client, addressIgnored }: SignOutPage): Page {
   return {
     title: 'Sign out?',

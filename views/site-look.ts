@@ -27,7 +27,7 @@ ${logoHref !== undefined && html`<img src="${logoHref}" alt="${name}">`}
 </header>`
 }
 
-/** Somebody else's words, so that nobody takes them for those of the service. */
+/** Words of the site, marked so that they are not mistaken for those of the service. */
 export function siteWords(words: SiteWords | undefined): Html | undefined {
   if (!words) return undefined
   return html`<figure class="words">
