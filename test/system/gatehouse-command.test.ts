@@ -108,7 +108,7 @@ describe('the gatehouse command', () => {
       expect([again.code, again.stdout.startsWith('Imported ')]).to.deep.equal([0, true])
 
       const empty = await runGatehouse(['import', temporaryFolder()], variables)
-      expect([empty.code, empty.stderr.includes('holds no .json file')]).to.deep.equal([1, true])
+      expect([empty.code, empty.stderr.includes('has no .json file')]).to.deep.equal([1, true])
       const absent = await runGatehouse(['import', '/nowhere'], variables)
       expect([absent.code, absent.stderr]).to.deep.equal([1, '/nowhere cannot be read (ENOENT)\n'])
     })
@@ -182,7 +182,7 @@ describe('the gatehouse command', () => {
       expect((await run('remove', 'olivia@northlight.example')).stdout).to.include(
         'no longer reviews',
       )
-      expect((await run()).stdout).to.match(/^Nobody/)
+      expect((await run()).stdout).to.match(/^There are no reviewers/)
       const unknown = await run('add', 'nobody@northlight.example')
       expect([unknown.code, unknown.stderr]).to.deep.equal([
         1,
