@@ -69,7 +69,7 @@ describe('authorize: a person is sent to registered addresses only [RFC 6749 §3
     for (const clientId of unknown) expectPage(await authorize({ client_id: clientId }))
   })
 
-  it('shows a page for a resource server, which authorizes nobody', async () => {
+  it('shows a page for a resource server, which is not an OAuth client', async () => {
     expectPage(await authorize({ client_id: 'demo-resource-server' }))
   })
 
@@ -494,7 +494,7 @@ describe('authorize: a claims request shows its person what it asks for [OpenID 
   })
 
   // [OpenID Connect Core §5.5]
-  it('a claim that nobody defined is not released', async () => {
+  it('an undefined claim is not released', async () => {
     const all = ['password_hash', '__proto__', 'constructor', 'disabled_at']
     const request = Object.fromEntries(all.map((name) => [name, { essential: true }]))
     const { answer } = await obtainTokens(service().url, {

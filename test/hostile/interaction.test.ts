@@ -108,7 +108,7 @@ describe('interaction: a page belongs to the browser that it was opened in (CVE-
     expect(answer.status, 'the person can still agree').to.equal(303)
   })
 
-  it('a page that waited while somebody else signed in there gives nothing, and allows nothing [166]', async () => {
+  it('a page that stayed open while another person signed in grants nothing [166]', async () => {
     const { person, page } = await openConsent()
     const again = await openPage(person, authorizeUrl(service().url, { prompt: 'login' }))
     const posted = await submit(person, again, { csrf: again.csrf, ...noor })
@@ -297,7 +297,7 @@ describe('interaction: what is agreed to is what was asked for (design 2) [41]',
     expect(resumed.text).to.include('id="login-page"')
   })
 
-  it('a wrong password, and a password for nobody, sign nobody in', async () => {
+  it('a wrong password and an unknown account are rejected', async () => {
     for (const answers of [
       { login: sam.login, password: 'wrong' },
       { login: sam.login, password: '' },
@@ -340,7 +340,7 @@ describe('interaction: what is agreed to is what was asked for (design 2) [41]',
     expect(code).to.equal(undefined)
   })
 
-  it('whoever has no role at the site of an application is asked nothing, and the client is told', async () => {
+  it('a person without a role at the site gets no consent page, and the client an error', async () => {
     const { person, page } = await openSignIn()
     const posted = await submit(person, page, { csrf: page.csrf, ...june })
     const next = new URL(posted.headers.get('location') ?? '', page.url)

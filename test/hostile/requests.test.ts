@@ -172,7 +172,7 @@ forEachDatabase('a text that is none', (start) => {
     }
   })
 
-  it('is refused in every query and form of a page, whoever is signed in', async () => {
+  it('is refused in every query and form of a page, for every person', async () => {
     const person = makePagePerson(service().url, olivia)
     await person.visit(pages.account)
     await person.visit(pages.admin)

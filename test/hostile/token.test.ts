@@ -288,7 +288,7 @@ describe('token: client authentication [RFC 6749 §2.3] [63, 65]', () => {
   })
 
   // [RFC 6749 §2.3.1]
-  it('no constant of the service is a secret of anybody', async () => {
+  it('no constant of the service is the secret of a client', async () => {
     for (const guess of ['compared-by-digest', '', ' ', 'undefined', 'null', `${client_secret} `]) {
       const answer = await token({ ...attempt, client_id, client_secret: guess })
       expectRefusal(answer, '401 invalid_client')
