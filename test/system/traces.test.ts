@@ -121,7 +121,7 @@ describe('traces: sent by OTLP', function () {
     expect((await get(service.url + paths.jwks)).status).to.equal(200)
     const { code, stdout } = await service.stop()
     expect(code).to.equal(0)
-    expect(stdout).to.include('spans could not be sent')
+    expect(stdout).to.include('spans could not be exported')
   })
 })
 

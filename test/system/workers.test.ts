@@ -145,10 +145,10 @@ describe('workers', function () {
     }))
     const DATA_DIR = await dataFolderWithDemo()
     await using service = await startWorkers(2, { CONFIG_DIR, DATA_DIR })
-    const first = (await service.says('a worker sweeps for all')).worker ?? 0
+    const first = (await service.says('a worker runs the tasks of the host')).worker ?? 0
     await expectSwept(DATA_DIR)
     process.kill(first, 'SIGKILL')
-    const second = await service.says('a worker sweeps for all', 2)
+    const second = await service.says('a worker runs the tasks of the host', 2)
     expect(service.served()).to.include(second.worker)
     expect(second.worker).not.to.equal(first)
     await expectSwept(DATA_DIR)
@@ -246,7 +246,7 @@ describe('workers that are reloaded', function () {
     const right = readFileSync(file, 'utf8')
     writeFileSync(file, '{')
     service.signal('SIGHUP')
-    await service.says('the reload was given up; the workers that serve stay')
+    await service.says('the reload failed; the serving workers stay')
     expect(before.filter(isAlive)).to.deep.equal(before)
     writeFileSync(file, right.replace('"name":"Gatehouse"', '"name":"Another Name"'))
     service.signal('SIGHUP')

@@ -35,13 +35,16 @@ export interface LoggedRequest extends Omit<LogFields, 'person'> {
   readonly at: number
   readonly method: string
   readonly route: string
-  /** 499 when the caller left before the answer. */
+  /** `CALLER_GONE` if the caller left before the answer. */
   readonly status: number
   /** Until the last byte of the answer, in milliseconds and fractions. */
   readonly tookMs: number
   /** As it may be kept. */
   readonly address: string | undefined
 }
+
+/** The status that the log has for a request whose caller left before the answer. */
+export const CALLER_GONE = 499
 
 export interface RequestListeners {
   readonly hear?: (line: LoggedRequest) => void
@@ -78,7 +81,7 @@ export function requestLog(
         id,
         method: ctx.method,
         route: routeOf(ctx),
-        status: finished ? ctx.res.statusCode : 499,
+        status: finished ? ctx.res.statusCode : CALLER_GONE,
         ms: Math.round(tookMs),
         ip: ctx.ip,
         ...printable(logFields(ctx)),

@@ -1,10 +1,10 @@
-/** What is measured and traced of the running service, and where that can be read. It decides nothing. */
+/** Metrics and traces of the running service. Nothing depends on them. */
 
 import { storeOperations } from '../store/store-use.ts'
 
 /**
- * The values that a label may have: a list, or as many different ones as the code has names for. A value
- * that a client chose is in no list, and becomes `other`.
+ * The allowed values of a label: a list, or a maximum of different values. A value beyond them, such as one
+ * that a client chose, becomes `other`.
  */
 export type LabelValues = readonly string[] | { readonly valuesMax: number }
 
@@ -12,13 +12,13 @@ export interface Metric {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
   readonly labels?: Readonly<Record<string, LabelValues>>
-  /** Upper ends of the buckets of a histogram. */
+  /** Upper bounds of the buckets of a histogram. */
   readonly buckets?: readonly number[]
-  /** How the values of several processes of a host become one; `sum` by default. */
+  /** How the values of several processes of a host are aggregated; `sum` by default. */
   readonly ofHost?: 'sum' | 'max' | 'min'
 }
 
-/** Error codes that are counted by name: those of docs/reference/errors.md. An MCP error has no code, and is `other`. */
+/** The error codes that are label values: those of docs/reference/errors.md. MCP errors without a code are `other`. */
 export const errorCodes = [
   'access_denied',
   'account_selection_required',
@@ -54,8 +54,8 @@ export const errorCodes = [
 ] as const
 
 /**
- * The names under which refusals are counted, and how the reason begins in the log. Reasons may quote what a
- * client sent, so no other part of them is a label.
+ * Label values of refusals, with the start of the reason in the log. Reasons may quote what a client sent, so
+ * no other part of them is a label.
  */
 export const reasonSentences = {
   account_disabled: 'the account is disabled',
@@ -82,7 +82,7 @@ export const reasonSentences = {
   foreign_client: 'another client holds it',
 } as const
 
-/** The name of a reason, or `other` where it has none. */
+/** Returns the label value of a reason. */
 export function nameOfReason(detail: string | undefined): string {
   const known = Object.entries(reasonSentences).find(([, begin]) => detail?.startsWith(begin))
   return known?.[0] ?? 'other'
@@ -91,78 +91,78 @@ export function nameOfReason(detail: string | undefined): string {
 const stores = ['sqlite', 'postgres', 'redis'] as const
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx', 'gone'] as const
-/** Engine routes and patterns of routers: there are some 170 of them. */
+/** Engine routes and router patterns: about 170. */
 const routes = { valuesMax: 250 }
 
-/** Every metric, by its name. docs/reference/metrics.md, dashboard and alert rules follow it. */
+/** Every metric by name. Tests compare docs/reference/metrics.md, the dashboard and the alert rules with it. */
 const metrics = {
   gatehouse_build_info: {
     type: 'gauge',
-    help: 'Always 1; the labels say what runs.',
+    help: 'Always 1; the labels have the versions.',
     labels: { version: { valuesMax: 1 }, node: { valuesMax: 1 } },
     ofHost: 'max',
   },
   gatehouse_processes: {
     type: 'gauge',
-    help: 'Processes of this host that serve.',
+    help: 'Serving processes of this host.',
   },
   gatehouse_event_loop_delay_seconds: {
     type: 'histogram',
-    help: 'How late a timer of 20 ms came: as long as a request had to wait for its turn.',
+    help: 'Delay of a 20 ms timer, which is also how long requests wait for the event loop.',
     buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1],
   },
   gatehouse_process_cpu_seconds_total: {
     type: 'counter',
-    help: 'Processor time of the processes that serve.',
+    help: 'CPU time of the serving processes.',
     labels: { mode: ['user', 'system'] },
   },
   gatehouse_process_resident_memory_bytes: {
     type: 'gauge',
-    help: 'Memory of the processes that serve.',
+    help: 'Resident memory of the serving processes.',
   },
   gatehouse_process_heap_bytes: {
     type: 'gauge',
-    help: 'Memory of JavaScript objects that is in use.',
+    help: 'Used heap memory of JavaScript.',
   },
   gatehouse_process_start_timestamp_seconds: {
     type: 'gauge',
-    help: 'When the oldest process that serves was started.',
+    help: 'Start time of the oldest serving process.',
     ofHost: 'min',
   },
   gatehouse_http_request_duration_seconds: {
     type: 'histogram',
-    help: 'Requests, by route, method and class of their status; gone: the caller left before the answer.',
+    help: 'Requests by route, method and status class; gone: the caller left before the answer.',
     labels: { route: routes, method: methods, status: statusClasses },
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
   },
   gatehouse_refusals_total: {
     type: 'counter',
-    help: 'Answers with an error, by its code and by why, as the log says it.',
+    help: 'Answers with an error, by error code and reason in the log.',
     labels: { error: errorCodes, reason: Object.keys(reasonSentences) },
   },
   gatehouse_sign_ins_total: {
     type: 'counter',
-    help: 'Attempts to sign in with a password.',
+    help: 'Password sign-in attempts.',
     labels: { outcome: ['signed-in', 'refused', 'limited', 'busy', 'failed'] },
   },
   gatehouse_code_exchanges_total: {
     type: 'counter',
-    help: 'Exchanges of a code; reused: a code came back, and its grant was ended.',
+    help: 'Exchanges of authorization codes; reused: a code was used twice, and its grant was revoked.',
     labels: { outcome: ['exchanged', 'reused', 'refused', 'failed'] },
   },
   gatehouse_refreshes_total: {
     type: 'counter',
-    help: 'Uses of a refresh token; repeated: a retry got the same answer again; reused: a used one came back, and its grant was ended.',
+    help: 'Uses of refresh tokens; repeated: a retry got the same answer; reused: an old token was used, and its grant was revoked.',
     labels: { outcome: ['refreshed', 'repeated', 'reused', 'refused', 'failed'] },
   },
   gatehouse_introspections_total: {
     type: 'counter',
-    help: 'Questions of resource servers and clients about a token.',
+    help: 'Introspection requests of resource servers and clients.',
     labels: { result: ['active', 'inactive', 'refused', 'failed'] },
   },
   gatehouse_tool_calls_total: {
     type: 'counter',
-    help: 'Uses of a tool, a prompt or a kind of resource; problem: the answer says what the caller did wrong.',
+    help: 'Calls of a tool, a prompt or a kind of resource; problem: the answer names a mistake of the caller.',
     labels: {
       tool: { valuesMax: 150 },
       outcome: ['answered', 'problem', 'refused', 'failed'],
@@ -170,12 +170,12 @@ const metrics = {
   },
   gatehouse_graphql_operations_total: {
     type: 'counter',
-    help: 'Operations of the GraphQL APIs, those of tools apart.',
+    help: 'Operations of the GraphQL APIs, except those of tools.',
     labels: { surface: ['member', 'admin'], outcome: ['answered', 'errors', 'refused', 'failed'] },
   },
   gatehouse_outgoing_requests_total: {
     type: 'counter',
-    help: 'Requests to others: for a document or the keys of a client, a notice of a sign-out, the platform itself.',
+    help: 'Requests to other servers: for client documents and keys, sign-out notices, and the platform API.',
     labels: {
       purpose: ['document', 'notice', 'upstream'],
       outcome: ['answered', 'refused', 'failed'],
@@ -183,27 +183,27 @@ const metrics = {
   },
   gatehouse_store_duration_seconds: {
     type: 'histogram',
-    help: 'Calls of a store, waiting for a connection included; a transaction is one.',
+    help: 'Store calls, including the wait for a connection; a transaction is one call.',
     labels: { store: stores, operation: storeOperations },
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5],
   },
   gatehouse_store_failures_total: {
     type: 'counter',
-    help: 'Calls of a store that did not answer in time or could not be reached.',
+    help: 'Store calls that timed out or could not reach the store.',
     labels: { store: stores },
   },
   gatehouse_database_connections: {
     type: 'gauge',
-    help: 'Connections to PostgreSQL that are open, and requests that wait for one.',
+    help: 'Open PostgreSQL connections, and requests waiting for one.',
     labels: { state: ['open', 'waiting'] },
   },
   gatehouse_password_checks_waiting: {
     type: 'gauge',
-    help: 'Password checks that wait for their turn.',
+    help: 'Password checks in the queue.',
   },
   gatehouse_sign_out_notices_waiting: {
     type: 'gauge',
-    help: 'Notices of sign-outs that no application has taken yet.',
+    help: 'Undelivered sign-out notices.',
     ofHost: 'max',
   },
   gatehouse_task_runs_total: {
@@ -213,13 +213,13 @@ const metrics = {
   },
   gatehouse_task_last_success_timestamp_seconds: {
     type: 'gauge',
-    help: 'When a background task succeeded last.',
+    help: 'Time of the last successful run of a background task.',
     labels: { task: { valuesMax: 20 } },
     ofHost: 'max',
   },
   gatehouse_signing_key_made_timestamp_seconds: {
     type: 'gauge',
-    help: 'When the key that signs was made: id_tokens (tokens), or what is forwarded (upstreams).',
+    help: 'Creation time of the current signing key, for id_tokens (tokens) or forwarded requests (upstreams).',
     labels: { use: ['tokens', 'upstreams'] },
     ofHost: 'max',
   },

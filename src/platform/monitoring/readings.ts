@@ -2,7 +2,7 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import type { Database } from '../store/database.ts'
 import type { Metrics } from './registry.ts'
 
-/** What a process reads at each scrape, besides what it has counted. */
+/** The sources of values that are read at each scrape. */
 export interface Sources {
   readonly database: Database
   readonly people: { readonly waitingHashes: () => number }
@@ -14,7 +14,7 @@ export interface Sources {
 /** When the signing keys were made, in epoch milliseconds, by what they sign. */
 type TimesMade = Readonly<Record<string, number | undefined>>
 
-/** Measures the process until the result is disposed of. */
+/** Measures this process until the result is disposed of. */
 export function readProcess(metrics: Metrics, sources: Sources): Disposable {
   const { database, people, signOuts, rings } = sources
   const { version } = packageJson
@@ -46,7 +46,7 @@ export function readProcess(metrics: Metrics, sources: Sources): Disposable {
   return watchEventLoop(metrics)
 }
 
-/** One reading for each value that is known. */
+/** Makes a reading of each known value. */
 function readingsOf(label: string, values: Readonly<Record<string, number | undefined>>) {
   return Object.entries(values).flatMap(([name, value]) =>
     value === undefined ? [] : [{ labels: { [label]: name }, value }],
@@ -55,7 +55,7 @@ function readingsOf(label: string, values: Readonly<Record<string, number | unde
 
 const LOOP_SAMPLE_MS = 20
 
-/** A timer comes as late as everything else. */
+/** Measures the delay of the event loop by the delay of a timer. */
 function watchEventLoop(metrics: Metrics): Disposable {
   let expectedMs = performance.now() + LOOP_SAMPLE_MS
   const timer = setInterval(() => {

@@ -4,18 +4,18 @@ import { type LabelValues, type Metric, type MetricName, metricTable } from './m
 
 type Labels = Readonly<Record<string, string>>
 
-/** One value that the process reads at a scrape. */
+/** One value read at a scrape. */
 export interface Reading {
   readonly labels?: Labels
   readonly value: number
 }
 
-/** The metrics of one process, as a worker sends them to the primary. */
+/** The metrics of one process, in the form that a worker sends to the primary. */
 export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 export type Metrics = ReturnType<typeof openMetrics>
 
-/** Opens the metrics of this process: every metric of the table, in a registry of its own. */
+/** Opens the metrics of this process: every metric of the table, in a separate registry. */
 export function openMetrics() {
   const registry = new Registry()
   const readings = new Map<string, () => Promise<void>>()
@@ -40,11 +40,11 @@ export function openMetrics() {
       const { metric, bound } = made[name]
       if (metric instanceof Gauge) metric.set(bound(labels), value)
     },
-    /** Reads a gauge or counter at each scrape; a reading that fails has no values then. */
+    /** Reads a gauge or counter at each scrape. A failed reading yields no values. */
     read(name: MetricName, reading: () => readonly Reading[] | Promise<readonly Reading[]>): void {
       const { metric, bound } = made[name]
       readings.set(name, async () => {
-        // A store that is down must not take the rest of the page with it.
+        // An unavailable store must not fail the whole scrape.
         const found = await (async () => await reading())().catch(() => [])
         metric.reset()
         if (metric instanceof Gauge) metric.remove({})
@@ -61,7 +61,7 @@ interface Made {
   readonly bound: (labels: Labels) => Labels
 }
 
-/** Counts values beyond those that the table allows as `other`. */
+/** Replaces label values that the table does not allow by `other`. */
 function boundLabels({ labels: allowed = {} }: Metric): Made['bound'] {
   const bounds = Object.entries(allowed).map(([label, values]) => [label, boundOf(values)] as const)
   return (labels) =>
@@ -90,14 +90,14 @@ function makeMetric(
   if (type === 'counter') return beginAtZero(new Counter(common), labels)
   if (type === 'histogram') return new Histogram({ ...common, buckets: [...buckets] })
   const gauge = new Gauge(common)
-  // A gauge without labels would be 0 before it is set, which means something else.
+  // Otherwise a gauge without labels would report 0 before it is set.
   gauge.remove({})
   return gauge
 }
 
 const BEGUN_MAX = 20
 
-/** A counter that does not exist yet cannot be seen to rise, so those with few labels start at zero. */
+/** Starts counters with few labels at zero: Prometheus cannot see the first increase of a missing counter. */
 function beginAtZero(counter: Counter, labels: NonNullable<Metric['labels']>): Counter {
   const lists = Object.entries(labels).map(([label, values]) =>
     'valuesMax' in values ? [] : values.map((value) => ({ [label]: value })),
@@ -110,12 +110,12 @@ function beginAtZero(counter: Counter, labels: NonNullable<Metric['labels']>): C
   return counter
 }
 
-/** The sum of what several processes measured. */
+/** Adds up the metrics of several processes. */
 export async function sumOf(snapshots: readonly Snapshot[]): Promise<Snapshot> {
   return await AggregatorRegistry.aggregate([...snapshots]).getMetricsAsJSON()
 }
 
-/** The text of a scrape (Prometheus exposition format 0.0.4). */
+/** Renders the text of a scrape (Prometheus exposition format 0.0.4). */
 export async function render(snapshots: readonly Snapshot[]): Promise<string> {
   return await AggregatorRegistry.aggregate([...snapshots]).metrics()
 }

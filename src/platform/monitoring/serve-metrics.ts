@@ -8,7 +8,7 @@ import { metricsPath } from '../http/paths.ts'
 import { type ListeningAddress, listenAt } from '../process/server.ts'
 import { CONTENT_TYPE, openMetrics, render, type Snapshot, sumOf } from './registry.ts'
 
-/** Serves the metrics of the only process, at their own address. */
+/** Serves the metrics of a single process on a separate port. */
 export async function serveMetrics(address: ListeningAddress) {
   const metrics = openMetrics()
   const scrape = async () => await render([await metrics.snapshot()])
@@ -16,9 +16,9 @@ export async function serveMetrics(address: ListeningAddress) {
   return { metrics, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
 }
 
-/** What the primary asks a worker. */
+/** The message of the primary that requests a snapshot. */
 const QUESTION = 'metrics?'
-/** How long a scrape waits for a busy worker; its last answer stands in for it. */
+/** How long a scrape waits for a busy worker before it uses the last snapshot. */
 const ANSWER_WITHIN_MS = 1_000
 
 interface Answer {
@@ -26,7 +26,7 @@ interface Answer {
   readonly snapshot: Snapshot
 }
 
-/** Sends the metrics of this worker to the primary, whenever it asks and once more at the end. */
+/** Sends the metrics of this worker to the primary on request, and once more at exit. */
 export function tellMetrics() {
   const metrics = openMetrics()
   const tell = async () => {
@@ -44,8 +44,8 @@ export function tellMetrics() {
 }
 
 /**
- * Serves the metrics of all workers of a host, in its primary, at their own address. Includes what workers counted
- * that have ended, so that no counter falls when a worker is replaced.
+ * Serves the metrics of all workers of a host, in its primary, on a separate port. Includes the counters of exited
+ * workers, so that no counter falls when a worker is replaced.
  */
 export async function serveHostMetrics(address: ListeningAddress): Promise<AsyncDisposable> {
   const latest = new Map<number, Snapshot>()
@@ -56,7 +56,7 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
     latest.set(worker.id, message.snapshot)
     awaited.get(worker.id)?.resolve()
   })
-  // One after another, so that no sum overwrites another.
+  // Sequential, so that no sum overwrites another.
   let summing = Promise.resolve()
   cluster.on('exit', ({ id }) => {
     const last = latest.get(id)
@@ -71,12 +71,12 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
   const ask = async (worker: Worker) => {
     const answered = Promise.withResolvers<void>()
     awaited.set(worker.id, answered)
-    // The exit of a worker that has just died resolves it.
+    // If the worker has just died, its exit resolves this.
     worker.send(QUESTION, () => {})
     await answered.promise
   }
   return await openScrapeServer(address, async () => {
-    // A worker without any answer yet does not serve.
+    // A worker that has never answered does not serve yet.
     const asked = Object.values(cluster.workers ?? {}).map(async (worker) => {
       if (worker && latest.has(worker.id) && worker.isConnected()) await ask(worker)
     })
@@ -93,16 +93,16 @@ function isAnswer(message: unknown): message is Answer {
   return Object(message).kind === 'metrics'
 }
 
-const OTHER_NAME = `ask by a name of this machine, such as ${loopbackAddress}\n`
+const OTHER_NAME = `use a host name of this machine, such as ${loopbackAddress}\n`
 const CONNECTIONS_MAX = 32
 const REQUEST_MS = 5_000
 
 /**
- * Answers only `GET /metrics`. It has a port of its own, so that no proxy which publishes the service publishes
- * this, and no secret is needed.
+ * Answers only `GET /metrics`. The separate port keeps it private without a secret: a proxy in front of the service
+ * does not forward to it.
  *
- * @param scrape the text of a scrape
- * @throws when it cannot listen there; a taken port in a sentence
+ * @param scrape returns the text of a scrape
+ * @throws if the port is taken, with a sentence for the operator, or cannot be opened
  */
 async function openScrapeServer(
   address: ListeningAddress,
@@ -114,10 +114,10 @@ async function openScrapeServer(
       response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' })
       response.end(request.method === 'HEAD' ? '' : text)
     }
-    // A foreign page that rebinds its name to a loopback address sends that name.
+    // Rejects DNS rebinding: a foreign page sends its own host name.
     if (ofThisMachine && !isOwnName(request.headers.host)) return answer(403, OTHER_NAME)
     if (request.url?.split('?')[0] !== metricsPath) return answer(404, `see ${metricsPath}\n`)
-    if (request.method !== 'GET' && request.method !== 'HEAD') return answer(405, 'only GET\n')
+    if (request.method !== 'GET' && request.method !== 'HEAD') return answer(405, 'use GET\n')
     try {
       answer(200, await scrape(), CONTENT_TYPE)
     } catch {

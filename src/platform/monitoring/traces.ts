@@ -33,59 +33,58 @@ import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
 
 import packageJson from '../../../package.json' with { type: 'json' }
-import { logFields, requestIdOf, routeOf } from '../http/request-log.ts'
+import { CALLER_GONE, logFields, requestIdOf, routeOf } from '../http/request-log.ts'
 import type { StoreGuard } from '../store/guarded-stores.ts'
 import { describeUse } from '../store/store-use.ts'
 
 /** Sends a request to the server of a client. */
 export type Send = (address: string, init?: RequestInit) => Promise<Response>
 
-/** Where spans go, and which requests have any. */
+/** Where spans are exported, and which requests are sampled. */
 export interface TraceSettings {
-  /** A sampler by the name that OpenTelemetry has for it. */
+  /** The OpenTelemetry name of a sampler. */
   readonly sampler: `${'' | 'parentbased_'}${'always_on' | 'always_off' | 'traceidratio'}`
-  /** The share of requests that have spans, from 0 to 1, for the samplers with a ratio. */
+  /** The share of sampled requests, from 0 to 1, for samplers with a ratio. */
   readonly ratio: number
-  /** The whole address, of OTLP over HTTP in protobuf. */
+  /** The full URL, for OTLP over HTTP with protobuf. */
   readonly address: string
   readonly serviceName: string
-  /** How long one export may take with its retries, also when the process ends. */
+  /** The time limit of one export with its retries, also at exit. */
   readonly sendWithinMs: number
   /** Whether to continue the trace of a caller. */
   readonly trustParent: boolean
 }
 
-/** Sends a request with the headers by which it joins the trace. */
+/** Sends a request with the headers that continue the trace. */
 export type Outgoing = <Result>(
   host: string,
   send: (headers: Readonly<Record<string, string>>) => Promise<Result>,
 ) => Promise<Result>
 
-/** Spans of requests, of calls to stores, and of requests to others. */
+/** Spans of requests, store calls and outgoing requests. */
 export type Traces = ReturnType<typeof openTraces>
 
 /** The trace of the running request; undefined outside of one. */
 type Running = AsyncLocalStorage<TraceContext>
 
 /**
- * Opens the traces. A span has the pattern of an address, a status, the kind and the table of a statement, and the
- * host of an outgoing request. It never has an address, a query, a header, a value of a statement, or a name of
- * a person.
+ * Opens the traces. A span has a route, a status, the kind and table of a statement, or the host of an outgoing
+ * request. It never has a full path, a query, a header, a value of a statement or personal data.
  */
 export function openTraces(settings: TraceSettings, logger: Logger) {
   const { version } = packageJson
-  reportTo(logger)
+  logDiagnostics(logger)
   const exporter = new OTLPTraceExporter({
     url: settings.address,
     timeoutMillis: settings.sendWithinMs,
   })
   const own = { 'service.name': settings.serviceName, 'service.version': version }
   const provider = new TracerProvider({
-    // The standard environment variables come last, and win.
+    // The standard environment variables come last, so they win.
     resource: defaultResource()
       .merge(resourceFromAttributes(own))
       .merge(detectResources({ detectors: [envDetector] })),
-    sampler: samplerOf(settings),
+    sampler: makeSampler(settings.sampler, settings.ratio),
     spanProcessors: [new BatchSpanProcessor({ exporter })],
   })
   const tracer = provider.getTracer('gatehouse', version)
@@ -106,8 +105,8 @@ export function openTraces(settings: TraceSettings, logger: Logger) {
       },
     outgoing,
     async [Symbol.asyncDispose]() {
-      // Exports the rest, with retries for as long as one export may take.
-      await provider.shutdown().catch((error: unknown) => say(logger, String(error)))
+      // Exports the rest, with retries within the time limit of one export.
+      await provider.shutdown().catch((error: unknown) => logExportFailure(logger, String(error)))
     },
   }
 }
@@ -125,12 +124,12 @@ function traceRequest(tracer: Tracer, running: Running, trustParent: boolean): M
   }
 }
 
-/** The route is known only at the end. */
+/** Ends the span with the answer, because the route is known only then. */
 function endWithAnswer(ctx: Context, span: Span): void {
   ctx.res.once('close', () => {
     const route = routeOf(ctx)
     const { statusCode, writableFinished } = ctx.res
-    const status = writableFinished ? statusCode : GONE
+    const status = writableFinished ? statusCode : CALLER_GONE
     span.updateName(`${ctx.method} ${route}`)
     span.setAttributes({
       'http.request.method': ctx.method,
@@ -143,7 +142,6 @@ function endWithAnswer(ctx: Context, span: Span): void {
   })
 }
 
-const GONE = 499
 const systems = { sqlite: 'sqlite', postgres: 'postgresql', redis: 'redis' } as const
 
 function tracedGuard(guard: StoreGuard, tracer: Tracer, running: Running): StoreGuard {
@@ -159,7 +157,7 @@ function tracedGuard(guard: StoreGuard, tracer: Tracer, running: Running): Store
       'db.query.summary': name,
     }
     const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, parent)
-    return await endsWith(span, guard(call, isFailure, use))
+    return await endSpanAfter(span, guard(call, isFailure, use))
   }
 }
 
@@ -168,15 +166,15 @@ function makeOutgoing(tracer: Tracer, running: Running): Outgoing {
     const parent = running.getStore() ?? ROOT_CONTEXT
     const attributes = { 'server.address': host }
     const span = tracer.startSpan(`send ${host}`, { kind: SpanKind.CLIENT, attributes }, parent)
-    return await endsWith(span, send({ traceparent: writeTraceparent(span.spanContext()) }))
+    return await endSpanAfter(span, send({ traceparent: writeTraceparent(span.spanContext()) }))
   }
 }
 
-async function endsWith<Result>(span: Span, work: Promise<Result>): Promise<Result> {
+async function endSpanAfter<Result>(span: Span, work: Promise<Result>): Promise<Result> {
   try {
     return await work
   } catch (error) {
-    // The message of an error may hold a value.
+    // The error message may contain a value, so it is left out.
     span.setStatus({ code: SpanStatusCode.ERROR })
     throw error
   } finally {
@@ -186,26 +184,24 @@ async function endsWith<Result>(span: Span, work: Promise<Result>): Promise<Resu
 
 const REASON_LENGTH_MAX = 200
 
-/** A failed export is logged, and fails no request. */
-function reportTo(logger: Logger): void {
-  const told = (reason: string) => say(logger, reason)
+/** Logs the errors of OpenTelemetry; a failed export fails no request. */
+function logDiagnostics(logger: Logger): void {
+  const warn = (reason: string) => logExportFailure(logger, reason)
   const silent = () => {}
-  const diagnostics = { error: told, warn: told, info: silent, debug: silent, verbose: silent }
+  const diagnostics = { error: warn, warn, info: silent, debug: silent, verbose: silent }
   diag.setLogger(diagnostics, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
 }
 
-function say(logger: Logger, reason: string): void {
-  logger.warn({ cause: reason.slice(0, REASON_LENGTH_MAX) }, 'spans could not be sent')
+function logExportFailure(logger: Logger, reason: string): void {
+  logger.warn({ cause: reason.slice(0, REASON_LENGTH_MAX) }, 'spans could not be exported')
 }
 
-function samplerOf({ sampler, ratio }: TraceSettings): Sampler {
-  const root = rootOf(sampler, ratio)
-  return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root
-}
-
-function rootOf(sampler: TraceSettings['sampler'], ratio: number): Sampler {
-  if (sampler.endsWith('traceidratio')) return new TraceIdRatioBasedSampler(ratio)
-  return sampler.endsWith('always_off') ? new AlwaysOffSampler() : new AlwaysOnSampler()
+/** Makes the sampler that OpenTelemetry calls by this name. */
+function makeSampler(name: string, ratio: number): Sampler {
+  const [, root] = /^parentbased_(.*)/.exec(name) ?? []
+  if (root !== undefined) return new ParentBasedSampler({ root: makeSampler(root, ratio) })
+  if (name === 'traceidratio') return new TraceIdRatioBasedSampler(ratio)
+  return name === 'always_off' ? new AlwaysOffSampler() : new AlwaysOnSampler()
 }
 
 const traceparent = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-|$)/

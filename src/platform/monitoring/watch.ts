@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 
 import { paths } from '../http/paths.ts'
-import type { LoggedRequest } from '../http/request-log.ts'
+import { CALLER_GONE, type LoggedRequest } from '../http/request-log.ts'
 import type { ListeningAddress } from '../process/server.ts'
 import type { StoreGuard } from '../store/guarded-stores.ts'
 import { describeUse } from '../store/store-use.ts'
@@ -51,7 +51,7 @@ export async function openHostMetrics(
   return await serveHostMetrics(address)
 }
 
-/** Wraps the parts of a service that are measured. Without metrics and traces each part stays as it is. */
+/** Wraps the measured parts of a service. Without metrics and traces each part stays unwrapped. */
 export function makeWatch({ metrics, traces }: Watchers) {
   const outgoing: Outgoing = async (_purpose, send) => await send({})
   return {
@@ -66,9 +66,9 @@ export function makeWatch({ metrics, traces }: Watchers) {
     signIn: <Attempt, Outcome extends { readonly kind: string }>(
       signIn: (attempt: Attempt) => Promise<Outcome>,
     ) => (metrics ? countedSignIn(signIn, metrics) : signIn),
-    /** Sends a request to another service, with the headers by which that joins the trace. */
+    /** Sends a request to another service, with the headers that continue the trace. */
     outgoing: traces?.outgoing ?? outgoing,
-    /** Begins the trace of a request. */
+    /** Starts the trace of a request. */
     trace: traces?.middleware,
     hear(line: LoggedRequest): void {
       if (!metrics) return
@@ -104,7 +104,7 @@ function timed(guard: StoreGuard, metrics: Metrics): StoreGuard {
   }
 }
 
-/** Only notices of sign-outs are posted. */
+/** Counts requests. The only POST requests are sign-out notices. */
 function countedFetch(send: Send, metrics: Metrics): Send {
   return async (input, init) => {
     const purpose = init?.method === 'POST' ? 'notice' : 'document'
@@ -140,14 +140,14 @@ async function counted<Result>(
   }
 }
 
-/** An addition to a metric: one, or a time in seconds. */
+/** An increment of a metric: 1, or a time in seconds. */
 interface Count {
   readonly metric: MetricName
   readonly labels: Readonly<Record<string, string>>
   readonly seconds?: number
 }
 
-/** What a request counts as. All of it comes from its log line, so that metrics and log agree. */
+/** Returns the increments for a request. They come from its log line, so that metrics and log agree. */
 function countsOf(line: LoggedRequest): Count[] {
   const { route, method, status, tookMs, tool, upstream } = line
   const counts: (Count | undefined)[] = [
@@ -172,14 +172,13 @@ function countsOf(line: LoggedRequest): Count[] {
 
 /** The name of the route in the request log. */
 const INTROSPECTION = 'introspection'
-const GONE = 499
 
 function count(metric: MetricName, labels: Count['labels']): Count {
   return { metric, labels }
 }
 
 function classOf(status: number): string {
-  return status === GONE ? 'gone' : `${Math.floor(status / 100)}xx`
+  return status === CALLER_GONE ? 'gone' : `${Math.floor(status / 100)}xx`
 }
 
 function refusalOf({ error, detail }: LoggedRequest): Count | undefined {
@@ -207,10 +206,10 @@ function graphqlOf(line: LoggedRequest): Count | undefined {
   return count('gatehouse_graphql_operations_total', { surface, outcome: endOf(line) })
 }
 
-/** The platform refuses with a status of its own; its failures have a status of ours. */
+/** The platform's own refusals have its status; failures to reach it have ours. */
 function upstreamOf({ error, status }: LoggedRequest): Count | undefined {
   const isFailure = error?.startsWith('upstream_') === true
-  // Refused here, before anything was sent.
+  // Refused by this service, before sending.
   if (error !== undefined && !isFailure) return undefined
   const outcome = isFailure ? 'failed' : endOf({ status })
   return count('gatehouse_outgoing_requests_total', { purpose: 'upstream', outcome })

@@ -1,4 +1,4 @@
-/** Requests to servers that strangers name: what may be reached, and how. The callers decide what is sent. */
+/** Requests to servers that untrusted callers name: which hosts are allowed, and how. */
 
 import type { LookupAddress } from 'node:dns'
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
@@ -8,43 +8,43 @@ import { Readable } from 'node:stream'
 
 import { isPublicAddress, type LookUp, lookUpHere, lookUpOutside } from './look-up.ts'
 
-/** Other fields of the engine have no effect; its own guard checks sockets only once they are connected. */
+/** Request options. Other fields of the engine have no effect: its guard checks sockets after connecting. */
 export interface OutgoingInit extends RequestInit {
-  /** The configuration names the host, which may be on the deployment's own network. */
+  /** Set if the configuration names the host, which may then be on a private network. */
   readonly privateAddress?: boolean
 }
 
-/** Sends a request to a server that a stranger or an operator has named. */
+/** Sends a request to a server that a client or an operator has named. */
 export type SendOutgoing = (address: string, init?: OutgoingInit) => Promise<Response>
 
 export interface GuardedFetchOptions {
   readonly lookUp?: LookUp
-  /** Certificates to trust in place of the system's. */
+  /** Certificates to trust instead of the system's. */
   readonly certificates?: Buffer
   /** The port for every request; tests have no public network. */
   readonly port?: number
 }
 
-/** The time limit of a whole request. */
+/** The time limit of the whole request. */
 const ANSWER_WITHIN_MS = 2500
 
 /**
- * A fetch that only reaches the public network: https, no redirect, no compression, and a connection to an address
- * that was checked. The name is looked up once. If one of its addresses is not public, the request fails; otherwise
- * only these addresses are connected to, so that a second answer of a name server has no effect.
+ * Makes a fetch that only reaches the public network: https, no redirect, no compression. The name is resolved
+ * once. If one of its addresses is not public, the request fails. Otherwise it connects only to these addresses,
+ * so a second DNS answer has no effect (DNS rebinding).
  */
 export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoing {
   const { lookUp, certificates, port } = options
   return async (address, init = {}) => {
     const url = new URL(address)
-    if (url.protocol !== 'https:') throw new Error('only https is sent to other servers')
+    if (url.protocol !== 'https:') throw new Error('requests to other servers must use https')
     const { method = 'GET', privateAddress = false } = init
     const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1')
     const within = AbortSignal.timeout(ANSWER_WITHIN_MS)
     const signal = init.signal ? AbortSignal.any([init.signal, within]) : within
     const find = lookUp ?? (privateAddress ? lookUpHere : lookUpOutside)
     const addresses = await addressesOf(hostname, find, signal)
-    if (!privateAddress) refuseInner(addresses)
+    if (!privateAddress) refusePrivate(addresses)
     const body = bodyOf(init)
     const answer = await send(
       {
@@ -61,7 +61,7 @@ export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoin
   }
 }
 
-/** Looks a name up within the time of the request, also if the lookup ignores the signal. */
+/** Resolves a name within the time limit, even if the lookup ignores the signal. */
 async function addressesOf(
   hostname: string,
   find: LookUp,
@@ -80,12 +80,12 @@ async function addressesOf(
   }
 }
 
-function refuseInner(addresses: readonly LookupAddress[]): void {
+function refusePrivate(addresses: readonly LookupAddress[]): void {
   if (addresses.length > 0 && addresses.every(({ address }) => isPublicAddress(address))) return
-  throw new Error('the host is at no address of the public network')
+  throw new Error('the host has no address, or one outside the public network')
 }
 
-/** Gives the connection the addresses that were checked, whatever it asks for. */
+/** Answers every lookup of the connection with the checked addresses. */
 function only(addresses: readonly LookupAddress[]): LookupFunction {
   const [first] = addresses
   return (_hostname, { all }, callback) => {
@@ -95,17 +95,17 @@ function only(addresses: readonly LookupAddress[]): LookupFunction {
 }
 
 function headersOf(headers: RequestInit['headers'], body: string | undefined, host: string) {
-  // The engine sends an empty user agent to have none.
+  // The engine sets an empty User-Agent to send none.
   const given = [...new Headers(headers)].filter(([, value]) => value !== '')
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
   return { ...Object.fromEntries(given), host, 'accept-encoding': 'identity', ...length }
 }
 
-/** A form or a text; nothing else is sent. */
+/** Returns a form or a text; nothing else is sent. */
 function bodyOf({ body }: OutgoingInit): string | undefined {
   if (body === undefined || body === null) return undefined
   if (typeof body === 'string' || body instanceof URLSearchParams) return String(body)
-  throw new TypeError('only a text or a form is sent to other servers')
+  throw new TypeError('the body of a request to another server must be text or a form')
 }
 
 async function send(options: RequestOptions, body: string | undefined): Promise<IncomingMessage> {
@@ -116,10 +116,10 @@ async function send(options: RequestOptions, body: string | undefined): Promise<
 
 function responseOf(incoming: IncomingMessage): Response {
   const { statusCode: status = 0, headers } = incoming
-  const packed = headers['content-encoding'] ?? 'identity'
-  if (STATUS_CODES[status] === undefined || status < 200 || packed !== 'identity') {
+  const encoding = headers['content-encoding'] ?? 'identity'
+  if (STATUS_CODES[status] === undefined || status < 200 || encoding !== 'identity') {
     incoming.destroy()
-    throw new Error('the answer is none, or is packed')
+    throw new Error('the answer is invalid or compressed')
   }
   const isEmpty = status === 204 || status === 205 || status === 304
   if (isEmpty) incoming.resume()

@@ -3,26 +3,28 @@ import { lookup, Resolver } from 'node:dns/promises'
 
 import ipaddr from 'ipaddr.js'
 
-/** Every address of a name, until the signal aborts. */
+/** Resolves a name to all its addresses, unless the signal aborts. */
 export type LookUp = (hostname: string, signal: AbortSignal) => Promise<readonly LookupAddress[]>
 
-/** Looks a name up as this machine does: with its files and its search list. */
+/** Resolves a name as this machine does, with its hosts file and search list. */
 export const lookUpHere: LookUp = async (hostname) => await lookup(hostname, { all: true })
 
-/** A silent name server is asked once more, within the time of a request. */
+/** Retries a silent name server once, within the time limit of a request. */
 const ASKING = { timeout: 600, tries: 2 }
 
-/**
- * Looks a name of a stranger up at the name servers. The system's own lookup holds one of the two threads of the
- * process until it gives up: sixteen names with silent servers stopped every lookup for more than a minute, that of
- * the database after a lost connection too.
- */
+/** Resolves an untrusted name at the name servers of this machine. */
 export const lookUpOutside: LookUp = makeLookUpOutside()
 
-/** @param servers address and port of each, in place of the name servers of the machine */
+/**
+ * Makes a lookup that asks name servers directly. The system's lookup holds one of the two threads of the process
+ * until it gives up: sixteen names with silent servers stopped every lookup for more than a minute, also that of
+ * the database after a lost connection.
+ *
+ * @param servers address and port of each, instead of the name servers of the machine
+ */
 export function makeLookUpOutside(servers?: readonly string[]): LookUp {
   return async (hostname, signal) => {
-    // Made each time, so that it has the current name servers, and cancels only this lookup.
+    // A new one each time has the current name servers, and cancels only this lookup.
     const resolver = new Resolver(ASKING)
     if (servers) resolver.setServers(servers)
     const cancel = () => resolver.cancel()
@@ -49,12 +51,12 @@ function resolved(answer: PromiseSettledResult<string[]>, family: 4 | 6): Lookup
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Whether an address is of the public network (the special-purpose registries of IANA, RFC 6890). IPv6 addresses
- * that lead to an IPv4 address (NAT64, 6to4, Teredo) are not: no server has one.
+ * Whether an address is public (by the special-purpose registries of IANA, RFC 6890). IPv6 addresses that embed an
+ * IPv4 address (NAT64, 6to4, Teredo) are not: no server has one.
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false
-  // To the socket, a mapped address is that IPv4 address.
+  // A socket treats a mapped address as the IPv4 address.
   const parsed = ipaddr.process(address)
   if (parsed.range() !== 'unicast') return false
   return parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST)

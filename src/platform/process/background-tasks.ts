@@ -1,23 +1,23 @@
 import type { Logger } from 'pino'
 
-/** Work that no request waits for. */
+/** Periodic work that no request waits for. */
 export interface BackgroundTask {
-  /** Its name in the log and in metrics. */
+  /** For the log and the metrics. */
   readonly name: string
   readonly everySeconds: number
-  /** The signal comes when the service stops, which waits for the task to end. */
+  /** The signal aborts when the service stops; the service waits for the run to end. */
   readonly run: (signal: AbortSignal) => Promise<unknown>
-  /** Asked each time, if one process does it for all. */
+  /** Skips a run if false, for tasks that only one process of the host runs. */
   readonly onlyWhen?: (() => boolean) | undefined
 }
 
 export interface TaskPorts {
   readonly logger: Logger
-  /** Gets the end of each run. */
+  /** Receives the outcome of each run. */
   readonly hear?: ((name: string, outcome: 'succeeded' | 'failed') => void) | undefined
 }
 
-/** Runs each task periodically, never twice at once, until the result is disposed of, which waits for the last runs. */
+/** Runs each task periodically, without overlap. Disposing of the result waits for the last runs. */
 export function startBackgroundTasks(
   tasks: readonly BackgroundTask[],
   { logger, hear = () => {} }: TaskPorts,
@@ -33,11 +33,11 @@ export function startBackgroundTasks(
       } catch (error) {
         hear(name, 'failed')
         const line = { task: name, cause: String(error) }
-        logger.warn(line, 'a background task failed and will be tried again')
+        logger.warn(line, 'a background task failed and will be retried')
       }
     }
     const timer = setInterval(() => {
-      // Skipped while the last run goes on, so that runs do not pile up behind a slow one.
+      // Skip while the previous run continues, so that runs do not pile up.
       if (running || onlyWhen?.() === false) return
       running = attempt().finally(() => {
         running = undefined

@@ -6,22 +6,22 @@ import { countForWorkers } from '../store/shared-counts.ts'
 import type { DemoPerson } from './welcome.ts'
 import type { WorkerNews, WorkerOrder } from './worker.ts'
 
-/** How long a worker may take to stop: draining and closing its stores. */
+/** How long a worker may take to drain and to close its stores. */
 const STOP_MS = 13_000
-/** The same for a replaced worker, which first answers what arrives on its open connections. */
+/** The same for a replaced worker, which also serves its open connections. */
 const HAND_OVER_MS = 20_000
-/** A worker that dies sooner than this after it was ready is restarted with a delay. */
+/** A worker that dies sooner after it was ready is restarted with a delay. */
 const STEADY_MS = 5_000
 const RESTART_FIRST_MS = 250
 const RESTART_LAST_MS = 30_000
 
 export interface PrimaryOptions {
-  /** How many serve. During a reload there is one more. */
+  /** How many workers serve; one more during a reload. */
   readonly count: number
-  /** Whether limits are counted here for all of them. */
+  /** Whether the primary counts the request limits of all workers. */
   readonly counting: boolean
   readonly logger: Logger
-  /** Called once, when the service answers for the first time. */
+  /** Called once, when the first worker serves. */
   readonly onServing: (demoPeople: readonly DemoPerson[]) => void
 }
 
@@ -30,18 +30,18 @@ interface Member {
   readonly worker: Worker
   readonly pid: number
   state: 'starting' | 'serving' | 'leaving'
-  /** On the clock of `performance`; infinite before it serves. */
+  /** By `performance.now()`; infinite before it serves. */
   servingSinceMs: number
   /** Why it could not start. */
   reason?: string
-  /** Resolves with whether it came to serve. */
+  /** Resolves with whether it started to serve. */
   readonly settled: PromiseWithResolvers<boolean>
   readonly gone: PromiseWithResolvers<void>
 }
 
 /**
- * Keeps a number of workers alive behind one port. This process, the primary, serves nothing itself and opens no
- * store. It accepts connections and hands them on, so that its socket stays open while workers come and go.
+ * Keeps a number of workers alive behind one port. This process, the primary, serves no requests and opens no store.
+ * It accepts connections and passes them on, so its socket stays open while workers are replaced.
  */
 class Workers {
   readonly #options: PrimaryOptions
@@ -49,11 +49,11 @@ class Workers {
   readonly #restarts = new Set<NodeJS.Timeout>()
   readonly #reasons = new Set<string>()
   readonly #ended = Promise.withResolvers<readonly string[] | undefined>()
-  /** Resolves when no worker is left: after `stop`, or with the reasons why none could start. */
+  /** Resolves when no worker is left: after `stop`, or with the reasons if none could start. */
   readonly ended = this.#ended.promise
   #servedOnce = false
   #stopping = false
-  #deathsInARow = 0
+  #earlyDeaths = 0
   #sweeper: Member | undefined
   #reloading: Promise<void> | undefined
   #reloadAgain = false
@@ -66,8 +66,8 @@ class Workers {
   }
 
   /**
-   * Replaces the workers one after another. An old one goes when the new one serves; if that cannot start, the
-   * serving ones stay. A call during a reload repeats it afterwards.
+   * Replaces the workers one by one. An old worker leaves once the new one serves; if the new one cannot start, the
+   * reload ends. A call during a reload repeats it afterwards.
    */
   reload(): void {
     this.#reloadAgain = this.#reloading !== undefined
@@ -77,7 +77,7 @@ class Workers {
     })
   }
 
-  /** Asks all workers to stop, and kills those that do not. */
+  /** Signals all workers to stop, and kills the remaining ones after a time limit. */
   stop(): void {
     if (this.#stopping) return
     this.#beginStop()
@@ -101,7 +101,7 @@ class Workers {
   }
 
   #start(): Member {
-    // `auto` has been counted here; every worker takes the same share.
+    // Every worker needs the number, also for `auto`, to compute its share.
     const worker = cluster.fork({ WORKERS: String(this.#options.count) })
     const member: Member = {
       worker,
@@ -112,18 +112,18 @@ class Workers {
       gone: Promise.withResolvers(),
     }
     this.#members.add(member)
-    // Limits and metrics use the same channel.
+    // Limits and metrics share this channel.
     worker.on('message', (news: WorkerNews | { readonly kind?: undefined }) => {
       if (news.kind === 'failed') member.reason = news.reason
-      if (news.kind === 'ready') this.#serves(member, news.demoPeople)
+      if (news.kind === 'ready') this.#noteServing(member, news.demoPeople)
     })
-    // A message to a worker that has just died; the next event reports its end.
+    // Sending to a worker that has just died fails; `exit` follows.
     worker.on('error', () => {})
-    worker.once('exit', (code, signal) => this.#bury(member, signal ?? code))
+    worker.once('exit', (code, signal) => this.#remove(member, signal ?? code))
     return member
   }
 
-  #serves(member: Member, demoPeople: readonly DemoPerson[]): void {
+  #noteServing(member: Member, demoPeople: readonly DemoPerson[]): void {
     member.state = 'serving'
     member.servingSinceMs = performance.now()
     member.settled.resolve(true)
@@ -133,7 +133,7 @@ class Workers {
     this.#appointSweeper()
   }
 
-  #bury(member: Member, endedWith: string | number | null): void {
+  #remove(member: Member, endedWith: string | number | null): void {
     const { pid, state, servingSinceMs } = member
     this.#members.delete(member)
     member.settled.resolve(false)
@@ -144,7 +144,7 @@ class Workers {
     }
     this.#appointSweeper()
     if (state === 'leaving') {
-      // Another one may have died while this one was still counted.
+      // Another worker may have died while this one was still counted.
       this.#fillUp()
       return
     }
@@ -158,15 +158,15 @@ class Workers {
     const what = state === 'starting' ? 'a worker could not start' : 'a worker died'
     this.#options.logger.error({ worker: pid, cause }, what)
     const wasSteady = performance.now() - servingSinceMs >= STEADY_MS
-    this.#deathsInARow = wasSteady ? 0 : this.#deathsInARow + 1
+    this.#earlyDeaths = wasSteady ? 0 : this.#earlyDeaths + 1
     this.#fillUp()
   }
 
-  /** Starts a missing worker: at once, or with longer and longer delays while workers die soon. */
+  /** Starts a missing worker: at once, or with growing delays while workers die early. */
   #fillUp(): void {
     const staying = [...this.#members].filter(({ state }) => state !== 'leaving')
     if (staying.length + this.#restarts.size >= this.#options.count) return
-    const waitMs = this.#deathsInARow && RESTART_FIRST_MS * 2 ** (this.#deathsInARow - 1)
+    const waitMs = this.#earlyDeaths && RESTART_FIRST_MS * 2 ** (this.#earlyDeaths - 1)
     const restart = () => {
       this.#restarts.delete(timer)
       this.#start()
@@ -178,11 +178,11 @@ class Workers {
   #appointSweeper(): void {
     const present = this.#sweeper && this.#members.has(this.#sweeper) ? this.#sweeper : undefined
     if (present?.state === 'serving') return
-    // A set keeps the order of insertion, so this is the oldest.
+    // The oldest, because a set keeps the order of insertion.
     this.#sweeper = [...this.#members].find(({ state }) => state === 'serving')
     if (!this.#sweeper) return
     tell(this.#sweeper, 'sweep')
-    this.#options.logger.info({ worker: this.#sweeper.pid }, 'a worker sweeps for all')
+    this.#options.logger.info({ worker: this.#sweeper.pid }, 'a worker runs the tasks of the host')
   }
 
   async #replaceAll(): Promise<void> {
@@ -191,7 +191,7 @@ class Workers {
       if (this.#stopping) return
       if (!this.#members.has(member) || member.state !== 'serving') continue
       if (await this.#replace(member)) continue
-      if (!this.#stopping) logger.error('the reload was given up; the workers that serve stay')
+      if (!this.#stopping) logger.error('the reload failed; the serving workers stay')
       return
     }
     logger.info('reloaded')
@@ -200,7 +200,7 @@ class Workers {
   async #replace(member: Member): Promise<boolean> {
     const successor = this.#start()
     if (!(await successor.settled.promise)) return false
-    // It may have died meanwhile, and then the new one has replaced it already.
+    // If it died meanwhile, the successor has replaced it already.
     if (!this.#members.has(member)) return true
     member.state = 'leaving'
     tell(member, 'hand over')

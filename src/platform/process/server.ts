@@ -1,23 +1,23 @@
-/** The socket: what one connection may take, and how connections end. */
+/** The HTTP server: the limits of a connection, and how connections end. */
 
 import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { Server as SocketServer } from 'node:net'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 
-/** How long running requests may take after the process was asked to stop. */
+/** How long running requests may continue after the signal to stop. */
 const DRAIN_MS = 10_000
 /**
- * How long a replaced process keeps idle connections. A request may be on its way on any of them, and what arrives
- * on a closed one is lost.
+ * How long a replaced process keeps idle connections. A request may be in flight on any of them, and would be lost
+ * on a closed one.
  */
 const LINGER_MS = 5_000
-/** The same for a process that was asked to stop, whose end is waited for. */
+/** The same for a process that is stopping, because an operator waits for it. */
 const STOP_LINGER_MS = 1_000
 const READING_TURNS = 3
-/** How long to wait for a moment in which no connection waits to be accepted. */
+/** How long to wait until no connection waits to be accepted. */
 const ACCEPTING_MS = 2_000
-/** A turn of the event loop is short if so many like it fit into the time waited. */
+/** A turn of the event loop is short if this many fit into the time waited. */
 const SHORT_TURNS = 500
 
 export interface ListeningAddress {
@@ -25,7 +25,7 @@ export interface ListeningAddress {
   readonly port: number
 }
 
-/** @throws when it cannot listen there; a taken port in a sentence */
+/** @throws if the port is taken, with a sentence for the operator, or cannot be opened */
 export async function openServer(handler: () => RequestListener, address: ListeningAddress) {
   let leaving = false
   const running = new Set<ServerResponse>()
@@ -47,36 +47,36 @@ export async function openServer(handler: () => RequestListener, address: Listen
       if (!response.headersSent) response.setHeader('Connection', 'close')
     }
   }
-  /** Resolves when every connection has ended, when the time is over, or when `cutShort` resolves. */
+  /** Resolves when every connection has ended, after `lingerMs`, or when `cutShort` resolves. */
   const stopListening = async (lingerMs: number, ...cutShort: Promise<unknown>[]) => {
     const closed = once(server, 'close')
-    await acceptThoseWaiting(server)
-    // The close of an HTTP server would also end every connection that is idle at this moment.
+    await acceptWaiting(server)
+    // The method of the HTTP server would also close idle connections.
     SocketServer.prototype.close.call(server)
     await Promise.race([closed, ...cutShort, delay(lingerMs, undefined, { ref: false })])
   }
   return {
     /**
-     * Accepts no new connection, and goes on answering on the open ones with `Connection: close`. Resolves when none
-     * is left, when none of them was used for five seconds, or when `cutShort` does.
+     * Accepts no new connection, and answers on the open ones with `Connection: close`. Resolves when none is left,
+     * after five seconds, or when `cutShort` does.
      */
     async handOver(cutShort: Promise<unknown>): Promise<void> {
       leave()
       await stopListening(LINGER_MS, cutShort)
     },
     /**
-     * Accepts no new connection, lets running requests finish, and cuts what is still open after ten seconds. Answers
-     * have `Connection: close`, or clients would keep the connection and with it this process. An idle connection is
-     * closed after a second: a request may be on its way on it.
+     * Accepts no new connection, finishes running requests, and closes the remaining connections after ten seconds.
+     * Answers have `Connection: close`, or clients would keep this process alive. Idle connections stay open for a
+     * second, because a request may be in flight.
      */
     async drain(): Promise<void> {
       leave()
       const closed = once(server, 'close')
       const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
-      // A process that has handed over does not listen any more.
+      // After a hand-over the process no longer listens.
       if (server.listening) {
         await stopListening(STOP_LINGER_MS)
-        // What arrived while this process could not listen is read before anything is closed.
+        // Read what has arrived before anything is closed.
         for (let turn = 0; turn < READING_TURNS; turn += 1) await nextTurn()
       }
       server.close()
@@ -87,7 +87,7 @@ export async function openServer(handler: () => RequestListener, address: Listen
   }
 }
 
-/** @throws when it cannot listen there; a taken port in a sentence */
+/** @throws if the port is taken, with a sentence for the operator, or cannot be opened */
 export async function listenAt(
   server: SocketServer,
   { port, host }: ListeningAddress,
@@ -101,18 +101,18 @@ export async function listenAt(
 }
 
 /**
- * Waits until no connection waits to be accepted. One that waits when the listener closes is cut off, while a later
- * one is refused, and its client knows that nothing was done. Node accepts one connection in a turn of its loop, so
- * the listener closes right after a short turn without any.
+ * Waits until no connection waits to be accepted. Closing the listener resets waiting connections, while later ones
+ * are refused and can safely be retried. Node accepts one connection per turn of the event loop, so the listener
+ * closes right after a short turn without any.
  */
-async function acceptThoseWaiting(server: ReturnType<typeof createServer>): Promise<void> {
+async function acceptWaiting(server: ReturnType<typeof createServer>): Promise<void> {
   const beganMs = performance.now()
   let accepted = false
   const note = () => {
     accepted = true
   }
   server.on('connection', note)
-  // The rest of this turn says nothing.
+  // The rest of this turn proves nothing.
   await nextTurn()
   for (let waitedMs = 0, isQuiet = false; !isQuiet && waitedMs < ACCEPTING_MS; ) {
     accepted = false

@@ -1,20 +1,19 @@
-/** What a person reads at the start. */
+/** Facts for the message at start-up. */
 export interface Welcome {
   readonly baseUrl: string
   readonly startedInMs: number
-  /** How many processes serve. */
   readonly workers: number
   readonly demoPeople: readonly DemoPerson[]
 }
 
-/** Somebody of the demo campus, whose password is public. */
+/** A person of the demo campus, with a public password. */
 export interface DemoPerson {
   readonly login: string
   readonly password: string
   readonly what: string
 }
 
-/** What `npm run token` asks unless it is told otherwise (tools/token/token.ts). */
+/** The default of `npm run token` (tools/token/token.ts). */
 const TOKEN_BASE_URL = 'http://127.0.0.1:3000'
 
 export function welcomeText({ baseUrl, startedInMs, workers, demoPeople }: Welcome): string {
