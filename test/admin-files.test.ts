@@ -133,17 +133,17 @@ forEachDatabase('files of a site', (start) => {
     }
     const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>')
     expect(await refused({ name: 'logo.svg', bytes: svg, mediaType: 'image/svg+xml' })).to.match(
-      /^415 unsupported_file: the file is not kept: its bytes are not one of image\/png, /,
+      /^415 unsupported_file: the file was rejected: its bytes are not one of image\/png, /,
     )
     expect(await refused({ name: 'logo.png', bytes: svg })).to.match(/^415 unsupported_file/)
     expect(await refused({ name: 'a.html', bytes: Buffer.from('<!doctype html>') })).to.match(
       /^415 unsupported_file/,
     )
     expect(await refused({ mediaType: 'image/png' })).to.equal(
-      '415 unsupported_file: the file is not kept: its bytes are application/pdf, but its Content-Type is image/png',
+      '415 unsupported_file: the file was rejected: its bytes are application/pdf, but its Content-Type is image/png',
     )
     expect(await refused({ name: 'shots.html' })).to.equal(
-      '415 unsupported_file: the file is not kept: its bytes are application/pdf, but its name does not end in .pdf',
+      '415 unsupported_file: the file was rejected: its bytes are application/pdf, but its name does not end in .pdf',
     )
     expect(onDisk()).to.deep.equal(before)
   })

@@ -137,7 +137,7 @@ describe('a client that does not authenticate as it must', () => {
     for (const path of [paths.token, paths.revocation, paths.introspection]) {
       const answer = await send(service().url, { method: 'GET', path })
       expect(answer.headers.get('allow')).to.equal('POST, OPTIONS')
-      expect(sentenceOf(answer, 405)).to.include('only POST is answered here')
+      expect(sentenceOf(answer, 405)).to.include('this endpoint accepts only POST')
     }
     const fields = { ...asPortal, grant_type: 'client_credentials', redirect_uri: undefined }
     expect(sentenceOf(await ask(fields), 400)).to.include(

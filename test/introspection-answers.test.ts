@@ -257,7 +257,7 @@ const asTheEngine: readonly Row[] = [
 ]
 
 const notForPages: Expected = {
-  ...malformed('this client is not one that pages of other origins may use'),
+  ...malformed('this client has a secret, so pages of other origins must not use it'),
   open: null,
 }
 

@@ -752,7 +752,7 @@ describe('Client ID Metadata Documents', () => {
     expect(await refusal(signIn(service.url, identity))).to.include('invalid_client')
     expect(requests).to.equal(0)
     expect(connections).to.equal(0)
-    expect(String(failure)).to.include('no address of the public network')
+    expect(String(failure)).to.include('outside the public network')
   })
 })
 

@@ -507,10 +507,10 @@ describe('private_key_jwt: what an operator enters', () => {
 
   const refused: readonly [string, RegExp][] = [
     ['http://client.example/keys', /must begin with https/],
-    ['https://127.0.0.1/keys', /everybody can reach/],
-    ['https://10.0.0.8/keys', /everybody can reach/],
-    ['https://[fd00::1]/keys', /everybody can reach/],
-    ['https://keys.internal/keys', /everybody can reach/],
+    ['https://127.0.0.1/keys', /public host name/],
+    ['https://10.0.0.8/keys', /public host name/],
+    ['https://[fd00::1]/keys', /public host name/],
+    ['https://keys.internal/keys', /public host name/],
     ['https://me:secret@client.example/keys', /user name/],
     ['nonsense', /not an address/],
     ['{"keys":[]}', /cannot be used/],

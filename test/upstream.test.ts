@@ -257,8 +257,7 @@ describe('below /admin/api/', () => {
       expect(status, path).to.equal(502)
       expect(body).to.deep.equal({
         error: 'upstream_failed',
-        error_description:
-          'the part of the platform behind this address gave no answer that can be passed on',
+        error_description: 'the platform API behind this address failed; try again later',
       })
       expect(headers.get('location')).to.equal(null)
       expect(headers.get('set-cookie')).to.equal(null)
@@ -559,7 +558,8 @@ describe('a platform that is slow or away', () => {
     expect(status).to.equal(504)
     expect(body).to.deep.equal({
       error: 'upstream_timeout',
-      error_description: 'the part of the platform behind this address did not answer in time',
+      error_description:
+        'the platform API behind this address did not answer in time; check whether a write succeeded',
     })
     expect(headers.get('cache-control')).to.equal('no-store')
     const stopped = await ask({ url: service.url, token }, `${SLOW}/stops`).catch(

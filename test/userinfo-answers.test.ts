@@ -276,7 +276,10 @@ const betterThanTheEngine: Readonly<Record<string, readonly Row[]>> = {
     [
       'a page, for a confidential client',
       (held) => get([...bearer(held.confidential), ...origin]),
-      { ...malformed('this client is not one that pages of other origins may use'), open: null },
+      {
+        ...malformed('this client has a secret, so pages of other origins must not use it'),
+        open: null,
+      },
     ],
   ],
 }

@@ -1,6 +1,6 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
-import { dpopNonceWanted, invalidDpopProof, invalidGrant } from '../../platform/http/errors.ts'
+import { dpopNonceRequired, invalidDpopProof, invalidGrant } from '../../platform/http/errors.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { callerOf, logFields } from '../../platform/http/request-log.ts'
 import type { FamilyStore } from '../grants/family-store.ts'
@@ -46,7 +46,7 @@ export function chooseBinding({
 /**
  * The key that a refresh proves to have (RFC 9449 §5).
  *
- * @throws invalidDpopProof or dpopNonceWanted
+ * @throws invalidDpopProof or dpopNonceRequired
  */
 export async function provenKey(
   ctx: KoaContextWithOIDC,
@@ -62,7 +62,7 @@ export async function provenKey(
   if (proof.kind === 'none') return undefined
   if (proof.kind === 'bad') throw invalidDpopProof(proof.reason)
   if (proof.nextNonce !== undefined) ctx.set('DPoP-Nonce', proof.nextNonce)
-  if (proof.kind === 'stale') throw dpopNonceWanted()
+  if (proof.kind === 'stale') throw dpopNonceRequired()
   return proof.thumbprint
 }
 

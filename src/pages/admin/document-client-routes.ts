@@ -3,7 +3,7 @@ import {
   reviewDocumentClientPage,
 } from '../../../views/admin-document-clients.ts'
 import type { DocumentReviews } from '../../oauth/clients/document-review.ts'
-import { nothingHere, notThePlatform } from '../../platform/http/errors.ts'
+import { nothingHere, notPlatformReviewer } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
@@ -81,7 +81,7 @@ export function documentClientRoutes(
       const verdict = { clientId, review, fingerprint, forAll, siteId: site.id }
       const reviewed = await reviews.reviewDocumentClient(verdict, actor)
       if (reviewed === 'unknown') throw nothingHere()
-      if (reviewed === 'forbidden') throw notThePlatform()
+      if (reviewed === 'forbidden') throw notPlatformReviewer()
       if (reviewed === 'done') return `${address(pages.documentClients)}?done=${review}`
       // The document changed meanwhile, so the operator reviews the new one.
       ctx.status = 409

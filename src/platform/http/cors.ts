@@ -1,7 +1,7 @@
 import cors from '@koa/cors'
 import type { Context, Middleware } from 'koa'
 
-/** What clients of GraphQL send by themselves: Apollo's, urql's and other marks against forged forms. */
+/** Headers that GraphQL clients send by default, such as those of Apollo and urql against CSRF. */
 const graphqlHeaders = [
   'apollographql-client-name',
   'apollographql-client-version',
@@ -34,9 +34,8 @@ const allowHeaders = [
 ]
 
 /**
- * Lets pages of any origin call an endpoint without credentials (design 28): what they may do depends on what
- * they present, never on a cookie. The challenge and the time to wait are readable, because a client in a page
- * acts on them.
+ * Lets pages of any origin call an endpoint without credentials (design 28): access depends on the token, never on
+ * a cookie. Exposes the challenge and Retry-After, because clients in pages need them.
  */
 export function openCors(methods: readonly string[]): Middleware {
   return cors({
@@ -49,11 +48,10 @@ export function openCors(methods: readonly string[]): Middleware {
 }
 
 /**
- * Lets pages of any origin call an endpoint of the protocol, as the engine does at its own (design 28): without
- * credentials, and with the challenge readable. Whether the client may live in a page is decided later, by
- * `isForeignToPages`.
+ * Lets pages of any origin call a protocol endpoint without credentials, like the engine does at its own
+ * (design 28). `isForeignToPages` decides later whether this client may be used in a page.
  *
- * @returns whether this answered the request, which was only about CORS
+ * @returns whether this answered the request, which was an OPTIONS request
  */
 export function answerCors(ctx: Context, methods: readonly string[]): boolean {
   ctx.vary('Origin')
@@ -63,7 +61,7 @@ export function answerCors(ctx: Context, methods: readonly string[]): boolean {
     ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate')
     return false
   }
-  // An OPTIONS request that is no preflight is 404.
+  // Any other OPTIONS request is 404.
   if (!ctx.get('Access-Control-Request-Method')) return true
   ctx.set('Access-Control-Allow-Origin', origin)
   ctx.set('Access-Control-Max-Age', '3600')
@@ -74,12 +72,13 @@ export function answerCors(ctx: Context, methods: readonly string[]): boolean {
   return true
 }
 
-/** Why a page is refused; repeats nothing that a caller sent. */
-export const FOREIGN_TO_PAGES = 'this client is not one that pages of other origins may use'
+/** The reason of the refusal, without caller input. */
+export const FOREIGN_TO_PAGES =
+  'this client has a secret, so pages of other origins must not use it'
 
 /**
- * Whether a page uses a client that has a secret, which every browser would then have. The page cannot read
- * the answer, so that the developer notices.
+ * Whether a page uses a confidential client, whose secret would be in every browser. Then removes the CORS header,
+ * so that the page cannot read the answer and the developer notices.
  */
 export function isForeignToPages(
   ctx: Context,

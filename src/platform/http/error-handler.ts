@@ -14,14 +14,14 @@ export interface ErrorBody {
 }
 
 /**
- * Error handler of our own routes; the engine has its own, which calls `sendError` too. A refusal is sent as it
- * is; a fault sends only its id, and is logged with its cause.
+ * Error handler of our own routes; the engine has its own, which calls `sendError` too. Sends a refusal as it is.
+ * Sends only the id of a fault, and logs its cause.
  */
 export function errorHandler(): Middleware {
   return async (ctx, next) => {
     try {
       await next()
-      // A route that streams its answer sets no body of Koa's.
+      // A route that streams its answer does not set ctx.body.
       if (ctx.status === 404 && ctx.body == null && !ctx.headerSent) refuseUnserved(ctx)
     } catch (error) {
       const { status, body } = answerFor(error, ctx)
@@ -30,10 +30,10 @@ export function errorHandler(): Middleware {
   }
 }
 
-/** The engine, and our own routes in its place, answer only POST here. */
+/** Paths that accept only POST. */
 const postOnly: ReadonlySet<string> = new Set([paths.token, paths.revocation, paths.introspection])
 
-/** @throws methodNotAllowed where the address has another method */
+/** @throws methodNotAllowed if the path exists with another method */
 function refuseUnserved(ctx: Context): void {
   if (postOnly.has(ctx.path) && !['POST', 'OPTIONS'].includes(ctx.method)) {
     ctx.set('Allow', 'POST, OPTIONS')
@@ -44,19 +44,19 @@ function refuseUnserved(ctx: Context): void {
 }
 
 const NOTHING_HERE = 'there is nothing at this address'
-/** Where a library looks if its issuer is set with a path, or with a slash at its end. */
+/** Where a library looks if its issuer setting has a path or a trailing slash. */
 const seeksMetadata = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\/?$/
-const METADATA_ELSEWHERE = `${NOTHING_HERE}: the issuer has no path and no slash at its end, and its metadata is at ${paths.openidConfiguration}`
+const METADATA_ELSEWHERE = `${NOTHING_HERE}; set the issuer without a path or trailing slash, its metadata is at ${paths.openidConfiguration}`
 
-/** Answers with an error as JSON, or as a page for a browser. */
+/** Sends an error as JSON, or as a page to a browser. */
 export function sendError(ctx: Context, status: number, body: ErrorBody): void {
   setError(ctx, status, body)
-  // JSON comes first, so that a client which accepts anything gets JSON.
+  // JSON comes first: clients that accept anything get JSON.
   if (ctx.accepts('json', 'html') === 'html') sendErrorPage(ctx, body)
   else ctx.body = body
 }
 
-/** Answers a program with an error, whatever it accepts. The log gets the description unless it has a reason. */
+/** Sends an error as JSON, regardless of `Accept`. Logs the description unless the log has a reason already. */
 export function sendJsonError(ctx: Context, status: number, body: ErrorBody): void {
   setError(ctx, status, body)
   logFields(ctx).detail ??= body.error_description
@@ -67,14 +67,14 @@ function setError(ctx: Context, status: number, { error }: ErrorBody): void {
   ctx.status = status
   ctx.set('Cache-Control', 'no-store')
   logFields(ctx).error = error
-  const comesBack = status === 503 || (status === 429 && !ctx.response.get('Retry-After'))
-  if (comesBack) ctx.set('Retry-After', RETRY_AFTER_SECONDS)
+  const isTemporary = status === 503 || (status === 429 && !ctx.response.get('Retry-After'))
+  if (isTemporary) ctx.set('Retry-After', RETRY_AFTER_SECONDS)
 }
 
 /**
  * Renders the error page; the status is already set.
  *
- * @param sentAddress the refused address, as it may be shown
+ * @param sentAddress the rejected address, safe to show
  */
 export function sendErrorPage(ctx: Context, body: ErrorBody, sentAddress?: string): void {
   const page = errorPage({
@@ -87,16 +87,16 @@ export function sendErrorPage(ctx: Context, body: ErrorBody, sentAddress?: strin
   sendPublicPage(ctx, page)
 }
 
-/** A fault tells callers an id that leads to the log, and nothing else. */
+/** Returns the body for a fault: only the id of its log line. */
 export function faultBody(ctx: Context): ErrorBody {
   const error_description = `the service failed; its log has the reason under the error id ${requestIdOf(ctx)}`
   return { error: 'server_error', error_description }
 }
 
-/** When a caller may try again after storage was out of reach. */
+/** The delay before a retry when the storage is unavailable. */
 export const RETRY_AFTER_SECONDS = '1'
 
-/** The answer to an error; the log line has what the caller is not told. */
+/** Returns the answer to an error, and adds the details to the log line. */
 export function answerFor(error: unknown, ctx: Context): { status: number; body: ErrorBody } {
   const fields = logFields(ctx)
   if (isRefusal(error)) {
@@ -114,7 +114,7 @@ export function answerFor(error: unknown, ctx: Context): { status: number; body:
   return { status: 500, body: faultBody(ctx) }
 }
 
-/** An error of a body parser or the router that the caller may read. */
+/** Whether an error of a body parser or the router may be shown to the caller. */
 function isHttpError(error: unknown): error is Error & { status: number } {
   if (!(error instanceof Error)) return false
   const { expose, status } = error as { expose?: unknown; status?: unknown }

@@ -1,38 +1,36 @@
 /**
- * Which host names mean the machine itself. No other file lists them, so that the issuer, the redirect addresses
- * of clients, the pages and the tool endpoint agree.
+ * The hosts of loopback URLs. Only this file lists them, so that the issuer, redirect URIs, pages and the tool
+ * endpoint agree.
  */
-
-/** The names of this machine in a URL. */
 export const loopbackHosts = ['127.0.0.1', '[::1]', 'localhost'] as const
 
 /** The address on which the service listens by default. */
 export const [loopbackAddress] = loopbackHosts
 
-/** Whether a URL's host is one of the names above, in this spelling. */
+/** Whether a URL's host is listed above, in exactly this form. */
 export function isLoopbackHost(hostname: string): boolean {
   return loopbackHosts.some((host) => host === hostname)
 }
 
-/** Whether a host is this machine by name, which a machine may resolve differently (RFC 8252 §8.3). */
+/** Whether a loopback host is a name, which may resolve to another address (RFC 8252 §8.3). */
 export function isNamedLoopback(hostname: string): boolean {
   return isLoopbackHost(hostname) && /^[a-z]/.test(hostname)
 }
 
-/** Whether only the machine itself can reach an address. */
+/** Whether a URL has a loopback host. */
 export function isLoopbackUrl(url: string): boolean {
   return isLoopbackHost(new URL(url).hostname)
 }
 
 /**
- * Whether a host leads to this machine under any name, also the rest of 127.0.0.0/8 and the names below
- * localhost (RFC 6761 §6.3). For messages only: just the names above are accepted.
+ * Whether a host is this machine in any form, including all of 127.0.0.0/8 and the names below localhost
+ * (RFC 6761 §6.3). For messages and the metrics port; URLs must use a host listed above.
  */
 export function leadsToThisMachine(hostname: string): boolean {
   return isLoopbackHost(hostname) || /^127(\.\d+){3}$|.\.localhost$/.test(hostname)
 }
 
-/** Whether only this machine reaches an interface, in the spelling of `HOST`. */
+/** Whether `HOST` is a loopback interface. */
 export function isLoopbackInterface(host: string): boolean {
   return host === '::1' || leadsToThisMachine(host.toLowerCase())
 }

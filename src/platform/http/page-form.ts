@@ -5,8 +5,7 @@ import type { Context } from 'koa'
 import { foreignForm, nulInRequest } from './errors.ts'
 
 /**
- * Refuses a form that did not come from its own page (RFC 6749 §10.12): the browser says where it came from, and
- * the form has the token of its page.
+ * Rejects forged forms (RFC 6749 §10.12) by the browser's Sec-Fetch-Site header and the token of the page.
  *
  * @throws foreignForm
  */
@@ -15,8 +14,8 @@ export function checkFormToken(ctx: Context, token: string): void {
 }
 
 /**
- * Does the same for a request of our scripts: a page of another origin cannot set the header without a preflight,
- * which none of our pages answers.
+ * Rejects forged requests of scripts. Another origin cannot set the header without a preflight, which our pages do
+ * not answer.
  *
  * @throws foreignForm
  */
@@ -33,7 +32,7 @@ function checkToken(ctx: Context, token: string, given: string): void {
 }
 
 /**
- * Refuses a form with a NUL in a field: no store keeps one, and PostgreSQL fails on it.
+ * Rejects a form with a NUL in a field, on which PostgreSQL would fail.
  *
  * @throws nulInRequest
  */
@@ -42,13 +41,13 @@ export function refuseNul(ctx: Context): void {
   if (values.some((value) => String(value).includes('\0'))) throw nulInRequest()
 }
 
-/** One field of the form; empty when it is absent or sent twice. */
+/** Returns one field of the form; empty if it is absent or repeated. */
 export function formField(ctx: Context, name: string): string {
   const value = sentValue(ctx, name)
   return typeof value === 'string' ? value : ''
 }
 
-/** Every value of a field that may be sent several times, as checkboxes are. */
+/** Returns every value of a repeatable field, such as checkboxes. */
 export function formFields(ctx: Context, name: string): string[] {
   return [sentValue(ctx, name) ?? []].flat().filter((value) => typeof value === 'string')
 }

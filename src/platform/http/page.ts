@@ -3,7 +3,7 @@ import type { Context, Middleware } from 'koa'
 import { layout, type Page } from '../../../views/layout.ts'
 import { addressOf, pages } from './paths.ts'
 
-/** Puts the name of the service into the title and the header of every page that is sent later. */
+/** Sets the name of the service for the title and header of every page. */
 export function nameOfService(serviceName: string): Middleware {
   return (ctx, next) => {
     ctx.state['serviceName'] = serviceName
@@ -11,7 +11,7 @@ export function nameOfService(serviceName: string): Middleware {
   }
 }
 
-/** Sends a page of one person, which no cache may keep. */
+/** Sends a page with personal data, which caches must not store. */
 export function sendPage(ctx: Context, page: Page): void {
   sendPublicPage(ctx, page)
   ctx.set('Cache-Control', 'no-store')
@@ -21,19 +21,19 @@ export function sendPage(ctx: Context, page: Page): void {
 export function sendPublicPage(ctx: Context, page: Page): void {
   const serviceName = String(ctx.state['serviceName'] ?? '')
   const stylesheetHref = addressOf(pages.stylesheet, { file: page.stylesheet.file })
-  // ctx.body turns a 404 into 200, and keeps every other status.
+  // Setting ctx.body turns 404 into 200, and keeps every other status.
   ctx.body = layout(page, { serviceName, stylesheetHref }).toString()
   ctx.type = 'html'
 }
 
-/** Answers a form with a redirect to a page, which may be reloaded without sending the form twice. */
+/** Redirects after a form, so that a reload does not send the form again. */
 export function seeOther(ctx: Context, address: string): void {
   ctx.redirect(address)
   ctx.status = 303
   ctx.set('Cache-Control', 'no-store')
 }
 
-/** The sentence of what was just done. The address has only a key, so that no link can put words on a page. */
+/** Returns the sentence about the last action. The URL has only its key, so links cannot inject text into pages. */
 export function noticeOf(
   ctx: Context,
   sentences: Readonly<Record<string, string>>,

@@ -1,12 +1,9 @@
-/**
- * HTTP without a domain: the addresses, the middleware in front of everything, and how answers are
- * sent.
- */
+/** HTTP without a domain: the paths, the middleware in front of everything, and how answers are sent. */
 
-// Every address that the service answers stands here, relative to {base_url}, and nowhere else. Routers,
-// the engine's routes, discovery documents, pages and the request log read these tables.
+// Every path of the service, relative to {base_url}. Routers, the engine's routes, discovery documents, pages and
+// the request log read these tables.
 
-/** The addresses for programs (specification, Endpoints). `/openapi.json` describes exactly these. */
+/** The paths for programs (specification, Endpoints). `/openapi.json` describes exactly these. */
 export const paths = {
   authorization: '/oauth/authorize',
   token: '/api/oauth/token',
@@ -22,7 +19,7 @@ export const paths = {
   memberSchema: '/member/schema.graphql',
   adminGraphql: '/admin/graphql',
   adminSchema: '/admin/schema.graphql',
-  /** What the platform serves itself; the path may have any number of segments. */
+  /** The platform's own API; the path may have any number of segments. */
   upstream: '/admin/api/:path',
   adminFiles: '/admin/files',
   mcp: '/mcp',
@@ -41,55 +38,52 @@ export const paths = {
   authMd: '/auth.md',
   llmsTxt: '/llms.txt',
   aiCatalog: '/.well-known/ai-catalog.json',
-  /** Each is the address of its tools and `/server-card` (SEP-2127). */
+  /** The path of the tools and `/server-card` (SEP-2127). */
   serverCard: '/mcp/server-card',
   serverCardMember: '/mcp/member/server-card',
   serverCardAdmin: '/mcp/admin/server-card',
-  /** Where an earlier draft had it, and where tools that rate sites look. */
+  /** The path of an earlier draft, which site scanners still use. */
   serverCardEarlier: '/.well-known/mcp/server-card.json',
 
   health: '/healthz',
   ready: '/readyz',
 } as const
 
-/** Where Prometheus reads metrics: at a port of its own, and not among the addresses of the service. */
+/** The path of the metrics for Prometheus, on a separate port. */
 export const metricsPath = '/metrics'
 
-/** Addresses for programs that are answered while a setting has their plan on, and 404 otherwise. */
+/** Paths for programs that are 404 unless a setting enables them. */
 export const planPaths = {
   /** RFC 9126. */
   pushedAuthorization: '/api/oauth/par',
 } as const
 
-/**
- * Below it stands the address that a proxy guards, for proxies which can only put something before it
- * (Envoy). It may be anything, so that it is no pattern of the table.
- */
+/** The prefix of forward auth for proxies that can only prepend a path (Envoy). Any path may follow. */
 export const forwardAuthFor = `${paths.forwardAuth}/for/`
 
 const site = '/admin/:site'
 const application = `${site}/applications/:client`
 const resourceServer = `${site}/resource-servers/:client`
 
-/** The pages between an authorization request and its answer, by the name of the engine's prompt. */
+/** The pages of an authorization, by the engine's prompt. */
 export const promptPages = {
   login: '/interaction/:uid/login',
   select_account: '/interaction/:uid/select_account',
   consent: '/interaction/:uid/consent',
 } as const
 
-/** The addresses for people, as patterns of a router. They are no part of the protocol. */
+/** The paths for people, as router patterns. They are not part of the protocol. */
 export const pages = {
   welcome: '/',
   stylesheet: '/assets/:file',
   icon: '/icon.svg',
   iconPng: '/icon.png',
-  /** The parts of GraphiQL, which the pages below load. */
+  /** The assets of GraphiQL. */
   queryAssets: '/assets/queries/:file',
-  /** Both are of one site, and their names say their content. */
+  /** Assets of one site; the path has a digest of the content. */
   siteColors: '/assets/colors/:file',
   siteLogo: '/assets/logos/:site/:digest',
-  /** Signed, and good for one purchase and some minutes. */
+  /** Signed, and valid for one purchase and a few minutes. */
   download: '/files/:token/:name',
 
   ...promptPages,
@@ -97,11 +91,11 @@ export const pages = {
   cancelSiteChoice: `${promptPages.select_account}/cancel`,
   cancelConsent: `${promptPages.consent}/cancel`,
 
-  /** Where the sign-in to the pages below comes back to; the redirect address of `relying-party/sign-in.ts`. */
+  /** The redirect URI of the sign-in to the pages below (`relying-party/sign-in.ts`). */
   signedIn: '/signed-in',
   signOut: '/sign-out',
 
-  /** How a person connects an assistant: whichever site it is for, and one site. */
+  /** How to connect an assistant: to any site, and to one site. */
   connectHome: '/connect',
   connect: '/connect/:site',
 
@@ -151,19 +145,19 @@ export const pages = {
   resourceServerRefusals: `${resourceServer}/refusals`,
 } as const
 
-/** What the engine makes of the two addresses to which a browser is sent. */
+/** The pages that the engine serves below its two paths for browsers. */
 export const enginePages = {
   resume: `${paths.authorization}/:uid`,
   confirmSignOut: `${paths.endSession}/confirm`,
   signedOut: `${paths.endSession}/success`,
 } as const
 
-/** The address that a pattern stands for. */
+/** Fills the parameters of a pattern. */
 export function addressOf(pattern: string, values: Readonly<Record<string, string>>): string {
   return pattern.replace(/:(\w+)/g, (_, name) => encodeURIComponent(values[name] ?? ''))
 }
 
-/** What follows /admin/ in an address of something else, and so cannot be the slug of a site. */
+/** Names below /admin/ with another meaning, which cannot be the slug of a site. */
 export const takenSlugs: ReadonlySet<string> = new Set(
   [...Object.values(paths), ...Object.values(pages)].flatMap((address) => {
     const [, name] = /^\/admin\/([^/:]+)/.exec(address) ?? []
@@ -171,7 +165,7 @@ export const takenSlugs: ReadonlySet<string> = new Set(
   }),
 )
 
-/** By which name the pages of a site are found: its slug, or its id where something else has that address. */
+/** Returns the name of a site in the paths of its pages: its slug, or its id if the slug is taken. */
 export function nameOfSite({ id, slug }: { readonly id: string; readonly slug: string }): string {
   return takenSlugs.has(slug) ? id : slug
 }

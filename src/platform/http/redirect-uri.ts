@@ -2,25 +2,24 @@ import { isLoopbackHost } from './loopback.ts'
 
 const URI_LENGTH_MAX = 512
 
-/** `http://<host>[:<port>]/<path>`, in the letters of RFC 3986 §3.3 and nothing else. */
+/** `http://<host>[:<port>]/<path>`, with only the characters of RFC 3986 §3.3. */
 const loopbackForm =
   /^http:\/\/(\[[\d:]+\]|[\w.]+)(?::([1-9]\d{0,4}))?(\/(?:[\w.~!$&'()*+,;=:@/-]|%[\dA-Fa-f]{2})*)$/
 
 /**
- * Whether this is an address on the person's own computer (RFC 8252 §7.3) in the one spelling that
- * is accepted (specification, Client registration 3). Decimal, hexadecimal, shortened and
- * IPv4-mapped hosts, userinfo, query, fragment, port 0 and dot segments are other spellings, and no
- * two parsers agree on them.
+ * Whether this is a loopback redirect URI (RFC 8252 §7.3) in canonical form (specification, Client
+ * registration 3). Rejects decimal, hexadecimal, shortened and IPv4-mapped hosts, userinfo, query, fragment, port 0
+ * and dot segments, because parsers disagree about them.
  *
- * The port may be absent: it is chosen anew at each authorization anyway, and VS Code and the
- * metadata document of Claude Code name none.
+ * The port may be absent: it changes with each authorization anyway, and VS Code and the metadata document of
+ * Claude Code omit it.
  *
- * @param hosts those of `loopbackHosts` that count (design 7)
+ * @param hosts the allowed ones of `loopbackHosts` (design 7)
  */
 export function isLoopbackRedirect(uri: string, hosts: readonly string[]): boolean {
   if (uri.length > URI_LENGTH_MAX) return false
   const [, host = '', port = '1', path] = loopbackForm.exec(uri) ?? []
-  // The parser resolves dot segments, also the encoded ones, so that a path with one comes out changed.
+  // The parser resolves dot segments, also encoded ones, so they change the path.
   if (!isLoopbackHost(host) || !hosts.includes(host)) return false
   return Number(port) <= 65_535 && URL.parse(uri)?.pathname === path
 }
@@ -28,8 +27,8 @@ export function isLoopbackRedirect(uri: string, hosts: readonly string[]): boole
 const loopbackParts = /^http:\/\/(\[[\d:]+\]|[\w.]+)(?::([1-9]\d{0,4}))?((?:\/[^?#]*)?)$/
 
 /**
- * Whether two addresses on the person's own computer differ in the port and in nothing else (RFC 8252
- * §7.3). Host and path are compared letter by letter; one without a path is another than one with `/`.
+ * Whether two loopback redirect URIs differ only in the port (RFC 8252 §7.3). Compares host and path exactly; an
+ * empty path is not `/`.
  */
 export function differInPortOnly(uri: string, listed: string): boolean {
   const [, host, port = '1', path] = loopbackParts.exec(uri) ?? []
@@ -38,7 +37,7 @@ export function differInPortOnly(uri: string, listed: string): boolean {
   return host === listedHost && path === listedPath
 }
 
-/** Whether an address has an app's own scheme (RFC 8252 §7.1), and none that a browser understands. */
+/** Whether a URI has a private-use scheme (RFC 8252 §7.1), not one that browsers handle. */
 function isAppAddress(uri: string): boolean {
   const [, scheme = ''] = /^([a-z][a-z0-9+.-]*):\/?\/?[\x21-\x7e]+$/.exec(uri) ?? []
   return scheme !== '' && !schemesOfBrowsers.has(scheme) && !uri.includes('#') && URL.canParse(uri)
@@ -50,7 +49,7 @@ const schemesOfBrowsers: ReadonlySet<string> = new Set(
   ),
 )
 
-/** Whether the configuration may list an address. A code travels in clear inside one machine only (RFC 8252 §8.3). */
+/** Whether the configuration may list a URI. Plain http is only for loopback (RFC 8252 §8.3). */
 export function mayBeListed(uri: string): boolean {
   const url = URL.parse(uri)
   if (url === null || uri.includes('#') || url.username !== '') return false
@@ -58,9 +57,8 @@ export function mayBeListed(uri: string): boolean {
 }
 
 /**
- * Whether an address lies on the host of a metadata document: https, the same host and port, and the
- * canonical spelling, which has no userinfo, no fragment and nothing that a parser would change
- * (specification, Client registration 5).
+ * Whether a URI is on the host of a metadata document (specification, Client registration 5): https, the same host
+ * and port, in canonical form, without userinfo and fragment.
  */
 export function isUnderHost(uri: string, document: URL): boolean {
   if (uri.length > URI_LENGTH_MAX || uri.includes('#')) return false
@@ -75,10 +73,9 @@ export function isUnderHost(uri: string, document: URL): boolean {
 }
 
 /**
- * Whether the code and the session of an application may go to this address: plain http never leaves the
- * machine (RFC 8252 §7.3), a native application claims https only for a real host (§7.2), and a scheme of
- * an app's own is for native applications (§7.1). The engine says the same of native clients and less of
- * web clients.
+ * Whether an application of this type may use a redirect URI: plain http only for loopback (RFC 8252 §7.3), https
+ * of a native application only with a real host (§7.2), private-use schemes only for native applications (§7.1).
+ * The engine checks the same for native clients and less for web clients.
  */
 export function mayReturnTo(uri: string, applicationType: 'web' | 'native'): boolean {
   const url = URL.parse(uri)
@@ -89,22 +86,22 @@ export function mayReturnTo(uri: string, applicationType: 'web' | 'native'): boo
   return applicationType === 'web' || !isLoopback
 }
 
-/** Whether an address is meant to be http or https, in whatever spelling. */
+/** Whether a URI is meant to be http or https, even if malformed. */
 export function isWebAddress(uri: string): boolean {
   const protocol = URL.parse(uri)?.protocol
   return protocol === 'http:' || protocol === 'https:' || /^\s*https?:/i.test(uri)
 }
 
 /**
- * The free segment in a pattern: the callbacks of a platform that gives each connection an address of its own
- * are a fixed https address, but for one segment of its path (design 6).
+ * The variable segment of a redirect pattern, for platforms that give each connection its own callback: a fixed
+ * https URI except for one path segment (design 6).
  */
 export const FREE_SEGMENT = '{segment}'
 
-/** Letters that no parser reads in two ways: no dot, no slash, nothing encoded. */
+/** Only characters that all parsers read alike: no dot, no slash, nothing encoded. */
 const segment = /^[A-Za-z0-9_-]{1,128}$/
 
-/** Whether a pattern is an address in its canonical spelling, with one free segment and nothing else to it. */
+/** Whether a pattern is a canonical https URI with exactly one variable segment. */
 export function isRedirectPattern(pattern: string): boolean {
   const parts = pattern.split(FREE_SEGMENT)
   if (parts.length !== 2 || !pattern.split('/').slice(3).includes(FREE_SEGMENT)) return false
@@ -119,9 +116,8 @@ export function isRedirectPattern(pattern: string): boolean {
 }
 
 /**
- * Whether an address is one of a pattern, letter by letter: the pattern's own text around one segment.
- * Dot segments, encoded letters, a query, a fragment, userinfo, a port and another spelling of the
- * host are all outside of that.
+ * Whether a URI matches a pattern: the exact text around one segment. This excludes dot segments, encoded letters,
+ * query, fragment, userinfo, a port and other forms of the host.
  */
 export function matchesPattern(uri: string, pattern: string): boolean {
   const [before = '', after = ''] = pattern.split(FREE_SEGMENT)

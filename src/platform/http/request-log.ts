@@ -3,25 +3,22 @@ import { randomFillSync } from 'node:crypto'
 import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
 
-/** What parts of the service add to the log line of their request. Never a token or code. */
+/** Fields that routes add to the log line of their request. Never a token or code. */
 export interface LogFields {
   client?: string | undefined
   person?: string | undefined
   /** The tool that was called at the tool endpoint, or the prompt or kind of resource. */
   tool?: string | undefined
-  /** The part of the platform's own API that a request was for. */
+  /** The upstream of the platform's own API. */
   upstream?: string | undefined
   /** The grant type of a token request. */
   grantType?: (typeof grantTypes)[number] | undefined
-  /** The trace of OpenTelemetry that has its spans. */
+  /** The OpenTelemetry trace id. */
   trace?: string | undefined
-  /**
-   * How it ended, where the status does not say so: a refresh that repeats one, or reuses an old token; the
-   * answer of introspection; a tool call that answers a problem; a GraphQL answer with errors.
-   */
+  /** The outcome, if the status does not show it: of a refresh, introspection, a tool call or GraphQL. */
   outcome?: 'repeated' | 'reused' | 'active' | 'inactive' | 'problem' | 'errors' | undefined
   error?: string | undefined
-  /** Why, in words that the caller does not see. */
+  /** The reason, which the caller does not see. */
   detail?: string | undefined
   cause?: unknown
 }
@@ -29,7 +26,7 @@ export interface LogFields {
 /** The grants of the token endpoint. */
 export const grantTypes = ['authorization_code', 'refresh_token'] as const
 
-/** The log line of a request, as listeners get it. */
+/** The log line of a request, for listeners. */
 export interface LoggedRequest extends Omit<LogFields, 'person'> {
   readonly id: string
   readonly at: number
@@ -37,9 +34,9 @@ export interface LoggedRequest extends Omit<LogFields, 'person'> {
   readonly route: string
   /** `CALLER_GONE` if the caller left before the answer. */
   readonly status: number
-  /** Until the last byte of the answer, in milliseconds and fractions. */
+  /** Until the last byte of the answer, in fractional milliseconds. */
   readonly tookMs: number
-  /** As it may be kept. */
+  /** The shortened client IP address. */
   readonly address: string | undefined
 }
 
@@ -48,16 +45,15 @@ export const CALLER_GONE = 499
 
 export interface RequestListeners {
   readonly hear?: (line: LoggedRequest) => void
-  /** The caller's address as it may be kept for longer than the log. */
+  /** Shortens a client IP address for the audit trail. */
   readonly shownAddress?: (address: string) => string | undefined
 }
 
 /**
- * Writes one JSON line for each request. The address is logged as the pattern that matched, because the real
- * one may have a code, a token or the id of an interaction; the query is never logged.
+ * Writes one JSON line for each request. Logs the matched route pattern, because the URL may contain a code, a
+ * token or the id of an interaction.
  *
- * Each request has an id. It is in the `X-Request-Id` header and is the error id that people and clients are
- * given, so that a quoted id leads to the line.
+ * The id of the request is in the `X-Request-Id` header and on error pages, so that a reported id leads to the line.
  */
 export function requestLog(
   logger: Logger,
@@ -74,7 +70,7 @@ export function requestLog(
     ctx.res.on('finish', () => {
       finished = true
     })
-    // Emitted once, after the last byte or after the caller has left.
+    // Emitted once, after the last byte or when the caller leaves.
     ctx.res.on('close', () => {
       const tookMs = performance.now() - startedAtMs
       const line = {
@@ -96,7 +92,7 @@ export function requestLog(
 const ID_BYTES = 9
 const IDS_AT_ONCE = 256
 
-/** Makes ids of requests. Random bytes are drawn for many at once, because each draw is expensive. */
+/** Makes request ids. Draws random bytes for many ids at once, because each draw is expensive. */
 function makeIds(): () => string {
   const pool = Buffer.alloc(ID_BYTES * IDS_AT_ONCE)
   let used = pool.length
@@ -110,24 +106,24 @@ function makeIds(): () => string {
   }
 }
 
-/** JSON prints no property of an error, so its stack stands for it. */
+/** Replaces an error by its stack, because JSON omits the properties of errors. */
 function printable({ cause, ...fields }: LogFields): LogFields {
   if (cause === undefined) return fields
   return { ...fields, cause: cause instanceof Error ? cause.stack : cause }
 }
 
-/** The fields that are added to the line of this request. */
+/** Returns the fields to add to the log line of this request. */
 export function logFields(ctx: Pick<Context, 'state'>): LogFields {
   ctx.state['log'] ??= {}
   return ctx.state['log']
 }
 
-/** The id of this request, which is also the id of its error. */
+/** Returns the id of this request, which is also the error id. */
 export function requestIdOf(ctx: Context): string {
   return String(ctx.state['requestId'] ?? '')
 }
 
-/** A request in the audit trail: its id, and the caller's address as far as it may be kept. */
+/** A request in the audit trail: its id and the shortened client IP address. */
 export interface NamedRequest {
   readonly requestId: string
   readonly address?: string | undefined
@@ -141,14 +137,14 @@ export function callerOf(ctx: Context): NamedRequest {
   }
 }
 
-/** The name under which a request is logged: the engine's for its route, or a pattern of ours. */
+/** Returns the route of a request for the log: the engine's name, or our pattern. */
 export function routeOf(ctx: Context): string {
   const { oidc, _matchedRoute } = ctx as { oidc?: { route?: string }; _matchedRoute?: unknown }
   const name: unknown = ctx.state['route'] ?? oidc?.route ?? _matchedRoute
   return typeof name === 'string' ? name : 'none'
 }
 
-/** Sets the route of a request that no router sees. */
+/** Sets the route of a request without a router. */
 export function nameRoute(ctx: Context, route: string): void {
   ctx.state['route'] = route
 }

@@ -2,7 +2,7 @@ import type { Middleware } from 'koa'
 
 import { nothingHere, nulInRequest } from './errors.ts'
 import { addressOf, enginePages, paths, planPaths } from './paths.ts'
-import { refusePacked } from './request-body.ts'
+import { refuseCompressed } from './request-body.ts'
 
 /**
  * Makes {base_url} the only address that the service knows of itself (design 1).
@@ -38,10 +38,8 @@ function pathOf(target: string): string {
 }
 
 /**
- * Admits one spelling of each path of the engine, as `router.ts` does for ours; another one is 404.
- *
- * The engine's router ignores letter case and one trailing slash, so that `/API/OAuth/Token/` would reach the
- * token endpoint past everything in front that compares paths.
+ * Answers 404 to other spellings of the engine's paths, like `router.ts` does for ours. The engine's router ignores
+ * letter case and a trailing slash, so `/API/OAuth/Token/` would bypass every check that compares paths.
  */
 export function canonicalPath(): Middleware {
   const patterns = [paths, planPaths, enginePages].flatMap((table) => Object.values(table))
@@ -58,24 +56,24 @@ export function canonicalPath(): Middleware {
 
 const upstream = addressOf(paths.upstream, { path: '' })
 const protocolPaths: ReadonlySet<string> = new Set(Object.values(paths))
-/** These refuse a packed body themselves, when they read their form, with all headers of their answers. */
+/** These reject a compressed body when they read their form, with all headers of their answers. */
 const answeredInFull: ReadonlySet<string> = new Set([paths.userinfo, paths.introspection])
 const methodsWithBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 /**
- * Refuses what none of our routes can read: a packed body, and a NUL, broken UTF-8 or a fragment in the target.
- * PostgreSQL fails on a NUL instead of finding nothing. The endpoints of the protocol judge their parameters
- * themselves, and requests to the platform's own API are judged when they are forwarded.
+ * Rejects requests that no route can read: a compressed body, and a NUL, broken UTF-8 or a fragment in the target.
+ * PostgreSQL would fail on a NUL. Protocol endpoints validate their own parameters, and requests to the platform's
+ * own API are validated when they are forwarded.
  *
  * @throws unsupportedBody, nothingHere or nulInRequest
  */
 export function plainRequest(): Middleware {
   return (ctx, next) => {
     const { path, url, querystring } = ctx
-    // A target has no fragment (RFC 9112 §3.2), and a proxy in front could read such a one differently.
+    // A target has no fragment (RFC 9112 §3.2), and a proxy in front could parse it differently.
     if (url.includes('#')) throw nothingHere()
     if (path.startsWith(upstream)) return next()
-    if (methodsWithBody.has(ctx.method) && !answeredInFull.has(path)) refusePacked(ctx)
+    if (methodsWithBody.has(ctx.method) && !answeredInFull.has(path)) refuseCompressed(ctx)
     if (path.includes('%') && !isText(path)) throw nothingHere()
     if (querystring.includes('%00') && !protocolPaths.has(path)) throw nulInRequest()
     return next()

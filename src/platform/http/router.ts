@@ -5,24 +5,21 @@ import { answerCors } from './cors.ts'
 import { answerFor, sendJsonError } from './error-handler.ts'
 import { paths } from './paths.ts'
 
-/**
- * The router of every part: a path has one spelling, to the letter's case and the slash at its end
- * (docs/decisions/0003-one-spelling-per-address.md).
- */
+/** Makes a router that is strict about letter case and trailing slashes (docs/decisions/0003-one-spelling-per-address.md). */
 export function makeRouter(): Router {
   return new Router({ sensitive: true, strict: true })
 }
 
-/** A path for programs that has no router, because it is called very often. */
+/** A path for programs without a router, because it is called very often. */
 export interface ProgramRoute {
   readonly path: string
-  /** Its name in the log. */
+  /** The route in the log. */
   readonly name: string
   readonly methods: readonly ('GET' | 'POST')[]
   readonly answer: (ctx: Context) => Promise<void>
 }
 
-/** Answers are not cached, errors are JSON whatever the caller accepts, and other methods are not served. */
+/** Serves a path with CORS. Answers are not cached, errors are JSON, and other methods are 404 or 405. */
 export function programRoute(route: ProgramRoute): Middleware {
   return async (ctx, next) => {
     if (ctx.path === route.path) await answerProgram(ctx, route)
@@ -33,13 +30,13 @@ export function programRoute(route: ProgramRoute): Middleware {
 async function answerProgram(ctx: Context, { name, methods, answer }: ProgramRoute) {
   const method = ctx.method === 'HEAD' ? 'GET' : ctx.method
   if (method !== 'OPTIONS' && !methods.some((known) => known === method)) return
-  // Routers leave the matched pattern here, for the log.
+  // For the log; routers store the matched pattern here.
   Object.assign(ctx, { _matchedRoute: name })
-  if (!answerCors(ctx, methods)) await answerUnkept(ctx, answer)
+  if (!answerCors(ctx, methods)) await answerUncached(ctx, answer)
 }
 
-/** Answers a program: nothing is cached, and an error is JSON whatever the caller accepts. */
-export async function answerUnkept(ctx: Context, answer: ProgramRoute['answer']): Promise<void> {
+/** Answers a program without caching, with errors as JSON regardless of `Accept`. */
+export async function answerUncached(ctx: Context, answer: ProgramRoute['answer']): Promise<void> {
   ctx.set('Cache-Control', 'no-store')
   try {
     await answer(ctx)
@@ -53,10 +50,8 @@ export async function answerUnkept(ctx: Context, answer: ProgramRoute['answer'])
 export type Surface = Router | Middleware
 
 /**
- * Passes a request to each surface in turn, until one answers.
- *
- * A router compares a request with each of its patterns, and the routers of the pages have dozens. Which
- * routers serve a path for programs is known beforehand, so the others are skipped.
+ * Passes a request to each surface in turn, until one answers. Routers compare a request with dozens of patterns.
+ * For paths of programs, only the surfaces that may serve them are called.
  */
 export function inOrder(surfaces: readonly Surface[]): RouterMiddleware {
   const everywhere = chain(surfaces)

@@ -1,12 +1,11 @@
 import type { Middleware } from 'koa'
 
 /**
- * The Content-Security-Policy of a page. No script runs: `script-src 'none'` stands there by name
- * because the engine adds the hash of its own self-submitting form to that directive only.
+ * Returns the Content-Security-Policy of a page. Lists `script-src 'none'` explicitly because the engine adds the
+ * hash of its self-submitting form only to that directive.
  *
- * @param formTargets origins (`https://app.example`) or schemes (`com.example.app:`) to which a form
- *   may lead. Chromium applies form-action to the redirect after a form too, so an approval fails
- *   unless the client's redirect address is among them.
+ * @param formTargets origins (`https://app.example`) or schemes (`com.example.app:`) that a form may lead to.
+ *   Chromium applies form-action to the redirect after a form too, so they must include the client's redirect URI
  */
 export function contentSecurityPolicy(formTargets: readonly string[] = []): string {
   return [
@@ -20,20 +19,20 @@ export function contentSecurityPolicy(formTargets: readonly string[] = []): stri
   ].join('; ')
 }
 
-/** The form-action source of a redirect address: its origin, or the scheme of an app. */
+/** Returns the form-action source of a redirect URI: its origin, or the scheme of an app. */
 export function formTarget(redirectUri: string): string {
   const url = new URL(redirectUri)
-  // A policy cannot name an IPv6 address, and an app's own scheme has no origin.
+  // A policy cannot name an IPv6 address, and a custom scheme has no origin.
   return url.origin === 'null' || url.hostname.startsWith('[') ? url.protocol : url.origin
 }
 
-/** Sets the headers of every answer; pages may narrow or widen them afterwards. */
+/** Sets the security headers of every answer; pages may override them. */
 export function securityHeaders(baseUrl: string): Middleware {
   const headers = {
     'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'DENY',
-    // A page's address has the interaction's id, which no other origin may see. `no-referrer` would also
-    // blank the Origin header of our own forms.
+    // The URL of a page has the id of the interaction, which other origins must not see. `no-referrer` would
+    // also remove the Origin header of our own forms.
     'Referrer-Policy': 'same-origin',
     'Content-Security-Policy': contentSecurityPolicy(),
     ...(baseUrl.startsWith('https:') && {

@@ -4,21 +4,21 @@ import type { Middleware } from 'koa'
 
 import { nulInRequest, storageUnavailable } from './errors.ts'
 
-/** What the running request knows of its stores; undefined outside of a request. */
+/** The storage failure of the running request; undefined outside of requests. */
 const request = new AsyncLocalStorage<{ failure?: unknown }>()
 
-/** Runs everything behind it as one request. */
+/** Tracks the storage failure of each request. */
 export function rememberStorageFailure(): Middleware {
   return (_ctx, next) => request.run({}, next)
 }
 
 /**
- * Turns every failed call to a store into 503 `temporarily_unavailable` (design 24). After the first failure the
- * request uses no store any more, so that its answer takes one time limit and not several. The stores are opened
- * with it (platform/store/open-stores.ts).
+ * Turns every failed store call into 503 `temporarily_unavailable` (design 24). After the first failure the request
+ * makes no further store calls, so that its answer takes one time limit, not several. Every store is opened with
+ * this guard (platform/store/open-stores.ts).
  *
- * @param isFailure whether an error means that the store is out of reach. Only the store can tell: an error that
- *   rolls a transaction back, or one of a wrong statement, passes as it is
+ * @param isFailure whether an error means that the store is unavailable. Other errors, such as one that rolls back a
+ *   transaction, pass unchanged
  */
 export async function orUnavailable<Result>(
   call: () => Promise<Result>,
@@ -29,7 +29,7 @@ export async function orUnavailable<Result>(
   try {
     return await call()
   } catch (error) {
-    if (running && holdsNul(error)) throw nulInRequest()
+    if (running && isNulError(error)) throw nulInRequest()
     if (!running || !isFailure(error)) throw error
     running.failure = error
     throw storageUnavailable(error)
@@ -37,10 +37,10 @@ export async function orUnavailable<Result>(
 }
 
 /**
- * Whether PostgreSQL rejected a text with a NUL. Everything that reads requests refuses one before
- * (request-target.ts, page-form.ts, the schemas); one that they missed is still the caller's mistake.
+ * Whether PostgreSQL rejected a text with a NUL. Parsers reject it earlier (request-target.ts, page-form.ts, the
+ * schemas); if they missed one, it is still a mistake of the caller.
  */
-function holdsNul(error: unknown): boolean {
+function isNulError(error: unknown): boolean {
   const { code } = Object(error) as { code?: unknown }
   return code === '22021' || code === '22P05'
 }

@@ -1,6 +1,6 @@
 /**
- * JSON of strangers. `JSON.parse` takes the last of two members with one name, and any depth, so that two readers
- * of the same text could understand it differently. Such a text is refused here.
+ * The result of parsing untrusted JSON. `JSON.parse` accepts duplicate names and any depth, so two parsers could
+ * read the same text differently. Such text is rejected.
  */
 export type StrictJson =
   | { readonly value: Readonly<Record<string, unknown>> }
@@ -8,7 +8,7 @@ export type StrictJson =
 
 const DEPTH_MAX = 8
 
-/** Parses a text as a JSON object, or says what is wrong with it. */
+/** Parses a text as a JSON object, or returns what is wrong with it. */
 export function parseStrictObject(text: string): StrictJson {
   let value: unknown
   try {
@@ -25,7 +25,7 @@ export function parseStrictObject(text: string): StrictJson {
 
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]/g
 
-/** Walks over the tokens of a text that is JSON. A colon ends the name of a member of the innermost object. */
+/** Scans the tokens of valid JSON. A colon follows the name of a member of the innermost object. */
 function findAmbiguity(text: string): string | undefined {
   const open: Set<string>[] = []
   let lastString = '""'

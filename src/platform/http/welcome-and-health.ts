@@ -21,7 +21,7 @@ const links = [
 ]
 
 const DAY = 'public, max-age=86400'
-/** The address of a stylesheet has a digest of the content. */
+/** For stylesheets, whose path has a digest of the content. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
 const assets = [
@@ -36,9 +36,9 @@ const assets = [
 ]
 
 /**
- * GET /, the stylesheet, the icons, /healthz (the process is alive) and /readyz (its stores answer).
+ * Serves /, the stylesheets, the icons, /healthz (the process is alive) and /readyz (its stores answer).
  *
- * @param checkStores rejects when a store does not answer in time
+ * @param checkStores rejects if a store does not answer in time
  * @param conformance whether the conformance profile is on, which must be easy to notice (design 26)
  */
 export function welcomeAndHealth(
@@ -58,7 +58,7 @@ export function welcomeAndHealth(
   for (const { path, type, content, cached } of assets) {
     router.get(path, (ctx) => {
       ctx.set('Cache-Control', cached)
-      // Hosts of assistants show the icons on pages of their own.
+      // Assistants show the icons on their own pages.
       if (type !== 'css') ctx.set('Access-Control-Allow-Origin', '*')
       ctx.type = type
       ctx.body = content

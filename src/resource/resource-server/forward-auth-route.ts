@@ -15,7 +15,7 @@ import { canBeClientId } from '../../oauth/clients/client.ts'
 import { sendJsonError } from '../../platform/http/error-handler.ts'
 import { forwardAuthFor, paths } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
-import { answerUnkept } from '../../platform/http/router.ts'
+import { answerUncached } from '../../platform/http/router.ts'
 import type { Limits } from '../../platform/limits/limits.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import { identityOf } from './identity-headers.ts'
@@ -44,7 +44,7 @@ export function forwardAuthRoute(ports: ForwardAuthPorts): Middleware {
     if (ctx.path !== paths.forwardAuth && !ctx.path.startsWith(forwardAuthFor)) return await next()
     // Where a router leaves the pattern that matched, for the log.
     Object.assign(ctx, { _matchedRoute: 'forward-auth' })
-    await answerUnkept(ctx, async () => await answerProxy(ctx, ports))
+    await answerUncached(ctx, async () => await answerProxy(ctx, ports))
   }
 }
 

@@ -4,10 +4,10 @@ import type { Context, Middleware } from 'koa'
 import type { JWK } from 'oidc-provider'
 
 import { openCors } from '../../platform/http/cors.ts'
-import { foreignSpelling, methodNotAllowed, nothingMapped } from '../../platform/http/errors.ts'
+import { methodNotAllowed, nonCanonicalPath, nothingMapped } from '../../platform/http/errors.ts'
 import { addressOf, paths } from '../../platform/http/paths.ts'
 import { logFields, nameRoute } from '../../platform/http/request-log.ts'
-import { answerUnkept } from '../../platform/http/router.ts'
+import { answerUncached } from '../../platform/http/router.ts'
 import { type Limits, personKey } from '../../platform/limits/limits.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import {
@@ -85,14 +85,14 @@ function upstreamRoute(dependencies: UpstreamDependencies): Middleware {
     nameRoute(ctx, paths.upstream)
     // Whatever comes from there must not act in the name of this origin in a browser.
     ctx.set('Content-Security-Policy', 'sandbox')
-    await answerUnkept(ctx, () => cors(ctx, () => answer(ctx, dependencies)))
+    await answerUncached(ctx, () => cors(ctx, () => answer(ctx, dependencies)))
   }
 }
 
 async function answer(ctx: Context, dependencies: UpstreamDependencies): Promise<void> {
   if (ctx.path === withoutSlash) throw nothingMapped()
   const rest = ctx.path.slice(prefix.length)
-  if (!hasOneSpelling(rest)) throw foreignSpelling()
+  if (!hasOneSpelling(rest)) throw nonCanonicalPath()
   const upstream = dependencies.upstreams.find(({ path }) => `${rest}/`.startsWith(`${path}/`))
   if (!upstream) throw nothingMapped()
   logFields(ctx).upstream = upstream.path
