@@ -127,7 +127,7 @@ describe('a client that does not authenticate as it must', () => {
         const { status, body } = await send(service().url, { method: 'GET', path })
         expect([status, body.error]).to.deep.equal([404, 'not_found'])
         expect(body.error_description)
-          .to.include('no slash at its end')
+          .to.include('without a path or trailing slash')
           .and.include('/.well-known/openid-configuration')
       }
     }

@@ -10,8 +10,12 @@ import { pino } from 'pino'
 import { openMetrics } from '../src/platform/monitoring/registry.ts'
 import { openTraces } from '../src/platform/monitoring/traces.ts'
 import { makeWatch } from '../src/platform/monitoring/watch.ts'
-import { makeGuardedFetch, type SendOutgoing } from '../src/platform/outgoing/guarded-fetch.ts'
-import { isPublicAddress, makeLookUpOutside } from '../src/platform/outgoing/look-up.ts'
+import {
+  isPublicAddress,
+  makeGuardedFetch,
+  makeLookUpOutside,
+  type SendOutgoing,
+} from '../src/platform/outgoing/guarded-fetch.ts'
 import { makeCertificate } from './support/document-host.ts'
 import { requireProgram } from './support/skipped.ts'
 

@@ -512,7 +512,7 @@ describe('private_key_jwt: what an operator enters', () => {
     ['https://[fd00::1]/keys', /public host name/],
     ['https://keys.internal/keys', /public host name/],
     ['https://me:secret@client.example/keys', /user name/],
-    ['nonsense', /not an address/],
+    ['nonsense', /complete address/],
     ['{"keys":[]}', /cannot be used/],
     ['{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}', /cannot be used/],
     ['{"keys":[{"kty":"EC","crv":"P-256","x":"AA","y":"AA","d":"AA"}]}', /private key is in it/],

@@ -9,8 +9,7 @@ import { readDocumentAddress } from '../platform/http/client-addresses.ts'
 import { FREE_SEGMENT, isRedirectPattern, mayBeListed } from '../platform/http/redirect-uri.ts'
 import { assistantTable } from './assistant-table.ts'
 import { mayServeDemo, readEnvironment } from './environment.ts'
-import { servicePolicy } from './service-policy.ts'
-import { problemsOfAudiences } from './upstreams.ts'
+import { problemsOfAudiences, servicePolicy } from './service-policy.ts'
 
 /**
  * The whole configuration: addresses and secrets from the environment (`environment.ts`), policy

@@ -280,7 +280,7 @@ describe('a backup of PostgreSQL', () => {
     const PATH = `${tools}:${dirname(real)}:/usr/bin:/bin`
     expect((await runGatehouse(['restore', folder], { ...to, PATH })).signal).to.equal('SIGKILL')
 
-    const words = 'is under way, or was broken off'
+    const words = 'is running or was interrupted'
     const started = await runService(to)
     expect([started.code, started.stderr]).to.satisfy(
       ([code, said]: [number, string]) => code === 1 && said.includes(words),

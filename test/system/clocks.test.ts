@@ -109,10 +109,10 @@ describe('processes whose clocks are 5 minutes ahead and 5 minutes behind', () =
   it('name the difference in the log', async () => {
     const lines = (process: ServiceProcess) => process.output.soFar()
     expect(lines(ahead)).to.match(
-      /The clock of this machine is 30\d\.\d s ahead of that of the database/,
+      /The clock of this machine is 30\d\.\d s ahead of the database clock/,
     )
     expect(lines(behind)).to.match(
-      /The clock of this machine is (29\d|300)\.\d s behind that of the database/,
+      /The clock of this machine is (29\d|300)\.\d s behind the database clock/,
     )
   })
 

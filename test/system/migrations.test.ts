@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { effectOf, statementsOf } from '../../src/platform/store/migration-effect.ts'
+import { effectOf, statementsOf } from '../../src/platform/store/migrate.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { runGatehouse, runService, startProcess, temporaryFolder } from '../support/process.ts'
 import { removeAtExit } from '../support/programs.ts'

@@ -3,30 +3,30 @@ import type { Logger } from 'pino'
 
 import type { Database } from './database.ts'
 
-/** How often the clock of the database is read; the quartz of a machine drifts by some 2 ms meanwhile. */
+/** How often the database clock is read; machine clocks drift by about 2 ms meanwhile. */
 export const CLOCK_READ_SECONDS = 10
 
-/** A larger difference is logged: no synchronized machine is as far off. */
+/** A larger difference is logged. Synchronized machines stay below it. */
 export const CLOCK_DIFFERENCE_MAX_MS = 2_000
 
-/** The quickest of several readings is the most exact, since only its travel time is uncertain. */
+/** The fastest of several readings is the most accurate. */
 const READINGS_AT_START = 3
 
 interface Reading {
-  /** The clock of the database, in epoch milliseconds. */
+  /** The database clock, in epoch milliseconds. */
   readonly storeMs: number
-  /** The counter of this process halfway through the query. */
+  /** `performance.now()` halfway through the query. */
   readonly countedMs: number
   /** The largest possible error. */
   readonly uncertaintyMs: number
 }
 
 /**
- * Opens the clock of a database, for every decision that several processes have to agree on, whatever the
- * clocks of their machines say (docs/design.md, 32). `now` queries nothing: between two
- * readings it advances by the counter of this process, which no change of the machine's clock moves.
+ * Opens the database clock, for decisions that several processes must agree on, even if the clocks of their machines
+ * differ (docs/design.md, 32). `now` makes no query: between readings it advances with
+ * `performance.now()`, which changes of the machine clock do not affect.
  *
- * SQLite has no clock of its own: the processes that share a file are on one machine and have its clock.
+ * SQLite uses the machine clock, because processes that share a file run on one machine.
  */
 export async function openStoreClock(database: Database) {
   if (database.engine === 'sqlite') return { now: Date.now, measure: async () => 0 }
@@ -37,18 +37,14 @@ export async function openStoreClock(database: Database) {
   }
   const timeAt = (countedMs: number) => reading.storeMs + countedMs - reading.countedMs
   const now = () => Math.round(timeAt(performance.now()))
-  // In a service, Date.now is replaced by this very clock (main.ts), so keep that of the machine.
+  // main.ts replaces Date.now by this clock, so keep the original.
   const { now: machineNow } = Date
   return {
     now,
-    /**
-     * Reads the clock of the database again.
-     *
-     * @returns by how many milliseconds the clock of this machine is ahead; negative when it is behind
-     */
+    /** Reads the database clock again. @returns how many milliseconds the machine clock is ahead; negative if behind */
     async measure() {
       const next = await readClock(database)
-      // Ignore a difference within the error of a reading, so that the time does not jitter.
+      // Ignore differences within the error of a reading, to avoid jitter.
       if (Math.abs(next.storeMs - timeAt(next.countedMs)) > next.uncertaintyMs) reading = next
       return machineNow.call(Date) - now()
     },
@@ -63,7 +59,7 @@ async function readClock({ kysely }: Database): Promise<Reading> {
   return { storeMs: Number(rows[0]?.ms), countedMs: startedMs + halfMs, uncertaintyMs: halfMs }
 }
 
-/** Makes a task that reads the clock again, and logs when that of the machine becomes wrong or right again. */
+/** Makes a task that reads the clock and logs when the machine clock becomes wrong or right again. */
 export function makeClockWatch(
   measure: () => Promise<number>,
   logger: Pick<Logger, 'warn' | 'info'>,
@@ -75,12 +71,12 @@ export function makeClockWatch(
     if (isWrong && !wasWrong) {
       const seconds = (Math.abs(aheadMs) / 1000).toFixed(1)
       logger.warn(
-        `The clock of this machine is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of the database, ` +
-          'by which everything here is decided; synchronise it (NTP), because other programs of this machine do not.',
+        `The clock of this machine is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database clock, ` +
+          'which this service uses. Synchronize it (NTP) for the other programs of this machine.',
       )
     }
     if (!isWrong && wasWrong) {
-      logger.info('the clock of this machine agrees with that of the database again')
+      logger.info('the clock of this machine agrees with the database clock again')
     }
     wasWrong = isWrong
   }

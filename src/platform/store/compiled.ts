@@ -10,13 +10,13 @@ import {
 import type { Schema } from './schema.ts'
 
 /**
- * Compiles a query once and runs it without the builder and its executor: for a short query each of the
- * two costs more than running it. For queries of every request that find a few rows by key or write
- * one; on PostgreSQL those that read share a connection.
+ * Compiles a query once and runs it without the builder and its executor, each of which costs more than running a
+ * short query. Use it for frequent queries that find a few rows by key or write one. On PostgreSQL, those that read
+ * share a connection.
  *
- * @param kysely where the query runs, also a transaction
- * @param build makes the query; `value('name')` stands for a value of each call
- * @returns the query as a function of its values; it is compiled at its first call
+ * @param kysely the database or transaction
+ * @param build makes the query; `value('name')` is the placeholder of a value
+ * @returns the query as a function of its values, compiled at the first call
  */
 export function compiled<Values extends object, Row>(
   kysely: Kysely<Schema>,
@@ -25,7 +25,7 @@ export function compiled<Values extends object, Row>(
   let query: CompiledQuery<Row> | undefined
   const executor = kysely.getExecutor()
   return async (values) => {
-    // The builder accepts any object as a value, and returns it as a parameter.
+    // The builder accepts any object as a value and returns it as a parameter.
     query ??= build((name) => new Placeholder(name) as never).compile()
     const parameters = query.parameters.map((parameter) =>
       parameter instanceof Placeholder ? Reflect.get(values, parameter.name) : parameter,
@@ -37,7 +37,7 @@ export function compiled<Values extends object, Row>(
   }
 }
 
-/** Stands in a query where each call has a value. */
+/** Returns the placeholder of a value. */
 export type Valued<Values extends object> = <Name extends keyof Values>(name: Name) => Values[Name]
 
 class Placeholder {
@@ -50,13 +50,10 @@ class Placeholder {
 
 type Run = <Row>(query: CompiledQuery<Row>) => Promise<QueryResult<Row>>
 
-/**
- * Runs one statement outside of any transaction, without the overhead of Kysely. Returns nothing when
- * that is not possible at the moment; then Kysely runs the statement.
- */
+/** Runs a statement outside of transactions, without the overhead of Kysely; undefined if Kysely has to run it. */
 export type RunStatement = <Row>(query: CompiledQuery<Row>) => Promise<QueryResult<Row>> | undefined
 
-/** Kysely's executor, which can also run a statement directly. That of a transaction is a plain one. */
+/** Kysely's executor with a direct way to run a statement. Transactions use a plain executor. */
 export class StatementExecutor extends DefaultQueryExecutor {
   readonly run: Run
 

@@ -1,17 +1,17 @@
-/** SQLite or PostgreSQL behind one set of queries. The meaning of what is stored belongs to other folders. */
+/** SQLite or PostgreSQL behind one set of queries. Other folders give the data its meaning. */
 
 import type { Kysely } from 'kysely'
 
 import type { StoreGuard } from './guarded-stores.ts'
 import type { Schema } from './schema.ts'
 
-/** An open database. Only the store depends on which engine it is. */
+/** An open database. Only this folder depends on the engine. */
 export interface Database extends AsyncDisposable {
   readonly kysely: Kysely<Schema>
   readonly engine: 'sqlite' | 'postgres'
-  /** How many connections are open, and how many requests wait for one; where there is a pool. */
+  /** Open connections and waiting requests, if there is a pool. */
   readonly connections?: () => { readonly open: number; readonly waiting: number }
-  /** Rejects when the database does not answer within the query timeout. */
+  /** Rejects if the database does not answer in time. */
   ping(): Promise<void>
 }
 
@@ -20,20 +20,20 @@ export type DatabaseLocation =
   | { kind: 'postgres'; url: string; connectionsMax: number }
 
 export interface DatabaseOptions {
-  /** How long one query may take, waiting for a connection or a lock included. */
+  /** The time limit of a query, including the wait for a connection or lock. */
   readonly answerWithinMs?: number
   readonly now?: () => number
-  /** Called for an idle connection that broke; the pool replaces it by itself. */
+  /** Called if an idle connection breaks; the pool replaces it. */
   readonly onIdleError?: (error: Error) => void
   /** Wraps every query. */
   readonly guard?: StoreGuard
   /** Another folder of migrations, for tests. */
   readonly migrationsFolder?: string
-  /** Whether migrations that the database lacks are applied (the default), or make the opening fail. */
+  /** Whether pending migrations are applied (the default), or opening fails. */
   readonly migrations?: 'apply' | 'refuse'
-  /** How long one statement of a migration may take on PostgreSQL; a minute by default. */
+  /** The time limit of one migration statement on PostgreSQL; a minute by default. */
   readonly migrationTimeoutMs?: number
-  /** Opens a PostgreSQL database whose restore is not finished, which is refused otherwise. */
+  /** Opens a PostgreSQL database during its restore, which otherwise fails. */
   readonly finishesRestore?: boolean
 }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** SHA-256 in base64url, the form in which every digest of a text is stored. */
+/** Returns the SHA-256 digest in base64url, the stored form of every text digest. */
 export function sha256(text: string): string {
   return hash('sha256', text, 'base64url')
 }

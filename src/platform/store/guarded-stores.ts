@@ -11,10 +11,10 @@ import type { Schema } from './schema.ts'
 import type { SqlStore, StoreUse } from './store-use.ts'
 
 /**
- * Wraps each call to a store. Callers outside the stores decide what a failure means.
+ * Wraps each store call, for error handling, metrics and traces.
  *
- * @param isFailure whether an error of the call is a failure of the store. Other errors of a transaction, a
- * refusal for example, say nothing about the store
+ * @param isFailure whether an error is a failure of the store. Other errors of a transaction, such as a refusal,
+ *   are not
  */
 export type StoreGuard = <Result>(
   call: () => Promise<Result>,
@@ -31,7 +31,7 @@ export interface GuardedEngine {
   readonly guard: StoreGuard | undefined
 }
 
-/** Opens a database that passes each statement and each transaction as a whole through the guard, once. */
+/** Opens a database that passes each statement, or each whole transaction, through the guard once. */
 export function openKysely(engine: GuardedEngine): Kysely<Schema> {
   const { store, dialect, driver, run, guard = (call) => call() } = engine
   const hasRaised = markErrors(driver)
@@ -56,7 +56,7 @@ export function openKysely(engine: GuardedEngine): Kysely<Schema> {
     const use = { store, statement: query.query }
     return guard(() => run(query) ?? plain.executeQuery(query), isStoreFailure, use)
   })
-  // Used on connections of the executor, and to close `plain`.
+  // Runs on the connections of the executor, and closes `plain`.
   const within: Driver = {
     init: async () => {},
     acquireConnection: () => driver.acquireConnection(),
@@ -72,7 +72,7 @@ export function openKysely(engine: GuardedEngine): Kysely<Schema> {
 /**
  * Makes a driver remember its errors.
  *
- * @returns whether an error is of the driver, not of the code that uses its connections
+ * @returns whether the driver raised an error, not the code that uses its connections
  */
 function markErrors(driver: Driver): (error: unknown) => boolean {
   const raised = new WeakSet<object>()
@@ -92,7 +92,7 @@ function markErrors(driver: Driver): (error: unknown) => boolean {
     const connection = await acquire(options)
     if (!known.has(connection)) {
       known.add(connection)
-      // In place, because the driver wants its own connections back. Nothing here reads streams.
+      // In place, because the driver expects its own connections back. Streams are not used.
       const execute = marked(connection.executeQuery.bind(connection))
       connection.executeQuery = execute as typeof connection.executeQuery
     }
@@ -105,9 +105,9 @@ function markErrors(driver: Driver): (error: unknown) => boolean {
 }
 
 /**
- * Whether an error of a store says that the store is unavailable. Everything else is a bug, which a retry of
- * a client does not fix: invalid SQL, a value of the wrong type, a violated constraint. Unknown errors
- * count as failures, because a client that retries does no harm.
+ * Whether an error means that the store is unavailable. Other errors are bugs that a retry does not fix: invalid
+ * SQL, a value of the wrong type, a violated constraint. Unknown errors count as failures, because a retry does no
+ * harm.
  */
 export function isStoreFailure(error: unknown): boolean {
   if (mistakesInCode.some((mistake) => error instanceof mistake)) return false
@@ -120,21 +120,20 @@ export function isStoreFailure(error: unknown): boolean {
   return !(isSqlState && sqlMistake.test(code))
 }
 
-/** Errors of the language itself; drivers throw a plain `Error` when a connection breaks. */
+/** Errors of our code; drivers throw a plain `Error` when a connection breaks. */
 const mistakesInCode = [TypeError, RangeError, ReferenceError, SyntaxError]
 
 /**
- * Result codes of SQLite about the statement, not the file (sqlite.org/rescode.html). Among those about the
- * file are BUSY, LOCKED, IOERR, FULL, CANTOPEN, CORRUPT and READONLY. The triggers of the schema
- * never reject a statement; one that does was added by the operator of the service.
+ * SQLite result codes about the statement, not the file (sqlite.org/rescode.html). Codes about the file include BUSY,
+ * LOCKED, IOERR, FULL, CANTOPEN, CORRUPT and READONLY. Our triggers never reject a statement, so one that does was
+ * added by an operator.
  */
 const sqliteMistake = /^SQLITE_(ERROR|CONSTRAINT(?!_TRIGGER)|MISMATCH|MISUSE|RANGE|TOOBIG)(_|$)/
 
 /**
- * Classes of SQLSTATE about the statement (PostgreSQL, Appendix A): cardinality, data, integrity constraint,
- * cursor, a statement after a failed one, syntax or access rule. Not 42501 and 42P01, which are about the
- * deployment: a missing privilege, and a missing table, as during a restore. About the server are 08, 28,
- * 3D, 40, 53, 55, 57, 58 and XX; a trigger has P0.
+ * SQLSTATE classes about the statement (PostgreSQL, Appendix A): cardinality, data, integrity constraint, cursor,
+ * failed transaction, syntax or access rule. Excludes 42501 (missing privilege) and 42P01 (missing table, as during
+ * a restore), which are about the deployment. Classes 08, 28, 3D, 40, 53, 55, 57, 58 and XX are about the server.
  */
 const sqlMistake = /^(21|22|23|24|34|25P02|42(?!501|P01))/
 

@@ -6,25 +6,22 @@ import {
   sql,
 } from 'kysely'
 
-/**
- * Keyset pagination, for every list of the service: a page begins where the one before it ended, so
- * that a row which is added or removed meanwhile neither repeats nor hides another, and the last page
- * costs as much as the first.
- */
+// Keyset pagination, for every list of the service: a page begins after the last row of the previous one. Rows that
+// are added or removed meanwhile neither repeat nor hide others, and the last page costs as much as the first.
 
-/** What identifies a row's place in a list: the value it is sorted by, and its id to break ties. */
+/** The place of a row in a list: its sort value, and its id to break ties. */
 export type PlaceInList = readonly [sortedBy: string | number, id: string]
 
-/** A part of a list. `first` is bounded by the surface that was asked. */
+/** A requested page. The caller has limited `first`. */
 export interface PageRequest {
   readonly first: number
-  /** The place of the last row that the caller has already. */
+  /** The last place of the previous page. */
   readonly after: PlaceInList | undefined
 }
 
 export interface Page<Row> {
   readonly rows: readonly Row[]
-  /** The place of each of the rows. */
+  /** The place of each row. */
   readonly places: readonly PlaceInList[]
   readonly hasNextPage: boolean
 }
@@ -34,16 +31,16 @@ export interface CountedPage<Row> extends Page<Row> {
   readonly totalCount: number
 }
 
-/** The columns that a list is sorted by, in which direction, and where a row of it stands. */
+/** How a list is sorted. */
 export interface ListOrder<Row> {
-  /** A column, or an expression that an index has. */
+  /** A column or an indexed expression. */
   readonly by: string | RawBuilder<unknown>
   readonly id: string
   readonly direction: 'asc' | 'desc'
   readonly placeOf: (row: Row) => PlaceInList
 }
 
-/** The order by a column that rows have as a field. Their ids break ties. */
+/** Orders rows by a column that they have as a field. Their ids break ties. */
 export function orderBy<Field extends string>(
   field: Field,
   direction: 'asc' | 'desc',
@@ -53,10 +50,9 @@ export function orderBy<Field extends string>(
   return { by, id, direction, placeOf: (row) => [row[field], row.id] }
 }
 
-/** Whether what came last stands first. */
 export type TimeOrder = 'NEWEST' | 'OLDEST'
 
-/** A list that is sorted by a time, in the order that is asked for: the newest first without any. */
+/** Sorts a list by time in the requested direction; newest first by default. */
 export function inTimeOrder<Row>(
   order: ListOrder<Row>,
   wanted: TimeOrder | null | undefined,
@@ -64,10 +60,7 @@ export function inTimeOrder<Row>(
   return { ...order, direction: wanted === 'OLDEST' ? 'asc' : 'desc' }
 }
 
-/**
- * One page of a list, in one query: it asks for one row more than wanted, which tells whether more
- * follow.
- */
+/** Reads a page in one query. Selects one extra row to learn whether more follow. */
 export async function readPage<Schema, Tables extends keyof Schema, Row>(
   query: SelectQueryBuilder<Schema, Tables, Row>,
   { by, id, direction, placeOf }: ListOrder<Simplify<Row>>,
@@ -87,7 +80,7 @@ export async function readPage<Schema, Tables extends keyof Schema, Row>(
   return { rows, places: rows.map(placeOf), hasNextPage: found.length > first }
 }
 
-/** One page of a list and the length of the whole, in two queries. */
+/** Reads a page and the length of the list, in two queries. */
 export async function readCountedPage<Schema, Tables extends keyof Schema, Row>(
   query: SelectQueryBuilder<Schema, Tables, Row>,
   order: ListOrder<Simplify<Row>>,
@@ -97,13 +90,13 @@ export async function readCountedPage<Schema, Tables extends keyof Schema, Row>(
   return { ...page, totalCount }
 }
 
-/** A list that is read one page at a time, and counted only on request. Each call is one query. */
+/** A list that is read by pages, and counted only on request. Each call is one query. */
 export interface PagedRows<Row> {
   readonly page: (request: PageRequest) => Promise<Page<Row>>
   readonly count: () => Promise<number>
 }
 
-/** The list of the rows of a query. `count` counts them where that can be done with less. */
+/** Makes the list of the rows of a query. Pass `count` if a cheaper query counts them. */
 export function pagedRows<Schema, Tables extends keyof Schema, Row>(
   query: SelectQueryBuilder<Schema, Tables, Row>,
   order: ListOrder<Simplify<Row>>,
@@ -112,7 +105,7 @@ export function pagedRows<Schema, Tables extends keyof Schema, Row>(
   return { page: async (request) => await readPage(query, order, request), count }
 }
 
-/** How many rows a query finds, whatever it selects of them; it must not group them. */
+/** Counts the rows of a query, which must not group them. */
 export async function countRows<Schema, Tables extends keyof Schema, Row>(
   query: SelectQueryBuilder<Schema, Tables, Row>,
 ): Promise<number> {
@@ -124,7 +117,7 @@ export async function countRows<Schema, Tables extends keyof Schema, Row>(
   return Number(total)
 }
 
-/** The same, and never more than `max`: it costs no more than to find so many. */
+/** Counts the rows of a query up to `max`, and reads no more. */
 export async function countRowsUpTo<Schema, Tables extends keyof Schema, Row>(
   kysely: QueryExecutorProvider,
   query: SelectQueryBuilder<Schema, Tables, Row>,

@@ -12,32 +12,26 @@ import type { RecordOperation } from './store-use.ts'
 /** The first use of a record. */
 export interface Consumption {
   readonly consumedAtMs: number
-  /** True for exactly one caller, in all processes. */
+  /** True for exactly one caller across all processes. */
   readonly first: boolean
 }
 
 /**
- * The records of one model of the engine: sessions, interactions, codes, and the like.
+ * The records of one model of the engine, such as sessions, interactions and codes.
  *
- * - Every record has an expiry: `upsert` without a time to live throws, and nothing finds an
- *   expired record.
- * - Codes and pushed requests are bearer values. The store has only the digests of their ids, so a
- *   copy of it contains nothing that could be used. They are written once: a late duplicate write cannot
- *   clear `consumed`. Of any other model the last write wins.
- * - A consumed record stays, with `consumed` in epoch seconds in its payload, until it expires,
- *   because a second use of it must be detected.
+ * - Every record expires: `upsert` without a time to live throws, and expired records are never found.
+ * - Codes and pushed requests are bearer values, so the store has only digests of their ids and a leaked copy is
+ *   useless. They are written once: a late duplicate cannot clear `consumed`. For other models the last write wins.
+ * - A consumed record keeps `consumed` (epoch seconds) in its payload until it expires, to detect a second use.
  */
 export interface StateAdapter
   extends Omit<Adapter, 'consume' | 'revokeByGrantId' | 'findByUserCode'> {
   find(id: string): Promise<AdapterPayload | undefined>
-  /** Sessions only; finds nothing for any other model. */
+  /** For sessions only. */
   findByUid(uid: string): Promise<AdapterPayload | undefined>
-  /**
-   * One atomic compare-and-set: the time of the first call is kept and returned to every caller.
-   * Returns nothing for a record that is absent or expired.
-   */
+  /** Consumes a record atomically. Every caller gets the time of the first call; undefined if there is no record. */
   consumeOnce(id: string): Promise<Consumption | undefined>
-  /** Remembers an id for a time. @returns false if it was there; true for exactly one caller */
+  /** Stores an id for a time. @returns true for exactly one caller */
   addOnce(id: string, ttlSeconds: number): Promise<boolean>
 }
 
@@ -46,22 +40,18 @@ export interface StateStore extends AsyncDisposable {
   ping(): Promise<void>
 }
 
-export interface StateOptions {
-  readonly now?: () => number
-}
-
-/** A request_uri is enough to continue the authorization, once. Access and refresh tokens have no record. */
+/** Models whose id alone grants something. Access and refresh tokens have no record. */
 const bearerModels: ReadonlySet<string> = new Set([
   'AuthorizationCode',
   'PushedAuthorizationRequest',
 ])
 
-/** The id under which a record is stored: of a bearer value, its digest. */
+/** Returns the stored id of a record: the digest of a bearer value. */
 export function storedId(model: string, id: string): string {
   return bearerModels.has(model) ? sha256(id) : id
 }
 
-/** Turns the engine's payload into what is stored of it. */
+/** Converts the engine's payload to its stored form. */
 function toStored(model: string, payload: AdapterPayload, ttlSeconds: number | undefined) {
   if (!(Number.isFinite(ttlSeconds) && Number(ttlSeconds) > 0)) {
     throw new Error(`A record of the model ${model} needs a time to live, but has ${ttlSeconds}.`)
@@ -75,7 +65,7 @@ function toStored(model: string, payload: AdapterPayload, ttlSeconds: number | u
   }
 }
 
-/** Turns a stored record into the engine's payload again. */
+/** Converts a stored record to the engine's payload. */
 function fromStored(
   model: string,
   id: string,
@@ -89,8 +79,8 @@ function fromStored(
   }
 }
 
-/** OAuth state in the table oauth_state. The caller closes the database. */
-export function sqlState(database: Database, { now = Date.now }: StateOptions = {}): StateStore {
+/** Opens OAuth state in the table oauth_state. The caller closes the database. */
+export function sqlState(database: Database, { now = Date.now } = {}): StateStore {
   const queries = makeQueries(database.kysely)
   return {
     adapterFor: (model) => sqlAdapter(queries, model, now),
@@ -176,7 +166,7 @@ function makeQueries(kysely: Kysely<Schema>) {
       .values({ model: value('model'), id: value('id'), ...values })
       .onConflict((conflict) => {
         const replace = conflict.columns(['model', 'id']).doUpdateSet(values)
-        // An expired record that waits for its removal counts as absent.
+        // An expired record that is not removed yet counts as absent.
         return once ? replace.where('oauth_state.expires_at', '<=', value('nowMs')) : replace
       })
   }
@@ -211,15 +201,14 @@ function makeQueries(kysely: Kysely<Schema>) {
 }
 
 /**
- * Every command and every script has exactly one key, so that the same code serves Redis Cluster. Commands
- * that belong together are issued together and sent in one round trip. A value is the payload as
- * JSON; that of a consumed record follows a line with the time of the consumption. Every key has a
- * time to live.
+ * The prefix of all keys. Every command and script has exactly one key, to support Redis Cluster. Related commands are
+ * sent in one round trip. A value is the payload as JSON; in a consumed record it follows a line with the time of
+ * consumption. Every key has a time to live.
  */
 const PREFIX = 'gatehouse:'
 
 const scripts = {
-  /** Writes the time before the payload, unless there is one; returns the time that is there. */
+  /** Writes the time before the payload unless there is one; returns the stored time. */
   gatehouseConsume: `
 local value = redis.call('GET', KEYS[1])
 if not value then return false end
@@ -228,13 +217,13 @@ if consumed then return {0, consumed} end
 redis.call('SET', KEYS[1], ARGV[1] .. '\\n' .. value, 'KEEPTTL')
 return {1, ARGV[1]}`,
 
-  /** Deletes a pointer only while it points to the same record. */
+  /** Deletes a pointer only if it points to the same record. */
   gatehouseForget: `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`,
 }
 
-/** The commands that a server and a cluster both have. */
+/** The commands of both a server and a cluster. */
 interface Commands {
   get(key: string): Promise<string | null>
   getdel(key: string): Promise<string | null>
@@ -246,18 +235,21 @@ interface Commands {
   gatehouseForget(key: string, value: string): Promise<unknown>
 }
 
-/** OAuth state in Redis, Valkey or a Redis Cluster. Takes the client over, and closes it. */
+/** Opens OAuth state in Redis, Valkey or a Redis Cluster. Owns the client and closes it. */
 export function redisState(
   client: RedisClient,
-  { now = Date.now, guard = (call) => call() }: StateOptions & { readonly guard?: StoreGuard } = {},
+  {
+    now = Date.now,
+    guard = (call) => call(),
+  }: { readonly now?: () => number; readonly guard?: StoreGuard } = {},
 ): StateStore {
   for (const [name, lua] of Object.entries(scripts)) {
     client.defineCommand(name, { numberOfKeys: 1, lua })
   }
-  // The scripts are commands of the client since the lines above, which its type cannot express.
+  // The type of the client cannot express the commands defined above.
   const commands = client as unknown as Commands
   return {
-    adapterFor: (model) => guarded(redisAdapter(commands, model, now), model, guard),
+    adapterFor: (model) => guardedAdapter(redisAdapter(commands, model, now), model, guard),
     ping: async () => void (await commands.ping()),
     async [Symbol.asyncDispose]() {
       client.disconnect()
@@ -266,7 +258,7 @@ export function redisState(
 }
 
 /** Passes every operation through the guard. */
-function guarded(records: StateAdapter, model: string, guard: StoreGuard): StateAdapter {
+function guardedAdapter(records: StateAdapter, model: string, guard: StoreGuard): StateAdapter {
   const run = <Result>(operation: RecordOperation, call: () => Promise<Result>) =>
     guard(call, isStoreFailure, { store: 'redis', operation, model })
   return {

@@ -11,7 +11,7 @@ import type { RedisLocation } from './redis.ts'
 import { warnOfLoss } from './redis-durability.ts'
 import { EVERYTHING_ENDED, MEMORY_LOOK_SECONDS, openRedisMemory } from './redis-memory.ts'
 
-/** What the configuration says of the stores. */
+/** The settings of the stores. */
 export interface StoreSettings {
   /** The folder of the embedded database, used without a `databaseUrl`. */
   readonly dataDir: string
@@ -82,7 +82,7 @@ export async function openStores(
   }
 }
 
-/** State in the database loses nothing; a restore of a backup ends everything (oauth/grants/end-grants.ts). */
+/** State in the database loses nothing, but restoring a backup ends everything (oauth/grants/end-grants.ts). */
 async function openDatabaseMemory({ kysely }: Database) {
   const row = await kysely
     .selectFrom('setting')
@@ -122,7 +122,7 @@ export function locationOf(
 
 const ANSWER_WITHIN_MS = 300
 
-/** Opens a database and brings its schema up to date. Only the driver that is used is loaded. */
+/** Opens a database and migrates its schema. Loads only the driver it needs. */
 export async function openDatabase(
   location: DatabaseLocation,
   options: DatabaseOptions = {},
@@ -136,7 +136,7 @@ export async function openDatabase(
   return await openPostgres(location, complete)
 }
 
-/** Reads what opening a database would do to its schema, without creating or changing it. */
+/** Reads which migrations opening a database would apply, without creating or changing it. */
 export async function readSchemaStatus(location: DatabaseLocation): Promise<MigrationStatus> {
   if (location.kind === 'sqlite') {
     const { readSqliteStatus } = await import('./sqlite.ts')

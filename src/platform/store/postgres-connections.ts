@@ -1,15 +1,13 @@
 import pg from 'pg'
 
-import { batchWritesOfThisTurn } from './batch-writes.ts'
-import { AnsweredTooLate, type StorageTimeout } from './storage-timeout.ts'
+import { AnsweredTooLate, batchWritesOfThisTurn, type StorageTimeout } from './storage-timeout.ts'
 
 const PREPARED_MAX = 500
 const preparedNames = new Map<string, string>()
 
 /**
- * The name under which a connection prepares a query once: planning a join of five tables takes the
- * server several times as long as running it. Texts are few, except those of lists, whose length
- * varies. The first texts get a name, and later ones are sent without.
+ * Returns the name under which connections prepare a query, because planning a large join takes several times as long
+ * as running it. Only lists have many different texts, so texts beyond the maximum are sent without a name.
  */
 function preparedName(text: string): string | undefined {
   const known = preparedNames.get(text)
@@ -26,15 +24,15 @@ export interface Query {
 
 export interface SendOptions {
   readonly timeout: StorageTimeout
-  /** Until when the answer is waited for, an earlier `limit()`; a whole limit by default. */
+  /** When the call times out, an earlier `limit()`; a whole limit by default. */
   readonly until?: number | undefined
-  /** Called when the connection must not be given any further query. */
+  /** Called if the connection must not be used any more. */
   readonly onUnusable: (error: unknown) => void
 }
 
 /**
- * Sends a query under its prepared name. A query that timed out leaves its connection in an unknown state:
- * the answer may still come, a transaction may be open.
+ * Sends a query under its prepared name. A query that timed out leaves its connection in an unknown state: the answer
+ * may still arrive, or a transaction may be open.
  */
 export async function sendQuery(
   client: pg.ClientBase,
@@ -46,16 +44,16 @@ export async function sendQuery(
     return await answerTo(client, name === undefined ? query : { ...query, name }, options)
   } catch (error) {
     const stale = isStalePlan(error)
-    // The query had no effect, so it may be repeated; only within a transaction that is refused.
+    // The query had no effect, so it may be repeated; a transaction rejects that.
     const again = stale ? answerTo(client, query, options) : undefined
-    // Only an answer of the server says that the connection is still in step with it.
+    // Only an answer of the server proves that the connection is in sync.
     if (stale || !(error instanceof pg.DatabaseError)) options.onUnusable(error)
     if (!again) throw error
     return await again
   }
 }
 
-/** Sends a query as it is. */
+/** Sends a query without a name. */
 export function answerTo(
   client: pg.ClientBase,
   query: pg.QueryConfig,
@@ -64,7 +62,7 @@ export function answerTo(
   return new Promise((resolve, reject) => {
     const giveUp = () => reject(new AnsweredTooLate('PostgreSQL did not answer in time.'))
     const wait = timeout.start(giveUp, until)
-    // The callback form, because the other one creates two more promises and an error's stack.
+    // The callback form avoids two promises and the stack of an error.
     void client.query(query, (error: Error | null, result) => {
       timeout.stop(wait)
       if (error) reject(error)
@@ -74,9 +72,8 @@ export function answerTo(
 }
 
 /**
- * feature_not_supported: a table was changed, by the migration of a newer version for example, after
- * this connection had prepared a query on it. The query is sent again without a name, and the
- * connection is replaced by one that prepares everything anew.
+ * Whether a table changed after the connection had prepared the query (feature_not_supported), for example by a
+ * migration. The query is then repeated without a name, and the connection is replaced.
  */
 function isStalePlan(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '0A000'
@@ -87,16 +84,15 @@ export interface PipelineOptions {
   readonly timeout: StorageTimeout
   /** Prepares a new connection. */
   readonly onConnect: (client: pg.ClientBase) => Promise<void>
-  /** Called when an idle connection broke. */
+  /** Called if an idle connection breaks. */
   readonly onIdleError: ((error: Error) => void) | undefined
 }
 
 /**
- * Connections that several requests use at the same time: each query is sent without waiting for the
- * answers to those before it, and those of one turn of the event loop are sent as one. That is for
- * short queries that only read: the server answers in the order of the queries, so a query that waits
- * for a lock would block all that are behind it. The server cancels a query at the time limit. When a
- * server does not answer at all, the connection is dropped, and the queries on it fail together.
+ * Connections that several requests share: queries are sent without waiting for earlier answers, and those of one
+ * turn of the event loop as one write. For short reads only: the server answers in order, so a query that waits for a
+ * lock would block the ones behind it. The server cancels a query at the time limit. If it does not answer at all,
+ * the connection is dropped and all its queries fail.
  */
 export class Pipelines {
   readonly #lanes: readonly Lane[]
@@ -129,7 +125,7 @@ interface Connection {
   pending: number
 }
 
-/** One connection of the pipelines, opened when it is needed, and again after it broke. */
+/** One shared connection, opened on demand, and again after it breaks. */
 class Lane {
   pending = 0
   readonly #options: PipelineOptions
@@ -188,7 +184,7 @@ class Lane {
     const { config, onConnect, onIdleError } = this.#options
     const client = new pg.Client({ ...config, pipeline: true })
     const connection: Connection = { client, pending: 0 }
-    // Without a listener, a connection that the server closes would end this process.
+    // Without a listener, a closed connection would crash this process.
     client.on('error', (error) => {
       if (this.#current !== connection) return
       this.#current = undefined
@@ -206,7 +202,7 @@ class Lane {
     return connection
   }
 
-  /** Sends no further query there. Pending ones are answered, if the server answers at all. */
+  /** Stops using a connection. Pending queries still get their answers if the server responds. */
   #leave(connection: Connection, error: unknown): void {
     if (this.#current === connection) this.#current = undefined
     if (!(error instanceof pg.DatabaseError)) connection.client.connection.stream.destroy()

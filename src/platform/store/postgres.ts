@@ -25,24 +25,24 @@ const CONNECT_TIMEOUT_MS = 10_000
 const MIGRATION_TIMEOUT_MS = 60_000
 const CLOSE_TIMEOUT_MS = 1_000
 
-/** Requests queue behind a migration that waits for a table, and give up after 250 ms. */
+/** Short, because requests queue behind a migration that waits for a table and time out after 250 ms. */
 const MIGRATION_LOCK_WAIT_MS = 100
 const LOCK_NOT_AVAILABLE = '55P03'
 
-/** The key of the advisory lock under which one process at a time migrates: "gate" in ASCII. */
+/** The advisory lock of migrations: "gate" in ASCII. */
 const MIGRATION_LOCK = 0x67617465
 
 const INT8_OID = 20
 
-/** BIGINT as a number: epoch milliseconds and counts stay far below 2^53. For these connections only. */
+/** Parses BIGINT as a number, on these connections only: times and counts stay far below 2^53. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === INT8_OID && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format),
 }
 
 /**
- * Opens a database on a PostgreSQL server. A query is answered or rejected within `answerWithinMs`,
- * whatever happens to the server, and the next query after its return succeeds.
+ * Opens a database on a PostgreSQL server. A query is answered or rejected within `answerWithinMs` even if the server
+ * fails, and the first query after its return succeeds.
  */
 export async function openPostgres(
   location: PostgresLocation,
@@ -54,23 +54,22 @@ export async function openPostgres(
   const timeout = new StorageTimeout(answerWithinMs)
   const config: pg.ClientConfig = {
     connectionString: location.url,
-    // Longer than a caller waits for it, so that a late connection serves the next caller.
+    // Longer than a caller waits, so that a late connection serves the next caller.
     connectionTimeoutMillis: 2 * answerWithinMs,
     keepAlive: true,
     types,
   }
-  // The server cancels a little earlier, so that the connection survives a query which is merely slow
-  // or waits for a lock. Set after connecting, because poolers refuse it in the startup packet.
+  // The server cancels a little earlier, so that the connection survives a slow query or a wait for a lock. Set after
+  // connecting, because poolers reject it in the startup packet.
   const onConnect = async (client: pg.ClientBase) => {
     const text = `set statement_timeout = ${Math.ceil(answerWithinMs * 0.9)}`
     await answerTo(client, { text }, { timeout })
   }
   const pipelineCount = pipelinesWithin(location.connectionsMax)
   const pool = new pg.Pool({ ...config, onConnect, max: location.connectionsMax - pipelineCount })
-  // Without a listener, an idle connection that the server closes would end this process.
+  // Without a listener, a closed idle connection would crash this process.
   pool.on('error', (error) => onIdleError?.(error))
-  // The same while a connection is in use and the pool does not listen, between two queries of a
-  // transaction for example. The next query reports it.
+  // The same for a connection in use, to which the pool does not listen. The next query reports the error.
   pool.on('connect', (client) => client.on('error', () => {}))
   const pipelines = new Pipelines(pipelineCount, { config, timeout, onConnect, onIdleError })
 
@@ -107,7 +106,7 @@ function pipelinesWithin(connectionsMax: number): number {
   return Math.min(PIPELINES_MAX, Math.floor(connectionsMax / 2))
 }
 
-/** Sends reads through a pipeline. A write may have to wait, so it gets a connection of its own. */
+/** Sends reads through a pipeline. A write may have to wait for a lock, so it gets its own connection. */
 function statementRunner(
   pool: pg.Pool,
   pipelines: Pipelines,
@@ -123,7 +122,7 @@ function statementRunner(
   }
   return async <Row>({ sql: text, parameters, query }: CompiledQuery<Row>) => {
     const values = [...parameters]
-    // Kysely takes the content of a `with` clause for a part of a select, writing included.
+    // A select may contain writes in its `with` clause.
     const reads = SelectQueryNode.is(query) && query.with === undefined && pipelines.count > 0
     const result = await (reads ? pipelines.send({ text, values }) : sendAlone(text, values))
     return {
@@ -133,14 +132,14 @@ function statementRunner(
   }
 }
 
-/** Limits closing, so that a server which does not answer does not block the end of the process. */
+/** Limits the time for closing, so that an unresponsive server does not block the exit. */
 async function within(timeoutMs: number, work: Promise<unknown>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, timeoutMs)
   await Promise.race([work, promise]).finally(() => clearTimeout(timer))
 }
 
-/** Takes a connection of the pool. A place in the queue and a new connection share one limit. */
+/** Takes a connection of the pool. Queueing and connecting share one time limit. */
 function acquire(pool: pg.Pool, timeout: StorageTimeout, until: number): Promise<pg.PoolClient> {
   return new Promise((resolve, reject) => {
     let late = false
@@ -158,21 +157,20 @@ function acquire(pool: pg.Pool, timeout: StorageTimeout, until: number): Promise
   })
 }
 
-/** A connection whose results are still those of the driver. */
+/** A connection with the result type of the driver. */
 interface GuardedClient extends Pick<PostgresPoolClient, 'release'> {
   query(text: string, values: readonly unknown[]): Promise<pg.QueryResult>
 }
 
 /**
- * Takes a connection of the pool, for Kysely. A query that timed out leaves its connection in an unknown
- * state (the answer may still come, a transaction may be open), so the connection is never used
- * again: further queries, a rollback for example, fail at once, and releasing it closes it.
+ * Takes a connection of the pool, for Kysely. After a query timed out, the connection is never used again: further
+ * queries, such as a rollback, fail at once, and releasing it closes it.
  */
 async function connectGuarded(
   pool: pg.Pool,
   timeout: StorageTimeout,
 ): Promise<GuardedClient & PostgresPoolClient> {
-  // Waiting for a connection and its first query share a limit too: the caller waits once.
+  // The first query shares the limit, too: the caller waits once.
   let firstUntil: number | undefined = timeout.limit()
   const client = await acquire(pool, timeout, firstUntil)
   let broken: unknown
@@ -186,13 +184,13 @@ async function connectGuarded(
     return await sendQuery(client, { text, values: [...values] }, { timeout, until, onUnusable })
   }
   return {
-    // Kysely's second form, for cursors, is never used without its `cursor` option.
+    // Kysely's overload for cursors is only used with its `cursor` option.
     query: query as GuardedClient['query'] & PostgresPoolClient['query'],
     release: (destroy) => client.release(broken !== undefined || destroy === true),
   }
 }
 
-/** Migrations may take longer than queries, so they have a connection of their own. */
+/** Migrates on a separate connection, because migrations may take longer than queries. */
 async function migrateServer(url: string, options: EngineOptions): Promise<void> {
   const { onIdleError, migrationTimeoutMs: timeoutMs = MIGRATION_TIMEOUT_MS } = options
   await withClient(url, { onIdleError, timeoutMs }, async (client) => {
@@ -201,7 +199,7 @@ async function migrateServer(url: string, options: EngineOptions): Promise<void>
   })
 }
 
-/** Reads what a start would do to a database, which is not changed. */
+/** Reads which migrations a start would apply, without changes. */
 export async function readPostgresStatus(url: string): Promise<MigrationStatus> {
   return await withClient(url, { timeoutMs: MIGRATION_TIMEOUT_MS }, async (client) => {
     await refuseUnfinished(client)
@@ -209,11 +207,7 @@ export async function readPostgresStatus(url: string): Promise<MigrationStatus> 
   })
 }
 
-/**
- * Opens a separate connection, for work that takes longer than a query.
- *
- * @param timeoutMs how long one statement may take
- */
+/** Opens a separate connection for long work; `timeoutMs` limits one statement. */
 export async function withClient<Result>(
   url: string,
   options: {
@@ -255,13 +249,13 @@ function migrationSession(client: pg.Client): MigrationSession {
 }
 
 /**
- * A table that exists in a database for as long as a backup is restored into it. In a restored dump every
- * grant is alive that was revoked since, and a supervisor may restart the service at any time, so nothing
- * uses such a database before the restore has ended those grants.
+ * A table that exists while a backup is restored into a database. In a restored dump, grants that were revoked since
+ * are active again. A supervisor may restart the service at any time, so it refuses such a database until the restore
+ * has ended those grants.
  */
 export const UNFINISHED_RESTORE = 'restore_not_finished'
 
-/** @throws in a sentence, when a restore into this database is under way, or was broken off */
+/** @throws if a restore into this database is unfinished, with a sentence for the operator */
 export async function refuseUnfinished(client: pg.Client): Promise<void> {
   const { rows } = await client.query(
     `select 1 where to_regclass('${UNFINISHED_RESTORE}') is not null`,
@@ -270,5 +264,5 @@ export async function refuseUnfinished(client: pg.Client): Promise<void> {
 }
 
 export const RESTORE_NOT_FINISHED =
-  'A restore into this database is under way, or was broken off: wait for its end, or drop the ' +
+  'A restore into this database is running or was interrupted. Wait until it ends, or drop the ' +
   'database and restore into a new one.'

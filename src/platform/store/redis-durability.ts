@@ -3,16 +3,16 @@ import type { Logger } from 'pino'
 
 import type { RedisClient } from './redis.ts'
 
-/** What one Redis server does with the writes that it acknowledged. */
+/** How one Redis server persists acknowledged writes. */
 export type Durability = Awaited<ReturnType<typeof lookAtServer>>
 
-/** A finding about a server, and whether it breaks the service or only has a cost. */
+/** A finding about a server: `note` has a cost, `wrong` breaks the service. */
 export interface Remark {
   readonly kind: 'ok' | 'note' | 'wrong'
   readonly sentence: string
 }
 
-/** Inspects the server, or each server of a cluster, replicas included, since one may become a master. */
+/** Inspects the server, or each server of a cluster, including replicas that may become masters. */
 export async function lookAtDurability(client: RedisClient): Promise<Durability[]> {
   const servers = 'nodes' in client ? client.nodes('all') : [client]
   return await Promise.all(servers.map(lookAtServer))
@@ -22,17 +22,17 @@ async function lookAtServer(server: Redis) {
   const [persistence, memory] = [await server.info('persistence'), await server.info('memory')]
   const limited = !/^maxmemory:0\s*$/m.test(memory)
   const policy = fieldOf(memory, 'maxmemory_policy') ?? 'unknown'
-  // Providers often forbid CONFIG; then the setting is unknown.
+  // Undefined if the provider forbids CONFIG.
   const setting = await server.config('GET', 'appendfsync').catch(() => undefined)
   return {
     address: `${server.options.host}:${server.options.port}`,
     /** Whether it has an append-only file. */
     appends: fieldOf(persistence, 'aof_enabled') === '1',
-    /** When the append-only file is flushed to the disk; undefined where CONFIG is forbidden. */
+    /** When the append-only file is flushed; undefined if CONFIG is forbidden. */
     appendFsync: (setting as string[] | undefined)?.[1],
     /** Changes since the last snapshot. */
     unsavedChanges: Number(fieldOf(persistence, 'rdb_changes_since_last_save') ?? 0),
-    /** What it does when its memory is full; undefined where its memory has no limit. */
+    /** How it evicts keys when its memory is full; undefined if it does not. */
     evictsBy: limited && policy !== 'noeviction' ? policy : undefined,
   }
 }
@@ -41,13 +41,11 @@ function fieldOf(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
 }
 
-/** Logs at a start what the servers can lose. A server that forbids INFO is no reason not to start. */
+/** Logs what the servers can lose. If INFO is forbidden, the service starts anyway. */
 export async function warnOfLoss(client: RedisClient, logger: Pick<Logger, 'warn'>): Promise<void> {
   const found = await lookAtDurability(client).catch(() => undefined)
   if (!found) {
-    logger.warn(
-      'What Redis can lose could not be seen: INFO is forbidden there, or it did not answer.',
-    )
+    logger.warn('The durability of Redis is unknown: INFO is forbidden, or it did not answer.')
     return
   }
   for (const { kind, sentence } of found.flatMap(judgeDurability)) {

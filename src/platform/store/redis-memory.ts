@@ -1,16 +1,16 @@
 import type { Database } from './database.ts'
 import type { RedisClient } from './redis.ts'
 
-/** The setting that says when all sessions and grants ended, in epoch milliseconds. */
+/** The setting with the time when all sessions and grants ended, in epoch milliseconds. */
 export const EVERYTHING_ENDED = 'everything_ended_at'
 
-/** How often a cluster is asked for its servers, so how soon a fail-over is noticed. */
+/** How often the servers of a cluster are checked, so how soon a failover is noticed. */
 export const MEMORY_LOOK_SECONDS = 1
 
 /**
- * Tells by its run id which Redis server this is. A run id that was not seen before may be a server that
- * loaded a snapshot, or a replica that took over with less, and no setting proves that it is not: earlier
- * writes count as lost. The database keeps the ids, so that a process that starts knows since when.
+ * Tracks Redis servers by their run ids. A new run id may be a server that loaded an old snapshot, or a replica that
+ * lacks writes, and no setting disproves it. So earlier writes count as lost. The database stores the ids for
+ * processes that start later.
  */
 export async function openRedisMemory(
   client: RedisClient,
@@ -27,7 +27,7 @@ export async function openRedisMemory(
     const known = await kysely.selectFrom('redis_server').select('run_id').executeTakeFirst()
     await kysely
       .insertInto('redis_server')
-      // Nothing was used before the first server of all.
+      // Nothing was stored before the first server.
       .values(runIds.map((runId) => ({ run_id: runId, seen_at: known ? nowMs : 0 })))
       .onConflict((conflict) => conflict.doNothing())
       .execute()
@@ -44,7 +44,7 @@ export async function openRedisMemory(
     const found = await readRunIds(client)
     const unseen = found.filter((runId) => !seenAt.has(runId))
     if (unseen.length > 0) {
-      // Everything counts as lost until the database has the time.
+      // Everything counts as lost until the database returns the time.
       for (const runId of unseen) seenAt.set(runId, now())
       present = found
       await register(unseen).catch((error: unknown) => {
@@ -55,27 +55,27 @@ export async function openRedisMemory(
     present = found
     if (connection === connections) unknownSince = undefined
   }
-  // After a reconnect it may be another server, or an older one.
+  // After a reconnect it may be another server.
   client.on('ready', () => {
     connections += 1
     unknownSince = now()
     look().catch(() => {})
   })
-  // Where INFO is forbidden, it may be another server after each reconnect.
+  // If INFO is forbidden, every reconnect counts as another server.
   await look().catch(() => {})
   return {
-    /** In epoch milliseconds, by the clock of the database. Earlier writes may be lost. */
+    /** The time, by the database clock, before which writes may be lost. */
     since: () =>
       Math.max(unknownSince ?? 0, ...present.map((runId) => seenAt.get(runId) ?? Infinity), 0),
-    /** Checks again which server it is. For a server that was not seen before, `since` is now. Never fails. */
+    /** Checks again which server it is, and never fails. A new server sets `since` to now. */
     async look() {
-      // One server cannot become another without a reconnect; the masters of a cluster can.
+      // A single server only changes with a reconnect, but a cluster may change its masters.
       if ('nodes' in client || unknownSince !== undefined) await look().catch(() => {})
     },
   }
 }
 
-/** The run id of each server that takes writes. */
+/** Reads the run id of each server that accepts writes. */
 async function readRunIds(client: RedisClient): Promise<string[]> {
   const servers = 'nodes' in client ? client.nodes('master') : [client]
   const texts = await Promise.all(servers.map((server) => server.info('server')))

@@ -1,7 +1,6 @@
 import { Cluster, type Command, Redis, type RedisOptions } from 'ioredis'
 
-import { batchWritesOfThisTurn } from './batch-writes.ts'
-import { StorageTimeout } from './storage-timeout.ts'
+import { batchWritesOfThisTurn, StorageTimeout } from './storage-timeout.ts'
 
 export type RedisClient = Redis | Cluster
 
@@ -14,7 +13,7 @@ export type RedisLocation =
 
 export interface RedisConnectOptions {
   readonly answerWithinMs: number
-  /** How long a start waits for the server; 5 s by default. */
+  /** How long opening waits for the server; 5 s by default. */
   readonly readyTimeoutMs?: number
 }
 
@@ -31,9 +30,9 @@ const failFast = {
 } satisfies RedisOptions
 
 /**
- * Opens a client that fails fast: a command is answered or rejected within `answerWithinMs` and is never
- * queued, because a request that waits is worse than one that says "temporarily unavailable".
- * Returns once the server is ready, and afterwards reconnects for ever.
+ * Opens a client that fails fast: a command is answered or rejected within `answerWithinMs` and never queued, because
+ * "temporarily unavailable" is better than a long wait. Returns once the server is ready, and later reconnects
+ * indefinitely.
  */
 export async function openRedis(
   location: RedisLocation,
@@ -43,7 +42,7 @@ export async function openRedis(
     'url' in location ? new Redis(location.url, failFast) : openCluster(location.clusterNodes)
   limitCommands(client, new StorageTimeout(options.answerWithinMs))
   let lastError: Error | undefined
-  // Without a listener, an error would be printed at every attempt to reconnect.
+  // Without a listener, ioredis prints an error at every attempt to reconnect.
   client.on('error', (error: Error) => {
     lastError = error
   })
@@ -54,14 +53,11 @@ export async function openRedis(
   return client
 }
 
-/**
- * Gives every command the time limit. The library's own would also count the time in which this process was
- * blocked.
- */
+/** Applies the time limit to every command. The library's own limit includes time in which this process was blocked. */
 function limitCommands(client: RedisClient, timeout: StorageTimeout): void {
   const { prototype } = client instanceof Redis ? Redis : Cluster
   client.sendCommand = (command: Command, ...target: unknown[]) => {
-    // One server: the socket batches the commands of a turn. A cluster pipelines them by itself.
+    // Batch the commands of a turn; a cluster client pipelines them itself.
     if (client instanceof Redis && client.stream) batchWritesOfThisTurn(client.stream)
     const wait = timeout.start(() => command.reject(new Error('Redis did not answer in time.')))
     const stop = () => timeout.stop(wait)
@@ -77,7 +73,7 @@ function reconnectDelayMs(attempt: number): number {
 function openCluster(nodes: readonly string[]): Cluster {
   const addresses = nodes.map(nodeAddress)
   const [first] = addresses
-  if (!first) throw new Error('A Redis Cluster needs the address of at least one node.')
+  if (!first) throw new Error('A Redis Cluster needs at least one node.')
   const { username, password, protocol } = first
   const { enableOfflineQueue, retryStrategy, ...node } = failFast
   const startupNodes = addresses.map(({ hostname, port }) => ({
@@ -86,10 +82,10 @@ function openCluster(nodes: readonly string[]): Cluster {
   }))
   return new Cluster(startupNodes, {
     enableOfflineQueue,
-    // Each node has a socket of its own, so commands are collected before one is chosen.
+    // Each node has its own socket, so commands are batched before one is chosen.
     enableAutoPipelining: true,
     clusterRetryStrategy: retryStrategy,
-    // A command follows a moved slot and a short fail-over, and nothing longer.
+    // Enough for a moved slot or a short failover.
     maxRedirections: 3,
     retryDelayOnFailover: 50,
     retryDelayOnClusterDown: 50,
@@ -118,7 +114,7 @@ async function becomesReady(client: RedisClient, timeoutMs: number): Promise<boo
   return client.status === 'ready'
 }
 
-/** The address for a message, without the password that may be part of a URL. */
+/** Formats the address for a message, without the password of the URL. */
 function addressOf(location: RedisLocation): string {
   const addresses = 'url' in location ? [location.url] : location.clusterNodes
   return addresses

@@ -11,7 +11,7 @@ export type ExpiringRows = {
     readonly table: Table
     /** The first column of an index. */
     readonly expiry: keyof Schema[Table] & string
-    /** Only rows where this column is null, when the index has no others. */
+    /** Restricts the rows to those where this column is null, if the index does. */
     readonly unset?: keyof Schema[Table] & string
   }
 }[keyof Schema]
@@ -23,12 +23,11 @@ export interface Removal {
 }
 
 /**
- * Deletes in one statement the rows that expired first, at most `rowsMax` with an expiry from `from` to
- * `until`, both included. Deletes by physical position, so that the size of the table does not matter.
- * On PostgreSQL a locked row is left for the next run: two processes that delete at once share the
- * work and never wait for each other.
+ * Deletes the rows that expired first in one statement: at most `rowsMax`, with an expiry from `from` to `until`
+ * inclusive. Deletes by physical position, so that the table size does not matter. On PostgreSQL it skips locked
+ * rows, so that two processes share the work without waiting for each other.
  *
- * @returns the expiry of each deleted row; undefined when the statement took too long and was cancelled
+ * @returns the expiry of each deleted row; undefined if the statement was cancelled at the time limit
  */
 export async function removeExpired(
   database: Database,
@@ -57,7 +56,7 @@ export async function removeExpired(
 
 const QUERY_CANCELED = '57014'
 
-/** The server cancels a statement a little before this process gives it up. */
+/** Whether the server or this process cancelled the statement at the time limit. */
 function wasCancelled(error: unknown): boolean {
   if (error instanceof pg.DatabaseError) return error.code === QUERY_CANCELED
   return error instanceof AnsweredTooLate

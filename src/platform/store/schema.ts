@@ -1,8 +1,5 @@
-/**
- * The types of the tables, with names and columns as in the database. `migrations/*.sql` has the
- * meaning of tables and columns, and test/store/database.test.ts compares the two. Every `*_at` is
- * epoch milliseconds.
- */
+// The types of the tables. `migrations/*.sql` documents them, and test/store/database.test.ts compares the two. Every
+// `*_at` is epoch milliseconds.
 
 export type SiteRole = 'owner' | 'admin' | 'lecturer' | 'student'
 export type NotificationChannel = 'inbox' | 'email'
@@ -23,7 +20,7 @@ interface CatalogueItem {
   created_at: number
 }
 
-/** The order has data that no API may show. */
+/** A purchase. Its order has data that no API may expose. */
 interface Purchase {
   id: string
   person_id: string

@@ -14,7 +14,7 @@ export interface CountToAdd {
   readonly key: string
   /** Negative to give back. */
   readonly points: number
-  /** The length of the window that begins when there is none. */
+  /** The length of a new window. */
   readonly windowSeconds: number
 }
 
@@ -23,15 +23,15 @@ export interface Sum {
   readonly msLeft: number
 }
 
-/** Counts that the processes of a service share. Their windows use the clock of the store. */
+/** Counts shared by the processes of a service. Their windows use the clock of the store. */
 export interface SharedCounts {
-  /** Returns the sum of each, in the same order; rejects when the store is unavailable. */
+  /** Adds points and returns the sums in the same order; rejects if the store is unavailable. */
   add(counts: readonly CountToAdd[]): Promise<readonly Sum[]>
 }
 
 /**
- * Opens counts in Redis, or else in PostgreSQL; workers of one host without either count in their
- * primary. A single process shares with no other.
+ * Opens counts in Redis, or else in PostgreSQL. Without either, workers of one host count in their primary. A single
+ * process shares no counts.
  */
 export function openSharedCounts(
   { database, redis }: { readonly database: Database; readonly redis: RedisClient | undefined },
@@ -49,10 +49,10 @@ export function countForWorkers(): void {
   new RateLimiterClusterMaster()
 }
 
-/** Only counts: the limits are in platform/limits/limit-table.ts. */
+/** The limiter only counts; platform/limits/limit-table.ts has the limits. */
 const ofLimiter = { keyPrefix: 'gatehouse:counts', points: Number.MAX_SAFE_INTEGER, duration: 1 }
 
-/** After this time a worker counts by itself. */
+/** After this time a worker counts alone. */
 const PRIMARY_ANSWERS_WITHIN_MS = 250
 
 function inPrimary(): RateLimiterAbstract {
@@ -65,7 +65,7 @@ function inPrimary(): RateLimiterAbstract {
 
 function throughLimiter(limiter: RateLimiterAbstract): SharedCounts {
   return {
-    // The commands of one turn of the event loop are sent as one.
+    // The commands of one turn are sent as one write.
     add: async (counts) =>
       await Promise.all(
         counts.map(async ({ key, points, windowSeconds }) => {

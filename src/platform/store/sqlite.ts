@@ -23,15 +23,14 @@ import {
   readMigrationStatus,
 } from './migrate.ts'
 
-/** How long a start waits for another process that migrates the same file. */
+/** How long opening waits for another process that migrates the same file. */
 const MIGRATION_TIMEOUT_MS = 30_000
 
 const LOCKED_RETRY_MS = 5
 
 /**
- * Opens one file, durable to the last acknowledged write, that several processes of a host may share.
- * Calls are synchronous, so `answerWithinMs` is also the longest time that this process is blocked
- * while another one writes.
+ * Opens a file that several processes of a host may share. Every acknowledged write is durable. Calls are
+ * synchronous, so `answerWithinMs` is also the longest time that a write of another process blocks this one.
  */
 export async function openSqlite(file: string, options: EngineOptions): Promise<Database> {
   if (file !== ':memory:') createPrivately(file)
@@ -60,24 +59,23 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
     ping: async () => void (await sql`select 1`.execute(kysely)),
     async [Symbol.asyncDispose]() {
       await kysely.destroy()
-      // Kysely closes the connection only if it made a query.
+      // Kysely closes the connection only after a query.
       connection.close()
     },
   }
 }
 
 /**
- * Runs a statement at once on the only connection, unless a transaction is open on it, of which the
- * statement would become a part: Kysely makes it wait for the end of the transaction. A second connection
- * would block this process while it waits for that same transaction, and lose its cached pages at
- * each write of the other.
+ * Runs a statement directly on the only connection. If a transaction is open, the statement would become part of it,
+ * so Kysely lets it wait. A second connection would block this process during that wait, and lose its page cache at
+ * each write of the first.
  */
 function statementRunner(
   connection: Pick<BetterSqlite.Database, 'inTransaction' | 'open'>,
   database: SqliteDatabase,
 ): RunStatement {
   return <Row>(query: CompiledQuery<Row>) =>
-    // Kysely reports a closed connection; the driver throws an error that looks like a bug.
+    // Let Kysely report a closed connection; the error of the driver looks like a bug.
     connection.inTransaction || !connection.open ? undefined : runStatement<Row>(database, query)
 }
 
@@ -91,7 +89,7 @@ async function runStatement<Row>(
   return { rows: [], numAffectedRows: BigInt(changes) }
 }
 
-/** While the last other process closes the file, SQLite reports it as locked at once, whatever its timeout is. */
+/** Retries, because SQLite ignores its timeout while another process closes the file. */
 async function useWriteAheadLog(connection: BetterSqlite.Database): Promise<void> {
   const deadlineMs = performance.now() + MIGRATION_TIMEOUT_MS
   for (;;) {
@@ -106,7 +104,7 @@ async function useWriteAheadLog(connection: BetterSqlite.Database): Promise<void
   }
 }
 
-/** Reads what a start would do to a file, which is neither created nor changed. */
+/** Reads which migrations a start would apply, without creating or changing the file. */
 export async function readSqliteStatus(file: string): Promise<MigrationStatus> {
   const exists = existsSync(file)
   const connection = new BetterSqlite(exists ? file : ':memory:', {
@@ -120,7 +118,7 @@ export async function readSqliteStatus(file: string): Promise<MigrationStatus> {
   }
 }
 
-/** The file has password hashes, so only its owner can read it, from its first byte on. */
+/** Creates the file readable only by its owner, because it will contain password hashes. */
 function createPrivately(file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   closeSync(openSync(file, 'a', 0o600))
@@ -133,14 +131,14 @@ function migrationSession(connection: BetterSqlite.Database): MigrationSession {
     rowsOf: async (query) => connection.prepare(query).all(),
     begin: 'begin immediate',
     findTable: "select 1 from sqlite_master where type = 'table' and name = 'schema_migration'",
-    // The connection itself waits for the lock of the file.
+    // The connection waits for the lock itself.
     isLockTimeout: () => false,
   }
 }
 
 /**
- * Takes the write lock at the start of a transaction. A transaction that first reads and then writes
- * is rejected at once with SQLITE_BUSY_SNAPSHOT, without waiting, when another process wrote in between.
+ * Takes the write lock at the start of a transaction. Otherwise one that reads before it writes fails at once with
+ * SQLITE_BUSY_SNAPSHOT if another process wrote in between.
  */
 class WritingSqliteDriver extends SqliteDriver {
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
@@ -150,7 +148,7 @@ class WritingSqliteDriver extends SqliteDriver {
 
 const STATEMENTS_MAX = 500
 
-/** Preparing costs more than running for most of our queries, and their texts are few. */
+/** Caches statements: preparing most queries costs more than running them, and their texts are few. */
 function withStatementCache(connection: BetterSqlite.Database): SqliteDatabase {
   const statements = new Map<string, BetterSqlite.Statement<unknown[]>>()
   return {

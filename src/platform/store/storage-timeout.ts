@@ -1,4 +1,6 @@
-/** How many steps of a running event loop make the limit. */
+import type { Writable } from 'node:stream'
+
+/** The number of event-loop steps in the limit. */
 const STEPS_PER_LIMIT = 10
 
 interface Wait {
@@ -7,13 +9,12 @@ interface Wait {
 }
 
 /**
- * Limits how long an answer of a store is waited for (`storage.answerWithinMs`). The limit does not count
- * the time in which this process could not read the answer: during a long computation, or on an overloaded
- * machine. So it is counted in steps of the event loop, and a step that comes late, however late, is
- * one step. Answers that have arrived are read before a call is given up.
+ * Limits the wait for an answer of a store (`storage.answerWithinMs`). Excludes the time in which this process
+ * could not read the answer, such as during a long computation: the limit is counted in steps of the event loop,
+ * and a late step is one step. Answers that have arrived are read before a call times out.
  *
- * One timer serves all waiting calls, and none runs while nothing waits. While the loop is not blocked, a
- * call is given up after the limit, or up to a tenth later.
+ * One timer serves all waiting calls, and none runs while nothing waits. Unless the loop is blocked, a call
+ * times out after the limit, or up to a tenth later.
  */
 export class StorageTimeout {
   readonly #waits = new Set<Wait>()
@@ -25,7 +26,7 @@ export class StorageTimeout {
     this.#answerWithinMs = answerWithinMs
   }
 
-  /** The step at which a call that begins now is over. The first step may follow at once, so it does not count. */
+  /** Returns the step at which a new call times out. The first step may follow at once, so it does not count. */
   limit(): number {
     return this.#step + STEPS_PER_LIMIT + 1
   }
@@ -33,14 +34,14 @@ export class StorageTimeout {
   /**
    * Calls `giveUp` unless `stop` comes first.
    *
-   * @param until an earlier `limit()`, for a call that consists of several; at least two steps are left
+   * @param until an earlier `limit()`, for a call with several parts; at least two steps remain
    */
   start(giveUp: () => void, until = this.limit()): Wait {
     const wait = { giveUp, lastStep: Math.max(until, this.#step + 3) }
     this.#waits.add(wait)
     this.#timer ??= setInterval(() => {
       this.#step += 1
-      // After the sockets were read.
+      // Runs after the sockets were read.
       setImmediate(() => this.#endExpired())
     }, this.#answerWithinMs / STEPS_PER_LIMIT)
     return wait
@@ -62,7 +63,15 @@ export class StorageTimeout {
   }
 }
 
-/** A call that was given up. The store may have executed it, or may do so later. */
+/** A call that timed out. The store may have executed it, or may do so later. */
 export class AnsweredTooLate extends Error {
   override readonly name = 'AnsweredTooLate'
+}
+
+/** Sends everything that is written to a stream in this turn of the event loop as one write. */
+export function batchWritesOfThisTurn(stream: Writable): void {
+  if (stream.writableCorked > 0) return
+  stream.cork()
+  // Runs after the sockets that are readable now were read.
+  setImmediate(() => stream.uncork())
 }

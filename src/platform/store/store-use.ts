@@ -1,6 +1,6 @@
 import type { RawNode, RootOperationNode } from 'kysely'
 
-/** What a call to a store is for, for metrics and traces. */
+/** A store call, for metrics and traces. */
 export type StoreUse =
   | { readonly store: SqlStore; readonly statement: RootOperationNode | 'transaction' }
   | { readonly store: 'redis'; readonly operation: RecordOperation; readonly model: string }
@@ -26,7 +26,7 @@ const statementKinds: Readonly<Record<string, string>> = {
   DeleteQueryNode: 'delete',
 }
 
-/** Every value of `operation`; those of Redis are the operations on a record. */
+/** Every value of `operation`, for SQL and then Redis. */
 export const storeOperations: readonly string[] = [
   ...Object.values(statementKinds),
   'transaction',
@@ -39,10 +39,10 @@ interface Description {
   readonly name: string
 }
 
-/** The statements of every request are compiled once (compiled.ts), and described once. */
+/** Cached, because the statements of requests are compiled once (compiled.ts). */
 const described = new WeakMap<RootOperationNode, Description>()
 
-/** The kind of a call, and a name for it without values: `select oauth_grant`, `find Session`. */
+/** Returns the operation of a call and a name without values: `select oauth_grant`, `find Session`. */
 export function describeUse(use: StoreUse): Description {
   if (use.store === 'redis') return describe(use.operation, use.model)
   const { statement } = use
@@ -61,7 +61,7 @@ function describeStatement(statement: RootOperationNode): Description {
   return describe(statementKinds[statement.kind] ?? 'other', tableOf(statement))
 }
 
-/** Fragments contain no values. */
+/** Describes raw SQL by its fragments, which contain no values. */
 function describeText({ sqlFragments }: RawNode): Description {
   const text = sqlFragments.join(' ').toLowerCase()
   const [, first = ''] = /^\s*([a-z]+)/.exec(text) ?? []
@@ -69,24 +69,16 @@ function describeText({ sqlFragments }: RawNode): Description {
   return describe(Object.values(statementKinds).includes(first) ? first : 'other', table)
 }
 
-/** The first table that a statement names. */
+/** Returns the first table of a statement. */
 function tableOf(statement: RootOperationNode): string | undefined {
-  switch (statement.kind) {
-    case 'SelectQueryNode':
-    case 'DeleteQueryNode':
-      return nameOf(statement.from?.froms[0])
-    case 'InsertQueryNode':
-      return nameOf(statement.into)
-    case 'UpdateQueryNode':
-      return nameOf(statement.table)
-    default:
-      return undefined
-  }
+  if ('from' in statement) return nameOf(statement.from?.froms[0])
+  if ('into' in statement) return nameOf(statement.into)
+  return 'table' in statement ? nameOf(statement.table) : undefined
 }
 
 interface NamedNode {
   readonly kind: string
-  /** Of an alias. */
+  /** The target of an alias. */
   readonly node?: NamedNode
   readonly table?: { readonly identifier: { readonly name: string } }
 }
