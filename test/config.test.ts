@@ -306,7 +306,7 @@ describe('config: the files (design, Errors and configuration)', () => {
     ['a query', [{ ...coupons, address: 'https://platform.internal/?a=b' }], '0.address'],
     ['a password', [{ ...coupons, address: 'https://a:b@platform.internal' }], '0.address'],
     ['an audience that is no URI', [{ ...coupons, audience: 'platform' }], '0.audience'],
-    ['the issuer', [{ ...coupons, audience: 'http://127.0.0.1:3000' }], 'is the issuer'],
+    ['the issuer', [{ ...coupons, audience: 'http://127.0.0.1:3000' }], 'must not be the issuer'],
     ['the issuer with a slash', [{ ...coupons, audience: 'http://127.0.0.1:3000/' }], 'the issuer'],
     ['a client_id', [{ ...coupons, audience: 'https://app.example/client.json' }], 'client_id'],
   ] as const) {

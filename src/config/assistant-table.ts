@@ -12,7 +12,7 @@ import { z } from 'zod'
 export type Assistant = z.infer<typeof assistant>
 export type Way = z.infer<typeof way>
 
-/** JSON in which every string may hold placeholders. */
+/** JSON whose strings may contain placeholders. */
 export type Content =
   | string
   | number
@@ -20,17 +20,17 @@ export type Content =
   | readonly Content[]
   | { readonly [name: string]: Content }
 
-/** The names that stand in the table for the values of one site. */
+/** The placeholders for values of a site. */
 export const placeholders = ['url', 'client_id', 'server', 'site', 'scopes'] as const
 export const PLACEHOLDER = /\{([a-z_]+)\}/g
 
-/** The names of all placeholders in a value of the table, known ones and others. */
+/** Returns the names of all placeholders in a value, including unknown ones. */
 function placeholdersIn(value: unknown): string[] {
   const names = JSON.stringify(value).matchAll(PLACEHOLDER)
   return [...new Set([...names].map(([, name = '']) => name))]
 }
 
-/** One to `max` of them. */
+/** A list of 1 to `max` items. */
 const list = <Each extends z.ZodType>(each: Each, max: number) => z.array(each).min(1).max(max)
 
 const sentence = z.string().min(1).max(600)
@@ -53,13 +53,13 @@ const steps = z.strictObject({
   kind: z.literal('steps'),
   steps: list(z.strictObject({ text: sentence, value: z.string().max(200).optional() }), 12),
 })
-/** Lines of words, so that each word is quoted as the shell wants it. */
+/** Lines of words, so that each word is quoted for the shell. */
 const command = z.strictObject({
   ...what,
   kind: z.literal('command'),
   lines: list(list(word, 30), 5),
 })
-/** What is typed into the assistant itself, where no shell reads it. */
+/** Lines to type into the assistant itself, not into a shell. */
 const session = z.strictObject({
   ...what,
   kind: z.literal('session'),
@@ -83,7 +83,7 @@ const toml = z.strictObject({
     5,
   ),
 })
-/** An address that the assistant's program opens; the content is its last parameter. */
+/** A URL that opens the assistant; the content is its last parameter. */
 const link = z.strictObject({
   ...what,
   kind: z.literal('link'),
@@ -95,7 +95,7 @@ const link = z.strictObject({
 const way = z.discriminatedUnion('kind', [steps, command, session, json, toml, link])
 
 const ownCallback = z.strictObject({
-  /** What stands before the one free segment. */
+  /** The part before the variable segment. */
   prefix: z.url({ protocol: /^https$/ }).regex(/\/$/, 'must end with a slash'),
   find: sentence,
   differs: sentence,
@@ -107,19 +107,19 @@ const assistant = z
   .strictObject({
     id: z.string().regex(/^[a-z][a-z0-9-]{1,40}$/),
     name: z.string().min(1).max(60),
-    /** Whether the assistant calls from its maker's servers, or from the computer of the person. */
+    /** Whether the assistant calls from its vendor's servers or the person's computer. */
     runs: z.enum(['cloud', 'computer']),
     where: z.string().min(1).max(100),
     documentation: z.strictObject({ url: page, read: z.iso.date() }),
     callbacks: list(
       z.strictObject({
-        uri: z.string().max(500).refine(URL.canParse, 'must be an address'),
+        uri: z.string().max(500).refine(URL.canParse, 'must be a URL'),
         source: page,
         read: z.iso.date(),
       }),
       10,
     ),
-    /** Where each connection has a callback of its own, which the operator enters. */
+    /** Set if each connection has its own callback, which the operator enters. */
     ownCallback: ownCallback.optional(),
     member: list(way, 5),
     operator: list(way, 5),
@@ -131,9 +131,11 @@ const assistant = z
       const needed = audience === 'member' ? ['url', 'client_id'] : ['url']
       const missing = needed.filter((name) => !used.includes(name))
       const message = [
-        strange.length > 0 && `has no placeholder {${strange.join('}, {')}}`,
+        strange.length > 0 && `must not use the unknown placeholder {${strange.join('}, {')}}`,
         missing.length > 0 && `must use {${missing.join('}, {')}}`,
-        audience === 'operator' && used.includes('client_id') && 'registers itself',
+        audience === 'operator' &&
+          used.includes('client_id') &&
+          'must not use {client_id}: the assistant registers itself',
       ].find(Boolean)
       if (message) context.addIssue({ code: 'custom', path: [audience], message })
     }
@@ -142,12 +144,9 @@ const assistant = z
 /** The form of `config/assistants.json`. */
 export const assistantTable = z
   .array(assistant)
-  .refine(
-    (rows) => new Set(rows.map(({ id }) => id)).size === rows.length,
-    'has an id that is there twice',
-  )
+  .refine((rows) => new Set(rows.map(({ id }) => id)).size === rows.length, 'must not repeat an id')
 
-/** The schemes of apps to which the table's assistants return: `cursor:`. */
+/** Returns the private-use schemes of the assistants' callbacks, such as `cursor:`. */
 export function schemesOf(assistants: readonly Assistant[]): string[] {
   const schemes = assistants.flatMap(({ callbacks }) =>
     callbacks.map(({ uri }) => new URL(uri).protocol),

@@ -1,4 +1,4 @@
-/** The configuration, read once and checked. What it is used for is not known here. */
+/** The configuration, read and validated once. */
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,9 +12,8 @@ import { mayServeDemo, readEnvironment } from './environment.ts'
 import { problemsOfAudiences, servicePolicy } from './service-policy.ts'
 
 /**
- * The whole configuration: addresses and secrets from the environment (`environment.ts`), policy
- * from `config/*.json`. It is read once, before anything is opened, and parts receive values of it,
- * never the whole.
+ * The whole configuration: addresses and secrets from the environment (`environment.ts`), policy from
+ * `config/*.json`. Parts receive single values of it, never the whole.
  */
 export type Config = ReturnType<typeof readConfig>
 
@@ -23,7 +22,7 @@ export type Integration = z.infer<typeof integration>
 
 const integration = z.strictObject({
   client_name: z.string().min(1).max(100),
-  // Editions and forks that register under the name of their product.
+  // Names of editions and forks.
   other_names: z.array(z.string().min(1).max(100)).max(50).default([]),
   client_id: z.string().regex(/^[a-z0-9-]{3,64}$/),
   redirect_uris: z
@@ -33,7 +32,7 @@ const integration = z.strictObject({
         .max(512)
         .refine(
           mayBeListed,
-          "must be an https address, http on this machine, or one of an app's own scheme",
+          'must be an https URL, http with a loopback host, or a URI with a private-use scheme',
         ),
     )
     .min(1)
@@ -43,17 +42,14 @@ const integration = z.strictObject({
       z
         .string()
         .max(512)
-        .refine(
-          isRedirectPattern,
-          `must be a plain https address one segment of whose path is ${FREE_SEGMENT}`,
-        ),
+        .refine(isRedirectPattern, `must be an https URL with one path segment ${FREE_SEGMENT}`),
     )
     .max(5)
     .default([]),
   token_endpoint_auth_method: z.enum(['none', 'client_secret_post']).default('none'),
 })
 
-/** Each is judged as one that was fetched, when it is needed. */
+/** Each copy is validated when it is needed, like a fetched document. */
 const documentCopies = z
   .array(
     z.looseObject({
@@ -61,7 +57,7 @@ const documentCopies = z
         .string()
         .refine(
           (value) => readDocumentAddress(value) !== undefined,
-          'must be a plain https address',
+          'must be an https URL in canonical form',
         ),
     }),
   )
@@ -73,7 +69,7 @@ const conformanceSettings = z.strictObject({
   clients: z.array(
     z.strictObject({
       client_id: z.string().min(1),
-      // The suite signs with it, which takes 32 bytes.
+      // The suite signs with it, which requires 32 bytes.
       client_secret: z.string().min(32),
       token_endpoint_auth_method: z.enum(['client_secret_basic', 'client_secret_post']),
     }),
@@ -82,12 +78,11 @@ const conformanceSettings = z.strictObject({
 })
 
 /**
- * Reads the environment and `config/*.json`, or throws one error that names every problem, so that
- * an operator mends a configuration in one go.
+ * Reads the environment and `config/*.json`.
  *
- * @param environment the process's variables; `main.ts` and the command line pass them
- * @param defaultFolder where service.json, integrations.json, assistants.json and demo/ lie, unless
- *   CONFIG_DIR names another place; assistants.json is taken from here when that place has none
+ * @param defaultFolder the folder of service.json, integrations.json, assistants.json and demo/ unless CONFIG_DIR is
+ *   set; also of assistants.json if CONFIG_DIR has none
+ * @throws one error that lists every problem
  */
 export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string) {
   const problems: string[] = []
@@ -118,12 +113,12 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
     ...env,
     service,
     integrations,
-    /** Metadata documents that stand in for those that cannot be read, as text by their addresses. */
+    /** Copies of metadata documents by URL, used if fetching fails. */
     documentCopies: copies,
-    /** The assistants that operators can connect with one press. */
+    /** The assistants that operators can connect with one click. */
     assistants,
     demoFolder: join(folder, 'demo'),
-    /** Present while the conformance profile is on. */
+    /** Present if the conformance profile is on. */
     conformance,
     mayServeDemo: mayServeDemo(env),
   })

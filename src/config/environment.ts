@@ -7,6 +7,7 @@ import { isLoopbackInterface, isLoopbackUrl, loopbackAddress } from '../platform
 
 const SECRET_LENGTH_MIN = 32
 
+/** A variable with a closed list of values. */
 function oneOf<const T extends string>(byDefault: NoInfer<T>, ...allowed: readonly T[]) {
   const error = `must be one of ${allowed.join(', ')}, not`
   return z
@@ -14,30 +15,27 @@ function oneOf<const T extends string>(byDefault: NoInfer<T>, ...allowed: readon
     .default(byDefault as z.util.NoUndefined<T>)
 }
 
-/** It becomes the issuer byte for byte, so only the one canonical spelling is accepted. */
+/** Must be in canonical form, because it becomes the issuer byte for byte. */
 const baseUrl = z.string().transform((value, context) => {
   const url = URL.parse(value)
   const origin = url && /^https?:$/.test(url.protocol) ? url.origin : undefined
   const bare = value.replace(/\/$/, '')
   if (origin === bare) return bare
-  // Before an @ there may be a password.
+  // Do not repeat a value with @, which may contain a password.
   const shown = value.includes('@') ? '' : `, not ${JSON.stringify(value)}`
   const hint = origin === undefined ? '' : ` (did you mean ${origin}?)`
   context.addIssue(`BASE_URL must be scheme, host and port only${shown}${hint}`)
   return z.NEVER
 })
 
-function wholeNumber([min, max]: readonly [number, number], error: z.core.$ZodErrorMap | string) {
+function wholeNumber(name: string, min: number, max: number) {
+  const error = ({ input }: { readonly input?: unknown }) =>
+    `${name} must be a number from ${min} to ${max}, not ${JSON.stringify(input)}`
   return z
     .string()
     .refine((text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max, { error })
     .transform(Number)
 }
-
-const port = wholeNumber(
-  [1, 65_535],
-  ({ input }) => `PORT must be a number from 1 to 65535, not ${JSON.stringify(input)}`,
-)
 
 const WORKERS_MAX = 256
 
@@ -67,7 +65,7 @@ const secrets = z
     error: `each secret must have ${SECRET_LENGTH_MIN} characters or more`,
   })
 
-/** The content of the file that the variable names. */
+/** Reads the file that the variable names. */
 const fileOf = (name: string) =>
   z.string().transform((file, context) => {
     try {
@@ -101,47 +99,40 @@ const samplers = [
 const webAddress = (name: string) =>
   z.url({ protocol: /^https?$/, error: `${name} must be an http or https address` })
 
-/** The variables of what can be seen of the running service; those of traces are OpenTelemetry's own. */
+/** The variables for metrics and traces; OTEL_* are standard variables of OpenTelemetry. */
 const monitoringVariables = {
-  METRICS_PORT: wholeNumber([1, 65_535], 'METRICS_PORT must be a number from 1 to 65535')
+  METRICS_PORT: wholeNumber('METRICS_PORT', 1, 65_535)
     .optional()
-    .describe('Port of /metrics for Prometheus, another than PORT. Empty: no metrics.'),
+    .describe('Port of /metrics for Prometheus, different from PORT. Empty: no metrics.'),
   METRICS_HOST: z
     .string()
     .default(loopbackAddress)
-    .describe('Address of the interface of METRICS_PORT; whoever reaches it can read the metrics.'),
+    .describe('Interface address of METRICS_PORT. Metrics need no authentication there.'),
   OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT')
     .optional()
     .describe(
-      'Where traces go, by OTLP over HTTP, such as http://127.0.0.1:4318. Empty: no traces. OTEL_EXPORTER_OTLP_HEADERS, _COMPRESSION and _CERTIFICATE are read as OpenTelemetry says.',
+      'OTLP/HTTP endpoint for traces, such as http://127.0.0.1:4318. Empty: no traces. OTEL_EXPORTER_OTLP_HEADERS, _COMPRESSION and _CERTIFICATE work as in OpenTelemetry.',
     ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
     .optional()
-    .describe('The same for traces alone, as the whole address.'),
+    .describe('Full URL for traces; overrides OTEL_EXPORTER_OTLP_ENDPOINT.'),
   OTEL_EXPORTER_OTLP_PROTOCOL: z
     .literal('http/protobuf', {
-      error: 'OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf, which every collector takes',
+      error: 'OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf, which every collector accepts',
     })
     .default('http/protobuf')
-    .describe('How traces are sent.'),
-  OTEL_EXPORTER_OTLP_TIMEOUT: wholeNumber(
-    [100, 10_000],
-    'OTEL_EXPORTER_OTLP_TIMEOUT must be a number of milliseconds from 100 to 10000',
-  )
+    .describe('Protocol of traces.'),
+  OTEL_EXPORTER_OTLP_TIMEOUT: wholeNumber('OTEL_EXPORTER_OTLP_TIMEOUT', 100, 10_000)
     .default(3_000)
-    .describe('Milliseconds that one sending may take; the end of the process waits as long.'),
-  OTEL_SDK_DISABLED: z
-    .enum(['true', 'false'], { error: 'OTEL_SDK_DISABLED must be true or false' })
-    .default('false')
-    .describe('true: no traces, whatever else is set.'),
+    .describe('Time limit of one export in milliseconds, also at exit.'),
+  OTEL_SDK_DISABLED: oneOf('false', 'true', 'false').describe('true: no traces.'),
   OTEL_SERVICE_NAME: z
     .string()
     .default('gatehouse')
-    .describe('What the service is called in traces; OTEL_RESOURCE_ATTRIBUTES adds to it.'),
-  OTEL_TRACES_SAMPLER: z
-    .enum(samplers, { error: `OTEL_TRACES_SAMPLER must be one of ${samplers.join(', ')}` })
-    .default('parentbased_always_on')
-    .describe(`Of which requests there are traces: ${samplers.join(', ')}.`),
+    .describe('Service name in traces; OTEL_RESOURCE_ATTRIBUTES adds attributes.'),
+  OTEL_TRACES_SAMPLER: oneOf('parentbased_always_on', ...samplers).describe(
+    `Which requests are traced: ${samplers.join(', ')}.`,
+  ),
   OTEL_TRACES_SAMPLER_ARG: z
     .string()
     .refine((text) => /^(0(\.\d+)?|1(\.0+)?)$/.test(text), {
@@ -149,19 +140,15 @@ const monitoringVariables = {
     })
     .transform(Number)
     .default(1)
-    .describe('The share of requests of which traceidratio makes traces, from 0 to 1.'),
-  TRUST_TRACEPARENT: z
-    .enum(['yes', 'no'], { error: 'TRUST_TRACEPARENT must be one of yes, no' })
-    .default('no')
-    .describe(
-      'yes: the header traceparent is gone on with (set it behind a proxy that makes its own only).',
-    ),
+    .describe('Share of requests that traceidratio samples, from 0 to 1.'),
+  TRUST_TRACEPARENT: oneOf('no', 'yes', 'no').describe(
+    'yes: continue the trace of the traceparent header (only behind a proxy that sets it itself).',
+  ),
 }
 
 /**
- * Every environment variable that the service reads, with its check, its default and its meaning;
- * `config/example.env` is generated from it. No message repeats what may hold a password or a
- * secret: they are put into the wrong variable now and then.
+ * Every environment variable of the service, with its validation, default and description. `config/example.env` is
+ * generated from it. No message repeats a value that may contain a secret, even one set in the wrong variable.
  */
 export const environmentVariables = z.object({
   BASE_URL: baseUrl.optional().meta({
@@ -169,79 +156,75 @@ export const environmentVariables = z.object({
     description:
       'Public address of the service and issuer of its tokens, without a trailing slash.',
   }),
-  HOST: z.string().default(loopbackAddress).describe('Address of the interface to listen on.'),
-  PORT: port.default(3000).describe('Port to listen on, 1 to 65535.'),
+  HOST: z.string().default(loopbackAddress).describe('Interface address to listen on.'),
+  PORT: wholeNumber('PORT', 1, 65_535).default(3000).describe('Port to listen on, 1 to 65535.'),
   WORKERS: workers
     .default(1)
-    .describe(
-      'How many processes serve behind the port; auto: one for each processor that may be used.',
-    ),
+    .describe('How many processes serve the port; auto: one for each available CPU core.'),
   DATA_DIR: z
     .string()
     .default('./data')
-    .describe('Folder of the embedded database, of the generated secret and of uploaded files.'),
+    .describe('Folder of the embedded database, the generated secret and uploaded files.'),
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/, error: 'DATABASE_URL must be a postgres:// URL' })
     .optional()
     .describe('postgres://… of PostgreSQL 15 or newer. Empty: the embedded SQLite database.'),
   MIGRATE_AT_START: oneOf('yes', 'yes', 'no').describe(
-    'no: a start refuses a database whose schema is behind, and `npm run gatehouse -- migrate` brings it up to date.',
+    'no: a start fails if migrations are pending; apply them with `npm run gatehouse -- migrate`.',
   ),
   REDIS_URL: redisUrl
     .optional()
-    .describe('redis:// or rediss://… for OAuth state. Empty: OAuth state lives in the database.'),
+    .describe('redis:// or rediss://… for OAuth state. Empty: OAuth state is in the database.'),
   REDIS_CLUSTER_NODES: redisCluster
     .optional()
     .describe('host:port,host:port of a Redis Cluster, instead of REDIS_URL.'),
   SECRET: secrets
     .optional()
     .describe(
-      'Root secret of cookies and sealed keys, 32 characters or more. Several, separated by spaces: the first seals, all open.',
+      'Root secret of cookies and encrypted keys, 32 characters or more. Several, separated by spaces: the first encrypts, all decrypt.',
     ),
   SECRET_FILE: fileOf('SECRET_FILE')
     .pipe(secrets)
     .optional()
-    .describe('File that holds SECRET, one a line.'),
+    .describe('File with SECRET; one secret per line.'),
   FILES_S3_ENDPOINT: s3Endpoint
     .optional()
-    .describe('Address of an S3-compatible storage of files. Empty: files live in DATA_DIR.'),
-  FILES_S3_BUCKET: s3Bucket.optional().describe('Bucket of the files; nobody else may read it.'),
-  FILES_S3_REGION: z.string().default('us-east-1').describe('Region that requests are signed for.'),
-  FILES_S3_ACCESS_KEY_ID: z.string().optional().describe('Who signs the requests for files.'),
-  FILES_S3_SECRET_ACCESS_KEY: z.string().optional().describe('The key that signs them.'),
+    .describe('Endpoint of an S3-compatible storage for files. Empty: files are in DATA_DIR.'),
+  FILES_S3_BUCKET: s3Bucket.optional().describe('Private bucket for the files.'),
+  FILES_S3_REGION: z.string().default('us-east-1').describe('Region for signing requests.'),
+  FILES_S3_ACCESS_KEY_ID: z.string().optional().describe('Access key id for the files.'),
+  FILES_S3_SECRET_ACCESS_KEY: z.string().optional().describe('Secret access key for the files.'),
   FILES_S3_SECRET_ACCESS_KEY_FILE: fileOf('FILES_S3_SECRET_ACCESS_KEY_FILE')
     .optional()
-    .describe('File that holds FILES_S3_SECRET_ACCESS_KEY.'),
+    .describe('File with FILES_S3_SECRET_ACCESS_KEY.'),
   TRUST_PROXY: oneOf('no', 'yes', 'no').describe(
-    'yes: the last address of X-Forwarded-For is the caller (set it behind a proxy of yours only).',
+    'yes: the last address of X-Forwarded-For is the client IP address (only behind your own proxy).',
   ),
   DEMO_DATA: oneOf('auto', 'auto', 'on', 'off').describe(
-    'auto: the demo campus is loaded into an empty embedded database where BASE_URL and HOST are loopback addresses; on: the demo people are accepted anywhere; off: never.',
+    'auto: load the demo campus into an empty embedded database if BASE_URL and HOST are loopback addresses; on: allow demo people anywhere; off: never.',
   ),
   CONFIG_DIR: z.string().optional().meta({
     shown: './config',
     description:
-      'Folder of service.json, integrations.json and demo/; the default is the one of this installation.',
+      'Folder of service.json, integrations.json and demo/; by default that of this installation.',
   }),
   CONFORMANCE_PROFILE: oneOf('off', 'off', 'on', 'forced').describe(
-    'on: the clients of config/conformance.json, and what the OpenID conformance suite wants of them; refused beside production settings. forced: also there.',
+    'on: settings and clients for the OpenID conformance suite (config/conformance.json); refused with production settings. forced: also with those.',
   ),
   AUDIT_STREAM: z
     .string()
     .optional()
-    .describe(
-      'stdout, stderr or a file: where every event of the audit trail goes as a line of JSON. Empty: nowhere.',
-    ),
+    .describe('stdout, stderr or a file for audit events, one JSON line each. Empty: no stream.'),
   LOG_LEVEL: oneOf('info', 'fatal', 'error', 'warn', 'info', 'debug', 'silent').describe(
     'fatal, error, warn, info, debug or silent.',
   ),
   ...monitoringVariables,
 })
 
-/** The environment as the service uses it; a part that needs a value of it gets that value. */
+/** The parsed environment. */
 export type Environment = NonNullable<ReturnType<typeof readEnvironment>>
 
-/** Reads the environment; every problem is added to `problems`, and none hides another. */
+/** Reads the environment and adds every problem to `problems`. */
 export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]) {
   const before = problems.length
   // An empty variable counts as unset.
@@ -254,7 +237,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     FILES_S3_SECRET_ACCESS_KEY: 'FILES_S3_SECRET_ACCESS_KEY_FILE',
   })) {
     if (!set[one] || !set[other]) continue
-    problems.push(`${one} and ${other} exclude each other`)
+    problems.push(`set only one of ${one} and ${other}`)
     delete set[other]
   }
   const { data, error } = environmentVariables.safeParse(set)
@@ -265,41 +248,41 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
   problems.push(...problemsTogether(set, secretGiven))
   if (problems.length > before || !data) return undefined
   return {
-    /** {base_url} of the specification: scheme, host and port, byte for byte what tokens carry. */
+    /** {base_url} of the specification: scheme, host and port, exactly as in tokens. */
     baseUrl: data.BASE_URL ?? `http://${loopbackAddress}:${data.PORT}`,
     host: data.HOST,
     port: data.PORT,
-    /** How many processes serve; one is this process itself. */
+    /** How many processes serve; 1 means this process. */
     workers: data.WORKERS,
     dataDir: data.DATA_DIR,
     databaseUrl: data.DATABASE_URL,
-    /** Whether a start brings the schema of the database up to date. */
+    /** Whether a start applies pending migrations. */
     migrateAtStart: data.MIGRATE_AT_START === 'yes',
     redis: data.REDIS_URL ?? data.REDIS_CLUSTER_NODES,
-    /** Root secrets, the current one first; absent when the embedded default may make its own. */
+    /** Root secrets, the current one first; undefined if the service generates its own. */
     secrets: data.SECRET ?? data.SECRET_FILE,
-    /** Where files are; absent when they are on the disk. */
+    /** The file storage; undefined if files are on disk. */
     filesS3: s3LocationOf(data),
     trustProxy: data.TRUST_PROXY === 'yes',
     demoData: data.DEMO_DATA,
     /** Whether the clients of the OpenID conformance suite are served (design 26). */
     conformanceProfile: data.CONFORMANCE_PROFILE,
-    /** Where events of the audit trail go too. */
+    /** The destination of the audit stream. */
     auditStream: data.AUDIT_STREAM,
     logLevel: data.LOG_LEVEL,
-    /** Where metrics are read; absent when they are off. */
+    /** Where metrics are served; undefined if disabled. */
     metricsAddress:
       data.METRICS_PORT === undefined
         ? undefined
         : { host: data.METRICS_HOST, port: data.METRICS_PORT },
-    /** Where traces are sent; absent when they are off. */
+    /** Where traces are sent; undefined if disabled. */
     traces: tracesOf(data),
   }
 }
 
 type Variables = z.output<typeof environmentVariables>
 
-/** Complete, or absent: `problemsTogether` refuses what is between. */
+/** Returns the complete location; `problemsTogether` rejects an incomplete one. */
 function s3LocationOf(data: Variables) {
   const { FILES_S3_ENDPOINT: endpoint, FILES_S3_BUCKET: bucket, FILES_S3_REGION: region } = data
   const accessKeyId = data.FILES_S3_ACCESS_KEY_ID
@@ -324,7 +307,7 @@ function tracesOf(data: Variables) {
   }
 }
 
-/** What each value allows by itself, and not beside the others. */
+/** Returns the problems of combinations of variables. */
 function* problemsTogether(set: NodeJS.ProcessEnv, secretGiven: boolean): Generator<string> {
   const url = set['BASE_URL'] ?? `http://${loopbackAddress}`
   const isOpen = !isLoopbackUrl(url)
@@ -336,14 +319,14 @@ function* problemsTogether(set: NodeJS.ProcessEnv, secretGiven: boolean): Genera
   if (reason && !secretGiven) yield `SECRET or SECRET_FILE must be set, because ${reason}`
   yield* problemsOfFiles(set)
   const { METRICS_PORT: metricsPort, PORT: ownPort = '3000' } = set
-  if (metricsPort === ownPort) yield 'METRICS_PORT must be another port than PORT'
+  if (metricsPort === ownPort) yield 'METRICS_PORT must be different from PORT'
   if (set['CONFORMANCE_PROFILE'] === 'on' && (isOpen || store)) {
-    yield 'CONFORMANCE_PROFILE=on weakens what a production service promises; ' +
-      'CONFORMANCE_PROFILE=forced says that you want it all the same'
+    yield 'CONFORMANCE_PROFILE=on weakens the security of a production service; ' +
+      'set CONFORMANCE_PROFILE=forced to use it anyway'
   }
 }
 
-/** A storage of files needs all of its variables, or none. */
+/** S3 storage needs all of its variables, or none. */
 function* problemsOfFiles(set: NodeJS.ProcessEnv): Generator<string> {
   const secret = set['FILES_S3_SECRET_ACCESS_KEY'] ?? set['FILES_S3_SECRET_ACCESS_KEY_FILE']
   const needed = {
@@ -355,17 +338,18 @@ function* problemsOfFiles(set: NodeJS.ProcessEnv): Generator<string> {
   const values = Object.values(needed)
   if (values.every(Boolean) || !values.some(Boolean)) return
   const missing = Object.entries(needed).filter(([, value]) => !value)
-  yield `a storage of files also needs ${missing.map(([name]) => name).join(', ')}`
+  yield `S3 storage of files also needs ${missing.map(([name]) => name).join(', ')}`
 }
 
-/** A generated secret lives beside the embedded database; nobody else may depend on one. */
+/** Returns why a secret must be set; a generated one is only for local use of the embedded database. */
 function whySecretIsNeeded(url: string, store: string | undefined): string | undefined {
-  if (!isLoopbackUrl(url)) return `BASE_URL is ${new URL(url).origin}, which others can reach`
+  if (!isLoopbackUrl(url))
+    return `BASE_URL is ${new URL(url).origin}, which is not a loopback address`
   if (url.startsWith('https:')) return 'BASE_URL is https'
-  return store && `${store} is given, and every process must have the same secret`
+  return store && `${store} is set, and every process must have the same secret`
 }
 
-/** Whether this service may serve the demo campus, whose passwords are public. */
+/** Whether the service may serve the demo campus, whose passwords are public. */
 export function mayServeDemo({
   demoData,
   databaseUrl,
@@ -376,7 +360,7 @@ export function mayServeDemo({
   return databaseUrl === undefined && isLoopbackUrl(baseUrl) && isLoopbackInterface(host)
 }
 
-/** The text of config/example.env. */
+/** Renders config/example.env. */
 export function renderExampleEnv(): string {
   const rows = Object.entries(environmentVariables.shape).map(([name, variable]) => {
     const { description, shown } = variable.meta() ?? {}

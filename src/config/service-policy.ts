@@ -9,10 +9,10 @@ const DAY_SECONDS = 86_400
 /** A whole number of seconds, one at least. */
 const seconds = (max: number) => z.int().min(1).max(max)
 
-/** How often something may happen in one window. */
+/** The maximum in one window. */
 const perWindow = (usual: number) => z.int().min(1).max(1_000_000_000).default(usual)
 
-/** Limits of requests (platform/limits/limit-table.ts says what each counts); the defaults are those of config/. */
+/** Request limits (see platform/limits/limit-table.ts), with the defaults of config/service.json. */
 const requestLimits = z
   .strictObject({
     windowSeconds: seconds(3600).default(60),
@@ -40,18 +40,18 @@ const signInLimits = {
   failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
   failuresPerAccountMax: z.int().min(1).max(100_000),
   failuresPerAddressMax: z.int().min(1).max(100_000),
-  // When strangers have used up the attempts of an account: of one wide network, and of all.
+  // Reserved for when strangers have used up the attempts of an account: for one wide network, and for all.
   reservedAttemptsPerNetworkMax: z.int().min(1).max(100).default(2),
   reservedAttemptsPerAccountMax: z.int().min(1).max(100_000).default(100),
   failuresPerKnownBrowserMax: z.int().min(1).max(1000).default(10),
-  // With the right password; each takes its time of a processor.
+  // With the correct password; each costs CPU time.
   signInsPerAccountMax: z.int().min(1).max(1_000_000).default(300),
   failureWindowSeconds: seconds(DAY_SECONDS),
-  // A browser is known for so long after its last sign-in.
+  // How long a browser is known after its last sign-in.
   knownBrowserSeconds: seconds(400 * DAY_SECONDS).default(90 * DAY_SECONDS),
 }
 
-/** How large a document of a GraphQL API may be. */
+/** The size limits of GraphQL documents. */
 const apiLimits = z.strictObject({
   bodyBytesMax: z.int().min(1000).max(1_000_000),
   documentTokensMax: z.int().min(500).max(10_000),
@@ -66,12 +66,12 @@ const apiLimits = z.strictObject({
   cachedCharactersMax: z.int().min(1).max(10_000_000),
 })
 
-/** A host as a URL has it, with its port where that is another than 443. */
+/** A host in the form of URLs, with its port unless that is 443. */
 const host = z
   .string()
   .refine((value) => URL.parse(`https://${value}/`)?.host === value, 'must be a host or host:port')
 
-/** The optional standards that are on (oauth/clients/further-plans.ts); none where it is left out. */
+/** The enabled optional standards (oauth/clients/further-plans.ts); none by default. */
 export const furtherPlans = z
   .strictObject({
     backChannelLogout: z.boolean().default(false),
@@ -82,7 +82,7 @@ export const furtherPlans = z
   })
   .prefault({})
 
-/** As the Origin header spells it: scheme, host and port, no slash behind. */
+/** An origin in the form of the Origin header: scheme, host and port, without a trailing slash. */
 const browserOrigin = z
   .string()
   .refine(
@@ -96,20 +96,20 @@ const operatorScope = (access: ScopeAccess) =>
   z.string().refine((name) => {
     const scope = findScope(name)
     return scope?.audience === 'operator' && scope.access === access
-  }, `must be a scope of the catalogue by which an operator's client may ${access}`)
+  }, `must be an operator scope of the catalogue with ${access} access`)
 
 const upstream = z
   .strictObject({
-    /** What follows /admin/api/. */
+    /** The path below /admin/api/. */
     path: z.string().max(200).regex(SEGMENTS, 'must be a path like coupons or shop/coupons'),
     readScope: operatorScope('read').optional(),
     writeScope: operatorScope('write').optional(),
-    /** What stands in place of {base_url}/admin/api/{path}. */
+    /** Replaces {base_url}/admin/api/{path}. */
     address: z
       .string()
       .refine(
         isUpstreamAddress,
-        'must be an https address, or http on this machine, without a slash at its end, query and fragment',
+        'must be an https URL, or http with a loopback host, without a trailing slash, query or fragment',
       ),
     audience: z.string().refine(isAudience, 'must be an absolute URI without a fragment'),
     answerWithinSeconds: z.int().min(1).max(300).default(15),
@@ -136,24 +136,23 @@ const upstreams = z
 /** The form of `config/service.json`. */
 export const servicePolicy = z.strictObject({
   name: z.string().min(1).max(60),
-  /** How long what the service issues lives. */
   lifetimes: z.strictObject({
     authorizationCodeSeconds: seconds(600),
     accessTokenSeconds: seconds(DAY_SECONDS),
-    // The specification names this one: the id_token lives 10 minutes.
+    // Fixed by the specification.
     idTokenSeconds: z.literal(600),
-    // When it is not used; every use starts it again.
+    // Since the last use.
     refreshTokenSeconds: seconds(400 * DAY_SECONDS),
-    // A chain of refresh tokens in all, however often it is used.
+    // For the whole chain of refresh tokens.
     refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),
-    // So long a repeated refresh of the same token gets the same answer.
+    // How long a repeated refresh with the same token gets the same answer.
     refreshRetrySeconds: seconds(60),
     sessionSeconds: seconds(400 * DAY_SECONDS),
     interactionSeconds: seconds(DAY_SECONDS),
-    // Of /admin and /account; when it is over, the browser session signs in again unseen.
+    // Of /admin and /account; then the browser session renews it without a prompt.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),
   }),
-  /** How long an authorization request may be. Unauthenticated callers send it and this service keeps it. */
+  /** The length limits of authorization requests, which the service stores for unauthenticated callers. */
   authorizationRequests: z
     .strictObject({
       stateBytesMax: z.int().min(512).max(12_000),
@@ -167,7 +166,7 @@ export const servicePolicy = z.strictObject({
   }),
   documents: z.strictObject({ cacheSeconds: seconds(DAY_SECONDS) }),
   signIn: z.strictObject({
-    // One less than there are cores, when it is left out; each takes 19 MiB while it runs.
+    // By default one less than the CPU cores; each hash takes 19 MiB while it runs.
     parallelHashesMax: z.int().min(1).max(64).optional(),
     waitingHashesMax: z.int().min(1).max(1000),
     ...signInLimits,
@@ -175,13 +174,13 @@ export const servicePolicy = z.strictObject({
   storage: z.strictObject({
     answerWithinMs: z.int().min(50).max(450),
     sweepSeconds: seconds(3600),
-    // How often counted calls and refusals are written down.
+    // How often counted calls and refusals are written.
     usageFlushSeconds: seconds(60),
-    // How often one process looks for sign-ins that are over, and for notices that are due.
+    // How often one process looks for ended sign-ins and due sign-out notices.
     signOutLookMs: z.int().min(50).max(60_000).default(2000),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
-  /** What the audit trail keeps, and for how long. */
+  /** How long audit events are kept, and with how much of client IP addresses. */
   audit: z
     .strictObject({
       keepDays: z.int().min(1).max(4000),
@@ -189,26 +188,26 @@ export const servicePolicy = z.strictObject({
     })
     .default({ keepDays: 400, addresses: 'network' }),
   posts: z.strictObject({
-    // How often a process looks for announcements that not every subscriber has.
+    // How often a process looks for undelivered announcements.
     deliverySeconds: seconds(600),
   }),
   limits: requestLimits,
   memberApi: apiLimits,
   adminApi: apiLimits,
-  /** What the platform serves itself, below /admin/api/. */
+  /** The platform's own APIs, below /admin/api/. */
   upstreams: upstreams.default([]),
-  /** What operators upload. */
+  /** Uploads of operators. */
   files: z.strictObject({
-    // GraphQL has whole numbers up to 2^31.
+    // The maximum of a GraphQL Int.
     fileBytesMax: z.int().min(1000).max(2_147_483_647),
     siteFilesMax: z.int().min(1).max(100_000),
     siteBytesMax: z.int().min(1000),
-    // A connection is cut after thirty seconds without a whole request (platform/process/server.ts).
+    // The server closes a connection after 30 s without a complete request (platform/process/server.ts).
     uploadSeconds: seconds(28),
     downloadSeconds: seconds(DAY_SECONDS),
   }),
   mcp: z.strictObject({
-    // Origins of browser clients; `*` admits all. Loopback ones need no row on a loopback address.
+    // Origins of browser clients; `*` allows all. On a loopback BASE_URL, loopback origins are always allowed.
     allowedOrigins: z.array(z.union([z.literal('*'), browserOrigin])),
     bodyBytesMax: z.int().min(1000).max(4_000_000),
     requestsPerAddressMax: z.int().min(1).max(1_000_000),
@@ -222,7 +221,7 @@ export const servicePolicy = z.strictObject({
     // Self-registered clients without a grant.
     unusedClientSeconds: seconds(30 * DAY_SECONDS).default(DAY_SECONDS),
     unusedClientsPerNetworkMax: z.int().min(1).max(100_000).default(200),
-    // Callbacks that a pattern of integrations.json admitted, of each platform.
+    // Callbacks of each platform that matched a pattern of integrations.json.
     callbacksPerPlatformMax: z.int().min(1).max(1_000_000),
     // A client without a grant.
     unusedCallbackSeconds: seconds(30 * DAY_SECONDS),
@@ -237,10 +236,9 @@ export const servicePolicy = z.strictObject({
 })
 
 /**
- * What is wrong with the audiences of upstreams beside everything else. A signed token for one of them
- * would be an id_token for a client of that name, so that nothing that could be a client_id is admitted:
- * no issuer, no listed client, and no address at which a client could describe itself, whichever hosts
- * the configuration admits today.
+ * Returns the problems of upstream audiences. A signed token for an audience would be an id_token for a client of that
+ * name. So an audience must not be the issuer, a listed client_id or the possible URL of a metadata document, even if
+ * the configuration does not allow its host today.
  */
 export function problemsOfAudiences(
   rows: readonly { readonly audience: string }[],
@@ -248,10 +246,10 @@ export function problemsOfAudiences(
 ): string[] {
   return rows.flatMap(({ audience }, position) => {
     const name = `service.json: upstreams.${position}.audience`
-    if (spelledOnce(audience) === spelledOnce(baseUrl)) return [`${name}: is the issuer`]
-    if (clientIds.includes(audience)) return [`${name}: is a client_id`]
+    if (spelledOnce(audience) === spelledOnce(baseUrl)) return [`${name}: must not be the issuer`]
+    if (clientIds.includes(audience)) return [`${name}: must not be a client_id`]
     return readDocumentAddress(audience)
-      ? [`${name}: could be the client_id of a metadata document; use a urn: or leave its path out`]
+      ? [`${name}: could be the client_id of a metadata document; use a urn: or omit the path`]
       : []
   })
 }

@@ -51,8 +51,8 @@ const refusals: readonly [Variables, readonly string[]][] = [
     [
       'PORT must be a number from 1 to 65535, not "3000x"',
       'BASE_URL must be https, except on a loopback address: http://id.example',
-      'REDIS_URL and REDIS_CLUSTER_NODES exclude each other',
-      'SECRET and SECRET_FILE exclude each other',
+      'set only one of REDIS_URL and REDIS_CLUSTER_NODES',
+      'set only one of SECRET and SECRET_FILE',
     ],
   ],
   [
@@ -62,7 +62,7 @@ const refusals: readonly [Variables, readonly string[]][] = [
       ...{ OTEL_TRACES_SAMPLER_ARG: '2', TRUST_TRACEPARENT: 'true' },
     },
     [
-      'METRICS_PORT must be another port than PORT',
+      'METRICS_PORT must be different from PORT',
       'OTEL_EXPORTER_OTLP_ENDPOINT must be an http or https address',
       'OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf, which every collector takes',
       'OTEL_TRACES_SAMPLER must be one of parentbased_always_on, parentbased_always_off, parentbased_traceidratio, always_on, always_off, traceidratio',
@@ -89,7 +89,7 @@ const refusals: readonly [Variables, readonly string[]][] = [
   [
     { BASE_URL: 'https://id.example/' },
     [
-      'SECRET or SECRET_FILE must be set, because BASE_URL is https://id.example, which others can reach',
+      'SECRET or SECRET_FILE must be set, because BASE_URL is https://id.example, which is not a loopback address',
     ],
   ],
   [
@@ -99,13 +99,13 @@ const refusals: readonly [Variables, readonly string[]][] = [
   [
     { DATABASE_URL: 'postgres://127.0.0.1/x' },
     [
-      'SECRET or SECRET_FILE must be set, because DATABASE_URL is given, and every process must have the same secret',
+      'SECRET or SECRET_FILE must be set, because DATABASE_URL is set, and every process must have the same secret',
     ],
   ],
   [
     { REDIS_URL: 'redis://127.0.0.1' },
     [
-      'SECRET or SECRET_FILE must be set, because Redis is given, and every process must have the same secret',
+      'SECRET or SECRET_FILE must be set, because Redis is set, and every process must have the same secret',
     ],
   ],
 ]
