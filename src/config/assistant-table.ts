@@ -1,13 +1,8 @@
-/**
- * The assistants that people connect: the table of `config/assistants.json`, and what its rows become
- * for one site. Which of them a site admits is decided by its operators.
- */
-
 import { z } from 'zod'
 
-// Each row says how one assistant comes back from the sign-in (`callbacks`), and how a person connects
-// it: a member to the tools of their own data with the client_id of the site's application, an operator
-// to the tools of their site, for which it registers itself. docs/how-to/connect-an-assistant.md explains it.
+// The form of `config/assistants.json`. Each row has the redirect URIs of an assistant (`callbacks`), and the ways to
+// connect it: a member uses the client_id of the site's application, while for an operator it registers itself.
+// docs/how-to/connect-an-assistant.md explains it.
 
 export type Assistant = z.infer<typeof assistant>
 export type Way = z.infer<typeof way>
