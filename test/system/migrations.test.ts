@@ -110,7 +110,7 @@ describe('migrate, apart from a start', () => {
       await runGatehouse(['keys', 'list'], variables),
     ]) {
       expect(ended.code).to.equal(1)
-      expect(ended.stderr).to.include(`behind this version by ${newest}: run \`npm run gatehouse`)
+      expect(ended.stderr).to.include(`lacks ${newest}. Run \`npm run gatehouse`)
     }
   })
 
