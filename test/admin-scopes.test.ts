@@ -1,23 +1,15 @@
 import { expect } from 'chai'
-import {
-  type GraphQLNamedType,
-  getNamedType,
-  isEnumType,
-  isInputObjectType,
-  isNonNullType,
-  isObjectType,
-  isSpecifiedScalarType,
-} from 'graphql'
+import { getNamedType, isObjectType } from 'graphql'
 import { auditServer } from 'graphql-http'
 
 import { makeAdminSchema } from '../src/api/admin-api/admin-api.ts'
 import { schemaText, scopesOfField } from '../src/api/admin-api/published-schema.ts'
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../src/api/graphql/connections.ts'
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { eventActions } from '../src/platform/audit/audit-actions.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { type Operator, startOperator } from './support/admin-api.ts'
 import { amir, type RunningService, startService } from './support/gatehouse.ts'
+import { partsOf, schemaSuite } from './support/schema-suite.ts'
 import { exampleOf, operationsOf, slotsOf } from './support/schema-walk.ts'
 import { forEachDatabase } from './support/storages.ts'
 
@@ -25,21 +17,7 @@ const schema = makeAdminSchema()
 const operations = operationsOf(schema)
 const everyScope = scopeNames('operator')
 
-const ownTypes: GraphQLNamedType[] = Object.values(schema.getTypeMap()).filter(
-  (type) => !type.name.startsWith('__') && !isSpecifiedScalarType(type),
-)
-const fields = ownTypes.filter(isObjectType).flatMap((type) =>
-  Object.values(type.getFields()).map((field) => ({
-    ...field,
-    at: `${type.name}.${field.name}`,
-  })),
-)
-const inputs = ownTypes.filter(isInputObjectType).flatMap((type) =>
-  Object.values(type.getFields()).map((field) => ({
-    ...field,
-    at: `${type.name}.${field.name}`,
-  })),
-)
+const { fields, inputs } = partsOf(schema)
 
 /** What a platform serves itself, behind a mapping of `config/service.json` (docs/how-to/serve-your-own-api.md). */
 const servedByThePlatform = [
@@ -52,6 +30,8 @@ const servedByThePlatform = [
 ]
 
 describe('the schema of the Admin API', () => {
+  schemaSuite(schema, /\bnull\b/i)
+
   // [Not shown 9; threat 16]
   it('opens an operation by every operator scope that is not the platform’s own', () => {
     const opened = new Set(fields.flatMap((field) => scopesOfField(field)))
@@ -72,45 +52,6 @@ describe('the schema of the Admin API', () => {
           field.name,
         ).to.equal(true)
       }
-    }
-  })
-
-  it('describes every type, field, argument and value', () => {
-    const silent = [
-      ...ownTypes.filter(({ description }) => !description).map(({ name }) => name),
-      ...[...fields, ...inputs].filter(({ description }) => !description).map(({ at }) => at),
-      ...fields.flatMap(({ at, args }) =>
-        args.filter(({ description }) => !description).map(({ name }) => `${at}(${name})`),
-      ),
-      ...ownTypes
-        .filter(isEnumType)
-        .flatMap((type) => type.getValues().filter(({ description }) => !description)),
-    ]
-    expect(silent).to.deep.equal([])
-  })
-
-  it('says of every field that may be null when it is', () => {
-    const unexplained = fields.filter(
-      ({ type, description }) => !isNonNullType(type) && !/\bnull\b/i.test(description ?? ''),
-    )
-    expect(unexplained.map(({ at }) => at)).to.deep.equal([])
-  })
-
-  it('gives every connection first and after, and the four parts of a page [design 21]', () => {
-    const connections = fields.filter(({ type }) => /Connection!?$/.test(String(type)))
-    expect(connections.length).to.be.above(0)
-    for (const { at, args, type } of connections) {
-      const first = args.find(({ name }) => name === 'first')
-      expect(first?.defaultValue, at).to.equal(PAGE_SIZE_DEFAULT)
-      expect(first?.description, at).to.include(`from 1 to ${PAGE_SIZE_MAX}`)
-      expect(
-        args.map(({ name }) => name),
-        at,
-      ).to.include('after')
-      const page = getNamedType(type)
-      expect(isObjectType(page) && Object.keys(page.getFields()), at).to.have.members([
-        ...['nodes', 'edges', 'pageInfo', 'totalCount'],
-      ])
     }
   })
 

@@ -1,0 +1,77 @@
+import { expect } from 'chai'
+import {
+  type GraphQLNamedType,
+  type GraphQLSchema,
+  getNamedType,
+  isEnumType,
+  isInputObjectType,
+  isNonNullType,
+  isObjectType,
+  isSpecifiedScalarType,
+} from 'graphql'
+
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/api/graphql/connections.ts'
+
+/** The types, output fields and input fields that a schema defines. Fields have `at`: "Type.field". */
+export function partsOf(schema: GraphQLSchema) {
+  const ownTypes: GraphQLNamedType[] = Object.values(schema.getTypeMap()).filter(
+    (type) => !type.name.startsWith('__') && !isSpecifiedScalarType(type),
+  )
+  const fields = ownTypes.filter(isObjectType).flatMap((type) =>
+    Object.values(type.getFields()).map((field) => ({
+      ...field,
+      at: `${type.name}.${field.name}`,
+    })),
+  )
+  const inputs = ownTypes.filter(isInputObjectType).flatMap((type) =>
+    Object.values(type.getFields()).map((field) => ({
+      ...field,
+      at: `${type.name}.${field.name}`,
+    })),
+  )
+  return { ownTypes, fields, inputs }
+}
+
+/** The rules that the schemas of both APIs keep. A description names null by `nullWord`. */
+export function schemaSuite(schema: GraphQLSchema, nullWord: RegExp): void {
+  const { ownTypes, fields, inputs } = partsOf(schema)
+
+  it('describes every type, field, argument and value', () => {
+    const silent = [
+      ...ownTypes.filter(({ description }) => !description).map(({ name }) => name),
+      ...[...fields, ...inputs].filter(({ description }) => !description).map(({ at }) => at),
+      ...fields.flatMap(({ at, args }) =>
+        args.filter(({ description }) => !description).map(({ name }) => `${at}(${name})`),
+      ),
+      ...ownTypes
+        .filter(isEnumType)
+        .flatMap((type) => type.getValues().filter(({ description }) => !description)),
+    ]
+    expect(silent).to.deep.equal([])
+  })
+
+  it('says of every field that may be null when it is', () => {
+    const unexplained = fields.filter(
+      ({ type, description }) => !isNonNullType(type) && !nullWord.test(description ?? ''),
+    )
+    expect(unexplained.map(({ at }) => at)).to.deep.equal([])
+  })
+
+  it('gives every connection first and after, and the four parts of a page [design 21]', () => {
+    const connections = fields.filter(({ type }) => /Connection!?$/.test(String(type)))
+    expect(connections).to.have.length.at.least(5)
+    for (const { at, args, type } of connections) {
+      const first = args.find(({ name }) => name === 'first')
+      expect(first?.defaultValue, at).to.equal(PAGE_SIZE_DEFAULT)
+      expect(first?.description, at).to.include(`from 1 to ${PAGE_SIZE_MAX}`)
+      expect(
+        args.map(({ name }) => name),
+        at,
+      ).to.include('after')
+      const page = getNamedType(type)
+      expect(isObjectType(page) && Object.keys(page.getFields()), at).to.have.members([
+        ...['nodes', 'edges', 'pageInfo', 'totalCount'],
+      ])
+    }
+  })
+}
