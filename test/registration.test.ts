@@ -221,6 +221,7 @@ describe('registration of the clients that exist (design 6)', () => {
 describe('registration: refusals', () => {
   const service = sharedService()
 
+  /** test/hostile/registration-cases.ts has those of attackers. */
   const refused: [title: string, body: unknown, error: string][] = [
     [
       'an unknown client_name (Client registration 2)',
@@ -228,76 +229,10 @@ describe('registration: refusals', () => {
       'invalid_client_metadata',
     ],
     ['an empty body', {}, 'invalid_client_metadata'],
-    [
-      'a fixed HTTPS callback (Client registration 4)',
-      { redirect_uris: ['https://app.example/callback'] },
-      'invalid_redirect_uri',
-    ],
-    [
-      'a fixed HTTPS callback under a known name',
-      { client_name: 'Claude', redirect_uris: ['https://evil.example/callback'] },
-      'invalid_redirect_uri',
-    ],
-    [
-      'a fixed HTTPS callback beside a loopback address',
-      { redirect_uris: [loopback, 'https://app.example/callback'] },
-      'invalid_redirect_uri',
-    ],
-    [
-      'a fixed HTTPS callback beside those of the platform',
-      { ...real.claude, redirect_uris: [...real.claude.redirect_uris, 'https://evil.example/'] },
-      'invalid_redirect_uri',
-    ],
-    [
-      'an http callback elsewhere',
-      { redirect_uris: ['http://192.168.0.7:80/callback'] },
-      'invalid_redirect_uri',
-    ],
-    [
-      'a decimal loopback host',
-      { redirect_uris: ['http://2130706433:80/callback'] },
-      'invalid_redirect_uri',
-    ],
-    [
-      'an IPv4-mapped loopback host',
-      { redirect_uris: ['http://[::ffff:127.0.0.1]:80/cb'] },
-      'invalid_redirect_uri',
-    ],
-    [
-      'userinfo in a loopback address',
-      { redirect_uris: ['http://a@127.0.0.1:80/cb'] },
-      'invalid_redirect_uri',
-    ],
-    [
-      'a fragment in a loopback address',
-      { redirect_uris: ['http://127.0.0.1:80/cb#a'] },
-      'invalid_redirect_uri',
-    ],
-    [
-      'port 0 in a loopback address',
-      { redirect_uris: ['http://127.0.0.1:0/cb'] },
-      'invalid_redirect_uri',
-    ],
-    [
-      'a scheme of an app',
-      { redirect_uris: ['com.example.app:/callback'] },
-      'invalid_client_metadata',
-    ],
-    [
-      'a scheme that runs script',
-      { redirect_uris: ['javascript:alert(1)'] },
-      'invalid_client_metadata',
-    ],
     ['a number as redirect_uris', { redirect_uris: 7 }, 'invalid_client_metadata'],
-    ['a text as redirect_uris', { redirect_uris: loopback }, 'invalid_client_metadata'],
     [
       'something else than texts in redirect_uris',
       { redirect_uris: [loopback, null] },
-      'invalid_client_metadata',
-    ],
-    [
-      'eleven redirect addresses',
-      { redirect_uris: Array.from({ length: 11 }, (_, port) => `http://127.0.0.1:${port + 1}/`) },
       'invalid_client_metadata',
     ],
     [
@@ -311,42 +246,8 @@ describe('registration: refusals', () => {
       'invalid_client_metadata',
     ],
     [
-      'a line break in client_name',
-      { client_name: 'A\nB', redirect_uris: [loopback] },
-      'invalid_client_metadata',
-    ],
-    [
-      'a bidirectional override in client_name',
-      { client_name: 'A\u202eB', redirect_uris: [loopback] },
-      'invalid_client_metadata',
-    ],
-    [
       'a zero-width space in client_name',
       { client_name: 'Cla\u200bude', redirect_uris: [loopback] },
-      'invalid_client_metadata',
-    ],
-    [
-      'half a surrogate pair in client_name',
-      '{"client_name":"\\ud800","redirect_uris":["http://127.0.0.1:1/"]}',
-      'invalid_client_metadata',
-    ],
-    [
-      'grants without a code',
-      { redirect_uris: [loopback], grant_types: ['client_credentials'] },
-      'invalid_client_metadata',
-    ],
-    [
-      'responses without a code',
-      { redirect_uris: [loopback], response_types: ['token'] },
-      'invalid_client_metadata',
-    ],
-    ['no JSON', '{"client_name":', 'invalid_client_metadata'],
-    ['nothing', '', 'invalid_client_metadata'],
-    ['a list', '[]', 'invalid_client_metadata'],
-    ['null', 'null', 'invalid_client_metadata'],
-    [
-      'two members of one name',
-      `{"redirect_uris":["https://app.example/"],"redirect_uris":["${loopback}"]}`,
       'invalid_client_metadata',
     ],
     [

@@ -1,14 +1,19 @@
+import { expect } from 'chai'
+
 import { paths } from '../../src/platform/http/paths.ts'
 import { type Answer, send } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 
 async function register(url: string, body: unknown, type = 'application/json'): Promise<Answer> {
-  return await send(url, {
+  const answer = await send(url, {
     method: 'POST',
     path: paths.registration,
     headers: ['Content-Type', type],
     body: typeof body === 'string' ? body : JSON.stringify(body),
   })
+  expect(answer.headers.get('cache-control')).to.equal('no-store')
+  if (answer.status !== 201) expect(answer.body.error_description).to.be.a('string')
+  return answer
 }
 
 const cli = { client_name: 'A tool', redirect_uris: ['http://127.0.0.1:9/callback'] }
