@@ -228,6 +228,11 @@ const carriers: readonly (readonly [
     FORM,
     (form) => encode(form).toString().replaceAll('&', ';'),
   ],
+  [
+    'a Content-Type of two types',
+    ['Content-Type', 'text/plain, application/x-www-form-urlencoded'],
+    (form) => encode(form).toString(),
+  ],
 ]
 
 const open: readonly (readonly [
@@ -385,6 +390,7 @@ const twiceRows = twice.flatMap(([first, at, path, request, names, unharmed]) =>
           await postForm(world.url + path, { ...form, [name]: [value, value] }),
           await postForm(world.url + path, { ...form, [name]: [value, 'another'] }),
           await postForm(world.url + path, { ...form, [name]: ['another', value] }),
+          await postForm(world.url + path, { ...form, [name]: [value, ''] }),
         ]
       },
     ],

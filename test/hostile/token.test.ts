@@ -75,6 +75,7 @@ function expectRefusal(answer: Answer, expected: string | readonly string[]): vo
   expect(answer.body['error_description']).to.be.a('string')
 }
 
+// [Token 1]
 describe('token: the method is POST and the parameters are in the form [RFC 6749 §3.2] [51]', () => {
   it('does not exist for any other method', async () => {
     const { form } = await obtainCode(service.url)
@@ -105,50 +106,9 @@ describe('token: the method is POST and the parameters are in the form [RFC 6749
       expect(answer.status, header).to.equal(405)
     }
   })
-
-  for (const [how, headers, body] of [
-    ['JSON', ['Content-Type', 'application/json'], (form: Fields) => JSON.stringify(form)],
-    ['plain text', ['Content-Type', 'text/plain'], encode],
-    ['no type at all', [], encode],
-    ['two types', ['Content-Type', 'text/plain, application/x-www-form-urlencoded'], encode],
-    [
-      'multipart',
-      ['Content-Type', 'multipart/form-data; boundary=x'],
-      () => '--x\r\nContent-Disposition: form-data; name="grant_type"\r\n\r\nx\r\n--x--',
-    ],
-  ] as const) {
-    // [Token 1]
-    it(`refuses a body of ${how}, and the code still works`, async () => {
-      const { form } = await obtainCode(service.url)
-      const answer = await send(service.url, {
-        ...{ method: 'POST', path: paths.token, headers, body: body(form) },
-      })
-      expectRefusal(answer, ['400 invalid_request', '415 invalid_request', '401 invalid_client'])
-      expect((await token(form)).status).to.equal(200)
-    })
-  }
 })
 
 describe('token: no parameter counts twice [RFC 6749 §3.2] [53]', () => {
-  for (const name of [
-    'grant_type',
-    'code',
-    'client_id',
-    'redirect_uri',
-    'code_verifier',
-    'client_secret',
-  ] as const) {
-    it(`a second ${name} is invalid_request, and the code still works`, async () => {
-      const { form } = await obtainCode(service.url, asPortal)
-      const complete: Fields = { ...form, client_secret: portal.clientSecret }
-      const value = String(complete[name])
-      for (const second of [value, 'another', '']) {
-        expectRefusal(await token({ ...complete, [name]: [value, second] }), '400 invalid_request')
-      }
-      expect((await token(complete)).status).to.equal(200)
-    })
-  }
-
   it('a name with brackets is another parameter', async () => {
     const { form } = await obtainCode(service.url)
     const { code, ...rest } = form
