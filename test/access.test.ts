@@ -8,11 +8,20 @@ import { makeFindAccount } from '../src/oauth/token/claims.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { logFields } from '../src/platform/http/request-log.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import { obtainTokens, refresh } from './support/client.ts'
+import {
+  asPortal,
+  exchange,
+  getCode,
+  obtain,
+  obtainTokens,
+  refresh,
+  revoke,
+} from './support/client.ts'
 import {
   marco,
   notes,
   olivia,
+  portal,
   type RunningService,
   resourceServer,
   sam,
@@ -145,7 +154,7 @@ describe('access: what is lost ends tokens at once (design 12, 15; CVE-2026-4398
       kysely
         .updateTable('oauth_application')
         .set(set)
-        .where('client_id', '=', notes.clientId)
+        .where('client_id', 'in', [notes.clientId, portal.clientId])
         .execute()
 
   const ends: readonly [when: string, change: Change][] = [
@@ -157,6 +166,19 @@ describe('access: what is lost ends tokens at once (design 12, 15; CVE-2026-4398
       ({ kysely }) => kysely.deleteFrom('site_role').where('person_id', '=', 'per_sam').execute(),
     ],
     [
+      'the account is removed',
+      ({ kysely }) => kysely.deleteFrom('person').where('id', '=', 'per_sam').execute(),
+    ],
+    [
+      'the person removes the connected application',
+      ({ kysely }) =>
+        kysely
+          .updateTable('oauth_grant')
+          .set({ ended_at: 1, end_reason: 'the person removed it' })
+          .where('person_id', '=', 'per_sam')
+          .execute(),
+    ],
+    [
       'the site switches MCP connections off',
       ({ kysely }) =>
         kysely.deleteFrom('site_feature').where('feature', '=', MCP_CONNECTIONS).execute(),
@@ -165,12 +187,22 @@ describe('access: what is lost ends tokens at once (design 12, 15; CVE-2026-4398
 
   for (const [when, change] of ends) {
     // [81]
-    it(`${when}: UserInfo 401, introspection inactive, refresh invalid_grant`, async () => {
+    it(`${when}: UserInfo 401, introspection inactive, code and refresh invalid_grant`, async () => {
       await using service = await startService()
-      const tokens = await obtainTokens(service.url)
+      const { url } = service
+      const tokens = await obtainTokens(url)
+      const confidential = await obtain(url, { authorization: asPortal, token: asPortal })
+      const code = await getCode(url)
       await expectAlive(service, tokens.accessToken)
       await change(service.service.stores.database)
       await expectDead(service, tokens)
+      for (const refused of [
+        await exchange(url, code),
+        await refresh(url, confidential.refresh_token, asPortal),
+      ]) {
+        expect(refusalOf(refused)).to.equal('400 invalid_grant')
+      }
+      expect((await revoke(url, tokens.accessToken)).status).to.equal(200)
     })
   }
 

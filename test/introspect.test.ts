@@ -10,21 +10,6 @@ const inactive = { active: false }
 describe('POST /api/oauth/introspect', () => {
   const service = sharedService()
 
-  // [RFC 7662 §4]
-  it('tells the roles that the person holds now [design 15]', async () => {
-    await using changing = await startService()
-    const { url } = changing
-    const { kysely } = changing.service.stores.database
-    const tokens = await obtain(url)
-    await kysely
-      .updateTable('site_role')
-      .set({ role: 'lecturer' })
-      .where('person_id', '=', 'per_sam')
-      .execute()
-    const { body } = await introspect(url, tokens.access_token)
-    expect(body).to.deep.include({ roles: ['lecturer'], org_id: 'sit_northlight' })
-  })
-
   it('calls the tokens of a client that is gone from the database inactive, and does not fail', async () => {
     await using changing = await startService()
     const { url } = changing

@@ -20,14 +20,7 @@ import {
   userinfo,
 } from './support/client.ts'
 import { bindTo } from './support/families.ts'
-import {
-  notes,
-  olivia,
-  portal,
-  type RunningService,
-  sam,
-  startService,
-} from './support/gatehouse.ts'
+import { notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
 import { sharedService } from './support/shared-service.ts'
 import { type Answer, type Fields, postForm, refusalOf } from './support/wire.ts'
@@ -517,56 +510,6 @@ describe('POST /api/oauth/token, after something changed', () => {
     expect(decodeJwt(id_token ?? '')['roles']).to.deep.equal(['lecturer'])
   })
 
-  for (const [title, change] of losses()) {
-    it(`${title}: the next refresh is invalid_grant, and live tokens stop [design 15]`, async () => {
-      await using service = await startService()
-      const { url } = service
-      const tokens = await obtain(url)
-      const confidential = await obtain(url, { authorization: asPortal, token: asPortal })
-      const code = await getCode(url)
-      await change(service)
-      expect(refusalOf(await refresh(url, tokens.refresh_token))).to.equal('400 invalid_grant')
-      expect(refusalOf(await exchange(url, code))).to.equal('400 invalid_grant')
-      const claims = await userinfo(url, tokens.access_token)
-      expect(refusalOf(claims)).to.equal('401 invalid_token')
-      expect((await introspect(url, tokens.access_token)).body).to.deep.equal({ active: false })
-      const refused = await refresh(url, confidential.refresh_token, asPortal)
-      expect(refusalOf(refused)).to.equal('400 invalid_grant')
-      expect((await revoke(url, tokens.access_token)).status).to.equal(200)
-    })
-  }
-
-  it('ends operator tokens when the person operates the site no longer [design 15]', async () => {
-    await using service = await startService()
-    const { url } = service
-    const { client_id, redirect_uri } = operator
-    const token = { client_id, redirect_uri }
-    const tokens = await obtain(url, { authorization: operator, token, person: olivia })
-    await service.service.stores.database.kysely
-      .updateTable('site_role')
-      .set({ role: 'student' })
-      .where('person_id', '=', 'per_olivia')
-      .execute()
-    const refused = await refresh(url, tokens.refresh_token, { client_id })
-    expect(refusalOf(refused)).to.equal('400 invalid_grant')
-    expect((await userinfo(url, tokens.access_token)).status).to.equal(401)
-  })
-
-  it('ends the tokens of a vendor platform that was switched off [design 15]', async () => {
-    await using service = await startService()
-    const { url } = service
-    const { client_id, redirect_uri } = operator
-    const token = { client_id, redirect_uri }
-    const tokens = await obtain(url, { authorization: operator, token, person: olivia })
-    await service.service.stores.database.kysely
-      .insertInto('integration_override')
-      .values({ client_id, disabled_at: 1, note: null, updated_at: 1 })
-      .execute()
-    const refused = await refresh(url, tokens.refresh_token, { client_id })
-    expect(refusalOf(refused)).to.equal('400 invalid_grant')
-    expect((await userinfo(url, tokens.access_token)).status).to.equal(401)
-  })
-
   // [What the service does 10]
   it('withdraws a scope that the operator took from the client: refused at the authorization endpoint, absent from the next refresh [design 2]', async () => {
     await using service = await startService()
@@ -589,69 +532,6 @@ describe('POST /api/oauth/token, after something changed', () => {
     expect(refusalOf(nothing)).to.equal('400 invalid_grant')
   })
 })
-
-type Change = (service: RunningService) => Promise<unknown>
-
-/** Everything by which a person loses what a client may do for them at a site. */
-function losses(): readonly (readonly [title: string, change: Change])[] {
-  const applications = [notes.clientId, portal.clientId]
-  const database = ({ service }: RunningService) => service.stores.database.kysely
-  return [
-    [
-      'losing the last role at the site',
-      (service) =>
-        database(service).deleteFrom('site_role').where('person_id', '=', 'per_sam').execute(),
-    ],
-    [
-      'a disabled account',
-      (service) =>
-        database(service)
-          .updateTable('person')
-          .set({ disabled_at: 1 })
-          .where('id', '=', 'per_sam')
-          .execute(),
-    ],
-    [
-      'a removed account',
-      (service) => database(service).deleteFrom('person').where('id', '=', 'per_sam').execute(),
-    ],
-    [
-      'a connected application that the person removed',
-      (service) =>
-        database(service)
-          .updateTable('oauth_grant')
-          .set({ ended_at: 1, end_reason: 'the person removed it' })
-          .where('person_id', '=', 'per_sam')
-          .execute(),
-    ],
-    [
-      'a disabled client',
-      (service) =>
-        database(service)
-          .updateTable('oauth_application')
-          .set({ disabled_at: 1 })
-          .where('client_id', 'in', applications)
-          .execute(),
-    ],
-    [
-      'a deleted client',
-      (service) =>
-        database(service)
-          .updateTable('oauth_application')
-          .set({ deleted_at: 1 })
-          .where('client_id', 'in', applications)
-          .execute(),
-    ],
-    [
-      'the beta feature switched off',
-      (service) =>
-        database(service)
-          .deleteFrom('site_feature')
-          .where('site_id', '=', 'sit_northlight')
-          .execute(),
-    ],
-  ]
-}
 
 function expectOpen({ headers }: Pick<Answer, 'headers'>, origin: string): void {
   expect(headers.get('access-control-allow-origin')).to.be.oneOf(['*', origin])

@@ -16,7 +16,7 @@ import {
   startService,
 } from '../support/gatehouse.ts'
 import { sharedService } from '../support/shared-service.ts'
-import { encode, type Fields, FORM, send } from '../support/wire.ts'
+import { encode, type Fields, send } from '../support/wire.ts'
 
 /** Hostile requests at the pages between an authorization request and its answer. */
 const service = sharedService()
@@ -394,33 +394,6 @@ describe('interaction: pages and cookies are guarded [RFC 9700 §4.16] [45]', ()
     }
   })
 
-  it('on https they are secure, and the session has the __Host- prefix and HSTS', async () => {
-    await using secure = await startService({
-      environment: {
-        BASE_URL: 'https://id.campus.example',
-        SECRET: 'only-for-tests-only-for-tests-only-for-tests',
-        DEMO_DATA: 'on',
-      },
-    })
-    const local = `http://127.0.0.1:${secure.config.port}`
-    const { pathname, search } = authorizeUrl(secure.url)
-    const start = await send(local, { path: pathname + search })
-    const cookies = pairsOf(start.headers.getSetCookie())
-    const path = start.headers.get('location') ?? ''
-    const page = await send(local, { path, headers: ['Cookie', cookies] })
-    const csrf = /name="csrf" value="([^"]+)"/.exec(page.text)?.[1]
-    const posted = await send(local, {
-      ...{ method: 'POST', path, body: encode({ csrf, ...sam }) },
-      headers: [...FORM, 'Cookie', cookies],
-    })
-    const resume = new URL(posted.headers.get('location') ?? '', secure.url).pathname
-    const resumed = await send(local, { path: resume, headers: ['Cookie', cookies] })
-    const all = [start, posted, resumed].flatMap(({ headers }) => headers.getSetCookie())
-    expect(all.some((cookie) => cookie.startsWith('__Host-gatehouse='))).to.equal(true)
-    for (const cookie of all) expect(cookie).to.match(/; secure/i)
-    expect(start.headers.get('strict-transport-security')).to.match(/max-age=\d{8}/)
-  })
-
   it('signing in changes the id of the session (session fixation)', async () => {
     const first = await obtainCode(service().url)
     const before = await sessionsIn(service())
@@ -439,9 +412,6 @@ describe('interaction: pages and cookies are guarded [RFC 9700 §4.16] [45]', ()
       .execute()
     return rows.map(({ id }) => id)
   }
-
-  const pairsOf = (cookies: readonly string[] = []) =>
-    cookies.map((cookie) => cookie.split(';')[0]).join('; ')
 })
 
 // [threat 5]
