@@ -29,7 +29,7 @@ export function countRequests(text: string): number {
 /** The document with what the demo campus really answers, and what schema and configuration say. */
 export async function renderAdminDocument(text: string, running: RunningService): Promise<string> {
   const operator = await startOperator(running)
-  let written = replaceTables(text, running)
+  let written = replaceScopes(text)
   // One after the other, because what is made is used further down.
   for (const [whole, before = '', query = '', variables = '{}'] of written.matchAll(example)) {
     const answer = await answerOf(operator, query, variables)
@@ -45,13 +45,8 @@ async function answerOf(operator: Operator, query: string, variables: string): P
   return JSON.stringify(shown, null, 2)
 }
 
-function replaceTables(text: string, { config }: RunningService): string {
-  return text
-    .replace(/\| scope \| opens \|\n[\s\S]*?\n\n/, `${scopeTable()}\n\n`)
-    .replace(
-      /\| limit \| value \|\n[\s\S]*?(?=\n\n|$)/,
-      limitTable(config.service.adminApi).trimEnd(),
-    )
+function replaceScopes(text: string): string {
+  return text.replace(/\| scope \| opens \|\n[\s\S]*?\n\n/, `${scopeTable()}\n\n`)
 }
 
 /** Which fields of the root each operator scope opens, and which areas below them. */
@@ -66,11 +61,6 @@ function scopeTable(): string {
     return `| \`${scope}\` | ${opened.join(', ') || 'what the platform serves itself'} |`
   })
   return ['| scope | opens |', '| --- | --- |', ...rows].join('\n')
-}
-
-function limitTable(limits: Readonly<Record<string, number>>): string {
-  const rows = Object.entries(limits).map(([name, value]) => `| \`${name}\` | ${value} |`)
-  return ['| limit | value |', '| --- | --- |', ...rows].join('\n')
 }
 
 /** Moments, cursors and new ids are others each time. */
