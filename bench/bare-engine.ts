@@ -12,7 +12,7 @@ import { bareAdapter } from './bare-adapter.ts'
 
 /**
  * The process that ours is compared with: the engine by itself with PORT and REDIS_URL. Its clients
- * are constant, everybody is one person who agrees to everything, and it writes no log. It signs
+ * are constant, every person is the same one, who agrees to everything, and it writes no log. It signs
  * with the same algorithm, rotates refresh tokens, and answers at the same addresses as the service.
  */
 const { PORT = '', REDIS_URL = '' } = process.env

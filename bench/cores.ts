@@ -9,7 +9,7 @@ export interface Cores {
 }
 
 /**
- * Gives the first core to whoever is measured and this process, and with it the stores that it
+ * Gives the first core to the measured server and this process, and with it the stores that it
  * starts, all others: a load generator on the same core would be part of every figure.
  */
 export function divideCores(): Cores | undefined {

@@ -111,7 +111,7 @@ function sumUp(
   ].join('\n')
 }
 
-/** What node itself does is counted for whoever called it. A parent stands before its children. */
+/** What node itself does is counted for its caller. A parent stands before its children. */
 function originsOf(nodes: readonly Node[]): ReadonlyMap<number, Origin> {
   const origins = new Map<number, Origin>()
   const callers = new Map<number, string>()
@@ -119,7 +119,7 @@ function originsOf(nodes: readonly Node[]): ReadonlyMap<number, Origin> {
     const own = originOf(callFrame)
     const name = own ?? callers.get(id) ?? 'node'
     origins.set(id, { name, inNode: own === undefined })
-    // The root is nobody's caller.
+    // The root has no caller.
     if (name !== '(root)') for (const child of children) callers.set(child, name)
   }
   return origins

@@ -41,7 +41,7 @@ function programFile(name: ProgramName): string {
 
 const SECRET = 'only-for-the-bench-only-for-the-bench-only'
 
-/** As it is configured by default, except that nobody is told to come back later. */
+/** As it is configured by default, except that no request is limited. */
 const wideLimits = (): string => configWith(withoutLimits)
 
 /**
@@ -75,7 +75,7 @@ export interface StartOptions {
   readonly nodeFlags?: readonly string[]
 }
 
-/** The service as users start it; its log is written, and nobody reads it. */
+/** The service as users start it; its log is written, and not read. */
 export async function startOurs(place: Variables, options: StartOptions): Promise<ServiceProcess> {
   return await startProcess(place, commandOf('src/main.ts', options))
 }

@@ -4,7 +4,7 @@ import type { ServiceProcess } from '../test/support/process.ts'
 import { residentMiB } from './cores.ts'
 import { median } from './rounds.ts'
 
-/** From the start of the process to its first answer, and its memory when nobody asks it anything. */
+/** From the start of the process to its first answer, and its memory without requests. */
 export interface StartFigure {
   readonly ms: number
   readonly idleMiB: number

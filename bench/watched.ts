@@ -13,7 +13,7 @@ import { newPlace, type Stores, startOurs } from './servers.ts'
 import { makeSupply } from './supply.ts'
 
 const watched = ['refresh', 'userinfo'] as const
-const OFF = 'nobody'
+const OFF = 'off'
 
 /** Who watches, by the variables that have them do it. */
 async function watchers(collector: string): Promise<readonly (readonly [string, Variables])[]> {
@@ -72,8 +72,8 @@ async function startSink(): Promise<AsyncDisposable & { readonly url: string }> 
 export function watchedPart(figures: Figures) {
   const off = figures.get(OFF)
   return {
-    title: 'While somebody watches',
-    text: 'Processor time of an operation in microseconds while metrics are counted and traces are sent ([operate](how-to/operate.md#watch-it)); in brackets how many times what it is while nobody watches.',
+    title: 'With metrics and traces',
+    text: 'Processor time of an operation in microseconds while metrics are counted and traces are sent ([operate](how-to/operate.md#watch-it)); in brackets relative to both off.',
     rows: [
       ['µs', ...watched.map((name) => operations[name].title)],
       ...[...figures].map(([who, found]) => [

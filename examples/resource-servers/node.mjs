@@ -27,7 +27,7 @@ const server = createServer(async (request, response) => {
     }
     answer(200, { hello: token.sub, site: token.org_id, roles: token.roles })
   } catch (cause) {
-    // Nobody knows what the token is worth: that is no verdict on it, and carries no challenge.
+    // Without a verdict on the token, the answer carries no challenge.
     console.error('introspection failed:', cause.message)
     answer(503, { error: 'temporarily_unavailable' }, { 'Retry-After': '1' })
   }

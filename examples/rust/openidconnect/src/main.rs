@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             "/callback" => {
                 let (state, nonce, verifier) =
-                    session.pending.take().ok_or("nobody is signing in")?;
+                    session.pending.take().ok_or("no sign-in is under way")?;
                 if query.get("state") != Some(state.secret()) || query.get("iss") != Some(&issuer) {
                     return Err("this is not the answer to our request".into());
                 }
@@ -89,7 +89,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     .tokens
                     .as_ref()
                     .and_then(|tokens| tokens.refresh_token())
-                    .ok_or("nobody is signed in")?;
+                    .ok_or("not signed in")?;
                 let refreshed = client
                     .exchange_refresh_token(old)?
                     .add_extra_param("resource", &issuer)
