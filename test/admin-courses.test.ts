@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { type Operator, startOperator } from './support/admin-api.ts'
+import { auditEvents, type Operator, startOperator } from './support/admin-api.ts'
 import type { RunningService } from './support/gatehouse.ts'
 import { readTool } from './support/mcp.ts'
 import { forEachDatabase } from './support/storages.ts'
@@ -29,12 +29,7 @@ forEachDatabase('the Admin API: courses and their curriculum', (start) => {
     )
     return nodes.map(({ slug }) => slug)
   }
-  const audited = async (action: string) =>
-    await running.service.stores.database.kysely
-      .selectFrom('audit_event')
-      .selectAll()
-      .where('action', '=', action)
-      .execute()
+  const audited = async (action: string) => await auditEvents(running, action)
 
   // [threat 17]
   it('makes a draft, which visitors do not see, and audits it', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { type Operator, startOperator } from './support/admin-api.ts'
+import { auditEvents, type Operator, startOperator } from './support/admin-api.ts'
 import type { RunningService } from './support/gatehouse.ts'
 import { forEachDatabase } from './support/storages.ts'
 
@@ -18,12 +18,7 @@ forEachDatabase('the Admin API: lecturers and orders', (start) => {
   })
   after(async () => await running?.[Symbol.asyncDispose]())
 
-  const audited = async (action: string) =>
-    await running.service.stores.database.kysely
-      .selectFrom('audit_event')
-      .selectAll()
-      .where('action', '=', action)
-      .execute()
+  const audited = async (action: string) => await auditEvents(running, action)
 
   describe('lecturers', () => {
     it('are listed with what they teach at this site', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { type Operator, startOperator } from './support/admin-api.ts'
+import { auditEvents, type Operator, startOperator } from './support/admin-api.ts'
 import { marco, noor, type RunningService } from './support/gatehouse.ts'
 import { memberToken, readMember, readOnly } from './support/member-api.ts'
 import { forEachDatabase } from './support/storages.ts'
@@ -48,12 +48,7 @@ forEachDatabase('the Admin API: students and their enrolments', (start) => {
   })
   after(async () => await running?.[Symbol.asyncDispose]())
 
-  const audited = async (action: string) =>
-    await running.service.stores.database.kysely
-      .selectFrom('audit_event')
-      .selectAll()
-      .where('action', '=', action)
-      .execute()
+  const audited = async (action: string) => await auditEvents(running, action)
   const courseSlugs = async (token: string) => {
     const { viewer } = await readMember<{
       viewer: { enrolledCourses: { nodes: { slug: string; expireDate: string | null }[] } }

@@ -63,3 +63,12 @@ export async function startOperator(
 }
 
 export type Operator = Awaited<ReturnType<typeof startOperator>>
+
+/** The lines of the audit trail with this action. */
+export async function auditEvents({ service }: RunningService, action: string) {
+  return await service.stores.database.kysely
+    .selectFrom('audit_event')
+    .selectAll()
+    .where('action', '=', action)
+    .execute()
+}
