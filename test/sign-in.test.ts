@@ -459,6 +459,7 @@ describe('sign-in: checking passwords takes what it may and no more', () => {
     // A busy machine may hold the loop up itself; hashes in it would do so each time.
     this.retries(2)
     await using service = await startService({
+      realHashes: true,
       policy: (own) => ({
         ...own,
         signIn: { ...own.signIn, failuresPerAccountAndAddressMax: 1000 },

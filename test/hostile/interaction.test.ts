@@ -441,6 +441,7 @@ describe('interaction: whether an account exists cannot be found out (CVE-2026-2
       failuresPerAddressMax: 1000,
     }
     await using own = await startService({
+      realHashes: true,
       policy: (policy) => ({ ...policy, signIn: { ...policy.signIn, ...unlimited } }),
     })
     const person = makeHeadlessPerson(sam)
