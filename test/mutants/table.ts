@@ -248,7 +248,7 @@ export const mutants: readonly Mutant[] = [
   ),
   ...inFile(
     'oauth/token/authorization-code.ts',
-    ['token', 'hostile/grant'],
+    ['token', 'hostile/grant', 'hostile/token'],
     [['const REPEAT_SECONDS = 5', 'const REPEAT_SECONDS = 5_000']],
   ),
   ...inFile(
