@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino'
 
-import { findScopeUses, makeApi, makeServiceDiscovery } from './api/api.ts'
+import { makeApi, makeServiceDiscovery } from './api/api.ts'
 import type { Config } from './config/config.ts'
 import { makeDirectory } from './directory/directory.ts'
 import { openKeys, type Rings } from './oauth/keys/keys.ts'
@@ -42,8 +42,8 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const directory = makeDirectory(platform, service.signIn, { processes, browserKeys })
   const ops = await makeOps(config, platform, directory)
   const rings = await keys.openRings(service.upstreams.length > 0)
-  const scopeUses = findScopeUses(config)
-  const discovery = makeServiceDiscovery(config, scopeUses)
+  const discovery = makeServiceDiscovery(config)
+  const { scopeUses } = discovery
   const pages = makePages(config, platform, directory, { keys, scopeUses, handler: () => handler })
   const noteSignOutFailure = (clientId: string, reason: string) => {
     pages.refusals.noteSignOut(clientId, reason)

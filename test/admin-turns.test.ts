@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 
 import { expect } from 'chai'
 
-import { inTurnOf } from '../src/api/admin-api/turns.ts'
+import { inTurnOf } from '../src/api/admin-api/site-queue.ts'
 
 describe('the Admin API: what reads all of a site', () => {
   it('is done one after another, with others between, and sites do not wait for one another', async () => {

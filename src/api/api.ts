@@ -1,11 +1,7 @@
-/**
- * The room of how programs reach the service: the Member API, the Admin API, the tool endpoint, and the documents by
- * which they find all of it.
- */
+/** How programs reach the service: the Member API, the Admin API, tools, and discovery documents. */
 
 import type { Config } from '../config/config.ts'
-import { makeScopeUses, type ScopeUses } from '../directory/scopes/scope-uses.ts'
-import { makePublicCourses, makePublicSites } from '../directory/sites/public-sites.ts'
+import { makeScopeUses } from '../directory/scopes/scope-uses.ts'
 import type { Oauth } from '../oauth/oauth.ts'
 import { paths } from '../platform/http/paths.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -13,27 +9,20 @@ import type { Cursors } from '../platform/store/cursor.ts'
 import type { Resource } from '../resource/resource.ts'
 import { openingOf } from '../resource/upstream/routes.ts'
 import type { School } from '../school/school.ts'
+import { adminEndpoint } from './admin-api/endpoint.ts'
 import { scopesOfAdminApi } from './admin-api/published-schema.ts'
-import { adminApiSurface } from './admin-api/surface.ts'
-import { makeDiscovery } from './discovery/routes.ts'
+import { makeDiscovery } from './discovery/discovery.ts'
 import { toolEndpoint } from './mcp/endpoint.ts'
 import { protocolVersions } from './mcp/tool.ts'
-import { memberSurface } from './member-api/surface.ts'
+import { memberEndpoint } from './member-api/endpoint.ts'
 
 export type Api = ReturnType<typeof makeApi>
 export type Discovery = ReturnType<typeof makeServiceDiscovery>
 
-/** What the scopes of operators open in this deployment; read with the first question. */
-export function findScopeUses({ service }: Config): ScopeUses {
+/** Makes the documents that describe the service, and finds the uses of each operator scope. */
+export function makeServiceDiscovery({ baseUrl, service, integrations }: Config) {
   const adminApi = () => ({ address: paths.adminGraphql, scopes: scopesOfAdminApi() })
-  return makeScopeUses(() => [[adminApi()], service.upstreams.map(openingOf)].flat())
-}
-
-/** The documents by which the service describes itself. */
-export function makeServiceDiscovery(
-  { baseUrl, service, integrations }: Config,
-  scopeUses: ScopeUses,
-) {
+  const scopeUses = makeScopeUses(() => [adminApi(), ...service.upstreams.map(openingOf)])
   return makeDiscovery({ baseUrl, service, integrations, scopeUses, protocolVersions })
 }
 
@@ -42,59 +31,23 @@ export interface ApiPorts {
   readonly resource: Pick<Resource, 'verifyBearer'>
   readonly school: Pick<School, 'files' | 'uploadLimits' | 'downloadAddress'>
   readonly discovery: Discovery
-  /** Signs the cursors of lists. */
+  /** Signs list cursors. */
   readonly cursors: Cursors
 }
 
 export function makeApi({ baseUrl, service }: Config, platform: Platform, ports: ApiPorts) {
-  const { database, requestLimits, now } = platform
-  const { discovery, school, cursors } = ports
-  const schemaCacheSeconds = service.documents.cacheSeconds
-  const { adviseOnScopes } = ports.oauth
-  const { verifyBearer } = ports.resource
-  const member = memberSurface({
-    database,
-    cursors,
-    downloadAddress: school.downloadAddress,
-    verifyBearer,
-    limits: service.memberApi,
-    requestLimits,
+  const { oauth, resource, school, discovery, cursors } = ports
+  const shared = {
     baseUrl,
-    resourceMetadataUrl: discovery.metadataUrl('origin'),
-    adviseOnScopes,
-    schemaCacheSeconds,
-    now,
-  })
-  const admin = adminApiSurface({
-    database,
+    platform,
     cursors,
-    files: school.files,
-    uploadLimits: school.uploadLimits,
-    verifyBearer,
-    limits: service.adminApi,
-    requestLimits,
-    baseUrl,
-    resourceMetadataUrl: discovery.metadataUrl('admin'),
-    askedScopes: () => discovery.scopesOf('mcpAdmin'),
-    adviseOnScopes,
-    schemaCacheSeconds,
-    now,
-  })
-  const tools = toolEndpoint({
-    baseUrl,
-    serviceName: service.name,
-    policy: service.mcp,
-    resources: discovery,
-    authGuide: discovery.authGuide,
-    adviseOnScopes,
-    requestLimits,
-    verifyBearer,
-    executeMember: member.executeMember,
-    executeAdmin: admin.executeAdmin,
-    publicCourses: makePublicCourses(database),
-    publicSites: makePublicSites(database),
-    cursors,
-    now,
-  })
+    verifyBearer: resource.verifyBearer,
+    adviseOnScopes: oauth.adviseOnScopes,
+    discovery,
+    schemaCacheSeconds: service.documents.cacheSeconds,
+  }
+  const member = memberEndpoint(shared, service.memberApi, school.downloadAddress)
+  const admin = adminEndpoint(shared, service.adminApi, school)
+  const tools = toolEndpoint(shared, { name: service.name, policy: service.mcp }, { member, admin })
   return { member, admin, tools }
 }

@@ -1,8 +1,8 @@
 import { GraphQLError, type GraphQLFieldResolver, type GraphQLSchema } from 'graphql'
 
 import { badInput, ChangeRefused } from '../../school/changes/refusals.ts'
-import { type Execute, type GraphqlApi, makeApi } from '../graphql/api.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
+import { type Execute, type GraphqlApi, makeApi } from '../graphql/graphql-api.ts'
 import { makeSchema } from '../graphql/schema.ts'
 import { analyticsResolvers } from './analytics.ts'
 import { digitalProductResolvers, fileResolvers, orderResolvers } from './commerce.ts'

@@ -4,7 +4,7 @@ import { DAY_MS, DAYS_MAX, daysOf, periodOf } from '../../school/analytics/count
 import { badArgument, type PageArguments } from '../graphql/connections.ts'
 import type { AdminContext, AdminResolver } from './context.ts'
 import { siteList } from './field-resolvers.ts'
-import { inTurnOf } from './turns.ts'
+import { inTurnOf } from './site-queue.ts'
 
 const DAYS_DEFAULT = 30
 

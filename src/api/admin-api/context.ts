@@ -4,7 +4,7 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Granted } from '../../resource/resource-server/verify-bearer.ts'
 import type { SiteActor } from '../../school/changes/change.ts'
 import type { FileStorage } from '../../school/files/file-storage.ts'
-import { makeOneOfMany, type OneOfMany } from '../graphql/one-of-many.ts'
+import { makeOneOfMany, type OneOfMany } from '../graphql/batch-loader.ts'
 
 /** The actor of the changes of one request; each change has its own time. */
 export type AdminCaller = Omit<SiteActor, 'now'>

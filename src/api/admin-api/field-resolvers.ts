@@ -8,7 +8,7 @@ import { type Release, type ReleaseChange, releaseStateOf } from '../../school/c
 import type { ItemKey } from '../../school/changes/released-items.ts'
 import { answerList, type PageArguments } from '../graphql/connections.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { inTurnOf } from './turns.ts'
+import { inTurnOf } from './site-queue.ts'
 
 /** Finds one row of a site. */
 type Find = (

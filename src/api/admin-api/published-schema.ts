@@ -18,51 +18,114 @@ import {
   visitWithTypeInfo,
 } from 'graphql'
 
-import type { ScopesNeeded } from '../graphql/api.ts'
-import { type ListWords, listTypes } from '../graphql/connections.ts'
+import { type ListWords, withConnections } from '../graphql/connections.ts'
+import type { ScopesNeeded } from '../graphql/graphql-api.ts'
 
-/** The areas of the Admin API, each a file of the schema. */
-const areaNames = [
-  'site',
-  'courses',
-  'students',
-  'people',
-  'commerce',
-  'events',
-  'posts',
-  'analytics',
+/** The files of the schema, one for each area. */
+const fileNames = [
+  ...['schema', 'site', 'courses', 'students', 'people'],
+  ...['commerce', 'events', 'posts', 'analytics'],
 ] as const
 
-const searched = '. A search counts to 1000 and no further'
+const searched = '. A search counts up to 1000'
 
 const connections: Readonly<Record<string, ListWords>> = {
-  Course: { one: 'a course', many: 'courses' },
+  Course: { noun: 'course', many: 'courses' },
   Student: {
-    ...{ one: 'a student', many: 'students', whose: 'their' },
-    counted: `${searched}, the students of one course to 50000.`,
+    noun: 'student',
+    many: 'students',
+    counted: `${searched}, the students of one course up to 50000`,
   },
-  Member: { one: 'a member', many: 'members', whose: 'their', counted: `${searched}.` },
-  Lecturer: { one: 'a lecturer', many: 'lecturers', whose: 'their', counted: `${searched}.` },
-  Order: { one: 'an order', many: 'orders' },
-  DigitalProduct: { one: 'a digital product', many: 'digital products' },
-  StoredFile: { one: 'a file', many: 'files' },
-  Event: { one: 'an event', many: 'events' },
-  EventRegistration: { one: 'a registration', many: 'registrations' },
-  Post: { one: 'a post', many: 'posts' },
-  AnalyticsCourse: { one: 'a course', many: 'courses' },
+  Member: { noun: 'member', many: 'members', counted: searched },
+  Lecturer: { noun: 'lecturer', many: 'lecturers', counted: searched },
+  Order: { noun: 'order', many: 'orders' },
+  DigitalProduct: { noun: 'digital product', many: 'digital products' },
+  StoredFile: { noun: 'file', many: 'files' },
+  Event: { noun: 'event', many: 'events' },
+  EventRegistration: { noun: 'registration', many: 'registrations' },
+  Post: { noun: 'announcement', many: 'announcements' },
+  AnalyticsCourse: { noun: 'course', many: 'courses' },
 }
 
-/** The schema as it is published, descriptions and all. */
-export const schemaText: string =
-  ['schema', ...areaNames]
-    .map((name) => readFileSync(join(import.meta.dirname, `${name}.graphql`), 'utf8'))
-    .join('\n') +
-  listTypes(connections, { boundTo: 'this site', countDirectives: ' @cost(weight: 500)' })
+/** The kinds that item.graphql describes, by their types. */
+const items = {
+  Course: {
+    ...{ one: 'a course', area: 'courses', example: 'slow-bread', firstSort: 'SLUG' },
+    kept: 'Enrolled students keep access.',
+  },
+  DigitalProduct: {
+    ...{ one: 'a digital product', area: 'digital_products', example: 'bread-atlas' },
+    ...{ kept: 'Buyers keep access.', firstSort: 'SLUG' },
+  },
+  Event: {
+    ...{ one: 'an event', area: 'events', example: 'night-baking', firstSort: 'START' },
+    kept: 'Registrations stay.',
+  },
+} as const
+
+/** Fills item.graphql for one kind: `Item` and `item` stand for the type and its fields. */
+function itemText(template: string, type: keyof typeof items): string {
+  const { one, area, example, kept, firstSort } = items[type]
+  const noun = one.replace(/^an? /, '')
+  const words: Readonly<Record<string, string>> = {
+    one,
+    noun,
+    many: `${noun}s`,
+    area,
+    example,
+    kept,
+  }
+  return template
+    .replaceAll('FIRST_SORT', firstSort)
+    .replaceAll('Item', type)
+    .replaceAll('item', type.charAt(0).toLowerCase() + type.slice(1))
+    .replace(/\{\{(\w+)\}\}/g, (_, name: string) => words[name] ?? '')
+}
+
+/** Payloads that hold one changed object: their types, fields and areas. */
+const payloads = [
+  ['UpdateSitePayload', 'site', 'Site', 'school'],
+  ['AppearancePayload', 'appearance', 'Appearance', 'appearance'],
+  ['SectionPayload', 'section', 'Section', 'curriculum'],
+  ['LecturePayload', 'lecture', 'Lecture', 'curriculum'],
+  ['EnrolmentPayload', 'enrolment', 'Enrolment', 'students'],
+  ['EventRegistrationPayload', 'registration', 'EventRegistration', 'events'],
+  ['PostPayload', 'post', 'Post', 'posts'],
+] as const
+
+function payloadText([payload, field, type, area]: (typeof payloads)[number]): string {
+  return `
+"The result of changing the ${field}."
+type ${payload} {
+  "The identifier of the ${field === 'appearance' ? 'site' : field}."
+  id: ID!
+
+  "The ${field} after the change."
+  ${field}: ${type}! @needs(scopes: ["${area}:read"])
+}
+`
+}
+
+/** The published schema with its descriptions. */
+export const schemaText: string = withConnections(
+  [
+    ...fileNames.map(readSchema),
+    ...(['Course', 'DigitalProduct', 'Event'] as const).map((type) =>
+      itemText(readSchema('item'), type),
+    ),
+    ...payloads.map(payloadText),
+  ].join('\n'),
+  connections,
+  { boundTo: 'this site', countDirectives: ' @cost(weight: 500)' },
+)
+
+function readSchema(name: string): string {
+  return readFileSync(join(import.meta.dirname, `${name}.graphql`), 'utf8')
+}
 
 /**
- * The scopes that the fields of an operation name with `@needs`, all of them, in the order in which
- * the document has the fields. Conditions (`@skip`, `@include`) are taken for true, so that the
- * answer depends on the document and on nothing that comes with it.
+ * Collects the scopes that the fields of an operation name with `@needs`, in document order. Takes
+ * `@skip` and `@include` for true, so that the result depends on the document alone.
  */
 export function makeScopesNeeded(schema: GraphQLSchema): ScopesNeeded {
   const known = new WeakMap<DocumentNode, Map<string, readonly string[]>>()
@@ -94,7 +157,7 @@ function scopesIn(document: DocumentNode, schema: GraphQLSchema): readonly strin
   return [...scopes]
 }
 
-/** Every scope that a field of the published schema names. */
+/** All scopes that the published schema names. */
 export function scopesOfAdminApi(): ReadonlySet<string> {
   const scopes = new Set<string>()
   visit(parse(schemaText), {
@@ -107,7 +170,7 @@ export function scopesOfAdminApi(): ReadonlySet<string> {
 
 const NAMES = new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(GraphQLString)))
 
-/** What `@needs` says of a field of the schema. */
+/** The scopes in the `@needs` directive of a field. */
 export function scopesOfField(
   field: Pick<GraphQLField<unknown, unknown>, 'astNode'> | null | undefined,
 ): readonly string[] {

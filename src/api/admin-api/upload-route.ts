@@ -12,43 +12,43 @@ import {
   tooManyRequests,
 } from '../../platform/http/errors.ts'
 import { paths } from '../../platform/http/paths.ts'
-import { type Limits, personKey } from '../../platform/limits/limits.ts'
+import { personKey } from '../../platform/limits/limits.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
-import type { Database } from '../../platform/store/database.ts'
 import { type Protection, refuse, verdictOf } from '../../resource/resource-server/protect.ts'
 import {
   demandScopes,
   type Granted,
   type Verdict,
-  type VerifyBearer,
 } from '../../resource/resource-server/verify-bearer.ts'
-import type { SiteActor } from '../../school/changes/change.ts'
-import { ChangeRefused } from '../../school/changes/refusals.ts'
+import { ChangeRefused } from '../../school/changes/refused.ts'
 import type { Files } from '../../school/files/file-storage.ts'
 import { receiveFile, type UploadLimits } from '../../school/files/receive-file.ts'
+import type { EndpointPorts } from '../graphql/endpoint.ts'
 import type { AdminCaller } from './context.ts'
 
-export interface UploadPorts {
-  readonly database: Database
-  readonly files: Files
-  readonly limits: UploadLimits
-  readonly verifyBearer: VerifyBearer
-  readonly requestLimits: Limits
-  readonly now: () => number
-}
-
-/** How the Admin API admits a request, and who then asks. */
+/** How the Admin API admits a request and determines its caller. */
 export interface Admission {
   readonly protection: Protection
   readonly admit: (verdict: Verdict) => Verdict
   readonly callerOf: (token: Granted['token'], ctx: Context) => AdminCaller
 }
 
+interface Uploads {
+  readonly files: Files
+  readonly limits: UploadLimits
+}
+
 /**
- * POST /admin/files: one file as the body, its name in the query. GraphQL has no way to send bytes
- * that does not hold them in memory, so this one change of a site has an address of its own.
+ * Serves POST /admin/files: one file as the body, its name in the query. GraphQL would have to hold the
+ * whole file in memory, so uploads have their own address.
  */
-export function uploadRoute(router: Router, ports: UploadPorts, admission: Admission): void {
+export function uploadRoute(
+  router: Router,
+  { platform, verifyBearer }: EndpointPorts,
+  { files, limits }: Uploads,
+  admission: Admission,
+): void {
+  const { database, requestLimits } = platform
   const scope = writeScope('storage')
   const protection = { ...admission.protection, scopes: [scope] }
   router.all(paths.adminFiles, openCors(['POST']), async (ctx) => {
@@ -57,60 +57,57 @@ export function uploadRoute(router: Router, ports: UploadPorts, admission: Admis
       throw methodNotAllowed('POST')
     }
     ctx.set('Cache-Control', 'no-store')
-    const verdict = demandScopes(admission.admit(await verdictOf(ctx, ports.verifyBearer)), [scope])
+    const verdict = demandScopes(admission.admit(await verdictOf(ctx, verifyBearer)), [scope])
     if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
-    refuseTooMany(ctx, ports.requestLimits.take('uploads', personKey(verdict.token)))
+    refuseTooMany(ctx, requestLimits.take('uploads', personKey(verdict.token)))
     const caller = admission.callerOf(verdict.token, ctx)
-    using _place = takePlace(ctx, caller.siteId)
+    using _slot = takeSlot(ctx, caller.siteId)
+    if (Number(ctx.get('content-length')) > limits.fileBytesMax) {
+      throw bodyTooLarge(limits.fileBytesMax)
+    }
+    const actor = { ...caller, now: platform.now() }
+    const name = new URLSearchParams(ctx.querystring).get('name') ?? undefined
+    const declaredType = ctx.request.type
     try {
-      const { file, isNew } = await receive(ctx, { ...caller, now: ports.now() }, ports)
+      const sent = { stream: ctx.req, name, declaredType, files, limits }
+      const { file, isNew } = await receiveFile(database, actor, sent)
       ctx.status = isNew ? 201 : 200
-      const { id, name, mediaType, sizeBytes, sha256 } = file
-      ctx.body = { id, name, mediaType, sizeBytes, sha256 }
+      const { id, mediaType, sizeBytes, sha256 } = file
+      ctx.body = { id, name: file.name, mediaType, sizeBytes, sha256 }
     } catch (error) {
-      throw error instanceof ChangeRefused ? inHttp(error) : error
+      throw error instanceof ChangeRefused ? httpError(error) : error
     }
   })
 }
 
 /**
- * So many files of a site are on their way to a process at once. Each is on the disk until it is known
- * whether the site has room for it, however slowly it comes.
+ * The most uploads of a site in progress per process. Each occupies disk space until it is known
+ * whether the site has room for it, even if it arrives slowly.
  */
 const UPLOADS_AT_ONCE_MAX = 16
 const RETRY_AFTER_SECONDS = '5'
 
-/** How many of each site there are now. */
-const underWay = new Map<string, number>()
+/** The number of uploads in progress by site. */
+const inProgress = new Map<string, number>()
 
 /** @throws tooManyRequests */
-function takePlace(ctx: Context, siteId: string): Disposable {
-  const others = underWay.get(siteId) ?? 0
+function takeSlot(ctx: Context, siteId: string): Disposable {
+  const others = inProgress.get(siteId) ?? 0
   if (others >= UPLOADS_AT_ONCE_MAX) {
     ctx.set('Retry-After', RETRY_AFTER_SECONDS)
     throw tooManyRequests()
   }
-  underWay.set(siteId, others + 1)
+  inProgress.set(siteId, others + 1)
   return {
     [Symbol.dispose]() {
-      const left = (underWay.get(siteId) ?? 1) - 1
-      if (left > 0) underWay.set(siteId, left)
-      else underWay.delete(siteId)
+      const left = (inProgress.get(siteId) ?? 1) - 1
+      if (left > 0) inProgress.set(siteId, left)
+      else inProgress.delete(siteId)
     },
   }
 }
 
-async function receive(ctx: Context, actor: SiteActor, { database, files, limits }: UploadPorts) {
-  const { fileBytesMax } = limits
-  if (Number(ctx.get('content-length')) > fileBytesMax) throw bodyTooLarge(fileBytesMax)
-  const name = new URLSearchParams(ctx.querystring).get('name') ?? undefined
-  const { req: stream } = ctx
-  const declaredType = ctx.request.type
-  return await receiveFile(database, actor, { stream, name, declaredType, files, limits })
-}
-
-/** The words of a refused change as an answer of HTTP. */
-function inHttp({ code, message }: ChangeRefused): Error {
+function httpError({ code, message }: ChangeRefused): Error {
   if (code === 'FORBIDDEN') return notAnOperator()
   return code === 'LIMIT_REACHED' ? noRoomForFile(message) : badUpload(message)
 }

@@ -3,7 +3,7 @@ import { GraphQLError } from 'graphql'
 import type { CursorScope, Cursors } from '../../platform/store/cursor.ts'
 import type { Page, PageRequest, PlaceInList } from '../../platform/store/keyset.ts'
 
-/** Sizes of a page (design 21); the schemas say the same two numbers. */
+/** Page sizes (design 21). */
 export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100
 
@@ -12,17 +12,17 @@ export interface PageArguments {
   readonly after?: string | null | undefined
 }
 
-/** A list that is read one page at a time, and counted only when `totalCount` is selected. */
+/** A paginated list. It is counted only if the query selects `totalCount`. */
 export interface ListSource<Row> {
   readonly page: (request: PageRequest) => Promise<Page<Row>>
   readonly count: () => Promise<number>
 }
 
 /**
- * The answer of a connection: `nodes`, `edges`, `pageInfo`, `totalCount` (design 21).
+ * Resolves a connection: `nodes`, `edges`, `pageInfo`, `totalCount` (design 21).
  *
- * @param scope what its cursors are bound to: the owner of the list, and which list it is
- * @throws GraphQLError for a page size or a cursor that is not accepted
+ * @param scope binds the cursors to one list of one owner
+ * @throws GraphQLError for an invalid page size or cursor
  */
 export async function answerList<Row>(
   list: ListSource<Row>,
@@ -62,81 +62,90 @@ function pageRequest(
   return { first: size, after: place }
 }
 
-/** An argument has a value that its type allows and its meaning does not. */
+/** The error for a value that the schema accepts and the field does not. */
 export function badArgument(argument: string, message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'BAD_ARGUMENT', argument } })
 }
 
-/** The words for the nodes of a connection in the descriptions of a schema. */
+/** The words for the nodes of a connection in schema descriptions. */
 export interface ListWords {
-  /** As in `a course`. */
-  readonly one: string
+  readonly noun: string
   readonly many: string
-  readonly whose?: 'its' | 'their'
-  /** Follows `How many courses the whole list holds`; a full stop without it. */
+  /** An addition to the description of `totalCount`. */
   readonly counted?: string
 }
 
-/** What all connections of a schema have in common. */
+/** Properties shared by all connections of a schema. */
 interface ListRules {
-  /** For whom a cursor is valid, as in `this site`. */
+  /** The owner of a cursor, such as `this site`. */
   readonly boundTo: string
   /** Directives of `totalCount`. */
   readonly countDirectives?: string
 }
 
-/** The types of connections as text of a schema, by the type of their nodes. */
-export function listTypes(
+/**
+ * Completes the text of a schema: adds the types of its connections, and `after` and the descriptions
+ * wherever it has `first: Int = 20`.
+ *
+ * @param connections by the type of their nodes
+ */
+export function withConnections(
+  text: string,
   connections: Readonly<Record<string, ListWords>>,
   { boundTo, countDirectives = '' }: ListRules,
 ): string {
-  const texts = Object.entries(connections).map(
-    ([type, { one, many, whose = 'its', counted = '.' }]) => {
-      const noun = one.replace(/^an? /, '')
-      const capital = one.charAt(0).toUpperCase() + one.slice(1)
-      return `
+  const types = Object.entries(connections).map(
+    ([type, { noun, many, counted = '' }]) => `
 "A page of ${many}."
 type ${type}Connection {
   "The ${many} of this page."
   nodes: [${type}!]!
 
-  "The same ${many}, each with its cursor."
+  "The ${many} of this page with their cursors."
   edges: [${type}Edge!]!
 
-  "Where this page stands in the list."
+  "The position of this page in the list."
   pageInfo: PageInfo!
 
-  "How many ${many} the whole list holds${counted}"
+  "The number of ${many} in the whole list${counted}."
   totalCount: Int!${countDirectives}
 }
 
-"${capital} and ${whose} place in the list."
+"One of the ${many} with its cursor."
 type ${type}Edge {
-  "The place of the ${noun} in the list; valid for ${boundTo} and list only."
+  "The position of the ${noun} in the list; valid for ${boundTo} and list only."
   cursor: String!
 
   "The ${noun}."
   node: ${type}!
 }
-`
-    },
+`,
   )
-  return pageInfo + texts.join('')
+  return (
+    text.replaceAll(`first: Int = ${PAGE_SIZE_DEFAULT}`, pageArguments) + pageInfo + types.join('')
+  )
 }
 
+const pageArguments = `
+    "The page size, from 1 to ${PAGE_SIZE_MAX}."
+    first: Int = ${PAGE_SIZE_DEFAULT}
+    "The cursor that the page starts after. Omit it for the first page."
+    after: String
+`.trim()
+
 const pageInfo = `
-"Where a page stands in its list."
+"The position of a page in its list."
 type PageInfo {
-  "Whether a page follows this one."
+  "Whether there is a next page."
   hasNextPage: Boolean!
 
-  "Whether this page was asked for with \`after\`."
+  "Whether the request had \`after\`."
   hasPreviousPage: Boolean!
 
-  "The place of the first node of this page; null on an empty page."
+  "The cursor of the first node of this page; null for an empty page."
   startCursor: String
 
-  "The place of the last node of this page, to be sent as \`after\`; null on an empty page."
+  "The cursor of the last node of this page, for \`after\`; null for an empty page."
   endCursor: String
 }
 `

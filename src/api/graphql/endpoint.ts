@@ -1,4 +1,4 @@
-/** GraphQL over HTTP for the APIs of this service: limits, scopes, pages of lists, answers. What is served is not known here. */
+/** GraphQL over HTTP for every API of the service: pages, schemas, tokens and limits. */
 
 import type { Context } from 'koa'
 import type Router from 'koa-router'
@@ -8,8 +8,10 @@ import { openCors } from '../../platform/http/cors.ts'
 import { addressTooLong, methodNotAllowed } from '../../platform/http/errors.ts'
 import { sendPublicPage } from '../../platform/http/page.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import { personKey } from '../../platform/limits/limits.ts'
+import { type Limits, personKey } from '../../platform/limits/limits.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
+import type { Cursors } from '../../platform/store/cursor.ts'
+import type { Database } from '../../platform/store/database.ts'
 import {
   type AdviseOnScopes,
   type Protection,
@@ -17,90 +19,96 @@ import {
   verdictOf,
 } from '../../resource/resource-server/protect.ts'
 import type { Verdict, VerifyBearer } from '../../resource/resource-server/verify-bearer.ts'
-import { type CallerOf, makeAnswer } from './answer.ts'
-import type { ContextRecord, Execute, GraphqlApi } from './api.ts'
 import type { CostLimit } from './cost.ts'
+import type { ContextRecord, Execute, GraphqlApi } from './graphql-api.ts'
+import { type CallerOf, makeHttpHandler } from './http-handler.ts'
 import { makeTryQuery, type Person } from './query-page.ts'
 
-/** What the surface of every API needs. */
+type Resource = 'origin' | 'admin' | 'mcp' | 'mcpMember' | 'mcpAdmin'
+
+/** What the endpoints of both APIs and of the tools share. */
 export interface EndpointPorts {
+  readonly baseUrl: string
+  readonly platform: {
+    readonly database: Database
+    readonly requestLimits: Limits
+    readonly now: () => number
+  }
+  /** Signs list cursors. */
+  readonly cursors: Cursors
   readonly verifyBearer: VerifyBearer
-  /** The protected-resource metadata to which challenges point (RFC 9728 §5.1; design 5). */
-  readonly resourceMetadataUrl: string
   readonly adviseOnScopes: AdviseOnScopes
-  /** How long the published schema may be kept. */
+  readonly discovery: {
+    /** The protected-resource metadata for challenges (RFC 9728 §5.1; design 5). */
+    readonly metadataUrl: (resource: Resource) => string
+    readonly scopesOf: (resource: Resource) => readonly string[]
+    /** The short form of /auth.md. */
+    readonly authGuide: () => string
+  }
+  /** How long clients may cache the published schemas. */
   readonly schemaCacheSeconds: number
 }
 
 interface GraphqlEndpoint<Caller, ApiContext extends ContextRecord> {
-  /** Makes the API, once, when the first request needs it. */
+  /** Makes the API when the first request needs it. */
   readonly load: () => Promise<GraphqlApi<Caller, ApiContext>>
   readonly address: string
   readonly schemaAddress: string
   readonly schemaText: string
-  /** The page that explains the API to a browser. */
+  /** The page that explains the API in a browser. */
   readonly page: Page
   readonly costLimit: CostLimit
-  /** The scopes to ask for without a good token; read at the first refusal. */
+  readonly resource: Resource
+  /** The scopes that a challenge asks for; read at the first refusal. */
   readonly askedScopes: () => readonly string[]
-  /** Refuses a token that can do nothing here, before the request is read. */
+  /** Rejects a token without access to this API, before the request is read. */
   readonly admit: (verdict: Verdict) => Verdict
   readonly callerOf: CallerOf<Caller>
 }
 
-/** An API over HTTP, within the process for tools, and for the page on which queries are tried. */
-export function graphqlSurface<Caller extends Person, ApiContext extends ContextRecord>(
-  ports: EndpointPorts,
+/** Serves an API over HTTP, to the tools in this process, and to the query page. */
+export function graphqlEndpoint<Caller extends Person, ApiContext extends ContextRecord>(
+  { discovery, adviseOnScopes, verifyBearer, schemaCacheSeconds }: EndpointPorts,
   endpoint: GraphqlEndpoint<Caller, ApiContext>,
 ) {
-  let loading: Promise<GraphqlApi<Caller, ApiContext>> | undefined
+  const { askedScopes, costLimit, resource } = endpoint
+  let loading: ReturnType<typeof endpoint.load> | undefined
   const api = () => {
     loading ??= endpoint.load()
     return loading
   }
-  const { askedScopes, costLimit } = endpoint
   const protection: Protection = {
-    resourceMetadataUrl: ports.resourceMetadataUrl,
-    adviseOnScopes: ports.adviseOnScopes,
+    resourceMetadataUrl: discovery.metadataUrl(resource),
+    adviseOnScopes,
     get scopes() {
       return askedScopes()
     },
   }
   const execute: Execute<Caller> = async (...asked) => await (await api()).execute(...asked)
-  return {
-    routes: endpointRoutes(ports, { ...endpoint, load: api }, protection),
-    protection,
-    execute,
-    tryQuery: makeTryQuery(api, costLimit),
-  }
-}
-
-/** A query that is longer is sent by POST; servers on the way take no more than this, often. */
-const ADDRESS_CHARACTERS_MAX = 8000
-
-/**
- * One API over HTTP: POST, and GET for queries, one operation a request, no cookie, no anonymous mode.
- * A GET is no danger without a cookie: only a client with the token can send it.
- */
-function endpointRoutes<Caller, ApiContext extends ContextRecord>(
-  { verifyBearer, schemaCacheSeconds }: EndpointPorts,
-  endpoint: GraphqlEndpoint<Caller, ApiContext>,
-  protection: Protection,
-): Router {
-  const { load, page, admit, callerOf, costLimit } = endpoint
-  let answering: Promise<ReturnType<typeof makeAnswer<Caller, ApiContext>>> | undefined
-  const answer = () => {
-    answering ??= load().then((api) => makeAnswer(api, callerOf, costLimit, protection))
-    return answering
-  }
   const router = makeRouter()
-
   router.get(endpoint.schemaAddress, openCors(['GET']), (ctx) => {
     ctx.set('Cache-Control', `public, max-age=${schemaCacheSeconds}`)
     ctx.type = 'text/plain; charset=utf-8'
     ctx.body = endpoint.schemaText
   })
+  serveRequests(router, { ...endpoint, load: api }, { verifyBearer, protection })
+  return { routes: router, protection, execute, tryQuery: makeTryQuery(api, costLimit) }
+}
 
+/** Longer queries need POST; many proxies accept no more. */
+const ADDRESS_CHARACTERS_MAX = 8000
+
+/**
+ * Serves one operation per request: POST, and GET for queries. There are no cookies and no anonymous
+ * mode, so a GET is safe: only a client with the token can send it.
+ */
+function serveRequests<Caller, ApiContext extends ContextRecord>(
+  router: Router,
+  endpoint: GraphqlEndpoint<Caller, ApiContext>,
+  { verifyBearer, protection }: { verifyBearer: VerifyBearer; protection: Protection },
+): void {
+  const { load, page, admit, callerOf, costLimit } = endpoint
+  let handling: Promise<ReturnType<typeof makeHttpHandler<Caller, ApiContext>>> | undefined
   router.all(endpoint.address, openCors(['GET', 'POST']), async (ctx) => {
     if (wantsPage(ctx)) return sendPublicPage(ctx, page)
     if (ctx.method !== 'POST' && ctx.method !== 'GET') {
@@ -113,13 +121,13 @@ function endpointRoutes<Caller, ApiContext extends ContextRecord>(
     if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
     const exceeded = costLimit.limits.exceeded(costLimit.name, personKey(verdict.token))
     if (answerTooMany(ctx, exceeded, 'graphql')) return
-    const send = await answer()
-    await send(ctx, verdict.token)
+    handling ??= load().then((api) => makeHttpHandler(api, callerOf, costLimit, protection))
+    const handle = await handling
+    await handle(ctx, verdict.token)
   })
-  return router
 }
 
-/** Whether a browser was pointed at the address. A program which accepts anything is answered in JSON. */
+/** Whether a browser opened the address. A program that accepts anything gets JSON. */
 function wantsPage(ctx: Context): boolean {
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return false
   ctx.vary('Accept')

@@ -7,9 +7,9 @@ import { sendPage } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { decodeUtf8, readRequestBody } from '../../platform/http/request-body.ts'
 import { personKey } from '../../platform/limits/limits.ts'
-import type { ContextRecord, GraphqlApi } from './api.ts'
 import { type CostLimit, countOperation, countPreparing } from './cost.ts'
 import { limitsInForce } from './documents.ts'
+import type { ContextRecord, GraphqlApi } from './graphql-api.ts'
 import { type QueryToolFiles, queryToolPolicy } from './query-tool.ts'
 
 /** The outcome of a query on a page: its answer, or a sentence about why there is none. */

@@ -1,21 +1,22 @@
-/** The tool endpoint: who is let in, which tools there are, and what they do. */
+/** The tool endpoint: admits requests, enforces scopes and limits, and hands messages on. */
 
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
+import { makePublicCourses, makePublicSites } from '../../directory/sites/public-sites.ts'
 import { methodNotAllowed } from '../../platform/http/errors.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import { type Limits, personKey } from '../../platform/limits/limits.ts'
+import { personKey } from '../../platform/limits/limits.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import {
-  type AdviseOnScopes,
   type Protection,
   type Refused,
   refuse,
   verdictOf,
 } from '../../resource/resource-server/protect.ts'
-import type { Verdict, VerifyBearer } from '../../resource/resource-server/verify-bearer.ts'
+import type { Verdict } from '../../resource/resource-server/verify-bearer.ts'
+import type { EndpointPorts } from '../graphql/endpoint.ts'
 import type { accessOf, makeAnswerMessage, Sender } from './answer-message.ts'
 import { type AdmissionPolicy, admitOnly, fromBrowsers, makeAdmission } from './host-and-origin.ts'
 import { type Message, readMessage } from './message.ts'
@@ -29,35 +30,39 @@ import {
   verdictOn,
 } from './tool-access.ts'
 
-/** What the service says of its protected resources. */
-interface ResourceMetadata {
-  readonly metadataUrl: (resource: ToolAddress['resource']) => string
-  readonly scopesOf: (resource: ToolAddress['resource']) => readonly string[]
+interface ToolService {
+  readonly name: string
+  readonly policy: Pick<AdmissionPolicy, 'allowedOrigins'> & { readonly bodyBytesMax: number }
 }
 
-export interface ToolEndpointPorts extends Omit<ToolParts, 'service'> {
-  readonly baseUrl: string
-  readonly serviceName: string
-  readonly policy: Pick<AdmissionPolicy, 'allowedOrigins'> & { readonly bodyBytesMax: number }
-  readonly resources: ResourceMetadata
-  readonly adviseOnScopes: AdviseOnScopes
-  readonly requestLimits: Limits
-  readonly verifyBearer: VerifyBearer
+interface Apis {
+  readonly member: Pick<ToolParts, 'executeMember'>
+  readonly admin: Pick<ToolParts, 'executeAdmin'>
 }
 
 /**
- * The tool endpoint (specification, Tool endpoint). Everything is decided here, in this order, before
- * the SDK sees a message: host and origin, preflight, token, method, body, scope. The token comes
- * before the method, so that a client which only probes with GET or HEAD is challenged too.
+ * Serves the tool endpoint (specification, Tool endpoint). Checks, in this order and before the SDK sees
+ * a message: host and origin, preflight, token, method, body, scope. The token comes before the method,
+ * so that clients that probe with GET or HEAD get a challenge too.
  */
-export function toolEndpoint(ports: ToolEndpointPorts): Router {
-  const { baseUrl, policy, resources } = ports
-  const service = describeService(ports.serviceName, baseUrl)
-  const parts = { ...ports, service, authGuide: once(ports.authGuide) }
-  const admit = admitOnly(makeAdmission({ baseUrl, allowedOrigins: policy.allowedOrigins }))
+export function toolEndpoint(ports: EndpointPorts, service: ToolService, apis: Apis): Router {
+  const { baseUrl, cursors, discovery, platform } = ports
+  const { bodyBytesMax, allowedOrigins } = service.policy
+  const parts: ToolParts = {
+    service: describeService(service.name, baseUrl),
+    authGuide: once(discovery.authGuide),
+    publicSites: makePublicSites(platform.database),
+    publicCourses: makePublicCourses(platform.database),
+    executeMember: apis.member.executeMember,
+    executeAdmin: apis.admin.executeAdmin,
+    cursors,
+    now: platform.now,
+  }
+  const admit = admitOnly(makeAdmission({ baseUrl, allowedOrigins }))
   const endpoint: Endpoint = {
-    ...ports,
-    scopesFor: (audience) => resources.scopesOf(addressFor(audience).resource),
+    ports,
+    bodyBytesMax,
+    scopesFor: (audience) => discovery.scopesOf(addressFor(audience).resource),
     load: once(async () => {
       const { accessOf, makeAnswerMessage } = await import('./answer-message.ts')
       return { accessOf, answerMessage: makeAnswerMessage(parts) }
@@ -73,9 +78,11 @@ export function toolEndpoint(ports: ToolEndpointPorts): Router {
   return router
 }
 
-interface Endpoint extends ToolEndpointPorts {
+interface Endpoint {
+  readonly ports: EndpointPorts
+  readonly bodyBytesMax: number
   readonly scopesFor: ScopesFor
-  /** The catalogue and the SDK, loaded with the first message to keep start-up fast. */
+  /** Loads the catalogue and the SDK with the first message, to keep start-up fast. */
   readonly load: () => Promise<{
     readonly accessOf: typeof accessOf
     readonly answerMessage: ReturnType<typeof makeAnswerMessage>
@@ -83,47 +90,48 @@ interface Endpoint extends ToolEndpointPorts {
 }
 
 async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Promise<void> {
-  const caller = await letIn(ctx, address, endpoint)
+  const caller = await authenticate(ctx, address, endpoint)
   if (caller === 'refused') return
   if (ctx.method !== 'POST') {
     ctx.set('Allow', METHODS)
     throw methodNotAllowed('POST')
   }
-  const message = await readMessage(ctx, endpoint.policy.bodyBytesMax)
+  const message = await readMessage(ctx, endpoint.bodyBytesMax)
   if (message) await answer(ctx, message, { caller, address }, endpoint)
 }
 
 /**
- * Who calls, if anybody; or refuses the request. A caller is a person at a site by one client and not
- * one token, so that a refresh buys no second allowance (MCP, tools: servers MUST rate limit
- * invocations). The address was counted before (platform/limits/charge-requests.ts).
+ * Returns the caller, if any, or refuses the request. Limits count a person at a site by client and not
+ * by token, so that a refresh does not reset them (MCP, tools: servers MUST rate limit invocations).
+ * The client IP was counted before (platform/limits/address-limits.ts).
  */
-async function letIn(
+async function authenticate(
   ctx: Context,
   address: ToolAddress,
-  endpoint: Endpoint,
+  { ports, scopesFor }: Endpoint,
 ): Promise<ToolCall['caller'] | 'refused'> {
   ctx.vary('Authorization')
-  const verdict = await verdictOf(ctx, endpoint.verifyBearer)
+  const verdict = await verdictOf(ctx, ports.verifyBearer)
   if (verdict.kind === 'granted') {
-    const exceeded = endpoint.requestLimits.take('toolsOfCaller', personKey(verdict.token))
+    const key = personKey(verdict.token)
+    const exceeded = ports.platform.requestLimits.take('toolsOfCaller', key)
     if (answerTooMany(ctx, exceeded, 'message')) return 'refused'
   }
-  const refused = refusedAt(address, verdict, endpoint)
+  const refused = refusedAt(address, verdict, scopesFor)
   if (!refused) return verdict.kind === 'granted' ? verdict.token : undefined
-  const scopes = endpoint.resources.scopesOf(address.resource)
-  await refuse(ctx, refused, protection(endpoint, address, scopes))
+  const scopes = ports.discovery.scopesOf(address.resource)
+  await refuse(ctx, refused, protection(ports, address, scopes))
   return 'refused'
 }
 
 /**
- * Why a caller is not let in at an address, if so. A token that opens none of its tools is told at once:
- * a client that has connected with it would show the public tools and never ask again.
+ * Finds why an address refuses a caller. A token that opens none of its tools is refused at once: a
+ * connected client would show the public tools and never ask for more scopes.
  */
 function refusedAt(
   { audience }: ToolAddress,
   verdict: Verdict,
-  { scopesFor }: Endpoint,
+  scopesFor: ScopesFor,
 ): Refused | undefined {
   if (verdict.kind === 'anonymous' && !audience) return undefined
   const judged = audience
@@ -134,7 +142,7 @@ function refusedAt(
 
 const METHODS = 'POST, OPTIONS'
 
-/** OPTIONS that is no preflight of a browser. */
+/** Answers OPTIONS outside CORS preflights. */
 function answerOptions(ctx: Context): void {
   ctx.status = 204
   ctx.set('Allow', METHODS)
@@ -144,31 +152,32 @@ async function answer(
   ctx: Context,
   message: Message,
   { caller, address }: Sender,
-  endpoint: Endpoint,
+  { ports, scopesFor, load }: Endpoint,
 ): Promise<void> {
-  const { accessOf, answerMessage } = await endpoint.load()
+  const { accessOf, answerMessage } = await load()
   const used = accessOf(message.value, address)
   if (used) {
     logFields(ctx).tool = used.name
     const { access } = used
-    const verdict = judgeAccess(access, verdictOn(caller), endpoint.scopesFor)
+    const verdict = judgeAccess(access, verdictOn(caller), scopesFor)
     if (verdict.kind !== 'granted' && access.kind !== 'public') {
-      const scopes = scopesNeeded(access, endpoint.scopesFor)
-      return await refuse(ctx, verdict, protection(endpoint, address, scopes))
+      const scopes = scopesNeeded(access, scopesFor)
+      return await refuse(ctx, verdict, protection(ports, address, scopes))
     }
     if (used.changesSite && caller) {
-      // Changes count for the person at the site, whichever client asks for them.
+      // Changes count per person and site, across all clients.
       const key = personKey({ ...caller, clientId: '' })
-      if (answerTooMany(ctx, endpoint.requestLimits.take('changes', key), 'message')) return
+      const exceeded = ports.platform.requestLimits.take('changes', key)
+      if (answerTooMany(ctx, exceeded, 'message')) return
     }
   }
   await answerMessage(ctx, message, { caller, address })
 }
 
 function protection(
-  { resources, adviseOnScopes }: Endpoint,
+  { discovery, adviseOnScopes }: EndpointPorts,
   { resource }: ToolAddress,
   scopes: readonly string[],
 ): Protection {
-  return { resourceMetadataUrl: resources.metadataUrl(resource), adviseOnScopes, scopes }
+  return { resourceMetadataUrl: discovery.metadataUrl(resource), adviseOnScopes, scopes }
 }

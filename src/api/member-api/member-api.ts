@@ -4,28 +4,31 @@ import { join } from 'node:path'
 import { type GraphQLSchema, getOperationAST } from 'graphql'
 
 import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
-import { type Execute, makeApi, type ScopesNeeded } from '../graphql/api.ts'
-import { listTypes } from '../graphql/connections.ts'
+import { makeOneOfMany } from '../graphql/batch-loader.ts'
+import { withConnections } from '../graphql/connections.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
-import { makeOneOfMany } from '../graphql/one-of-many.ts'
+import { type Execute, makeApi, type ScopesNeeded } from '../graphql/graphql-api.ts'
 import { makeSchema } from '../graphql/schema.ts'
 import { type MemberCaller, type MemberContext, type MemberParts, resolvers } from './resolvers.ts'
 
 const connections = {
-  EnrolledCourse: { one: 'a purchased course', many: 'purchased courses' },
-  DigitalProduct: { one: 'a purchased product', many: 'purchased products' },
-  ConsultingService: { one: 'a purchased service', many: 'purchased services' },
-  EventRegistration: { one: 'a registration', many: 'registrations' },
+  EnrolledCourse: { noun: 'purchased course', many: 'purchased courses' },
+  DigitalProduct: { noun: 'purchased product', many: 'purchased products' },
+  ConsultingService: { noun: 'purchased service', many: 'purchased services' },
+  EventRegistration: { noun: 'registration', many: 'registrations' },
   Notification: {
-    ...{ one: 'a notification', many: 'notifications' },
-    counted: ', with `unreadOnly` as asked.',
+    noun: 'notification',
+    many: 'notifications',
+    counted: ', filtered by `unreadOnly`',
   },
 }
 
-/** The schema as it is published, descriptions and all. */
-export const schemaText: string =
-  readFileSync(join(import.meta.dirname, 'schema.graphql'), 'utf8') +
-  listTypes(connections, { boundTo: 'this person, site' })
+/** The published schema with its descriptions. */
+export const schemaText: string = withConnections(
+  readFileSync(join(import.meta.dirname, 'schema.graphql'), 'utf8'),
+  connections,
+  { boundTo: 'this person, site' },
+)
 
 /** The published schema with our resolvers in it. Throws when the two do not fit each other. */
 export function makeMemberSchema(): GraphQLSchema {

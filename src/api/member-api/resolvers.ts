@@ -15,8 +15,8 @@ import type {
   PurchaseLists,
 } from '../../school/viewer/purchases.ts'
 import type { ViewerData } from '../../school/viewer/viewer-data.ts'
+import type { OneOfMany } from '../graphql/batch-loader.ts'
 import { answerList, type PageArguments } from '../graphql/connections.ts'
-import type { OneOfMany } from '../graphql/one-of-many.ts'
 
 /** Who asks: the person and the site of the token. */
 export interface MemberCaller extends Membership {

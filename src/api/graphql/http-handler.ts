@@ -16,9 +16,9 @@ import type { Exceeded } from '../../platform/limits/limits.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import { type Protection, type Refused, refuse } from '../../resource/resource-server/protect.ts'
 import type { Granted } from '../../resource/resource-server/verify-bearer.ts'
-import { type ContextRecord, faultsIn, type GraphqlApi, throwUnavailable } from './api.ts'
 import { type CostLimit, countOperation, countPreparing, takeChanges } from './cost.ts'
 import { limitsInForce } from './documents.ts'
+import { type ContextRecord, faultsIn, type GraphqlApi, throwUnavailable } from './graphql-api.ts'
 
 /** One request on its way through graphql-http. */
 interface Exchange<Caller> {

@@ -1,11 +1,11 @@
-/** The documents by which the service describes itself. The engine's own two are the engine's. */
+/** The documents that describe the service. The engine serves its own two. */
 
 import type Router from 'koa-router'
 
 import { paths } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { authGuide, authMd, llmsTxt } from './auth-md.ts'
-import { keepDocuments, type RenderedDocument, renderDocument, sendDocument } from './cacheable.ts'
+import { keepDocuments, type RenderedDocument, renderDocument, sendDocument } from './cached-documents.ts'
 import type { ServiceFacts } from './facts.ts'
 import { openApiDocument } from './openapi-document.ts'
 import {
@@ -26,13 +26,15 @@ import {
 
 const preflightMaxAgeSeconds = 3600
 
-/** What the service says of itself, at its addresses and to its other parts. */
-export function makeDiscovery(facts: ServiceFacts) {
+/** Makes the discovery documents and what other parts derive from them. */
+export function makeDiscovery<Facts extends ServiceFacts>(facts: Facts) {
   return {
+    /** What each operator scope opens in this deployment. */
+    scopeUses: facts.scopeUses as Facts['scopeUses'],
     routes: discoveryRoutes(facts),
     /**
-     * Keeps the engine's own documents; one for each engine, because they name its keys. The key set
-     * has others beside them, which the engine does not hold.
+     * Caches the documents of one engine, which name its keys. Adds the keys that other parts publish to
+     * its key set.
      */
     keepEngineDocuments: (otherKeys: readonly object[]) =>
       keepDocuments(ofTheEngine, facts.service.documents.cacheSeconds, (path, body) =>
@@ -42,23 +44,23 @@ export function makeDiscovery(facts: ServiceFacts) {
       ),
     /** The short form of /auth.md. */
     authGuide: () => authGuide(facts),
-    /** Where the metadata of a protected resource stands, for challenges (RFC 9728 §5.1). */
+    /** The URL of a resource's metadata, for challenges (RFC 9728 §5.1). */
     metadataUrl: (resource: ProtectedResource) => facts.baseUrl + protectedResourcePath(resource),
-    /** What the metadata of a protected resource tells clients to ask for. */
+    /** The scopes that the metadata of a resource lists. */
     scopesOf: (resource: ProtectedResource) => protectedResourceScopes(facts, resource),
   }
 }
 
 /**
- * GET and HEAD for the documents of this service: protected-resource metadata, /auth.md, /llms.txt,
- * server cards and /openapi.json. The authorization server's own metadata and its keys are the engine's.
+ * Serves protected-resource metadata, /auth.md, /llms.txt, server cards and /openapi.json by GET and HEAD.
+ * The engine serves the authorization server's metadata and keys.
  */
 export function discoveryRoutes(facts: ServiceFacts): Router {
   const router = makeRouter()
   const { cacheSeconds } = facts.service.documents
 
   for (const [path, render] of documents(facts)) {
-    // The first request pays for rendering, and start-up does not.
+    // Rendered with the first request, to keep start-up fast.
     let document: RenderedDocument | undefined
 
     router.get(path, (ctx) => {
@@ -66,8 +68,7 @@ export function discoveryRoutes(facts: ServiceFacts): Router {
       sendDocument(ctx, document, cacheSeconds)
     })
 
-    // MCP clients in a browser send MCP-Protocol-Version with every request, which makes even the
-    // plain reading of a document a preflighted one.
+    // MCP clients in browsers send MCP-Protocol-Version with every request, so even a GET is preflighted.
     router.options(path, (ctx) => {
       ctx.set('Access-Control-Allow-Origin', '*')
       ctx.set('Access-Control-Allow-Methods', 'GET, HEAD')

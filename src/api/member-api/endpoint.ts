@@ -1,50 +1,45 @@
-/** The Member API: over HTTP, and within the process for the tools and pages that are made of it. */
+/** The Member API over HTTP, and in process for tools and pages. */
 
 import { memberApiPage } from '../../../views/member-api.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
-import type { Limits } from '../../platform/limits/limits.ts'
-import type { Database } from '../../platform/store/database.ts'
 import {
   demandScopes,
   invalid,
   type Verdict,
 } from '../../resource/resource-server/verify-bearer.ts'
-import { makeViewerData } from '../../school/viewer/viewer-data.ts'
+import { makeMemberData } from '../../school/member/member-data.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
-import { type EndpointPorts, graphqlSurface } from '../graphql/endpoint.ts'
+import { type EndpointPorts, graphqlEndpoint } from '../graphql/endpoint.ts'
 import { makeQueryTool } from '../graphql/query-tool.ts'
 import { makeMemberApi, memberCaller, schemaText } from './member-api.ts'
-import type { MemberParts } from './resolvers.ts'
-
-export interface MemberPorts extends EndpointPorts, Omit<MemberParts, 'data'> {
-  readonly database: Database
-  readonly limits: ApiLimits
-  readonly requestLimits: Limits
-  readonly baseUrl: string
-  readonly now: () => number
-}
+import type { DownloadAddress } from './resolvers.ts'
 
 /**
- * The Member API (specification, Member API): GraphQL over HTTP, one operation a request. A browser
- * that is pointed at the address gets a page that explains it.
+ * Serves the Member API (specification, Member API): GraphQL over HTTP, one operation per request. A
+ * browser gets a page that explains the API.
  */
-export function memberSurface(ports: MemberPorts) {
-  const { cursors, downloadAddress, limits, requestLimits, baseUrl } = ports
-  const data = makeViewerData(ports.database, ports.now)
+export function memberEndpoint(
+  ports: EndpointPorts,
+  limits: ApiLimits,
+  downloadAddress: DownloadAddress,
+) {
+  const { platform, cursors, baseUrl } = ports
+  const data = makeMemberData(platform.database, platform.now)
   const api = makeMemberApi({ data, cursors, downloadAddress }, limits)
-  const { routes, execute, tryQuery } = graphqlSurface(ports, {
+  const { routes, execute, tryQuery } = graphqlEndpoint(ports, {
     load: async () => api,
     address: paths.graphql,
     schemaAddress: paths.memberSchema,
     schemaText,
     page: explanation(baseUrl),
+    resource: 'origin',
     askedScopes: () => [MEMBER_READ],
-    admit: mustBeMember,
-    costLimit: { limits: requestLimits, name: 'memberApi' },
+    admit: requireMember,
+    costLimit: { limits: platform.requestLimits, name: 'memberApi' },
     callerOf(token) {
       const caller = memberCaller(token)
-      if (!caller) throw new Error('a token without a site came through')
+      if (!caller) throw new Error('a token without a site was admitted to the Member API')
       return caller
     },
   })
@@ -52,7 +47,7 @@ export function memberSurface(ports: MemberPorts) {
     routes,
     executeMember: execute,
     tryMemberQuery: tryQuery,
-    /** For the pages on which queries are tried, of this API and of others. */
+    /** For the query pages of all APIs. */
     queryTool: makeQueryTool(),
   }
 }
@@ -79,8 +74,8 @@ function explanation(baseUrl: string) {
   })
 }
 
-/** Refuses a token that can do nothing here before its request is read. */
-function mustBeMember(verdict: Verdict): Verdict {
+/** Rejects a token without a member scope or a site before its request is read. */
+function requireMember(verdict: Verdict): Verdict {
   if (verdict.kind !== 'granted') return verdict
   const { token } = verdict
   if (token.scopes.includes(MEMBER_WRITE) && token.siteId !== undefined) return verdict

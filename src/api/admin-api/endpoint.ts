@@ -1,0 +1,55 @@
+/** The Admin API over HTTP, and in process for tools and pages. */
+
+import { adminApiPage } from '../../../views/admin-api.ts'
+import { paths } from '../../platform/http/paths.ts'
+import { callerOf } from '../../platform/http/request-log.ts'
+import { invalid, type Verdict } from '../../resource/resource-server/verify-bearer.ts'
+import type { Files } from '../../school/files/file-storage.ts'
+import type { UploadLimits } from '../../school/files/receive-file.ts'
+import type { ApiLimits } from '../graphql/documents.ts'
+import { type EndpointPorts, graphqlEndpoint } from '../graphql/endpoint.ts'
+import { adminCaller } from './context.ts'
+import { schemaText } from './published-schema.ts'
+import { type Admission, uploadRoute } from './upload-route.ts'
+
+/**
+ * Serves the Admin API (specification, Authentication 6; design 29) to tokens with operator scopes.
+ * Verifying the token also checks that the person still operates the site. The schema names the scopes of
+ * each field. The API is loaded with its first request, to keep start-up fast.
+ */
+export function adminEndpoint(
+  ports: EndpointPorts,
+  limits: ApiLimits,
+  { files, uploadLimits }: { files: Files; uploadLimits: UploadLimits },
+) {
+  const { platform, cursors, discovery } = ports
+  const { database, requestLimits, now } = platform
+  const parts = { database, cursors, now, storage: files.storage }
+  const admission: Pick<Admission, 'admit' | 'callerOf'> = {
+    admit: requireSite,
+    callerOf: (token, ctx) => adminCaller(token, callerOf(ctx)),
+  }
+  const { routes, protection, execute, tryQuery } = graphqlEndpoint(ports, {
+    ...admission,
+    load: async () => (await import('./admin-api.ts')).makeAdminApi(parts, limits),
+    address: paths.adminGraphql,
+    schemaAddress: paths.adminSchema,
+    schemaText,
+    page: adminApiPage({
+      endpoint: ports.baseUrl + paths.adminGraphql,
+      schemaHref: paths.adminSchema,
+      guideHref: paths.authMd,
+    }),
+    costLimit: { limits: requestLimits, name: 'adminApi', changes: 'changes' },
+    resource: 'admin',
+    askedScopes: () => discovery.scopesOf('mcpAdmin'),
+  })
+  uploadRoute(routes, ports, { files, limits: uploadLimits }, { ...admission, protection })
+  return { routes, executeAdmin: execute, tryQuery }
+}
+
+/** Rejects a token without a site: operator scopes are issued for a site only. */
+function requireSite(verdict: Verdict): Verdict {
+  if (verdict.kind !== 'granted' || verdict.token.siteId !== undefined) return verdict
+  return invalid('the token is for no site')
+}
