@@ -50,7 +50,7 @@ describe(page, () => {
     expect(await response.json())
       .to.have.nested.property('data.viewer.enrolledCourses.nodes')
       .of.length(1)
-    expect(await (await run({ query: two })).text()).to.include('Write one operation.')
+    expect(await (await run({ query: two })).text()).to.include('Select exactly one operation.')
   })
 
   it('refuses what does not come from its own page', async () => {

@@ -42,7 +42,7 @@ describe('/admin/:site/queries', () => {
       ['{ nothing }', 'Cannot query field'],
       ['{ site {', 'Syntax Error'],
       [`{ ${'a { '.repeat(60)}`, 'exceeds the limit'],
-      ['query A { site { id } } query B { site { id } }', 'Write one operation.'],
+      ['query A { site { id } } query B { site { id } }', 'Select exactly one operation.'],
       ['<script>alert(1)</script>', 'Syntax Error'],
     ] as const) {
       const page = await tried(query)

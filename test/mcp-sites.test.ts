@@ -132,14 +132,14 @@ describe('every refusal says the next step', () => {
     }
     expect(await message('listCourses')).to.include('list_public_courses')
     expect(await message('get-course')).to.include('get_public_course')
-    expect(await message('zzz')).to.match(/^There is no tool of that name\. tools\/list shows/)
+    expect(await message('zzz')).to.match(/^There is no tool of that name\. Call tools\/list for/)
     const member = await memberToken(url)
     expect(await message('list_site_courses', paths.mcpMember, member)).to.include(
-      `connect to ${url}${paths.mcpAdmin}`,
+      `Connect to ${url}${paths.mcpAdmin}`,
     )
     const operator = await operatorToken(url, readScope('courses'))
     expect(await message('get_viewer', paths.mcpAdmin, operator)).to.include(
-      `connect to ${url}${paths.mcpMember}`,
+      `Connect to ${url}${paths.mcpMember}`,
     )
   })
 })

@@ -525,7 +525,7 @@ describe('what belongs to others', () => {
     for (const id of ['not_noor_01', 'not_june_01', 'not_marco_01', 'nothing']) {
       const said = await problemOf(url, 'mark_notification_read', { values: { id }, token: mine })
       expect(said, id).to.equal(
-        'there is no such notification. Call list_notifications for what there is.',
+        'there is no such notification. Call list_notifications for valid ones.',
       )
     }
     const values = { id: 'sub_marco_updates_inbox', enabled: false }

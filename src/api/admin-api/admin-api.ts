@@ -2,7 +2,7 @@ import { GraphQLError, type GraphQLFieldResolver, type GraphQLSchema } from 'gra
 
 import { badInput, ChangeRefused } from '../../school/changes/refusals.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
-import { type Execute, type GraphqlApi, makeApi } from '../graphql/graphql-api.ts'
+import { type Execute, type GraphqlApi, makeGraphqlApi } from '../graphql/graphql-api.ts'
 import { makeSchema } from '../graphql/schema.ts'
 import { analyticsResolvers } from './analytics.ts'
 import { digitalProductResolvers, fileResolvers, orderResolvers } from './commerce.ts'
@@ -31,35 +31,36 @@ const resolvers = [
   appearanceResolvers,
 ]
 
-/** Runs a document of our own for an operator, through the schema of the Admin API. */
+/** Runs one of our own documents for an operator, against the Admin API. */
 export type ExecuteAdmin = Execute<AdminCaller>
 
-/** The Admin API without HTTP. It is made once; its documents stay prepared. */
+/** The Admin API without HTTP. */
 export function makeAdminApi(
   parts: AdminParts,
   limits: ApiLimits,
 ): GraphqlApi<AdminCaller, AdminContext> {
   const schema = makeAdminSchema()
-  return makeApi(schema, limits, makeScopesNeeded(schema), (caller) => makeContext(caller, parts))
+  return makeGraphqlApi(schema, limits, makeScopesNeeded(schema), (caller) =>
+    makeContext(caller, parts),
+  )
 }
 
-/** The published schema with our resolvers in it. Throws when the two do not fit each other. */
+/** The published schema with our resolvers. Throws if the two do not match. */
 export function makeAdminSchema(): GraphQLSchema {
-  return makeSchema(schemaText, resolvers, checkingAndTelling)
+  return makeSchema(schemaText, resolvers, checkAndTranslate)
 }
 
 type Resolve = GraphQLFieldResolver<unknown, unknown>
 
 /**
- * A change that was refused is an error for the caller; everything else that is thrown is a fault. A
- * NUL in any text is refused before a store sees it: PostgreSQL keeps none, and fails where it should
- * find nothing.
+ * Wraps a resolver: translates refused changes to GraphQL errors, and passes faults on. Rejects NUL in any
+ * string, because PostgreSQL cannot store it and fails where it should find nothing.
  */
-function checkingAndTelling(resolve: Resolve): Resolve {
+function checkAndTranslate(resolve: Resolve): Resolve {
   return async (...given) => {
     try {
       const argument = findNul(given[1])
-      if (argument !== undefined) throw badInput(argument, 'must not hold a NUL')
+      if (argument !== undefined) throw badInput(argument, 'must not contain NUL characters')
       const { search } = given[1] as { readonly search?: unknown }
       if (String(search ?? '').length > SEARCH_LENGTH_MAX) {
         throw badInput('search', `must have at most ${SEARCH_LENGTH_MAX} characters`)
@@ -69,17 +70,16 @@ function checkingAndTelling(resolve: Resolve): Resolve {
       if (!(error instanceof ChangeRefused)) throw error
       const { code, field } = error
       const extensions = { code, ...(field !== undefined && { argument: field }) }
-      // The refusal is not its origin: graphql-js would keep it, and take the error for a fault.
+      // Without originalError, which graphql-js would keep and we would take for a fault.
       // biome-ignore lint/style/useErrorCause: GraphQL has no causes, and the message is the same
       throw new GraphQLError(error.message, { extensions })
     }
   }
 }
 
-/** Longer than any name, title or address. */
 const SEARCH_LENGTH_MAX = 300
 
-/** The name of the first argument, or field of one, that holds a NUL. */
+/** Names the first argument, or field of one, that contains NUL. */
 function findNul(value: unknown, name = ''): string | undefined {
   if (typeof value === 'string') return value.includes('\0') ? name : undefined
   if (typeof value !== 'object' || value === null) return undefined

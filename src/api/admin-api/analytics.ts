@@ -23,7 +23,7 @@ interface CourseFigures {
   readonly figures: Figures
 }
 
-/** What happened at the site, counted: `analytics:read`. Each field counts what it is about. */
+/** Statistics of the site: `analytics:read`. Each field is counted when selected. */
 export const analyticsResolvers = {
   Query: {
     analytics: (_source, { from, to }: Days, { caller, parts }) => {
@@ -77,7 +77,7 @@ function ofDay(name: keyof Figures['byDay']) {
   return async ({ day, figures }: Day) => (await figures.byDay[name]()).get(day) ?? 0
 }
 
-/** All courses of a page are counted together. */
+/** Counts all courses of a page together. */
 function ofCourse(name: keyof Figures['byCourse']) {
   return async ({ id, figures }: CourseFigures, _args: object, { oneOfMany }: AdminContext) => {
     const { firstDay, lastDay } = figures.period

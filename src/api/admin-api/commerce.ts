@@ -18,7 +18,7 @@ import {
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 import { batched, found, itemResolvers, listed } from './field-resolvers.ts'
 
-/** The digital products of the site: `digital_products:read` and `digital_products:write`. */
+/** Digital products of the site: `digital_products:read` and `digital_products:write`. */
 export const digitalProductResolvers = itemResolvers('DigitalProduct', products, {
   buyerCount: batched(
     'buyers of products',
@@ -34,7 +34,7 @@ interface FileQuestion {
 
 type ProductFileArguments = Pick<ProductFile, 'productId'> & { readonly fileId?: string | null }
 
-/** The files of the site, and which one a digital product has: `storage:write`, `digital_products:write`. */
+/** Files of the site and of digital products: `storage:write`, `digital_products:write`. */
 export const fileResolvers = {
   Query: {
     files: listed('files', (database, { siteId, search }: FileQuestion) =>
@@ -69,7 +69,7 @@ interface OrderArguments {
 
 const buyerOf = batched('buyers', listBuyers, null)
 
-/** What was bought at the site: `orders:read`. */
+/** Orders of the site: `orders:read`. */
 export const orderResolvers = {
   Query: {
     orders: listed('orders', listOrders),

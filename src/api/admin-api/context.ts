@@ -6,31 +6,31 @@ import type { SiteActor } from '../../school/changes/change.ts'
 import type { FileStorage } from '../../school/files/file-storage.ts'
 import { makeOneOfMany, type OneOfMany } from '../graphql/batch-loader.ts'
 
-/** The actor of the changes of one request; each change has its own time. */
+/** The actor of all changes of a request; each change has its own time. */
 export type AdminCaller = Omit<SiteActor, 'now'>
 
-/** What the areas of the Admin API work with. */
+/** The parts that resolvers use. */
 export interface AdminParts {
   readonly database: Database
   readonly cursors: Cursors
-  /** Where the bytes of files are. */
+  /** Stores the content of files. */
   readonly storage: FileStorage
   readonly now: () => number
 }
 
-/** What the resolvers of one request share. A type, because graphql-http takes records only. */
+/** The context of one request. A type alias, because graphql-http accepts no interface. */
 export type AdminContext = {
   readonly caller: AdminCaller
   readonly parts: AdminParts
   readonly oneOfMany: OneOfMany
 }
 
-/** The actor that a token stands for, in a request. */
+/** Makes the caller of a request from its token. */
 export function adminCaller(
   { siteId, personId, clientId }: Granted['token'],
   request: NamedRequest,
 ): AdminCaller {
-  if (siteId === undefined) throw new Error('a token without a site came through')
+  if (siteId === undefined) throw new Error('a token without a site was admitted to the Admin API')
   return { personId, siteId, clientId, ...request }
 }
 
@@ -44,11 +44,11 @@ export function makeContext(caller: AdminCaller, parts: AdminParts): AdminContex
   return { caller, parts, oneOfMany: makeOneOfMany() }
 }
 
-/** Who a change is made by. */
+/** The actor of one change. */
 export function actorOf({ caller, parts }: AdminContext): SiteActor {
   return {
     ...caller,
-    // Asked when it is needed: a change may wait for its turn, and is not older than what it finds then.
+    // Read late: a change may wait for a lock, and must not be older than the row that it then finds.
     get now() {
       return parts.now()
     },

@@ -25,7 +25,7 @@ import {
   updates,
 } from './field-resolvers.ts'
 
-/** The courses of the site: `courses:read` and `courses:write`. */
+/** Courses of the site: `courses:read` and `courses:write`. */
 export const courseResolvers = itemResolvers('Course', courses, {
   lectureCount: batched('lectures of courses', countReferring('course', 'lecture'), 0),
   enrolmentCount: batched('enrolments in courses', countReferring('course', 'course_purchase'), 0),

@@ -21,7 +21,7 @@ const resolvers = itemResolvers('Event', events, {
 
 const registrationPayload = payloadWith('registration', findRegistration)
 
-/** The events of the site, and who registered for them: `events:read` and `events:write`. */
+/** Events of the site and their registrations: `events:read` and `events:write`. */
 export const eventResolvers = {
   ...resolvers,
   Mutation: {

@@ -17,13 +17,13 @@ type Find = (
   id: string,
 ) => Promise<object | null | undefined>
 
-/** The field of one row, which its id names. */
+/** Resolves one row of the site by id. */
 export function found(find: Find): AdminResolver<unknown, { readonly id: string }> {
   return async (_source, { id }, { caller, parts }) =>
     await find(parts.database.kysely, caller.siteId, id)
 }
 
-/** A field that is found for all nodes of a page at once; `missing` stands for a node without it. */
+/** Resolves a field of all nodes of a page with one query; `missing` is its default. */
 export function batched<Value, Missing>(
   name: string,
   findAll: (
@@ -44,7 +44,7 @@ export function batched<Value, Missing>(
   }
 }
 
-/** The field of a list: its arguments, the caller's site and the time are the question. */
+/** Resolves a list; its arguments, the caller's site and the time make the question. */
 export function listed<Question extends { readonly siteId: string }>(
   name: string,
   listRows: (database: Database, question: Question) => PagedRows<unknown>,
@@ -52,15 +52,15 @@ export function listed<Question extends { readonly siteId: string }>(
   return async (_source, args, context) => {
     const { caller, parts } = context
     const asked: object = { ...args, siteId: caller.siteId, nowMs: parts.now() }
-    // The arguments were checked against the schema, which the types of questions repeat.
+    // graphql-js checks the arguments against the schema, which the types of questions repeat.
     const question = asked as Question
     return await siteList(context, args, listRows(parts.database, question), name)
   }
 }
 
 /**
- * The answer of a list of the caller's site. Its cursors are valid for no other list: they are bound to its
- * name, to what it is a list of, and to the arguments on which its rows and their order depend.
+ * Resolves a list of the caller's site. Its cursors are bound to the site, to its name and parents, and to
+ * the arguments that select and order its rows.
  */
 export async function siteList<Row>(
   { caller, parts }: AdminContext,
@@ -74,13 +74,13 @@ export async function siteList<Row>(
   return await answerList({ ...list, count }, { first, after }, parts.cursors, scope)
 }
 
-/** A change of the domain, by an operator. */
+/** A domain change by an operator. */
 type Change<Input, Result> = (database: Database, actor: SiteActor, input: Input) => Promise<Result>
 
-/** Makes the payload of a mutation: fields that are read after the change, when they are selected. */
+/** Makes the payload of a mutation; its fields are read after the change, if selected. */
 type Payload = (id: string, context: AdminContext) => object
 
-/** The payload with the row as it is now, for a caller that may read it and asks. */
+/** Makes a payload with the changed row, read only if selected. */
 export function payloadWith(name: string, find: Find): Payload {
   return (id, { caller, parts }) => ({
     id,
@@ -88,7 +88,7 @@ export function payloadWith(name: string, find: Find): Payload {
   })
 }
 
-/** A mutation that makes something. */
+/** A mutation that creates an object. */
 export function creates<Input>(create: Change<Input, string>, payload: Payload) {
   return async (_source: unknown, { input }: { readonly input: Input }, context: AdminContext) =>
     payload(await create(context.parts.database, actorOf(context), input), context)
@@ -113,12 +113,12 @@ export function changes(change: Change<string, void>, payload: Payload) {
   }
 }
 
-/** A mutation that removes what an id names. */
+/** A mutation that removes an object by id. */
 export function deletes(remove: Change<string, void>) {
   return changes(remove, (deletedId) => ({ deletedId }))
 }
 
-/** A kind of things with a slug and a release (`releasedItems`). */
+/** A kind of items with a slug and a publication state (`releasedItems`). */
 interface Items {
   readonly find: (
     kysely: Kysely<Schema>,
@@ -133,8 +133,8 @@ interface Items {
 }
 
 /**
- * The queries and mutations of a kind of items, named after its type: `courses`, `course`, `createCourse`,
- * `publishCourse` and so on; and the fields of the type.
+ * The resolvers of item.graphql for one kind: queries and mutations such as `courses`, `course`,
+ * `createCourse` and `publishCourse`, and the fields of the type.
  */
 export function itemResolvers(
   type: string,

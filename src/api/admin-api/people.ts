@@ -21,7 +21,7 @@ import { findMember, type HeldRole, listHeldRoles } from '../../school/members/s
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 import { batched, deletes, listed } from './field-resolvers.ts'
 
-/** A role, as the enumeration of the schema writes it. */
+/** A role, as the schema spells it. */
 type RoleName = Uppercase<SiteRole>
 
 interface NamedRoles {
@@ -30,10 +30,9 @@ interface NamedRoles {
 
 type MemberQuestion = Omit<PeopleQuestion, 'role'> & { readonly role?: RoleName | null }
 
-/** The roles of a person. */
 export const rolesOf = batched('roles', listHeldRoles, [])
 
-/** The people of the site and their roles: `members:read` and `members:write`. */
+/** People of the site and their roles: `members:read` and `members:write`. */
 export const memberResolvers = {
   Query: {
     members: listed('members', (database, { role, ...question }: MemberQuestion) =>
@@ -71,12 +70,12 @@ export const memberResolvers = {
   } satisfies Record<string, AdminResolver<HeldRole>>,
 }
 
-/** The schema has these names in capital letters, and no others. */
+/** The schema has the same names in capital letters. */
 function roleOf(name: RoleName): SiteRole {
   return name.toLowerCase() as SiteRole
 }
 
-/** The field of a person who holds a role at the site of the caller, or the given one. */
+/** The field of a person with any role at the caller's site, or with the given one. */
 export function personWith(role?: SiteRole): AdminResolver<unknown, { readonly id: string }> {
   return async (_source, { id }, { caller, parts }) =>
     await findMember(
@@ -92,7 +91,7 @@ function rolesAfter(id: string, context: AdminContext) {
 
 const courseLecturers = batched('course lecturers', listCourseLecturers, [])
 
-/** The lecturers of the site and what they teach: `lecturers:read` and `lecturers:write`. */
+/** Lecturers of the site and their courses: `lecturers:read` and `lecturers:write`. */
 export const lecturerResolvers = {
   Query: {
     lecturers: listed('lecturers', (database, question: PeopleQuestion) =>

@@ -19,7 +19,7 @@ import {
 
 const payload = payloadWith('post', mustFindPost)
 
-/** The announcements of the site: `posts:read` and `posts:write`. */
+/** Announcements of the site: `posts:read` and `posts:write`. */
 export const postResolvers = {
   Query: { posts: listed('posts', listPosts), post: found(findPost) },
   Mutation: {

@@ -2,42 +2,42 @@ import { setImmediate } from 'node:timers/promises'
 
 import { tooManyRequests } from '../../platform/http/errors.ts'
 
-/** As much work of a site may wait: a document has thirty aliases. */
+/** The most waiting tasks per site and kind; a document has up to thirty aliases. */
 const WAITING_MAX = 120
 
 interface Queue {
-  /** What comes last, whatever becomes of it. */
+  /** Settles with the last task of the queue. */
   last: Promise<unknown>
   waiting: number
 }
 
-/** Of each site and kind of which something is under way. */
+/** The queues with unfinished tasks, by site and kind. */
 const queues = new Map<string, Queue>()
 
 /**
- * Does what reads all of a list, or of a site, after everything of the kind that the site has under way,
- * with a turn of the event loop between: there may be a million rows, and thirty such questions in a
- * document, and whoever asks something else comes between two.
+ * Runs a task that reads a whole list after all earlier tasks of the same site and kind. A document can hold
+ * thirty tasks over a million rows each. Yields to the event loop between two, so that other requests
+ * proceed.
  *
- * @param whose the site, and the kind of work
- * @throws tooManyRequests when too much waits already
+ * @param queueName the site and the kind of task
+ * @throws tooManyRequests when the queue is full
  */
 export async function inTurnOf<Result>(
-  whose: string,
+  queueName: string,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const queue = queues.get(whose) ?? { last: Promise.resolve(), waiting: 0 }
+  const queue = queues.get(queueName) ?? { last: Promise.resolve(), waiting: 0 }
   if (queue.waiting >= WAITING_MAX) throw tooManyRequests()
   const isFirst = queue.waiting === 0
   const mine = isFirst ? work() : after(queue.last, work)
   queue.waiting += 1
   queue.last = mine.catch(() => {})
-  queues.set(whose, queue)
+  queues.set(queueName, queue)
   try {
     return await mine
   } finally {
     queue.waiting -= 1
-    if (queue.waiting === 0) queues.delete(whose)
+    if (queue.waiting === 0) queues.delete(queueName)
   }
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../../school/settings/site-record.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 
-/** The site itself: `school:read` and `school:write`. */
+/** Settings of the site: `school:read` and `school:write`. */
 export const siteResolvers = {
   Query: {
     site: async (_source, _args, context) => await siteOf(context),
@@ -27,11 +27,11 @@ export const siteResolvers = {
 
 async function siteOf({ caller, parts }: AdminContext) {
   const site = await findSiteRecord(parts.database, caller.siteId)
-  if (!site) throw new Error('the site of a good token is not there')
+  if (!site) throw new Error('the site of a verified token does not exist')
   return site
 }
 
-/** How the site looks to its people: `appearance:read` and `appearance:write`. */
+/** Appearance of the site: `appearance:read` and `appearance:write`. */
 export const appearanceResolvers = {
   Query: {
     appearance: async (_source, _args, context) => await appearanceOf(context),

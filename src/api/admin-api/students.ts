@@ -17,7 +17,7 @@ import { personWith, rolesOf } from './people.ts'
 
 const payload = payloadWith('enrolment', findEnrolment)
 
-/** The students of the site and what they take: `students:read` and `students:write`. */
+/** Students of the site and their enrolments: `students:read` and `students:write`. */
 export const studentResolvers = {
   Query: { students: listed('students', listStudents), student: personWith('student') },
   Mutation: {

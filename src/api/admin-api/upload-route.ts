@@ -20,7 +20,7 @@ import {
   type Granted,
   type Verdict,
 } from '../../resource/resource-server/verify-bearer.ts'
-import { ChangeRefused } from '../../school/changes/refused.ts'
+import { ChangeRefused } from '../../school/changes/refusals.ts'
 import type { Files } from '../../school/files/file-storage.ts'
 import { receiveFile, type UploadLimits } from '../../school/files/receive-file.ts'
 import type { EndpointPorts } from '../graphql/endpoint.ts'

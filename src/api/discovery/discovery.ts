@@ -2,10 +2,16 @@
 
 import type Router from 'koa-router'
 
+import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { authGuide, authMd, llmsTxt } from './auth-md.ts'
-import { keepDocuments, type RenderedDocument, renderDocument, sendDocument } from './cached-documents.ts'
+import {
+  keepDocuments,
+  type RenderedDocument,
+  renderDocument,
+  sendDocument,
+} from './cached-documents.ts'
 import type { ServiceFacts } from './facts.ts'
 import { openApiDocument } from './openapi-document.ts'
 import {
@@ -27,10 +33,10 @@ import {
 const preflightMaxAgeSeconds = 3600
 
 /** Makes the discovery documents and what other parts derive from them. */
-export function makeDiscovery<Facts extends ServiceFacts>(facts: Facts) {
+export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeUses }) {
   return {
     /** What each operator scope opens in this deployment. */
-    scopeUses: facts.scopeUses as Facts['scopeUses'],
+    scopeUses: facts.scopeUses,
     routes: discoveryRoutes(facts),
     /**
      * Caches the documents of one engine, which name its keys. Adds the keys that other parts publish to

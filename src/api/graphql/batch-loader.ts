@@ -1,8 +1,8 @@
 type FindAll<Value> = (keys: readonly string[]) => Promise<Map<string, Value>>
 
 /**
- * Finds something for one of many nodes: all keys that are asked for in one turn under one name are found
- * with one call, so that a field of every node of a page costs one statement. A call has at least one key.
+ * Finds the value for one of many nodes. All keys requested under one name in the same tick share one
+ * call of `findAll`, so that a field of every node of a page costs one statement.
  */
 export type OneOfMany = <Value>(
   name: string,
@@ -10,13 +10,13 @@ export type OneOfMany = <Value>(
   key: string,
 ) => Promise<Value | undefined>
 
-/** Makes the batches of one request. */
+/** Makes the batches of one request, like DataLoader. */
 export function makeOneOfMany(): OneOfMany {
   const waiting = new Map<string, { keys: Set<string>; found: Promise<Map<string, unknown>> }>()
 
   const begin = (name: string, findAll: FindAll<unknown>) => {
     const keys = new Set<string>()
-    // graphql-js asks for a field of all nodes of a list without a pause between them.
+    // graphql-js resolves a field of all nodes of a list in the same tick.
     const found = Promise.resolve().then(async () => {
       waiting.delete(name)
       return await findAll([...keys])
@@ -29,7 +29,7 @@ export function makeOneOfMany(): OneOfMany {
   return async <Value>(name: string, findAll: FindAll<Value>, key: string) => {
     const { keys, found } = waiting.get(name) ?? begin(name, findAll)
     keys.add(key)
-    // Every name has one kind of value, which its own area gave it.
+    // Each name belongs to one area and has one type of value.
     return (await found).get(key) as Value | undefined
   }
 }

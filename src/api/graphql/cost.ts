@@ -19,33 +19,33 @@ import { type Exceeded, type Limits, personKey } from '../../platform/limits/lim
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from './connections.ts'
 import { makeFold } from './documents.ts'
 
-/** By which limits the operations of a person are counted. */
+/** The limits that count the operations of a person. */
 export interface CostLimit {
   readonly limits: Pick<Limits, 'count' | 'exceeded' | 'take'>
   readonly name: LimitName
-  /** The limit of changes, which are counted for the person whichever client asks for them. */
+  /** The limit of changes, counted per person across all clients. */
   readonly changes?: LimitName
 }
 
-/** What preparing a document that is not kept counts: it takes as long as so many fields. */
+/** The cost of preparing an uncached document, in fields that take as long. */
 const PREPARING_COST = 500
 
-/** What every operation counts besides its fields: a request takes as long as so many. */
+/** The cost of a request besides its fields, in fields that take as long. */
 const REQUEST_COST = 100
 
 type Caller = Parameters<typeof personKey>[0]
 
-/** Counts a document that is not kept. */
+/** Counts the preparation of an uncached document. */
 export function countPreparing(caller: Caller, { limits, name }: CostLimit): void {
   limits.count(name, personKey(caller), PREPARING_COST)
 }
 
-/** Counts an operation of a person by a client. */
+/** Counts an operation of a person with a client. */
 export function countOperation(caller: Caller, cost: number, { limits, name }: CostLimit): void {
   limits.count(name, personKey(caller), REQUEST_COST + cost)
 }
 
-/** Counts changes, unless there were too many: for the person, who decides how many clients they have. */
+/** Counts changes, unless too many: per person, because a person can have any number of clients. */
 export function takeChanges(
   { personId, siteId }: Caller,
   changes: number,
@@ -55,7 +55,7 @@ export function takeChanges(
   return limits.take(limit, personKey({ personId, clientId: '', siteId }), changes)
 }
 
-/** How many changes an operation asks for: the fields of a mutation. */
+/** Counts the changes of an operation: the fields of a mutation. */
 export function changesIn(document: DocumentNode, operation: OperationDefinitionNode): number {
   if (operation.operation !== 'mutation') return 0
   return makeFold(document, add, () => 1)(operation.selectionSet, 1)
@@ -67,21 +67,20 @@ const add = (total: number, part: number) => total + part
 
 const pageFields: ReadonlySet<string> = new Set(['nodes', 'edges'])
 
-/** The assumed length of a list without pages that has no `@listSize`. */
+/** The assumed length of an unpaginated list without `@listSize`. */
 const LIST_SIZE_DEFAULT = 10
 
 /**
- * An answer about the schema is long whatever few fields ask for it: the whole is three hundred
- * kilobytes, and each alias repeats it. One is admitted at the lowest `costMax`.
+ * Introspection returns much for few fields: the whole schema is 300 kB, and each alias repeats it. The
+ * lowest `costMax` admits one.
  */
 const introspectionWeights = { __schema: 700, __type: 100 } as const
 
 /**
- * Makes the cost of an operation: one for every field of its answer, as large as the answer can be. Below
- * a connection, what stands in `nodes` and `edges` counts `first` times; a list without pages counts as
- * often as its `@listSize` assumes, or ten times; a field that takes more than others counts its `@cost`,
- * and so does an argument that is given, such as words that are searched in every row. Conditions
- * (`@skip`, `@include`) are taken for true.
+ * Makes the function that estimates the cost of an operation: one for each field of the largest possible
+ * answer. `nodes` and `edges` of a connection multiply by `first`; an unpaginated list multiplies by its
+ * `@listSize`, or ten. `@cost` sets the cost of an expensive field or given argument, such as a search of
+ * every row. `@skip` and `@include` are taken for true.
  */
 export function makeCostOf(schema: GraphQLSchema) {
   const fields = fieldsOf(schema)
@@ -98,7 +97,7 @@ export function makeCostOf(schema: GraphQLSchema) {
     'cost',
   )
 
-  /** What the arguments of a field count that are given: null stands for one that is left out. */
+  /** The cost of the given arguments of a field. Null counts as omitted. */
   const weightOfGiven = ({ arguments: named = [] }: FieldNode, variables: Variables) =>
     named
       .filter(({ name }) => argumentWeights.has(name.value))
@@ -106,8 +105,8 @@ export function makeCostOf(schema: GraphQLSchema) {
       .reduce((sum, { name }) => sum + (argumentWeights.get(name.value) ?? 0), 0)
 
   /**
-   * The size of a list without pages. Fields are known by their names, and a list may have the name of a
-   * connection: one of which nodes are selected is the connection.
+   * The size of an unpaginated list. Fields are looked up by name, and a list may share its name with a
+   * connection: the one with selected nodes is the connection.
    */
   const unpagedSize = ({ name, selectionSet }: FieldNode) => {
     const isPage = selectionSet?.selections.some(
@@ -132,7 +131,7 @@ export function makeCostOf(schema: GraphQLSchema) {
 
 type Definition = GraphQLField<unknown, unknown> | GraphQLArgument
 
-/** The number that a directive gives to fields or arguments, by their names; the largest of one name. */
+/** The largest number that a directive gives to each name of a field or argument. */
 function numbersOf(
   definitions: readonly Pick<Definition, 'name' | 'astNode'>[],
   directive: 'cost' | 'listSize',
@@ -158,7 +157,7 @@ function fieldsOf(schema: GraphQLSchema): GraphQLField<unknown, unknown>[] {
   return types.flatMap((type) => Object.values(type.getFields()))
 }
 
-/** The values of variables that are not sent. */
+/** The default values of variables. */
 function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): Variables {
   return Object.fromEntries(
     variableDefinitions.flatMap(({ variable, defaultValue }) =>
@@ -167,7 +166,7 @@ function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): Vari
   )
 }
 
-/** A size that the connection will refuse counts as the largest that it would accept. */
+/** The page size; an invalid one counts as the largest valid one. */
 function pageSizeOf(field: FieldNode, variables: Variables): number {
   const first = field.arguments?.find(({ name }) => name.value === 'first')
   const asked = (first && valueFromASTUntyped(first.value, variables)) ?? PAGE_SIZE_DEFAULT

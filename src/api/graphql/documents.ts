@@ -13,7 +13,7 @@ import {
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
 
-/** How large a document may be before anything is done with it; the units are in the names. */
+/** Size limits of documents, checked first; the units are in the names. */
 interface DocumentLimits {
   readonly documentTokensMax: number
   readonly depthMax: number
@@ -28,15 +28,15 @@ export interface ApiLimits extends DocumentLimits {
   readonly bodyBytesMax: number
   readonly costMax: number
   /**
-   * How many documents are kept parsed and validated, and how long one and all of them may be. A
-   * parsed document takes about 120 bytes of memory for each of its characters.
+   * The limits of the cache of validated documents: number, length of one, length of all. A parsed
+   * document takes about 120 bytes of memory per character.
    */
   readonly cachedDocumentsMax: number
   readonly cachedDocumentCharactersMax: number
   readonly cachedCharactersMax: number
 }
 
-/** The limits that callers are told, which leaves out how documents are kept. */
+/** The limits shown to callers: all but those of the cache. */
 export function limitsInForce(limits: ApiLimits): Readonly<Record<string, number>> {
   const { bodyBytesMax, documentTokensMax, depthMax, nestingMax } = limits
   const { fieldsMax, aliasesMax, directivesMax, costMax } = limits
@@ -46,7 +46,7 @@ export function limitsInForce(limits: ApiLimits): Readonly<Record<string, number
   }
 }
 
-/** A refusal that names the limit and its value. */
+/** The error that names an exceeded limit and its value. */
 export function limitExceeded(limit: string, max: number): GraphQLError {
   return new GraphQLError(`the document exceeds the limit of ${max} ${limit}`, {
     extensions: { code: 'LIMIT_EXCEEDED', limit, max },
@@ -54,20 +54,20 @@ export function limitExceeded(limit: string, max: number): GraphQLError {
 }
 
 /**
- * A document that may be executed, or what is wrong with it; and whether it was in the cache. Preparing
- * takes up to some milliseconds, whatever the document costs when it is run.
+ * An executable document or its errors, and whether it was cached. Preparing takes up to some
+ * milliseconds, whatever the cost of execution.
  */
 export type PreparedDocument = PreparedSource & { readonly isKept: boolean }
 
 type PreparedSource =
   | { readonly kind: 'valid'; readonly document: DocumentNode }
   | { readonly kind: 'invalid'; readonly errors: readonly GraphQLError[] }
-  /** Not looked at any further, because it is too large. */
+  /** Too large to validate. */
   | { readonly kind: 'refused'; readonly error: GraphQLError }
 
 /**
- * Parses, limits and validates documents. Validation is two thirds of the work of a request and the
- * same every time, so that valid documents are kept, the most recently used ones.
+ * Parses, limits and validates documents. Validation is two thirds of the work of a request, so the most
+ * recently used valid documents are cached.
  */
 export function makePrepareDocument(
   schema: GraphQLSchema,
@@ -83,7 +83,7 @@ export function makePrepareDocument(
     const known = kept.get(source)
     if (known) return known
     const prepared = prepare(source, schema, limits)
-    // Invalid documents are not kept: they would evict those that are sent again and again.
+    // Invalid documents would evict those that clients repeat.
     if (prepared.kind === 'valid') kept.set(source, { ...prepared, isKept: true })
     return { ...prepared, isKept: false }
   }
@@ -116,8 +116,8 @@ function parseWithin(source: string, maxTokens: number): DocumentNode | GraphQLE
 }
 
 /**
- * Whether brackets are nested too deeply. The parser recurses into each of them and would run out of
- * stack long before it ran out of tokens. Brackets in texts count too, which is harmless.
+ * Whether brackets nest too deeply. The recursive parser would run out of stack long before it ran out
+ * of tokens. Also counts brackets in strings, which is harmless.
  */
 function nestsDeeperThan(source: string, max: number): boolean {
   let depth = 0
@@ -129,10 +129,7 @@ function nestsDeeperThan(source: string, max: number): boolean {
   return false
 }
 
-/**
- * Checks a document before it is validated, because validation compares fields with one another and
- * takes time that grows with the square of their number.
- */
+/** Checks a document before validation, whose time grows with the square of the number of fields. */
 function findExceededLimit(
   document: DocumentNode,
   limits: DocumentLimits,
@@ -160,7 +157,7 @@ function findExceededLimit(
   return isTooDeep ? limitExceeded('levels of depth', limits.depthMax) : undefined
 }
 
-/** The standard introspection query is deeper than any query for data; graphql-js bounds its lists. */
+/** The standard introspection query is deeper than any data query; graphql-js bounds its lists. */
 const INTROSPECTION_DEPTH_MAX = 20
 
 const depthOfField: FieldNumber = ({ name, selectionSet }, within, fold) => {
@@ -169,12 +166,12 @@ const depthOfField: FieldNumber = ({ name, selectionSet }, within, fold) => {
   return introspects && depth <= INTROSPECTION_DEPTH_MAX ? 1 : depth
 }
 
-/** A number for some selections; `within` is passed down by the fields above. */
+/** Computes a number for selections; parent fields pass down `within`. */
 type Fold = (selections: SelectionSetNode, within: number) => number
 
 type FieldNumber = (field: FieldNode, within: number, fold: Fold) => number
 
-/** Makes one number of a selection; each fragment is evaluated once for each `within`. */
+/** Folds a selection into one number; evaluates each fragment once per `within`. */
 export function makeFold(
   document: DocumentNode,
   join: (total: number, part: number) => number,
@@ -206,7 +203,7 @@ export function makeFold(
     const key = `${within} ${name}`
     const before = known.get(key)
     if (before !== undefined) return before
-    // A fragment that spreads itself ends here; validation refuses it a moment later.
+    // A fragment that spreads itself ends here; validation rejects it next.
     known.set(key, 0)
     const fragment = fragments.get(name)
     const part = fragment ? fold(fragment.selectionSet, within) : 0

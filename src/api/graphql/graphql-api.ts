@@ -12,23 +12,23 @@ import { isRefusal } from '../../platform/http/errors.ts'
 import { changesIn, makeCostOf } from './cost.ts'
 import { type ApiLimits, limitExceeded, makePrepareDocument } from './documents.ts'
 
-/** The scopes that the operation which a request selects needs, known before anything is executed. */
+/** Returns the scopes that the selected operation needs, before execution. */
 export type ScopesNeeded = (
   document: DocumentNode,
   operationName: string | null | undefined,
 ) => readonly string[]
 
-/** What graphql-http takes for a context: a type of its own, and no interface. */
+/** The constraint of graphql-http on a context: a type alias, not an interface. */
 export type ContextRecord = Record<PropertyKey, unknown>
 
-/** Which operation of a prepared document, and its variables. */
+/** The selected operation of a prepared document, and its variables. */
 type Request = Pick<RequestParams, 'operationName' | 'variables'>
 
 /**
- * Runs a document of our own for a caller, through the very schema that the HTTP surface serves.
+ * Runs one of our own documents for a caller, against the schema that is served over HTTP.
  *
- * @throws storageUnavailable, and any fault as it is; errors that the caller can read are in the
- * result, each with its code
+ * @returns errors for the caller in the result, each with its code
+ * @throws storageUnavailable and any fault
  */
 export type Execute<Caller> = (
   document: string,
@@ -36,13 +36,13 @@ export type Execute<Caller> = (
   caller: Caller,
 ) => Promise<ExecutionResult>
 
-/** A GraphQL API without HTTP. It is made once; its documents stay prepared. */
+/** A GraphQL API without HTTP. Made once, with a cache of prepared documents. */
 export type GraphqlApi<Caller, Context extends ContextRecord> = ReturnType<
-  typeof makeApi<Caller, Context>
+  typeof makeGraphqlApi<Caller, Context>
 >
 
-/** @param contextFor makes what the resolvers of one request share */
-export function makeApi<Caller, Context extends ContextRecord>(
+/** @param contextFor makes the context of one request */
+export function makeGraphqlApi<Caller, Context extends ContextRecord>(
   schema: GraphQLSchema,
   limits: ApiLimits,
   scopesNeeded: ScopesNeeded,
@@ -61,7 +61,7 @@ export function makeApi<Caller, Context extends ContextRecord>(
     variableValues: variables ?? null,
     contextValue: contextFor(caller),
   })
-  /** As `Execute`, for a document that was prepared, and one of its operations. */
+  /** Like `Execute`, for one operation of a prepared document. */
   const run = async (document: DocumentNode, request: Request, caller: Caller) => {
     const result = await execute(argumentsFor(document, request, caller))
     throwUnavailable(result)
@@ -73,7 +73,7 @@ export function makeApi<Caller, Context extends ContextRecord>(
     const prepared = prepare(source)
     if (prepared.kind === 'refused') throw prepared.error
     if (prepared.kind === 'invalid') {
-      throw new AggregateError(prepared.errors, 'a document of our own is not valid')
+      throw new AggregateError(prepared.errors, 'one of our own documents is not valid')
     }
     return await run(prepared.document, { variables }, caller)
   }
@@ -84,7 +84,7 @@ export function makeApi<Caller, Context extends ContextRecord>(
     argumentsFor,
     run,
     execute: executeOwn,
-    /** The cost and the number of changes of an operation; an error when it costs too much. */
+    /** Measures an operation; `excess` is the error if it costs too much. */
     measure(document: DocumentNode, { operationName, variables }: Request) {
       const operation = getOperationAST(document, operationName)
       if (!operation) return { cost: 0, changes: 0, excess: undefined }
@@ -95,14 +95,14 @@ export function makeApi<Caller, Context extends ContextRecord>(
   }
 }
 
-/** Errors that no caller is meant to read: thrown by a resolver, and not as a GraphQL error. */
+/** Errors to hide from callers: thrown by a resolver, and not as a GraphQL error. */
 export function faultsIn({ errors = [] }: ExecutionResult): GraphQLError[] {
   return errors.filter(
     ({ originalError }) => originalError && !(originalError instanceof GraphQLError),
   )
 }
 
-/** Makes the whole request 503 when storage gave no answer, however much of it was answered. */
+/** Fails the whole request with 503 if the store did not answer, even after partial results. */
 export function throwUnavailable(result: ExecutionResult): void {
   for (const { originalError } of faultsIn(result))
     if (isRefusal(originalError)) throw originalError

@@ -12,68 +12,69 @@ import { sendError } from '../../platform/http/error-handler.ts'
 import { unsupportedBody } from '../../platform/http/errors.ts'
 import { decodeUtf8, readRequestBody } from '../../platform/http/request-body.ts'
 import { logFields, requestIdOf } from '../../platform/http/request-log.ts'
-import type { Exceeded } from '../../platform/limits/limits.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
-import { type Protection, type Refused, refuse } from '../../resource/resource-server/protect.ts'
+import { type Protection, refuse } from '../../resource/resource-server/protect.ts'
 import type { Granted } from '../../resource/resource-server/verify-bearer.ts'
 import { type CostLimit, countOperation, countPreparing, takeChanges } from './cost.ts'
 import { limitsInForce } from './documents.ts'
 import { type ContextRecord, faultsIn, type GraphqlApi, throwUnavailable } from './graphql-api.ts'
 
-/** One request on its way through graphql-http. */
+/** One request inside graphql-http. */
 interface Exchange<Caller> {
   readonly ctx: Context
   readonly token: Granted['token']
   readonly caller: Caller
-  insufficient?: Extract<Refused, { kind: 'insufficient' }>
-  /** The limit of changes, when it is reached. */
-  exceeded?: Exceeded
-  /** The cost of the operation, once it is known. */
+  /** Sends the answer in place of graphql-http. */
+  refuse?: () => unknown
+  /** The cost of the operation, once known. */
   cost?: number
 }
 
-/** Makes the caller of a good token, and of the request that it came with. */
+/** Makes the caller of a request from its verified token. */
 export type CallerOf<Caller> = (token: Granted['token'], ctx: Context) => Caller
 
-/** Answers requests with a good token; whether it has the scopes shows in the document. */
-export function makeAnswer<Caller, ApiContext extends ContextRecord>(
+/** Answers requests with a verified token. The document decides which scopes it needs. */
+export function makeHttpHandler<Caller, ApiContext extends ContextRecord>(
   api: GraphqlApi<Caller, ApiContext>,
   callerOf: CallerOf<Caller>,
   costLimit: CostLimit,
   protection: Protection,
 ) {
-  const handle = makeHandler(api, costLimit)
+  const handle = makeHandler(api, costLimit, protection)
   return async (ctx: Context, token: Granted['token']): Promise<void> => {
     const exchange: Exchange<Caller> = { ctx, token, caller: callerOf(token, ctx) }
     const [body, init] = await handle({
       method: ctx.method,
       url: ctx.url,
       headers: ctx.headers,
-      body: await bodyOf(ctx, api.limits.bodyBytesMax),
+      body: await readBody(ctx, api.limits.bodyBytesMax),
       raw: exchange,
       context: undefined,
     })
-    if (exchange.insufficient) return await refuse(ctx, exchange.insufficient, protection)
-    if (answerTooMany(ctx, exchange.exceeded, 'graphql')) return
-    if (body === null) return sendRefusal(ctx, init.status)
-    ctx.status = init.status
-    ctx.set(init.headers ?? {})
-    ctx.body = body
+    if (exchange.refuse) {
+      await exchange.refuse()
+    } else if (body === null) {
+      sendRefusal(ctx, init.status)
+    } else {
+      ctx.status = init.status
+      ctx.set(init.headers ?? {})
+      ctx.body = body
+    }
   }
 }
 
-/** The JSON of a request; a GET has its query in the address. */
-async function bodyOf(ctx: Context, bytesMax: number): Promise<string> {
+/** Reads the JSON of a POST; the query of a GET is in its URL. */
+async function readBody(ctx: Context, bytesMax: number): Promise<string> {
   if (ctx.method === 'GET') return ''
   const text = decodeUtf8(await readRequestBody(ctx, bytesMax))
   if (text === undefined) throw unsupportedBody('JSON in UTF-8')
   return text
 }
 
-/** Descriptions of the refusals of graphql-http, which have no body. */
+/** Error descriptions for refusals of graphql-http, which have no body. */
 const refusals: Readonly<Record<number, string>> = {
-  405: 'a mutation is sent by POST; GET is for queries',
-  406: 'the answer is application/graphql-response+json or application/json',
+  405: 'GET is for queries only; send mutations by POST',
+  406: 'Accept must allow application/graphql-response+json or application/json',
   415: 'the request body must be application/json in UTF-8',
 }
 
@@ -81,14 +82,15 @@ function sendRefusal(ctx: Context, status: number): void {
   if (status === 405) ctx.set('Allow', 'POST')
   sendError(ctx, status, {
     error: 'invalid_request',
-    error_description: refusals[status] ?? 'the request cannot be answered',
+    error_description: refusals[status] ?? 'the request is not valid GraphQL over HTTP',
   })
 }
 
-/** graphql-http negotiates media types and reads the parameters; what is executed is decided here. */
+/** Lets graphql-http negotiate media types and read parameters; decides here what to execute. */
 function makeHandler<Caller, ApiContext extends ContextRecord>(
   api: GraphqlApi<Caller, ApiContext>,
   costLimit: CostLimit,
+  protection: Protection,
 ) {
   const limits = limitsInForce(api.limits)
   return createHandler<Exchange<Caller>, unknown, ApiContext>({
@@ -103,7 +105,8 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
       if (prepared.kind === 'refused') return badRequest(prepared.error, headers)
       const { document } = prepared
       return (
-        turnAway(raw, document, params, headers) ?? api.argumentsFor(document, params, raw.caller)
+        refuseOperation(raw, document, params, headers) ??
+        api.argumentsFor(document, params, raw.caller)
       )
     },
     onOperation: ({ raw }, _args, result) => ({
@@ -112,61 +115,58 @@ function makeHandler<Caller, ApiContext extends ContextRecord>(
     }),
   })
 
-  /** Turns away what the method, the scopes or a limit do not allow; what is allowed is counted. */
-  function turnAway(
+  /** Refuses an operation because of its method, its scopes or a limit; counts it otherwise. */
+  function refuseOperation(
     raw: Exchange<Caller>,
     document: DocumentNode,
     params: RequestParams,
     headers: unknown,
   ): Response | undefined {
-    // Mutations are sent by POST, whatever the token may do (GraphQL over HTTP §6.2).
+    const { ctx, token } = raw
+    // Mutations need POST, whatever the token's scopes (GraphQL over HTTP §6.2).
     const { operation } = getOperationAST(document, params.operationName) ?? {}
-    if (raw.ctx.method === 'GET' && operation === 'mutation') return MUTATION_BY_GET
+    if (ctx.method === 'GET' && operation === 'mutation') return refusal(405)
 
     const needed = api.scopesNeeded(document, params.operationName)
-    if (!needed.every((scope) => raw.token.scopes.includes(scope))) {
-      raw.insufficient = { kind: 'insufficient', token: raw.token, needed, oneIsEnough: false }
-      return FORBIDDEN
+    if (!needed.every((scope) => token.scopes.includes(scope))) {
+      const refused = { kind: 'insufficient', token, needed, oneIsEnough: false } as const
+      raw.refuse = () => refuse(ctx, refused, protection)
+      return refusal(403)
     }
     const { cost, changes, excess } = api.measure(document, params)
     if (excess) return badRequest(excess, headers)
-    const exceeded = takeChanges(raw.token, changes, costLimit)
+    const exceeded = takeChanges(token, changes, costLimit)
     if (exceeded) {
-      raw.exceeded = exceeded
-      return TOO_MANY
+      raw.refuse = () => answerTooMany(ctx, exceeded, 'graphql')
+      return refusal(429)
     }
     raw.cost = cost
-    countOperation(raw.token, cost, costLimit)
+    countOperation(token, cost, costLimit)
     return undefined
   }
 }
 
-const MUTATION_BY_GET: Response = [null, { status: 405, statusText: 'Method Not Allowed' }]
+/** Stops graphql-http; the answer is sent afterwards, with its challenge or Retry-After. */
+function refusal(status: 403 | 405 | 429): Response {
+  return [null, { status, statusText: '' }]
+}
 
-/** Stops graphql-http; the real answer, with its challenge, is made from the exchange. */
-const FORBIDDEN: Response = [null, { status: 403, statusText: 'Forbidden' }]
-
-/** The same, for an answer that says when to come back. */
-const TOO_MANY: Response = [null, { status: 429, statusText: 'Too Many Requests' }]
-
-/** A document that is too large is a bad request in either media type, because it is not executed. */
+/** Answers a document that exceeds a limit with 400 in either media type: it was not executed. */
 function badRequest(error: GraphQLError, headers: unknown): Response {
   const accept = String(Object(headers)['accept'] ?? '')
   const type = accept.includes('graphql-response+json') ? 'graphql-response+json' : 'json'
-  return [
-    JSON.stringify({ errors: [error] }),
-    {
-      status: 400,
-      statusText: 'Bad Request',
-      headers: { 'content-type': `application/${type}; charset=utf-8` },
-    },
-  ]
+  return jsonResponse(400, { errors: [error] }, type)
+}
+
+function jsonResponse(status: number, body: object, type = 'json'): Response {
+  const headers = { 'content-type': `application/${type}; charset=utf-8` }
+  return [JSON.stringify(body), { status, statusText: '', headers }]
 }
 
 /**
- * Replaces faults by error ids, so that no statement, host or stack leaves, and logs their causes.
+ * Replaces faults by error ids and logs their causes, so that no statement, host or stack leaks.
  *
- * @throws storageUnavailable when storage gave no answer
+ * @throws storageUnavailable when the store did not answer
  */
 function hideFaults(result: ExecutionResult, ctx: Context): ExecutionResult {
   if (result.errors) logFields(ctx).outcome = 'errors'
@@ -186,7 +186,7 @@ function hideFaults(result: ExecutionResult, ctx: Context): ExecutionResult {
   } as ExecutionResult
 }
 
-/** The error in place of a fault: the log has its cause under this id. */
+/** The error shown in place of a fault; the log has the cause under this id. */
 function internalError(errorId: string, { path }: GraphQLError): GraphQLError {
   return new GraphQLError(`internal error, error id ${errorId}`, {
     path: path ?? null,
@@ -195,9 +195,9 @@ function internalError(errorId: string, { path }: GraphQLError): GraphQLError {
 }
 
 /**
- * Reads the parameters of a request. No documents are stored under a hash, because a document is small
- * and its hash does not tell who wrote it. A client that sends only a hash is told so as its protocol
- * wants it, and then sends the whole document.
+ * Reads the parameters of a request. Persisted queries are not supported: documents are small, and a hash
+ * does not tell who wrote one. A client that sends only a hash gets the error of its protocol, and then
+ * sends the whole document.
  */
 async function readParameters<Raw>(
   request: Request<Raw, unknown>,
@@ -205,28 +205,15 @@ async function readParameters<Raw>(
   try {
     return await parseRequestParams(request)
   } catch (error) {
-    // graphql-http answers it: the parameters are missing or malformed.
+    // graphql-http answers this one: parameters are missing or malformed.
     if (!(await sendsHashOnly(request))) throw error
-    return HASH_NOT_SUPPORTED
+    // With 200, as Apollo's servers do, because the client continues by itself.
+    const code = 'PERSISTED_QUERY_NOT_SUPPORTED'
+    return jsonResponse(200, {
+      errors: [{ message: 'PersistedQueryNotSupported', extensions: { code } }],
+    })
   }
 }
-
-/** As Apollo's servers answer: 200, because the client goes on by itself. */
-const HASH_NOT_SUPPORTED: Response = [
-  JSON.stringify({
-    errors: [
-      {
-        message: 'PersistedQueryNotSupported',
-        extensions: { code: 'PERSISTED_QUERY_NOT_SUPPORTED' },
-      },
-    ],
-  }),
-  {
-    status: 200,
-    statusText: 'OK',
-    headers: { 'content-type': 'application/json; charset=utf-8' },
-  },
-]
 
 /** Whether a request has the hash of a document and no document. */
 async function sendsHashOnly<Raw>({ method, url, body }: Request<Raw, unknown>): Promise<boolean> {

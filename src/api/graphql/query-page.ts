@@ -12,19 +12,19 @@ import { limitsInForce } from './documents.ts'
 import type { ContextRecord, GraphqlApi } from './graphql-api.ts'
 import { type QueryToolFiles, queryToolPolicy } from './query-tool.ts'
 
-/** The outcome of a query on a page: its answer, or a sentence about why there is none. */
+/** The outcome of a query on a page: its result, or why there is none. */
 type TriedQuery = { readonly result: ExecutionResult } | { readonly problem: string }
 
-/** Runs the query that a person typed on one of our pages, with all of their own rights. */
+/** Runs a query that a person typed on one of our pages, with all their rights. */
 export type TryQuery<Caller> = (typed: TypedQuery, caller: Caller) => Promise<TriedQuery>
 
 interface TypedQuery {
   readonly source: string
-  /** JSON, or an empty text. */
+  /** JSON, or empty. */
   readonly variables: string
-  /** Which operation, where there are several. */
+  /** The selected operation of several. */
   readonly operationName?: string | undefined
-  /** Whether mutations are run, too. */
+  /** Allows mutations. */
   readonly mayChange?: boolean
 }
 
@@ -35,10 +35,10 @@ export interface Person {
 }
 
 /**
- * Tries what is typed at an API. A page without `mayChange` runs queries only: a change would be an
- * accident of typing. The limits are those of the API, and so is how an operation is counted.
+ * Makes the function that runs typed queries against an API, under its limits. Without `mayChange` it
+ * rejects mutations, which would be typing accidents.
  *
- * @param load gives the API, which may be loaded with the first question only
+ * @param load loads the API, possibly with the first query
  */
 export function makeTryQuery<Caller extends Person, Context extends ContextRecord>(
   load: () => Promise<GraphqlApi<Caller, Context>>,
@@ -49,9 +49,7 @@ export function makeTryQuery<Caller extends Person, Context extends ContextRecor
     const counted = { personId: caller.personId, clientId: '', siteId: caller.siteId }
     const exceeded = limits.exceeded(name, personKey(counted))
     if (exceeded) {
-      return {
-        problem: `More was asked for than is answered at once. Please wait ${exceeded.waitSeconds} seconds.`,
-      }
+      return { problem: `Too many queries. Try again in ${exceeded.waitSeconds} seconds.` }
     }
     const api = await load()
     const prepared = api.prepare(typed.source)
@@ -62,7 +60,7 @@ export function makeTryQuery<Caller extends Person, Context extends ContextRecor
     const problem = operationProblem(document, typed)
     if (problem) return { problem }
     const variables = readVariables(typed.variables)
-    if (!variables) return { problem: 'The variables must be one JSON object.' }
+    if (!variables) return { problem: 'The variables must be a JSON object.' }
     const request = { operationName: typed.operationName, variables }
     const { cost, excess } = api.measure(document, request)
     if (excess) return { problem: excess.message }
@@ -77,9 +75,9 @@ function operationProblem(
   { operationName, mayChange = false }: TypedQuery,
 ): string | undefined {
   const operation = getOperationAST(document, operationName)?.operation
-  if (operation === undefined) return 'Write one operation.'
+  if (operation === undefined) return 'Select exactly one operation.'
   if (operation === 'query' || mayChange) return undefined
-  return 'This page runs queries only. A program with a token runs mutations.'
+  return 'This page runs queries only. Send mutations with an access token.'
 }
 
 function readVariables(text: string): Record<string, unknown> | undefined {
@@ -92,22 +90,22 @@ function readVariables(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** What was typed into the form, and the outcome. */
+/** A submitted query and its outcome. */
 export interface Tried {
   readonly typed: TypedQuery
   readonly outcome: TriedQuery
 }
 
 interface ShownQuery {
-  /** Where the tool sends its queries. */
+  /** The address that the tool posts queries to. */
   readonly runAddress: string
-  /** The query in the form at first. */
+  /** The initial query in the form. */
   readonly example: string
   readonly tried?: Tried | undefined
   readonly tool: QueryToolFiles
 }
 
-/** Sends the page on which queries are tried, with its own policy where GraphiQL is installed. */
+/** Sends the query page; with GraphiQL installed, it has its own Content-Security-Policy. */
 export async function sendQueryPage(
   ctx: Context,
   parts: Omit<QueryPage, 'tool' | 'query' | 'variables' | 'answer' | 'problem'>,
@@ -130,16 +128,15 @@ function answerOf(outcome: TriedQuery): Pick<QueryPage, 'answer' | 'problem'> {
   return { answer: JSON.stringify(outcome.result, null, 2) }
 }
 
-/** The fields of the page's form. */
+/** Reads the fields of the page's form. */
 export function typedInForm(ctx: Context): TypedQuery {
   return { source: formField(ctx, 'query'), variables: formField(ctx, 'variables') }
 }
 
-/** More than a person types. */
 const SCRIPT_BYTES_MAX = 100_000
 
 /**
- * Reads what the tool sends: a request of GraphQL over HTTP.
+ * Reads a GraphQL-over-HTTP request of the tool.
  *
  * @throws unsupportedBody, bodyTooLarge
  */
@@ -163,7 +160,7 @@ function objectIn(text: string | undefined): Record<string, unknown> | undefined
   }
 }
 
-/** Answers the tool as the API would. */
+/** Answers the tool like the API. */
 export function sendTried(ctx: Context, outcome: TriedQuery): void {
   ctx.body = 'problem' in outcome ? { errors: [{ message: outcome.problem }] } : outcome.result
 }

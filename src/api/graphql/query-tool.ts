@@ -11,10 +11,10 @@ import { addressOf, pages } from '../../platform/http/paths.ts'
 
 export type QueryToolFiles = ReturnType<typeof makeQueryTool>
 
-/** The folder of a package by its name; nothing when it is not installed. */
+/** Finds the folder of an installed package by name. */
 export type FindPackage = (name: string) => string | undefined
 
-/** The files in the order in which they are loaded. `views` stands for our own folder. */
+/** The files in loading order. `views` is our own folder. */
 const sources = [
   { name: 'graphiql', type: 'css', from: 'graphiql', file: 'graphiql.min.css' },
   { name: 'react', type: 'js', from: 'react', file: 'umd/react.production.min.js' },
@@ -23,12 +23,12 @@ const sources = [
   { name: 'start', type: 'js', from: 'views', file: 'query-page.js' },
 ] as const
 
-const FOR_EVER = 'public, max-age=31536000, immutable'
+const FOREVER = 'public, max-age=31536000, immutable'
 const NONCE_BYTES = 16
 
 /**
- * GraphiQL from its own package, and React from its: files that are read when the first page needs
- * them, and kept in memory. They are optional: a service without these packages has the plain form.
+ * Serves GraphiQL and React from their packages. The files are read with the first page and kept in
+ * memory. The packages are optional: without them, pages show a plain form.
  */
 export function makeQueryTool(findPackage: FindPackage = installedAt) {
   let loading: ReturnType<typeof readAll> | undefined
@@ -37,12 +37,12 @@ export function makeQueryTool(findPackage: FindPackage = installedAt) {
     return loading
   }
   return {
-    /** Serves the files to any page. */
+    /** Adds the routes of the files. */
     addRoutes(router: Router): void {
       router.get(pages.queryAssets, async (ctx) => {
         const found = (await load()).find(({ file }) => file === ctx['params']['file'])
         if (!found) throw nothingHere()
-        ctx.set('Cache-Control', FOR_EVER)
+        ctx.set('Cache-Control', FOREVER)
         ctx.type = found.type
         ctx.body = found.content
       })
@@ -51,7 +51,7 @@ export function makeQueryTool(findPackage: FindPackage = installedAt) {
         throw methodNotAllowed('GET')
       })
     },
-    /** What a page needs to show the tool; nothing where it is not installed. */
+    /** Returns what a page needs to show the tool, if installed. */
     async forPage(address: string): Promise<QueryTool | undefined> {
       const files = await load()
       if (files.length === 0) return undefined
@@ -66,7 +66,7 @@ export function makeQueryTool(findPackage: FindPackage = installedAt) {
   }
 }
 
-/** All of the files, or none. The name of each has its digest, so that it may be kept for ever. */
+/** Reads all files, or none. Their names contain digests, so that browsers can cache them forever. */
 async function readAll(findPackage: FindPackage) {
   const places = sources.map(({ from }) =>
     from === 'views' ? join(import.meta.dirname, '../../../views') : findPackage(from),
@@ -92,8 +92,8 @@ function installedAt(name: string): string | undefined {
 }
 
 /**
- * The policy of a page with GraphiQL: its scripts run by the nonce of the page, and nothing else does.
- * Its stylesheet has fonts in itself, and dialogs write styles with the nonce.
+ * The Content-Security-Policy of a page with GraphiQL: only scripts with the page's nonce run. Its
+ * stylesheet embeds fonts, and its dialogs write styles with the nonce.
  */
 export function queryToolPolicy({ nonce }: Pick<QueryTool, 'nonce'>): string {
   return [

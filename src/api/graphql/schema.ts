@@ -8,14 +8,14 @@ import {
   valueFromASTUntyped,
 } from 'graphql'
 
-/** The fields of a schema that are not simply a property of what is above them, by type and name. */
+/** Resolvers by type and field, for fields that are not plain properties of their parent. */
 type Resolvers = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
 /**
- * A schema as it is published, with our resolvers in it.
+ * Makes an executable schema from the published text and our resolvers.
  *
  * @param around wraps every resolver
- * @throws Error when text and resolvers do not fit each other, so that a slip shows at the start
+ * @throws Error for a resolver without a field in the text, so that a mistake shows at start-up
  */
 export function makeSchema(
   text: string,
@@ -29,35 +29,35 @@ export function makeSchema(
     for (const [name, resolve] of Object.entries(fields)) {
       const field = type.getFields()[name]
       if (!field) throw new Error(`the schema has no field ${typeName}.${name}`)
-      // The arguments were checked against the schema, which the resolvers' types repeat.
+      // graphql-js checks the arguments against the schema, which the types of resolvers repeat.
       field.resolve = around(resolve as Resolve)
     }
   }
   const dateTime = schema.getType('DateTime')
   if (!isScalarType(dateTime)) throw new Error('the schema has no scalar DateTime')
-  dateTime.serialize = serializeMoment
-  dateTime.parseValue = parseMoment
-  dateTime.parseLiteral = (node) => parseMoment(valueFromASTUntyped(node))
+  dateTime.serialize = serializeTime
+  dateTime.parseValue = parseTime
+  dateTime.parseLiteral = (node) => parseTime(valueFromASTUntyped(node))
   return schema
 }
 
 type Resolve = GraphQLFieldResolver<unknown, unknown>
 
-function serializeMoment(value: unknown): string {
-  if (typeof value !== 'number') throw new GraphQLError('a moment must be epoch milliseconds')
+function serializeTime(value: unknown): string {
+  if (typeof value !== 'number') throw new GraphQLError('a DateTime must be epoch milliseconds')
   return new Date(value).toISOString()
 }
 
-/** RFC 3339 §5.6, with the offset that it demands; a day alone would mean another moment elsewhere. */
-const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/
+/** RFC 3339 §5.6 with its required offset: a date alone depends on the time zone. */
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/
 
-const LAST_MOMENT_MS = Date.UTC(9999, 11, 31)
+const LAST_TIME_MS = Date.UTC(9999, 11, 31)
 
-function parseMoment(value: unknown): number {
-  const moment = typeof value === 'string' && MOMENT.test(value) ? Date.parse(value) : Number.NaN
-  // What is before 1970 or after 9999 is a slip of a program, and no moment of RFC 3339 in an answer.
-  if (!(moment >= 0 && moment <= LAST_MOMENT_MS)) {
-    throw new GraphQLError('a moment must be like 2026-03-01T09:30:00Z (RFC 3339)')
+function parseTime(value: unknown): number {
+  const time = typeof value === 'string' && TIME.test(value) ? Date.parse(value) : Number.NaN
+  // A time before 1970 is likely a bug, and RFC 3339 has no years after 9999.
+  if (!(time >= 0 && time <= LAST_TIME_MS)) {
+    throw new GraphQLError('send a time like 2026-03-01T09:30:00Z (RFC 3339)')
   }
-  return moment
+  return time
 }

@@ -8,9 +8,9 @@ import {
   fetchRequest,
   type Message,
   sendFailure,
+  sendInvalidParams,
   sendResponse,
   sendText,
-  sendWrongParams,
 } from './message.ts'
 import { makePlainAnswers, readPlainRequest } from './plain-requests.ts'
 import { findPrompt } from './prompts.ts'
@@ -20,13 +20,13 @@ import type { ToolAccess, ToolAddress, ToolParts } from './tool.ts'
 import { accessTo, audienceOf, isServedAt } from './tool-access.ts'
 import { findTool } from './tool-catalogue.ts'
 
-/** Who sent a message, and to which address. */
+/** The caller and address of a message. */
 export interface Sender {
   readonly caller: AccessToken | undefined
   readonly address: ToolAddress
 }
 
-/** Answers a message whose sender was let in: what is plain at once, and the rest by the SDK. */
+/** Answers an admitted message: plain requests directly, all others through the SDK. */
 export function makeAnswerMessage(parts: ToolParts) {
   const answerPlain = makePlainAnswers(parts)
   const tools = makeToolServer()
@@ -44,7 +44,7 @@ export function makeAnswerMessage(parts: ToolParts) {
       }
     }
     const problem = problemOfParams(message.value)
-    if (problem !== undefined) return sendWrongParams(ctx, message, problem)
+    if (problem !== undefined) return sendInvalidParams(ctx, message, problem)
     const exchange: Exchange = { call }
     const request = fetchRequest(ctx, parts.service.baseUrl + address.path, message.text)
     const response = await settle(tools.answer(request, message.value, exchange), request)
@@ -53,7 +53,7 @@ export function makeAnswerMessage(parts: ToolParts) {
   }
 }
 
-/** The answer, or nothing when the caller hung up meanwhile. */
+/** Returns the answer, or nothing if the caller disconnected meanwhile. */
 async function settle(
   answering: Promise<Response>,
   { signal }: Request,
@@ -66,19 +66,17 @@ async function settle(
   }
 }
 
-/** What a message uses, and who may use it. */
+/** What a message uses, and its access condition. */
 export interface Use {
-  /** For the log. */
   readonly name: string
   readonly access: ToolAccess
-  /** Whether it changes something of a site, which leaves a line in the audit trail. */
+  /** Whether it changes data of a site, which is audited and limited. */
   readonly changesSite?: boolean
 }
 
 /**
- * What a message wants to use: a tool, a prompt or a resource. The front door asks this one function, so
- * that none of them has a way past it. Nothing for a message that uses none, and for what the address does
- * not have, which is answered as unknown.
+ * Finds the tool, prompt or resource that a message uses. The endpoint checks access to all of them with
+ * this one function. Returns nothing if the address does not serve it; the answer is then "unknown".
  */
 export function accessOf(message: unknown, address: ToolAddress): Use | undefined {
   const { method, params } = (message ?? {}) as { method?: unknown; params?: Params | null }
@@ -113,8 +111,8 @@ function usedBy(method: unknown, params: Params, address: ToolAddress): Use | un
 }
 
 /**
- * Every request of both generations of the protocol that has an answer here. `initialize` is a request in one of them
- * and no method in the other, which the SDK tells apart.
+ * The schemas of the requests served here, of both protocol generations. `initialize` exists in one of them
+ * only, which the SDK handles.
  */
 const typeOf: Readonly<Record<string, SpecTypeName>> = {
   'completion/complete': 'CompleteRequest',
@@ -130,15 +128,14 @@ const typeOf: Readonly<Record<string, SpecTypeName>> = {
 const PROBLEMS_SHOWN_MAX = 5
 
 /**
- * What is wrong with the parameters of a request (JSON-RPC 2.0 §5.1, -32602): the SDK tells of most such mistakes
- * of a caller as of an internal error, and in the words of its validator.
+ * Describes the invalid parameters of a request (JSON-RPC 2.0 §5.1, -32602). The SDK would report most of
+ * them as internal errors, in the words of its validator.
  *
  * @param value a JSON-RPC message
- * @returns a sentence that names each wrong parameter, or nothing
  */
 function problemOfParams(value: unknown): string | undefined {
   const { id, method, params } = (value ?? {}) as Readonly<Record<string, unknown>>
-  // One that expects no answer gets none, and what is no request at all is said by the SDK.
+  // Notifications get no answer, and the SDK rejects anything that is not a request.
   if (typeof id !== 'string' && typeof id !== 'number') return undefined
   const type =
     typeof method === 'string' && Object.hasOwn(typeOf, method) ? typeOf[method] : undefined
@@ -148,7 +145,7 @@ function problemOfParams(value: unknown): string | undefined {
   const problems = result.issues
     .slice(0, PROBLEMS_SHOWN_MAX)
     .map(({ path = [], message }) => `${path.map(nameOf).join('.')}: ${plainWords(message)}`)
-  return `The parameters of ${method} are wrong. ${problems.join('; ')}.`
+  return `The parameters of ${method} are invalid. ${problems.join('; ')}.`
 }
 
 function nameOf(segment: PropertyKey | { readonly key: PropertyKey }): string {

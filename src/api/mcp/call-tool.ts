@@ -3,14 +3,14 @@ import { type CallToolResult, ProtocolError, ProtocolErrorCode } from '@modelcon
 import { type Tool, type ToolCall, ToolProblem } from './tool.ts'
 import { accessTo, isOpen } from './tool-access.ts'
 
-/** One request on its way through the SDK, and what went wrong inside. */
+/** One request inside the SDK, and its failure. */
 export interface Exchange {
   readonly call: ToolCall
-  /** An error of a tool that is not for the caller's eyes; the route answers it. */
+  /** An internal error of a tool; the endpoint answers it. */
   failure?: unknown
 }
 
-/** The result of the work; when it fails, the route says why, and the SDK must not. */
+/** Awaits work inside the SDK. Keeps its failure for the endpoint, so that the SDK does not reveal it. */
 export async function orFail<Result>(
   exchange: Exchange,
   work: Promise<Result>,
@@ -23,23 +23,25 @@ export async function orFail<Result>(
   return result
 }
 
-/** The largest answer of one call, as text. */
+/** The maximum length of an answer, as text. */
 export const ANSWER_LENGTH_MAX = 1_000_000
 
 /**
- * Runs a tool. What the caller can mend is an answer marked as an error, which a model reads and acts
- * upon (MCP, tools: error handling); refusals and faults are thrown to the route.
+ * Runs a tool. A mistake of the caller becomes a result marked as an error, which models read and act upon
+ * (MCP, tools: error handling). Refusals and faults are thrown to the endpoint.
  */
 export async function callTool(
   tool: Tool,
   values: unknown,
   call: ToolCall,
 ): Promise<CallToolResult> {
-  // The front door has asked already. Asked again here, no way around it opens a tool.
-  if (!isOpen(accessTo(tool, values), call.caller)) throw new Error('a closed tool was reached')
+  // The endpoint has already checked this. Checked again, in case a message bypasses it.
+  if (!isOpen(accessTo(tool, values), call.caller)) {
+    throw new Error('a tool was called without access')
+  }
   try {
     const answer = await tool.run(values, call)
-    // Once, and as text: it is what every host shows its model, whatever it does with the rest (decision 15).
+    // As text only: every host shows it to its model, whatever it does with the rest (decision 15).
     const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
     if (text.length > ANSWER_LENGTH_MAX) throw new ToolProblem(TOO_LONG)
     return { content: [{ type: 'text', text }] }
@@ -50,4 +52,4 @@ export async function callTool(
   }
 }
 
-const TOO_LONG = `The answer has more than ${ANSWER_LENGTH_MAX} characters. Ask for fewer with \`first\`.`
+const TOO_LONG = `The answer has more than ${ANSWER_LENGTH_MAX} characters. Request fewer objects with \`first\`.`

@@ -24,6 +24,7 @@ import {
 
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/connections.ts'
 import {
+  describeArguments,
   type FixedDocument,
   type JsonSchema,
   once,
@@ -31,33 +32,32 @@ import {
   type Tool,
   type ToolCall,
   ToolProblem,
-  takesWords,
 } from './tool.ts'
 
-/** What is said of the two arguments of every list: in few words, because every list says it. */
+/** The descriptions of the two arguments of every list; short, because every list repeats them. */
 export const pageArgumentWords: Readonly<Record<string, string>> = {
-  first: `How many, 1 to ${PAGE_SIZE_MAX}; ${PAGE_SIZE_DEFAULT} without it.`,
-  after: 'pageInfo.endCursor of the page before.',
+  first: `Page size, 1 to ${PAGE_SIZE_MAX}; default ${PAGE_SIZE_DEFAULT}.`,
+  after: 'pageInfo.endCursor of the previous page.',
 }
 
-/** What is said of a cursor that did not come from the list. */
+/** The message for a cursor of another list. */
 export const FOREIGN_CURSOR =
-  'after: must be pageInfo.endCursor of a page of the same list; leave it out for the first page'
+  'after must be pageInfo.endCursor of a page of the same list. Omit it for the first page.'
 
-/** A tool that runs one fixed document of an API in process. */
+/** The definition of a tool that runs one fixed document of an API in process. */
 export interface DocumentDefinition extends Pick<Tool, 'name' | 'title' | 'description'> {
-  /** What the document needs; `test/mcp-tools.test.ts` compares it with the schema. */
+  /** The scopes of the document; `test/mcp-tools.test.ts` compares them with the schema. */
   readonly scopes: readonly string[]
   readonly document: string
-  /** The way to the part of the answer that the tool returns. */
+  /** The path to the part of the result that the tool returns. */
   readonly pick: readonly string[]
-  /** What a change does to what is there, when it does more than to add. */
+  /** Set for a change that removes or overwrites data. */
   readonly destroys?: true
-  /** The tool that lists what ids and slugs there are, for who sent another. */
+  /** The tool that lists valid ids and slugs, for error messages. */
   readonly listedBy?: string
 }
 
-/** The API that runs the documents of its tools. */
+/** The API that runs the documents of tools. */
 export interface DocumentApi {
   readonly schema: () => GraphQLSchema
   readonly execute: (
@@ -67,7 +67,7 @@ export interface DocumentApi {
   ) => Promise<ExecutionResult>
 }
 
-/** Makes the tools of an API: what each takes and answers follows from its document. */
+/** Makes tools of an API; their arguments are derived from their documents. */
 export function makeDocumentTool(api: DocumentApi) {
   return (definition: DocumentDefinition): Tool => {
     const { scopes, document, pick, destroys, listedBy, ...described } = definition
@@ -100,45 +100,45 @@ function effectOf(changes: boolean, destroys: boolean): Tool['effect'] {
   return destroys ? 'destroys' : 'changes'
 }
 
-/** What an id or a slug of another site is answered with, too. */
-const NOTHING = 'There is no such thing at this site.'
+/** Also the answer for an id or slug of another site. */
+const NOTHING = 'The site has no object with this id or slug.'
 
 function listWords(listedBy: string | undefined): string {
-  return listedBy === undefined ? '' : `Call ${listedBy} for what there is.`
+  return listedBy === undefined ? '' : `Call ${listedBy} for valid ones.`
 }
 
 type Answer = Record<string, unknown>
 
 /**
- * GraphQL checks the values. It does not look at a variable that no document has, and refuses null for
- * what has a default.
+ * Checks the names of arguments. GraphQL checks the values, but ignores unknown variables and rejects null
+ * for an argument with a default.
  */
 function checkNames(values: unknown, taken: readonly ToolArgument[], input: JsonSchema): Arguments {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
-    throw new ToolProblem(`${MISFIT} they must be one object. ${takesWords(input)}`)
+    throw new ToolProblem(`${INVALID} Send them as one object. ${describeArguments(input)}`)
   }
   const known = new Map(taken.map((argument) => [argument.name, argument]))
   const unknown = Object.keys(values).filter((name) => !known.has(name))
   if (unknown.length > 0) {
     const said = unknown.join(', ').slice(0, NAMES_LENGTH_MAX)
-    throw new ToolProblem(`${MISFIT} there is no ${said}. ${takesWords(input)}`)
+    throw new ToolProblem(`${INVALID} Unknown: ${said}. ${describeArguments(input)}`)
   }
-  // Some models send null for what they leave out; it means something only where nothing stands in for it.
+  // Some models send null for omitted arguments. Null has a meaning only for arguments without a default.
   const given = Object.entries(values).filter(
     ([name, value]) => value !== null || known.get(name)?.defaultValue === undefined,
   )
   return Object.fromEntries(given)
 }
 
-const MISFIT = 'The arguments do not fit:'
+const INVALID = 'The arguments are invalid.'
 
 type Arguments = Readonly<Record<string, unknown>>
 
 const NAMES_LENGTH_MAX = 200
 
 /**
- * A model that repeats a call, because it saw no answer, makes nothing twice: where the document takes
- * a key and the model gave none, the arguments themselves are the key.
+ * Derives an idempotency key from the arguments if the caller sent none. A model that repeats a call
+ * without having seen an answer then creates nothing twice.
  */
 function withKey(given: Arguments, { properties }: JsonSchema): Arguments {
   if (!('idempotencyKey' in (properties as object)) || given['idempotencyKey'] != null) return given
@@ -151,7 +151,7 @@ interface Remedies {
   readonly listedBy: string | undefined
 }
 
-/** What went wrong, and what to do next. */
+/** Says what went wrong and what to do next. */
 function sentenceOf(
   { message, extensions, path }: GraphQLError,
   { input, listedBy }: Remedies,
@@ -160,21 +160,21 @@ function sentenceOf(
   const said = message.slice(0, MESSAGE_LENGTH_MAX)
   const sentence = /[.!?]$/.test(said) ? said : `${said}.`
   if (extensions['code'] === 'NOT_FOUND') return `${sentence} ${listWords(listedBy)}`.trim()
-  // Without a path nothing was executed: the values are not of their types.
-  return path === undefined ? `${sentence} ${takesWords(input)}` : sentence
+  // An error without a path comes from before execution: a value has the wrong type.
+  return path === undefined ? `${sentence} ${describeArguments(input)}` : sentence
 }
 
-/** A value that does not fit is repeated by GraphQL, and may be as long as the body. */
+/** GraphQL repeats an invalid value, which may be as long as the body. */
 const MESSAGE_LENGTH_MAX = 500
 
-/** Variables of a document, as it declares them. */
+/** The declarations of the variables of a document. */
 export function declared(variables: Readonly<Record<string, string>>): string {
   return Object.entries(variables)
     .map(([name, type]) => `$${name}: ${type}`)
     .join(', ')
 }
 
-/** The same, as they are passed to a field of those names. */
+/** The arguments that pass these variables to a field. */
 export function passed(variables: Readonly<Record<string, string>>): string {
   return Object.keys(variables)
     .map((name) => `${name}: $${name}`)
@@ -190,8 +190,8 @@ interface ToolArgument {
 }
 
 /**
- * What a tool takes, derived from the document that it runs: the fields of its variable `$input`, and
- * its other variables, each with the words of the schema.
+ * Derives the arguments of a tool from its document: the fields of its variable `$input` and its other
+ * variables, with the descriptions of the schema.
  */
 function argumentsSchema(taken: readonly ToolArgument[]): JsonSchema {
   const required = taken.filter(
@@ -204,7 +204,7 @@ function argumentsSchema(taken: readonly ToolArgument[]): JsonSchema {
   })
 }
 
-/** The variables of a document for the arguments of a call. */
+/** Converts the arguments of a call to the variables of a document. */
 function variablesFor(
   { operation }: FixedDocument,
   values: Readonly<Record<string, unknown>>,
@@ -231,7 +231,7 @@ function argumentsOf(document: FixedDocument): ToolArgument[] {
   })
 }
 
-/** What the schema says of the argument that a variable is passed to, wherever that is. */
+/** Finds the description and default of the argument that a variable is passed to. */
 function saidOf(
   { variable }: VariableDefinitionNode,
   { schema, operation }: FixedDocument,
@@ -251,34 +251,33 @@ function saidOf(
 function schemaOf({ name, type, description, defaultValue }: ToolArgument): JsonSchema {
   const said = pageArgumentWords[name] ?? description ?? ''
   const isDefault = defaultValue != null && !(name in pageArgumentWords)
-  const words = [said, ...(isDefault ? [`${JSON.stringify(defaultValue)} without it.`] : [])]
+  const words = [said, ...(isDefault ? [`Default ${JSON.stringify(defaultValue)}.`] : [])]
   return { ...valueSchema(type), description: words.join(' ').trim() }
 }
 
-/** Null may be sent where it removes something, and says nothing elsewhere. */
 function valueSchema(type: GraphQLInputType): JsonSchema {
   const present = isNonNullType(type) ? type.ofType : type
   if (isListType(present)) return { type: 'array', items: valueSchema(present.ofType) }
   const named = getNamedType(present)
-  if (isInputObjectType(named)) throw new Error('an argument of a tool is no object')
+  if (isInputObjectType(named)) throw new Error('an argument of a tool must not be an object')
   return leafSchema(named)
 }
 
 /**
  * Reads the one operation of a tool's document.
  *
- * @throws Error when it does not fit the schema, so that a slip shows in the first test that lists tools
+ * @throws Error if it does not match the schema, so that a mistake fails every test that lists tools
  */
 function readDocument(schema: GraphQLSchema, document: string): FixedDocument {
   const parsed = parse(document)
   const [fault] = validate(schema, parsed)
-  if (fault) throw new Error(`the document of a tool does not fit the schema: ${fault.message}`)
+  if (fault) throw new Error(`the document of a tool does not match the schema: ${fault.message}`)
   const [operation] = parsed.definitions
   if (operation?.kind !== Kind.OPERATION_DEFINITION) throw new Error('a tool needs one operation')
   return { schema, operation }
 }
 
-/** What the scalars of our schemas are in JSON. */
+/** The JSON Schemas of our scalars. */
 const scalars: Readonly<Record<string, JsonSchema>> = {
   ID: { type: 'string' },
   String: { type: 'string' },
@@ -287,7 +286,7 @@ const scalars: Readonly<Record<string, JsonSchema>> = {
   DateTime: { type: 'string', format: 'date-time' },
 }
 
-/** The JSON Schema of a scalar or an enum. */
+/** The JSON Schema of a scalar or enum. */
 export function leafSchema(type: GraphQLNamedType): JsonSchema {
   if (isEnumType(type)) return { type: 'string', enum: type.getValues().map(({ name }) => name) }
   const schema = scalars[type.name]

@@ -8,19 +8,17 @@ import { INVALID_REQUEST, sendFault } from './message.ts'
 
 export interface AdmissionPolicy {
   readonly baseUrl: string
-  /** Further origins of browser clients at a loopback address, or `*` for all. */
+  /** Additional origins of browser clients for a service on a loopback address, or `*`. */
   readonly allowedOrigins: readonly string[]
 }
 
 /**
- * From which hosts and origins the tool endpoint may be spoken to. A page of a stranger that rebinds
- * its name to a loopback address sends its own name as Host and Origin (MCP, Streamable HTTP:
- * security warning), and is refused for either.
+ * Decides which hosts and origins may use the tool endpoint. A page that rebinds its DNS name to a loopback
+ * address sends its own Host and Origin (MCP, Streamable HTTP: security warning).
  *
- * The host of {base_url} is admitted, and at a public address every origin: no browser adds a
- * credential by itself here, and whoever is asked there cannot be rebound to. A service on a loopback
- * address admits every name of the machine itself at any port, for clients that run beside it, and of
- * other origins those that the configuration lists.
+ * A public service admits the host of {base_url} and every origin, because browsers add no credentials here
+ * by themselves and rebinding cannot reach it. A service on a loopback address admits all loopback hosts
+ * and origins at any port, for clients on the same machine, and the configured origins.
  */
 export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy) {
   const base = new URL(baseUrl)
@@ -41,14 +39,14 @@ export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy) {
   }
 }
 
-/** A name or address and a port, and nothing by which a URL could be led elsewhere: `evil@host`. */
+/** Whether a Host is only a name or address and a port, unlike `evil@host`. */
 function isHost(host: string): boolean {
   return /^(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:\d{1,5})?$/i.test(host)
 }
 
 /**
- * Refuses a foreign host or origin. What passes may be read by the page that asked (design 28): no
- * answer here depends on a credential that a browser adds by itself.
+ * Rejects a foreign host or origin. Admitted pages can read all answers (design 28), because none depends
+ * on a credential that a browser adds by itself.
  */
 export function admitOnly(admission: ReturnType<typeof makeAdmission>): Middleware {
   return async (ctx, next) => {
@@ -56,17 +54,25 @@ export function admitOnly(admission: ReturnType<typeof makeAdmission>): Middlewa
     const origin = ctx.get('Origin')
     ctx.vary('Origin')
     if (!admission.admitsHost(typeof host === 'string' ? host : undefined)) {
-      sendFault(ctx, { status: 403, code: INVALID_REQUEST, message: 'this Host is not admitted' })
+      sendFault(ctx, {
+        status: 403,
+        code: INVALID_REQUEST,
+        message: 'Host is not allowed; connect to the public address of the service',
+      })
     } else if (origin && !admission.admitsOrigin(origin)) {
-      sendFault(ctx, { status: 403, code: INVALID_REQUEST, message: 'this Origin is not admitted' })
+      sendFault(ctx, {
+        status: 403,
+        code: INVALID_REQUEST,
+        message: 'Origin is not allowed; the administrator can add it to allowed_origins',
+      })
     } else {
       await next()
     }
   }
 }
 
-/** Redirects a browser that opens an address of the tools to the page that explains it. */
-const leadPeople: Middleware = async (ctx, next) => {
+/** Redirects a person who opens a tool address in a browser to the page that explains it. */
+const redirectPeople: Middleware = async (ctx, next) => {
   const reads = ctx.method === 'GET' || ctx.method === 'HEAD'
   if (reads && ctx.get('Authorization') === '' && ctx.accepts('json', 'html') === 'html') {
     ctx.vary('Accept')
@@ -76,5 +82,5 @@ const leadPeople: Middleware = async (ctx, next) => {
   }
 }
 
-/** What happens to the requests of browsers: those of pages, and those of people. */
-export const fromBrowsers: readonly Middleware[] = [openCors(['POST']), leadPeople]
+/** Handles requests of browsers: CORS for pages, a redirect for people. */
+export const fromBrowsers: readonly Middleware[] = [openCors(['POST']), redirectPeople]

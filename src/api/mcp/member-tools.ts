@@ -1,20 +1,19 @@
 import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
 import { makeMemberSchema, memberCaller } from '../member-api/member-api.ts'
 import { declared, makeDocumentTool, passed } from './document-tool.ts'
-import { callerOf, once, type Tool, ToolProblem } from './tool.ts'
+import { once, signedInCaller, type Tool, ToolProblem } from './tool.ts'
 
 /**
- * The tools over the signed-in member's own data. Each runs one fixed document of the Member API in
- * process, against the same schema: the two surfaces cannot drift (design 23), and what the Member
- * API never shows, a tool cannot show either.
+ * A tool for the signed-in member's own data. It runs one fixed document of the Member API in process, so
+ * that the two cannot drift apart (design 23).
  */
-
 const memberTool = makeDocumentTool({
   schema: once(makeMemberSchema),
   async execute(call, document, variables) {
-    const caller = memberCaller(callerOf(call))
-    if (!caller)
-      throw new ToolProblem('This token is bound to no site. Call sign_in with as: "member".')
+    const caller = memberCaller(signedInCaller(call))
+    if (!caller) {
+      throw new ToolProblem('This token is not bound to a site. Call sign_in with as: "member".')
+    }
     return await call.parts.executeMember(document, variables, caller)
   },
 })
@@ -25,10 +24,10 @@ const changes = { scopes: [MEMBER_WRITE] }
 const page = 'pageInfo { hasNextPage endCursor } totalCount'
 
 interface PurchaseListDefinition extends Pick<Tool, 'name' | 'title' | 'description'> {
-  /** The list of the viewer, and what is told of each of its nodes. */
+  /** The field of the viewer and the selection of its nodes. */
   readonly list: string
   readonly nodes: string
-  /** What the list takes besides pages, by the types of the schema. */
+  /** The arguments of the field besides pages, with their types. */
   readonly filters: Readonly<Record<string, string>>
 }
 
@@ -51,10 +50,10 @@ export const memberTools: readonly Tool[] = [
   memberTool({
     ...reads,
     name: 'get_viewer',
-    title: 'The signed-in member',
+    title: 'Get the signed-in member',
     description:
-      'Returns id, name and e-mail address of the person who signed in, and every site at which they ' +
-      'hold a role.',
+      'Returns the id, name and e-mail address of the person who signed in, and all sites where they have ' +
+      'a role.',
     document: 'query { viewer { id name email schools { id slug name roles } } }',
     pick: ['viewer'],
   }),
@@ -62,8 +61,8 @@ export const memberTools: readonly Tool[] = [
     name: 'list_enrolled_courses',
     title: 'My courses',
     description:
-      `Lists the courses that the signed-in member bought, with when access ends, how much was ` +
-      'watched and where they stopped. access: ACTIVE with sort: EXPIRE_DATE shows which end next.',
+      'Lists the courses that the signed-in member bought, with the end of access and the watch progress. ' +
+      'For those that end next, use access: ACTIVE with sort: EXPIRE_DATE.',
     list: 'enrolledCourses',
     filters: { sort: 'EnrolledCourseSort', access: 'CourseAccess' },
     nodes: `id slug title summary url purchasedAt expireDate hasLifetimeAccess progressPercent
@@ -73,8 +72,8 @@ export const memberTools: readonly Tool[] = [
     name: 'list_digital_products',
     title: 'My digital products',
     description:
-      `Lists the digital products that the signed-in member bought, with where the file of each ` +
-      'can be fetched for some minutes.',
+      'Lists the digital products that the signed-in member bought, with download URLs that are valid for ' +
+      'some minutes.',
     list: 'digitalProducts',
     filters: { sort: 'PurchaseSort' },
     nodes: 'id slug title summary fileName downloadUrl purchasedAt',
@@ -82,7 +81,8 @@ export const memberTools: readonly Tool[] = [
   purchaseList({
     name: 'list_consulting_services',
     title: 'My consultations',
-    description: `Lists the consulting services that the signed-in member bought, and when each takes place.`,
+    description:
+      'Lists the consulting services that the signed-in member bought, with their times.',
     list: 'consultingServices',
     filters: { sort: 'PurchaseSort' },
     nodes: 'id slug title summary durationMinutes purchasedAt scheduledAt',
@@ -91,8 +91,8 @@ export const memberTools: readonly Tool[] = [
     name: 'list_event_registrations',
     title: 'My events',
     description:
-      `Lists the events that the signed-in member registered for, with place and address to join. ` +
-      'when: UPCOMING with sort: START shows which is next.',
+      'Lists the events that the signed-in member registered for, with venue and URL. For the next ones, ' +
+      'use when: UPCOMING with sort: START.',
     list: 'eventRegistrations',
     filters: { sort: 'EventRegistrationSort', when: 'EventTime', cancelled: 'Boolean' },
     nodes: 'id slug title summary location joinUrl startsAt endsAt registeredAt cancelledAt',
@@ -101,7 +101,7 @@ export const memberTools: readonly Tool[] = [
     ...reads,
     name: 'list_notifications',
     title: 'My notifications',
-    description: `Lists the signed-in member's notifications, the newest first.`,
+    description: "Lists the signed-in member's notifications, newest first.",
     document: `query ($first: Int, $after: String, $unreadOnly: Boolean, $topic: String) {
       notifications(first: $first, after: $after, unreadOnly: $unreadOnly, topic: $topic) {
         nodes { ${notification} } ${page}
@@ -112,8 +112,8 @@ export const memberTools: readonly Tool[] = [
   memberTool({
     ...reads,
     name: 'get_unread_notification_count',
-    title: 'Number of unread notifications',
-    description: `Says how many notifications the signed-in member has not read.`,
+    title: 'Count unread notifications',
+    description: "Returns the number of the signed-in member's unread notifications.",
     document: 'query { unreadNotificationCount }',
     pick: [],
   }),
@@ -122,7 +122,7 @@ export const memberTools: readonly Tool[] = [
     name: 'list_notification_subscriptions',
     title: 'My notification settings',
     description:
-      `Lists about which topics, and by which way, the signed-in member is notified. ` +
+      "Lists the topics and channels of the signed-in member's notifications. " +
       'update_notification_subscription takes the ids.',
     document: `query { notificationSubscriptions { ${subscription} } }`,
     pick: [],
@@ -133,7 +133,7 @@ export const memberTools: readonly Tool[] = [
     listedBy: 'list_notifications',
     title: 'Mark a notification as read',
     description:
-      "Marks one of the signed-in member's notifications, by its id of list_notifications, as read. " +
+      "Marks one of the signed-in member's notifications as read, by an id from list_notifications. " +
       'Repeating it changes nothing.',
     document: `mutation ($id: ID!) { markNotificationRead(id: $id) {
       notification { ${notification} } unreadNotificationCount
@@ -144,7 +144,7 @@ export const memberTools: readonly Tool[] = [
     ...changes,
     name: 'mark_all_notifications_read',
     title: 'Mark all notifications as read',
-    description: `Marks all of the signed-in member's notifications as read.`,
+    description: "Marks all of the signed-in member's notifications as read.",
     document: 'mutation { markAllNotificationsRead { markedCount unreadNotificationCount } }',
     pick: ['markAllNotificationsRead'],
   }),
@@ -152,10 +152,10 @@ export const memberTools: readonly Tool[] = [
     ...changes,
     name: 'update_notification_subscription',
     listedBy: 'list_notification_subscriptions',
-    title: 'Switch a kind of notification on or off',
+    title: 'Turn notifications on or off',
     description:
-      'Switches one notification subscription of the signed-in member, by its id of ' +
-      'list_notification_subscriptions, on or off.',
+      'Turns one notification subscription of the signed-in member on or off, by an id from ' +
+      'list_notification_subscriptions.',
     document: `mutation ($id: ID!, $enabled: Boolean!) {
       updateNotificationSubscription(id: $id, enabled: $enabled) {
         notificationSubscription { ${subscription} }

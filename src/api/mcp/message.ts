@@ -14,16 +14,16 @@ const INVALID_PARAMS = -32_602
 const INTERNAL_ERROR = -32_603
 const PARSE_ERROR = -32_700
 
-/** The one JSON-RPC message of a request: as it came, and what it says. */
+/** The one JSON-RPC message of a request: its text and its parsed value. */
 export interface Message {
   readonly text: string
   readonly value: unknown
 }
 
 /**
- * Reads a message, or answers the request when its body is none.
+ * Reads a message, or answers the request if its body is not one.
  *
- * @throws unsupportedBody and bodyTooLarge before anything was parsed
+ * @throws unsupportedBody, bodyTooLarge
  */
 export async function readMessage(
   ctx: Context,
@@ -33,7 +33,7 @@ export async function readMessage(
   const text = decodeUtf8(await readRequestBody(ctx, bodyBytesMax))
   const message = text === undefined ? undefined : parseMessage(text)
   if (!message) {
-    const fault = { status: 400, code: PARSE_ERROR, message: 'the body is not JSON in UTF-8' }
+    const fault = { status: 400, code: PARSE_ERROR, message: 'the body must be JSON in UTF-8' }
     return sendFault(ctx, fault)
   }
   const problem = messageProblem(message.value)
@@ -41,14 +41,14 @@ export async function readMessage(
   return sendFault(ctx, { status: 400, code: INVALID_REQUEST, message: problem })
 }
 
-/** Far deeper than any argument or capability; what writes JSON runs out of stack at some thousands. */
+/** Far deeper than any argument; JSON.stringify runs out of stack at some thousands. */
 const NESTING_MAX = 64
 
 function messageProblem(value: unknown): string | undefined {
-  // A batch of 2025-03-26 would carry calls past every check of the one message (design 23).
-  if (Array.isArray(value)) return 'batches are not supported: send one message a request'
+  // A batch (2025-03-26) would bypass the checks, which look at one message (design 23).
+  if (Array.isArray(value)) return 'batches are not supported; send one message per request'
   return nestsDeeperThan(value, NESTING_MAX)
-    ? `the message is nested deeper than ${NESTING_MAX} levels`
+    ? `the message must not nest deeper than ${NESTING_MAX} levels`
     : undefined
 }
 
@@ -71,7 +71,7 @@ interface Fault {
   readonly message: string
 }
 
-/** Answers with a JSON-RPC error; the id of the message is not known where one is refused. */
+/** Answers with a JSON-RPC error before the id of the message is known. */
 export function sendFault(ctx: Context, { status, code, message }: Fault): undefined {
   logFields(ctx).error = message
   ctx.status = status
@@ -80,9 +80,8 @@ export function sendFault(ctx: Context, { status, code, message }: Fault): undef
 }
 
 /**
- * Answers for a tool that could not do its work. Storage out of reach leaves by the error handler as 503,
- * which says nothing about the token (specification, Errors 7); a fault is told with its id and
- * nothing else.
+ * Answers a failed tool call. An unreachable store goes to the error handler for a 503, which says nothing
+ * about the token (specification, Errors 7). The answer to a fault contains only its id.
  */
 export function sendFailure(ctx: Context, { value }: Message, failure: unknown): void {
   if (isRefusal(failure)) throw failure
@@ -91,9 +90,9 @@ export function sendFailure(ctx: Context, { value }: Message, failure: unknown):
   sendError(ctx, value, { code: INTERNAL_ERROR, message: faultBody(ctx).error_description })
 }
 
-/** Answers a request whose parameters are not those of its method. */
-export function sendWrongParams(ctx: Context, { value }: Message, message: string): void {
-  logFields(ctx).error = 'the parameters of a message are wrong'
+/** Answers a request with invalid parameters. */
+export function sendInvalidParams(ctx: Context, { value }: Message, message: string): void {
+  logFields(ctx).error = 'invalid parameters'
   sendError(ctx, value, { code: INVALID_PARAMS, message })
 }
 
@@ -108,27 +107,27 @@ function sendError(
   ctx.body = { jsonrpc: '2.0', error, id }
 }
 
-/** Hop-by-hop headers and those of a body that was read already. */
-const left = new Set(['connection', 'content-length', 'host', 'keep-alive', 'transfer-encoding'])
+/** Hop-by-hop headers, and those of the body, which was already read. */
+const dropped = new Set(['connection', 'content-length', 'host', 'keep-alive', 'transfer-encoding'])
 
 /**
- * A Koa request as the fetch API has it, without the Authorization header: nothing behind the front
- * door needs the token, and what never had it cannot pass it on (MCP, token passthrough).
+ * Converts a Koa request to the fetch API, without its Authorization header. Nothing behind the endpoint
+ * needs the token, so nothing can pass it on (MCP, token passthrough).
  *
- * Its signal is aborted when the caller hangs up, which is how a call is cancelled since 2026-07-28.
+ * Its signal aborts when the caller disconnects, which cancels a call since 2026-07-28.
  */
 export function fetchRequest(ctx: Context, url: string, body: string): Request {
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(ctx.req.headersDistinct)) {
-    if (left.has(name) || name === 'authorization' || name === 'cookie') continue
+    if (dropped.has(name) || name === 'authorization' || name === 'cookie') continue
     for (const value of values) headers.append(name, value)
   }
-  // The answer is JSON whatever the caller prefers; a narrow Accept is no reason to refuse it.
+  // The answer is JSON in any case; the SDK must not reject a narrow Accept.
   headers.set('accept', 'application/json, text/event-stream')
   return new Request(url, { method: ctx.method, headers, body, signal: hangUpSignal(ctx) })
 }
 
-/** Sends an answer of the fetch API. */
+/** Sends a response of the fetch API. */
 export async function sendResponse(ctx: Context, response: Response): Promise<void> {
   ctx.set('Cache-Control', 'no-store')
   ctx.status = response.status
@@ -144,11 +143,11 @@ export async function sendResponse(ctx: Context, response: Response): Promise<vo
   }
 }
 
-/** Sends an answer that is JSON text already. */
+/** Sends JSON text. */
 export function sendText(ctx: Context, text: string): void {
   ctx.set('Cache-Control', 'no-store')
   ctx.status = 200
-  // As the SDK says it: JSON has no charset (RFC 8259 §11).
+  // Without a charset, like the SDK (RFC 8259 §11).
   ctx.set('Content-Type', 'application/json')
   ctx.body = text
 }

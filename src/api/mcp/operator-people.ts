@@ -14,16 +14,16 @@ const lecturer = 'id name email picture lecturerSince courses { id slug title }'
 const memberTools = [
   members.list({
     name: 'list_site_members',
-    title: 'Members of the site',
-    description: "Lists everybody who holds a role at the token's site.",
+    title: 'List members of the site',
+    description: "Lists all people with a role at the token's site.",
     list: 'members',
     filters: { search: 'String', role: 'SiteRole', sort: 'TimeOrder' },
     nodes: member,
   }),
   members.find({
     name: 'get_site_member',
-    title: 'A member of the site',
-    description: "Returns one person who holds a role at the token's site.",
+    title: 'Get a member of the site',
+    description: "Returns one person with a role at the token's site.",
     field: 'member',
     by: { id: 'ID!' },
     selection: member,
@@ -32,21 +32,20 @@ const memberTools = [
     name: 'add_member',
     title: 'Add a member',
     description:
-      'Gives roles at the site to whoever has an e-mail address, beside those that they hold. Only owners ' +
-      'make owners.',
+      'Adds roles at the site to the person with an e-mail address. Only owners can add owners.',
   }),
   members.change({
     name: 'set_member_roles',
     title: 'Change the roles of a member',
-    description: 'Lets a member hold these roles and no others.',
+    description: 'Replaces the roles of a member.',
     destroys: true,
   }),
   members.change({
     name: 'remove_member',
     title: 'Remove a member',
     description:
-      'Takes all roles at the site from a person. Their access ends at once; what they bought stays and is ' +
-      'there again when they are added again.',
+      'Removes all roles of a person at the site. Access ends at once. Purchases are kept and become ' +
+      'available again if the person is added again.',
     ...removal,
   }),
 ]
@@ -54,7 +53,7 @@ const memberTools = [
 const studentTools = [
   students.list({
     name: 'list_site_students',
-    title: 'Students of the site',
+    title: 'List students of the site',
     description: "Lists the students of the token's site.",
     list: 'students',
     filters: { search: 'String', courseId: 'ID', sort: 'TimeOrder' },
@@ -62,8 +61,8 @@ const studentTools = [
   }),
   students.find({
     name: 'get_site_student',
-    title: 'A student of the site',
-    description: 'Returns one student with their enrolments and how far they are.',
+    title: 'Get a student of the site',
+    description: 'Returns one student with their enrolments and progress.',
     field: 'student',
     by: { id: 'ID!' },
     selection: `${student} enrolments { ${enrolment} }`,
@@ -71,19 +70,19 @@ const studentTools = [
   students.change({
     name: 'enrol_student',
     title: 'Enrol a student',
-    description: 'Enrols a person of the site in a course, without an order.',
+    description: 'Enrols a person of the site in a course without an order.',
     selection: 'id isNew',
   }),
   students.change({
     name: 'update_enrolment',
-    title: 'Extend an enrolment',
-    description: 'Lets an enrolment last until another moment, or for life.',
+    title: 'Change an enrolment',
+    description: 'Changes the end of an enrolment to another time, or to lifetime access.',
     destroys: true,
   }),
   students.change({
     name: 'end_enrolment',
     title: 'End an enrolment',
-    description: "Ends an enrolment now: the student's access to the course is over.",
+    description: "Ends an enrolment and the student's access to the course now.",
     takes: { id: 'ID!' },
     destroys: true,
   }),
@@ -92,34 +91,34 @@ const studentTools = [
 const lecturerTools = [
   lecturers.list({
     name: 'list_site_lecturers',
-    title: 'Lecturers of the site',
-    description: "Lists the lecturers of the token's site and what they teach.",
+    title: 'List lecturers of the site',
+    description: "Lists the lecturers of the token's site and their courses.",
     list: 'lecturers',
     filters: { search: 'String' },
     nodes: lecturer,
   }),
   lecturers.find({
     name: 'get_site_lecturer',
-    title: 'A lecturer of the site',
-    description: 'Returns one lecturer and what they teach.',
+    title: 'Get a lecturer of the site',
+    description: 'Returns one lecturer and their courses.',
     field: 'lecturer',
     by: { id: 'ID!' },
     selection: lecturer,
   }),
   lecturers.change({
     name: 'assign_lecturer',
-    title: 'Let a lecturer teach a course',
-    description: 'Lets a lecturer of the site teach a course.',
+    title: 'Assign a lecturer to a course',
+    description: 'Assigns a lecturer of the site to a course.',
     takes: { input: 'TeachingInput!' },
   }),
   lecturers.change({
     name: 'unassign_lecturer',
-    title: 'Take a course from a lecturer',
-    description: 'Lets a lecturer teach a course no more.',
+    title: 'Remove a lecturer from a course',
+    description: 'Removes a lecturer from a course.',
     takes: { input: 'TeachingInput!' },
     destroys: true,
   }),
 ]
 
-/** Who belongs to the site. */
+/** Members, students and lecturers of the site. */
 export const peopleTools: readonly Tool[] = [...memberTools, ...studentTools, ...lecturerTools]

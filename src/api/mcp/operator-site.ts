@@ -12,12 +12,12 @@ const site = 'id slug name description contactEmail address timeZone language cr
 const order = `id number placedAt buyer { id name email } totalCents currency couponCode invoiceNumber
   refundedAt items { kind id title }`
 
-/** The site itself, and what was sold. */
+/** Settings and orders of the site. */
 export const siteTools: readonly Tool[] = [
   operatorTool({
     name: 'get_site',
-    title: 'The site',
-    description: "Returns name and settings of the token's site.",
+    title: 'Get the site',
+    description: "Returns the name and settings of the token's site.",
     scopes: [readScope('school')],
     document: `query { site { ${site} } }`,
     pick: ['site'],
@@ -25,21 +25,22 @@ export const siteTools: readonly Tool[] = [
   school.change({
     name: 'update_site',
     title: 'Change the site',
-    description: "Changes name and settings of the token's site; what is left out stays.",
+    description:
+      "Changes the name and settings of the token's site. Omitted arguments stay unchanged.",
     destroys: true,
   }),
   orders.list({
     name: 'list_site_orders',
-    title: 'Orders of the site',
-    description: "Lists the orders of the token's site, the latest first, with what was bought.",
+    title: 'List orders of the site',
+    description: "Lists the orders of the token's site and their items, newest first.",
     list: 'orders',
     filters: { personId: 'ID', from: 'DateTime', until: 'DateTime', sort: 'TimeOrder' },
     nodes: order,
   }),
   orders.find({
     name: 'get_site_order',
-    title: 'An order of the site',
-    description: "Returns one order of the token's site, by its id or its number.",
+    title: 'Get an order of the site',
+    description: "Returns one order of the token's site by id or number.",
     field: 'order',
     by: { id: 'ID', number: 'String' },
     selection: order,
@@ -53,15 +54,15 @@ const shownAppearance =
 const postTools = [
   posts.list({
     name: 'list_site_posts',
-    title: 'Announcements of the site',
-    description: "Lists the announcements of the token's site, the newest first, drafts included.",
+    title: 'List announcements of the site',
+    description: "Lists the announcements of the token's site, newest first, including drafts.",
     list: 'posts',
     filters: { search: 'String', published: 'Boolean' },
     nodes: post,
   }),
   posts.find({
     name: 'get_site_post',
-    title: 'An announcement of the site',
+    title: 'Get an announcement of the site',
     description: "Returns one announcement of the token's site.",
     field: 'post',
     by: { id: 'ID!' },
@@ -69,28 +70,28 @@ const postTools = [
   }),
   posts.change({
     name: 'create_post',
-    title: 'Write an announcement',
-    description: 'Writes an announcement that nobody is told yet. publish_post sends it.',
+    title: 'Create an announcement',
+    description: 'Creates an announcement as a draft. publish_post sends it.',
   }),
   posts.change({
     name: 'update_post',
     title: 'Change an announcement',
-    description: 'Changes an announcement that is not published; what is left out stays.',
+    description: 'Changes a draft announcement. Omitted arguments stay unchanged.',
     destroys: true,
   }),
   posts.change({
     name: 'publish_post',
     title: 'Send an announcement',
     description:
-      'Puts an announcement into the inbox of every member who subscribes to its topic. It cannot be ' +
-      'unsent.',
+      'Sends an announcement to the inbox of every member who subscribes to its topic. This cannot be ' +
+      'undone.',
     takes: { id: 'ID!' },
     destroys: true,
   }),
   posts.change({
     name: 'delete_post',
     title: 'Remove an announcement',
-    description: 'Removes an announcement, and the notifications that came of it.',
+    description: 'Removes an announcement and its notifications.',
     ...removal,
   }),
 ]
@@ -98,31 +99,30 @@ const postTools = [
 const figures = `from until
   days { date enrolments activeMembers completedCourses signIns connectedApplications calls }`
 
-/** What the site says, how it looks, and how it goes. */
-export const voiceTools: readonly Tool[] = [
+/** Announcements, appearance and statistics of the site. */
+export const messageTools: readonly Tool[] = [
   ...postTools,
   operatorTool({
     name: 'get_site_appearance',
-    title: 'How the site looks',
-    description:
-      'Returns name, logo, colours and words of the pages on which people sign in and consent.',
+    title: 'Get the appearance of the site',
+    description: 'Returns the name, logo, colors and texts of the sign-in and consent pages.',
     scopes: [readScope('appearance')],
     document: `query { appearance { ${shownAppearance} } }`,
     pick: ['appearance'],
   }),
   appearance.change({
     name: 'update_appearance',
-    title: 'Change how the site looks',
+    title: 'Change the appearance of the site',
     description:
-      'Changes name, logo, colours or words of the pages on which people sign in and consent; what is left ' +
-      'out stays.',
+      'Changes the name, logo, colors or texts of the sign-in and consent pages. Omitted arguments stay ' +
+      'unchanged.',
     destroys: true,
   }),
   analytics.find({
     name: 'get_site_analytics',
-    title: 'Figures of the site',
+    title: 'Get statistics of the site',
     description:
-      'Counts by day, at most 92 days: enrolments, active members, completions, sign-ins, calls.',
+      'Returns daily counts for at most 92 days: enrolments, active members, completions, sign-ins, calls.',
     field: 'analytics',
     by: { from: 'DateTime', to: 'DateTime' },
     selection: figures,

@@ -2,26 +2,26 @@ import { readScope, writeScope } from '../../directory/scopes/catalogue.ts'
 import { makeAdminSchema } from '../admin-api/admin-api.ts'
 import { adminCaller } from '../admin-api/context.ts'
 import { type DocumentDefinition, declared, makeDocumentTool, passed } from './document-tool.ts'
-import { callerOf, once, type Tool } from './tool.ts'
-
-/**
- * The tools over what operators read and change of the token's own site. Each runs one fixed document
- * of the Admin API in process: the two surfaces cannot drift (design 23). That the person still operates
- * the site is part of the verdict on the token, which is asked anew for every call (design 15).
- */
+import { once, signedInCaller, type Tool } from './tool.ts'
 
 type Described = Pick<Tool, 'name' | 'title' | 'description'>
 
-/** A tool over the Admin API. */
+/**
+ * A tool for operators of the token's site. It runs one fixed document of the Admin API in process, so
+ * that the two cannot drift apart (design 23). Verifying the token checks with every call that the person
+ * still operates the site (design 15).
+ */
 export const operatorTool: (definition: DocumentDefinition) => Tool = makeDocumentTool({
   schema: once(makeAdminSchema),
-  execute: async (call, document, variables) =>
-    await call.parts.executeAdmin(document, variables, adminCaller(callerOf(call), call.request)),
+  execute: async (call, document, variables) => {
+    const caller = adminCaller(signedInCaller(call), call.request)
+    return await call.parts.executeAdmin(document, variables, caller)
+  },
 })
 
 const page = 'pageInfo { hasNextPage endCursor } totalCount'
 
-/** Where the ids and slugs of an area come from. */
+/** The tools that list the ids and slugs of an area. */
 const listOfArea: Readonly<Record<string, string>> = {
   courses: 'list_site_courses',
   curriculum: 'get_site_curriculum',
@@ -35,7 +35,7 @@ const listOfArea: Readonly<Record<string, string>> = {
 }
 
 interface ListDefinition extends Described {
-  /** The field of the root, what it takes besides pages, and what is told of each node. */
+  /** The root field, its arguments besides pages, and the selection of each node. */
   readonly list: string
   readonly filters: Readonly<Record<string, string>>
   readonly nodes: string
@@ -45,28 +45,26 @@ interface FindDefinition extends Described {
   readonly field: string
   readonly by: Readonly<Record<string, string>>
   readonly selection: string
-  /** Another area of which the token needs the scope. */
+  /** Another area whose read scope the tool needs. */
   readonly also?: string
 }
 
 interface ChangeDefinition extends Described, Pick<DocumentDefinition, 'destroys'> {
-  /** The arguments of the field, unless it has one, `input`, of the type that is named after it. */
+  /** The arguments of the field; defaults to one `input` of the type named after it. */
   readonly takes?: Readonly<Record<string, string>>
-  /** What is told of the change: its id, unless it has another. */
+  /** The selection of the result; defaults to the id. */
   readonly selection?: string
 }
 
-/** What a change has that removes something by its id. */
+/** The definition of a removal by id. */
 export const removal = { takes: { id: 'ID!' }, selection: 'deletedId', destroys: true } as const
-
-export type AreaTools = ReturnType<typeof toolsOf>
 
 /** Makes the tools of an area. */
 export function toolsOf(area: string) {
   const listedBy = listOfArea[area]
   const listed = listedBy === undefined ? {} : { listedBy }
   return {
-    /** A tool that lists something of the site, page by page. */
+    /** A tool that lists objects of the site in pages. */
     list({ list, filters, nodes, ...described }: ListDefinition): Tool {
       const all = { first: 'Int', after: 'String', ...filters }
       return operatorTool({
@@ -76,7 +74,7 @@ export function toolsOf(area: string) {
         pick: [list],
       })
     },
-    /** A tool that returns one thing of the site. */
+    /** A tool that returns one object of the site. */
     find({ field, by, selection, also, ...described }: FindDefinition): Tool {
       return operatorTool({
         ...described,
@@ -87,12 +85,12 @@ export function toolsOf(area: string) {
       })
     },
     /**
-     * A tool that changes something of the site by the field of its name: `create_course` by `createCourse`.
-     * It tells what it changed and no more, as a write scope does.
+     * A tool that runs the mutation of its name: `create_course` runs `createCourse`. Returns only what
+     * the write scope covers.
      */
     change({ takes, selection = 'id', ...described }: ChangeDefinition): Tool {
-      const field = described.name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
-      const taken = takes ?? { input: `${field.charAt(0).toUpperCase()}${field.slice(1)}Input!` }
+      const field = camelCase(described.name)
+      const taken = takes ?? { input: `${capitalized(field)}Input!` }
       return operatorTool({
         ...described,
         ...listed,
@@ -102,4 +100,76 @@ export function toolsOf(area: string) {
       })
     },
   }
+}
+
+/** The tools of a kind of items with a publication state, such as `course`. */
+export function itemTools(noun: string, selection: string): Tool[] {
+  const { list, find, change } = toolsOf(`${noun}s`)
+  const field = camelCase(noun)
+  const words = noun.replaceAll('_', ' ')
+  const one = `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${words}`
+  const byId = { takes: { id: 'ID!' } } as const
+  return [
+    list({
+      name: `list_site_${noun}s`,
+      title: `List ${words}s of the site`,
+      description: `Lists the ${words}s of the token's site, including drafts.`,
+      list: `${field}s`,
+      filters: { search: 'String', state: 'ReleaseState', sort: `${capitalized(field)}Sort` },
+      nodes: selection,
+    }),
+    find({
+      name: `get_site_${noun}`,
+      title: `Get ${one} of the site`,
+      description: `Returns ${one} of the token's site by id or slug.`,
+      field,
+      by: { id: 'ID', slug: 'String' },
+      selection,
+    }),
+    change({
+      name: `create_${noun}`,
+      title: `Create ${one}`,
+      description: `Creates ${one} as a draft, which visitors cannot see. publish_${noun} shows it.`,
+    }),
+    change({
+      name: `update_${noun}`,
+      title: `Change ${one}`,
+      description: `Changes ${one}. Omitted arguments stay unchanged.`,
+      destroys: true,
+    }),
+    change({
+      name: `publish_${noun}`,
+      title: `Publish ${one}`,
+      description: `Publishes ${one}, now or at a given time.`,
+      takes: { id: 'ID!', at: 'DateTime' },
+    }),
+    change({
+      name: `unpublish_${noun}`,
+      title: `Unpublish ${one}`,
+      description: `Returns ${one} to draft. People who already have it keep access.`,
+      ...byId,
+      destroys: true,
+    }),
+    change({
+      name: `archive_${noun}`,
+      title: `Archive ${one}`,
+      description: `Archives ${one}. People who already have it keep access. restore_${noun} undoes this.`,
+      ...byId,
+      destroys: true,
+    }),
+    change({
+      name: `restore_${noun}`,
+      title: `Restore ${one}`,
+      description: `Restores an archived ${words} to its earlier state.`,
+      ...byId,
+    }),
+  ]
+}
+
+function camelCase(name: string): string {
+  return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function capitalized(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1)
 }

@@ -13,23 +13,23 @@ import {
 } from './tool.ts'
 import { findTool, listedTools } from './tool-catalogue.ts'
 
-/** A list of tools or a call of one, with nothing about it that needs the SDK to be understood. */
+/** A tools/list or tools/call request in its usual form, which needs no SDK. */
 export interface PlainRequest {
   readonly era: Era
   readonly id: string | number
-  /** What is called; the tools are listed without it. */
+  /** The called tool; undefined for tools/list. */
   readonly called?: { readonly tool: Tool; readonly values: unknown }
 }
 
 type Era = 'modern' | 'legacy'
 
 /**
- * Recognizes the two requests of which nearly all traffic consists, in exactly the form in which
- * clients send them. For each message the SDK makes a request and an answer of the fetch API, a server
- * and a transport, and checks everything against its schemas several times, which costs more than most
- * tools. The SDK still tells the generations of the protocol apart here, and whatever is unusual in
- * any way, right or wrong, is answered by it; `test/mcp-plain-requests.test.ts` holds that both ways
- * answer with the same bytes.
+ * Recognizes the two requests that make up nearly all traffic, in exactly the form that clients send. The
+ * SDK makes a fetch request, a response, a server and a transport for each message, and validates it
+ * several times. That costs more than most tools.
+ *
+ * The SDK still determines the protocol generation here, and answers everything unusual, valid or not.
+ * `test/mcp-plain-requests.test.ts` checks that both paths answer with the same bytes.
  */
 export function readPlainRequest(
   headers: IncomingHttpHeaders,
@@ -53,7 +53,7 @@ export function readPlainRequest(
   return isNamed ? { era, id, ...(called && { called }) } : undefined
 }
 
-/** The generation of a request whose headers and envelope fit each other; nothing for any other. */
+/** Returns the generation of a request whose headers and envelope agree. */
 function eraOf(request: Parameters<typeof classifyInboundRequest>[0]): Era | undefined {
   const { protocolVersionHeader: version, mcpMethodHeader: method } = request
   const outcome = classifyInboundRequest(request)
@@ -109,14 +109,14 @@ function hasOnly(value: object, names: readonly string[]): boolean {
 }
 
 /**
- * Answers plain requests, as JSON text.
+ * Makes the function that answers plain requests with JSON text.
  *
- * @throws what a tool throws that is not for the caller's eyes
+ * @throws internal errors of tools
  */
 export function makePlainAnswers(parts: ToolParts) {
   const meta = JSON.stringify({ 'io.modelcontextprotocol/serverInfo': identityOf(parts) })
   const modernEnd = `,"_meta":${meta}`
-  // What is listed depends on the token, so that nobody may keep it for another request.
+  // Lists depend on the token, so clients must not cache them for another request.
   const listEnd = `,"resultType":"complete","ttlMs":0,"cacheScope":"private"${modernEnd}`
   const callEnd = `,"resultType":"complete"${modernEnd}`
   return async ({ era, id, called }: PlainRequest, call: ToolCall): Promise<string> => {

@@ -5,14 +5,14 @@ import { type ToolAccess, type ToolCall, ToolProblem } from './tool.ts'
 import { isOpen, isServedAt } from './tool-access.ts'
 import { nearNames } from './tool-catalogue.ts'
 
-/** A question that people ask often, as a host offers it to them. */
+/** A frequent question that hosts offer to people. */
 export interface Prompt {
   readonly name: string
   readonly title: string
   readonly description: string
   readonly access: ToolAccess
   readonly arguments: readonly PromptArgument[]
-  /** What the host says to its model for the person. It names tools, and repeats nothing of theirs. */
+  /** The message to the model. It names tools without repeating their descriptions. */
   readonly text: (values: Readonly<Record<string, string>>) => string
 }
 
@@ -29,7 +29,7 @@ const asks = (name: string, description: string, required = false): PromptArgume
   required,
 })
 
-/** Every prompt of the service, in the order in which a list shows them. */
+/** All prompts of the service, in the order of prompts/list. */
 export const promptCatalogue: readonly Prompt[] = [
   {
     name: 'find_a_course',
@@ -38,63 +38,63 @@ export const promptCatalogue: readonly Prompt[] = [
     access: { kind: 'public' },
     arguments: [
       asks('about', 'What the course should be about.', true),
-      asks('site', 'Slug of a site; all of them without it.'),
+      asks('site', 'Slug of a site; defaults to all sites.'),
     ],
     text: ({ about, site }) =>
       `Find courses about ${quoted(about)}. ` +
       (site
         ? `Call list_public_courses with site ${quoted(site)} and a search word. `
         : 'Call list_sites, then list_public_courses of each site with a search word. ') +
-      'Try other words when nothing is found. Compare what fits by title, summary and number of lectures, ' +
+      'Try other words if nothing is found. Compare the results by title, summary and number of lectures, ' +
       'and name the site of each.',
   },
   {
     name: 'courses_ending_soon',
     title: 'Which of my courses end soon?',
-    description: 'Lists the courses whose access ends within some days, the first to end first.',
+    description: 'Lists the courses whose access ends within some days, earliest first.',
     access: needs(MEMBER_READ),
-    arguments: [asks('days', 'Within how many days; 30 without it.')],
+    arguments: [asks('days', 'Number of days; default 30.')],
     text: ({ days = '30' }) =>
       `Which of my courses end within the next ${quoted(days)} days? Call list_enrolled_courses with ` +
-      'access: ACTIVE and sort: EXPIRE_DATE, as far as expireDate lies within them; null never ends. List those ' +
-      'that end, with the date and progressPercent. Say so when there is none.',
+      'access: ACTIVE and sort: EXPIRE_DATE until expireDate lies beyond these days; null means lifetime access. ' +
+      'List the courses that end, with the date and progressPercent. Say so if there are none.',
   },
   {
     name: 'whats_new',
     title: 'What is new for me?',
-    description: 'Sums up the unread notifications.',
+    description: 'Summarizes the unread notifications.',
     access: needs(MEMBER_READ),
     arguments: [],
     text: () =>
-      'What is new for me? Call list_notifications with unreadOnly: true and sum them up by topic, the ' +
-      'latest first, with their links. Mark nothing as read unless I say so.',
+      'What is new for me? Call list_notifications with unreadOnly: true and summarize them by topic, ' +
+      'newest first, with their links. Mark nothing as read unless I say so.',
   },
   {
     name: 'continue_learning',
     title: 'Where did I stop?',
-    description: 'Finds the lecture to go on with.',
+    description: 'Finds the lecture to continue with.',
     access: needs(MEMBER_READ),
     arguments: [],
     text: () =>
       'Where did I stop learning? Call list_enrolled_courses with access: ACTIVE and look at ' +
       'lastWatchedLecture. Name the course that I watched last, the lecture and the minute, and then ' +
-      'the others that I have begun.',
+      'the others that I have started.',
   },
   {
     name: 'week_in_review',
     title: 'How did the week go?',
-    description: 'Compares the figures of the last seven days with the seven before.',
+    description: 'Compares the statistics of the last seven days with the seven before.',
     access: needs(readScope('analytics')),
     arguments: [],
     text: () =>
       'How did the last week go? Call get_site_analytics for the last fourteen days and compare the last ' +
       'seven with the seven before: enrolments, active members, completed courses, sign-ins. Say what rose, what ' +
-      'fell, and which day stands out, in five sentences.',
+      'fell and which day stands out, in five sentences.',
   },
   {
     name: 'who_has_not_started',
     title: 'Who has not started?',
-    description: 'Lists the students of a course who have watched nothing of it.',
+    description: 'Lists the students of a course who have not watched any of it.',
     access: needs(readScope('courses'), readScope('students')),
     arguments: [asks('course', 'Title or slug of the course.', true)],
     text: ({ course }) =>
@@ -105,18 +105,18 @@ export const promptCatalogue: readonly Prompt[] = [
   {
     name: 'draft_announcement',
     title: 'Draft an announcement',
-    description: 'Writes an announcement as a draft that nobody is told yet.',
+    description: 'Writes an announcement and saves it as a draft.',
     access: needs(writeScope('posts')),
-    arguments: [asks('about', 'What is to be announced.', true)],
+    arguments: [asks('about', 'What to announce.', true)],
     text: ({ about }) =>
       `Write an announcement to the members of my site about ${quoted(about)}: a title and at most 120 words, ` +
-      'plain and friendly. Show it to me first. When I agree, keep it as a draft with create_post. Do not publish it.',
+      'plain and friendly. Show it to me first. If I agree, save it as a draft with create_post. Do not publish it.',
   },
 ]
 
 const byName = new Map(promptCatalogue.map((prompt) => [prompt.name, prompt]))
 
-/** The prompt of that name, or nothing. */
+/** Finds a prompt by name. */
 export function findPrompt(name: unknown): Prompt | undefined {
   return typeof name === 'string' ? byName.get(name) : undefined
 }
@@ -124,32 +124,32 @@ export function findPrompt(name: unknown): Prompt | undefined {
 const VALUE_LENGTH_MAX = 500
 
 /**
- * The text of a prompt with a person's values in it.
+ * Makes the text of a prompt from a person's values.
  *
- * @throws ToolProblem when they do not fit
+ * @throws ToolProblem for invalid values
  */
 export function promptText(prompt: Prompt, values: Readonly<Record<string, string>>): string {
   const known = prompt.arguments.map(({ name }) => name)
   const fits = known.length > 0 ? `It takes ${known.join(', ')}.` : 'It takes no arguments.'
   for (const [name, value] of Object.entries(values)) {
-    if (!known.includes(name)) throw new ToolProblem(`There is no ${quoted(name)}. ${fits}`)
+    if (!known.includes(name)) throw new ToolProblem(`Unknown argument ${quoted(name)}. ${fits}`)
     if (value.length > VALUE_LENGTH_MAX) {
-      throw new ToolProblem(`${name} must not have more than ${VALUE_LENGTH_MAX} characters.`)
+      throw new ToolProblem(`${name} must have at most ${VALUE_LENGTH_MAX} characters.`)
     }
   }
-  // A host sends an empty field for what the person left out.
+  // Hosts send an empty string for an omitted value.
   const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''))
   const missing = prompt.arguments.find(({ name, required }) => required && !(name in given))
   if (missing) throw new ToolProblem(`${missing.name} is required: ${missing.description}`)
   return prompt.text(given)
 }
 
-/** What a person typed stays one word of the sentence, whatever it is. */
+/** Quotes a typed value, so that it stays one part of the sentence. */
 function quoted(value = ''): string {
   return JSON.stringify(value.slice(0, VALUE_LENGTH_MAX))
 }
 
-/** Answers prompts/list and prompts/get: those that the caller's token opens at this address. */
+/** Answers prompts/list and prompts/get with the prompts open to the caller at this address. */
 export function offerPrompts(server: Server, { caller, address }: ToolCall): void {
   const isOffered = (prompt: Prompt) => isServedAt(address, prompt) && isOpen(prompt.access, caller)
 
@@ -166,12 +166,12 @@ export function offerPrompts(server: Server, { caller, address }: ToolCall): voi
 
   server.setRequestHandler('prompts/get', ({ params }) => {
     const prompt = findPrompt(params.name)
-    // The front door has asked already. Asked again here, no way around it opens a prompt.
+    // The endpoint has already checked this. Checked again, in case a message bypasses it.
     if (!prompt || !isOffered(prompt)) {
       const names = promptCatalogue.filter(isOffered).map(({ name }) => name)
       const near = nearNames(params.name, names)
       const list = (near.length > 0 ? near : names).join(', ')
-      throw invalid(`There is no such prompt here. There is ${list}.`)
+      throw invalid(`There is no prompt of that name here. Use one of: ${list}.`)
     }
     const text = textOf(prompt, params.arguments ?? {})
     return {

@@ -1,4 +1,4 @@
-/** Public facts about the service, its sites and their courses. Shows nothing about any person. */
+/** Public tools: the service, its sites and their published courses. They reveal nothing about people. */
 
 import { z } from 'zod'
 
@@ -36,29 +36,28 @@ function slugArgument(of: string) {
     .describe(`Slug of ${of}.`)
 }
 
-/** Words that have to stand in `where`. */
 function wordsArgument(where: string) {
   return z
     .string()
     .min(1)
     .max(WORDS_LENGTH_MAX)
     .optional()
-    .describe(`Only those with these words in ${where}, in any case of letters.`)
+    .describe(`Only results with these words in ${where}, ignoring case.`)
 }
 
 const everybody = { kind: 'public' } as const
 
 const siteArgument = slugArgument(
-  'the site, of list_sites; the site of the token without it',
+  'the site, from list_sites; defaults to the site of the token',
 ).optional()
 
 export const publicTools: readonly Tool[] = [
   defineTool({
     name: 'get_service_info',
-    title: 'Service information',
+    title: 'Get service information',
     description:
-      'Says what this service is, where its documents and addresses are, and which protocol revisions ' +
-      'it speaks. Works without a token.',
+      'Returns the name, documents and addresses of this service and its protocol revisions. Works without a ' +
+      'token.',
     access: everybody,
     takes: z.strictObject({}),
     run: async (_none, { parts }) => {
@@ -78,20 +77,20 @@ export const publicTools: readonly Tool[] = [
   }),
   defineTool({
     name: 'get_auth_guide',
-    title: 'Authorization guide',
+    title: 'Get the authorization guide',
     description:
-      'Returns in short, as Markdown, how an assistant, a program or a person gets a token here, with ' +
-      'links to the rest. Works without a token.',
+      'Returns a short Markdown guide to getting an access token, with links to the rest. Works without a ' +
+      'token.',
     access: everybody,
     takes: z.strictObject({}),
     run: async (_none, { parts }) => parts.authGuide(),
   }),
   defineTool({
     name: 'list_sites',
-    title: 'Sites of the platform',
+    title: 'List sites of the platform',
     description:
-      'Lists the sites of this platform, by slug, with how many courses each has published and where ' +
-      'its members connect an assistant. Other tools take the slug. Works without a token.',
+      'Lists the sites of this platform, sorted by slug, with the number of published courses and the page ' +
+      'to connect an assistant. Other tools take the slug. Works without a token.',
     access: everybody,
     takes: z.strictObject({ search: wordsArgument('name or slug'), ...pageArguments }),
     run: async ({ search: words, ...wanted }, call) =>
@@ -107,8 +106,8 @@ export const publicTools: readonly Tool[] = [
   }),
   defineTool({
     name: 'list_public_courses',
-    title: 'Published courses of a site',
-    description: 'Lists the courses that a site has published, by slug. Works without a token.',
+    title: 'List published courses of a site',
+    description: 'Lists the published courses of a site, sorted by slug. Works without a token.',
     access: everybody,
     takes: z.strictObject({
       site: siteArgument,
@@ -127,14 +126,14 @@ export const publicTools: readonly Tool[] = [
   }),
   defineTool({
     name: 'get_public_course',
-    title: 'A published course',
+    title: 'Get a published course',
     description:
-      'Returns one published course of a site with the titles and lengths of its lectures. Works ' +
+      'Returns one published course of a site with the titles and durations of its lectures. Works ' +
       'without a token.',
     access: everybody,
     takes: z.strictObject({
       site: siteArgument,
-      slug: slugArgument('the course, of list_public_courses'),
+      slug: slugArgument('the course, from list_public_courses'),
     }),
     async run({ site, slug }, call) {
       const { publicCourses, now } = call.parts
@@ -142,20 +141,20 @@ export const publicTools: readonly Tool[] = [
       const course = await publicCourses.findCourse({ siteId, nowMs: now() }, slug)
       if (course) return { ...publicCourseOf(course), lectures: course.lectures }
       throw new ToolProblem(
-        `The site ${at} has published no course ${slug}. Call list_public_courses with site: "${at}" for the slugs.`,
+        `The site ${at} has no published course ${slug}. Call list_public_courses with site: "${at}" for valid slugs.`,
       )
     },
   }),
 ]
 
 /**
- * The site that is asked for, or that of the token.
+ * Finds the requested site, or the site of the token.
  *
- * @throws ToolProblem when neither says one that is there
+ * @throws ToolProblem without one
  */
 async function siteOf({ caller, parts }: ToolCall, slug: string | undefined) {
   if (slug === undefined && caller?.siteId === undefined) {
-    throw new ToolProblem('Say which site: call list_sites for the slugs, and pass one as site.')
+    throw new ToolProblem('site is required: call list_sites for the slugs.')
   }
   const { publicCourses } = parts
   const site =
@@ -164,7 +163,7 @@ async function siteOf({ caller, parts }: ToolCall, slug: string | undefined) {
       : await publicCourses.findSite(slug)
   if (site) return site
   throw new ToolProblem(
-    `There is no site with the slug ${slug}. Call list_sites for the slugs; search takes a part of the name.`,
+    `There is no site with the slug ${slug}. Call list_sites for valid slugs, with search for a part of the name.`,
   )
 }
 
@@ -173,7 +172,6 @@ function publicCourseOf({ slug, title, summary, publishedAt, lectureCount }: Pub
 }
 
 interface ListQuestion<Row, Node> {
-  /** The two arguments of every list, as they were sent. */
   readonly wanted: { readonly first: number; readonly after?: string | undefined }
   /** Nothing when there is no such list. */
   readonly read: (request: PageRequest) => Promise<CountedPage<Row> | undefined>

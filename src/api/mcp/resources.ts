@@ -11,22 +11,22 @@ import { type ToolAccess, type ToolCall, ToolProblem } from './tool.ts'
 import { isOpen, isServedAt } from './tool-access.ts'
 import { toolCatalogue } from './tool-catalogue.ts'
 
-/** What a person attaches to a conversation. Each is read by the tool that reads the same. */
+/** A kind of resource that people attach to conversations. A tool reads each. */
 export interface ResourceKind {
   readonly name: string
   readonly title: string
   readonly description: string
   readonly access: ToolAccess
   readonly mimeType: 'application/json' | 'text/markdown'
-  /** Its address, or that of any of its kind: each `{name}` is one segment. */
+  /** A URI, or a template in which each `{name}` is one segment. */
   readonly uriTemplate: string
   /**
-   * Reads one.
+   * Reads a resource.
    *
-   * @throws ToolProblem when there is none
+   * @throws ToolProblem if there is none
    */
   readonly read: (values: Values, call: ToolCall) => Promise<object | string>
-  /** The tool that lists those that there are, for kinds of which a list is of use. */
+  /** The tool that lists the resources of this kind, if they are listed. */
   readonly listedBy?: string
 }
 
@@ -39,7 +39,7 @@ export const resourceKinds: readonly ResourceKind[] = [
   {
     name: 'auth_guide',
     title: 'Authorization guide',
-    description: 'How an assistant, a program or a person gets a token here.',
+    description: 'How to get an access token.',
     access: { kind: 'public' },
     mimeType: 'text/markdown',
     uriTemplate: 'gatehouse://guide',
@@ -49,7 +49,7 @@ export const resourceKinds: readonly ResourceKind[] = [
     ...json,
     name: 'public_course',
     title: 'A published course',
-    description: 'A published course of a site with its lectures, by the slugs of both.',
+    description: 'A published course of a site with its lectures.',
     access: { kind: 'public' },
     uriTemplate: 'gatehouse://sites/{site}/courses/{course}',
     read: async ({ site, course: slug }, call) =>
@@ -63,7 +63,7 @@ export const resourceKinds: readonly ResourceKind[] = [
     ...json,
     name: 'site_course',
     title: 'A course of the site',
-    description: "A course of the token's site with its sections and lectures, drafts included.",
+    description: "A course of the token's site with its sections and lectures, including drafts.",
     access: { kind: 'scopes', needed: [readScope('courses'), readScope('curriculum')] },
     uriTemplate: 'gatehouse://site/courses/{course}',
     read: async ({ course: slug }, call) => await run('get_site_curriculum', { slug }, call),
@@ -88,7 +88,7 @@ const patterns = resourceKinds.map((kind) => ({
   pattern: new RegExp(`^${kind.uriTemplate.replace(/\{(\w+)\}/g, '(?<$1>[\\w.-]{1,200})')}$`),
 }))
 
-/** What a URI names: its kind, and the segments that say which. Nothing for what is none of ours. */
+/** Finds the kind of a URI and the values of its segments. */
 export function findResource(
   uri: unknown,
 ): { readonly kind: ResourceKind; readonly values: Values } | undefined {
@@ -100,22 +100,20 @@ export function findResource(
   return undefined
 }
 
-/** The kind that has this template, or nothing. */
+/** Finds a kind by its template. */
 export function findTemplate(uriTemplate: unknown): ResourceKind | undefined {
   return resourceKinds.find((kind) => isTemplate(kind) && kind.uriTemplate === uriTemplate)
 }
 
-/** Whether a kind has many, and its address a place for which. */
 function isTemplate({ uriTemplate }: ResourceKind): boolean {
   return uriTemplate.includes('{')
 }
 
-/** The URI of one of a kind. */
 function uriOf({ uriTemplate }: ResourceKind, node: ListedNode): string {
   return uriTemplate.replace(/\{(\w+)\}/, (_, name) => (name === 'id' ? node.id : node.slug))
 }
 
-/** What every list tells of its nodes. */
+/** The fields that every list selects. */
 interface ListedNode {
   readonly id: string
   readonly slug: string
@@ -128,7 +126,7 @@ interface ListedPage {
   readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null }
 }
 
-/** A page of what there is of a kind, by the tool that lists it. */
+/** Reads a page of a kind through the tool that lists it. */
 async function listedPage(
   tool: string,
   page: { readonly first: number; readonly after?: string },
@@ -140,7 +138,7 @@ async function listedPage(
 const PURCHASES_PAGE_SIZE = 100
 const PURCHASE_PAGES_MAX = 10
 
-/** One node of a list by its id, looked for among the latest thousand. */
+/** Finds a node of a list by id, among the first thousand. */
 async function findListed(id: string, tool: string, call: ToolCall): Promise<object> {
   let after: string | undefined
   for (let pages = 0; pages < PURCHASE_PAGES_MAX; pages += 1) {
@@ -151,16 +149,16 @@ async function findListed(id: string, tool: string, call: ToolCall): Promise<obj
     if (!pageInfo.hasNextPage) break
     after = pageInfo.endCursor ?? undefined
   }
-  throw new ToolProblem(`There is no such purchase. Take an id that ${tool} returned.`)
+  throw new ToolProblem(`There is no purchase with this id. Call ${tool} for valid ids.`)
 }
 
 async function run(name: string, values: object, call: ToolCall): Promise<object | string> {
   const tool = toolCatalogue.find((each) => each.name === name)
-  if (!tool) throw new Error(`no tool is called ${name}`)
+  if (!tool) throw new Error(`there is no tool ${name}`)
   return await tool.run(values, call)
 }
 
-/** Answers for the resources that the caller's token opens at this address. */
+/** Answers resource requests with the resources open to the caller at this address. */
 export function offerResources(server: Server, exchange: Exchange): void {
   const { call } = exchange
 
@@ -189,10 +187,10 @@ const PAGE_SIZE = 100
 const FIRST = '0'
 
 /**
- * One page of what there is: first what has an address of its own, then one kind after the other. The
- * cursor says which kind comes next, and where in its list.
+ * Lists one page of resources: those with a fixed URI first, then kind by kind. The cursor holds the number
+ * of the kind and the position in its list.
  *
- * @throws ProtocolError when the cursor did not come from a page before
+ * @throws ProtocolError for an invalid cursor
  */
 async function listPage(cursor: string | undefined, call: ToolCall) {
   const [section = '', after] = (cursor ?? FIRST).split(' ')
@@ -211,8 +209,7 @@ async function listPage(cursor: string | undefined, call: ToolCall) {
   }
 }
 
-const FOREIGN_PAGE =
-  'cursor: must be nextCursor of the page before; leave it out for the first page'
+const FOREIGN_PAGE = 'cursor must be nextCursor of the previous page. Omit it for the first page.'
 
 async function pageOfKind(
   { listedBy = '' }: ResourceKind,
@@ -237,13 +234,13 @@ function listedResource(kind: ResourceKind, node: ListedNode) {
 }
 
 /**
- * Reads what a URI names.
+ * Reads the resource of a URI.
  *
- * @throws ResourceNotFoundError when it names nothing, or nothing of the caller's
+ * @throws ResourceNotFoundError if there is none, or not for the caller
  */
 async function readOne(uri: string, call: ToolCall) {
   const found = findResource(uri)
-  // The front door has asked already. Asked again here, no way around it opens a resource.
+  // The endpoint has already checked this. Checked again, in case a message bypasses it.
   if (!found || !offeredTo(call).includes(found.kind)) {
     throw new ResourceNotFoundError(uri, UNKNOWN)
   }
@@ -258,7 +255,7 @@ async function readOne(uri: string, call: ToolCall) {
 }
 
 const UNKNOWN =
-  'There is no such resource here. Take a URI of resources/list, or fill in one of resources/templates/list.'
+  'There is no resource with this URI here. Use one from resources/list or resources/templates/list.'
 
 function invalid(message: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, message)

@@ -10,11 +10,17 @@ import {
 } from '../../directory/scopes/catalogue.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { paths } from '../../platform/http/paths.ts'
-import { callerOf, defineTool, type ToolAccess, type ToolAudience, ToolProblem } from './tool.ts'
+import {
+  defineTool,
+  signedInCaller,
+  type ToolAccess,
+  type ToolAudience,
+  ToolProblem,
+} from './tool.ts'
 
 const audiences = ['member', 'operator'] as const satisfies readonly ToolAudience[]
 
-/** What operators may be let to change by a tool. */
+/** The areas that tools of operators can change. */
 const areas = catalogue
   .filter(({ audience, access }) => audience === 'operator' && access === 'write')
   .map(({ name }) => name.slice(0, name.indexOf(':')))
@@ -22,16 +28,15 @@ const areas = catalogue
 const anyToken = { kind: 'token', asked: scopeNames('identity') } as const satisfies ToolAccess
 
 /**
- * Some clients start a sign-in only when a call is refused. Without a token they see public tools
- * only, none of which is ever refused; this one is, with scopes that lead somewhere once the agent has
- * said whom it acts for.
+ * The tool that starts a sign-in. Some clients sign in only after a refused call, and public tools are
+ * never refused. This one is, with the scopes for the person that the agent acts for.
  */
 export const signInTool = defineTool({
   name: 'sign_in',
   title: 'Sign in',
   description:
-    'Starts the sign-in, or asks for what the token lacks, by a challenge that the client ' +
-    'follows. Say for whom you act. With enough it says who is signed in, at which site, and what to do next.',
+    'Starts the sign-in, or requests missing scopes, by a challenge that the client follows. Say for whom ' +
+    'you act. With sufficient scopes, returns the signed-in person, the site and the next step.',
   access: anyToken,
   accessFor: accessForWish,
   takes: z.strictObject({
@@ -39,8 +44,8 @@ export const signInTool = defineTool({
       .enum(audiences)
       .optional()
       .describe(
-        'member: somebody who asks for their own courses, purchases and notifications. operator: ' +
-          'somebody who runs a site. Left out, the sign-in only says who it is.',
+        'member: a person with courses, purchases and notifications. operator: a person who runs a site. ' +
+          'Omit it to sign in for identity only.',
       ),
     change: z
       .string()
@@ -51,10 +56,10 @@ export const signInTool = defineTool({
   async run({ change }, call) {
     if (!call.caller && change !== undefined) {
       throw new ToolProblem(
-        'change is for operators: call sign_in with as: "operator" and the area.',
+        'change is for operators. Call sign_in with as: "operator" and the area.',
       )
     }
-    const caller = callerOf(call)
+    const caller = signedInCaller(call)
     const { siteId, roles } = caller
     const site =
       siteId !== undefined && knowsSite(caller)
@@ -68,7 +73,7 @@ export const signInTool = defineTool({
   },
 })
 
-/** What a sign-in asks for; arguments that do not fit are told so before anybody signs in. */
+/** The scopes that a sign-in requests. Invalid arguments need none, so that they fail before it. */
 function accessForWish(values: unknown): ToolAccess {
   const { as, change } = (values ?? {}) as { as?: unknown; change?: unknown }
   const audience = audienceIn(values)
@@ -87,7 +92,7 @@ function audienceIn(values: unknown): ToolAudience | undefined {
   return audiences.find((audience) => audience === as)
 }
 
-/** Tells no more than UserInfo would for the same scopes (design 15). */
+/** Returns no more than UserInfo for the same scopes (design 15). */
 function whoIs({ clientId, scopes, person }: AccessToken) {
   const has = (...anyOf: string[]) => anyOf.some((scope) => scopes.includes(scope))
   return {
@@ -101,7 +106,7 @@ function whoIs({ clientId, scopes, person }: AccessToken) {
   }
 }
 
-/** An operator's token shows the site by everything that it opens. */
+/** Whether the token may see its site; operator scopes imply it. */
 function knowsSite({ scopes }: AccessToken): boolean {
   return scopes.includes('profile') || scopes.includes(MEMBER_READ) || opens({ scopes }, 'operator')
 }
@@ -112,11 +117,11 @@ function opens({ scopes }: Pick<AccessToken, 'scopes'>, audience: ToolAudience):
 
 function nextStepOf(caller: AccessToken): string {
   if (opens(caller, 'member')) {
-    return 'List the tools again: those of members are there, such as list_enrolled_courses.'
+    return 'List the tools again: they now include those of members, such as list_enrolled_courses.'
   }
   return opens(caller, 'operator')
-    ? 'List the tools again: those of operators are there, as far as the scopes go. To change something that ' +
-        'the token only reads, call sign_in with change and the area, such as courses or posts.'
-    : 'This token opens the public tools only. Call sign_in with as: "member" for what the person has at a site, ' +
-        `or with as: "operator" for a site that they run; or connect to ${paths.mcpMember} or ${paths.mcpAdmin}.`
+    ? 'List the tools again: they now include those of operators that the scopes allow. To request write access, ' +
+        'call sign_in with change and the area, such as courses or posts.'
+    : 'This token opens the public tools only. Call sign_in with as: "member" for purchases at a site, ' +
+        `or with as: "operator" to run one; or connect to ${paths.mcpMember} or ${paths.mcpAdmin}.`
 }

@@ -9,9 +9,8 @@ import {
 import type { Tool, ToolAccess, ToolAddress, ToolAudience } from './tool.ts'
 
 /**
- * Where the tools are. The first address serves whoever comes; the two others demand a token from the
- * first request, for clients that sign in when they are refused at the connection and never later
- * (design 23).
+ * The addresses of the tools. The first is open; the others require a token from the first request, for
+ * clients that sign in only while connecting (design 23).
  */
 export const toolAddresses = [
   { path: paths.mcp, resource: 'mcp' },
@@ -19,35 +18,35 @@ export const toolAddresses = [
   { path: paths.mcpAdmin, audience: 'operator', resource: 'mcpAdmin' },
 ] as const satisfies readonly ToolAddress[]
 
-/** The address that asks for one audience. */
+/** Finds the address for an audience. */
 export function addressFor(audience: ToolAudience): ToolAddress {
   const address = toolAddresses.find((each) => 'audience' in each && each.audience === audience)
-  if (!address) throw new Error(`no address has the tools of a ${audience}`)
+  if (!address) throw new Error(`no address serves the audience ${audience}`)
   return address
 }
 
-/** Whether a tool, a prompt or a resource is served at an address: those of everybody are at each. */
+/** Whether an address serves a tool, prompt or resource. Public ones are served everywhere. */
 export function isServedAt({ audience }: ToolAddress, offered: Pick<Tool, 'access'>): boolean {
   const own = audienceOf(offered)
   return !audience || !own || own === audience
 }
 
-/** Whose tool it is, or nothing when it is everybody's. */
+/** The audience of a tool, or nothing for a public one. */
 export function audienceOf({ access }: Pick<Tool, 'access'>): ToolAudience | undefined {
   if (access.kind !== 'scopes') return undefined
   const isMember = access.needed.some((scope) => findScope(scope)?.audience === 'member')
   return isMember ? 'member' : 'operator'
 }
 
-/** What a client is told to ask for where it acts for an audience. */
+/** The scopes that a challenge asks for on behalf of an audience. */
 export type ScopesFor = (audience: ToolAudience) => readonly string[]
 
-/** Who may call a tool with these arguments. */
+/** The condition for calling a tool with these arguments. */
 export function accessTo({ access, accessFor }: Tool, values: unknown): ToolAccess {
   return accessFor?.(values) ?? access
 }
 
-/** The scopes that a caller without a token is told to ask for. */
+/** The scopes that a challenge asks for without a token. */
 export function scopesNeeded(access: ToolAccess, asked: ScopesFor): readonly string[] {
   switch (access.kind) {
     case 'public':
@@ -61,7 +60,7 @@ export function scopesNeeded(access: ToolAccess, asked: ScopesFor): readonly str
   }
 }
 
-/** The verdict on what needs a token, of the verdict on the caller's token. */
+/** Judges access to something that needs a token, from the verdict on the token. */
 export function judgeAccess(access: ToolAccess, verdict: Verdict, asked: ScopesFor): Verdict {
   if (access.kind === 'scopes') return demandScopes(verdict, access.needed)
   return access.kind === 'audience'
@@ -69,7 +68,7 @@ export function judgeAccess(access: ToolAccess, verdict: Verdict, asked: ScopesF
     : verdict
 }
 
-/** Whether a caller may use a tool; a scope includes no other, as the catalogue reads. */
+/** Whether a caller may use a tool. No scope includes another. */
 export function isOpen(access: ToolAccess, caller: AccessToken | undefined): boolean {
   return (
     access.kind === 'public' ||
@@ -77,7 +76,7 @@ export function isOpen(access: ToolAccess, caller: AccessToken | undefined): boo
   )
 }
 
-/** The verdict on a caller who was let in. */
+/** The verdict on an admitted caller. */
 export function verdictOn(caller: AccessToken | undefined): Verdict {
   return caller ? { kind: 'granted', token: caller } : { kind: 'anonymous' }
 }

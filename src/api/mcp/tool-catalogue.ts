@@ -3,30 +3,28 @@ import { LRUCache } from 'lru-cache'
 
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { memberTools } from './member-tools.ts'
-import { teachingTools } from './operator-courses.ts'
+import { offerTools } from './operator-items.ts'
 import { peopleTools } from './operator-people.ts'
-import { productAndEventTools } from './operator-products.ts'
-import { siteTools, voiceTools } from './operator-site.ts'
+import { messageTools, siteTools } from './operator-site.ts'
 import { publicTools } from './public-tools.ts'
 import { signInTool } from './sign-in-tool.ts'
 import { describeTool, once, type Tool, type ToolAddress, type ToolCall } from './tool.ts'
 import { addressFor, audienceOf, isOpen, isServedAt } from './tool-access.ts'
 
-/** Every tool of the service, in the order in which a list shows them. Nothing else lists them. */
+/** All tools of the service, in the order of tools/list. */
 export const toolCatalogue: readonly Tool[] = [
   ...publicTools,
   signInTool,
   ...memberTools,
   ...siteTools,
-  ...teachingTools,
-  ...productAndEventTools,
-  ...voiceTools,
+  ...offerTools,
+  ...messageTools,
   ...peopleTools,
 ]
 
 const byName = new Map(toolCatalogue.map((tool) => [tool.name, tool]))
 
-/** The tool of that name, or nothing where the address has none. */
+/** Finds a tool by name at an address. */
 export function findTool(name: unknown, address: ToolAddress): Tool | undefined {
   const tool = typeof name === 'string' ? byName.get(name) : undefined
   return tool && isServedAt(address, tool) ? tool : undefined
@@ -35,7 +33,7 @@ export function findTool(name: unknown, address: ToolAddress): Tool | undefined 
 const describedByName = once(
   () => new Map(toolCatalogue.map((tool) => [tool.name, describeTool(tool)])),
 )
-/** A list of tools, and its JSON, which is long and always the same. */
+/** A list of tools and its JSON, which is long and constant. */
 interface ListedTools {
   readonly tools: ToolDescription[]
   readonly text: string
@@ -47,9 +45,8 @@ const usedScopes = new Set(
 )
 
 /**
- * The tools of an address that a caller's token opens, in the order of the catalogue: "only the tools the caller's
- * granted scopes permit" (MCP 2026-07-28, tools). Kept by the scopes that matter to any tool, because
- * callers of one application all have the same.
+ * Lists the tools of an address that a caller's token opens: "only the tools the caller's granted scopes
+ * permit" (MCP 2026-07-28, tools). Cached by the relevant scopes, which all callers of an application share.
  */
 export function listedTools(caller: AccessToken | undefined, address: ToolAddress): ListedTools {
   const key = `${address.path} ${keyOf(caller)}`
@@ -72,23 +69,23 @@ function keyOf(caller: AccessToken | undefined): string {
     .join(' ')
 }
 
-/** What is said of a tool that an address does not have: where it is, or what is near. */
-export function unknownToolWords(name: string, { caller, address, parts }: ToolCall): string {
+/** Describes an unknown tool: its right address, or tools with similar names. */
+export function describeUnknownTool(name: string, { caller, address, parts }: ToolCall): string {
   const elsewhere = toolCatalogue.find((tool) => tool.name === name)
   const audience = elsewhere && audienceOf(elsewhere)
   if (audience) {
     const { path } = addressFor(audience)
-    return `The tool ${name} is not at this address: connect to ${parts.service.baseUrl}${path}.`
+    return `The tool ${name} is not at this address. Connect to ${parts.service.baseUrl}${path}.`
   }
   const names = listedTools(caller, address).tools.map((tool) => tool.name)
   const near = nearNames(name, names)
-  const hint = near.length > 0 ? ` Near it are ${near.join(', ')}.` : ''
-  return `There is no tool of that name.${hint} tools/list shows what this token opens.`
+  const hint = near.length > 0 ? ` Similar names: ${near.join(', ')}.` : ''
+  return `There is no tool of that name.${hint} Call tools/list for the tools of this token.`
 }
 
 const NEAR_MAX = 3
 
-/** The names that share the most words with one that is unknown, the nearest first. */
+/** Finds the names that share most words with an unknown one, best first. */
 export function nearNames(wanted: string, names: readonly string[]): string[] {
   const words = new Set(nameWords(wanted))
   return names

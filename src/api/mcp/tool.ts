@@ -11,29 +11,29 @@ import type { Cursors } from '../../platform/store/cursor.ts'
 import type { ExecuteAdmin } from '../admin-api/admin-api.ts'
 import type { ExecuteMember } from '../member-api/member-api.ts'
 
-/** For whom an agent acts. */
+/** The kind of person that an agent acts for. */
 export type ToolAudience = 'member' | 'operator'
 
-/** An address of the tools; the table of them is `tool-access.ts`. */
+/** An address of the tools; `tool-access.ts` lists them. */
 export interface ToolAddress {
   readonly path: string
-  /** Whose tools are shown beside the public ones; without one, whoever the token is for. */
+  /** Restricts the tools beside the public ones; without it, the token decides. */
   readonly audience?: ToolAudience
   /** The name of its protected-resource metadata. */
   readonly resource: 'mcp' | 'mcpMember' | 'mcpAdmin'
 }
 
-/** Who may call a tool. */
+/** The condition for calling a tool. */
 export type ToolAccess =
   | { readonly kind: 'public' }
-  /** Any valid token; `asked` is what a caller without one is told to ask for. */
+  /** Any valid token; `asked` are the scopes of the challenge without one. */
   | { readonly kind: 'token'; readonly asked: readonly string[] }
-  /** A token with every one of these scopes. */
+  /** A token with all of these scopes. */
   | { readonly kind: 'scopes'; readonly needed: readonly string[] }
   /** A token with any scope of an audience. */
   | { readonly kind: 'audience'; readonly audience: ToolAudience }
 
-/** A GraphQL document with one operation, and the schema that it fits. */
+/** A GraphQL document with one operation, and its schema. */
 export interface FixedDocument {
   readonly schema: GraphQLSchema
   readonly operation: OperationDefinitionNode
@@ -45,89 +45,87 @@ export interface Tool {
   readonly title: string
   readonly description: string
   readonly access: ToolAccess
-  /** Who may call it with these arguments, where that depends on them. */
+  /** The condition for a call with these arguments, if it depends on them. */
   readonly accessFor?: (values: unknown) => ToolAccess
-  /** What it does: a change that destroys takes something away or writes over what was there. */
+  /** `destroys` is a change that removes or overwrites data. */
   readonly effect: 'reads' | 'changes' | 'destroys'
-  /** What it takes. Made with the first question, to keep start-up fast. */
+  /** The arguments. Made on first use, to keep start-up fast. */
   readonly input: () => JsonSchema
   /**
-   * The GraphQL document that it runs, if it runs one, and the way to the part of the answer that it
-   * returns. docs/reference/tools.md and its test derive from it what the tool answers; no client is told (decision 15).
+   * The GraphQL document that the tool runs, if any, and the path to the part of the result that it
+   * returns. docs/reference/tools.md derives the answers from it; clients do not see it (decision 15).
    */
   readonly runs?: { readonly document: () => FixedDocument; readonly pick: readonly string[] }
   /**
-   * Checks the arguments and does the work. Text is answered as it is, anything else as JSON.
+   * Checks the arguments and runs the tool. Returns text, or an object to send as JSON.
    *
-   * @throws ToolProblem when the caller can do better; every other error is a refusal or a fault
+   * @throws ToolProblem for a mistake of the caller; every other error is a refusal or a fault
    */
   readonly run: (values: unknown, call: ToolCall) => Promise<object | string>
 }
 
-/** What a running tool may use. */
+/** The context of a tool call. */
 export interface ToolCall {
-  /** Who calls; undefined when nobody signed in. */
+  /** Undefined without a token. */
   readonly caller: AccessToken | undefined
-  /** What the audit trail keeps with a change. */
+  /** Recorded with changes in the audit trail. */
   readonly request: NamedRequest
-  /** Hears that the answer says what the caller did wrong. */
+  /** Called when the answer reports a mistake of the caller. */
   readonly hearProblem: () => void
   readonly address: ToolAddress
   readonly parts: ToolParts
 }
 
 /**
- * Who calls a tool that is not public.
+ * Returns the caller of a tool that is not public.
  *
- * @throws Error when nobody does: the way to the tool has been left open
+ * @throws Error without one: the endpoint failed to check access
  */
-export function callerOf({ caller }: ToolCall): AccessToken {
+export function signedInCaller({ caller }: ToolCall): AccessToken {
   if (!caller) throw new Error('a tool that needs a token was called without one')
   return caller
 }
 
-/** What the composition root gives to the tools. */
+/** The parts that tools use. */
 export interface ToolParts {
   readonly service: { readonly name: string; readonly version: string; readonly baseUrl: string }
   /** The short form of /auth.md. */
   readonly authGuide: () => string
   readonly publicSites: PublicSites
-  /** What anybody may know; fails with `temporarily_unavailable` when storage does not answer. */
+  /** Fails with `temporarily_unavailable` when the store does not answer. */
   readonly publicCourses: PublicCourses
-  /** Runs a fixed document of the Member API for the caller, in process. */
   readonly executeMember: ExecuteMember
-  /** Runs a fixed document of the Admin API for the caller, in process. */
   readonly executeAdmin: ExecuteAdmin
   readonly cursors: Cursors
   readonly now: () => number
 }
 
-/** What the tools say of this service. */
+/** The service, as tools describe it. */
 export function describeService(name: string, baseUrl: string): ToolParts['service'] {
   return { name, version: packageJson.version, baseUrl }
 }
 
-/** Who answers, as clients are told it. */
+/** The serverInfo of MCP. */
 export function identityOf({ service: { name, version, baseUrl } }: Pick<ToolParts, 'service'>) {
   const src = baseUrl + pages.iconPng
   const icons = [{ src, mimeType: 'image/png', sizes: ['128x128'] }]
   return { name: 'gatehouse', title: name, version, icons, websiteUrl: baseUrl }
 }
 
-/** Something that the caller can mend, told as the result of the call and not as a failure of it. */
+/** A mistake that the caller can correct, reported as a result marked as an error. */
 export class ToolProblem extends Error {}
 
-/** What a tool is made of; the schema that clients read is derived from the one that checks. */
+/** The definition of a tool; the schema for clients is derived from the validating one. */
 interface ToolDefinition<Input extends z.ZodType>
   extends Pick<Tool, 'name' | 'title' | 'description' | 'access' | 'accessFor'> {
   readonly takes: Input
   readonly run: (values: z.output<Input>, call: ToolCall) => Promise<object | string>
 }
 
-/** Makes a row of the catalogue, of a tool that reads. */
+/** Makes a tool that reads. */
 export function defineTool<Input extends z.ZodType>(definition: ToolDefinition<Input>): Tool {
   const { takes, run, ...described } = definition
-  // An argument that has a default may be absent.
+  // `io: 'input'`, because arguments with a default are optional.
   const input = once(() => plainSchema(z.toJSONSchema(takes, { io: 'input' })))
   return {
     ...described,
@@ -138,9 +136,9 @@ export function defineTool<Input extends z.ZodType>(definition: ToolDefinition<I
 }
 
 /**
- * The arguments of a call, checked.
+ * Validates the arguments of a call.
  *
- * @throws ToolProblem with a sentence that names each argument to correct
+ * @throws ToolProblem naming each invalid argument
  */
 function parseArguments<Input extends z.ZodType>(
   input: Input,
@@ -153,21 +151,21 @@ function parseArguments<Input extends z.ZodType>(
     .map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message))
     .join('; ')
   const fault = faults.slice(0, FAULTS_LENGTH_MAX)
-  throw new ToolProblem(`The arguments do not fit. ${fault}. ${takesWords(said)}`)
+  throw new ToolProblem(`The arguments are invalid. ${fault}. ${describeArguments(said)}`)
 }
 
-/** Some models send null for each argument that they leave out. */
+/** Drops nulls: some models send null for each omitted argument. */
 function withoutNulls(values: unknown): unknown {
   if (typeof values !== 'object' || Array.isArray(values)) return values
   return Object.fromEntries(Object.entries(values as object).filter(([, value]) => value !== null))
 }
 
-/** An argument's own name is repeated in what is wrong with it, and may be as long as the body. */
+/** Messages repeat the name of an argument, which may be as long as the body. */
 const FAULTS_LENGTH_MAX = 500
 
 /**
- * What a tool's row is to a client. Of the hints those are said whose defaults warn; that a call may be
- * repeated means something only where it changes.
+ * Describes a tool to clients. Sets the hints whose defaults would warn; idempotentHint matters for changes
+ * only.
  */
 export function describeTool({ name, title, description, effect, input }: Tool): ToolDescription {
   const reads = effect === 'reads'
@@ -175,7 +173,7 @@ export function describeTool({ name, title, description, effect, input }: Tool):
     name,
     title,
     description,
-    // Arguments are objects, which the SDK's type wants to read in the schema itself.
+    // The SDK's type requires the literal type 'object'.
     inputSchema: input() as ToolDescription['inputSchema'],
     annotations: {
       readOnlyHint: reads,
@@ -186,7 +184,7 @@ export function describeTool({ name, title, description, effect, input }: Tool):
   }
 }
 
-/** Makes a value when it is asked for the first time. */
+/** Makes a value on first use. */
 export function once<Value>(make: () => Value): () => Value {
   let made: { readonly value: Value } | undefined
   return () => {
@@ -195,17 +193,17 @@ export function once<Value>(make: () => Value): () => Value {
   }
 }
 
-/** A JSON Schema (2020-12), as a client reads it. */
+/** A JSON Schema (2020-12). */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
 /**
- * The keywords that every host hands to every model. Of the rest some APIs refuse the whole request:
- * `additionalProperties`, `$schema`, `format` and `anyOf` at Google's, lengths and patterns where a schema is taken strictly.
- * What they would say stands in the description, and is checked here all the same.
+ * The keywords that every host passes to every model. Some APIs reject a request with others:
+ * `additionalProperties`, `$schema`, `format` and `anyOf` at Google's, lengths and patterns in strict modes.
+ * Descriptions state such limits, and calls are validated against them.
  */
 const keywords = ['type', 'description', 'properties', 'required', 'enum', 'items'] as const
 
-/** A schema of arguments in the plainest form that says what is wanted. */
+/** Reduces a schema of arguments to the accepted keywords. */
 export function plainSchema(schema: JsonSchema): JsonSchema {
   const kept = keywords.filter((keyword) => keyword in schema)
   return Object.fromEntries(kept.map((keyword) => [keyword, plain(keyword, schema[keyword])]))
@@ -222,8 +220,8 @@ function plain(keyword: (typeof keywords)[number], value: unknown): unknown {
   )
 }
 
-/** The arguments that fit, as a sentence for a caller that sent others. */
-export function takesWords({ properties, required }: JsonSchema): string {
+/** A sentence that lists the valid arguments, for error messages. */
+export function describeArguments({ properties, required }: JsonSchema): string {
   const needed = new Set((required ?? []) as string[])
   const names = Object.keys((properties ?? {}) as object)
   if (names.length === 0) return 'It takes no arguments.'
@@ -231,5 +229,5 @@ export function takesWords({ properties, required }: JsonSchema): string {
   return `It takes ${said.join(', ')}.`
 }
 
-/** The revisions of the protocol that the endpoint speaks, the newest first (design 23). */
+/** The supported revisions of the protocol, newest first (design 23). */
 export const protocolVersions = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'] as const

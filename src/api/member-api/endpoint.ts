@@ -8,7 +8,7 @@ import {
   invalid,
   type Verdict,
 } from '../../resource/resource-server/verify-bearer.ts'
-import { makeMemberData } from '../../school/member/member-data.ts'
+import { makeViewerData } from '../../school/viewer/viewer-data.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
 import { type EndpointPorts, graphqlEndpoint } from '../graphql/endpoint.ts'
 import { makeQueryTool } from '../graphql/query-tool.ts'
@@ -25,7 +25,7 @@ export function memberEndpoint(
   downloadAddress: DownloadAddress,
 ) {
   const { platform, cursors, baseUrl } = ports
-  const data = makeMemberData(platform.database, platform.now)
+  const data = makeViewerData(platform.database, platform.now)
   const api = makeMemberApi({ data, cursors, downloadAddress }, limits)
   const { routes, execute, tryQuery } = graphqlEndpoint(ports, {
     load: async () => api,

@@ -7,7 +7,7 @@ import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
 import { makeOneOfMany } from '../graphql/batch-loader.ts'
 import { withConnections } from '../graphql/connections.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
-import { type Execute, makeApi, type ScopesNeeded } from '../graphql/graphql-api.ts'
+import { type Execute, makeGraphqlApi, type ScopesNeeded } from '../graphql/graphql-api.ts'
 import { makeSchema } from '../graphql/schema.ts'
 import { type MemberCaller, type MemberContext, type MemberParts, resolvers } from './resolvers.ts'
 
@@ -30,32 +30,32 @@ export const schemaText: string = withConnections(
   { boundTo: 'this person, site' },
 )
 
-/** The published schema with our resolvers in it. Throws when the two do not fit each other. */
+/** The published schema with our resolvers. Throws if the two do not match. */
 export function makeMemberSchema(): GraphQLSchema {
   return makeSchema(schemaText, [resolvers])
 }
 
-/** Runs a document of our own for a member, through the schema of the Member API. */
+/** Runs one of our own documents for a member, against the Member API. */
 export type ExecuteMember = Execute<MemberCaller>
 
-/** The part of an access token that is about its person. */
+/** The person and site of an access token. */
 interface TokenOfMember {
   readonly siteId: string | undefined
   readonly person: { readonly id: string; readonly name: string; readonly email: string }
 }
 
 /**
- * The person and the site of a token. Nothing for a token without a site: member scopes are given
- * to site clients only, so that a token with them and without a site was not issued here.
+ * Makes the caller from a token. Returns nothing without a site: member scopes are issued to site clients
+ * only.
  */
 export function memberCaller({ siteId, person }: TokenOfMember): MemberCaller | undefined {
   if (siteId === undefined) return undefined
   return { personId: person.id, siteId, name: person.name, email: person.email }
 }
 
-/** The Member API without HTTP. It is made once; its documents stay prepared. */
+/** The Member API without HTTP. */
 export function makeMemberApi(parts: MemberParts, limits: ApiLimits) {
-  return makeApi<MemberCaller, MemberContext>(
+  return makeGraphqlApi<MemberCaller, MemberContext>(
     makeMemberSchema(),
     limits,
     scopesNeeded,
@@ -64,8 +64,8 @@ export function makeMemberApi(parts: MemberParts, limits: ApiLimits) {
 }
 
 /**
- * Reading is not contained in writing, nor writing in reading (specification, Scopes). Nothing when
- * no single operation is selected, which the executor refuses.
+ * Neither scope includes the other (specification, Scopes). Without a selected operation none is needed,
+ * and the executor rejects the document.
  */
 const scopesNeeded: ScopesNeeded = (document, operationName) => {
   switch (getOperationAST(document, operationName)?.operation) {

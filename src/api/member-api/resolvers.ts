@@ -18,7 +18,7 @@ import type { ViewerData } from '../../school/viewer/viewer-data.ts'
 import type { OneOfMany } from '../graphql/batch-loader.ts'
 import { answerList, type PageArguments } from '../graphql/connections.ts'
 
-/** Who asks: the person and the site of the token. */
+/** The person and site of the token. */
 export interface MemberCaller extends Membership {
   readonly name: string
   readonly email: string
@@ -26,33 +26,33 @@ export interface MemberCaller extends Membership {
 
 const ID_LENGTH_MAX = 200
 
-/** Whether something may have this id; PostgreSQL fails on a NUL where it should find nothing. */
+/** Whether an id is well-formed. PostgreSQL fails on NUL where it should find nothing. */
 function isPossibleId(id: string): boolean {
   return id.length <= ID_LENGTH_MAX && !id.includes('\0')
 }
 
-/** @throws GraphQLError without a row of the caller; whether the id belongs to another is not said */
+/** @throws GraphQLError without a row of the caller, even if another person has one */
 async function mustFind<Row>(what: string, id: string, find: () => Promise<Row | undefined>) {
   const row = isPossibleId(id) ? await find() : undefined
   if (row) return row
   throw new GraphQLError(`there is no such ${what}`, { extensions: { code: 'NOT_FOUND' } })
 }
 
-/** The address at which the file of a purchase can be fetched for some minutes. */
+/** Makes a URL that downloads the file of a purchase for some minutes. */
 export type DownloadAddress = (bought: {
   readonly purchaseId: string
   readonly fileId: string
   readonly fileName: string
 }) => string
 
-/** What the resolvers work with. A type, because graphql-http takes records only. */
+/** The parts that resolvers use. A type alias, because graphql-http accepts no interface. */
 export type MemberParts = {
   readonly data: ViewerData
   readonly cursors: Cursors
   readonly downloadAddress: DownloadAddress
 }
 
-/** What the resolvers of one request share. */
+/** The context of one request. */
 export type MemberContext = MemberParts & {
   readonly caller: MemberCaller
   readonly oneOfMany: OneOfMany
@@ -82,7 +82,7 @@ const query = {
     await memberList(
       'notifications',
       context.data.notifications,
-      // PostgreSQL keeps no NUL, and fails on one where it should find nothing.
+      // PostgreSQL fails on NUL where it should find nothing.
       { ...args, topic: topic?.replaceAll('\0', '\ufffd') ?? null },
       context,
     ),
@@ -166,14 +166,14 @@ const notificationSubscription = {
   enabled: ({ enabledAt }) => enabledAt !== null,
 } satisfies Record<string, Resolver<NotificationSubscription>>
 
-/** Counted when the rest of the payload was done, and only when it is asked for. */
+/** Counted after the change, and only if selected. */
 const afterChange = {
   unreadNotificationCount: (_source, _args, { data, caller }) => countUnread(data, caller),
 } satisfies Record<string, Resolver<{ readonly notification?: Notification }>>
 
 /**
- * The fields of `schema.graphql` that are not simply a property of what is above them. Nothing here
- * decides who may ask: the caller is the only person and site that any of them can reach.
+ * Resolvers of `schema.graphql` for fields that are not plain properties of their parent. No resolver checks
+ * access: each reaches the caller's own person and site only.
  */
 export const resolvers = {
   Query: query,
@@ -188,7 +188,7 @@ export const resolvers = {
   MarkAllNotificationsReadPayload: afterChange,
 }
 
-/** A cursor is a place in one order: it is bound to the sort, and good with any filter. */
+/** Resolves a list. Its cursors are bound to the sort order and valid with any filter. */
 async function memberList<Row, Asked extends Question>(
   name: string,
   list: PagedList<Row, Asked>,
@@ -207,7 +207,7 @@ function countUnread(data: ViewerData, caller: MemberCaller): Promise<number> {
   return data.notifications.count(caller, { unreadOnly: true })
 }
 
-/** What the viewer sees under an id, with the name of its type, by which graphql-js knows it. */
+/** Finds an object that the viewer can see by id; graphql-js needs its `__typename`. */
 async function findNode(id: string, { caller, data }: MemberContext): Promise<object | undefined> {
   if (id === caller.personId) return { ...caller, __typename: 'Viewer' }
   const schools = await data.listSites(caller.personId)
