@@ -109,10 +109,10 @@ type ${payload} {
 /** The published schema with its descriptions. */
 export const schemaText: string = withConnections(
   [
-    ...fileNames.map(readSchema),
     ...(['Course', 'DigitalProduct', 'Event'] as const).map((type) =>
       itemText(readSchema('item'), type),
     ),
+    ...fileNames.map(readSchema),
     ...payloads.map(payloadText),
   ].join('\n'),
   connections,

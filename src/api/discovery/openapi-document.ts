@@ -14,7 +14,7 @@ import type { ServiceFacts } from './facts.ts'
 import { catalogType, serverCardType } from './server-card.ts'
 import { fillTemplate } from './template.ts'
 
-/** The OpenAPI 3.1 description of every fixed address of the service: openapi.txt, filled and read. */
+/** The OpenAPI 3.1 description of all fixed addresses of the service, from openapi.txt. */
 export function openApiDocument(facts: ServiceFacts) {
   const { baseUrl, service } = facts
   const template = readFileSync(join(import.meta.dirname, 'openapi.txt'), 'utf8')
@@ -34,6 +34,7 @@ export function openApiDocument(facts: ServiceFacts) {
 
 function valuesOf({ baseUrl, service, integrations }: ServiceFacts) {
   const { loopbackHosts, files, furtherPlans } = service
+  const grants = catalogue.map(({ name, grants }) => [name, grants])
   return {
     ...paths,
     ...planPaths,
@@ -43,9 +44,7 @@ function valuesOf({ baseUrl, service, integrations }: ServiceFacts) {
     catalog_type: catalogType,
     scopes: JSON.stringify(scopeNames()),
     scopes_in_words: scopeNames().join(' '),
-    grants_of_scopes: JSON.stringify(
-      Object.fromEntries(catalogue.map(({ name, grants }) => [name, grants])),
-    ),
+    grants_of_scopes: JSON.stringify(Object.fromEntries(grants)),
     by_operators: JSON.stringify(scopeNames('operator').map((scope) => ({ oauth: [scope] }))),
     member_read: MEMBER_READ,
     member_write: MEMBER_WRITE,
@@ -62,42 +61,47 @@ function valuesOf({ baseUrl, service, integrations }: ServiceFacts) {
   }
 }
 
-/** A part of the document; the test of the document has Redocly check the whole. */
+/** A part of the document. A test validates the whole with Redocly. */
 type Part = { readonly [key: string]: unknown }
 type Parts = Record<string, Part>
 
-/** What the blocks of openapi.txt have defined so far, by name. */
+/** The names that the blocks read so far define. */
 class Notation {
   tag = ''
   readonly tags: { name: string; description: string }[] = []
   readonly paths: Record<string, Parts> = {}
-  readonly components: Record<'headers' | 'responses' | 'schemas' | 'securitySchemes', Parts> = {
-    headers: {},
-    responses: {},
-    schemas: {},
-    securitySchemes: {},
-  }
+  readonly responses: Parts = {}
+  readonly schemas: Parts = {}
+  readonly securitySchemes: Parts = {}
   readonly types: Parts = {}
-  /** The members of objects; the name of an optional one ends with `?`. */
-  readonly members: Record<string, Parts> = {}
   readonly headers: Parts = {}
-  readonly answers: Record<string, Parts> = {}
+  /** The lines of blocks, which `...name` repeats. */
+  readonly lines: Record<string, readonly string[]> = {}
 }
 
 /**
- * Reads the notation of openapi.txt: blocks, of which each begins with a word in the first column.
+ * Reads the notation of openapi.txt. A block starts with a keyword in the first column.
  *
- * @throws Error for a name that no block before has defined
+ * @throws Error for a name that no earlier block defines
  */
-function readNotation(text: string): Pick<Notation, 'tags' | 'paths' | 'components'> {
+function readNotation(text: string) {
   const known = new Notation()
-  const told = text.replace(/^ *(\/\/.*)?\n/gm, '')
-  for (const block of told.trimEnd().split(/\n(?! )/)) {
+  const blocks = text.replace(/^ *(\/\/.*)?\n/gm, '').trimEnd()
+  for (const block of blocks.split(/\n(?! )/)) {
     const [head = '', ...lines] = block.split(/\n +/)
     const [kind, rest] = cut(head, ' ')
-    named(readers, kind)(rest, lines, known)
+    find(readers, kind)(
+      rest,
+      lines.flatMap((line) => repeated(line, known)),
+      known,
+    )
   }
-  return { tags: known.tags, paths: known.paths, components: known.components }
+  const { tags, responses, schemas, securitySchemes } = known
+  return { tags, paths: known.paths, components: { responses, schemas, securitySchemes } }
+}
+
+function repeated(line: string, known: Notation): readonly string[] {
+  return line.startsWith('...') ? find(known.lines, line.slice(3)) : [line]
 }
 
 type ReadBlock = (rest: string, lines: readonly string[], known: Notation) => void
@@ -111,24 +115,23 @@ const readers: Readonly<Record<string, ReadBlock>> = {
     const [name, type] = cut(rest, ' ')
     known.types[name] = typeOf(type, known)
   },
-  header: (rest, _lines, { components }) => readJson(rest, components.headers),
-  scheme: (rest, _lines, { components }) => readJson(rest, components.securitySchemes),
+  scheme: (rest, _lines, { securitySchemes }) => readJson(rest, securitySchemes),
   headers: (rest, _lines, { headers }) => readJson(rest, headers),
-  open: (rest, lines, known) => readObject(rest, lines, known),
+  lines: (name, lines, known) => {
+    known.lines[name] = lines
+  },
+  open: readObject,
   closed: (rest, lines, known) => readObject(rest, lines, known, { additionalProperties: false }),
   component: (rest, lines, known) => {
-    const [kind, said] = cut(rest, ' ')
-    const [name] = cut(said, ' ')
-    named(readers, kind)(said, lines, known)
-    known.components.schemas[name] = named(known.types, name)
+    const [kind, object] = cut(rest, ' ')
+    const [name] = cut(object, ' ')
+    find(readers, kind)(object, lines, known)
+    known.schemas[name] = find(known.types, name)
     known.types[name] = { $ref: `#/components/schemas/${name}` }
   },
   response: (rest, _lines, known) => {
     const [name, answer] = cut(rest, ' ')
-    known.components.responses[name] = answerOf(answer, known)
-  },
-  answers: (name, lines, known) => {
-    known.answers[name] = operationOf(lines, known).responses
+    known.responses[name] = answerOf(answer, known)
   },
   operations: (tag, _lines, known) => {
     known.tag = tag
@@ -143,32 +146,36 @@ const readers: Readonly<Record<string, ReadBlock>> = {
   post: (rest, lines, known) => readOperation('post', rest, lines, known),
 }
 
-/** `closed Name: member: type; member?: type`, or with each member in a line of its own. */
+/** Reads `Name: member: type; member?: type`, or one line per member. */
 function readObject(rest: string, lines: readonly string[], known: Notation, more: Part = {}) {
-  const [, name = '', said, description] = /^(\w+)(?:: ?(.*?))?(?: -- (.*))?$/.exec(rest) ?? []
-  const members: Parts = {}
-  for (const line of said ? said.split('; ') : lines) {
-    if (line.startsWith('...')) {
-      Object.assign(members, named(known.members, line.slice(3)))
-    } else {
-      const [names, type] = cut(line, ': ')
-      for (const each of names.split(' ')) members[each] = typeOf(type, known)
-    }
-  }
-  const names = Object.keys(members)
-  known.members[name] = members
+  const [, name = '', inline, description] = /^(\w+)(?:: ?(.*?))?(?: -- (.*))?$/.exec(rest) ?? []
+  const all = inline ? inline.split('; ').flatMap((line) => repeated(line, known)) : lines
+  const members = membersOf(all, known)
+  known.lines[name] = all
   known.types[name] = {
     type: 'object',
     ...(description && { description }),
-    properties: Object.fromEntries(names.map((each) => [each.replace('?', ''), members[each]])),
-    required: names.filter((each) => !each.endsWith('?')),
+    properties: Object.fromEntries(members.map(([member, type]) => [required(member), type])),
+    required: members.map(([member]) => member).filter((member) => !member.endsWith('?')),
     ...more,
   }
 }
 
-/** `type`, `type[]`, `type or type`, `"one"|"of"`, `true` or JSON, and after ` -- ` a description. */
-function typeOf(said: string, known: Notation): Part {
-  const [type, description] = cut(said, ' -- ')
+/** Reads `name other?: type` lines. */
+function membersOf(lines: readonly string[], known: Notation): [name: string, type: Part][] {
+  return lines.flatMap((line) => {
+    const [names, type] = cut(line, ': ')
+    return names.split(' ').map((name): [string, Part] => [name, typeOf(type, known)])
+  })
+}
+
+function required(member: string): string {
+  return member.replace('?', '')
+}
+
+/** Reads `type`, `type[]`, `type or type`, `"one"|"of"`, `true` or JSON; ` -- ` starts a description. */
+function typeOf(text: string, known: Notation): Part {
+  const [type, description] = cut(text, ' -- ')
   if (description) return { ...typeOf(type, known), description }
   if (type.startsWith('{')) return JSON.parse(type)
   const [, items, min] = /^(.*)\[(?:(\d)\+)?\]$/.exec(type) ?? []
@@ -177,25 +184,25 @@ function typeOf(said: string, known: Notation): Part {
   }
   const kinds = type.split(' or ')
   if (kinds.length > 1) return { oneOf: kinds.map((kind) => typeOf(kind, known)) }
-  if (!/^"|^(true|false)$/.test(type)) return named(known.types, type)
+  if (!/^"|^(true|false)$/.test(type)) return find(known.types, type)
   const values = type.split('|').map((value) => JSON.parse(value))
   return values.length > 1 ? { enum: values } : { const: values[0] }
 }
 
 /**
- * `headers content: description`, or the name of a shared answer. What is neither a set of headers nor
- * a type is a code that the error may have (RFC 6749 §5.2).
+ * Reads `headers content codes: description`, or the name of a response. A word that names neither
+ * headers nor a type is an error code (RFC 6749 §5.2).
  */
-function answerOf(said: string, known: Notation): Part {
-  if (/^\w+$/.test(said)) {
-    named(known.components.responses, said)
-    return { $ref: `#/components/responses/${said}` }
+function answerOf(text: string, known: Notation): Part {
+  if (/^\w+$/.test(text)) {
+    find(known.responses, text)
+    return { $ref: `#/components/responses/${text}` }
   }
-  const [words, description] = cut(said, ': ')
-  const each = words.split(' ').filter(Boolean)
-  const sent = each.filter((word) => word in known.headers)
-  const codes = each.filter((word) => /^[a-z]+(_[a-z]+)+$/.test(word))
-  const types = each.filter((word) => !sent.includes(word) && !codes.includes(word))
+  const [before, description] = cut(text, ': ')
+  const words = before.split(' ').filter(Boolean)
+  const headers = words.filter((word) => word in known.headers)
+  const codes = words.filter((word) => /^[a-z]+(_[a-z]+)+$/.test(word))
+  const types = words.filter((word) => !headers.includes(word) && !codes.includes(word))
   const error = {
     allOf: [known.types['OAuthError'], { properties: { error: { enum: codes } } }],
   }
@@ -205,59 +212,55 @@ function answerOf(said: string, known: Notation): Part {
   }
   return {
     description,
-    ...(sent.length > 0 && {
-      headers: Object.assign({}, ...sent.map((name) => known.headers[name])),
+    ...(headers.length > 0 && {
+      headers: Object.assign({}, ...headers.map((name) => known.headers[name])),
     }),
     ...(Object.keys(content).length > 0 && { content }),
   }
 }
 
-/** `media/type=type`, or a type in JSON. */
+/** Reads `media/type=type`; a type alone is JSON. */
 function contentOf(words: readonly string[], known: Notation): Part {
   const entries = words.map((word) => {
-    const [type, media = 'application/json'] = word.split('=').reverse()
-    return [media, { schema: typeOf(type ?? '', known) }]
+    const [type = '', media = 'application/json'] = word.split('=').reverse()
+    return [media, { schema: typeOf(type, known) }]
   })
   return Object.fromEntries(entries)
 }
 
+/** Reads `path operationId: summary` and the lines below. */
 function readOperation(method: string, head: string, lines: readonly string[], known: Notation) {
   const [called, summary] = cut(head, ': ')
   const [path, operationId] = cut(called, ' ')
-  const operation = { operationId, summary, tags: [known.tag], security: [] }
-  known.paths[path] = {
-    ...known.paths[path],
-    [method]: { ...operation, ...operationOf(lines, known) },
-  }
-}
-
-/** The lines of an operation: its answers, and what is told and asked before. */
-function operationOf(lines: readonly string[], known: Notation) {
   const responses: Parts = {}
   const parameters: Part[] = []
-  const others: Record<string, unknown> = {}
+  const details: Record<string, unknown> = {}
   for (const line of lines) {
     const [word, rest] = cut(line, ' ')
-    const key = word.replace(':', '')
-    if (word.startsWith('...')) Object.assign(responses, named(known.answers, word.slice(3)))
-    else if (/^\d/.test(word)) responses[word] = answerOf(rest, known)
-    else if (key === 'query') parameters.push(...inQuery(named(known.members, rest)))
-    else if (key === 'parameter') parameters.push(JSON.parse(rest))
-    else Object.assign(others, named(details, key)(rest, known))
+    if (/^\d/.test(word)) responses[word] = answerOf(rest, known)
+    else if (word === 'query:') parameters.push(...inQuery(find(known.lines, rest), known))
+    else if (word === 'parameter:') parameters.push(JSON.parse(rest))
+    else Object.assign(details, detailOf(word, rest, known))
   }
-  return { ...others, ...(parameters.length > 0 && { parameters }), responses }
+  const operation = {
+    ...{ operationId, summary, tags: [known.tag], security: [] },
+    ...details,
+    ...(parameters.length > 0 && { parameters }),
+    responses,
+  }
+  known.paths[path] = { ...known.paths[path], [method]: operation }
 }
 
-const details: Readonly<Record<string, (rest: string, known: Notation) => Part>> = {
-  description: (description) => ({ description }),
-  security: (security) => ({ security: JSON.parse(security) }),
-  body: (type, known) => ({ requestBody: { required: true, content: contentOf([type], known) } }),
-  'body?': (type, known) => ({ requestBody: { content: contentOf([type], known) } }),
+function detailOf(word: string, rest: string, known: Notation): Part {
+  if (word === 'security:') return { security: JSON.parse(rest) }
+  if (word === 'description:') return { description: rest }
+  const content = contentOf([rest], known)
+  return { requestBody: word === 'body?:' ? { content } : { required: true, content } }
 }
 
-function inQuery(members: Parts): Part[] {
-  return Object.entries(members).map(([name, { description, ...schema }]) => ({
-    name: name.replace('?', ''),
+function inQuery(lines: readonly string[], known: Notation): Part[] {
+  return membersOf(lines, known).map(([name, { description, ...schema }]) => ({
+    name: required(name),
     in: 'query',
     ...(!name.endsWith('?') && { required: true }),
     description,
@@ -270,14 +273,14 @@ function readJson(rest: string, into: Parts): void {
   into[name] = JSON.parse(json)
 }
 
-/** What stands before and after the first mark; nothing after it where there is none. */
+/** Splits a text at the first mark. */
 function cut(text: string, mark: string): [before: string, after: string] {
   const at = text.indexOf(mark)
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + mark.length)]
 }
 
-function named<Value>(table: Readonly<Record<string, Value>>, name: string): Value {
+function find<Value>(table: Readonly<Record<string, Value>>, name: string): Value {
   const value = table[name]
-  if (value === undefined) throw new Error(`openapi.txt has no ${name}`)
+  if (value === undefined) throw new Error(`openapi.txt does not define ${name}`)
   return value
 }
