@@ -117,7 +117,9 @@ describe('prompts at the tool endpoint', () => {
       it(`and whatever else is asked for are refused by the name of a wrong parameter: ${method} with ${name} [${era}]`, async () => {
         const { status, body } = await send(running().url, method, { params, era })
         expect([status, body.error.code]).to.deep.equal([200, -32_602])
-        expect(body.error.message).to.match(new RegExp(`^The parameters of ${method} are invalid\\.`))
+        expect(body.error.message).to.match(
+          new RegExp(`^The parameters of ${method} are invalid\\.`),
+        )
         expect(body.error.message).to.include(`${name}: expected `)
       })
     }

@@ -19,11 +19,11 @@ describe('a template', () => {
     expect(() => fillTemplate('{{a}} {{b}}', { a: 'x' })).to.throw('no value for b')
     expect(() => fillTemplate('{{#b}}{{/b}}', {})).to.throw('no value for b')
     expect(() => fillTemplate('{{toString}}', {})).to.throw('no value for toString')
-    expect(() => fillTemplate('{{a}}', { a: 'x', b: '' })).to.throw('no place for b')
+    expect(() => fillTemplate('{{a}}', { a: 'x', b: '' })).to.throw('does not use b')
   })
 
   it('refuses a section that is not closed, or not opened', () => {
-    expect(() => fillTemplate('{{#a}}x', { a: 'x' })).to.throw('{{#a}} has no counterpart')
-    expect(() => fillTemplate('x{{/a}}', { a: 'x' })).to.throw('{{/a}} has no counterpart')
+    expect(() => fillTemplate('{{#a}}x', { a: 'x' })).to.throw('{{#a}} is not closed')
+    expect(() => fillTemplate('x{{/a}}', { a: 'x' })).to.throw('{{/a}} is not closed')
   })
 })

@@ -18,7 +18,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql'
 
-import { type ListWords, withConnections } from '../graphql/connections.ts'
+import { nounOf, withConnections } from '../graphql/connections.ts'
 import type { ScopesNeeded } from '../graphql/graphql-api.ts'
 
 /** The files of the schema, one for each area. */
@@ -29,51 +29,27 @@ const fileNames = [
 
 const searched = '. A search counts up to 1000'
 
-const connections: Readonly<Record<string, ListWords>> = {
-  Course: { noun: 'course', many: 'courses' },
-  Student: {
-    noun: 'student',
-    many: 'students',
-    counted: `${searched}, the students of one course up to 50000`,
-  },
-  Member: { noun: 'member', many: 'members', counted: searched },
-  Lecturer: { noun: 'lecturer', many: 'lecturers', counted: searched },
-  Order: { noun: 'order', many: 'orders' },
-  DigitalProduct: { noun: 'digital product', many: 'digital products' },
-  StoredFile: { noun: 'file', many: 'files' },
-  Event: { noun: 'event', many: 'events' },
-  EventRegistration: { noun: 'registration', many: 'registrations' },
-  Post: { noun: 'announcement', many: 'announcements' },
-  AnalyticsCourse: { noun: 'course', many: 'courses' },
+const connections: Readonly<Record<string, string>> = {
+  ...{ Course: '', AnalyticsCourse: '', DigitalProduct: '', StoredFile: '', Order: '', Post: '' },
+  ...{ Event: '', EventRegistration: '', Member: searched, Lecturer: searched },
+  Student: `${searched}, the students of one course up to 50000`,
 }
 
 /** The kinds that item.graphql describes, by their types. */
 const items = {
-  Course: {
-    ...{ one: 'a course', area: 'courses', example: 'slow-bread', firstSort: 'SLUG' },
-    kept: 'Enrolled students keep access.',
-  },
-  DigitalProduct: {
-    ...{ one: 'a digital product', area: 'digital_products', example: 'bread-atlas' },
-    ...{ kept: 'Buyers keep access.', firstSort: 'SLUG' },
-  },
-  Event: {
-    ...{ one: 'an event', area: 'events', example: 'night-baking', firstSort: 'START' },
-    kept: 'Registrations stay.',
-  },
+  Course: { example: 'slow-bread', firstSort: 'SLUG', kept: 'Enrolled students keep access.' },
+  DigitalProduct: { example: 'bread-atlas', firstSort: 'SLUG', kept: 'Buyers keep access.' },
+  Event: { example: 'night-baking', firstSort: 'START', kept: 'Registrations stay.' },
 } as const
 
 /** Fills item.graphql for one kind: `Item` and `item` stand for the type and its fields. */
 function itemText(template: string, type: keyof typeof items): string {
-  const { one, area, example, kept, firstSort } = items[type]
-  const noun = one.replace(/^an? /, '')
+  const { example, kept, firstSort } = items[type]
+  const noun = nounOf(type)
+  const one = `${type === 'Event' ? 'an' : 'a'} ${noun}`
+  const area = `${noun.replace(' ', '_')}s`
   const words: Readonly<Record<string, string>> = {
-    one,
-    noun,
-    many: `${noun}s`,
-    area,
-    example,
-    kept,
+    ...{ one, noun, many: `${noun}s`, area, example, kept },
   }
   return template
     .replaceAll('FIRST_SORT', firstSort)

@@ -10,9 +10,8 @@ import { fillTemplate } from './template.ts'
 const views = join(import.meta.dirname, '../../../views')
 
 /**
- * The authentication walkthrough at /auth.md, for an agent or its developer: views/auth.md, filled
- * with what this configuration says. Readers look for a first heading that contains "auth.md", and
- * for a page that needs no other page to be followed.
+ * The authentication walkthrough at /auth.md for agents and developers: views/auth.md, filled from the
+ * configuration. Readers expect a self-contained page whose first heading contains "auth.md".
  */
 export function authMd(facts: ServiceFacts): string {
   const { baseUrl, service, scopeUses, integrations } = facts
@@ -46,7 +45,7 @@ export function authMd(facts: ServiceFacts): string {
   })
 }
 
-/** The same in short, for an agent that reads it as the answer of a tool: at most 4096 bytes. */
+/** A short form for the tool get_auth_guide, at most 4096 bytes. */
 export function authGuide(facts: ServiceFacts): string {
   return fillTemplate(read('auth-guide.md'), guideValues(facts))
 }
@@ -67,7 +66,7 @@ function guideValues({ baseUrl, service, integrations }: ServiceFacts) {
   }
 }
 
-/** What a program finds first at this origin (llmstxt.org): views/llms.txt. */
+/** The index for language models (llmstxt.org): views/llms.txt. */
 export function llmsTxt({ baseUrl, service }: Pick<ServiceFacts, 'baseUrl' | 'service'>): string {
   return fillTemplate(read('llms.txt'), { service_name: service.name, base_url: baseUrl })
 }
@@ -85,12 +84,12 @@ function exampleRegistration(serviceName: string): string {
   })
 }
 
-/** What stands between single quotes of a shell. */
+/** Escapes a text for single quotes of a shell. */
 function inShell(text: string): string {
   return text.replaceAll("'", "'\\''")
 }
 
-/** A duration in the largest unit that says it exactly: `600` is "10 minutes". */
+/** A duration in the largest exact unit: `600` is "10 minutes". */
 function inWords(seconds: number): string {
   const [name, size] = units.find(([, size]) => seconds >= size && seconds % size === 0) ?? second
   const count = seconds / size
@@ -100,7 +99,7 @@ function inWords(seconds: number): string {
 const second = ['second', 1] as const
 const units = [['day', 86_400], ['hour', 3600], ['minute', 60], second] as const
 
-/** Words in code marks, as an enumeration: "`a`, `b` and `c`". */
+/** Lists words as code: "`a`, `b` and `c`". */
 function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
   const marked = words.map((word) => `\`${word}\``)
   const last = marked.pop() ?? ''
@@ -114,7 +113,7 @@ function scopeTable(audience: Audience): string {
   ])
 }
 
-/** What of the catalogue is served depends on the deployment, and a client should not ask for the rest. */
+/** Shows what each scope opens: clients should not request scopes that open nothing here. */
 function operatorScopeTable({ addressesOf }: ServiceFacts['scopeUses']): string {
   return scopeRows(
     ['Scope', 'Access', 'Grants', 'Opens'],

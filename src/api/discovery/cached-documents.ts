@@ -6,21 +6,21 @@ import { nameRoute, routeOf } from '../../platform/http/request-log.ts'
 
 export type RenderedDocument = ReturnType<typeof renderDocument>
 
-/** A document in its final bytes, with the validator that names exactly these bytes. */
+/** Renders a document to bytes, with an ETag of exactly these bytes. */
 export function renderDocument(text: string, contentType: string) {
   const body = Buffer.from(text)
   const digest = createHash('sha256').update(body).digest('base64url')
   return { body, contentType, etag: `"${digest}"` }
 }
 
-/** Answers with a public document, or with 304 when the caller already holds it (RFC 9110 §13.1.2). */
+/** Sends a public document, or 304 if the caller has it (RFC 9110 §13.1.2). */
 export function sendDocument(
   ctx: Context,
   document: RenderedDocument,
   maxAgeSeconds: number,
 ): void {
   ctx.status = 200
-  // The same for every origin: a cache may hand the answer that it got for one caller to another.
+  // The same for every origin, so that shared caches can reuse the answer.
   ctx.set('Access-Control-Allow-Origin', '*')
   ctx.remove('Vary')
   ctx.set('Access-Control-Expose-Headers', 'ETag')
@@ -35,8 +35,8 @@ export function sendDocument(
   ctx.body = document.body
 }
 
-// Koa's own `fresh` obeys `Cache-Control: no-cache` of the request, which fetch() adds to every
-// conditional one. It asks caches to come here, and here the validator decides.
+// Koa's `fresh` obeys `Cache-Control: no-cache` of the request, which fetch() adds to conditional requests.
+// That header addresses caches; the origin may still answer 304.
 function isHeld(ifNoneMatch: string, etag: string): boolean {
   if (ifNoneMatch === '') return false
   const held = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
@@ -44,11 +44,10 @@ function isHeld(ifNoneMatch: string, etag: string): boolean {
 }
 
 /**
- * Keeps the JSON that a later middleware answers at these addresses, for as long as that middleware
- * lives: the engine's two metadata documents and its key set, which are the same for everybody until
- * there is another engine with other keys. What is kept is answered without asking again.
+ * Caches the JSON that a later middleware answers at these addresses: the engine's two metadata documents
+ * and its key set, which are constant until another engine with other keys replaces it.
  *
- * The engine knows GET only, so that a first HEAD goes to it as a GET and comes back a HEAD.
+ * The engine supports GET only, so a first HEAD is passed on as a GET.
  */
 export function keepDocuments(
   addresses: ReadonlySet<string>,
@@ -61,7 +60,7 @@ export function keepDocuments(
     if (!addresses.has(path) || (method !== 'GET' && method !== 'HEAD')) return await next()
     let held = kept.get(path)
     if (!held) {
-      const document = await askedFor(ctx, next, complete)
+      const document = await renderNext(ctx, next, complete)
       if (!document) return
       held = { document, route: routeOf(ctx) }
       kept.set(path, held)
@@ -71,11 +70,11 @@ export function keepDocuments(
   }
 }
 
-/** What is kept of what was answered at an address. */
+/** Changes a document before it is cached. */
 type Complete = (path: string, body: object) => object
 
-/** What stands at the address, if it is JSON. */
-async function askedFor(ctx: Context, next: () => Promise<unknown>, complete: Complete) {
+/** Gets the document from the later middleware, if it is JSON. */
+async function renderNext(ctx: Context, next: () => Promise<unknown>, complete: Complete) {
   const { method } = ctx
   ctx.method = 'GET'
   try {
@@ -88,7 +87,7 @@ async function askedFor(ctx: Context, next: () => Promise<unknown>, complete: Co
   return renderDocument(JSON.stringify(complete(ctx.path, ctx.body)), contentType)
 }
 
-// A stream or a Buffer is an object too, and is not ours to turn into JSON.
+// Streams and Buffers are objects too, but not JSON.
 function isJsonValue(body: unknown): body is object {
   if (typeof body !== 'object' || body === null) return false
   return Array.isArray(body) || Object.getPrototypeOf(body) === Object.prototype

@@ -1,17 +1,16 @@
 import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 
 /**
- * What the discovery documents say of the running configuration, in the shape that it is read in.
- * They are generated from these facts and from the tables of scopes and paths, so that no document
- * can promise what the service does not do.
+ * The parts of the configuration that discovery documents publish. The documents are generated from these
+ * and from the tables of scopes and paths, so that they always match the service.
  */
 export interface ServiceFacts {
-  /** The issuer and the origin of every advertised address: no trailing slash. */
+  /** The issuer and the origin of all published addresses, without a trailing slash. */
   readonly baseUrl: string
   readonly service: {
     readonly name: string
     readonly lifetimes: Readonly<Record<PublishedLifetime, number>>
-    /** The hosts that count as loopback in a redirect address, as they stand in a URL: `[::1]`. */
+    /** The loopback hosts in redirect URIs, as in URLs: `[::1]`. */
     readonly loopbackHosts: readonly string[]
     readonly metadataDocuments: {
       readonly hosts: readonly string[]
@@ -19,12 +18,12 @@ export interface ServiceFacts {
     }
     readonly files: { readonly fileBytesMax: number; readonly uploadSeconds: number }
     readonly documents: { readonly cacheSeconds: number }
-    /** What is on besides what everybody gets. */
+    /** The optional extensions that are enabled. */
     readonly furtherPlans: Readonly<Record<PublishedPlan, boolean>>
   }
-  /** What the scopes of operators open here. */
+  /** What each operator scope opens in this deployment. */
   readonly scopeUses: Pick<ScopeUses, 'addressesOf'>
-  /** The revisions of the Model Context Protocol that the tools speak, the newest first. */
+  /** The supported revisions of the Model Context Protocol, newest first. */
   readonly protocolVersions: readonly string[]
   readonly integrations: readonly {
     readonly client_name: string
@@ -34,7 +33,7 @@ export interface ServiceFacts {
 
 type PublishedPlan = 'backChannelLogout' | 'pushedAuthorizationRequests' | 'dpop' | 'privateKeyJwt'
 
-/** Those that a client must know. */
+/** The lifetimes that clients need to know. */
 type PublishedLifetime =
   | 'authorizationCodeSeconds'
   | 'accessTokenSeconds'

@@ -3,13 +3,13 @@ import { pages, paths } from '../../platform/http/paths.ts'
 import type { ServiceFacts } from './facts.ts'
 
 /**
- * Server cards and the catalogue of them, by which a client that knows only the origin finds the tools
- * (MCP, SEP-2127). A card says where to connect; what is offered there is listed after connecting.
+ * A tool server in the server cards and their catalogue, which clients read to find the tools of an origin
+ * (MCP, SEP-2127). A card holds the address only; clients list the tools after connecting.
  */
 interface ToolServer {
   readonly path: string
   readonly card: string
-  /** The last part of its name; the rest is the origin. */
+  /** The last part of the name; the rest is the origin. */
   readonly name: string
   readonly title: string
   /** At most 100 characters. */
@@ -21,7 +21,7 @@ export const publicToolServer: ToolServer = {
   card: paths.serverCard,
   name: 'campus',
   title: '',
-  description: 'Sites and published courses, without a token; more after a sign-in.',
+  description: 'Public sites and courses without a token; more tools after sign-in.',
 }
 
 export const toolServers: readonly ToolServer[] = [
@@ -31,21 +31,21 @@ export const toolServers: readonly ToolServer[] = [
     card: paths.serverCardMember,
     name: 'campus-member',
     title: ' for members',
-    description: 'Courses, other purchases and notifications of the person who signs in.',
+    description: 'Courses, other purchases and notifications of the signed-in person.',
   },
   {
     path: paths.mcpAdmin,
     card: paths.serverCardAdmin,
     name: 'campus-admin',
     title: ' for operators',
-    description: 'Courses, people, announcements and figures of the site that a person runs.',
+    description: 'Courses, people, announcements and statistics of a site, for its operators.',
   },
 ]
 
 export const serverCardType = 'application/mcp-server-card+json'
 export const catalogType = 'application/ai-catalog+json'
 
-/** What a tool server says of itself before a client connects. */
+/** Makes the card of a tool server. */
 export function serverCard(
   { baseUrl, service, protocolVersions }: ServiceFacts,
   { path, name, title, description }: ToolServer,
@@ -73,7 +73,7 @@ export function serverCard(
 
 const TITLE_LENGTH_MAX = 100
 
-/** Where the cards are (AI Catalog 1.0). */
+/** Makes the catalogue of the cards (AI Catalog 1.0). */
 export function aiCatalog({ baseUrl }: Pick<ServiceFacts, 'baseUrl'>) {
   return {
     specVersion: '1.0',
@@ -85,13 +85,13 @@ export function aiCatalog({ baseUrl }: Pick<ServiceFacts, 'baseUrl'>) {
   }
 }
 
-/** `id.campus.example` is `example.campus.id`; an address of numbers stays as it is. */
+/** Reverses `id.campus.example` to `example.campus.id`; IP addresses stay unchanged. */
 function reversedHost(baseUrl: string): string {
   const host = hostOf(baseUrl)
   return /[a-z]/.test(host) ? host.split('.').reverse().join('.') : host
 }
 
-/** The name of the host in the letters that both documents admit: `[::1]` becomes `1`. */
+/** The host name, reduced to the characters that both formats allow: `[::1]` becomes `1`. */
 function hostOf(baseUrl: string): string {
   const { hostname } = new URL(baseUrl)
   return hostname.replace(/[^a-z0-9.-]+/g, '-').replace(/^-+|-+$/g, '')

@@ -1,27 +1,25 @@
-/** What a name stands for; a section of a name that is empty or false is left out. */
+/** The values of a template; sections of empty or false values are omitted. */
 export type TemplateValues = Readonly<Record<string, string | boolean>>
 
 /**
- * Fills a text with values: `{{name}}` is replaced, what stands between `{{#name}}` and `{{/name}}`
- * stays only when the name has a value, and between `{{^name}}` and `{{/name}}` only when it has none.
- * A section whose marks stand on lines of their own takes these lines with it.
+ * Fills a template. Replaces `{{name}}`. Keeps `{{#name}}…{{/name}}` only if the name has a value, and
+ * `{{^name}}…{{/name}}` only if it has none. Marks on lines of their own are removed with these lines.
  *
- * @throws when the text asks for a name that has no value, never asks for one that has, or does not
- *   close a section
+ * @throws for an unknown name, an unused value or an unclosed section
  */
 export function fillTemplate(template: string, values: TemplateValues): string {
   const named = new Set([...template.matchAll(/\{\{[#^/]?(\w+)\}\}/g)].map(([, name = '']) => name))
   const unknown = [...named].filter((name) => !Object.hasOwn(values, name))
   const unused = Object.keys(values).filter((name) => !named.has(name))
-  if (unknown.length > 0) throw new Error(`no value for ${unknown.join(', ')}`)
-  if (unused.length > 0) throw new Error(`no place for ${unused.join(', ')}`)
+  if (unknown.length > 0) throw new Error(`the template has no value for ${unknown.join(', ')}`)
+  if (unused.length > 0) throw new Error(`the template does not use ${unused.join(', ')}`)
   const text = keepSections(template, values)
   const [open] = /\{\{[#^/]\w*\}\}/.exec(text) ?? []
-  if (open !== undefined) throw new Error(`${open} has no counterpart`)
+  if (open !== undefined) throw new Error(`${open} is not closed`)
   return text.replace(/\{\{(\w+)\}\}/g, (_, name) => String(values[name]))
 }
 
-/** Sections stand within one another, but never within one of the same name. */
+/** Sections can nest, but not in one of the same name. */
 function keepSections(text: string, values: TemplateValues): string {
   const section = /\{\{([#^])(\w+)\}\}(\n?)([\s\S]*?)\{\{\/\2\}\}\3/g
   return text.replace(section, (...[, mark, name, , inside]: string[]) =>

@@ -67,16 +67,8 @@ export function badArgument(argument: string, message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'BAD_ARGUMENT', argument } })
 }
 
-/** The words for the nodes of a connection in schema descriptions. */
-export interface ListWords {
-  readonly noun: string
-  readonly many: string
-  /** An addition to the description of `totalCount`. */
-  readonly counted?: string
-}
-
 /** Properties shared by all connections of a schema. */
-interface ListRules {
+interface ConnectionRules {
   /** The owner of a cursor, such as `this site`. */
   readonly boundTo: string
   /** Directives of `totalCount`. */
@@ -87,15 +79,17 @@ interface ListRules {
  * Completes the text of a schema: adds the types of its connections, and `after` and the descriptions
  * wherever it has `first: Int = 20`.
  *
- * @param connections by the type of their nodes
+ * @param connections by the type of their nodes: an addition to the description of `totalCount`, or nothing
  */
 export function withConnections(
   text: string,
-  connections: Readonly<Record<string, ListWords>>,
-  { boundTo, countDirectives = '' }: ListRules,
+  connections: Readonly<Record<string, string>>,
+  { boundTo, countDirectives = '' }: ConnectionRules,
 ): string {
-  const types = Object.entries(connections).map(
-    ([type, { noun, many, counted = '' }]) => `
+  const types = Object.entries(connections).map(([type, counted]) => {
+    const noun = nounOf(type)
+    const many = `${noun}s`
+    return `
 "A page of ${many}."
 type ${type}Connection {
   "The ${many} of this page."
@@ -119,11 +113,16 @@ type ${type}Edge {
   "The ${noun}."
   node: ${type}!
 }
-`,
-  )
+`
+  })
   return (
     text.replaceAll(`first: Int = ${PAGE_SIZE_DEFAULT}`, pageArguments) + pageInfo + types.join('')
   )
+}
+
+/** The noun for a type: `digital product` for `DigitalProduct`. */
+export function nounOf(type: string): string {
+  return type.replace(/(?<=.)[A-Z]/g, ' $&').toLowerCase()
 }
 
 const pageArguments = `

@@ -47,22 +47,13 @@ export function makeAnswerMessage(parts: ToolParts) {
     if (problem !== undefined) return sendInvalidParams(ctx, message, problem)
     const exchange: Exchange = { call }
     const request = fetchRequest(ctx, parts.service.baseUrl + address.path, message.text)
-    const response = await settle(tools.answer(request, message.value, exchange), request)
+    const response = await tools.answer(request, message.value, exchange).catch((error) => {
+      // The caller disconnected meanwhile.
+      if (request.signal.aborted) return undefined
+      throw error
+    })
     if (exchange.failure !== undefined) return sendFailure(ctx, message, exchange.failure)
     if (response) await sendResponse(ctx, response)
-  }
-}
-
-/** Returns the answer, or nothing if the caller disconnected meanwhile. */
-async function settle(
-  answering: Promise<Response>,
-  { signal }: Request,
-): Promise<Response | undefined> {
-  try {
-    return await answering
-  } catch (error) {
-    if (signal.aborted) return undefined
-    throw error
   }
 }
 
@@ -142,16 +133,12 @@ function problemOfParams(value: unknown): string | undefined {
   if (type === undefined) return undefined
   const result = specTypeSchemas[type]['~standard'].validate({ method, params })
   if (result instanceof Promise || result.issues === undefined) return undefined
-  const problems = result.issues
-    .slice(0, PROBLEMS_SHOWN_MAX)
-    .map(({ path = [], message }) => `${path.map(nameOf).join('.')}: ${plainWords(message)}`)
+  const problems = result.issues.slice(0, PROBLEMS_SHOWN_MAX).map(({ path = [], message }) => {
+    return `${path.map(nameOf).join('.')}: ${message.replace(/^Invalid input: /, '')}`
+  })
   return `The parameters of ${method} are invalid. ${problems.join('; ')}.`
 }
 
 function nameOf(segment: PropertyKey | { readonly key: PropertyKey }): string {
   return String(typeof segment === 'object' ? segment.key : segment).slice(0, 100)
-}
-
-function plainWords(message: string): string {
-  return message.replace(/^Invalid input: /, '')
 }

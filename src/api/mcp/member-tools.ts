@@ -1,13 +1,9 @@
 import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
 import { makeMemberSchema, memberCaller } from '../member-api/member-api.ts'
-import { declared, makeDocumentTool, passed } from './document-tool.ts'
+import { type DocumentDefinition, declared, makeDocumentTool, passed } from './document-tool.ts'
 import { once, signedInCaller, type Tool, ToolProblem } from './tool.ts'
 
-/**
- * A tool for the signed-in member's own data. It runs one fixed document of the Member API in process, so
- * that the two cannot drift apart (design 23).
- */
-const memberTool = makeDocumentTool({
+const documentTool = makeDocumentTool({
   schema: once(makeMemberSchema),
   async execute(call, document, variables) {
     const caller = memberCaller(signedInCaller(call))
@@ -18,8 +14,14 @@ const memberTool = makeDocumentTool({
   },
 })
 
-const reads = { scopes: [MEMBER_READ] }
-const changes = { scopes: [MEMBER_WRITE] }
+/**
+ * A tool for the signed-in member's own data. It runs one fixed document of the Member API in process, so
+ * that the two cannot drift apart (design 23).
+ */
+function memberTool(definition: Omit<DocumentDefinition, 'scopes'>): Tool {
+  const scope = definition.document.startsWith('mutation') ? MEMBER_WRITE : MEMBER_READ
+  return documentTool({ ...definition, scopes: [scope] })
+}
 
 const page = 'pageInfo { hasNextPage endCursor } totalCount'
 
@@ -34,7 +36,6 @@ interface PurchaseListDefinition extends Pick<Tool, 'name' | 'title' | 'descript
 function purchaseList({ list, nodes, filters, ...described }: PurchaseListDefinition): Tool {
   const all = { first: 'Int', after: 'String', ...filters }
   return memberTool({
-    ...reads,
     ...described,
     document: `query (${declared(all)}) { viewer {
       ${list}(${passed(all)}) { nodes { ${nodes} } ${page} }
@@ -48,7 +49,6 @@ const subscription = 'id topic channel enabled'
 
 export const memberTools: readonly Tool[] = [
   memberTool({
-    ...reads,
     name: 'get_viewer',
     title: 'Get the signed-in member',
     description:
@@ -98,7 +98,6 @@ export const memberTools: readonly Tool[] = [
     nodes: 'id slug title summary location joinUrl startsAt endsAt registeredAt cancelledAt',
   }),
   memberTool({
-    ...reads,
     name: 'list_notifications',
     title: 'My notifications',
     description: "Lists the signed-in member's notifications, newest first.",
@@ -110,7 +109,6 @@ export const memberTools: readonly Tool[] = [
     pick: ['notifications'],
   }),
   memberTool({
-    ...reads,
     name: 'get_unread_notification_count',
     title: 'Count unread notifications',
     description: "Returns the number of the signed-in member's unread notifications.",
@@ -118,7 +116,6 @@ export const memberTools: readonly Tool[] = [
     pick: [],
   }),
   memberTool({
-    ...reads,
     name: 'list_notification_subscriptions',
     title: 'My notification settings',
     description:
@@ -128,7 +125,6 @@ export const memberTools: readonly Tool[] = [
     pick: [],
   }),
   memberTool({
-    ...changes,
     name: 'mark_notification_read',
     listedBy: 'list_notifications',
     title: 'Mark a notification as read',
@@ -141,7 +137,6 @@ export const memberTools: readonly Tool[] = [
     pick: ['markNotificationRead'],
   }),
   memberTool({
-    ...changes,
     name: 'mark_all_notifications_read',
     title: 'Mark all notifications as read',
     description: "Marks all of the signed-in member's notifications as read.",
@@ -149,7 +144,6 @@ export const memberTools: readonly Tool[] = [
     pick: ['markAllNotificationsRead'],
   }),
   memberTool({
-    ...changes,
     name: 'update_notification_subscription',
     listedBy: 'list_notification_subscriptions',
     title: 'Turn notifications on or off',

@@ -12,20 +12,9 @@ const enrolment = `id course { id slug title } purchasedAt expireDate hasLifetim
 const lecturer = 'id name email picture lecturerSince courses { id slug title }'
 
 const memberTools = [
-  members.list({
-    name: 'list_site_members',
-    title: 'List members of the site',
-    description: "Lists all people with a role at the token's site.",
-    list: 'members',
+  ...members.readBoth({
+    noun: 'member',
     filters: { search: 'String', role: 'SiteRole', sort: 'TimeOrder' },
-    nodes: member,
-  }),
-  members.find({
-    name: 'get_site_member',
-    title: 'Get a member of the site',
-    description: "Returns one person with a role at the token's site.",
-    field: 'member',
-    by: { id: 'ID!' },
     selection: member,
   }),
   members.change({
@@ -51,21 +40,11 @@ const memberTools = [
 ]
 
 const studentTools = [
-  students.list({
-    name: 'list_site_students',
-    title: 'List students of the site',
-    description: "Lists the students of the token's site.",
-    list: 'students',
+  ...students.readBoth({
+    noun: 'student',
     filters: { search: 'String', courseId: 'ID', sort: 'TimeOrder' },
-    nodes: student,
-  }),
-  students.find({
-    name: 'get_site_student',
-    title: 'Get a student of the site',
-    description: 'Returns one student with their enrolments and progress.',
-    field: 'student',
-    by: { id: 'ID!' },
-    selection: `${student} enrolments { ${enrolment} }`,
+    selection: student,
+    details: `enrolments { ${enrolment} }`,
   }),
   students.change({
     name: 'enrol_student',
@@ -89,21 +68,11 @@ const studentTools = [
 ]
 
 const lecturerTools = [
-  lecturers.list({
-    name: 'list_site_lecturers',
-    title: 'List lecturers of the site',
-    description: "Lists the lecturers of the token's site and their courses.",
-    list: 'lecturers',
+  ...lecturers.readBoth({
+    noun: 'lecturer',
     filters: { search: 'String' },
-    nodes: lecturer,
-  }),
-  lecturers.find({
-    name: 'get_site_lecturer',
-    title: 'Get a lecturer of the site',
-    description: 'Returns one lecturer and their courses.',
-    field: 'lecturer',
-    by: { id: 'ID!' },
     selection: lecturer,
+    order: ' and their courses',
   }),
   lecturers.change({
     name: 'assign_lecturer',

@@ -29,21 +29,12 @@ export const siteTools: readonly Tool[] = [
       "Changes the name and settings of the token's site. Omitted arguments stay unchanged.",
     destroys: true,
   }),
-  orders.list({
-    name: 'list_site_orders',
-    title: 'List orders of the site',
-    description: "Lists the orders of the token's site and their items, newest first.",
-    list: 'orders',
+  ...orders.readBoth({
+    noun: 'order',
     filters: { personId: 'ID', from: 'DateTime', until: 'DateTime', sort: 'TimeOrder' },
-    nodes: order,
-  }),
-  orders.find({
-    name: 'get_site_order',
-    title: 'Get an order of the site',
-    description: "Returns one order of the token's site by id or number.",
-    field: 'order',
     by: { id: 'ID', number: 'String' },
     selection: order,
+    order: ' and their items',
   }),
 ]
 
@@ -52,21 +43,11 @@ const shownAppearance =
   'displayName logoFileId accentColor backgroundColor signInWords consentWords updatedAt'
 
 const postTools = [
-  posts.list({
-    name: 'list_site_posts',
-    title: 'List announcements of the site',
-    description: "Lists the announcements of the token's site, newest first, including drafts.",
-    list: 'posts',
+  ...posts.readBoth({
+    noun: 'post',
     filters: { search: 'String', published: 'Boolean' },
-    nodes: post,
-  }),
-  posts.find({
-    name: 'get_site_post',
-    title: 'Get an announcement of the site',
-    description: "Returns one announcement of the token's site.",
-    field: 'post',
-    by: { id: 'ID!' },
     selection: post,
+    order: ' (announcements), newest first, including drafts',
   }),
   posts.change({
     name: 'create_post',

@@ -59,72 +59,103 @@ interface ChangeDefinition extends Described, Pick<DocumentDefinition, 'destroys
 /** The definition of a removal by id. */
 export const removal = { takes: { id: 'ID!' }, selection: 'deletedId', destroys: true } as const
 
+interface ReadDefinition {
+  /** The name of an object, in names and texts. */
+  readonly noun: string
+  readonly filters: Readonly<Record<string, string>>
+  /** The arguments that select one object; defaults to the id. */
+  readonly by?: Readonly<Record<string, string>>
+  readonly selection: string
+  /** Additional fields of a single object. */
+  readonly details?: string
+  /** An addition to the description of the list. */
+  readonly order?: string
+}
+
 /** Makes the tools of an area. */
 export function toolsOf(area: string) {
   const listedBy = listOfArea[area]
   const listed = listedBy === undefined ? {} : { listedBy }
-  return {
-    /** A tool that lists objects of the site in pages. */
-    list({ list, filters, nodes, ...described }: ListDefinition): Tool {
-      const all = { first: 'Int', after: 'String', ...filters }
-      return operatorTool({
-        ...described,
-        scopes: [readScope(area)],
-        document: `query (${declared(all)}) { ${list}(${passed(all)}) { nodes { ${nodes} } ${page} } }`,
-        pick: [list],
-      })
-    },
-    /** A tool that returns one object of the site. */
-    find({ field, by, selection, also, ...described }: FindDefinition): Tool {
-      return operatorTool({
-        ...described,
-        ...listed,
-        scopes: [area, ...(also === undefined ? [] : [also])].map(readScope),
-        document: `query (${declared(by)}) { ${field}(${passed(by)}) { ${selection} } }`,
-        pick: [field],
-      })
-    },
-    /**
-     * A tool that runs the mutation of its name: `create_course` runs `createCourse`. Returns only what
-     * the write scope covers.
-     */
-    change({ takes, selection = 'id', ...described }: ChangeDefinition): Tool {
-      const field = camelCase(described.name)
-      const taken = takes ?? { input: `${capitalized(field)}Input!` }
-      return operatorTool({
-        ...described,
-        ...listed,
-        scopes: [writeScope(area)],
-        document: `mutation (${declared(taken)}) { ${field}(${passed(taken)}) { ${selection} } }`,
-        pick: [field],
-      })
-    },
+
+  /** A tool that lists objects of the site in pages. */
+  function list({ list: field, filters, nodes, ...described }: ListDefinition): Tool {
+    const all = { first: 'Int', after: 'String', ...filters }
+    return operatorTool({
+      ...described,
+      scopes: [readScope(area)],
+      document: `query (${declared(all)}) { ${field}(${passed(all)}) { nodes { ${nodes} } ${page} } }`,
+      pick: [field],
+    })
   }
+
+  /** A tool that returns one object of the site. */
+  function find({ field, by, selection, also, ...described }: FindDefinition): Tool {
+    return operatorTool({
+      ...described,
+      ...listed,
+      scopes: [area, ...(also === undefined ? [] : [also])].map(readScope),
+      document: `query (${declared(by)}) { ${field}(${passed(by)}) { ${selection} } }`,
+      pick: [field],
+    })
+  }
+
+  /**
+   * A tool that runs the mutation of its name: `create_course` runs `createCourse`. Returns only what
+   * the write scope covers.
+   */
+  function change({ takes, selection = 'id', ...described }: ChangeDefinition): Tool {
+    const field = camelCase(described.name)
+    const taken = takes ?? { input: `${capitalized(field)}Input!` }
+    return operatorTool({
+      ...described,
+      ...listed,
+      scopes: [writeScope(area)],
+      document: `mutation (${declared(taken)}) { ${field}(${passed(taken)}) { ${selection} } }`,
+      pick: [field],
+    })
+  }
+
+  /** The tools that list and get one kind of objects: `list_site_orders` and `get_site_order`. */
+  function readBoth(definition: ReadDefinition): Tool[] {
+    const { noun, filters, by = { id: 'ID!' }, selection, details = '', order = '' } = definition
+    const words = noun.replaceAll('_', ' ')
+    const field = camelCase(noun)
+    return [
+      list({
+        name: `list_site_${noun}s`,
+        title: `List ${words}s of the site`,
+        description: `Lists the ${words}s of the token's site${order}.`,
+        list: `${field}s`,
+        filters,
+        nodes: selection,
+      }),
+      find({
+        name: `get_site_${noun}`,
+        title: `Get ${withArticle(words)} of the site`,
+        description: `Returns ${withArticle(words)} of the token's site by ${Object.keys(by).join(' or ')}.`,
+        field,
+        by,
+        selection: `${selection} ${details}`,
+      }),
+    ]
+  }
+  return { list, find, change, readBoth }
 }
 
 /** The tools of a kind of items with a publication state, such as `course`. */
 export function itemTools(noun: string, selection: string): Tool[] {
-  const { list, find, change } = toolsOf(`${noun}s`)
-  const field = camelCase(noun)
+  const { readBoth, change } = toolsOf(`${noun}s`)
+  const sort = `${capitalized(camelCase(noun))}Sort`
   const words = noun.replaceAll('_', ' ')
-  const one = `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${words}`
+  const one = withArticle(words)
   const byId = { takes: { id: 'ID!' } } as const
   return [
-    list({
-      name: `list_site_${noun}s`,
-      title: `List ${words}s of the site`,
-      description: `Lists the ${words}s of the token's site, including drafts.`,
-      list: `${field}s`,
-      filters: { search: 'String', state: 'ReleaseState', sort: `${capitalized(field)}Sort` },
-      nodes: selection,
-    }),
-    find({
-      name: `get_site_${noun}`,
-      title: `Get ${one} of the site`,
-      description: `Returns ${one} of the token's site by id or slug.`,
-      field,
+    ...readBoth({
+      noun,
+      filters: { search: 'String', state: 'ReleaseState', sort },
       by: { id: 'ID', slug: 'String' },
       selection,
+      order: ', including drafts',
     }),
     change({
       name: `create_${noun}`,
@@ -164,6 +195,10 @@ export function itemTools(noun: string, selection: string): Tool[] {
       ...byId,
     }),
   ]
+}
+
+function withArticle(words: string): string {
+  return `${/^[aeiou]/.test(words) ? 'an' : 'a'} ${words}`
 }
 
 function camelCase(name: string): string {

@@ -12,7 +12,7 @@ import { defineTool, protocolVersions, type Tool, type ToolCall, ToolProblem } f
 const CURSOR_LENGTH_MAX = 1024
 const WORDS_LENGTH_MAX = 200
 
-/** The two arguments of every list. */
+/** The arguments of every list. */
 const pageArguments = {
   first: z
     .int()
@@ -173,30 +173,24 @@ function publicCourseOf({ slug, title, summary, publishedAt, lectureCount }: Pub
 
 interface ListQuestion<Row, Node> {
   readonly wanted: { readonly first: number; readonly after?: string | undefined }
-  /** Nothing when there is no such list. */
-  readonly read: (request: PageRequest) => Promise<CountedPage<Row> | undefined>
-  /** What the caller is told then. */
-  readonly missing?: string
+  readonly read: (request: PageRequest) => Promise<CountedPage<Row>>
   readonly nodeOf: (row: Row) => Node
 }
 
 /**
- * The answer of a list. Its cursors are bound to the list: one of another would skip what it has not
- * shown.
+ * Answers a list. Its cursors are bound to it, because one of another list would skip results.
  *
- * @throws ToolProblem when `after` did not come from this list, and when the list is not there
+ * @throws ToolProblem for a cursor of another list
  */
 async function listAnswer<Row, Node>(
   { parts }: ToolCall,
   list: string | readonly string[],
-  { wanted: { first, after: cursor }, read, missing, nodeOf }: ListQuestion<Row, Node>,
+  { wanted: { first, after: cursor }, read, nodeOf }: ListQuestion<Row, Node>,
 ) {
   const scope = ['tools', ...[list].flat()]
   const after = cursor === undefined ? undefined : parts.cursors.open(cursor, scope)
   if (cursor !== undefined && !after) throw new ToolProblem(FOREIGN_CURSOR)
-  const page = await read({ first, after })
-  if (!page) throw new ToolProblem(missing)
-  const { rows, places, hasNextPage, totalCount } = page
+  const { rows, places, hasNextPage, totalCount } = await read({ first, after })
   const last = places.at(-1)
   return {
     nodes: rows.map(nodeOf),

@@ -76,7 +76,7 @@ export const signInTool = defineTool({
 /** The scopes that a sign-in requests. Invalid arguments need none, so that they fail before it. */
 function accessForWish(values: unknown): ToolAccess {
   const { as, change } = (values ?? {}) as { as?: unknown; change?: unknown }
-  const audience = audienceIn(values)
+  const audience = audiences.find((known) => known === as)
   if (change !== undefined && change !== null) {
     const area = areas.find((name) => name === change)
     return area && audience !== 'member'
@@ -85,11 +85,6 @@ function accessForWish(values: unknown): ToolAccess {
   }
   if (audience) return { kind: 'audience', audience }
   return as === undefined || as === null ? anyToken : { kind: 'public' }
-}
-
-function audienceIn(values: unknown): ToolAudience | undefined {
-  const { as } = (values ?? {}) as { as?: unknown }
-  return audiences.find((audience) => audience === as)
 }
 
 /** Returns no more than UserInfo for the same scopes (design 15). */

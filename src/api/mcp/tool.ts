@@ -206,18 +206,13 @@ const keywords = ['type', 'description', 'properties', 'required', 'enum', 'item
 /** Reduces a schema of arguments to the accepted keywords. */
 export function plainSchema(schema: JsonSchema): JsonSchema {
   const kept = keywords.filter((keyword) => keyword in schema)
+  const plain = (keyword: (typeof keywords)[number], value: unknown) => {
+    if (keyword === 'items') return plainSchema(value as JsonSchema)
+    if (keyword !== 'properties') return value
+    const properties = Object.entries(value as Readonly<Record<string, JsonSchema>>)
+    return Object.fromEntries(properties.map(([name, property]) => [name, plainSchema(property)]))
+  }
   return Object.fromEntries(kept.map((keyword) => [keyword, plain(keyword, schema[keyword])]))
-}
-
-function plain(keyword: (typeof keywords)[number], value: unknown): unknown {
-  if (keyword === 'items') return plainSchema(value as JsonSchema)
-  if (keyword !== 'properties') return value
-  return Object.fromEntries(
-    Object.entries(value as Readonly<Record<string, JsonSchema>>).map(([name, property]) => [
-      name,
-      plainSchema(property),
-    ]),
-  )
 }
 
 /** A sentence that lists the valid arguments, for error messages. */

@@ -12,15 +12,8 @@ import { makeSchema } from '../graphql/schema.ts'
 import { type MemberCaller, type MemberContext, type MemberParts, resolvers } from './resolvers.ts'
 
 const connections = {
-  EnrolledCourse: { noun: 'purchased course', many: 'purchased courses' },
-  DigitalProduct: { noun: 'purchased product', many: 'purchased products' },
-  ConsultingService: { noun: 'purchased service', many: 'purchased services' },
-  EventRegistration: { noun: 'registration', many: 'registrations' },
-  Notification: {
-    noun: 'notification',
-    many: 'notifications',
-    counted: ', filtered by `unreadOnly`',
-  },
+  ...{ EnrolledCourse: '', DigitalProduct: '', ConsultingService: '', EventRegistration: '' },
+  Notification: ', filtered by `unreadOnly`',
 }
 
 /** The published schema with its descriptions. */
