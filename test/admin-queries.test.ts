@@ -22,12 +22,12 @@ describe('/admin/:site/queries', () => {
     expect(page.text).to.include('{ site { slug } courses(first: 1) { totalCount } }</textarea>')
   })
 
-  it('takes variables, and says when they are none', async () => {
+  it('takes variables, and rejects variables that are no JSON object', async () => {
     const query = 'query ($n: Int) { courses(first: $n) { nodes { slug } } }'
     const page = await tried(query, '{"n": 1}')
     expect(page.text.match(/slug&/g)).to.have.length(1)
     for (const variables of ['[1]', 'n: 1', 'null']) {
-      expect((await tried(query, variables)).text).to.include('must be one JSON object')
+      expect((await tried(query, variables)).text).to.include('must be a JSON object')
     }
   })
 
@@ -65,7 +65,7 @@ describe('/admin/:site/queries', () => {
     for (let turn = 0; turn < 2; turn += 1) {
       texts.push((await operator.send(page, address, { query, variables: '' })).text)
     }
-    expect(texts.map((text) => /Please wait \d+ seconds/.test(text))).to.deep.equal([false, true])
+    expect(texts.map((text) => /Try again in \d+ seconds/.test(text))).to.deep.equal([false, true])
   })
 
   it('is for the operators of the site', async () => {
