@@ -22,7 +22,7 @@ export type Discovery = ReturnType<typeof makeServiceDiscovery>
 /** Makes the documents that describe the service, and finds the uses of each operator scope. */
 export function makeServiceDiscovery({ baseUrl, service, integrations }: Config) {
   const adminApi = () => ({ address: paths.adminGraphql, scopes: scopesOfAdminApi() })
-  const scopeUses = makeScopeUses(() => [adminApi(), ...service.upstreams.map(openingOf)])
+  const scopeUses = makeScopeUses(() => [[adminApi()], service.upstreams.map(openingOf)].flat())
   return makeDiscovery({ baseUrl, service, integrations, scopeUses, protocolVersions })
 }
 

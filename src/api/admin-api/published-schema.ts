@@ -18,7 +18,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql'
 
-import { nounOf, withConnections } from '../graphql/connections.ts'
+import { expandPages, nounOf } from '../graphql/connections.ts'
 import type { ScopesNeeded } from '../graphql/graphql-api.ts'
 
 /** The files of the schema, one for each area. */
@@ -83,7 +83,7 @@ type ${payload} {
 }
 
 /** The published schema with its descriptions. */
-export const schemaText: string = withConnections(
+export const schemaText: string = expandPages(
   [
     ...(['Course', 'DigitalProduct', 'Event'] as const).map((type) =>
       itemText(readSchema('item'), type),

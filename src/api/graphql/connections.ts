@@ -81,7 +81,7 @@ interface ConnectionRules {
  *
  * @param connections by the type of their nodes: an addition to the description of `totalCount`, or nothing
  */
-export function withConnections(
+export function expandPages(
   text: string,
   connections: Readonly<Record<string, string>>,
   { boundTo, countDirectives = '' }: ConnectionRules,

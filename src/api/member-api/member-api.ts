@@ -5,7 +5,7 @@ import { type GraphQLSchema, getOperationAST } from 'graphql'
 
 import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
 import { makeOneOfMany } from '../graphql/batch-loader.ts'
-import { withConnections } from '../graphql/connections.ts'
+import { expandPages } from '../graphql/connections.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
 import { type Execute, makeGraphqlApi, type ScopesNeeded } from '../graphql/graphql-api.ts'
 import { makeSchema } from '../graphql/schema.ts'
@@ -17,7 +17,7 @@ const connections = {
 }
 
 /** The published schema with its descriptions. */
-export const schemaText: string = withConnections(
+export const schemaText: string = expandPages(
   readFileSync(join(import.meta.dirname, 'schema.graphql'), 'utf8'),
   connections,
   { boundTo: 'this person, site' },
